@@ -1,0 +1,191 @@
+"""The entrance of a compiled function: arguments become arrays of the declared dtype and dims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.ir.errors import GraphTypeError, GraphValueError
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Need, Node
+from graphcore.ir.provenance import Origin
+from graphcore.ir.sizes import evaluate, unknown, unknowns
+from graphcore.ir.types import TensorType
+
+Array = npt.NDArray[Any]
+
+
+class Requirement(NamedTuple):
+    """A size the user's graph needs to hold, and the operation that needs it."""
+
+    need: Need
+    op: str
+    origin: Origin
+
+
+def requirements(graph: Graph) -> tuple[Requirement, ...]:
+    """What the type rules of the user's graph left to the call."""
+    return tuple(
+        dict.fromkeys(
+            Requirement(need, node.op.name, node.origin)
+            for node in graph.nodes()
+            for need in node.needs
+        )
+    )
+
+
+class Boundary:
+    """Checks and converts the arguments of a call, and finds the unknown sizes in them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.params = [Parameter(node, number) for number, node in enumerate(graph.params)]
+        self.requirements = requirements(graph)
+        self.giver: dict[str, tuple[Parameter, int]] = {}
+        for param in self.params:
+            for axis, size in enumerate(param.type.shape):
+                for name in unknowns(size):
+                    if size is unknown(name):
+                        self.giver.setdefault(name, (param, axis))
+        self.unknowns = tuple(self.giver)
+        self._refuse_unbound()
+
+    def _refuse_unbound(self) -> None:
+        for param in self.params:
+            for size in param.type.shape:
+                for name in unknowns(size):
+                    if name not in self.giver:
+                        raise GraphValueError(
+                            f"compile: size {size} of input {param.shown} needs the unknown size "
+                            f"{name!r}, which no input has on its own\n"
+                            f"  {param.declared}\n  cure: add an input with a dim of that size"
+                        )
+
+    def bind(self, values: Sequence[Any]) -> tuple[list[Array], tuple[int, ...]]:
+        """Arrays in declared order and dtype, and the unknown sizes in the order of `unknowns`."""
+        arrays = [
+            value
+            if type(value) is np.ndarray
+            and value.dtype is param.dtype
+            and value.shape == param.fixed
+            else param.convert(value)
+            for param, value in zip(self.params, values, strict=True)
+        ]
+        if not self.giver:
+            return arrays, ()
+        known = {
+            name: arrays[param.number].shape[axis] for name, (param, axis) in self.giver.items()
+        }
+        for param, array in zip(self.params, arrays, strict=True):
+            if param.fixed is None:
+                self._check_sizes(param, array, known)
+        for requirement in self.requirements:
+            need = requirement.need
+            left, right = evaluate(need.left, known), evaluate(need.right, known)
+            if not (left == right if need.relation == "==" else left < right):
+                self._refuse(requirement, known)
+        return arrays, tuple(known.values())
+
+    def _check_sizes(self, param: Parameter, array: Array, known: dict[str, int]) -> None:
+        for dim, size, got in zip(param.dims, param.type.shape, array.shape, strict=True):
+            want = size if isinstance(size, int) else evaluate(size, known)
+            if want != got:
+                others = [
+                    f"input {self.giver[name][0].shown} has {name} = {known[name]} "
+                    f"({self.giver[name][0].declared})"
+                    for name in sorted(unknowns(size))
+                ]
+                raise GraphValueError(
+                    f"call: dim {dim!r} of input {param.shown} has size {got}, but must have "
+                    f"{size} = {want}: {'; '.join(others)}\n  {param.declared}\n"
+                    "  cure: pass arrays of matching sizes, or give the dim a size of its own "
+                    f"where it is declared, such as {{{dim!r}: 'n_other'}}"
+                )
+
+    def _refuse(self, requirement: Requirement, known: dict[str, int]) -> None:
+        need, op, origin = requirement
+        left, right = evaluate(need.left, known), evaluate(need.right, known)
+        names = sorted(unknowns(need.left) | unknowns(need.right))
+        how = [
+            f"  {name} = {known[name]}, from dim {self.giver[name][0].dims[self.giver[name][1]]!r} "
+            f"of input {self.giver[name][0].shown} ({self.giver[name][0].declared})"
+            for name in names
+        ]
+        raise GraphValueError(
+            "\n".join(
+                [
+                    f"call: {op} at {origin} needs {need.left} {need.relation} {need.right} for "
+                    f"dim {need.dim!r}, but they are {left} and {right}",
+                    *how,
+                    "  cure: pass arrays whose sizes agree",
+                ]
+            )
+        )
+
+
+class Parameter:
+    """One declared input."""
+
+    def __init__(self, node: Node, number: int) -> None:
+        self.number = number
+        self.type: TensorType = node.type
+        self.name: str = node.attrs["name"]
+        self.dims = self.type.dims or ()
+        self.dtype = np.dtype(self.type.dtype)
+        self.shown = repr(self.name if len(self.name) <= 60 else f"{self.name[:59]}…")
+        self.declared = f"declared as {self.type} at {node.origin}"
+        self.fixed: tuple[int, ...] | None = None
+        if all(isinstance(size, int) for size in self.type.shape):
+            self.fixed = tuple(size for size in self.type.shape if isinstance(size, int))
+
+    def convert(self, value: Any) -> Array:
+        """`value` as an array of the declared dtype and dims."""
+        array = self._cast(self._ordered(value) if hasattr(value, "dims") else value)
+        if array.ndim != len(self.dims):
+            raise GraphValueError(
+                f"call: input {self.shown} has {len(self.dims)} dims {self.dims}, but got an array "
+                f"of shape {array.shape}\n  {self.declared}\n"
+                "  cure: pass an array with these dims in this order"
+            )
+        if self.fixed is not None and array.shape != self.fixed:
+            for dim, want, got in zip(self.dims, self.fixed, array.shape, strict=True):
+                if want != got:
+                    raise GraphValueError(
+                        f"call: dim {dim!r} of input {self.shown} has size {got}, but must have "
+                        f"{want}\n  {self.declared}\n  cure: pass an array of the declared size, "
+                        f"or declare the dim with an unknown size, {{{dim!r}: None}}"
+                    )
+        return array
+
+    def _ordered(self, value: Any) -> Any:
+        given = tuple(value.dims)
+        if sorted(given, key=str) != sorted(self.dims):
+            raise GraphValueError(
+                f"call: input {self.shown} has dims {self.dims}, but got dims {given}\n"
+                f"  {self.declared}\n  cure: rename or index the argument to these dims"
+            )
+        array = np.asarray(value.values if hasattr(value, "values") else value.data)
+        return array.transpose([given.index(dim) for dim in self.dims])
+
+    def _cast(self, value: Any) -> Array:
+        array = np.asarray(value)
+        have = array.dtype
+        if have == self.dtype:
+            return array if have.isnative else array.astype(self.dtype)
+        weak = not hasattr(value, "dtype")
+        rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+        fits = have.kind in rank and (
+            rank[have.kind] <= rank[self.dtype.kind] if weak else np.can_cast(have, self.dtype)
+        )
+        if not fits:
+            raise GraphTypeError(
+                f"call: input {self.shown} is {self.dtype}, but got {have}, which would lose "
+                f"values\n  {self.declared}\n  cure: convert it with .astype({str(self.dtype)!r}), "
+                f"or declare the input with dtype={str(have)!r}"
+            )
+        try:
+            return np.asarray(value, dtype=self.dtype)
+        except OverflowError as error:
+            raise GraphTypeError(f"call: input {self.shown}: {error}\n  {self.declared}") from error

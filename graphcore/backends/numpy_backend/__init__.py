@@ -1,0 +1,12 @@
+"""Plain graphs as Python functions of NumPy calls, complete on their own."""
+
+from graphcore.ir.graph import Graph
+
+from .function import Function
+
+__all__ = ["Function", "build"]
+
+
+def build(graph: Graph) -> Function:
+    """The function that computes a plain graph in its final form."""
+    return Function(graph)

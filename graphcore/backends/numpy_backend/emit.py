@@ -1,0 +1,242 @@
+"""EMIT: how each plain op is written in NumPy, `(node, writer, out) -> expression`.
+
+`out` names the array to write into, or is "" where NumPy shall make one. The writer spells
+operands: `thin` where broadcasting is as good as repetition, `whole` where all values must exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import Shape, Size
+from graphcore.ops import elementwise, leaf, tensor
+
+from . import routines
+
+if TYPE_CHECKING:
+    from .codegen import Writer
+
+Emit: TypeAlias = "Callable[[Node, Writer, str], str]"
+
+
+def call(function: str, *arguments: str) -> str:
+    """A call; empty arguments are left out."""
+    return f"{function}({', '.join(filter(None, arguments))})"
+
+
+def ufunc(node: Node, w: Writer, out: str) -> str:
+    """An elementwise op: the ufunc with `out` in its last place, the quickest way to pass it."""
+    function = elementwise.UFUNC[node.op]
+    name = w.special(function) if isinstance(function, str) else w.bind(node.op.name, function)
+    return call(name, *[w.thin(x) for x in node.inputs], out)
+
+
+def reduction(name: str, function: np.ufunc) -> Emit:
+    """A ufunc's reduction over `axes`, or `axis`."""
+
+    def emit(node: Node, w: Writer, out: str) -> str:
+        over = node.attrs["axes"] if "axes" in node.attrs else node.attrs["axis"]
+        axes = over[0] if isinstance(over, tuple) and len(over) == 1 else over
+        reduce = w.bind(f"{name}_reduce", function.reduce)
+        return call(reduce, w.whole(node.inputs[0]), str(axes), *(("None", out) if out else ()))
+
+    return emit
+
+
+def accumulation(name: str, function: np.ufunc) -> Emit:
+    """A ufunc's running reduction along `axis`."""
+
+    def emit(node: Node, w: Writer, out: str) -> str:
+        accumulate = w.bind(f"{name}_accumulate", function.accumulate)
+        axis = str(node.attrs["axis"])
+        return call(accumulate, w.whole(node.inputs[0]), axis, *(("None", out) if out else ()))
+
+    return emit
+
+
+def routine(name: str) -> Emit:
+    """One of our own routines of one operand, which always write into `out`."""
+
+    def emit(node: Node, w: Writer, out: str) -> str:
+        return call(w.bind(name, getattr(routines, name)), w.thin(node.inputs[0]), out)
+
+    return emit
+
+
+def shape_of(shape: Shape, w: Writer) -> str:
+    """A shape as a tuple."""
+    return f"({', '.join(w.size(size) for size in shape)}{',' if len(shape) == 1 else ''})"
+
+
+def ranges(node: Node, sizes: Shape, w: Writer) -> str:
+    """The index of a range on each axis."""
+    parts = [
+        one_range(start, size, step, whole, w)
+        for start, size, step, whole in zip(
+            node.attrs["starts"], sizes, node.attrs["steps"], full_shape(node), strict=True
+        )
+    ]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def full_shape(node: Node) -> Shape:
+    """The shape that the ranges of a slice or an embed run in."""
+    shape: Shape = (node if node.op is tensor.embed else node.inputs[0]).type.shape
+    return shape
+
+
+def one_range(start: Size, size: Size, step: int, whole: Size, w: Writer) -> str:
+    """The slice of one axis; worked out at the call where it could not be told here."""
+    if start == 0 and step == 1 and size == whole:
+        return w.bind("ALL", slice(None))
+    if isinstance(start, int) and isinstance(size, int):
+        found = routines.span(start, size, step)
+        return f"slice({found.start}, {found.stop}, {found.step})"
+    return call(w.bind("span", routines.span), w.size(start), w.size(size), str(step))
+
+
+def slice_(node: Node, w: Writer, out: str) -> str:
+    if not node.type.shape:
+        return w.whole(node.inputs[0])
+    return f"{w.whole(node.inputs[0])}[{ranges(node, node.type.shape, w)}]"
+
+
+def embed(node: Node, w: Writer, out: str) -> str:
+    (x,) = node.inputs
+    index = ranges(node, x.type.shape, w) if node.type.shape else "()"
+    return call(w.bind("embed", routines.embed), w.thin(x), index, out)
+
+
+def expand(node: Node, w: Writer, out: str) -> str:
+    """The view that broadcasts to the repeated values; leading axes need none."""
+    x, axes = w.whole(node.inputs[0]), node.attrs["axes"]
+    rank = node.type.ndim
+    lead = 0
+    while lead < rank and lead in axes:
+        lead += 1
+    index = ["None" if axis in axes else ":" for axis in range(lead, rank)]
+    return f"{x}[{', '.join(index)}]" if "None" in index else x
+
+
+def matmul(node: Node, w: Writer, out: str) -> str:
+    """Matrices by matmul, pairs of matrices by dot, and vectors as vectors."""
+    x, y = node.inputs
+    a, b = w.whole(x), w.whole(y)
+    row, column = x.type.shape[-2] == 1, y.type.shape[-1] == 1
+    if row and column:
+        return vectors("vecdot", np.vecdot, w, f"{a}[..., 0, :]", f"{b}[..., 0]", out, "[..., 0, 0]")
+    if column:
+        if node.type.ndim == 2:
+            return vectors("dot", np.dot, w, a, f"{b}[:, 0]", out, "[:, 0]")
+        return vectors("matvec", np.matvec, w, a, f"{b}[..., 0]", out, "[..., 0]")
+    if row:
+        if node.type.ndim == 2:
+            return vectors("dot", np.dot, w, f"{a}[0]", b, out, "[0]")
+        return vectors("vecmat", np.vecmat, w, f"{a}[..., 0, :]", b, out, "[..., 0, :]")
+    if node.type.ndim == 2:
+        return call(w.bind("dot", np.dot), a, b, out)
+    return call(w.bind("matmul", np.matmul), a, b, out)
+
+
+def vectors(
+    name: str, function: Callable[..., object], w: Writer, a: str, b: str, out: str, index: str
+) -> str:
+    """A product with a vector, written into the matrix it is a part of."""
+    return w.in_place_of(out, call(w.bind(name, function), a, b, f"{out}{index}"))
+
+
+def concat(node: Node, w: Writer, out: str) -> str:
+    parts = ", ".join(w.whole(x) for x in node.inputs)
+    return call(w.bind("concatenate", np.concatenate), f"({parts})", str(node.attrs["axis"]), out)
+
+
+def where(node: Node, w: Writer, out: str) -> str:
+    operands = [w.thin(x) for x in node.inputs]
+    if not any(w.is_full_shape(x) for x in node.inputs):
+        operands[0] = w.whole(node.inputs[0])
+    return call(w.bind("where", np.where), *operands)
+
+
+def positions(node: Node, w: Writer) -> tuple[str, str]:
+    """The axes and the indices of a gather or scatter."""
+    indices = node.inputs[1:]
+    spelled = [w.thin(x) for x in indices]
+    if not any(w.is_full_shape(x) for x in indices):
+        spelled[0] = w.whole(indices[0])
+    axes = node.attrs["axes"]
+    return repr(axes), f"({', '.join(spelled)}{',' if len(spelled) == 1 else ''})"
+
+
+def gather(node: Node, w: Writer, out: str) -> str:
+    return call(w.bind("gather", routines.gather), w.whole(node.inputs[0]), *positions(node, w))
+
+
+def scatter(node: Node, w: Writer, out: str) -> str:
+    shape = shape_of(node.attrs["shape"], w)
+    updates = w.whole(node.inputs[0])
+    return call(w.bind("scatter", routines.scatter), updates, *positions(node, w), shape)
+
+
+def recurrence(node: Node, w: Writer, out: str) -> str:
+    a, b = map(w.whole, node.inputs)
+    return call(w.bind("recurrence", routines.recurrence), a, b, str(node.attrs["axis"]))
+
+
+def iota(node: Node, w: Writer, out: str) -> str:
+    dtype = w.dtype(node.type.dtype)
+    return call(w.bind("arange", np.arange), w.size(node.attrs["size"]), f"dtype={dtype}")
+
+
+def extent(node: Node, w: Writer, out: str) -> str:
+    dtype = w.dtype(node.type.dtype)
+    return call(w.bind("asarray", np.asarray), w.size(node.attrs["size"]), dtype)
+
+
+def given(node: Node, w: Writer, out: str) -> str:
+    """Inputs and constants have their names from the start."""
+    return w.thin(node)
+
+
+EMIT: dict[Op, Emit] = {
+    **dict.fromkeys(elementwise.UFUNC, ufunc),
+    elementwise.real: routine("real"),
+    elementwise.imag: routine("imag"),
+    elementwise.cast: routine("cast"),
+    elementwise.where: where,
+    leaf.input_: given,
+    leaf.constant: given,
+    leaf.full: given,
+    leaf.iota: iota,
+    leaf.extent: extent,
+    tensor.expand: expand,
+    tensor.reshape: lambda node, w, out: (
+        f"{w.whole(node.inputs[0])}.reshape({shape_of(node.type.shape, w)})"
+    ),
+    tensor.transpose: lambda node, w, out: (
+        f"{w.whole(node.inputs[0])}.transpose({node.attrs['perm']})"
+    ),
+    tensor.slice_: slice_,
+    tensor.embed: embed,
+    tensor.concat: concat,
+    tensor.sum_: reduction("add", np.add),
+    tensor.prod: reduction("multiply", np.multiply),
+    tensor.max_: reduction("maximum", np.maximum),
+    tensor.min_: reduction("minimum", np.minimum),
+    tensor.any_: reduction("logical_or", np.logical_or),
+    tensor.all_: reduction("logical_and", np.logical_and),
+    tensor.argmax: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmax({node.attrs['axis']})",
+    tensor.argmin: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmin({node.attrs['axis']})",
+    tensor.cumsum: accumulation("add", np.add),
+    tensor.cumprod: accumulation("multiply", np.multiply),
+    tensor.recurrence: recurrence,
+    tensor.matmul: matmul,
+    tensor.gather: gather,
+    tensor.scatter: scatter,
+}
+DECOMPOSED = frozenset({tensor.einsum, tensor.softmax, tensor.logsumexp})
+"""Plain ops that rewrites take apart before a backend sees them."""

@@ -1,0 +1,83 @@
+"""What NumPy has no single call for. Each writes into `out` where it is given one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def span(start: int, size: int, step: int) -> slice:
+    """The slice of the places start, start + step, ..., `size` of them."""
+    if size == 0:
+        return slice(0, 0)
+    stop = start + size * step
+    return slice(start, stop if stop >= 0 else None, step)
+
+
+def embed(x: Array, index: tuple[slice, ...], out: Array) -> Array:
+    """Zeros with `x` at `index`."""
+    out.fill(0)
+    out[index] = x
+    return out
+
+
+def cast(x: Array, out: Array) -> Array:
+    """`x` in the dtype of `out`."""
+    if x.dtype.kind == "c" and out.dtype.kind not in "cb":
+        x = x.real
+    np.copyto(out, x, casting="unsafe")
+    return out
+
+
+def real(x: Array, out: Array) -> Array:
+    """The real part."""
+    np.copyto(out, x.real)
+    return out
+
+
+def imag(x: Array, out: Array) -> Array:
+    """The imaginary part."""
+    np.copyto(out, x.imag)
+    return out
+
+
+def gather(x: Array, axes: tuple[int, ...], indices: tuple[Array, ...]) -> Array:
+    """Values of `x` at the positions `indices` along `axes`; the indices' axes come first."""
+    if len(axes) == 1:
+        (axis,), (index,) = axes, indices
+        found = np.take(x, index, axis)
+        return np.moveaxis(found, range(axis, axis + index.ndim), range(index.ndim))
+    return np.moveaxis(x, axes, range(len(axes)))[indices]
+
+
+def scatter(
+    updates: Array, axes: tuple[int, ...], indices: tuple[Array, ...], shape: tuple[int, ...]
+) -> Array:
+    """Zeros of `shape` to which `updates` are added at positions, repeated ones adding up."""
+    zeros = np.zeros(shape, updates.dtype)
+    np.add.at(np.moveaxis(zeros, axes, range(len(axes))), indices, updates)
+    return zeros
+
+
+def recurrence(a: Array, b: Array, axis: int) -> Array:
+    """h[t] = a[t] * h[t-1] + b[t] along `axis`.
+
+    By doubling (Hillis & Steele 1986) where steps are many and narrow, else step by step.
+    """
+    a, h = np.moveaxis(a, axis, 0), np.array(np.moveaxis(b, axis, 0))
+    steps = len(h)
+    if steps <= 64 or h[0].size > 256:
+        for t in range(1, steps):
+            h[t] += a[t] * h[t - 1]
+    else:
+        a = np.array(a)
+        reach = 1
+        while reach < steps:
+            h[reach:] += a[reach:] * h[:-reach]
+            a[reach:] = a[reach:] * a[:-reach]
+            reach *= 2
+    return np.moveaxis(h, 0, axis)

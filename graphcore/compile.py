@@ -1,0 +1,213 @@
+"""`compile`: the only place that knows every part."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO
+
+from graphcore.backends import numpy_backend
+from graphcore.backends.boundary import Boundary
+from graphcore.frontend.tensor import Tensor
+from graphcore.frontend.trees import flatten
+from graphcore.inspection import debug_print
+from graphcore.inspection.diff import diff
+from graphcore.ir.errors import GraphTypeError, GraphValueError
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ops import leaf
+from graphcore.rewrites import pipeline
+
+Tree = Any
+"""Nested lists, tuples and dicts of tensors or, at a call, of arrays."""
+
+
+def compile(inputs: Tree, outputs: Tree) -> Compiled:
+    """A callable that computes `outputs` from `inputs`.
+
+    Parameters
+    ----------
+    inputs
+        Tensors made by `tensor`, in the order of the call's arguments; lists, tuples and dicts of
+        them are arguments of the same form.
+    outputs
+        What to compute: a tensor, or nested lists, tuples and dicts, which the result mirrors.
+
+    Raises
+    ------
+    GraphError
+        If two inputs share a name, or an output needs an input that is not given.
+
+    Examples
+    --------
+    >>> x = gc.tensor("x", {"row": None})
+    >>> f = gc.compile([x], {"total": x.sum(), "twice": 2 * x})
+    >>> f(np.array([1.0, 2.0]))
+    {'total': array(3.), 'twice': array([2., 4.])}
+    """
+    arguments = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    params, arranged = flatten(arguments)
+    results, mirrored = flatten(outputs)
+    graph = Graph(tuple(x.node for x in params), tuple(y.node for y in results))
+    check_inputs(graph)
+    return Compiled(graph, arranged(list(range(len(params)))), mirrored(list(range(len(results)))))
+
+
+def check_inputs(graph: Graph) -> None:
+    """Refuse params that are no inputs or share a name, and inputs that are no params."""
+    names: dict[str, Node] = {}
+    for node in graph.params:
+        if node.op is not leaf.input_:
+            raise GraphTypeError(
+                f"compile: {node.op.name}(...): {node.type}, built at {node.origin}, is no input\n"
+                "  cure: list only tensors made by gc.tensor as inputs"
+            )
+        name = node.attrs["name"]
+        if name in names:
+            raise GraphValueError(
+                f"compile: two inputs are named {name[:60]!r}: {names[name].type} at "
+                f"{names[name].origin} and {node.type} at {node.origin}\n"
+                "  cure: give each input a name of its own, and list it once"
+            )
+        names[name] = node
+    for node in graph.nodes():
+        if node.op is leaf.input_ and node not in graph.params:
+            raise GraphValueError(
+                f"compile: the outputs need input {node.attrs['name'][:60]!r}: {node.type}, "
+                f"declared at {node.origin}, which is not among the inputs\n"
+                f"  cure: add it to the list of inputs ({', '.join(names) or 'now empty'})"[:2000]
+            )
+
+
+class Compiled:
+    """A compiled program: call it with arrays, or look into it.
+
+    Safe to call from several threads at once; pickled, it compiles again where it is loaded.
+
+    Attributes
+    ----------
+    stages
+        The graph after each pass, by name: "named", "lowered", "simplified", "expanded",
+        "optimized", "scheduled".
+    source
+        The Python function that runs.
+    """
+
+    def __init__(self, graph: Graph, arguments: list[Tree], results: Tree) -> None:
+        self._arguments, self._results = arguments, results
+        self._boundary = Boundary(graph)
+        self.passes = pipeline.run(graph)
+        final = self.passes[-1].graph
+        self._function = numpy_backend.build(final)
+        self._pick = [self._boundary.unknowns.index(name) for name in self._function.unknowns]
+        self.stages: dict[str, Graph] = {made.name: made.graph for made in self.passes}
+        self.stages["scheduled"] = final
+        self._names = {param.name: param.number for param in self._boundary.params}
+        self._flat = arguments == list(range(len(arguments)))
+        self._result = picker(results)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Tree:
+        if kwargs or not self._flat or len(args) != len(self._arguments):
+            args = tuple(self._arrange(args, kwargs))
+        arrays, sizes = self._boundary.bind(args)
+        if self._pick:
+            sizes = tuple([sizes[i] for i in self._pick])
+        return self._result(self._function(arrays, sizes))
+
+    def _arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments, by position or by name, one for each input."""
+        if len(args) > len(self._arguments):
+            raise GraphTypeError(
+                f"call: {len(args)} arguments for {len(self._arguments)} inputs "
+                f"({', '.join(self._names)})"
+            )
+        found: dict[int, Any] = {}
+        for place, form in enumerate(self._arguments[: len(args)]):
+            match_form(form, args[place], f"argument {place}", found)
+        for name, value in kwargs.items():
+            if name not in self._names:
+                raise GraphTypeError(
+                    f"call: there is no input {name!r}; the inputs are {', '.join(self._names)}"
+                )
+            if self._names[name] in found:
+                raise GraphTypeError(f"call: input {name!r} is given twice")
+            found[self._names[name]] = value
+        missing = [name for name, number in self._names.items() if number not in found]
+        if missing:
+            raise GraphTypeError(
+                f"call: no argument for input {', '.join(map(repr, missing))}\n  cure: pass one "
+                "array for each input, in order or by name"
+            )
+        return [found[i] for i in range(len(found))]
+
+    @property
+    def source(self) -> str:
+        """The generated Python function."""
+        return self._function.source
+
+    def debug_print(self, stage: str | None = None, *, file: TextIO | None = None) -> None:
+        """Print one stage, or all of them: a typed line for each node."""
+        debug_print(self, stage, file=file or sys.stdout)
+
+    def note(self, stage: str) -> Callable[[Node], str] | None:
+        """What the printer says beside the nodes of a stage: the buffer each is written into."""
+        if stage != "scheduled":
+            return None
+        places = self._function.places
+        return lambda node: places.get(node, "")
+
+    def diff(self, before: str, after: str) -> str:
+        """What changed between two stages, as a unified diff."""
+        return diff(self._stage(before), self._stage(after))
+
+    def _stage(self, name: str) -> Graph:
+        if name not in self.stages:
+            raise GraphValueError(f"no stage {name!r}: the stages are {', '.join(self.stages)}")
+        return self.stages[name]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Compiled, (self.stages["named"], self._arguments, self._results)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{p.name[:60]}: {p.type}" for p in self._boundary.params)
+        outputs = ", ".join(str(y.type) for y in self.stages["named"].outputs)
+        return f"<Compiled ({inputs}) -> ({outputs})>"
+
+
+def match_form(form: Tree, value: Any, path: str, found: dict[int, Any]) -> None:
+    """Enter into `found` the parts of `value` that stand where `form` has numbers."""
+    if isinstance(form, int):
+        found[form] = value
+        return
+    keys: Sequence[Any] = list(form) if isinstance(form, Mapping) else range(len(form))
+    given = list(value) if isinstance(value, Mapping) else None
+    if isinstance(form, Mapping):
+        same_form = given is not None and set(given) == set(keys)
+    else:
+        same_form = isinstance(value, list | tuple) and len(value) == len(keys)
+    if not same_form:
+        raise GraphTypeError(
+            f"call: {path} must be a {type(form).__name__} with {list(keys)}, like the inputs at "
+            f"compile, but got {type(value).__name__} with {given or len(value)}"
+            if hasattr(value, "__len__")
+            else f"call: {path} must be a {type(form).__name__}, but got {value!r:.60}"
+        )
+    for key in keys:
+        match_form(form[key], value[key], f"{path}[{key!r}]", found)
+
+
+def picker(form: Tree) -> Callable[[list[Any]], Tree]:
+    """The function that arranges a list of results in the form of `form`, whose leaves number them."""
+    if isinstance(form, int):
+        return lambda values: values[form]
+    if isinstance(form, Mapping):
+        parts = {key: picker(part) for key, part in form.items()}
+        return lambda values: {key: pick(values) for key, pick in parts.items()}
+    if type(form) is list and form == list(range(len(form))):
+        return list
+    picks = [picker(part) for part in form]
+    if isinstance(form, list):
+        return lambda values: [pick(values) for pick in picks]
+    if hasattr(form, "_make"):
+        return lambda values: form._make(pick(values) for pick in picks)
+    return lambda values: tuple(pick(values) for pick in picks)

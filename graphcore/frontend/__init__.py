@@ -1,0 +1,1 @@
+"""What users call: tensors with named dims, and functions of them."""

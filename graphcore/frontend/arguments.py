@@ -1,0 +1,140 @@
+"""What users write for dims and sizes, as the tuples that ops take."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from types import EllipsisType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.ir.dtypes import as_dtype
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
+from graphcore.ir.types import DType
+from graphcore.ops.named import close_match
+
+from .base import refusal
+from .lift import check_dims
+
+Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
+"""One dim, several, or all of them (None or ...)."""
+
+SizeLike: TypeAlias = int | str | Expression | None
+"""A size: an integer, an expression, the name of an unknown, or None: unknown, named by its dim."""
+
+MissingDims = Literal["raise", "ignore"]
+
+
+def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[str, ...]:
+    """The dims meant; in the order of `x`, so that equal programs are equal, unless `ordered`."""
+    known: tuple[str, ...] = x.type.dims
+    if dim is None or dim is ...:
+        return known
+    if isinstance(dim, str):
+        return (dim,)
+    dims = names(function, dim, x)
+    if not ordered and len(set(dims)) == len(dims) and set(dims) <= set(known):
+        return tuple(sorted(dims, key=known.index))
+    return dims
+
+
+def names(function: str, dim: object, x: Node | None = None) -> tuple[str, ...]:
+    """One or several names as a tuple; a position is refused, naming the dim it would be."""
+    several: tuple[Any, ...]
+    several = tuple(dim) if isinstance(dim, Iterable) and not isinstance(dim, str) else (dim,)
+    known = x.type.dims if x is not None else ()
+    for name in several:
+        if not isinstance(name, str):
+            cure = "dims are named by strings"
+            if isinstance(name, int) and -len(known) <= name < len(known):
+                cure = f"axes have names here: dim={known[name]!r}"
+            reason = f"{name!r} is not the name of a dim"
+            raise refusal(function, reason, *([x] if x else []), cure=cure, kind=GraphTypeError)
+    return several
+
+
+def require_dims(function: str, x: Node, dims: tuple[str, ...]) -> None:
+    """Refuse dims that `x` lacks."""
+    known = x.type.dims
+    for dim in dims:
+        if dim not in known:
+            cure = close_match(dim, known)
+            raise refusal(function, f"there is no dim {dim!r} in {x.type}", x, cure=cure)
+
+
+def present(
+    function: str, x: Node, dims: tuple[str, ...], missing_dims: MissingDims
+) -> tuple[str, ...]:
+    """`dims` without those that `x` lacks, if they are to be ignored."""
+    if missing_dims == "ignore":
+        return tuple(dim for dim in dims if dim in x.type.dims)
+    if missing_dims != "raise":
+        raise refusal(function, f"missing_dims={missing_dims!r}", cure="use 'raise' or 'ignore'")
+    require_dims(function, x, dims)
+    return dims
+
+
+def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str, ...], Shape]:
+    """Dims and their sizes, from a mapping or from names and as many sizes."""
+    if isinstance(dims, Mapping):
+        if shape is not None:
+            cure = "give sizes in one place"
+            raise refusal(function, "dims are mapped to sizes, and there is a shape", cure=cure)
+        pairs = list(dims.items())
+    else:
+        found = names(function, dims)
+        sizes = (None,) * len(found) if shape is None else several(shape)
+        if len(sizes) != len(found):
+            raise refusal(function, f"shape {shape} has not one size for each of the dims {found}")
+        pairs = list(zip(found, sizes, strict=True))
+    result = tuple(name for name, _ in pairs)
+    check_dims(function, result)
+    return result, tuple(size_of(function, name, size) for name, size in pairs)
+
+
+def several(value: object) -> tuple[Any, ...]:
+    """A tuple of what may be one thing alone."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def size_of(function: str, dim: str, size: object) -> Size:
+    """The size that a user gave `dim`."""
+    if size is None:
+        return unknown(dim)
+    if isinstance(size, str):
+        return unknown(size)
+    if not isinstance(size, Expression):
+        try:
+            size = operator.index(size)  # type: ignore[arg-type]
+        except TypeError:
+            reason = f"{size!r} is not a size for dim {dim!r}"
+            cure = "sizes are integers, None (unknown), a name for an unknown, or an expression"
+            raise refusal(function, reason, cure=cure, kind=GraphTypeError) from None
+    if (upper_bound(size) or 0) < 0:
+        raise refusal(function, f"dim {dim!r} has size {size}", cure="sizes are 0 or more")
+    return size
+
+
+def dtype_of(function: str, dtype: npt.DTypeLike) -> DType:
+    """A dtype that graphcore computes with."""
+    try:
+        return as_dtype(np.dtype(dtype))
+    except TypeError as error:
+        cure = "use bool, integers, floats or complex of NumPy"
+        raise refusal(function, str(error), cure=cure, kind=GraphTypeError) from None
+
+
+def mapping(function: str, given: object, more: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """The pairs of a dict or of keywords."""
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        cure = f"write {function}(x, {{{what}}}) or keywords"
+        raise refusal(function, f"{given!r} is not a dict", cure=cure, kind=GraphTypeError)
+    if given and more:
+        raise refusal(function, "takes a dict or keywords, not both", kind=GraphTypeError)
+    return dict(given) or dict(more)

@@ -1,0 +1,152 @@
+"""The core of `Tensor`: one object a node, what is known of it, and what it refuses to be.
+
+`tensor.py` completes the class with operators and methods; the functions those call need only
+this file, so that imports run one way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.interning import Interned
+from graphcore.ir.node import Node, describe_operand
+from graphcore.ir.provenance import current
+from graphcore.ir.sizes import Shape, Size
+from graphcore.ir.types import DType
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class Base:
+    """A named tensor: one node of a graph, `node`, as users hold it."""
+
+    __slots__ = ("__weakref__", "node")
+    complete: ClassVar[type[Tensor]]
+
+    node: Node
+
+    def __new__(cls, node: Node) -> Tensor:
+        """The one tensor of `node`."""
+        return wrap(node)
+
+    def __init_subclass__(cls) -> None:
+        Base.complete = cls  # type: ignore[assignment]  # there is one subclass: Tensor
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"tensors are immutable: cannot set {name!r}")
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        dims: tuple[str, ...] = self.node.type.dims
+        return dims
+
+    @property
+    def shape(self) -> Shape:
+        """The size of each dim: an int, or an expression in the unknown sizes of the inputs."""
+        shape: Shape = self.node.type.shape
+        return shape
+
+    @property
+    def sizes(self) -> dict[str, Size]:
+        """The size of each dim, by name."""
+        return dict(zip(self.dims, self.shape, strict=True))
+
+    @property
+    def size(self) -> Size:
+        """How many values there are."""
+        count: Size = self.node.type.count
+        return count
+
+    @property
+    def ndim(self) -> int:
+        """How many dims there are."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The NumPy dtype of the values."""
+        dtype: DType = self.node.type.dtype
+        return dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name of an input; None for what is computed."""
+        return self.node.attrs.get("name") if self.node.op.name == "input" else None
+
+    def __repr__(self) -> str:
+        name = self.name
+        label = "Tensor" if name is None else f"Tensor {name[:60]}"
+        return f"<{label}: {self.node.type}>"
+
+    def __copy__(self) -> Base:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Base:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return wrap, (self.node,)
+
+    def __bool__(self) -> bool:
+        raise self._no_value("a truth value", "use gc.where to choose, and & | ~ to combine")
+
+    def __iter__(self) -> NoReturn:
+        raise self._no_value("items to iterate over", "index one place with x.isel(dim=position)")
+
+    def __len__(self) -> int:
+        raise self._no_value("a length", "use x.ndim, x.size or x.sizes['dim']")
+
+    def __contains__(self, item: object) -> bool:
+        raise self._no_value("members", "use (x == value).any()")
+
+    def __float__(self) -> float:
+        raise self._no_value("a number", _COMPILE)
+
+    def __int__(self) -> int:
+        raise self._no_value("a number", _COMPILE)
+
+    def __complex__(self) -> complex:
+        raise self._no_value("a number", _COMPILE)
+
+    def __index__(self) -> int:
+        raise self._no_value("an integer", "index with it instead: y.isel(dim=x)")
+
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
+        raise self._no_value("an array", _COMPILE)
+
+    def _no_value(self, what: str, cure: str) -> GraphError:
+        reason = f"a symbolic tensor has no value yet, so no {what}"
+        return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
+
+
+_COMPILE = "gc.compile(inputs, x) makes a function that computes it"
+_set_node = vars(Base)["node"].__set__
+_tensors: Interned[Tensor] = Interned()
+
+
+def wrap(node: Node) -> Tensor:
+    """The one Tensor of a node."""
+    found = _tensors.get(node)
+    if found is not None:
+        return found
+    new = object.__new__(Base.complete)
+    _set_node(new, node)
+    return _tensors.add(node, new)
+
+
+def refusal(
+    function: str,
+    reason: str,
+    *operands: Base | Node,
+    cure: str = "",
+    kind: type[GraphError] = GraphValueError,
+) -> GraphError:
+    """The error for arguments that `function` cannot accept, worded as type rules word theirs."""
+    nodes = (x.node if isinstance(x, Base) else x for x in operands)
+    lines = [f"{function}: {reason}", *map(describe_operand, nodes), f"  built at {current()}"]
+    if cure:
+        lines.append(f"  cure: {cure}")
+    return kind("\n".join(lines))

@@ -1,0 +1,63 @@
+"""Parts of complex numbers, under NumPy's names; real numbers are their own real part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphcore.ops import elementwise as ops
+
+from .base import wrap
+from .creation import zeros_like
+from .elementwise import arctan2
+from .formulas import rad2deg
+from .lift import Operand, single
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def real(x: Operand) -> Tensor:
+    """Real part of `x`, of real dtype.
+
+    >>> import graphcore as gc
+    >>> gc.real(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: f64[row=2]>
+    """
+    node = single("real", x)
+    return wrap(ops.real(node) if node.type.dtype.kind == "c" else node)
+
+
+def imag(x: Operand) -> Tensor:
+    """Imaginary part of `x`, of real dtype; 0 where `x` is real.
+
+    >>> import graphcore as gc
+    >>> gc.imag(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: f64[row=2]>
+    """
+    node = single("imag", x)
+    return wrap(ops.imag(node)) if node.type.dtype.kind == "c" else zeros_like(wrap(node))
+
+
+def conjugate(x: Operand) -> Tensor:
+    """Complex conjugate of `x`; `x` itself where it is real.
+
+    >>> import graphcore as gc
+    >>> gc.conj(gc.tensor("z", {"row": 2}, dtype="complex64"))
+    <Tensor: c64[row=2]>
+    """
+    node = single("conjugate", x)
+    return wrap(node if node.type.dtype.kind in "iuf" else ops.conjugate(node))
+
+
+conj = conjugate
+
+
+def angle(z: Operand, deg: bool = False) -> Tensor:
+    """Angle of a complex number from the positive real axis, in radians, or degrees if `deg`.
+
+    >>> import graphcore as gc
+    >>> gc.angle(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: f64[row=2]>
+    """
+    turned = arctan2(imag(z), real(z))
+    return rad2deg(turned) if deg else turned

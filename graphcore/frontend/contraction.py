@@ -1,0 +1,117 @@
+"""Products of several tensors, summed over dims that are told by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Never
+
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ops import named
+
+from .arguments import Dim, names, require_dims
+from .base import refusal, wrap
+from .lift import Operand, common
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def dot(*xs: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
+    """Product of all operands, aligned by name, summed over dims.
+
+    The result has the dims that remain, in order of first appearance, and the operands' common
+    dtype. A dim that no operand has is refused.
+
+    Parameters
+    ----------
+    *xs
+        One or more tensors.
+    dim
+        The dims to sum over, each of which may stand in any number of operands: one name, several,
+        None for those that at least two operands share, or ... for all.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "feature": 8})
+    >>> w = gc.tensor("w", {"feature": 8, "out": 2})
+    >>> gc.dot(x, w)
+    <Tensor: f64[batch, out=2]>
+    >>> gc.dot(x, w, dim=...)
+    <Tensor: f64[]>
+    """
+    if unknown:
+        reason = f"takes no {', '.join(unknown)}"
+        raise refusal("dot", reason, cure="name the dims: dim='feature'", kind=GraphTypeError)
+    if not xs:
+        raise refusal("dot", "takes at least one operand", kind=GraphTypeError)
+    nodes = common("dot", *xs)
+    return wrap(named.dot(*nodes, dims=contracted(nodes, dim)))
+
+
+def contracted(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
+    """The dims to sum over, in order of first appearance."""
+    uses = Counter(name for node in nodes for name in node.type.dims)
+    if dim is ...:
+        return tuple(uses)
+    if dim is None:
+        return tuple(name for name, count in uses.items() if count > 1)
+    meant = names("dot", dim)
+    if len(set(meant)) < len(meant) or not set(meant) <= uses.keys():
+        return meant  # the type rule will refuse, and suggest
+    return tuple(name for name in uses if name in meant)
+
+
+def einsum(spec: str, *xs: Operand) -> Tensor:
+    """Product of all operands summed over dims, spelled as an equation of names.
+
+    Dims that are listed before the arrow and not after it are summed over. Dims that are not listed
+    at all are batch: they come first in the result, or where `...` stands in it.
+
+    Parameters
+    ----------
+    spec
+        For each operand some of its dims between spaces, with commas between operands; after `->`
+        the dims of the result.
+    *xs
+        As many tensors as `spec` has lists.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "row": 3, "inner": 4})
+    >>> y = gc.tensor("y", {"inner": 4, "col": 5})
+    >>> gc.einsum("row inner, inner col -> col row", x, y)
+    <Tensor: f64[batch, col=5, row=3]>
+    """
+    listed, result = equation(spec, len(xs))
+    nodes = common("einsum", *xs)
+    for dims, node in zip(listed, nodes, strict=True):
+        require_dims("einsum", node, dims)
+    spoken = dict.fromkeys(dim for dims in listed for dim in dims)
+    for dim in result:
+        if dim not in spoken and dim != "...":
+            cure = named.close_match(dim, tuple(spoken))
+            raise refusal("einsum", f"{spec!r}: no operand lists {dim!r}", *nodes, cure=cure)
+    product = wrap(named.dot(*nodes, dims=tuple(dim for dim in spoken if dim not in result)))
+    batch = [dim for dim in product.dims if dim not in spoken]
+    at = result.index("...") if "..." in result else 0
+    order = (*result[:at], *batch, *[dim for dim in result[at:] if dim != "..."])
+    return product if order == product.dims else wrap(named.transpose(product.node, dims=order))
+
+
+def equation(spec: str, count: int) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """The dims listed for each operand and for the result."""
+    left, arrow, right = spec.partition("->")
+    cure = "write einsum('row inner, inner col -> row col', x, y)"
+    if not arrow:
+        raise refusal("einsum", f"{spec!r} has no arrow", cure=cure)
+    *operands, result = (tuple(part.split()) for part in [*left.split(","), right])
+    if len(operands) != count:
+        raise refusal("einsum", f"{spec!r} lists {len(operands)} operands, {count} are given")
+    for dims in (*operands, result):
+        if len(set(dims)) < len(dims):
+            reason = f"{spec!r} lists a dim twice in one place"
+            raise refusal("einsum", reason, cure="a diagonal is taken by isel, not by einsum")
+    return [tuple(dim for dim in dims if dim != "...") for dims in operands], result

@@ -1,0 +1,186 @@
+"""Functions of one or two operands that are one op each, under NumPy's names.
+
+`unary` and `binary` make them from the table of ops; what is made of several ops is in formulas.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy.typing as npt
+
+from graphcore.ir.op import Op
+from graphcore.ops import elementwise as ops
+
+from .arguments import dtype_of
+from .base import wrap
+from .lift import Operand, apply, single
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class Unary(Protocol):
+    """A function of one tensor or number."""
+
+    __name__: str
+
+    def __call__(self, x: Operand) -> Tensor:
+        """The function of each value."""
+
+
+class Binary(Protocol):
+    """A function of two tensors or numbers."""
+
+    __name__: str
+
+    def __call__(self, x: Operand, y: Operand) -> Tensor:
+        """The function of each pair of values."""
+
+
+DOC = """{doc}, elementwise{like}.
+
+{dims} Integers become
+floats where the function needs them; a dtype it is not defined for is refused.
+
+>>> import graphcore as gc
+>>> {inputs}
+>>> gc.{path}{name}({operands})
+<Tensor: {result}>
+"""
+ONE = "The dims are those of `x`."
+TWO = """Operands align by name: the dims are those of `x`, then the new ones of `y`; a dim of size
+1 is never stretched. Python numbers are weak, as in NumPy 2."""
+
+
+def unary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> Unary:
+    """The function of one operand that `op` computes.
+
+    `result` is the dtype of the documented example, whose operand has dtype `of`; `path` is where
+    the function stands in `gc`.
+    """
+
+    def function(x: Operand) -> Tensor:
+        return apply(op, x)
+
+    function.__name__ = function.__qualname__ = op.name
+    inputs = f"x = gc.tensor('x', {{'row': 2}}, dtype={of!r})"
+    function.__doc__ = DOC.format(
+        doc=op.doc, like=like(op), dims=ONE, inputs=inputs, path=path, name=op.name,
+        operands="x", result=f"{result}[row=2]",
+    )  # fmt: skip
+    return function
+
+
+def binary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> Binary:
+    """The function of two operands that `op` computes; the rest as for `unary`."""
+
+    def function(x: Operand, y: Operand) -> Tensor:
+        return apply(op, x, y)
+
+    function.__name__ = function.__qualname__ = op.name
+    inputs = (
+        f"x, y = gc.tensor('x', {{'row': 2}}, dtype={of!r}), "
+        f"gc.tensor('y', {{'col': 3}}, dtype={of!r})"
+    )
+    function.__doc__ = DOC.format(
+        doc=op.doc, like=like(op), dims=TWO, inputs=inputs, path=path, name=op.name,
+        operands="x, y", result=f"{result}[row=2, col=3]",
+    )  # fmt: skip
+    return function
+
+
+def like(op: Op) -> str:
+    """The NumPy function of the same name, if there is one."""
+    return "" if isinstance(ops.UFUNC[op], str) else f", as `numpy.{op.name}`"
+
+
+def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
+    """The same values in another dtype, converted as NumPy's `astype` does.
+
+    >>> import graphcore as gc
+    >>> gc.astype(gc.tensor("x", {"row": 2}), "float32")
+    <Tensor: f32[row=2]>
+    """
+    node, wanted = single("astype", x), dtype_of("astype", dtype)
+    return wrap(node if node.type.dtype == wanted else ops.cast(node, dtype=wanted))
+
+
+add = binary(ops.add)
+subtract = binary(ops.subtract)
+multiply = binary(ops.multiply)
+divide = true_divide = binary(ops.divide)
+floor_divide = binary(ops.floor_divide)
+remainder = mod = binary(ops.remainder)
+fmod = binary(ops.fmod)
+power = pow = binary(ops.power)
+negative = unary(ops.negative)
+absolute = abs = unary(ops.absolute)
+sign = unary(ops.sign)
+square = unary(ops.square)
+sqrt = unary(ops.sqrt)
+cbrt = unary(ops.cbrt)
+reciprocal = unary(ops.reciprocal)
+exp = unary(ops.exp)
+exp2 = unary(ops.exp2)
+expm1 = unary(ops.expm1)
+log = unary(ops.log)
+log2 = unary(ops.log2)
+log10 = unary(ops.log10)
+log1p = unary(ops.log1p)
+logaddexp = binary(ops.logaddexp)
+logaddexp2 = binary(ops.logaddexp2)
+sin = unary(ops.sin)
+cos = unary(ops.cos)
+tan = unary(ops.tan)
+arcsin = asin = unary(ops.arcsin)
+arccos = acos = unary(ops.arccos)
+arctan = atan = unary(ops.arctan)
+arctan2 = atan2 = binary(ops.arctan2)
+hypot = binary(ops.hypot)
+sinh = unary(ops.sinh)
+cosh = unary(ops.cosh)
+tanh = unary(ops.tanh)
+arcsinh = asinh = unary(ops.arcsinh)
+arccosh = acosh = unary(ops.arccosh)
+arctanh = atanh = unary(ops.arctanh)
+floor = unary(ops.floor)
+ceil = unary(ops.ceil)
+trunc = unary(ops.trunc)
+rint = unary(ops.rint)
+copysign = binary(ops.copysign)
+heaviside = binary(ops.heaviside)
+maximum = binary(ops.maximum)
+minimum = binary(ops.minimum)
+fmax = binary(ops.fmax)
+fmin = binary(ops.fmin)
+
+equal = binary(ops.equal, "bool")
+not_equal = binary(ops.not_equal, "bool")
+less = binary(ops.less, "bool")
+less_equal = binary(ops.less_equal, "bool")
+greater = binary(ops.greater, "bool")
+greater_equal = binary(ops.greater_equal, "bool")
+logical_and = binary(ops.logical_and, "bool", "bool")
+logical_or = binary(ops.logical_or, "bool", "bool")
+logical_xor = binary(ops.logical_xor, "bool", "bool")
+logical_not = unary(ops.logical_not, "bool", "bool")
+bitwise_and = binary(ops.bitwise_and, "i64", "int64")
+bitwise_or = binary(ops.bitwise_or, "i64", "int64")
+bitwise_xor = binary(ops.bitwise_xor, "i64", "int64")
+invert = bitwise_not = unary(ops.invert, "i64", "int64")
+left_shift = binary(ops.left_shift, "i64", "int64")
+right_shift = binary(ops.right_shift, "i64", "int64")
+isnan = unary(ops.isnan, "bool")
+isinf = unary(ops.isinf, "bool")
+isfinite = unary(ops.isfinite, "bool")
+signbit = unary(ops.signbit, "bool")
+
+sigmoid = expit = unary(ops.sigmoid, path="special.")
+softplus = unary(ops.softplus, path="special.")
+erf = unary(ops.erf, path="special.")
+erfc = unary(ops.erfc, path="special.")
+gammaln = unary(ops.gammaln, path="special.")
+digamma = psi = unary(ops.digamma, path="special.")
+xlogy = binary(ops.xlogy, path="special.")
+xlog1py = binary(ops.xlog1py, path="special.")

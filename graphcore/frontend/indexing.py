@@ -1,0 +1,275 @@
+"""Places picked along dims by name: integers, slices, masks and tensors of positions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, upper_bound
+from graphcore.ops import named
+
+from .arguments import MissingDims, mapping, names, present
+from .base import Base, refusal, wrap
+from .lift import Operand, array, single
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class Range(NamedTuple):
+    """The places start, start + step, ..., `size` of them."""
+
+    start: Size
+    size: Size
+    step: int
+
+
+def isel(
+    x: Operand,
+    indexers: Mapping[str, Any] | None = None,
+    /,
+    *,
+    missing_dims: MissingDims = "raise",
+    **more: Any,
+) -> Tensor:
+    """`x` at positions along dims.
+
+    An integer drops its dim; a slice keeps it; positions replace it by their own dims. Positions
+    that share a dim run along it together (pointwise), others apart (orthogonally). An unnamed list
+    keeps the name of the dim it indexes. Positions count from the end if negative; one outside is
+    refused where sizes are known, and otherwise at the call.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    indexers
+        For each dim an integer, a slice, a list or mask, an integer tensor or DataArray, or a pair
+        (dims, array); as a dict or as keywords.
+    missing_dims
+        "ignore" skips dims that `x` lacks, "raise" refuses them.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "row": 4, "col": 5})
+    >>> gc.isel(x, batch=0, row=slice(1, None, 2), col=("pick", [0, 2, 4]))
+    <Tensor: f64[row=2, pick=3]>
+    """
+    node = single("isel", x)
+    wanted = mapping("isel", indexers, more, "'dim': position")
+    dims = present("isel", node, names("isel", tuple(wanted), node), missing_dims)
+    return wrap(select(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
+
+
+def select(x: Node, indexers: dict[str, Any]) -> Node:
+    """`x` indexed, where `indexers` come in the order of its dims."""
+    positions: dict[str, Size] = {}
+    ranges: dict[str, Range] = {}
+    gathered: dict[str, Node] = {}
+    for dim, indexer in indexers.items():
+        size = x.type.size(dim)
+        if isinstance(indexer, slice):
+            found = places(x, dim, indexer, size)
+            if found != (0, size, 1):
+                ranges[dim] = found
+        elif is_position(indexer):
+            positions[dim] = position(x, dim, indexer, size)
+        else:
+            gathered[dim] = index_of(x, dim, indexer, size)
+    if ranges:
+        starts, sizes, steps = zip(*ranges.values(), strict=True)
+        x = named.slice_(x, dims=tuple(ranges), starts=starts, sizes=sizes, steps=steps)
+    if positions:
+        x = named.index(x, dims=tuple(positions), positions=tuple(positions.values()))
+    if gathered:
+        x = named.gather(x, *gathered.values(), dims=tuple(gathered))
+    return x
+
+
+def is_position(indexer: object) -> bool:
+    """Whether an indexer is one integer, or a size."""
+    if isinstance(indexer, np.ndarray):
+        return indexer.ndim == 0 and indexer.dtype.kind in "iu"
+    return isinstance(indexer, (int, np.integer, Expression)) and not isinstance(indexer, bool)
+
+
+def position(x: Node, dim: str, at: Any, size: Size) -> Size:
+    """A position from the start; a negative integer counts from the end."""
+    if isinstance(at, Expression):
+        return at
+    at = int(at)
+    if isinstance(size, int) and not -size <= at < size:
+        raise outside(x, dim, at, size)
+    found: Size = at if at >= 0 else size + at
+    return found
+
+
+def outside(x: Node, dim: str, at: object, size: int) -> GraphIndexError:
+    """The refusal of a position that a dim does not have."""
+    cure = f"positions run from {-size} to {size - 1}" if size else "the dim is empty"
+    reason = f"position {at} is outside dim {dim!r}, which has size {size}"
+    error = refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
+    assert isinstance(error, GraphIndexError)
+    return error
+
+
+def places(x: Node, dim: str, given: slice, size: Size) -> Range:
+    """What Python's slice means for a dim of any size."""
+    step = 1 if given.step is None else whole(x, dim, given.step)
+    if not isinstance(step, int) or step == 0:
+        raise refusal("isel", f"the step of dim {dim!r} is {step}", x, cure="use a nonzero integer")
+    # Only the ends that count are kept inside: where the other two cross, the length is 0 anyway.
+    if step > 0:
+        start = maximum(end(x, dim, given.start, size, 0), 0)
+        gap = minimum(end(x, dim, given.stop, size, size), size) - start
+    else:
+        start = minimum(end(x, dim, given.start, size, size - 1), size - 1)
+        gap = start - maximum(end(x, dim, given.stop, size, -1), -1)
+    length = maximum((gap + abs(step) - 1) // abs(step), 0)
+    if length == 0:
+        return Range(0, 0, 1)
+    return Range(start, length, 1 if length == 1 else step)
+
+
+def end(x: Node, dim: str, given: Any, size: Size, default: Size) -> Size:
+    """The end of a slice, counted from the start; a negative integer counts from the end.
+
+    A symbolic end always counts from the start: which way it counts must not depend on a size.
+    """
+    if given is None:
+        return default
+    found = whole(x, dim, given)
+    if isinstance(found, int):
+        return found if found >= 0 else size + found
+    if lower_bound(found) is None and upper_bound(found) is not None:
+        cure = f"count from the start: {size} - ..."
+        reason = f"the end {found} of a slice of dim {dim!r} is negative"
+        raise refusal("isel", reason, x, cure=cure)
+    return found
+
+
+def whole(x: Node, dim: str, given: Any) -> Size:
+    """An integer or size in a slice."""
+    if isinstance(given, Expression):
+        return given
+    try:
+        return operator.index(given)
+    except TypeError:
+        cure = "slices take integers and sizes; use positions for anything else"
+        reason = f"slice of dim {dim!r} with {given!r}"
+        raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError) from None
+
+
+def index_of(x: Node, dim: str, indexer: Any, size: Size) -> Node:
+    """An indexer of many places as a tensor of positions."""
+    if isinstance(indexer, Base):
+        return integers(x, dim, indexer.node)
+    if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
+        dims = names("isel", indexer[0])
+        values = np.asarray(indexer[1])
+    elif hasattr(indexer, "dims") and hasattr(indexer, "values"):
+        dims, values = tuple(indexer.dims), np.asarray(indexer.values)
+    else:
+        dims, values = (dim,), as_array(x, dim, indexer)
+    return static(x, dim, dims, values, size)
+
+
+def as_array(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
+    """An unnamed list of positions; with more axes than one it would need names."""
+    values = np.asarray(indexer) if isinstance(indexer, (list, tuple, range, np.ndarray)) else None
+    if values is None or values.ndim > 1:
+        shown = "an array of several axes" if values is not None else repr(indexer)[:60]
+        cure = "use an integer, a slice, a list, a tensor, or (dims, array)"
+        reason = f"dim {dim!r} cannot be indexed by {shown}"
+        raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError)
+    return values
+
+
+def integers(x: Node, dim: str, index: Node) -> Node:
+    """A tensor of positions; a symbolic mask is refused, as its result has no known size."""
+    if index.type.dtype.kind in "iu":
+        return index
+    cure = "positions are integers"
+    if index.type.dtype.kind == "b":
+        cure = "the size would depend on values: use gc.where, or a mask known now"
+    reason = f"dim {dim!r} cannot be indexed by {index.type}"
+    raise refusal("isel", reason, x, index, cure=cure, kind=GraphTypeError)
+
+
+def static(
+    x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any], size: Size
+) -> Node:
+    """Positions known now, from the start where the size is known."""
+    if values.dtype.kind == "b":
+        if values.ndim != 1 or values.shape[0] != size:
+            reason = f"a mask of shape {values.shape} for dim {dim!r} of size {size}"
+            cure = "a mask has one value for each place, and needs a known size"
+            raise refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
+        values = np.flatnonzero(values)
+    elif values.size == 0:
+        values = values.astype(INT)
+    index = integers(x, dim, array("isel", values, dims))
+    if not isinstance(size, int) or values.size == 0:
+        return index
+    least, most = int(values.min()), int(values.max())
+    if least < -size or most >= size:
+        raise outside(x, dim, least if least < -size else most, size)
+    return index if least >= 0 else array("isel", np.where(values < 0, values + size, values), dims)
+
+
+def take(x: Operand, index: Any, dim: str) -> Tensor:
+    """`x` at positions along one dim, which their dims replace.
+
+    `index` is anything `isel` takes; an unnamed list keeps the name of the dim.
+
+    >>> import graphcore as gc
+    >>> table = gc.tensor("table", {"word": 1000, "feature": 8})
+    >>> gc.take(table, gc.tensor("text", {"batch": None, "time": None}, dtype="int64"), dim="word")
+    <Tensor: f64[batch, time, feature=8]>
+    """
+    (name,) = names("take", (dim,))
+    return isel(x, {name: index})
+
+
+def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
+    """`x` at one position along `dim` for each place of the dims that `index` and `x` share.
+
+    `index` is an integer tensor, or an array with dims. Dims it has beyond those of `x` are added.
+
+    >>> import graphcore as gc
+    >>> logits = gc.tensor("logits", {"batch": None, "class": 3})
+    >>> gc.take_along(logits, gc.tensor("label", {"batch": None}, dtype="int64"), dim="class")
+    <Tensor: f64[batch]>
+    """
+    node, at = single("take_along", x), single("take_along", index)
+    (name,) = names("take_along", (dim,))
+    return wrap(named.gather(node, at, dims=(name,)))
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """`x[key]`: a dict of indexers by name, or indexers in the order of the dims."""
+    if isinstance(key, Mapping):
+        return isel(x, key)
+    if isinstance(key, str):
+        cure = f"index by name with x[{{{key!r}: position}}] or x.isel"
+        raise refusal("getitem", f"[{key!r}] says no position", x, cure=cure, kind=GraphTypeError)
+    keys = key if isinstance(key, tuple) else (key,)
+    missing = len(x.dims) - len(keys) + 1
+    spread = [at for at, indexer in enumerate(keys) if indexer is ...]
+    if len(spread) > 1 or missing < (0 if spread else 1):
+        cure = f"the dims are {x.dims}"
+        raise refusal("getitem", f"{len(keys)} indexers", x, cure=cure, kind=GraphIndexError)
+    if any(indexer is None for indexer in keys):
+        cure = "add a dim with x.expand_dims('new')"
+        raise refusal("getitem", "None makes no dim", x, cure=cure, kind=GraphTypeError)
+    if spread:
+        at = spread[0]
+        keys = (*keys[:at], *(slice(None),) * missing, *keys[at + 1 :])
+    return isel(x, dict(zip(x.dims, keys, strict=False)))

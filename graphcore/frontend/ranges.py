@@ -1,0 +1,141 @@
+"""Tensors filled by position: ranges, grids and diagonals."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ops import leaf
+
+from .arguments import SizeLike, names, size_of, sized
+from .base import refusal, wrap
+from .elementwise import astype, equal
+from .lift import Operand, array, common, promoted
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def arange(
+    start: complex | Expression,
+    stop: complex | Expression | None = None,
+    step: complex = 1,
+    *,
+    dim: str,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """start, start + step, ... up to and without `stop`, along one dim; `arange(stop)` starts at 0.
+
+    Integers and sizes give int64 by default, floats float64.
+
+    >>> import graphcore as gc
+    >>> gc.arange(5, dim="t"), gc.arange(0, 1, 0.25, dim="t")
+    (<Tensor: i64[t=5]>, <Tensor: f64[t=4]>)
+    >>> x = gc.tensor("x", {"batch": None})
+    >>> gc.arange(x.sizes["batch"], dim="batch")
+    <Tensor: i64[batch]>
+    """
+    if stop is None:
+        start, stop = 0, start
+    (name,) = names("arange", (dim,))
+    if any(isinstance(end, Expression) for end in (start, stop)):
+        made = count_up(name, start, stop, step)
+    else:
+        values = np.arange(start, stop, step)  # type: ignore[call-overload]
+        made = wrap(array("arange", values, (name,)))
+        if values.dtype == INT and (start, step) == (0, 1):
+            made = iota(name, len(values))
+    return made if dtype is None else astype(made, dtype)
+
+
+def iota(dim: str, size: Size) -> Tensor:
+    """0, 1, 2, ... along one dim."""
+    return wrap(leaf.iota(size=size, dtype=INT, dims=(dim,)))
+
+
+def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
+    """A range of integers of which the ends may be sizes."""
+    try:
+        start, stop = (s if isinstance(s, Expression) else operator.index(s) for s in (start, stop))
+        step = operator.index(step)
+    except TypeError:
+        cure = "with a symbolic size, use integers, or scale the result"
+        reason = f"{start!r}, {stop!r}, {step!r} are not all integers or sizes"
+        raise refusal("arange", reason, cure=cure, kind=GraphTypeError) from None
+    if step == 0:
+        raise refusal("arange", "the step is 0")
+    gap = stop - start if step > 0 else start - stop
+    made = iota(dim, maximum((gap + abs(step) - 1) // abs(step), 0))
+    scaled = made if step == 1 else made * step
+    return scaled if isinstance(start, int) and start == 0 else scaled + start
+
+
+def linspace(
+    start: Operand,
+    stop: Operand,
+    num: int | Expression = 50,
+    *,
+    dim: str,
+    endpoint: bool = True,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """`num` evenly spaced values from `start` to `stop`, along one dim.
+
+    The ends may be tensors, whose dims come after `dim`; without `endpoint`, `stop` is left out.
+
+    >>> import graphcore as gc
+    >>> gc.linspace(0, 1, 5, dim="t")
+    <Tensor: f64[t=5]>
+    """
+    (name,) = names("linspace", (dim,))
+    size = size_of("linspace", name, num)
+    ends = [wrap(node) for node in common("linspace", start, stop)]
+    wanted = promoted(*[end.dtype for end in ends], float) if dtype is None else dtype
+    if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
+        first, last = (end.node.attrs["value"].array for end in ends)
+        values = np.linspace(first, last, size, endpoint=endpoint)
+        return astype(wrap(array("linspace", values, (name,))), wanted)
+    part = iota(name, size) / maximum(size - 1 if endpoint else size, 1)
+    return astype((1 - part) * ends[0] + part * ends[1], wanted)  # exact at both ends
+
+
+def eye(
+    dims: Mapping[str, SizeLike] | Iterable[str],
+    shape: Iterable[SizeLike] | SizeLike = None,
+    *,
+    k: int = 0,
+    dtype: npt.DTypeLike = "float64",
+) -> Tensor:
+    """Ones on a diagonal of two dims, zeros elsewhere.
+
+    Parameters
+    ----------
+    dims
+        Two dims with their sizes; or their names, with sizes in `shape`.
+    shape
+        The sizes, where `dims` are names; one stands for both.
+    k
+        Which diagonal: ones where the second position is `k` more than the first.
+    dtype
+        The dtype.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.eye({"row": 3, "col": 3}), gc.eye(("row", "col"), 3, dtype="bool")
+    (<Tensor: f64[row=3, col=3]>, <Tensor: bool[row=3, col=3]>)
+    """
+    if isinstance(shape, (int, str, Expression)):
+        shape = (shape, shape)
+    known, sizes = sized("eye", dims, shape)
+    if len(known) != 2:
+        raise refusal("eye", f"dims {known} are not two", cure="gc.eye({'row': 3, 'col': 3})")
+    row, col = (iota(dim, size) for dim, size in zip(known, sizes, strict=True))
+    return astype(equal(row + k if k else row, col), dtype)

@@ -1,0 +1,297 @@
+"""Dims reordered, renamed, added, removed, merged and split; values stay what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, count, same
+from graphcore.ops import named
+
+from .arguments import (
+    Dim,
+    MissingDims,
+    SizeLike,
+    dims_of,
+    mapping,
+    names,
+    present,
+    require_dims,
+    several,
+    size_of,
+)
+from .base import refusal, wrap
+from .lift import Operand, common, single
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Tensor:
+    """`x` with its dims in another order.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    *dims
+        All its dims in the order wanted, where one `...` stands for those not named; none reverses.
+    missing_dims
+        "ignore" skips dims that `x` lacks, "raise" refuses them.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "row": 2, "col": 3})
+    >>> gc.transpose(x, "col", ...)
+    <Tensor: f64[col=3, batch, row=2]>
+    """
+    node = single("transpose", x)
+    known: tuple[str, ...] = node.type.dims
+    order = tuple(dims)
+    if order.count(...) > 1:
+        raise refusal("transpose", "... stands twice", node, cure="use one ...")
+    named_dims = names("transpose", [dim for dim in order if dim is not ...], node)
+    kept = present("transpose", node, named_dims, missing_dims)
+    if ... in order:
+        at = order.index(...)
+        before = [dim for dim in order[:at] if dim in kept]
+        rest = [dim for dim in known if dim not in kept]
+        kept = (*before, *rest, *kept[len(before) :])
+    if not dims:
+        kept = known[::-1]
+    return wrap(node if kept == known else named.transpose(node, dims=kept))
+
+
+def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
+    """`x` with other names for some dims, all renamed at once, so that names can be swapped.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    names
+        The new name of each dim to rename, as a dict or as keywords.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.rename(gc.tensor("x", {"row": 2, "col": 3}), {"row": "col", "col": "row"})
+    <Tensor: f64[col=2, row=3]>
+    """
+    node = single("rename", x)
+    pairs = mapping("rename", names, more, "'old': 'new'")
+    for new in pairs.values():
+        if not isinstance(new, str):
+            raise refusal("rename", f"{new!r} is not a name", node, kind=GraphTypeError)
+    order = dims_of("rename", node, tuple(pairs))
+    renamed = tuple((old, pairs[old]) for old in order)
+    if all(old == new and old in node.type.dims for old, new in renamed):
+        return wrap(node)
+    return wrap(named.rename(node, names=renamed))
+
+
+def expand_dims(
+    x: Operand,
+    dim: str | Iterable[str] | Mapping[str, SizeLike] | None = None,
+    /,
+    **sizes: SizeLike,
+) -> Tensor:
+    """`x` repeated along new dims, which come first.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dim
+        The new dims: names, of size 1 each, or sizes by name, as a dict or as keywords.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"col": 3})
+    >>> gc.expand_dims(x, "row"), gc.expand_dims(x, copy=5)
+    (<Tensor: f64[row=1, col=3]>, <Tensor: f64[copy=5, col=3]>)
+    """
+    node = single("expand_dims", x)
+    if dim is not None and not isinstance(dim, Mapping):
+        dim = dict.fromkeys(names_of_new(node, dim), 1)
+    wanted = mapping("expand_dims", dim, sizes, "'new': size")
+    for name in names("expand_dims", tuple(wanted)):
+        if name in node.type.dims:
+            cure = "choose a new name"
+            raise refusal("expand_dims", f"there is a dim {name!r} already in", node, cure=cure)
+    new = tuple(size_of("expand_dims", name, size) for name, size in wanted.items())
+    return broadcast_to(node, (*wanted, *node.type.dims), (*new, *node.type.shape))
+
+
+def names_of_new(node: Node, dim: object) -> tuple[str, ...]:
+    """The names of new dims, each once."""
+    new = names("expand_dims", dim)
+    if len(set(new)) < len(new):
+        raise refusal("expand_dims", f"dims {new} name one twice", node, cure="name each dim once")
+    return new
+
+
+def broadcast_to(x: Node, dims: tuple[str, ...], sizes: tuple[Size, ...]) -> Tensor:
+    """`x` with these dims, repeated along those it lacks."""
+    if dims == x.type.dims and all(map(same, sizes, x.type.shape)):
+        return wrap(x)
+    return wrap(named.broadcast(x, dims=dims, sizes=sizes))
+
+
+def broadcast_like(x: Operand, other: Operand) -> Tensor:
+    """`x` repeated along the dims of `other` that it lacks: dims of `other` first, then the rest.
+
+    A dim of both must have one size; a size-1 dim is never stretched.
+
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"col": 3})
+    >>> gc.broadcast_like(x, gc.tensor("y", {"batch": None, "col": 3}))
+    <Tensor: f64[batch, col=3]>
+    """
+    node, like = single("broadcast_like", x), single("broadcast_like", other)
+    sizes = node.type.sizes | like.type.sizes
+    dims = tuple(dict.fromkeys((*like.type.dims, *node.type.dims)))
+    return broadcast_to(node, dims, tuple(sizes[dim] for dim in dims))
+
+
+def broadcast(*xs: Operand) -> tuple[Tensor, ...]:
+    """All operands with the dims of all, in order of first appearance.
+
+    >>> import graphcore as gc
+    >>> gc.broadcast(gc.tensor("x", {"row": 2}), gc.tensor("y", {"col": 3}))
+    (<Tensor: f64[row=2, col=3]>, <Tensor: f64[row=2, col=3]>)
+    """
+    nodes = [single("broadcast", x) for x in xs]
+    sizes: dict[str, Size] = {}
+    for node in nodes:
+        for dim, size in node.type.sizes.items():
+            if isinstance(size, int) or dim not in sizes:
+                sizes[dim] = size
+    dims, shape = tuple(sizes), tuple(sizes.values())
+    return tuple(broadcast_to(node, dims, shape) for node in nodes)
+
+
+def squeeze(x: Operand, dim: Dim = None) -> Tensor:
+    """`x` without dims of size 1.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dim
+        The dims to drop; None drops all that are known to have size 1. A dim of unknown size that
+        is named must have size 1 at the call.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.squeeze(gc.tensor("x", {"batch": None, "row": 1, "col": 3}))
+    <Tensor: f64[batch, col=3]>
+    """
+    node = single("squeeze", x)
+    if dim is None or dim is ...:
+        dim = [name for name, size in node.type.sizes.items() if size == 1]
+    dims = dims_of("squeeze", node, dim)
+    return wrap(named.squeeze(node, dims=dims) if dims else node)
+
+
+def concat(xs: Iterable[Operand], dim: str) -> Tensor:
+    """Tensors one after the other along `dim`.
+
+    A tensor without `dim` counts as one place of it; if none has it, it is new and comes first.
+    Other dims broadcast by name, in order of first appearance; dtypes promote.
+
+    >>> import graphcore as gc
+    >>> x, y = gc.tensor("x", {"row": 2, "col": 3}), gc.tensor("y", {"col": 3})
+    >>> gc.concat([x, y], dim="row")
+    <Tensor: f64[row=3, col=3]>
+    """
+    nodes = common("concat", *xs)
+    if not nodes:
+        raise refusal("concat", "there is nothing to concatenate")
+    (name,) = names("concat", (dim,), nodes[0])
+    return wrap(named.concat(*nodes, dim=name))
+
+
+def stack(
+    x: Operand, dims: Mapping[str, Iterable[Any]] | None = None, /, **more: Iterable[Any]
+) -> Tensor:
+    """`x` with several dims merged into one new last dim, the first of them slowest.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dims
+        For each new dim the dims it merges, in order, where `...` stands for all not named; as a
+        dict or as keywords.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.stack(gc.tensor("x", {"batch": None, "row": 2, "col": 3}), pixel=("row", "col"))
+    <Tensor: f64[batch, pixel=6]>
+    """
+    node = single("stack", x)
+    for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')").items():
+        parts = several(merged)
+        told = names("stack", [dim for dim in parts if dim is not ...], node)
+        rest = tuple(dim for dim in node.type.dims if dim not in told)
+        at = parts.index(...) if ... in parts else len(parts)
+        order = (*told[:at], *(rest if ... in parts else ()), *told[at:])
+        node = named.stack(node, dims=order, name=name)
+    return wrap(node)
+
+
+def unstack(
+    x: Operand,
+    dims: Mapping[str, Mapping[str, SizeLike]] | None = None,
+    /,
+    **more: Mapping[str, SizeLike],
+) -> Tensor:
+    """`x` with a dim split into new last dims, the first of them slowest.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dims
+        For each dim to split the new dims with their sizes, as a dict or as keywords. One size may
+        be None (or -1): what remains, which must divide evenly.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.unstack(gc.tensor("x", {"pixel": 6, "batch": None}), pixel={"row": 2, "col": None})
+    <Tensor: f64[batch, row=2, col=3]>
+    """
+    node = single("unstack", x)
+    for dim, parts in mapping("unstack", dims, more, "'old': {'new': size}").items():
+        require_dims("unstack", node, names("unstack", (dim,), node))
+        if not isinstance(parts, Mapping):
+            cure = f"write unstack(x, {dim}={{'new': size, ...}})"
+            raise refusal("unstack", f"{parts!r} is not a dict", cure=cure, kind=GraphTypeError)
+        sizes = split_sizes(node, dim, dict(parts))
+        node = named.unstack(node, dim=dim, names=tuple(parts), sizes=sizes)
+    return wrap(node)
+
+
+def split_sizes(node: Node, dim: str, parts: dict[str, SizeLike]) -> tuple[Size, ...]:
+    """The sizes of the new dims, with the one left open inferred."""
+    opened = [name for name, size in parts.items() if size is None or size == -1]
+    sizes = {n: size_of("unstack", n, s) for n, s in parts.items() if n not in opened}
+    if len(opened) > 1:
+        cure = "leave one size open at most"
+        raise refusal("unstack", f"sizes of {opened} are open", node, cure=cure)
+    if opened:
+        whole, told = node.type.size(dim), count(sizes.values())
+        if told == 0 or same(whole % told, 0) is False:
+            cure = "sizes must multiply to it"
+            raise refusal("unstack", f"dim {dim!r} of size {whole} does not split into {told}",
+                          node, cure=cure)  # fmt: skip
+        sizes[opened[0]] = whole // told
+    return tuple(sizes[name] for name in parts)

@@ -1,0 +1,224 @@
+"""`Tensor`: what users hold, with Python's operators and xarray's methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphcore.ir.errors import GraphTypeError
+
+from . import complex, formulas, reductions, shape
+from . import elementwise as e
+from .base import Base, refusal
+from .contraction import dot
+from .indexing import getitem, isel
+from .lift import Operand
+
+
+class Tensor(Base):
+    """A named tensor: an input, a constant, or what is computed from them.
+
+    Operators work elementwise and align by name; `@` sums over shared dims; `x[{"row": 0}]`
+    indexes. Methods are the functions of the same name: `x.sum("row")` is `gc.sum(x, "row")`.
+
+    >>> import graphcore as gc
+    >>> x, w = gc.tensor("x", {"batch": None, "row": 3}), gc.tensor("w", {"row": 3})
+    >>> (x * w - 1).sum("row"), (x @ w).dims, x is gc.tensor("x", {"batch": None, "row": 3})
+    (<Tensor: f64[batch]>, ('batch',), True)
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __add__(self, other: Operand) -> Tensor:
+        return e.add(self, other)
+
+    def __radd__(self, other: Operand) -> Tensor:
+        return e.add(other, self)
+
+    def __sub__(self, other: Operand) -> Tensor:
+        return e.subtract(self, other)
+
+    def __rsub__(self, other: Operand) -> Tensor:
+        return e.subtract(other, self)
+
+    def __mul__(self, other: Operand) -> Tensor:
+        return e.multiply(self, other)
+
+    def __rmul__(self, other: Operand) -> Tensor:
+        return e.multiply(other, self)
+
+    def __truediv__(self, other: Operand) -> Tensor:
+        return e.divide(self, other)
+
+    def __rtruediv__(self, other: Operand) -> Tensor:
+        return e.divide(other, self)
+
+    def __floordiv__(self, other: Operand) -> Tensor:
+        return e.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Operand) -> Tensor:
+        return e.floor_divide(other, self)
+
+    def __mod__(self, other: Operand) -> Tensor:
+        return e.remainder(self, other)
+
+    def __rmod__(self, other: Operand) -> Tensor:
+        return e.remainder(other, self)
+
+    def __divmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
+        return formulas.divmod(self, other)
+
+    def __rdivmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
+        return formulas.divmod(other, self)
+
+    def __pow__(self, other: Operand) -> Tensor:
+        return e.power(self, other)
+
+    def __rpow__(self, other: Operand) -> Tensor:
+        return e.power(other, self)
+
+    def __matmul__(self, other: Operand) -> Tensor:
+        return dot(self, other)
+
+    def __rmatmul__(self, other: Operand) -> Tensor:
+        return dot(other, self)
+
+    def __and__(self, other: Operand) -> Tensor:
+        return e.bitwise_and(self, other)
+
+    def __rand__(self, other: Operand) -> Tensor:
+        return e.bitwise_and(other, self)
+
+    def __or__(self, other: Operand) -> Tensor:
+        return e.bitwise_or(self, other)
+
+    def __ror__(self, other: Operand) -> Tensor:
+        return e.bitwise_or(other, self)
+
+    def __xor__(self, other: Operand) -> Tensor:
+        return e.bitwise_xor(self, other)
+
+    def __rxor__(self, other: Operand) -> Tensor:
+        return e.bitwise_xor(other, self)
+
+    def __lshift__(self, other: Operand) -> Tensor:
+        return e.left_shift(self, other)
+
+    def __rlshift__(self, other: Operand) -> Tensor:
+        return e.left_shift(other, self)
+
+    def __rshift__(self, other: Operand) -> Tensor:
+        return e.right_shift(self, other)
+
+    def __rrshift__(self, other: Operand) -> Tensor:
+        return e.right_shift(other, self)
+
+    def __eq__(self, other: Operand) -> Tensor:  # type: ignore[override]
+        return e.equal(self, other)
+
+    def __ne__(self, other: Operand) -> Tensor:  # type: ignore[override]
+        return e.not_equal(self, other)
+
+    def __lt__(self, other: Operand) -> Tensor:
+        return e.less(self, other)
+
+    def __le__(self, other: Operand) -> Tensor:
+        return e.less_equal(self, other)
+
+    def __gt__(self, other: Operand) -> Tensor:
+        return e.greater(self, other)
+
+    def __ge__(self, other: Operand) -> Tensor:
+        return e.greater_equal(self, other)
+
+    def __neg__(self) -> Tensor:
+        return e.negative(self)
+
+    def __pos__(self) -> Tensor:
+        return formulas.positive(self)
+
+    def __invert__(self) -> Tensor:
+        return e.invert(self)
+
+    def __abs__(self) -> Tensor:
+        return e.absolute(self)
+
+    def __round__(self, decimals: int = 0) -> Tensor:
+        return formulas.round(self, decimals)
+
+    def __floor__(self) -> Tensor:
+        return e.floor(self)
+
+    def __ceil__(self) -> Tensor:
+        return e.ceil(self)
+
+    def __trunc__(self) -> Tensor:
+        return e.trunc(self)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return getitem(self, key)
+
+    @property
+    def T(self) -> Tensor:
+        """`x` with its dims in reverse order."""
+        return shape.transpose(self)
+
+    @property
+    def real(self) -> Tensor:
+        """The real part."""
+        return complex.real(self)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part."""
+        return complex.imag(self)
+
+    sum = reductions.sum
+    prod = reductions.prod
+    mean = reductions.mean
+    var = reductions.var
+    std = reductions.std
+    max = reductions.max
+    min = reductions.min
+    any = reductions.any
+    all = reductions.all
+    argmax = reductions.argmax
+    argmin = reductions.argmin
+    cumsum = reductions.cumsum
+    cumprod = reductions.cumprod
+    dot = dot
+    transpose = shape.transpose
+    rename = shape.rename
+    expand_dims = shape.expand_dims
+    broadcast_like = shape.broadcast_like
+    squeeze = shape.squeeze
+    stack = shape.stack
+    unstack = shape.unstack
+    astype = e.astype
+    isel = isel
+    where = formulas.keep_where
+    clip = formulas.clip
+    round = formulas.round
+    conj = complex.conjugate
+    conjugate = complex.conjugate
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *xs: Any, **options: Any) -> Any:
+        """NumPy's elementwise functions are ours: `np.exp(x)`, `np.float32(2) * x`."""
+        name = ufunc.__name__
+        places = (vars(module).get(name) for module in (e, formulas, complex))
+        function = next(filter(None, places), None)
+        if method != "__call__" or options or function is None:
+            raise self._use_ours(f"numpy.{name}")
+        return function(*xs)
+
+    def __array_function__(self, function: Callable[..., Any], *args: Any) -> Any:
+        """NumPy's other functions are refused: they speak of axes by position."""
+        raise self._use_ours(f"numpy.{function.__name__}")
+
+    def _use_ours(self, name: str) -> Exception:
+        cure = "use the function of graphcore, which takes names: gc.sum(x, dim='row')"
+        reason = "does not take symbolic tensors"
+        return refusal(name, reason, self, cure=cure, kind=GraphTypeError)

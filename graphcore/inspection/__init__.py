@@ -1,0 +1,104 @@
+"""Looking into programs: printed stages and what changed between them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, TextIO
+
+from graphcore.ir.errors import GraphTypeError, GraphValueError
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+
+from .diff import diff
+from .printer import Note, format_graph
+
+__all__ = ["debug_print", "diff", "format_graph"]
+
+
+def debug_print(
+    x: Any,
+    stage: str | None = None,
+    *,
+    limit: int | None = 200,
+    file: TextIO | None = None,
+    color: bool | None = None,
+) -> None:
+    """Print a graph, one typed line for each node.
+
+    Parameters
+    ----------
+    x
+        A tensor, nested lists, tuples and dicts of tensors, or a compiled function.
+    stage
+        Of a compiled function the stage to print; None prints all, each under its name.
+    limit
+        Of a graph with more lines than this, only the first and last are shown; None shows all.
+    file
+        Where to print; standard output by default.
+    color
+        Whether to use colours; by default on a terminal, unless NO_COLOR is set.
+
+    Raises
+    ------
+    GraphError
+        If `x` holds no graph, or has no stage of that name.
+
+    Examples
+    --------
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> gc.debug_print((2 * x).sum())  # doctest: +ELLIPSIS
+    x : f64[row=3] = input ...
+    %0: f64[row=3] = multiply(2, x) ...
+    %1: f64[]      = sum(%0; over row) ...
+    return %1
+    """
+    out = sys.stdout if file is None else file
+    if color is None:
+        color = out.isatty() and "NO_COLOR" not in os.environ
+    text = [
+        f"{heading}{format_graph(graph, color=color, limit=limit, note=note)}"
+        for heading, graph, note in graphs(x, stage)
+    ]
+    print("\n\n".join(text), file=out)
+
+
+def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]]:
+    """What to print of `x`: a heading, a graph, and what to note beside its nodes."""
+    if not hasattr(x, "stages"):
+        if stage is not None:
+            raise GraphTypeError(f"debug_print: only a compiled function has stages, not {x!r:.60}")
+        graph = x if isinstance(x, Graph) else Graph((), tuple(nodes_of(x)))
+        yield "", graph, None
+        return
+    stages: Mapping[str, Graph] = x.stages
+    if stage is None:
+        for name, graph in stages.items():
+            yield f"--- {name}: {len(graph):,} nodes\n", graph, x.note(name)
+        return
+    if stage not in stages:
+        close = get_close_matches(stage, stages, 1)
+        cure = f"did you mean {close[0]!r}?" if close else f"the stages are {', '.join(stages)}"
+        raise GraphValueError(f"debug_print: there is no stage {stage!r}\n  cure: {cure}")
+    yield "", stages[stage], x.note(stage)
+
+
+def nodes_of(x: Any) -> Iterator[Node]:
+    """The nodes of a tensor, or of all tensors in nested lists, tuples and dicts."""
+    if isinstance(x, Node):
+        yield x
+    elif isinstance(getattr(x, "node", None), Node):
+        yield x.node
+    elif isinstance(x, Mapping):
+        for part in x.values():
+            yield from nodes_of(part)
+    elif isinstance(x, list | tuple):
+        for part in x:
+            yield from nodes_of(part)
+    else:
+        raise GraphTypeError(
+            f"debug_print: {type(x).__name__} {x!r:.60} holds no graph\n"
+            "  cure: pass a tensor, several in lists, tuples or dicts, or a compiled function"
+        )

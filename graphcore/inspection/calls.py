@@ -1,0 +1,204 @@
+"""An operation as text. `PHRASES` says how an op's attrs are read; others are shown as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from string import ascii_letters
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import Size
+from graphcore.ir.types import show_dim, show_dtype
+from graphcore.ops import autodiff, elementwise, leaf, named, tensor
+
+from .labels import Labels, letters
+from .text import few, show, show_literal
+from .view import View
+
+Phrase = Callable[[Node, View], str]
+
+
+def call(node: Node, view: View) -> str:
+    """`dot(x, w; over feature)`: the op, its operands, then what its attrs say."""
+    name = node.op.name
+    if (whole := WHOLE.get(node.op)) is not None:
+        return f"{name}{whole(node, view)}"
+    phrase = PHRASES.get(node.op, fallback)(node, view)
+    return f"{name}({'; '.join(filter(None, [view.names(node.inputs), phrase]))})"
+
+
+def fallback(node: Node, view: View) -> str:
+    """Attrs of ops that `PHRASES` does not know; graphs among them follow below the line."""
+    attrs = node.attrs.items()
+    return few(f"{key} {show(value)}" for key, value in attrs if not isinstance(value, Graph))
+
+
+def dims(names: Iterable[str]) -> str:
+    return few(map(show_dim, names))
+
+
+def over(node: Node, view: View) -> str:
+    shown = f"over {dims(node.attrs['dims'])}" if node.attrs["dims"] else ""
+    ddof = node.attrs.get("ddof")
+    return ", ".join(filter(None, [shown, f"ddof {ddof}" if ddof else ""]))
+
+
+def axis(labels: Labels, position: int) -> str:
+    """The label of an axis if it tells the axis, else its position."""
+    label = labels[position]
+    return f"axis {position}" if label is None or labels.count(label) > 1 else show_dim(label)
+
+
+def axes(labels: Labels, positions: Iterable[int]) -> str:
+    return few(axis(labels, position) for position in positions)
+
+
+def operand_axes(word: str) -> Phrase:
+    """The attr `axes`, or `axis`, of the first operand."""
+
+    def phrase(node: Node, view: View) -> str:
+        attrs = node.attrs
+        positions = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
+        return f"{word} {axes(view.labels[node.inputs[0]], positions)}"
+
+    return phrase
+
+
+def result_axes(word: str) -> Phrase:
+    """The attr `axes` of the result."""
+    return lambda node, view: f"{word} {axes(view.labels[node], node.attrs['axes'])}"
+
+
+def places(start: Size, size: Size, step: int) -> str:
+    """`1:+5:2`: five places from 1 on, each 2 after the one before."""
+    return f"{start}:+{size}" if step == 1 else f"{start}:+{size}:{step}"
+
+
+def slice_dims(node: Node, view: View) -> str:
+    ranges = map(places, node.attrs["starts"], node.attrs["sizes"], node.attrs["steps"])
+    return few(f"{show_dim(dim)}[{r}]" for dim, r in zip(node.attrs["dims"], ranges, strict=True))
+
+
+def slice_axes(labels: Labels, starts: Iterable[Size], sizes: Iterable[Size], node: Node) -> str:
+    """The axes of which not every place is meant."""
+    whole = node.attrs["shape"] if "shape" in node.attrs else node.inputs[0].type.shape
+    ranges = zip(starts, sizes, node.attrs["steps"], whole, strict=True)
+    return few(
+        f"{axis(labels, i)}[{places(start, size, step)}]"
+        for i, (start, size, step, full) in enumerate(ranges)
+        if (start, size, step) != (0, full, 1)
+    )
+
+
+def index(node: Node, view: View) -> str:
+    pairs = zip(node.attrs["dims"], node.attrs["positions"], strict=True)
+    return few(f"{show_dim(dim)}[{position}]" for dim, position in pairs)
+
+
+def sized(names: Iterable[str], sizes: Iterable[Size]) -> str:
+    """`batch, class=3`."""
+    pairs = zip(map(show_dim, names), map(str, sizes), strict=True)
+    return few(dim if dim == size else f"{dim}={size}" for dim, size in pairs)
+
+
+def transpose(node: Node, view: View) -> str:
+    x = view.labels[node.inputs[0]]
+    told = None not in x and len(set(x)) == len(x)
+    order = axes(x, node.attrs["perm"]) if told else f"axes {few(map(str, node.attrs['perm']))}"
+    return f"to {order}"
+
+
+def einsum(node: Node, view: View) -> str:
+    """`batch feature, feature class → batch class`, or letters where labels do not tell."""
+    operands, result = node.attrs["operands"], node.attrs["result"]
+    named = letters(node, [view.labels[x] for x in node.inputs])
+    every = dict.fromkeys(letter for operand in operands for letter in operand)
+    gap = " "
+    if named.keys() != every.keys() or len(set(named.values())) < len(named):
+        gap = "" if len(every) <= len(ascii_letters) else " "
+        signs = ascii_letters if not gap else map(str, range(len(every)))
+        named = dict(zip(every, signs, strict=False))
+    else:
+        named = {letter: show_dim(label) for letter, label in named.items()}
+    spell = lambda axes: gap.join(named[letter] for letter in axes)
+    return f"{few(map(spell, operands))} → {spell(result)}".rstrip()
+
+
+def derivative(word: str) -> Callable[[Node, View], str]:
+    """`(%9, wrt w, ct 1)`: results, what they are differentiated by, the given direction."""
+
+    def whole(node: Node, view: View) -> str:
+        ys, wrt = node.attrs["ys"], node.attrs["wrt"]
+        y, x, given = node.inputs[:ys], node.inputs[ys : ys + wrt], node.inputs[ys + wrt :]
+        return f"({view.names(y)}, wrt {view.names(x)}, {word} {view.names(given)})"
+
+    return whole
+
+
+def nothing(node: Node, view: View) -> str:
+    """The type column says it all."""
+    return ""
+
+
+WHOLE: dict[Op, Phrase] = {
+    leaf.input_: nothing,
+    leaf.iota: nothing,
+    leaf.constant: lambda node, view: f" {show_literal(node.attrs['value'])}",
+    leaf.full: lambda node, view: f" {show_literal(node.attrs['value'])}",
+    leaf.extent: lambda node, view: f" {node.attrs['size']}",
+    autodiff.pullback: derivative("ct"),
+    autodiff.pushforward: derivative("tangent"),
+}
+"""Ops whose text is more than operands and attrs: what follows their name."""
+
+PHRASES: dict[Op, Phrase] = {
+    elementwise.cast: lambda node, view: f"to {show_dtype(node.attrs['dtype'])}",
+    named.transpose: lambda node, view: f"to {dims(node.attrs['dims'])}",
+    named.broadcast: lambda node, view: f"to {dims(node.attrs['dims'])}",
+    named.squeeze: lambda node, view: dims(node.attrs["dims"]),
+    named.concat: lambda node, view: f"along {show_dim(node.attrs['dim'])}",
+    named.gather: lambda node, view: f"along {dims(node.attrs['dims'])}",
+    named.rename: lambda node, view: few(
+        f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
+    ),
+    named.stack: lambda node, view: (
+        f"{dims(node.attrs['dims'])} → {show_dim(node.attrs['name'])}"
+    ),
+    named.unstack: lambda node, view: (
+        f"{show_dim(node.attrs['dim'])} → {sized(node.attrs['names'], node.attrs['sizes'])}"
+    ),
+    named.slice_: slice_dims,
+    named.index: index,
+    tensor.expand: result_axes("new"),
+    tensor.reshape: nothing,
+    tensor.transpose: transpose,
+    tensor.slice_: lambda node, view: slice_axes(
+        view.labels[node.inputs[0]], node.attrs["starts"], node.attrs["sizes"], node
+    ),
+    tensor.embed: lambda node, view: slice_axes(
+        view.labels[node], node.attrs["starts"], node.inputs[0].type.shape, node
+    ),
+    tensor.einsum: einsum,
+    tensor.scatter: result_axes("along"),
+    **dict.fromkeys(
+        (named.sum_, named.prod, named.mean, named.var, named.std, named.max_, named.min_), over
+    ),
+    **dict.fromkeys((named.any_, named.all_, named.argmax, named.argmin, named.dot), over),
+    **dict.fromkeys((named.logsumexp, named.softmax, named.log_softmax), over),
+    **dict.fromkeys(
+        (named.cumsum, named.cumprod), lambda node, view: f"along {dims(node.attrs['dims'])}"
+    ),
+    **dict.fromkeys(
+        (tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
+        operand_axes("over"),
+    ),
+    **dict.fromkeys(
+        (tensor.argmax, tensor.argmin, tensor.logsumexp, tensor.softmax), operand_axes("over")
+    ),
+    **dict.fromkeys(
+        (tensor.cumsum, tensor.cumprod, tensor.recurrence, tensor.concat, tensor.gather),
+        operand_axes("along"),
+    ),
+}
+"""Ops whose attrs are better told than listed: what follows the operands."""

@@ -1,0 +1,82 @@
+"""What changed between two stages. Nodes are interned, so the same node was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+
+from .printer import aligned, below, describe, returned
+from .text import DIM, GREEN, RED, paint
+from .view import View, input_names
+
+STYLE = {" ": DIM, "-": RED, "+": GREEN}
+CONTEXT = 3
+
+
+def diff(before: Graph, after: Graph, color: bool = False) -> str:
+    """Lines of nodes removed (-), added (+) and, near those, kept; a kept node has one name."""
+    old, new = list(before.nodes()), list(after.nodes())
+    order, signs = merge(old, new)
+    inputs = input_names(old) | input_names(new)
+    view = View(order, inputs, {*before.outputs, *after.outputs})
+    shown = list(around_changes([signs[node] for node in view.lines]))
+    lines = describe([view.lines[at] for group in shown for at in group], view)
+    text = iter(zip(lines, aligned(lines), strict=True))
+    result = []
+    end = 0
+    for group in shown:
+        result += skipped(group.start - end, color)
+        for _ in group:
+            line, first = next(text)
+            sign = signs[line.node]
+            rest = below(line.node, color=False, limit=200, note=None) if sign != " " else []
+            result += [paint(f"{sign} {part}", STYLE[sign], color) for part in [first, *rest]]
+        end = group.stop
+    result += skipped(len(view.lines) - end, color)
+    result += returns(returned(before, view), returned(after, view), color)
+    counts = [sum(signs[node] == sign for node in view.lines) for sign in " -+"]
+    return "\n".join([*result, "{:,} kept, {:,} removed, {:,} added".format(*counts)])
+
+
+def merge(old: list[Node], new: list[Node]) -> tuple[list[Node], dict[Node, str]]:
+    """All nodes, inputs first: those of `new` in order, each removed one where it stood in `old`."""
+    signs = dict.fromkeys(old, "-")
+    for node in new:
+        signs[node] = " " if node in signs else "+"
+    position = {node: at for at, node in enumerate(old)}
+    order: list[Node] = []
+    done = 0
+    for node in new:
+        reached = position.get(node, 0)
+        order += (x for x in old[done:reached] if signs[x] == "-")
+        done = max(done, reached)
+        order.append(node)
+    order += (x for x in old[done:] if signs[x] == "-")
+    return order, signs
+
+
+def around_changes(signs: list[str]) -> Iterator[range]:
+    """Ranges of lines that are changed or near a change."""
+    start = end = 0
+    for at, sign in enumerate(signs):
+        if sign == " ":
+            continue
+        if at - CONTEXT > end:
+            if end > start:
+                yield range(start, end)
+            start = at - CONTEXT
+        end = min(at + CONTEXT + 1, len(signs))
+    if end > start:
+        yield range(start, end)
+
+
+def skipped(count: int, color: bool) -> list[str]:
+    return [paint(f"  ... {count:,} kept ...", DIM, color)] if count else []
+
+
+def returns(before: str, after: str, color: bool) -> list[str]:
+    """The return lines: one if they agree."""
+    pairs = [(" ", before)] if before == after else [("-", before), ("+", after)]
+    return [paint(f"{sign} {text}", STYLE[sign], color) for sign, text in pairs]

@@ -1,0 +1,137 @@
+"""Graphs as text: one line a node, in evaluation order, each node once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.provenance import Origin
+
+from .calls import call
+from .text import BOLD, DIM, one_line, paint
+from .view import View, input_names
+
+WIDEST = (32, 44, 64, 24)
+Note = Callable[[Node], str]
+
+
+class Line(NamedTuple):
+    """What is said of one node, column by column, and the graphs it holds."""
+
+    node: Node
+    name: str
+    type: str
+    call: str
+    note: str
+    origin: str
+
+
+def format_graph(
+    graph: Graph, *, color: bool = False, limit: int | None = 200, note: Note | None = None
+) -> str:
+    """The nodes of a graph as aligned, typed lines.
+
+    Parameters
+    ----------
+    color
+        Whether to use ANSI colours.
+    limit
+        Of a graph with more lines than this, only the first and last are shown; None shows all.
+    note
+        What to say of a node in a further column.
+    """
+    nodes = list(graph.nodes())
+    view = View(nodes, input_names(nodes), set(graph.outputs))
+    head, middle, tail = view.lines, [], []
+    if limit is not None and len(head) > limit:
+        last = len(head) - limit // 2
+        first = limit - limit // 2
+        head, middle, tail = head[:first], head[first:last], head[last:]
+    lines = describe([*head, *tail], view, note)
+    text = aligned(lines, color=color)
+    for at, line in enumerate(lines):
+        text[at] = "\n".join([text[at], *below(line.node, color=color, limit=limit, note=note)])
+    if middle:
+        text.insert(len(head), paint(f"... {summary(middle)} ...", DIM, color))
+    return "\n".join([*text, returned(graph, view)])
+
+
+def describe(nodes: Iterable[Node], view: View, note: Note | None = None) -> list[Line]:
+    """The columns for each node."""
+    return [
+        Line(
+            node,
+            view.name(node),
+            view.type(node),
+            call(node, view),
+            note(node) if note else "",
+            show_origin(node.origin),
+        )
+        for node in nodes
+    ]
+
+
+def aligned(lines: Sequence[Line], *, color: bool = False) -> list[str]:
+    """The columns of each line side by side."""
+    name, type, code, note = (
+        column_width([line[column] for line in lines], widest)
+        for column, widest in enumerate(WIDEST, 1)
+    )
+    text = []
+    for line in lines:
+        op = line.node.op.name
+        rest = f"{line.call[len(op) :]:<{max(0, code - len(op))}}"
+        note_column = f"  {line.note:<{note}}" if note else ""
+        origin = paint(line.origin, DIM, color)
+        left = f"{line.name:<{name}}: {line.type:<{type}} = {paint(op, BOLD, color)}{rest}"
+        text.append(f"{left}{note_column}  {origin}".rstrip())
+    return text
+
+
+def column_width(column: Iterable[str], widest: int) -> int:
+    """Wide enough for all but what is wider than `widest`, which sticks out."""
+    return max((len(text) for text in column if len(text) <= widest), default=0)
+
+
+def below(node: Node, *, color: bool, limit: int | None, note: Note | None) -> list[str]:
+    """The graphs that a node holds as attrs, indented."""
+    lines = []
+    for key, value in node.attrs.items():
+        if isinstance(value, Graph):
+            body = format_graph(value, color=color, limit=limit, note=note)
+            lines += [f"    {key}:", *(f"        {line}" for line in body.split("\n"))]
+    return lines
+
+
+def returned(graph: Graph, view: View) -> str:
+    """The last line: what the graph returns."""
+    return f"return {view.names(graph.outputs)}".rstrip()
+
+
+def summary(nodes: Sequence[Node]) -> str:
+    """How many nodes, and the commonest of their ops."""
+    counts = Counter(node.op.name for node in nodes).most_common()
+    shown = [f"{name} {count}" for name, count in counts[:5]]
+    more = ", ..." if len(counts) > len(shown) else ""
+    return f"{len(nodes):,} nodes more: {', '.join(shown)}{more}"
+
+
+def show_origin(origin: Origin) -> str:
+    """`model.py:7 ← 11`: line 7, for the derivative that line 11 asked for."""
+    text, file = place(origin, ""), origin.file
+    asked = origin.via
+    for _ in range(2):
+        if asked is None:
+            return text
+        text, file, asked = f"{text} ← {place(asked, file)}", asked.file, asked.via
+    return text if asked is None else f"{text} ← …"
+
+
+def place(origin: Origin, near: str) -> str:
+    """`file:line`, or the line alone where the file was named before."""
+    if origin.file == near:
+        return str(origin.line)
+    return f"{one_line(origin.file.replace(chr(92), '/').rpartition('/')[2], 24)}:{origin.line}"

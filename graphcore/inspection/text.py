@@ -1,0 +1,71 @@
+"""Values as short text that stays on its line, and colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from graphcore.ir.literal import Literal
+from graphcore.ir.op import Op
+from graphcore.ir.types import show_dim, show_dtype
+
+DIM, BOLD, RED, GREEN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m"
+RESET = "\x1b[0m"
+MOST = 12
+LITERALS = frozenset({"True", "False", "nan", "inf"})
+
+
+def paint(text: str, style: str, color: bool) -> str:
+    """`text` in this style, if there is colour and anything to be seen."""
+    return f"{style}{text}{RESET}" if color and text else text
+
+
+def one_line(text: str, most: int = 60) -> str:
+    """`text` escaped where it would leave its line or hide, and cut."""
+    text = text[: most + 1]
+    shown = text if text.isprintable() else ascii(text)[1:-1]
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def few(items: Iterable[str], most: int = MOST) -> str:
+    """The items between commas; of too many, the first and how many more."""
+    every = list(items)
+    if len(every) > most:
+        every[most - 1 :] = [f"… {len(every) - most + 1:,} more"]
+    return ", ".join(every)
+
+
+def show_name(name: str) -> str:
+    """An input's name, in quotes where it could be taken for something else."""
+    shown = show_dim(name)
+    return shown if name.isidentifier() and name not in LITERALS else f"'{shown}'"
+
+
+def show_number(number: object) -> str:
+    """A number as Python writes it, `1.0` as `1`: the dtype stands elsewhere."""
+    return str(number).removesuffix(".0")
+
+
+def show_literal(literal: Literal) -> str:
+    """The value of a scalar; the first few values of an array in row-major order."""
+    array = literal.array
+    if array.ndim == 0:
+        return show_number(array)
+    exact = array.dtype.kind in "biu"
+    values = [str(x) if exact else f"{x:.4g}" for x in array.reshape(-1)[:5]]
+    return f"[{', '.join(values[:4])}{', …' if array.size > 4 else ''}]"
+
+
+def show(value: object) -> str:
+    """Any attribute, for ops that no table speaks of."""
+    match value:
+        case Literal():
+            return show_literal(value)
+        case np.dtype():
+            return show_dtype(value)
+        case tuple():
+            return f"({few(map(show, value))})"
+        case Op():
+            return value.name
+    return one_line(str(value))

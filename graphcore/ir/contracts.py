@@ -1,0 +1,36 @@
+"""Contracts: what a stage may contain, checked between passes."""
+
+from __future__ import annotations
+
+from .errors import ContractError
+from .graph import Graph
+from .types import TensorType, TupleType, Type
+
+
+class Contract:
+    """Only ops of `dialects`, and named axes only where `named`."""
+
+    __slots__ = ("dialects", "named")
+
+    def __init__(self, *dialects: str, named: bool = False) -> None:
+        self.dialects, self.named = frozenset(dialects), named
+
+    def check(self, graph: Graph, stage: str) -> None:
+        """Raise ContractError unless every node of `graph` obeys."""
+        nodes = graph.nodes()
+        forbidden = {op for op in {node.op for node in nodes} if op.dialect not in self.dialects}
+        if forbidden:
+            node = next(node for node in nodes if node.op in forbidden)
+            raise ContractError(f"{node!r} may not stand in stage {stage!r} ({node.origin})")
+        if not self.named:
+            for node in nodes:
+                if has_names(node.type):
+                    raise ContractError(f"{node!r} still has dims in stage {stage!r}")
+
+
+def has_names(type: Type) -> bool:
+    """Whether any part of a type speaks of dims."""
+    if isinstance(type, TensorType):
+        return type.dims is not None
+    assert isinstance(type, TupleType)
+    return any(map(has_names, type.items))

@@ -1,0 +1,49 @@
+"""The errors users see, and the refusal a type rule raises before its operands are known."""
+
+
+class GraphError(Exception):
+    """A program that graphcore cannot accept; every error of the library derives from it."""
+
+
+class GraphTypeError(GraphError, TypeError):
+    """An operand or argument of a kind the operation does not take."""
+
+
+class GraphValueError(GraphError, ValueError):
+    """Dims, sizes or values that do not fit together."""
+
+
+class GraphIndexError(GraphError, IndexError):
+    """A position outside its dim."""
+
+
+class ContractError(GraphError):
+    """A stage holds what its contract forbids: a defect of the compiler, never of the program."""
+
+
+class Refusal(Exception):
+    """What a type rule says against its operands; `Node` adds which they are and where they stand.
+
+    Parameters
+    ----------
+    reason
+        What is wrong, naming dims and sizes.
+    cure
+        What to do instead, or "".
+    kind
+        The error to raise for the user.
+    """
+
+    def __init__(
+        self, reason: str, cure: str = "", kind: type[GraphError] = GraphValueError
+    ) -> None:
+        super().__init__(reason)
+        self.reason, self.cure, self.kind = reason, cure, kind
+
+
+def require(
+    condition: object, reason: str, cure: str = "", kind: type[GraphError] = GraphValueError
+) -> None:
+    """Refuse the operands unless `condition` holds."""
+    if not condition:
+        raise Refusal(reason, cure, kind)

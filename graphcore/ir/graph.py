@@ -1,0 +1,62 @@
+"""A closed graph: everything below its outputs down to its params, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .node import Attrs, Node, toposort
+from .op import Op
+from .provenance import Origin, inherit
+
+Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] | None]
+
+
+class Graph:
+    """`outputs` as a function of `params`; a stage of compilation, and later a loop's body."""
+
+    __slots__ = ("_nodes", "outputs", "params")
+
+    def __init__(self, params: tuple[Node, ...], outputs: tuple[Node, ...]) -> None:
+        self.params, self.outputs = params, outputs
+        self._nodes: list[Node] | None = None
+
+    def nodes(self) -> list[Node]:
+        """Every node, inputs before users."""
+        if self._nodes is None:
+            self._nodes = toposort((*self.params, *self.outputs))
+        return self._nodes
+
+    def __len__(self) -> int:
+        return len(self.nodes())
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Graph)
+            and self.params == other.params
+            and self.outputs == other.outputs
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.params, self.outputs))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A flat table, inputs by row number, so that depth is no limit."""
+        number: dict[Node, int] = {}
+        rows: list[Row] = []
+        for node in self.nodes():
+            number[node] = len(rows)
+            inputs = tuple(number[x] for x in node.inputs)
+            rows.append((node.op, inputs, dict(node.attrs), node.origin, node.labels))
+        params, outputs = ([number[x] for x in side] for side in (self.params, self.outputs))
+        return _rebuild, (rows, params, outputs)
+
+
+def _rebuild(rows: list[Row], params: list[int], outputs: list[int]) -> Graph:
+    nodes: list[Node] = []
+    for op, inputs, attrs, origin, labels in rows:
+        before = inherit(origin)
+        try:
+            nodes.append(Node(op, tuple(nodes[i] for i in inputs), Attrs(attrs)).label(labels))
+        finally:
+            inherit(before)
+    return Graph(tuple(nodes[i] for i in params), tuple(nodes[i] for i in outputs))

@@ -1,0 +1,48 @@
+"""Values known now, comparable by dtype, shape and bytes: `0.0` is not `-0.0`, `1` is not `True`."""
+
+from __future__ import annotations
+
+from math import copysign
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Literal:
+    """A read-only array that can be the attribute of an interned node; nan equals itself."""
+
+    __slots__ = ("_key", "array")
+
+    array: npt.NDArray[Any]
+
+    def __init__(self, value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
+        array = np.array(value, dtype=dtype, order="C")
+        array.flags.writeable = False
+        self.array = array
+        self._key = (array.dtype, array.shape, array.tobytes())
+
+    def item(self) -> Any:
+        """The one value as a Python number."""
+        return self.array.item()
+
+    def is_(self, value: complex) -> bool:
+        """Whether this is the scalar `value`, with its sign."""
+        if self.array.ndim:
+            return False
+        item = self.array.item()
+        return bool(item == value and copysign(1, item.real) == copysign(1, value.real))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Literal, (self.array,)
+
+    def __repr__(self) -> str:
+        if self.array.ndim == 0:
+            return str(self.array)
+        return np.array2string(self.array, threshold=6, edgeitems=2, precision=4, separator=", ")

@@ -1,0 +1,293 @@
+"""The one data structure: an immutable, interned expression node."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import Refusal
+from .interning import Interned
+from .provenance import Origin, current
+from .sizes import Size, same
+from .types import TensorType, Type
+
+if TYPE_CHECKING:
+    from .op import Op
+
+OPS: dict[str, Op] = {}
+"""Every op by its full name, `dialect.name`; filled as ops are declared."""
+
+
+class Attrs(dict[str, Any]):
+    """Static parameters of a node, hashable so that nodes can be interned."""
+
+    __slots__ = ("_hash",)
+
+    def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        super().__init__(items)
+        self._hash = hash(frozenset(self.items()))
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return self._hash
+
+
+NO_ATTRS = Attrs()
+
+
+class Need(NamedTuple):
+    """What a type rule could not decide: `left relation right`, checked when the graph is called."""
+
+    dim: str
+    left: Size
+    relation: str
+    right: Size
+
+
+class _Pending(threading.local):
+    def __init__(self) -> None:
+        self.needs: list[Need] = []
+
+
+_pending = _Pending()
+
+
+def need(dim: str, left: Size, relation: str, right: Size) -> None:
+    """Say in a type rule that the sizes must obey `relation` (`==` or `<`), to be seen at the call."""
+    _pending.needs.append(Need(dim, left, relation, right))
+
+
+class Unfrozen:
+    """A node being born: the same slots, still writable. Written once, then the class is `Node`."""
+
+    __slots__ = ("__weakref__", "attrs", "inputs", "labels", "needs", "op", "origin", "type")
+
+    op: Op
+    inputs: tuple[Node, ...]
+    attrs: Attrs
+    type: Any
+    origin: Origin
+    needs: tuple[Need, ...]
+    labels: tuple[str | None, ...] | None
+
+
+class Node(Unfrozen):
+    """`op` applied to `inputs` with static `attrs`; building it twice gives the same object.
+
+    Beside these three, which make its identity, a node carries its `type`, its `origin` (the
+    user's line), the `needs` its type rule left to the call, and `labels`: the dims its axes had
+    before lowering, for people to read.
+    """
+
+    __slots__ = ()
+    __match_args__ = ("op", "inputs", "attrs")
+
+    def __new__(cls, op: Op, inputs: tuple[Node, ...] = (), attrs: Attrs = NO_ATTRS) -> Node:
+        key = (op, inputs, attrs) if attrs else (op, inputs)
+        if (known := _interned.get(key)) is not None:
+            return known
+        node: Any = new_object(Unfrozen)
+        node.op, node.inputs, node.attrs = op, inputs, attrs
+        node.type, node.needs = infer(op, inputs, attrs)
+        node.origin = current()
+        node.labels = getattr(node.type, "dims", None)
+        node.__class__ = cls
+        return _interned.add(key, node)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"nodes are immutable: cannot set {name!r}")
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name}: {self.type}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .graph import Graph  # a graph is flat: pickling a deep node must not recurse
+
+        return _only_output, (Graph((), (self,)),)
+
+    def __copy__(self) -> Node:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Node:
+        return self
+
+    def label(self, labels: tuple[str | None, ...] | None) -> Node:
+        """This node, its axes now labelled unless they were; labels take no part in identity."""
+        if self.labels is None and labels is not None:
+            set_labels(self, labels)
+        return self
+
+    def with_inputs(self, *inputs: Node) -> Node:
+        """The same operation on other inputs."""
+        return self if inputs == self.inputs else Node(self.op, inputs, self.attrs)
+
+    # Infix notation for the plain graphs of rules; `==` stays identity, as nodes are interned.
+    def __add__(self, other: Node | complex) -> Node:
+        return infix("add", self, other)
+
+    def __radd__(self, other: complex) -> Node:
+        return infix("add", other, self)
+
+    def __sub__(self, other: Node | complex) -> Node:
+        return infix("subtract", self, other)
+
+    def __rsub__(self, other: complex) -> Node:
+        return infix("subtract", other, self)
+
+    def __mul__(self, other: Node | complex) -> Node:
+        return infix("multiply", self, other)
+
+    def __rmul__(self, other: complex) -> Node:
+        return infix("multiply", other, self)
+
+    def __truediv__(self, other: Node | complex) -> Node:
+        return infix("divide", self, other)
+
+    def __rtruediv__(self, other: complex) -> Node:
+        return infix("divide", other, self)
+
+    def __pow__(self, other: Node | complex) -> Node:
+        return infix("power", self, other)
+
+    def __neg__(self) -> Node:
+        return OPS["elementwise.negative"](self)
+
+    def __getitem__(self, index: int) -> Node:
+        return OPS["leaf.project"](self, index=index)
+
+
+def infix(name: str, x: Node | complex, y: Node | complex) -> Node:
+    """`name` applied to two operands of which one may be a Python number."""
+    left = x if isinstance(x, Node) else full_like(y, x)
+    right = y if isinstance(y, Node) else full_like(x, y)
+    return OPS[f"elementwise.{name}"](left, right)
+
+
+def full_like(x: Any, value: complex) -> Node:
+    """`value` in every place of a tensor typed like `x`."""
+    from .literal import Literal
+
+    return OPS["leaf.full"](
+        value=Literal(value, x.type.dtype), shape=x.type.shape, dims=x.type.dims
+    )
+
+
+_interned: Interned[Node] = Interned()
+new_object = object.__new__
+
+set_labels = vars(Unfrozen)["labels"].__set__
+type_of = attrgetter("type")
+
+_inferred: dict[Any, tuple[Type, tuple[Need, ...]]] = {}
+REMEMBERED = 4096
+"""Results of type rules kept at hand: a program applies the same few over and over."""
+
+
+def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[Need, ...]]:
+    """What the type rule of `op` says, and what it leaves to the call."""
+    key = (op, attrs, *map(type_of, inputs)) if attrs else (op, *map(type_of, inputs))
+    if (known := _inferred.get(key)) is not None:
+        return known
+    pending = _pending.needs
+    try:
+        inferred = op.rule(*map(type_of, inputs), **attrs)
+        result = inferred, tuple(pending)
+    except Refusal as refusal:
+        raise refusal.kind(describe(refusal, op, inputs)) from None
+    finally:
+        pending.clear()
+    if len(_inferred) >= REMEMBERED:
+        _inferred.clear()
+    _inferred[key] = result
+    return result
+
+
+def _only_output(graph: Any) -> Node:
+    node: Node = graph.outputs[0]
+    return node
+
+
+def toposort(roots: Iterable[Node]) -> list[Node]:
+    """Every node below `roots`, each once, inputs before users; iterative, so depth is no limit."""
+    seen: set[Node] = set()
+    order: list[Node] = []
+    for root in roots:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in seen:
+                stack.pop()
+                continue
+            ready = True
+            for x in reversed(node.inputs):
+                if x not in seen:
+                    stack.append(x)
+                    ready = False
+            if ready:
+                stack.pop()
+                seen.add(node)
+                order.append(node)
+    return order
+
+
+def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, ...]:
+    """`roots` with every node that is a key of `new` replaced."""
+    roots = tuple(roots)
+    done = dict(new)
+    for node in toposort(roots):
+        if node not in done:
+            done[node] = node.with_inputs(*[done[x] for x in node.inputs])
+    return tuple(done[root] for root in roots)
+
+
+def agree(dim: str, left: Size, right: Size) -> Size:
+    """The one size of `dim` that two operands must share; refused if they cannot, needed if unsure."""
+    match same(left, right):
+        case True:
+            return left
+        case False:
+            raise Refusal(f"dim {dim!r} has sizes {left} and {right}", CURE_SIZES)
+    need(dim, left, "==", right)
+    return left if isinstance(left, int) else right
+
+
+CURE_SIZES = (
+    "give both the same size, or rename one of the dims if they are different things "
+    "(a size-1 dim is never stretched: squeeze or index it away first)"
+)
+
+
+def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
+    """The full message of a refused operation: op, reason, operands, lines and the cure."""
+    lines = [f"{op.name}: {refusal.reason}", *map(describe_operand, inputs)]
+    lines.append(f"  built at {current()}")
+    if refusal.cure:
+        lines.append(f"  cure: {refusal.cure}")
+    return "\n".join(lines)
+
+
+def describe_operand(node: Node) -> str:
+    """`name: dtype[dims]`, where it was built, and how each of its sizes is known."""
+    name = node.attrs["name"] if "name" in node.attrs else f"{node.op.name}(...)"
+    text = f"  {name[:60]}: {node.type}, built at {node.origin}"
+    if isinstance(node.type, TensorType) and node.inputs:
+        known = [f"{dim} is {known_from(node, dim)}" for dim in node.type.dims or ()]
+        if known:
+            text += f" ({'; '.join(known)})"
+    return text
+
+
+def known_from(node: Node, dim: str) -> str:
+    """How the size of `dim` is known: the input or constant it comes down from, else the op."""
+    size = node.type.size(dim)
+    while True:
+        for x in node.inputs:
+            if isinstance(x.type, TensorType) and x.type.sizes.get(dim) == size:
+                node = x
+                break
+        else:
+            break
+    name = node.attrs.get("name", node.op.name)
+    how = "declared by" if "name" in node.attrs else "made by"
+    return f"{size}, {how} {name[:60]} at {node.origin}"

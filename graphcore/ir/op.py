@@ -1,0 +1,42 @@
+"""Declaring ops: the decorated function *is* the type rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .node import NO_ATTRS, OPS, Attrs, Node
+from .types import Type
+
+
+class Op:
+    """A named operation; calling it builds a node. All else about it is in tables keyed by it."""
+
+    __slots__ = ("dialect", "doc", "name", "rule")
+
+    def __init__(self, name: str, dialect: str, rule: Callable[..., Type], doc: str) -> None:
+        self.name, self.dialect, self.rule, self.doc = name, dialect, rule, doc
+
+    def __call__(self, *inputs: Node, **attrs: Any) -> Node:
+        return Node(self, inputs, Attrs(attrs) if attrs else NO_ATTRS)
+
+    def __repr__(self) -> str:
+        return f"{self.dialect}.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OPS.__getitem__, (repr(self),)
+
+
+def declare(name: str, dialect: str, rule: Callable[..., Type], doc: str) -> Op:
+    """An op whose result types are what `rule(*operand types, **attrs)` returns."""
+    new = Op(name, dialect, rule, doc)
+    assert repr(new) not in OPS, f"op {new} is declared twice"
+    OPS[repr(new)] = new
+    return new
+
+
+def op(rule: Callable[..., Type]) -> Op:
+    """The op with this type rule; its name is the function's, its dialect the module's."""
+    return declare(
+        rule.__name__.rstrip("_"), rule.__module__.rpartition(".")[2], rule, rule.__doc__ or ""
+    )

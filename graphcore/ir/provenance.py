@@ -1,0 +1,74 @@
+"""Where a node comes from: the user's file and line, inherited by whatever replaces the node."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).parent.parent
+OURS = tuple(
+    str(PACKAGE / part)
+    for part in ("ir", "ops", "frontend", "inspection", "rewrites", "backends", "compile")
+)
+
+
+class Origin(NamedTuple):
+    """A line of the user's program; `via` is the line that asked for the derivative, if one did."""
+
+    file: str
+    line: int
+    via: Origin | None = None
+
+    def __str__(self) -> str:
+        here = f"{Path(self.file).name}:{self.line}"
+        return here if self.via is None else f"{here} (derivative at {self.via})"
+
+
+class _Inherited(threading.local):
+    origin: Origin | None = None
+
+
+_inherited = _Inherited()
+
+
+def current() -> Origin:
+    """The origin of a node built now: the one being rewritten, else the user's line."""
+    return _inherited.origin or user_line()
+
+
+def user_line() -> Origin:
+    """The innermost line on the stack that is not the library's own."""
+    frame = sys._getframe(1)
+    while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+    return Origin(frame.f_code.co_filename, frame.f_lineno)
+
+
+@lru_cache(maxsize=4096)
+def is_ours(file: str) -> bool:
+    """Whether code in `file` is the library's own."""
+    return file.startswith(OURS)
+
+
+def inherit(origin: Origin | None) -> Origin | None:
+    """From now on nodes of this thread are born with `origin` (None: the user's line again).
+
+    Returns what held before, to be put back. A plain function, as it runs once a node and rule.
+    """
+    before, _inherited.origin = _inherited.origin, origin
+    return before
+
+
+@contextmanager
+def inheriting(origin: Origin | None) -> Iterator[None]:
+    """Nodes built in this block are born with `origin`."""
+    before = inherit(origin)
+    try:
+        yield
+    finally:
+        inherit(before)

@@ -1,0 +1,499 @@
+"""Sizes of axes: integers, or integer expressions in the unknown sizes of the inputs.
+
+An expression is a polynomial in canonical form, so two that are equal are one object::
+
+    terms     ((monomial, coefficient), ...)   graded lexicographic order: the constant comes last
+    monomial  ((atom, power), ...)             in the order of the atoms' ranks
+    atom      an unknown, or a floor-division, remainder, min or max of two sizes
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from math import gcd, prod
+from threading import RLock
+from typing import NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
+
+
+class Atom(NamedTuple):
+    """An unknown without operands, or the operation `name` of two sizes; ordered by `rank`."""
+
+    rank: tuple[int, str]
+    name: str
+    operands: tuple[()] | tuple[Size, Size] = ()
+
+
+Monomial: TypeAlias = tuple[tuple[Atom, int], ...]
+Terms: TypeAlias = tuple[tuple[Monomial, int], ...]
+Bounds: TypeAlias = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, weakref_slot=True)
+class Expression:
+    """A size known only at the call; made by `unknown` and arithmetic, equal by identity."""
+
+    terms: Terms
+    unknowns: frozenset[str]
+    bounds: Bounds
+
+    def __add__(self, other: Size) -> Size:
+        if not isinstance(other, (int, Expression)):
+            return NotImplemented
+        total = dict(self.terms)
+        for monomial, coefficient in _terms(other):
+            total[monomial] = total.get(monomial, 0) + coefficient
+        return _size(total)
+
+    def __mul__(self, other: Size) -> Size:
+        if not isinstance(other, (int, Expression)):
+            return NotImplemented
+        total: dict[Monomial, int] = {}
+        for left, scale in self.terms:
+            for right, coefficient in _terms(other):
+                monomial = _times(left, right)
+                total[monomial] = total.get(monomial, 0) + scale * coefficient
+        return _size(total)
+
+    def __neg__(self) -> Size:
+        return self * -1
+
+    def __sub__(self, other: Size) -> Size:
+        return self + -other
+
+    def __rsub__(self, other: int) -> Size:
+        return -self + other
+
+    def __floordiv__(self, other: Size) -> Size:
+        return _divmod(self, other)[0] if isinstance(other, (int, Expression)) else NotImplemented
+
+    def __rfloordiv__(self, other: int) -> Size:
+        return _divmod(other, self)[0] if isinstance(other, int) else NotImplemented
+
+    def __mod__(self, other: Size) -> Size:
+        return _divmod(self, other)[1] if isinstance(other, (int, Expression)) else NotImplemented
+
+    def __rmod__(self, other: int) -> Size:
+        return _divmod(other, self)[1] if isinstance(other, int) else NotImplemented
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the size {self} is known only at the call; compare sizes with `same`")
+
+    def __repr__(self) -> str:
+        return _text(self, _abbreviated)
+
+    def __reduce__(self) -> tuple[Callable[[Terms], Expression], tuple[Terms]]:
+        return _interned, (self.terms,)
+
+
+Size: TypeAlias = int | Expression
+Shape: TypeAlias = tuple[Size, ...]
+
+
+def unknown(name: str) -> Expression:
+    """The unknown size `name`, zero or more.
+
+    >>> unknown("batch") is unknown("batch")
+    True
+    """
+    return _of_atom(Atom((0, repr(name)), name))
+
+
+def minimum(a: Size, b: Size) -> Size:
+    """The smaller of two sizes.
+
+    >>> batch = unknown("batch")
+    >>> minimum(batch, 8), minimum(batch, batch + 2), minimum(batch // 2, batch)
+    (min(batch, 8), batch, batch//2)
+    """
+    if isinstance(a, int) and isinstance(b, int):
+        return a if a <= b else b
+    return a if _at_least(b - a, 0) else b if _at_least(a - b, 0) else _extreme("min", a, b)
+
+
+def maximum(a: Size, b: Size) -> Size:
+    """The larger of two sizes.
+
+    >>> batch = unknown("batch")
+    >>> maximum(batch - 3, 0), maximum(batch, 0)
+    (max(batch - 3, 0), batch)
+    """
+    if isinstance(a, int) and isinstance(b, int):
+        return a if a >= b else b
+    return a if _at_least(a - b, 0) else b if _at_least(b - a, 0) else _extreme("max", a, b)
+
+
+def same(a: Size, b: Size) -> bool | None:
+    """Whether two sizes are equal at every call (True), at none (False), or undecided (None).
+
+    >>> batch = unknown("batch")
+    >>> same(batch + batch, 2 * batch), same(batch + 1, 0), same(batch, 32)
+    (True, False, None)
+    """
+    if a is b:
+        return True
+    difference = a - b
+    if isinstance(difference, int):
+        return difference == 0
+    *variable, (monomial, constant) = difference.terms
+    odd = not monomial and constant % gcd(*(coefficient for _, coefficient in variable)) != 0
+    return False if odd or _at_least(difference, 1) or _at_least(-difference, 1) else None
+
+
+def lower_bound(a: Size) -> int | None:
+    """An integer that `a` never falls below; None where none is provable.
+
+    >>> batch = unknown("batch")
+    >>> lower_bound(batch + 2), lower_bound(batch - batch // 2), lower_bound(-batch)
+    (2, 0, None)
+    """
+    return _lower(a, steps=6)
+
+
+def upper_bound(a: Size) -> int | None:
+    """An integer that `a` never exceeds; None where none is provable.
+
+    >>> upper_bound(minimum(unknown("batch"), 8))
+    8
+    """
+    low = lower_bound(-a)
+    return None if low is None else -low
+
+
+def count(shape: Iterable[Size]) -> Size:
+    """The number of values in a shape.
+
+    >>> count((unknown("batch"), 2, unknown("head")))
+    2*batch*head
+    """
+    product: Size = 1
+    for size in shape:
+        product = product * size
+    return product
+
+
+def unknowns(size: Size) -> frozenset[str]:
+    """The names of the unknown sizes in `size`.
+
+    >>> unknowns(unknown("batch") + 1)
+    frozenset({'batch'})
+    """
+    return frozenset() if isinstance(size, int) else size.unknowns
+
+
+def evaluate(size: Size, known: Mapping[str, int]) -> int:
+    """The value of `size` where every unknown is known; a division by zero is a ValueError.
+
+    >>> evaluate((unknown("batch") + 1) // 2, {"batch": 8})
+    4
+    """
+    value = substitute(size, known)
+    if isinstance(value, int):
+        return value
+    raise KeyError(f"{size} needs the size of {', '.join(sorted(value.unknowns))}")
+
+
+def substitute(size: Size, known: Mapping[str, Size]) -> Size:
+    """`size` with other sizes in place of the unknowns in `known`.
+
+    >>> substitute(2 * unknown("batch"), {"batch": unknown("time") + 1})
+    2*time + 2
+    """
+    if isinstance(size, int) or known.keys().isdisjoint(size.unknowns):
+        return size
+    total: Size = 0
+    for monomial, coefficient in size.terms:
+        values = (_substituted(atom, known) for atom, power in monomial for _ in range(power))
+        total = total + count((coefficient, *values))
+    return total
+
+
+def code(size: Size, names: Mapping[str, str]) -> str:
+    """Python source of `size`, where `names` holds a Python name for each unknown.
+
+    >>> code((unknown("batch") + 1) // 2, {"batch": "s0"})
+    '(s0 + 1)//2'
+    """
+    return _text(size, names.__getitem__)
+
+
+_APPLY: dict[str, Callable[[Size, Size], Size]] = {
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "min": minimum,
+    "max": maximum,
+}
+
+
+def _substituted(atom: Atom, known: Mapping[str, Size]) -> Size:
+    if not atom.operands:
+        return known[atom.name] if atom.name in known else _of_atom(atom)
+    a, b = (substitute(operand, known) for operand in atom.operands)
+    try:
+        return _APPLY[atom.name](a, b)
+    except ZeroDivisionError:
+        whole = _of_atom(atom)
+        where = ", ".join(f"{n} = {known[n]}" for n in sorted(whole.unknowns) if n in known)
+        raise ValueError(f"{whole} divides by zero where {where}") from None
+
+
+# --- canonical form -----------------------------------------------------------------------------
+
+_table: WeakValueDictionary[Terms, Expression] = WeakValueDictionary()
+_lock = RLock()  # a finalizer that makes sizes may run while it is held
+
+
+def _interned(terms: Terms) -> Expression:
+    """The one expression with these canonical terms."""
+    with _lock:
+        found = _table.get(terms)
+        if found is None:
+            parts = [_atom_unknowns(atom) for monomial, _ in terms for atom, _ in monomial]
+            found = Expression(terms, frozenset[str]().union(*parts), _sum_bounds(terms))
+            _table[terms] = found
+        return found
+
+
+def _size(total: dict[Monomial, int]) -> Size:
+    """The sum of `coefficient * monomial`."""
+    terms = tuple(sorted((term for term in total.items() if term[1]), key=_grade))
+    if not terms:
+        return 0
+    return terms[0][1] if not terms[0][0] else _interned(terms)
+
+
+def _grade(term: tuple[Monomial, int]) -> tuple[int, list[tuple[tuple[int, str], int]]]:
+    """The place of a term: higher degree first, then higher powers of earlier atoms."""
+    powers = [(atom.rank, -power) for atom, power in term[0]]
+    return sum(power for _, power in powers), powers
+
+
+def _terms(size: Size) -> Terms:
+    return (((), size),) if isinstance(size, int) else size.terms
+
+
+def _times(left: Monomial, right: Monomial, sign: int = 1) -> Monomial:
+    """The product, or the quotient where `sign` is -1."""
+    powers = dict(left)
+    for atom, power in right:
+        powers[atom] = powers.get(atom, 0) + sign * power
+    return tuple(sorted(item for item in powers.items() if item[1]))
+
+
+def _of_atom(atom: Atom) -> Expression:
+    return _interned(((((atom, 1),), 1),))
+
+
+def _operation(name: str, a: Size, b: Size) -> Expression:
+    return _of_atom(Atom((1, _operation_text(name, a, b, repr)), name, (a, b)))
+
+
+def _atom_unknowns(atom: Atom) -> frozenset[str]:
+    if not atom.operands:
+        return frozenset([atom.name])
+    a, b = atom.operands
+    return unknowns(a) | unknowns(b)
+
+
+def _nested(size: Size, name: str) -> tuple[Size, int, int] | None:
+    """(a, i, j) where `size` is `name(a, i) + j` for integers i and j."""
+    match _terms(size):
+        case ((((Atom(_, op, (a, int(i))), 1),), 1), *rest) if op == name:
+            match rest:
+                case []:
+                    return a, i, 0
+                case [((), j)]:
+                    return a, i, j
+    return None
+
+
+def _extreme(name: str, a: Size, b: Size) -> Size:
+    """`min` or `max` of two sizes that nothing orders."""
+    if isinstance(a, int) or (isinstance(b, Expression) and _text(b, repr) < _text(a, repr)):
+        a, b = b, a
+    inner = _nested(a, name)
+    if inner is not None and isinstance(
+        b, int
+    ):  # max(max(x, i) + j, b) = max(x + j, max(i + j, b))
+        (x, i, j), apply = inner, _APPLY[name]
+        return apply(x + j, apply(i + j, b))
+    return _operation(name, a, b)
+
+
+def _divmod(a: Size, b: Size) -> tuple[Size, Size]:
+    """`(a // b, a % b)` where at least one is an expression."""
+    if isinstance(b, int) and b < 0:
+        quotient, remainder = _divmod(-a, -b)
+        return quotient, -remainder
+    if b == 0:
+        raise ZeroDivisionError(f"{a} is divided by zero")
+    whole, part, factor, low, b = _reduced(a, b) if isinstance(b, int) else (0, a, 1, 0, b)
+    if _at_least(part, 0) and _at_least(b - part, 1):
+        quotient, remainder = 0, part
+    elif isinstance(b, Expression) and (exact := _exact(part, b)) is not None:
+        quotient, remainder = exact, 0
+    else:
+        quotient, remainder = _operation("//", part, b), _operation("%", part, b)
+        inner = _nested(part, "//")
+        if inner is not None and isinstance(b, int):  # (x//i + j)//b = (x + i*j)//(i*b)
+            x, i, j = inner
+            quotient = (x + i * j) // (i * b)
+    return whole + quotient, factor * remainder + low
+
+
+def _reduced(a: Size, b: int) -> tuple[Size, Size, int, int, int]:
+    """(whole, part, factor, low, c) where `a = b*whole + factor*part + low` and `b = factor*c`."""
+    split = {
+        monomial: (0, coefficient) if monomial and coefficient % b else divmod(coefficient, b)
+        for monomial, coefficient in _terms(a)
+    }
+    factor = gcd(b, *(rest for monomial, (_, rest) in split.items() if monomial))
+    whole = _size({monomial: quotient for monomial, (quotient, _) in split.items()})
+    part = _size({monomial: rest // factor for monomial, (_, rest) in split.items()})
+    low = split.get((), (0, 0))[1] % factor
+    return whole, part, factor, low, b // factor
+
+
+def _exact(a: Size, b: Expression) -> Size | None:
+    """`a / b` where the polynomial b divides a and is never zero."""
+    if not (_at_least(b, 1) or _at_least(-b, 1)):
+        return None
+    (leading, scale), *_ = b.terms
+    quotient: Size = 0
+    while isinstance(a, Expression):
+        (monomial, coefficient), *_ = a.terms
+        ratio = _times(monomial, leading, -1)
+        if coefficient % scale or any(power < 0 for _, power in ratio):
+            return None
+        share = _size({ratio: coefficient // scale})
+        quotient, a = quotient + share, a - share * b
+    return quotient if a == 0 else None
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+
+def _at_least(size: Size, bound: int) -> bool:
+    low = lower_bound(size)
+    return low is not None and low >= bound
+
+
+def _lower(size: Size, steps: int) -> int | None:
+    """The best of the interval bound and the one with an operation replaced by its limits."""
+    if isinstance(size, int):
+        return size
+    single = [(scale, *monomial[0]) for monomial, scale in size.terms if len(monomial) == 1]
+    linear = [(scale, atom) for scale, atom, power in single if power == 1 and atom.operands]
+    found = [size.bounds[0]]
+    if steps and linear:
+        scale, atom = min(linear)
+        rest = size - scale * _of_atom(atom)
+        match atom:
+            case Atom(_, "//", (a, int(k))):  # a - k + 1 <= k * (a // k) <= a
+                limit = a if scale < 0 else a - (k - 1)
+                low = _lower(k * rest + scale * limit, steps - 1)
+                found.append(None if low is None else -(-low // k))
+            case Atom(_, ("min" | "max") as name, (a, b)):
+                lows = [_lower(rest + scale * limit, steps - 1) for limit in (a, b)]
+                found += lows if (name == "max") == (scale > 0) else [_every(min, lows)]
+    return max((low for low in found if low is not None), default=None)
+
+
+def _every(pick: Callable[[list[int]], int], bounds: Collection[int | None]) -> int | None:
+    """`pick` of the bounds if all are known."""
+    known = [bound for bound in bounds if bound is not None]
+    return pick(known) if len(known) == len(bounds) else None
+
+
+def _bounds(size: Size) -> Bounds:
+    return (size, size) if isinstance(size, int) else size.bounds
+
+
+def _sum_bounds(terms: Terms) -> Bounds:
+    lows, highs = [], []
+    for monomial, scale in terms:
+        ends = [None if end is None else scale * end for end in _product_bounds(monomial)]
+        low, high = ends if scale > 0 else reversed(ends)
+        lows.append(low)
+        highs.append(high)
+    return _every(sum, lows), _every(sum, highs)
+
+
+def _product_bounds(monomial: Monomial) -> Bounds:
+    bounds = [_atom_bounds(atom) for atom, power in monomial for _ in range(power)]
+    if len(bounds) == 1:
+        return bounds[0]
+    if any(low is None or low < 0 for low, _ in bounds):
+        return None, None
+    return _every(prod, [low for low, _ in bounds]), _every(prod, [high for _, high in bounds])
+
+
+def _atom_bounds(atom: Atom) -> Bounds:
+    if not atom.operands:
+        return 0, None
+    (low, high), (least, most) = map(_bounds, atom.operands)
+    known_lows = [end for end in (low, least) if end is not None]
+    known_highs = [end for end in (high, most) if end is not None]
+    match atom.name:
+        case "min":
+            return _every(min, (low, least)), min(known_highs, default=None)
+        case "max":
+            return max(known_lows, default=None), _every(max, (high, most))
+    if least is None or least < 0:
+        return None, None
+    least = max(least, 1)  # a division by zero has no value to bound
+    if atom.name == "%":
+        return 0, None if most is None else most - 1
+    return (
+        None if low is None else min(low // least, 0),
+        None if high is None else max(high // least, -1),
+    )
+
+
+# --- text ---------------------------------------------------------------------------------------
+
+
+def _text(size: Size, spell: Callable[[str], str]) -> str:
+    """`size` in Python's notation, its unknowns spelled by `spell`."""
+    text = ""
+    for monomial, scale in _terms(size):
+        factors = [atom for atom, power in monomial for _ in range(power)]
+        sign = "-" if scale < 0 else "+"
+        if abs(scale) == 1 and len(factors) == 1 and (text or scale == 1):
+            product = _atom_text(factors[0], spell)
+        else:
+            words = [] if abs(scale) == 1 and factors else [str(abs(scale))]
+            product = "*".join(words + [_closed(_of_atom(atom), spell) for atom in factors])
+        text = f"{text} {sign} {product}" if text else product if scale >= 0 else f"-{product}"
+    return text
+
+
+def _atom_text(atom: Atom, spell: Callable[[str], str]) -> str:
+    return _operation_text(atom.name, *atom.operands, spell) if atom.operands else spell(atom.name)
+
+
+def _operation_text(name: str, a: Size, b: Size, spell: Callable[[str], str]) -> str:
+    if name in ("min", "max"):
+        return f"{name}({_text(a, spell)}, {_text(b, spell)})"
+    sign = name if name == "//" else f" {name} "
+    return f"{_closed(a, spell)}{sign}{_closed(b, spell)}"
+
+
+def _closed(size: Size, spell: Callable[[str], str]) -> str:
+    """`size` as an operand of any operator: in parentheses unless it is a name, number or call."""
+    text = _text(size, spell)
+    match _terms(size):
+        case (((), constant),) if constant >= 0:
+            return text
+        case ((((Atom(_, name, operands), 1),), 1),) if not operands or name in ("min", "max"):
+            return text
+    return f"({text})"
+
+
+def _abbreviated(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}"

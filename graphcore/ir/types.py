@@ -1,0 +1,122 @@
+"""What is known of a value before it is computed: dtype, shape and, for named tensors, dims."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .interning import Interned
+from .sizes import Shape, Size, count, same
+
+DType = np.dtype[Any]
+
+
+class TensorType:
+    """A tensor; `dims` is None where the axes are known by position alone.
+
+    Interned: equal types are one object.
+    """
+
+    __slots__ = ("__weakref__", "dims", "dtype", "shape")
+
+    dtype: DType
+    shape: Shape
+    dims: tuple[str, ...] | None
+
+    def __new__(
+        cls, dtype: DType, shape: Shape = (), dims: tuple[str, ...] | None = None
+    ) -> TensorType:
+        key = (dtype, shape, dims)
+        if (known := _interned.get(key)) is not None:
+            return known
+        new = object.__new__(cls)
+        new.dtype, new.shape, new.dims = key
+        return _interned.add(key, new)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorType, (self.dtype, self.shape, self.dims)
+
+    @property
+    def sizes(self) -> dict[str, Size]:
+        """The size of each dim."""
+        return dict(zip(self.dims or (), self.shape, strict=True))
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    @property
+    def count(self) -> Size:
+        """How many values there are."""
+        return count(self.shape)
+
+    def plain(self) -> TensorType:
+        """The same without names."""
+        return TensorType(self.dtype, self.shape)
+
+    def size(self, dim: str) -> Size:
+        """The size of `dim`."""
+        assert self.dims is not None
+        return self.shape[self.dims.index(dim)]
+
+    def __str__(self) -> str:
+        return show_tensor(self, self.dims)
+
+
+_interned: Interned[TensorType] = Interned()
+
+
+class TupleType(NamedTuple):
+    """Several values at once; `project` picks one."""
+
+    items: tuple[TensorType, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+
+Type = TensorType | TupleType
+
+SHORT = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
+
+
+def show_dtype(dtype: DType) -> str:
+    """`f64`, `i32`, `bool`: the kind and its bits."""
+    return "bool" if dtype.kind == "b" else f"{SHORT[dtype.kind]}{8 * dtype.itemsize}"
+
+
+def show_dim(dim: str) -> str:
+    """A dim's name, cut and escaped so that it stays on its line."""
+    text = dim if dim.isprintable() else ascii(dim)[1:-1]
+    return text if len(text) <= 24 else f"{text[:23]}…"
+
+
+def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:
+    """`f64[batch, class=3]`: an unknown size that bears its dim's name is not said twice."""
+    axes = labels or (None,) * len(type.shape)
+    shown = [
+        str(size) if dim is None or str(size) == show_dim(dim) else f"{show_dim(dim)}={size}"
+        for dim, size in zip(axes, type.shape, strict=True)
+    ]
+    return f"{show_dtype(type.dtype)}[{', '.join(shown)}]"
+
+
+def fits(a: Type, b: Type) -> bool:
+    """Whether a value of type `a` may stand for one of type `b`: only undecided sizes may differ."""
+    if a is b or a == b:
+        return True
+    if isinstance(a, TupleType) or isinstance(b, TupleType):
+        return (
+            isinstance(a, TupleType)
+            and isinstance(b, TupleType)
+            and len(a.items) == len(b.items)
+            and all(map(fits, a.items, b.items))
+        )
+    return (
+        a.dtype == b.dtype
+        and a.dims == b.dims
+        and len(a.shape) == len(b.shape)
+        and all(same(m, n) is not False for m, n in zip(a.shape, b.shape, strict=True))
+    )

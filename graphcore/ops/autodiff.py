@@ -1,0 +1,37 @@
+"""Derivatives as nodes: what is asked for, not yet how it is computed."""
+
+from __future__ import annotations
+
+from graphcore.ir.errors import require
+from graphcore.ir.op import op
+from graphcore.ir.types import TensorType, TupleType, fits
+
+
+@op
+def pullback(*operands: TensorType, ys: int, wrt: int) -> TupleType:
+    """(*y, *wrt, *cotangent of y) -> the cotangent of each wrt. Nothing is differentiated yet."""
+    require(len(operands) == 2 * ys + wrt, f"takes {2 * ys + wrt} operands")
+    for y, ct in zip(operands[:ys], operands[ys + wrt :], strict=True):
+        require(fits(y, ct), f"the cotangent of {y} cannot be {ct}")
+    return TupleType(operands[ys : ys + wrt])
+
+
+@op
+def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
+    """(*y, *wrt, *tangent of wrt) -> the tangent of each y. Nothing is differentiated yet."""
+    require(len(operands) == ys + 2 * wrt, f"takes {ys + 2 * wrt} operands")
+    for x, tangent in zip(operands[ys : ys + wrt], operands[ys + wrt :], strict=True):
+        require(fits(x, tangent), f"the tangent of {x} cannot be {tangent}")
+    return TupleType(operands[:ys])
+
+
+@op
+def barrier(x: TensorType) -> TensorType:
+    """`x`, but no rule looks through it: marks an inner node that something differentiates by."""
+    return x
+
+
+@op
+def stop_gradient(x: TensorType) -> TensorType:
+    """`x`, whose derivative is zero."""
+    return x

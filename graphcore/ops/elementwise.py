@@ -1,0 +1,185 @@
+"""Elementwise ops. Named operands align by name; plain operands must agree in shape.
+
+`UFUNC` says what each computes: the NumPy ufunc, or the name of a SciPy special function.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcore.ir.dtypes import BOOL, float_for, loop_dtypes, promote
+from graphcore.ir.errors import GraphTypeError, Refusal, require
+from graphcore.ir.node import agree
+from graphcore.ir.op import Op, declare, op
+from graphcore.ir.sizes import Size, same
+from graphcore.ir.types import DType, TensorType
+
+UFUNC: dict[Op, np.ufunc | str] = {}
+
+
+def broadcast(dtype: DType, *types: TensorType) -> TensorType:
+    """The common type: for named tensors the union of dims, in order of first appearance."""
+    first, *rest = types
+    if first.dims is None:
+        for other in rest:
+            if other.shape != first.shape:
+                plain_shapes_agree(first, other)
+        return first if first.dtype == dtype else TensorType(dtype, first.shape)
+    if all(other.dims == first.dims and other.shape == first.shape for other in rest):
+        return first if first.dtype == dtype else TensorType(dtype, first.shape, first.dims)
+    sizes: dict[str, Size] = {}
+    for type in types:
+        for dim, size in type.sizes.items():
+            sizes[dim] = agree(dim, sizes[dim], size) if dim in sizes else size
+    return TensorType(dtype, tuple(sizes.values()), tuple(sizes))
+
+
+def plain_shapes_agree(x: TensorType, y: TensorType) -> None:
+    """Refuse plain operands of different shapes: lowering has broadcast them already."""
+    require(
+        len(x.shape) == len(y.shape)
+        and all(same(a, b) is not False for a, b in zip(x.shape, y.shape, strict=True)),
+        f"plain shapes differ: {x}, {y}",
+    )
+
+
+def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
+    """What `op` computes in for operands of these dtypes: its operands' dtypes, then the result's."""
+    ufunc = UFUNC[op]
+    if isinstance(ufunc, str):
+        common = float_for(promote(*dtypes))
+        return (common,) * (len(dtypes) + 1)
+    try:
+        return loop_dtypes(ufunc, *dtypes)
+    except TypeError as error:
+        shown = ", ".join(map(str, dtypes))
+        cure = "cast the operands with astype first"
+        if BOOL in dtypes and ufunc in (np.subtract, np.negative):
+            cure = "use logical_xor or logical_not, or cast with astype first"
+        raise Refusal(f"is not defined for {shown}", cure, GraphTypeError) from error
+
+
+def elementwise(name: str, ufunc: np.ufunc | str, doc: str) -> Op:
+    """An elementwise op computed by `ufunc`."""
+
+    def rule(*types: TensorType) -> TensorType:
+        return broadcast(compute_dtypes(new, *[type.dtype for type in types])[-1], *types)
+
+    new = declare(name, "elementwise", rule, doc)
+    UFUNC[new] = ufunc
+    return new
+
+
+add = elementwise("add", np.add, "x + y")
+subtract = elementwise("subtract", np.subtract, "x - y")
+multiply = elementwise("multiply", np.multiply, "x * y")
+divide = elementwise("divide", np.divide, "x / y")
+floor_divide = elementwise("floor_divide", np.floor_divide, "floor(x / y)")
+remainder = elementwise("remainder", np.remainder, "x - y*floor(x / y): the sign of y")
+fmod = elementwise("fmod", np.fmod, "x - y*trunc(x / y): the sign of x")
+power = elementwise("power", np.power, "x ** y")
+negative = elementwise("negative", np.negative, "-x")
+absolute = elementwise("absolute", np.absolute, "|x|; of a complex number its modulus")
+sign = elementwise("sign", np.sign, "-1, 0 or 1; x / |x| of a complex number")
+square = elementwise("square", np.square, "x * x")
+sqrt = elementwise("sqrt", np.sqrt, "square root of x")
+cbrt = elementwise("cbrt", np.cbrt, "cube root of x")
+reciprocal = elementwise("reciprocal", np.reciprocal, "1 / x")
+exp = elementwise("exp", np.exp, "e ** x")
+exp2 = elementwise("exp2", np.exp2, "2 ** x")
+expm1 = elementwise("expm1", np.expm1, "e ** x - 1, accurate near 0")
+log = elementwise("log", np.log, "natural logarithm of x")
+log2 = elementwise("log2", np.log2, "logarithm of x to base 2")
+log10 = elementwise("log10", np.log10, "logarithm of x to base 10")
+log1p = elementwise("log1p", np.log1p, "log(1 + x), accurate near 0")
+logaddexp = elementwise("logaddexp", np.logaddexp, "log(e ** x + e ** y), without overflow")
+logaddexp2 = elementwise("logaddexp2", np.logaddexp2, "log2(2 ** x + 2 ** y), without overflow")
+sin = elementwise("sin", np.sin, "sine of x radians")
+cos = elementwise("cos", np.cos, "cosine of x radians")
+tan = elementwise("tan", np.tan, "tangent of x radians")
+arcsin = elementwise("arcsin", np.arcsin, "angle in radians whose sine is x")
+arccos = elementwise("arccos", np.arccos, "angle in radians whose cosine is x")
+arctan = elementwise("arctan", np.arctan, "angle in radians whose tangent is x")
+arctan2 = elementwise("arctan2", np.arctan2, "angle in radians of the point (y, x): y comes first")
+hypot = elementwise("hypot", np.hypot, "sqrt(x*x + y*y), without overflow")
+sinh = elementwise("sinh", np.sinh, "hyperbolic sine of x")
+cosh = elementwise("cosh", np.cosh, "hyperbolic cosine of x")
+tanh = elementwise("tanh", np.tanh, "hyperbolic tangent of x")
+arcsinh = elementwise("arcsinh", np.arcsinh, "inverse hyperbolic sine of x")
+arccosh = elementwise("arccosh", np.arccosh, "inverse hyperbolic cosine of x")
+arctanh = elementwise("arctanh", np.arctanh, "inverse hyperbolic tangent of x")
+floor = elementwise("floor", np.floor, "largest integer not above x")
+ceil = elementwise("ceil", np.ceil, "smallest integer not below x")
+trunc = elementwise("trunc", np.trunc, "x without its fraction")
+rint = elementwise("rint", np.rint, "nearest integer, halves to even")
+copysign = elementwise("copysign", np.copysign, "|x| with the sign of y")
+heaviside = elementwise("heaviside", np.heaviside, "0 below 0, 1 above, y at 0")
+maximum = elementwise("maximum", np.maximum, "the larger of x and y; nan if either is")
+minimum = elementwise("minimum", np.minimum, "the smaller of x and y; nan if either is")
+fmax = elementwise("fmax", np.fmax, "the larger of x and y; nan only if both are")
+fmin = elementwise("fmin", np.fmin, "the smaller of x and y; nan only if both are")
+conjugate = elementwise("conjugate", np.conjugate, "complex conjugate of x")
+
+equal = elementwise("equal", np.equal, "x == y")
+not_equal = elementwise("not_equal", np.not_equal, "x != y")
+less = elementwise("less", np.less, "x < y")
+less_equal = elementwise("less_equal", np.less_equal, "x <= y")
+greater = elementwise("greater", np.greater, "x > y")
+greater_equal = elementwise("greater_equal", np.greater_equal, "x >= y")
+logical_and = elementwise("logical_and", np.logical_and, "x and y")
+logical_or = elementwise("logical_or", np.logical_or, "x or y")
+logical_xor = elementwise("logical_xor", np.logical_xor, "either x or y")
+logical_not = elementwise("logical_not", np.logical_not, "not x")
+bitwise_and = elementwise("bitwise_and", np.bitwise_and, "x & y, bit by bit")
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, "x | y, bit by bit")
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "x ^ y, bit by bit")
+invert = elementwise("invert", np.invert, "~x, bit by bit")
+left_shift = elementwise("left_shift", np.left_shift, "x * 2**y")
+right_shift = elementwise("right_shift", np.right_shift, "x // 2**y")
+isnan = elementwise("isnan", np.isnan, "whether x is nan")
+isinf = elementwise("isinf", np.isinf, "whether x is infinite")
+isfinite = elementwise("isfinite", np.isfinite, "whether x is neither nan nor infinite")
+signbit = elementwise("signbit", np.signbit, "whether the sign of x is negative, also of -0.0")
+
+sigmoid = elementwise("sigmoid", "expit", "1 / (1 + e ** -x)")
+softplus = elementwise("softplus", "softplus", "log(1 + e ** x), without overflow")
+erf = elementwise("erf", "erf", "error function of x")
+erfc = elementwise("erfc", "erfc", "1 - erf(x), accurate for large x")
+gammaln = elementwise("gammaln", "gammaln", "log |gamma(x)|")
+digamma = elementwise("digamma", "digamma", "derivative of gammaln at x")
+zeta = elementwise("zeta", "zeta", "Hurwitz zeta function of exponent x at y")
+xlogy = elementwise("xlogy", "xlogy", "x * log(y); 0 where x is 0, even if y is")
+xlog1py = elementwise("xlog1py", "xlog1py", "x * log(1 + y); 0 where x is 0")
+
+
+@op
+def real(x: TensorType) -> TensorType:
+    """Real part of a complex x."""
+    return TensorType(np.dtype(f"f{x.dtype.itemsize // 2}"), x.shape, x.dims)
+
+
+@op
+def imag(x: TensorType) -> TensorType:
+    """Imaginary part of a complex x."""
+    return TensorType(np.dtype(f"f{x.dtype.itemsize // 2}"), x.shape, x.dims)
+
+
+@op
+def cast(x: TensorType, *, dtype: DType) -> TensorType:
+    """The same values in another dtype, as NumPy's `astype`; complex to real keeps the real part."""
+    return TensorType(dtype, x.shape, x.dims)
+
+
+@op
+def where(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
+    """x where the condition holds, else y."""
+    require(
+        condition.dtype == BOOL,
+        f"the condition is {condition}, not bool",
+        "compare it, for instance `x != 0`",
+        GraphTypeError,
+    )
+    return broadcast(promote(x.dtype, y.dtype), condition, x, y)
+
+
+ELEMENTWISE = frozenset({*UFUNC, real, imag, cast, where})

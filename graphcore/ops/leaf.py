@@ -1,0 +1,50 @@
+"""Leaves, and the tuples of values that some ops make. They stand on every stage."""
+
+from __future__ import annotations
+
+from graphcore.ir.literal import Literal
+from graphcore.ir.op import op
+from graphcore.ir.sizes import Shape, Size
+from graphcore.ir.types import DType, TensorType, TupleType
+
+
+@op
+def input_(*, name: str, dtype: DType, shape: Shape, dims: tuple[str, ...] | None) -> TensorType:
+    """A value given at the call."""
+    return TensorType(dtype, shape, dims)
+
+
+@op
+def constant(*, value: Literal, dims: tuple[str, ...] | None) -> TensorType:
+    """An array known now."""
+    return TensorType(value.array.dtype, value.array.shape, dims)
+
+
+@op
+def full(*, value: Literal, shape: Shape, dims: tuple[str, ...] | None) -> TensorType:
+    """One value, known now, in every place."""
+    return TensorType(value.array.dtype, shape, dims)
+
+
+@op
+def iota(*, size: Size, dtype: DType, dims: tuple[str, ...] | None) -> TensorType:
+    """0, 1, 2, ... along one axis."""
+    return TensorType(dtype, (size,), dims)
+
+
+@op
+def extent(*, size: Size, dtype: DType, dims: tuple[str, ...] | None) -> TensorType:
+    """A size as a number."""
+    return TensorType(dtype, (), dims)
+
+
+@op
+def tuple_(*items: TensorType) -> TupleType:
+    """Several values as one."""
+    return TupleType(items)
+
+
+@op
+def project(several: TupleType, *, index: int) -> TensorType:
+    """One value of several."""
+    return several.items[index]

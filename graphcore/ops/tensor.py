@@ -1,0 +1,199 @@
+"""Plain tensor ops: axes are positions. Derivative rules and backends know only these."""
+
+from __future__ import annotations
+
+from graphcore.ir.dtypes import BOOL, INT, float_for, promote, sum_of
+from graphcore.ir.errors import GraphIndexError, GraphTypeError, require
+from graphcore.ir.op import op
+from graphcore.ir.sizes import Shape, Size, count, same
+from graphcore.ir.types import TensorType
+
+Axes = tuple[int, ...]
+
+
+def without(shape: Shape, axes: Axes) -> Shape:
+    """`shape` less `axes`."""
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def differ(a: Size, b: Size) -> bool:
+    """Whether two sizes are proven different; undecided ones were settled at the entrance."""
+    return same(a, b) is False
+
+
+@op
+def expand(x: TensorType, *, axes: Axes, sizes: Shape) -> TensorType:
+    """`x` repeated along new axes: result axis `axes[i]` is new and has `sizes[i]` places.
+
+    The transpose of `sum`. An axis of size 1 is never stretched.
+    """
+    rank = len(x.shape) + len(axes)
+    require(len(axes) == len(sizes) and list(axes) == sorted(set(axes)), f"bad axes {axes}")
+    require(all(0 <= axis < rank for axis in axes), f"axes {axes} are not in rank {rank}")
+    old, new = iter(x.shape), dict(zip(axes, sizes, strict=True))
+    return TensorType(x.dtype, tuple(new[i] if i in new else next(old) for i in range(rank)))
+
+
+@op
+def reshape(x: TensorType, *, shape: Shape) -> TensorType:
+    """The same values, row-major, in another shape."""
+    require(not differ(x.count, count(shape)), f"{x} has not {count(shape)} values")
+    return TensorType(x.dtype, shape)
+
+
+@op
+def transpose(x: TensorType, *, perm: Axes) -> TensorType:
+    """Axes in another order: result axis i is axis `perm[i]` of `x`."""
+    require(sorted(perm) == list(range(len(x.shape))), f"{perm} is no order of the axes of {x}")
+    return TensorType(x.dtype, tuple(x.shape[axis] for axis in perm))
+
+
+@op
+def slice_(x: TensorType, *, starts: Shape, sizes: Shape, steps: Axes) -> TensorType:
+    """On each axis the places start, start + step, ... (`sizes` of them); steps may be negative."""
+    require(len(starts) == len(sizes) == len(steps) == len(x.shape), f"one range an axis of {x}")
+    return TensorType(x.dtype, sizes)
+
+
+@op
+def embed(x: TensorType, *, shape: Shape, starts: Shape, steps: Axes) -> TensorType:
+    """Zeros of `shape` with `x` at the places start, start + step, ...: the transpose of `slice`."""
+    require(len(starts) == len(shape) == len(steps) == len(x.shape), f"one range an axis of {x}")
+    return TensorType(x.dtype, shape)
+
+
+@op
+def concat(*xs: TensorType, axis: int) -> TensorType:
+    """Tensors one after the other along `axis`."""
+    first = xs[0]
+    for x in xs[1:]:
+        require(x.dtype == first.dtype, f"dtypes {first.dtype} and {x.dtype}")
+        require(len(x.shape) == len(first.shape), f"ranks of {first} and {x}")
+    total: Size = 0
+    for x in xs:
+        total = total + x.shape[axis]
+    return TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
+
+
+@op
+def sum_(x: TensorType, *, axes: Axes) -> TensorType:
+    """Sum over `axes`, which vanish."""
+    return TensorType(sum_of(x.dtype), without(x.shape, axes))
+
+
+@op
+def prod(x: TensorType, *, axis: int) -> TensorType:
+    """Product over `axis`, which vanishes."""
+    return TensorType(sum_of(x.dtype), without(x.shape, (axis,)))
+
+
+@op
+def max_(x: TensorType, *, axes: Axes) -> TensorType:
+    """Largest value over `axes`; nan if any is."""
+    return TensorType(x.dtype, without(x.shape, axes))
+
+
+@op
+def min_(x: TensorType, *, axes: Axes) -> TensorType:
+    """Smallest value over `axes`; nan if any is."""
+    return TensorType(x.dtype, without(x.shape, axes))
+
+
+@op
+def any_(x: TensorType, *, axes: Axes) -> TensorType:
+    """Whether any value over `axes` is true."""
+    return TensorType(BOOL, without(x.shape, axes))
+
+
+@op
+def all_(x: TensorType, *, axes: Axes) -> TensorType:
+    """Whether all values over `axes` are true."""
+    return TensorType(BOOL, without(x.shape, axes))
+
+
+@op
+def argmax(x: TensorType, *, axis: int) -> TensorType:
+    """Position of the first largest value along `axis`."""
+    return TensorType(INT, without(x.shape, (axis,)))
+
+
+@op
+def argmin(x: TensorType, *, axis: int) -> TensorType:
+    """Position of the first smallest value along `axis`."""
+    return TensorType(INT, without(x.shape, (axis,)))
+
+
+@op
+def logsumexp(x: TensorType, *, axes: Axes) -> TensorType:
+    """log sum exp over `axes`, without overflow; -inf where all are."""
+    return TensorType(float_for(x.dtype), without(x.shape, axes))
+
+
+@op
+def softmax(x: TensorType, *, axes: Axes) -> TensorType:
+    """exp(x - logsumexp(x)) over `axes`; 0 where all are -inf."""
+    return TensorType(float_for(x.dtype), x.shape)
+
+
+@op
+def cumsum(x: TensorType, *, axis: int) -> TensorType:
+    """Running sum along `axis`."""
+    return TensorType(sum_of(x.dtype), x.shape)
+
+
+@op
+def cumprod(x: TensorType, *, axis: int) -> TensorType:
+    """Running product along `axis`."""
+    return TensorType(sum_of(x.dtype), x.shape)
+
+
+@op
+def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
+    """The linear recurrence h[t] = a[t] * h[t-1] + b[t] along `axis`, from h[-1] = 0."""
+    require(a == b, f"factors {a} and terms {b} differ")
+    return b
+
+
+@op
+def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorType:
+    """Product of all operands, axes told apart by letters (ints), summed over those not in `result`.
+
+    No letter stands twice in one operand. Any number of letters.
+    """
+    require(len(xs) == len(operands), f"{len(operands)} lists of letters for {len(xs)} operands")
+    sizes: dict[int, Size] = {}
+    for x, letters in zip(xs, operands, strict=True):
+        require(len(letters) == len(x.shape) == len(set(letters)), f"letters {letters} for {x}")
+        for letter, size in zip(letters, x.shape, strict=True):
+            require(not differ(sizes.setdefault(letter, size), size), f"letter {letter} in {xs}")
+    return TensorType(promote(*[x.dtype for x in xs]), tuple(sizes[i] for i in result))
+
+
+@op
+def matmul(x: TensorType, y: TensorType) -> TensorType:
+    """Matrix product: x (*batch, i, k), y (*batch, k, j) -> (*batch, i, j)."""
+    require(len(x.shape) == len(y.shape) >= 2, f"ranks of {x} and {y}")
+    require(not differ(x.shape[-1], y.shape[-2]), f"inner sizes of {x} and {y}")
+    return TensorType(promote(x.dtype, y.dtype), (*x.shape[:-1], y.shape[-1]))
+
+
+@op
+def gather(x: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
+    """Values at positions: `indices[i]`, all of one shape, run along `axes[i]` of `x`, pointwise.
+
+    The indices' axes come first, then the other axes of `x`. Negative positions count from the end.
+    """
+    require(len(indices) == len(axes) > 0, f"{len(indices)} indices for axes {axes}")
+    for index in indices:
+        require(
+            index.dtype.kind in "iu", f"positions must be integers, not {index}", "", GraphTypeError
+        )
+    return TensorType(x.dtype, indices[0].shape + without(x.shape, axes))
+
+
+@op
+def scatter(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
+    """Zeros of `shape` to which `updates` are added at positions: the transpose of `gather`."""
+    for axis in axes:
+        require(axis < len(shape), f"axis {axis} of shape {shape}", "", GraphIndexError)
+    return TensorType(updates.dtype, shape)

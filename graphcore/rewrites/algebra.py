@@ -1,0 +1,118 @@
+"""Algebra that is exact for floating point, nan, infinities and the sign of zero included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import Node, full_like
+from graphcore.ops import elementwise, leaf
+from graphcore.ops.elementwise import cast, power, reciprocal, sqrt, square, where
+
+from .engine import RuleSet
+from .pattern import P, variables
+
+x, y, c = variables("x y c")
+
+algebra = RuleSet(
+    [
+        (x * 1, lambda x: x),
+        (x / 1, lambda x: x),
+        (x - 0, lambda x: x),
+        (x + -0.0, lambda x: x),
+        (x * -1, lambda x: -x),
+        (x / -1, lambda x: -x),
+        (-(-x), lambda x: x),
+        (x + -y, lambda x, y: x - y),
+        (x - -y, lambda x, y: x + y),
+        (-x - y, lambda x, y: -(x + y)),
+        (-x * y, lambda x, y: -(x * y)),
+        (-x / y, lambda x, y: -(x / y)),
+        (x / -y, lambda x, y: -(x / y)),
+        (P.square(-x), lambda x: square(x)),
+        (P.absolute(-x), lambda x: elementwise.absolute(x)),
+        (P.conjugate(P.conjugate(x)), lambda x: x),
+        (P.logical_not(P.logical_not(x)), lambda x: x if x.type.dtype.kind == "b" else None),
+        (P.where(c, x, x), lambda c, x: x),
+        (P.where(P.logical_not(c), x, y), lambda c, x, y: where_bool(c, x, y)),
+    ]
+)
+
+
+def where_bool(condition: Node, x: Node, y: Node) -> Node | None:
+    """where(not c, x, y) = where(c, y, x)"""
+    return where(condition, y, x) if condition.type.dtype.kind == "b" else None
+
+
+POWERS: dict[complex, Callable[[Node], Node]] = {
+    -2.0: lambda x: reciprocal(square(x)),
+    -1.0: reciprocal,
+    -0.5: lambda x: reciprocal(sqrt(x)),
+    0.0: lambda x: full_like(x, 1),
+    0.5: sqrt,
+    1.0: lambda x: x,
+    2.0: square,
+    3.0: lambda x: x * square(x),
+    4.0: lambda x: square(square(x)),
+}
+"""x ** n for the exponents that need no logarithm."""
+
+
+@algebra.on(power, under=[leaf.full])
+def small_powers(node: Node) -> Node | None:
+    """x ** n as products, for small n"""
+    x, y = node.inputs
+    if y.op is leaf.full and x.type.dtype.kind in "fc":
+        form = POWERS.get(y.attrs["value"].item())
+        return form(x) if form else None
+    return None
+
+
+@algebra.on(cast)
+def same_dtype(node: Node) -> Node | None:
+    """cast(x, dtype of x) = x, and two casts are one where the first loses nothing"""
+    (x,), dtype = node.inputs, node.attrs["dtype"]
+    if x.type.dtype == dtype:
+        return x
+    if x.op is cast and np.can_cast(x.inputs[0].type.dtype, x.type.dtype):
+        return cast(x.inputs[0], dtype=dtype)
+    return None
+
+
+FOLDED = 4096
+"""Values a folded constant may have: beyond, the array would cost more than computing it."""
+
+
+@algebra.on(*elementwise.UFUNC, cast, under=[leaf.full, leaf.constant])
+def fold_constants(node: Node) -> Node | None:
+    """An op of values known now is a value known now"""
+    inputs = node.inputs
+    for x in inputs:
+        if x.op is not leaf.full and x.op is not leaf.constant:
+            return None
+    values = [x.attrs["value"].array for x in inputs]
+    arrays = [v for v in values if v.ndim]
+    if any(v.size > FOLDED for v in arrays):
+        return None
+    folded = evaluate(node, values)
+    if folded is None:
+        return None
+    if arrays:
+        return leaf.constant(value=Literal(folded, node.type.dtype), dims=None)
+    return leaf.full(value=Literal(folded, node.type.dtype), shape=node.type.shape, dims=None)
+
+
+def evaluate(node: Node, values: list[np.ndarray]) -> np.ndarray | None:
+    """What NumPy makes of the values; None where that takes SciPy or fails, as the call then does."""
+    ufunc = elementwise.UFUNC.get(node.op)
+    with np.errstate(all="ignore"):
+        try:
+            if ufunc is None:
+                (value,) = values
+                real = value.real if node.type.dtype.kind not in "cb" else value
+                return np.asarray(real.astype(node.type.dtype))
+            return None if isinstance(ufunc, str) else np.asarray(ufunc(*values))
+        except (ValueError, TypeError, OverflowError):
+            return None

@@ -1,0 +1,206 @@
+"""Contractions: products summed away become `einsum`, which takes in the views around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, count
+from graphcore.ops import leaf
+from graphcore.ops.elementwise import cast, multiply, negative, square
+from graphcore.ops.tensor import einsum, expand, matmul, sum_, transpose
+
+from . import plain
+from .engine import RuleSet
+from .plain import Axes, number
+
+contraction = RuleSet()
+
+
+@contraction.on(sum_, under=[multiply, square])
+def sum_of_product(node: Node) -> Node | None:
+    """sum(x * y) = einsum(x, y), in floating point"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    if x.type.dtype.kind not in "fc" or not (x.op is multiply or x.op is square):
+        return None
+    letters = tuple(range(x.type.ndim))
+    factors = x.inputs * 2 if x.op is square else x.inputs
+    return einsum(
+        *factors,
+        operands=(letters, letters),
+        result=tuple(letter for letter in letters if letter not in axes),
+    )
+
+
+@contraction.on(einsum, under=[transpose, expand, leaf.full])
+def einsum_of_view(node: Node) -> Node | None:
+    """einsum(transpose(x), expand(y)): letters are reordered and left out instead"""
+    changed = False
+    inputs, operands = list(node.inputs), list(node.attrs["operands"])
+    for i, (x, letters) in enumerate(zip(inputs, operands, strict=True)):
+        if x.op is transpose:
+            perm = x.attrs["perm"]
+            operands[i] = tuple(letters[perm.index(axis)] for axis in range(len(perm)))
+            inputs[i], changed = x.inputs[0], True
+        elif x.op is expand or (x.op is leaf.full and letters):
+            kept = [] if x.op is leaf.full else source(x)
+            operands[i] = tuple(letters[axis] for axis in kept)
+            inputs[i] = plain.refill(x, ()) if x.op is leaf.full else x.inputs[0]
+            changed = True
+    return contract(node, inputs, operands) if changed else None
+
+
+def source(x: Node) -> list[int]:
+    """The axes of an expanded value that it had before."""
+    return [axis for axis in range(x.type.ndim) if axis not in x.attrs["axes"]]
+
+
+def contract(node: Node, inputs: Sequence[Node], operands: Sequence[Axes]) -> Node:
+    """`node` with operands that speak of fewer letters: the lost ones are counted or repeated."""
+    sizes = letter_sizes(node)
+    known = {letter for letters in operands for letter in letters}
+    result: Axes = node.attrs["result"]
+    inner = einsum(
+        *inputs,
+        operands=tuple(operands),
+        result=tuple(letter for letter in result if letter in known),
+    )
+    places = count(size for letter, size in sizes.items() if letter not in {*known, *result})
+    if places != 1:
+        inner = inner * number(places, inner.type.dtype, inner.type.shape)
+    lost = [axis for axis, letter in enumerate(result) if letter not in known]
+    return plain.expand(inner, lost, node.type.shape)
+
+
+def letter_sizes(node: Node) -> dict[int, Size]:
+    """The size of each letter of an einsum."""
+    sizes: dict[int, Size] = {}
+    for x, letters in zip(node.inputs, node.attrs["operands"], strict=True):
+        sizes.update(zip(letters, x.type.shape, strict=True))
+    return sizes
+
+
+@contraction.on(einsum)
+def scalars_outside(node: Node) -> Node | None:
+    """einsum(c, x, y) = c * einsum(x, y) for scalars c; einsum(-x, y) = -einsum(x, y)"""
+    operands = node.attrs["operands"]
+    for i, (x, letters) in enumerate(zip(node.inputs, operands, strict=True)):
+        if x.op is negative:
+            return -node.with_inputs(*node.inputs[:i], x.inputs[0], *node.inputs[i + 1 :])
+        if not letters and len(operands) > 1:
+            inner = einsum(
+                *node.inputs[:i],
+                *node.inputs[i + 1 :],
+                operands=operands[:i] + operands[i + 1 :],
+                result=node.attrs["result"],
+            )
+            factor = x if x.type.dtype == node.type.dtype else cast(x, dtype=node.type.dtype)
+            return inner * plain.expand_to(factor, inner.type.shape)
+    return None
+
+
+@contraction.on(einsum)
+def one_operand(node: Node) -> Node | None:
+    """einsum(x) is a sum and a transpose"""
+    if len(node.inputs) > 1:
+        return None
+    (x,), (letters,) = node.inputs, node.attrs["operands"]
+    return single(x, letters, node.attrs["result"])
+
+
+def single(x: Node, letters: Axes, result: Axes) -> Node:
+    """`x` summed over the letters not in `result`, in its order."""
+    gone = [axis for axis, letter in enumerate(letters) if letter not in result]
+    kept = [letter for letter in letters if letter in result]
+    return plain.transpose(plain.sum_over(x, gone), [kept.index(letter) for letter in result])
+
+
+def path(node: Node) -> list[tuple[int, ...]]:
+    """The order of pairwise contractions; an unknown size counts as 128 places."""
+    if len(node.inputs) == 2:
+        return [(0, 1)]
+    from opt_einsum.paths import greedy, optimal
+
+    sizes = {k: v if isinstance(v, int) else 128 for k, v in letter_sizes(node).items()}
+    search = optimal if len(node.inputs) <= 5 else greedy
+    sets = [frozenset(letters) for letters in node.attrs["operands"]]
+    return list(search(sets, frozenset(node.attrs["result"]), sizes, None))
+
+
+def pairwise(node: Node) -> Node:
+    """An einsum of any number of operands as matrix products of two at a time."""
+    terms = list(zip(node.inputs, node.attrs["operands"], strict=True))
+    result: Axes = node.attrs["result"]
+    for pair in path(node):
+        chosen = [terms[i] for i in sorted(pair)]
+        terms = [term for i, term in enumerate(terms) if i not in pair]
+        wanted = {*result, *(letter for _, letters in terms for letter in letters)}
+        while len(chosen) > 1:
+            (x, a), (y, b) = chosen.pop(), chosen.pop()
+            keep = wanted | {letter for _, letters in chosen for letter in letters}
+            chosen.append(product(y, b, x, a, keep, result))
+        terms.append(chosen[0])
+    ((x, letters),) = terms
+    return single(x, letters, result)
+
+
+def product(x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes) -> tuple[Node, Axes]:
+    """Two operands as one, and its letters: batch, then those of x alone, then those of y alone."""
+    x, a = summed_alone(x, a, keep | set(b))
+    y, b = summed_alone(y, b, keep | set(a))
+    both = set(a) & set(b)
+    inner = [letter for letter in a if letter in both and letter not in keep]
+    order = {letter: i for i, letter in enumerate(result)}
+    if first(b, both, order) < first(a, both, order):
+        x, a, y, b = y, b, x, a
+    batch = sorted((both & keep), key=lambda letter: order.get(letter, a.index(letter)))
+    left = [letter for letter in a if letter not in both]
+    right = [letter for letter in b if letter not in both]
+    letters = (*batch, *left, *right)
+    if not inner or (batch and not left and not right):
+        return elementwise_product(x, a, y, b, (*letters, *inner), len(letters)), letters
+    sizes = dict(zip(a, x.type.shape, strict=True)) | dict(zip(b, y.type.shape, strict=True))
+    lhs = matrices(x, a, batch, left, inner)
+    rhs = matrices(y, b, batch, inner, right)
+    found = matmul(lhs, rhs)
+    return plain.reshape(found, tuple(sizes[letter] for letter in letters)), letters
+
+
+def first(letters: Axes, both: set[int], order: dict[int, int]) -> int:
+    """Where the first letter that one operand has alone stands in the result."""
+    return min([order.get(k, len(order)) for k in letters if k not in both], default=len(order))
+
+
+def summed_alone(x: Node, letters: Axes, needed: set[int]) -> tuple[Node, Axes]:
+    """`x` summed over the letters nobody else has."""
+    kept = tuple(letter for letter in letters if letter in needed)
+    gone = [axis for axis, letter in enumerate(letters) if letter not in needed]
+    return plain.sum_over(x, gone), kept
+
+
+def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept: int) -> Node:
+    """x * y over all letters, summed over those after the first `kept`."""
+    sizes = dict(zip(a, x.type.shape, strict=True)) | dict(zip(b, y.type.shape, strict=True))
+    shape = tuple(sizes[letter] for letter in letters)
+
+    def spread(value: Node, own: Axes) -> Node:
+        present = [letter for letter in letters if letter in own]
+        ordered = plain.transpose(value, [own.index(letter) for letter in present])
+        return plain.expand(ordered, [i for i, k in enumerate(letters) if k not in own], shape)
+
+    return plain.sum_over(spread(x, a) * spread(y, b), range(kept, len(letters)))
+
+
+def matrices(
+    x: Node, letters: Axes, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
+) -> Node:
+    """`x` as (*batch, rows merged, columns merged), reshaping first where its order allows a view."""
+    sizes = dict(zip(letters, x.type.shape, strict=True))
+    groups = [*[[letter] for letter in batch], list(rows), list(columns)]
+    if list(letters) == [*batch, *columns, *rows] and rows and columns:
+        flipped = matrices(x, letters, batch, columns, rows)
+        rank = flipped.type.ndim
+        return plain.transpose(flipped, (*range(rank - 2), rank - 1, rank - 2))
+    wanted = [letter for group in groups for letter in group]
+    merged = tuple(count(sizes[letter] for letter in group) for group in groups)
+    return plain.reshape(plain.transpose(x, [letters.index(k) for k in wanted]), merged)

@@ -1,0 +1,12 @@
+"""The calculus: what each plain op's derivative is. Both modes read the same entry of an op.
+
+PARTIALS   elementwise ops: d result / d operand
+TRANSPOSE  linear ops: the tangent map is the op itself, the cotangent map is its transpose
+VJP        the rest: the cotangents of the operands; the tangent map is derived by transposition
+"""
+
+from .linear import TRANSPOSE
+from .partials import PARTIALS, Select
+from .rules import VJP
+
+__all__ = ["PARTIALS", "TRANSPOSE", "VJP", "Select"]

@@ -1,0 +1,101 @@
+"""TRANSPOSE: ops linear in their float operands, `(node, ct) -> cotangent of each operand`.
+
+The tangent of such an op is the op itself on tangents. None stands for an integer operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import Size
+from graphcore.ops import autodiff, elementwise, tensor
+from graphcore.rewrites.plain import (
+    cast,
+    flip,
+    full,
+    reshape,
+    sum_over,
+    take_range,
+    transpose,
+    unsum,
+)
+
+Transpose: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
+
+
+def inverse(perm: tuple[int, ...]) -> list[int]:
+    """The order that undoes `perm`."""
+    return [int(axis) for axis in np.argsort(perm)]
+
+
+def slice_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = ȳ at the places that were taken, 0 elsewhere"""
+    (x,), attrs = node.inputs, node.attrs
+    return (tensor.embed(ct, shape=x.type.shape, starts=attrs["starts"], steps=attrs["steps"]),)
+
+
+def embed_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = ȳ at the places x went to"""
+    (x,), attrs = node.inputs, node.attrs
+    return (tensor.slice_(ct, starts=attrs["starts"], sizes=x.type.shape, steps=attrs["steps"]),)
+
+
+def concat_transpose(node: Node, ct: Node) -> tuple[Node, ...]:
+    """Each operand's own stretch of ȳ"""
+    axis: int = node.attrs["axis"]
+    shares = []
+    start: Size = 0
+    for x in node.inputs:
+        size = x.type.shape[axis]
+        shares.append(take_range(ct, axis, start, size))
+        start = start + size
+    return tuple(shares)
+
+
+def gather_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
+    """x̄ = ȳ added up at the positions it was read from"""
+    x, *indices = node.inputs
+    back = tensor.scatter(ct, *indices, axes=node.attrs["axes"], shape=x.type.shape)
+    return back, *(None,) * len(indices)
+
+
+def scatter_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
+    """ū = ȳ at the positions u was added to"""
+    _, *indices = node.inputs
+    return tensor.gather(ct, *indices, axes=node.attrs["axes"]), *(None,) * len(indices)
+
+
+def cumsum_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """x̄[i] = sum of ȳ[j] over j >= i: the running sum from the other end"""
+    axis: int = node.attrs["axis"]
+    return (flip(tensor.cumsum(flip(ct, axis), axis=axis), axis),)
+
+
+def imag_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """Im z = Re(-i z)"""
+    (z,) = node.inputs
+    return (cast(ct, z.type.dtype) * full(-1j, z.type.dtype, z.type.shape),)
+
+
+TRANSPOSE: dict[Op, Transpose] = {
+    autodiff.barrier: lambda node, ct: (ct,),
+    elementwise.cast: lambda node, ct: (cast(ct, node.inputs[0].type.dtype),),
+    elementwise.real: lambda node, ct: (cast(ct, node.inputs[0].type.dtype),),
+    elementwise.imag: imag_transpose,
+    elementwise.conjugate: lambda node, ct: (elementwise.conjugate(ct),),
+    tensor.expand: lambda node, ct: (sum_over(ct, node.attrs["axes"]),),
+    tensor.sum_: lambda node, ct: (unsum(ct, node.attrs["axes"], node.inputs[0]),),
+    tensor.reshape: lambda node, ct: (reshape(ct, node.inputs[0].type.shape),),
+    tensor.transpose: lambda node, ct: (transpose(ct, inverse(node.attrs["perm"])),),
+    tensor.slice_: slice_transpose,
+    tensor.embed: embed_transpose,
+    tensor.concat: concat_transpose,
+    tensor.gather: gather_transpose,
+    tensor.scatter: scatter_transpose,
+    tensor.cumsum: cumsum_transpose,
+}

@@ -1,0 +1,121 @@
+"""VJP: ops that are neither elementwise nor linear, `(node, ct) -> cotangent of each operand`.
+
+Every rule is linear in `ct` and made of plain ops, so the pushforward is its transpose and
+derivatives of any order follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ops import elementwise, tensor
+from graphcore.rewrites.plain import (
+    cast,
+    expand,
+    flip,
+    shift,
+    sum_over,
+    transpose,
+    unsum,
+    where,
+)
+
+Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node, ...]"]
+
+
+def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = ȳ / (number of ties) where x is the extreme value, 0 elsewhere"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    chosen = elementwise.equal(x, unsum(node, axes, x))
+    ties = sum_over(cast(chosen, ct.type.dtype), axes)
+    return (where(chosen, unsum(ct / ties, axes, x), 0),)
+
+
+def prod_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄[i] = ȳ * (product before i) * (product after i): exact where values are 0"""
+    (x,), axis = node.inputs, node.attrs["axis"]
+    before = products_before(x, axis)
+    after = flip(products_before(flip(x, axis), axis), axis)
+    return (unsum(ct, (axis,), x) * (before * after),)
+
+
+def products_before(x: Node, axis: int) -> Node:
+    """The product of all values before each."""
+    return shift(tensor.cumprod(x, axis=axis), axis, 1)
+
+
+def cumprod_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄[i] = (product before i) * s[i], with s[i] = ȳ[i] + x[i+1] s[i+1]"""
+    (x,), axis = node.inputs, node.attrs["axis"]
+    return (products_before(x, axis) * backwards(x, ct, axis),)
+
+
+def recurrence_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
+    """b̄ = s with s[t] = h̄[t] + a[t+1] s[t+1], and ā[t] = s[t] h[t-1]"""
+    (a, _), axis = node.inputs, node.attrs["axis"]
+    s = backwards(a, ct, axis)
+    return s * shift(node, axis, 0), s
+
+
+def backwards(a: Node, b: Node, axis: int) -> Node:
+    """s[t] = b[t] + a[t+1] s[t+1]"""
+    later = shift(flip(a, axis), axis, 0)
+    return flip(tensor.recurrence(later, flip(b, axis), axis=axis), axis)
+
+
+def logsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = ȳ softmax(x)"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    return (unsum(ct, axes, x) * tensor.softmax(x, axes=axes),)
+
+
+def softmax_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = p (p̄ - sum(p p̄))"""
+    axes = node.attrs["axes"]
+    return (node * (ct - unsum(sum_over(node * ct, axes), axes, node)),)
+
+
+def einsum_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
+    """Each operand's cotangent is ȳ contracted with all the others."""
+    operands, result = node.attrs["operands"], node.attrs["result"]
+    shares = []
+    for i, (x, letters) in enumerate(zip(node.inputs, operands, strict=True)):
+        others = [j for j in range(len(operands)) if j != i]
+        known = {*result, *(letter for j in others for letter in operands[j])}
+        share = tensor.einsum(
+            ct,
+            *[node.inputs[j] for j in others],
+            operands=(result, *[operands[j] for j in others]),
+            result=tuple(letter for letter in letters if letter in known),
+        )
+        alone = [axis for axis, letter in enumerate(letters) if letter not in known]
+        shares.append(expand(share, alone, x.type.shape))
+    return tuple(shares)
+
+
+def matmul_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
+    """C = A B:  Ā = C̄ Bᵀ, B̄ = Aᵀ C̄"""
+    a, b = node.inputs
+    return tensor.matmul(ct, swap_last(b)), tensor.matmul(swap_last(a), ct)
+
+
+def swap_last(x: Node) -> Node:
+    """The matrices transposed."""
+    rank = x.type.ndim
+    return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
+
+
+VJP: dict[Op, Vjp] = {
+    tensor.max_: extreme_vjp,
+    tensor.min_: extreme_vjp,
+    tensor.prod: prod_vjp,
+    tensor.cumprod: cumprod_vjp,
+    tensor.recurrence: recurrence_vjp,
+    tensor.logsumexp: logsumexp_vjp,
+    tensor.softmax: softmax_vjp,
+    tensor.einsum: einsum_vjp,
+    tensor.matmul: matmul_vjp,
+}

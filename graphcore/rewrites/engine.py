@@ -1,0 +1,210 @@
+"""The two drivers. `convert` visits every node once; `simplify` repeats until nothing matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.provenance import inherit
+from graphcore.ir.types import fits
+
+from .pattern import Pattern
+
+Rule = Callable[[Node], Node | None]
+Conversion = Callable[..., Node]
+
+
+class Firing(NamedTuple):
+    """One application of a rule."""
+
+    rule: Rule
+    before: Node
+    after: Node
+
+
+def convert(graph: Graph, rules: dict[Op, Conversion]) -> Graph:
+    """Rebuild the graph once, inputs first: `rules[op](node, *converted inputs)` is the new node.
+
+    Types may change. A node without a rule is rebuilt on its new inputs.
+    """
+    done: dict[Node, Node] = {}
+    before = inherit(None)
+    try:
+        for node in graph.nodes():
+            rule = rules.get(node.op)
+            if rule is None:
+                for x in node.inputs:
+                    if done[x] is not x:
+                        break
+                else:
+                    done[node] = node
+                    continue
+            inputs = [done[x] for x in node.inputs]
+            inherit(node.origin)
+            new = rule(node, *inputs) if rule else node.with_inputs(*inputs)
+            done[node] = new if new.labels is not None else new.label(node.labels)
+    finally:
+        inherit(before)
+    return rebuilt(graph, done)
+
+
+def rebuilt(graph: Graph, done: dict[Node, Node]) -> Graph:
+    """The graph of what became of the params and outputs."""
+    new = Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
+    return graph if new == graph else new
+
+
+def unchanged(node: Node, done: dict[Node, Node]) -> bool:
+    """Whether the inputs of a node stay as they are."""
+    for x in node.inputs:
+        if done[x] is not x:
+            return False
+    return True
+
+
+class RuleSet:
+    """Rules tried in order at every node.
+
+    Indexed by the op they start at and, where they need one, by the op of an operand: most nodes
+    meet no rule at all.
+    """
+
+    def __init__(
+        self, equations: Iterable[tuple[Pattern, Callable[..., Node | None]]] = ()
+    ) -> None:
+        self.always: dict[Op, list[Rule]] = {}
+        self.under: dict[tuple[Op, Op], list[Rule]] = {}
+        for left, right in equations:
+            assert left.op is not None, "an equation needs an op on its left-hand side"
+            rule = Equation(left, right)
+            wanted = [op for op in map(Pattern.root, left.inputs) if op is not None]
+            self.add(rule, [left.op], wanted[:1])
+
+    def add(self, rule: Rule, ops: Iterable[Op], under: Iterable[Op]) -> None:
+        """Try `rule` at nodes of `ops`, if `under` is given only above an operand of these ops."""
+        under = list(under)
+        for op in ops:
+            if not under:
+                self.always.setdefault(op, []).append(rule)
+            for operand in under:
+                self.under.setdefault((op, operand), []).append(rule)
+
+    def on(self, *ops: Op, under: Iterable[Op] = ()) -> Callable[[Rule], Rule]:
+        """Take a rule written as a function: `node -> new node`, or None where it does not apply."""
+
+        def register(rule: Rule) -> Rule:
+            self.add(rule, ops, under)
+            return rule
+
+        return register
+
+    def __or__(self, other: RuleSet) -> RuleSet:
+        """Both sets, these rules first."""
+        both = RuleSet()
+        for rules in (self, other):
+            for op, some in rules.always.items():
+                both.always.setdefault(op, []).extend(some)
+            for pair, some in rules.under.items():
+                both.under.setdefault(pair, []).extend(some)
+        return both
+
+    def rules(self) -> list[Rule]:
+        """Every rule once."""
+        lists = [*self.always.values(), *self.under.values()]
+        return list(dict.fromkeys(rule for some in lists for rule in some))
+
+    def step(self, node: Node) -> tuple[Rule, Node] | None:
+        """The first rule that changes `node`, and what it makes of it."""
+        op, under = node.op, self.under
+        for x in node.inputs:
+            if (op, x.op) in under:
+                for rule in under[op, x.op]:
+                    if (new := rule(node)) is not None and new is not node:
+                        return rule, new
+        if op in self.always:
+            for rule in self.always[op]:
+                if (new := rule(node)) is not None and new is not node:
+                    return rule, new
+        return None
+
+
+class Equation:
+    """A rule in two halves: where the pattern `left` matches, `right` of what it bound."""
+
+    __slots__ = ("__code__", "left", "right")
+
+    def __init__(self, left: Pattern, right: Callable[..., Node | None]) -> None:
+        self.left, self.right = left, right
+        self.__code__ = right.__code__  # where the rule stands, as for a rule that is a function
+
+    def __call__(self, node: Node) -> Node | None:
+        for bound in self.left.match(node, {}):
+            if (new := self.right(**bound)) is not None:
+                return new
+        return None
+
+    def __repr__(self) -> str:
+        return f"{self.left} = ..."
+
+
+def simplify(graph: Graph, rules: RuleSet, firings: list[Firing]) -> Graph:
+    """Apply `rules` to every node until none fires; types stay. Each firing is appended."""
+    done: dict[Node, Node] = {}
+    always, under = rules.always, rules.under
+    before = inherit(None)
+    try:
+        for node in graph.nodes():
+            op = node.op
+            for x in node.inputs:
+                if done[x] is not x or (op, x.op) in under:
+                    settle(node, rules, done, firings)
+                    break
+            else:
+                if op in always:
+                    settle(node, rules, done, firings)
+                else:  # most nodes: nothing below has changed and no rule looks at them
+                    done[node] = node
+    finally:
+        inherit(before)
+    return rebuilt(graph, done)
+
+
+def fire(rules: RuleSet, node: Node) -> tuple[Rule, Node] | None:
+    """The first rule that changes `node`, whose origin the new nodes inherit."""
+    inherit(node.origin)
+    return rules.step(node)
+
+
+def settle(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Firing]) -> None:
+    """Bring `root` to its final form in `done`, on a stack instead of recursion.
+
+    A node waits first for its inputs, then for what it `becomes` when a rule fires.
+    """
+    becomes: dict[Node, Node] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+        elif node in becomes:
+            form = becomes[node]
+            if form in done:
+                done[node] = done[form]
+            else:
+                stack.append(form)
+        elif waiting := [x for x in node.inputs if x not in done]:
+            stack.extend(reversed(waiting))
+        elif not unchanged(node, done):
+            inherit(node.origin)
+            new = node.with_inputs(*[done[x] for x in node.inputs])
+            becomes[node] = new.label(node.labels)
+        elif fired := fire(rules, node):
+            rule, after = fired
+            assert fits(node.type, after.type), f"{rule} changes the type: {node!r} -> {after!r}"
+            firings.append(Firing(rule, node, after.label(node.labels)))
+            becomes[node] = after
+        else:
+            done[node] = node

@@ -1,0 +1,325 @@
+"""Names -> positions. One rule an op: `(node, *lowered inputs) -> plain node`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from graphcore.ir.dtypes import INT, float_for
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import Shape, Size, count, maximum
+from graphcore.ir.types import TensorType
+from graphcore.ops import autodiff, elementwise, leaf, named, tensor
+
+from .engine import Conversion, convert
+from .plain import (
+    cast,
+    equals,
+    expand,
+    full,
+    nonzero,
+    number,
+    reshape,
+    sum_over,
+    transpose,
+    unsum,
+    where,
+)
+
+LOWER: dict[Op, Conversion] = {}
+
+
+def lower(*ops: Op) -> Callable[[Conversion], Conversion]:
+    """Enter a rule into the table."""
+
+    def register(rule: Conversion) -> Conversion:
+        LOWER.update(dict.fromkeys(ops, rule))
+        return rule
+
+    return register
+
+
+def lower_names(graph: Graph) -> Graph:
+    """The same program on plain tensors; every axis keeps its dim as a label."""
+    return convert(graph, LOWER)
+
+
+def axes(node: Node, dims: tuple[str, ...] | None = None, operand: int = 0) -> tuple[int, ...]:
+    """Where the dims a node speaks of stand in its operand."""
+    have = node.inputs[operand].type.dims
+    return tuple(have.index(dim) for dim in (node.attrs["dims"] if dims is None else dims))
+
+
+def align(x: Node, dims: tuple[str, ...], target: TensorType) -> Node:
+    """`x`, whose axes are `dims`, with the axes of `target`: permuted, and repeated along new ones."""
+    wanted = target.dims or ()
+    if dims == wanted:
+        return x
+    ordered = transpose(x, [dims.index(dim) for dim in wanted if dim in dims])
+    new = [axis for axis, dim in enumerate(wanted) if dim not in dims]
+    return expand(ordered, new, target.shape)
+
+
+@lower(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent)
+def lower_leaf(node: Node) -> Node:
+    return node.op(**node.attrs | {"dims": None})
+
+
+@lower(autodiff.barrier, autodiff.stop_gradient, elementwise.real, elementwise.imag)
+@lower(elementwise.cast)
+def lower_unary(node: Node, x: Node) -> Node:
+    return node.op(x, **node.attrs)
+
+
+@lower(*elementwise.UFUNC)
+def lower_elementwise(node: Node, *xs: Node) -> Node:
+    dtypes = elementwise.compute_dtypes(node.op, *[x.type.dtype for x in xs])
+    return node.op(
+        *[
+            align(cast(x, dtype), old.type.dims, node.type)
+            for x, old, dtype in zip(xs, node.inputs, dtypes, strict=False)
+        ]
+    )
+
+
+@lower(elementwise.where)
+def lower_where(node: Node, condition: Node, *xs: Node) -> Node:
+    operands = [condition, *[cast(x, node.type.dtype) for x in xs]]
+    return node.op(
+        *[align(x, old.type.dims, node.type) for x, old in zip(operands, node.inputs, strict=True)]
+    )
+
+
+@lower(named.sum_)
+def lower_sum(node: Node, x: Node) -> Node:
+    return sum_over(cast(x, node.type.dtype), axes(node))
+
+
+@lower(named.prod)
+def lower_prod(node: Node, x: Node) -> Node:
+    x = cast(x, node.type.dtype)
+    for axis in sorted(axes(node), reverse=True):
+        x = tensor.prod(x, axis=axis)
+    return x
+
+
+@lower(named.mean)
+def lower_mean(node: Node, x: Node) -> Node:
+    return mean(cast(x, node.type.dtype), axes(node))
+
+
+def mean(x: Node, over: tuple[int, ...], ddof: int = 0) -> Node:
+    """sum(x) / (count - ddof)"""
+    total = sum_over(x, over)
+    places = maximum(count(x.type.shape[axis] for axis in over) - ddof, 0)
+    return total / number(places, x.type.dtype, total.type.shape)
+
+
+def variance(node: Node, x: Node) -> Node:
+    """mean(|x - mean(x)|^2), over count - ddof"""
+    x = cast(x, float_for(x.type.dtype))
+    over = axes(node)
+    away = x - unsum(mean(x, over), over, x)
+    if x.type.dtype.kind == "c":
+        squared = elementwise.real(away * elementwise.conjugate(away))
+    else:
+        squared = elementwise.square(away)
+    return mean(squared, over, node.attrs["ddof"])
+
+
+@lower(named.var)
+def lower_var(node: Node, x: Node) -> Node:
+    return variance(node, x)
+
+
+@lower(named.std)
+def lower_std(node: Node, x: Node) -> Node:
+    # The square root of a variance of 0 is shielded, so that its derivative is 0 and not nan.
+    v = variance(node, x)
+    return where(equals(v, 0), 0, elementwise.sqrt(nonzero(v)))
+
+
+@lower(named.max_)
+def lower_max(node: Node, x: Node) -> Node:
+    return tensor.max_(x, axes=axes(node)) if axes(node) else x
+
+
+@lower(named.min_)
+def lower_min(node: Node, x: Node) -> Node:
+    return tensor.min_(x, axes=axes(node)) if axes(node) else x
+
+
+@lower(named.any_)
+def lower_any(node: Node, x: Node) -> Node:
+    return tensor.any_(truth(x), axes=axes(node)) if axes(node) else truth(x)
+
+
+@lower(named.all_)
+def lower_all(node: Node, x: Node) -> Node:
+    return tensor.all_(truth(x), axes=axes(node)) if axes(node) else truth(x)
+
+
+def truth(x: Node) -> Node:
+    """Where `x` is not 0."""
+    if x.type.dtype.kind == "b":
+        return x
+    return elementwise.not_equal(x, full(0, x.type.dtype, x.type.shape))
+
+
+@lower(named.argmax)
+def lower_argmax(node: Node, x: Node) -> Node:
+    return tensor.argmax(merge_last(x, axes(node)), axis=node.type.ndim)
+
+
+@lower(named.argmin)
+def lower_argmin(node: Node, x: Node) -> Node:
+    return tensor.argmin(merge_last(x, axes(node)), axis=node.type.ndim)
+
+
+def merge_last(x: Node, merged: tuple[int, ...]) -> Node:
+    """`x` with the axes `merged` made one, the last, row-major."""
+    rest = [axis for axis in range(x.type.ndim) if axis not in merged]
+    kept: Shape = tuple(x.type.shape[axis] for axis in rest)
+    size = count(x.type.shape[axis] for axis in merged)
+    return reshape(transpose(x, (*rest, *merged)), (*kept, size))
+
+
+@lower(named.logsumexp)
+def lower_logsumexp(node: Node, x: Node) -> Node:
+    x = cast(x, node.type.dtype)
+    return tensor.logsumexp(x, axes=axes(node)) if axes(node) else x
+
+
+@lower(named.softmax)
+def lower_softmax(node: Node, x: Node) -> Node:
+    x = cast(x, node.type.dtype)
+    return tensor.softmax(x, axes=axes(node))
+
+
+@lower(named.log_softmax)
+def lower_log_softmax(node: Node, x: Node) -> Node:
+    """x - logsumexp(x)"""
+    x = cast(x, node.type.dtype).label(node.labels)
+    return x - unsum(tensor.logsumexp(x, axes=axes(node)), axes(node), x)
+
+
+@lower(named.cumsum)
+def lower_cumsum(node: Node, x: Node) -> Node:
+    x = cast(x, node.type.dtype)
+    for axis in axes(node):
+        x = tensor.cumsum(x, axis=axis)
+    return x
+
+
+@lower(named.cumprod)
+def lower_cumprod(node: Node, x: Node) -> Node:
+    x = cast(x, node.type.dtype)
+    for axis in axes(node):
+        x = tensor.cumprod(x, axis=axis)
+    return x
+
+
+@lower(named.dot)
+def lower_dot(node: Node, *xs: Node) -> Node:
+    # bool: an `and` of operands and an `or` over places, counted in integers.
+    inside = INT if node.type.dtype.kind == "b" else node.type.dtype
+    letter: dict[str, int] = {}
+    for old in node.inputs:
+        for dim in old.type.dims:
+            letter.setdefault(dim, len(letter))
+    product = tensor.einsum(
+        *[cast(x, inside) for x in xs],
+        operands=tuple(tuple(letter[dim] for dim in old.type.dims) for old in node.inputs),
+        result=tuple(letter[dim] for dim in node.type.dims),
+    )
+    return truth(product) if node.type.dtype.kind == "b" else product
+
+
+@lower(named.transpose)
+def lower_transpose(node: Node, x: Node) -> Node:
+    return transpose(x, axes(node))
+
+
+@lower(named.rename)
+def lower_rename(node: Node, x: Node) -> Node:
+    return x
+
+
+@lower(named.broadcast)
+def lower_broadcast(node: Node, x: Node) -> Node:
+    return align(x, node.inputs[0].type.dims, node.type)
+
+
+@lower(named.squeeze)
+def lower_squeeze(node: Node, x: Node) -> Node:
+    return reshape(x, node.type.shape)
+
+
+@lower(named.concat)
+def lower_concat(node: Node, *xs: Node) -> Node:
+    dim, dims = node.attrs["dim"], node.type.dims
+    axis = dims.index(dim)
+    parts = []
+    for x, old in zip(xs, node.inputs, strict=True):
+        shape = list(node.type.shape)
+        shape[axis] = old.type.sizes.get(dim, 1)
+        target = TensorType(node.type.dtype, tuple(shape), dims)
+        parts.append(align(cast(x, node.type.dtype), old.type.dims, target))
+    return tensor.concat(*parts, axis=axis) if len(parts) > 1 else parts[0]
+
+
+@lower(named.stack)
+def lower_stack(node: Node, x: Node) -> Node:
+    return merge_last(x, axes(node))
+
+
+@lower(named.unstack)
+def lower_unstack(node: Node, x: Node) -> Node:
+    (split,) = axes(node, (node.attrs["dim"],))
+    rest = [axis for axis in range(x.type.ndim) if axis != split]
+    return reshape(transpose(x, (*rest, split)), node.type.shape)
+
+
+@lower(named.slice_)
+def lower_slice(node: Node, x: Node) -> Node:
+    rank = x.type.ndim
+    starts: list[Size] = [0] * rank
+    steps = [1] * rank
+    for axis, start, step in zip(
+        axes(node), node.attrs["starts"], node.attrs["steps"], strict=True
+    ):
+        starts[axis], steps[axis] = start, step
+    return tensor.slice_(x, starts=tuple(starts), sizes=node.type.shape, steps=tuple(steps))
+
+
+@lower(named.index)
+def lower_index(node: Node, x: Node) -> Node:
+    at = dict(zip(axes(node), node.attrs["positions"], strict=True))
+    rank = range(x.type.ndim)
+    one = tensor.slice_(
+        x,
+        starts=tuple(at.get(axis, 0) for axis in rank),
+        sizes=tuple(1 if axis in at else x.type.shape[axis] for axis in rank),
+        steps=(1,) * x.type.ndim,
+    )
+    return reshape(one, node.type.shape)
+
+
+@lower(named.gather)
+def lower_gather(node: Node, x: Node, *indices: Node) -> Node:
+    """Indices broadcast against each other; a dim shared with the rest of x is walked by an iota."""
+    source = node.inputs[0].type
+    sizes = named.union(*[old.type for old in node.inputs[1:]])
+    joint = TensorType(INT, tuple(sizes.values()), tuple(sizes))
+    shared = [d for d in source.dims if d in joint.sizes and d not in node.attrs["dims"]]
+    pointwise = [
+        align(i, old.type.dims, joint) for i, old in zip(indices, node.inputs[1:], strict=True)
+    ]
+    for dim in shared:
+        walk = leaf.iota(size=source.size(dim), dtype=INT, dims=None)
+        pointwise.append(align(walk, (dim,), joint))
+    found = tensor.gather(x, *pointwise, axes=axes(node, (*node.attrs["dims"], *shared)))
+    rest = [d for d in source.dims if d not in node.attrs["dims"] and d not in shared]
+    order = [*(joint.dims or ()), *rest]
+    return transpose(found, [order.index(dim) for dim in node.type.dims])

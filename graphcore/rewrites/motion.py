@@ -1,0 +1,198 @@
+"""Motion of `expand`, `transpose`, `reshape` and `slice`: work is done small, and views meet views.
+
+Repetition moves towards the results, so that what is repeated is computed once; transposes move
+the same way through elementwise ops and vanish where two meet.
+"""
+
+from __future__ import annotations
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, count
+from graphcore.ops import leaf
+from graphcore.ops.elementwise import ELEMENTWISE, negative
+from graphcore.ops.tensor import (
+    expand,
+    max_,
+    min_,
+    reshape,
+    slice_,
+    sum_,
+    transpose,
+)
+
+from . import plain
+from .engine import RuleSet
+from .plain import Axes, number, refill
+
+motion = RuleSet()
+
+
+def source_axes(new: Axes, rank: int) -> list[int]:
+    """The axes of an expanded value that it had before."""
+    return [axis for axis in range(rank) if axis not in new]
+
+
+@motion.on(*ELEMENTWISE, under=[expand])
+def repeat_later(node: Node) -> Node | None:
+    """f(expand(x), expand(y), c) = expand(f(x, y, c)), over the axes that all of them repeat"""
+    common: set[int] | None = None
+    for x in node.inputs:
+        if x.op is expand:
+            common = set(x.attrs["axes"]) if common is None else common & set(x.attrs["axes"])
+        elif x.op is not leaf.full:
+            return None
+        if common is not None and not common:
+            return None
+    if common is None:
+        return None
+    smaller = node.with_inputs(*[less_repeated(x, common) for x in node.inputs])
+    return plain.expand(smaller, common, node.type.shape)
+
+
+def less_repeated(x: Node, axes: set[int]) -> Node:
+    """`x`, repeated everywhere along `axes`, without them."""
+    shape = tuple(size for axis, size in enumerate(x.type.shape) if axis not in axes)
+    if x.op is leaf.full:
+        return refill(x, shape)
+    left = [axis for axis in x.attrs["axes"] if axis not in axes]
+    moved = [axis - sum(gone < axis for gone in axes) for axis in left]
+    return plain.expand(x.inputs[0], moved, shape)
+
+
+@motion.on(*ELEMENTWISE, under=[transpose])
+def permute_later(node: Node) -> Node | None:
+    """f(transpose(x), transpose(y), c) = transpose(f(x, y, c)), if all are in the same order"""
+    perm: Axes | None = None
+    for x in node.inputs:
+        if x.op is transpose:
+            if perm is not None and x.attrs["perm"] != perm:
+                return None
+            perm = x.attrs["perm"]
+        elif x.op is not leaf.full:
+            return None
+    if perm is None:
+        return None
+    shape = next(x.inputs[0].type.shape for x in node.inputs if x.op is transpose)
+    operands = [x.inputs[0] if x.op is transpose else refill(x, shape) for x in node.inputs]
+    return transpose(node.with_inputs(*operands), perm=perm)
+
+
+@motion.on(transpose)
+def transpose_of_view(node: Node) -> Node | None:
+    """transpose(transpose(x, p), q) = transpose(x, p[q]); of an expand, the expand of a transpose"""
+    (x,), perm = node.inputs, node.attrs["perm"]
+    if perm == tuple(range(len(perm))):
+        return x
+    if x.op is leaf.full:
+        return refill(x, node.type.shape)
+    if x.op is transpose:
+        return plain.transpose(x.inputs[0], [x.attrs["perm"][axis] for axis in perm])
+    if x.op is expand:
+        kept = source_axes(x.attrs["axes"], len(perm))
+        new = [i for i, axis in enumerate(perm) if axis in x.attrs["axes"]]
+        inner = plain.transpose(x.inputs[0], [kept.index(axis) for axis in perm if axis in kept])
+        return plain.expand(inner, new, node.type.shape)
+    return None
+
+
+@motion.on(expand)
+def expand_of_expand(node: Node) -> Node | None:
+    """expand(expand(x)) = expand(x), over the axes of both"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    if not axes:
+        return x
+    if x.op is leaf.full:
+        return refill(x, node.type.shape)
+    if x.op is expand:
+        kept = source_axes(axes, node.type.ndim)
+        return plain.expand(
+            x.inputs[0], {*axes, *(kept[axis] for axis in x.attrs["axes"])}, node.type.shape
+        )
+    return None
+
+
+@motion.on(reshape)
+def reshape_of_view(node: Node) -> Node | None:
+    """reshape(reshape(x)) = reshape(x), and none where the shape is the same"""
+    (x,), shape = node.inputs, node.attrs["shape"]
+    if x.type.shape == shape:
+        return x
+    if x.op is leaf.full:
+        return refill(x, shape)
+    if x.op is reshape:
+        return plain.reshape(x.inputs[0], shape)
+    return None
+
+
+@motion.on(slice_)
+def slice_of_view(node: Node) -> Node | None:
+    """slice(x, everything) = x; slice(slice(x)) is one slice"""
+    (x,), attrs = node.inputs, node.attrs
+    if x.op is leaf.full:
+        return refill(x, node.type.shape)
+    starts, steps = attrs["starts"], attrs["steps"]
+    if node.type.shape == x.type.shape and not any(start != 0 for start in starts):
+        return x if all(step == 1 for step in steps) else None
+    if x.op is slice_:
+        inner = zip(x.attrs["starts"], x.attrs["steps"], starts, steps, strict=True)
+        merged = [(first + step * start, step * by) for first, step, start, by in inner]
+        return slice_(
+            x.inputs[0],
+            starts=tuple(start for start, _ in merged),
+            sizes=attrs["sizes"],
+            steps=tuple(step for _, step in merged),
+        )
+    return None
+
+
+@motion.on(sum_)
+def sum_of_view(node: Node) -> Node | None:
+    """sum(expand(x)) = count * x; sum(transpose(x)) and sum(sum(x)) are one sum"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    if not axes:
+        return x
+    if x.op is leaf.full:
+        places: Size = count(x.type.shape[axis] for axis in axes)
+        return refill(x, node.type.shape) * number(places, node.type.dtype, node.type.shape)
+    if x.op is transpose:
+        perm = x.attrs["perm"]
+        left = [axis for axis in perm if axis not in {perm[a] for a in axes}]
+        total = plain.sum_over(x.inputs[0], sorted(perm[axis] for axis in axes))
+        return plain.transpose(total, [sorted(left).index(axis) for axis in left])
+    if x.op is sum_:
+        kept = source_axes(x.attrs["axes"], x.inputs[0].type.ndim)
+        return sum_(
+            x.inputs[0], axes=tuple(sorted((*x.attrs["axes"], *(kept[axis] for axis in axes))))
+        )
+    if x.op is expand:
+        return sum_of_expand(node, x)
+    if x.op is negative:
+        return -sum_(x.inputs[0], axes=axes)
+    return None
+
+
+def sum_of_expand(node: Node, x: Node) -> Node | None:
+    """Repeated values are counted instead of added."""
+    axes, new = node.attrs["axes"], x.attrs["axes"]
+    counted = [axis for axis in axes if axis in new]
+    if not counted:
+        return None
+    kept = source_axes(new, x.type.ndim)
+    inner = plain.sum_over(x.inputs[0], [kept.index(axis) for axis in axes if axis not in new])
+    rest = source_axes(axes, x.type.ndim)
+    repeated = [i for i, axis in enumerate(rest) if axis in new]
+    places = count(x.type.shape[axis] for axis in counted)
+    scaled = inner * number(places, inner.type.dtype, inner.type.shape)
+    return plain.expand(scaled, repeated, node.type.shape)
+
+
+@motion.on(max_, min_, under=[transpose])
+def extreme_of_transpose(node: Node) -> Node | None:
+    """max(transpose(x)) = max(x), over the axes as they stood"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    if x.op is not transpose:
+        return None
+    perm = x.attrs["perm"]
+    left = [axis for axis in perm if axis not in {perm[a] for a in axes}]
+    found = node.op(x.inputs[0], axes=tuple(sorted(perm[axis] for axis in axes)))
+    return plain.transpose(found, [sorted(left).index(axis) for axis in left])

@@ -1,0 +1,72 @@
+"""The passes, in order, each followed by the contract its result obeys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from graphcore.ir.contracts import Contract
+from graphcore.ir.graph import Graph
+
+from .algebra import algebra
+from .contraction import contraction
+from .decompose import decompose
+from .engine import Firing, RuleSet, simplify
+from .expand import expand_derivatives
+from .lower import lower_names
+from .motion import motion
+from .stabilise import stabilise
+
+
+class Stage(NamedTuple):
+    """What a pass made: its graph, the rules that fired, and the seconds it took."""
+
+    name: str
+    graph: Graph
+    firings: tuple[Firing, ...]
+    seconds: float
+
+
+Pass = Callable[[Graph, list[Firing]], Graph]
+
+
+def rewriting(*sets: RuleSet) -> Pass:
+    """The pass that applies these rules, the first sets first, until none fires."""
+    rules = RuleSet()
+    for some in sets:
+        rules |= some
+    return lambda graph, firings: simplify(graph, rules, firings)
+
+
+def finish(graph: Graph, firings: list[Firing]) -> Graph:
+    """Contractions take in their views, then become matrix products; views meet views again."""
+    return tidy(decompose(gather_products(graph, firings)), firings)
+
+
+gather_products = rewriting(algebra, motion, contraction)
+tidy = rewriting(algebra, motion)
+
+NAMED = Contract("leaf", "elementwise", "named", "autodiff", named=True)
+PLAIN = Contract("leaf", "elementwise", "tensor", "autodiff")
+EXPANDED = Contract("leaf", "elementwise", "tensor")
+
+PASSES: list[tuple[str, Pass, Contract]] = [
+    ("named", lambda graph, _: graph, NAMED),
+    ("lowered", lambda graph, _: lower_names(graph), PLAIN),
+    ("simplified", rewriting(stabilise, algebra, motion), PLAIN),
+    ("expanded", lambda graph, _: expand_derivatives(graph), EXPANDED),
+    ("optimized", finish, EXPANDED),
+]
+
+
+def run(graph: Graph) -> list[Stage]:
+    """Every stage of compilation, from what the user said to what a backend takes."""
+    stages = []
+    for name, work, contract in PASSES:
+        start = time.perf_counter()
+        firings: list[Firing] = []
+        graph = work(graph, firings)
+        contract.check(graph, name)
+        stages.append(Stage(name, graph, tuple(firings), time.perf_counter() - start))
+    return stages

@@ -1,0 +1,93 @@
+"""Stable forms, found before differentiation so that derivatives are those of the stable form.
+
+Read each line as `left = right` on the reals; the right side keeps digits where the left overflows
+or cancels.
+"""
+
+from __future__ import annotations
+
+from graphcore.ir.node import Node
+from graphcore.ops import tensor
+from graphcore.ops.elementwise import (
+    absolute,
+    divide,
+    exp,
+    expm1,
+    log,
+    log1p,
+    sigmoid,
+    softplus,
+    subtract,
+)
+
+from .engine import RuleSet
+from .pattern import P, variables
+from .plain import unsum
+
+(x,) = variables("x")
+
+
+def is_real(x: Node) -> bool:
+    """Whether `x` is real, as the ops of some right sides demand."""
+    return bool(x.type.dtype.kind == "f")
+
+
+stabilise = RuleSet(
+    [
+        (P.log(1 + x), lambda x: log1p(x)),
+        (P.log(1 - x), lambda x: log1p(-x)),
+        (P.exp(x) - 1, lambda x: expm1(x)),
+        (P.log(P.exp(x)), lambda x: x if is_real(x) else None),
+        (P.log1p(P.exp(x)), lambda x: softplus(x) if is_real(x) else None),
+        (1 / (1 + P.exp(-x)), lambda x: sigmoid(x) if is_real(x) else None),
+        (P.log(P.sigmoid(x)), lambda x: -softplus(-x)),
+        (P.log1p(-P.sigmoid(x)), lambda x: -softplus(x)),
+        (1 - P.sigmoid(x), lambda x: sigmoid(-x)),
+        (P.sqrt(x * x), lambda x: absolute(x) if is_real(x) else None),
+        (P.sqrt(P.square(x)), lambda x: absolute(x) if is_real(x) else None),
+    ]
+)
+
+
+@stabilise.on(log, under=[tensor.sum_])
+def log_of_sum_of_exponentials(node: Node) -> Node | None:
+    """log(sum(exp(x))) = logsumexp(x)"""
+    match node:
+        case Node(_, [Node(tensor.sum_, [Node(op, [x])], {"axes": axes})]) if op is exp:
+            return tensor.logsumexp(x, axes=axes) if is_real(x) else None
+    return None
+
+
+@stabilise.on(divide, under=[exp])
+def quotient_of_exponentials(node: Node) -> Node | None:
+    """exp(x) / sum(exp(x)) = softmax(x)"""
+    match node.inputs:
+        case [
+            Node(op, [x]) as e,
+            Node(tensor.expand, [Node(tensor.sum_, [total], {"axes": axes})]),
+        ]:
+            repeated = node.inputs[1].attrs["axes"]
+            if op is exp and total is e and axes == repeated and is_real(x):
+                return tensor.softmax(x, axes=axes)
+    return None
+
+
+@stabilise.on(log, under=[tensor.softmax])
+def log_of_softmax(node: Node) -> Node | None:
+    """log(softmax(x)) = x - logsumexp(x)"""
+    match node:
+        case Node(_, [Node(tensor.softmax, [x], {"axes": axes})]):
+            return x - unsum(tensor.logsumexp(x, axes=axes), axes, x)
+    return None
+
+
+@stabilise.on(exp, under=[subtract])
+def exponential_of_log_softmax(node: Node) -> Node | None:
+    """exp(x - logsumexp(x)) = softmax(x)"""
+    match node:
+        case Node(_, [Node(op, [x, Node(tensor.expand, [Node(tensor.logsumexp, [y])])])]):
+            axes = node.inputs[0].inputs[1].attrs["axes"]
+            summed = node.inputs[0].inputs[1].inputs[0].attrs["axes"]
+            if op is subtract and x is y and axes == summed:
+                return tensor.softmax(x, axes=axes)
+    return None

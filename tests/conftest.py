@@ -1,0 +1,44 @@
+"""Options, profiles and fixtures of all tests."""
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+hypothesis.settings.register_profile("default", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.txt")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: text is what tests/golden/NAME.txt says."""
+    update = request.config.getoption("--update-golden")
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / f"{name}.txt"
+        found = text.rstrip("\n") + "\n"
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(found, encoding="utf-8", newline="\n")
+            return
+        expected = path.read_text(encoding="utf-8") if path.exists() else ""
+        if found != expected:
+            diff = difflib.unified_diff(
+                expected.splitlines(keepends=True),
+                found.splitlines(keepends=True),
+                f"tests/golden/{name}.txt",
+                "found",
+            )
+            pytest.fail(f"{''.join(diff)}\n--update-golden accepts it", pytrace=False)
+
+    return compare

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+import xarray
+
+import graphcore as gc
+
+
+def test_inputs_in_all_spellings():
+    x = gc.tensor("x", {"batch": None, "row": 3})
+    assert x is gc.tensor("x", ("batch", "row"), shape=(None, 3))
+    assert x is gc.tensor("x", ["batch", "row"], (None, np.int64(3)), "f8")
+    assert gc.tensor("y", "batch") is gc.tensor("y", ("batch",))
+    assert gc.tensor("y", {}).shape == ()
+    n = x.sizes["batch"]
+    assert gc.tensor("y", {"batch": "batch"}).shape == (n,)
+    assert str(gc.tensor("y", {"sample": "n_test", "pair": 2 * n})) == (
+        "<Tensor y: f64[sample=n_test, pair=2*batch]>"
+    )
+
+
+@pytest.mark.parametrize("name", ["x); import os #", "class", "lambda", "🦙", "n" * 10_000, ""])
+def test_any_string_is_a_name(name):
+    x = gc.tensor(name, {name: None})
+    assert (x.name, x.dims) == (name, (name,))
+    assert len(repr(x.sum(name) + x)) < 200
+
+
+def test_constants():
+    assert gc.constant([[1.0, 2.0]], ("a", "b")).shape == (1, 2)
+    array = xarray.DataArray(np.ones((1, 2)), dims=("a", "b"), coords={"b": [7, 8]})
+    assert gc.constant(array) is gc.constant(np.ones((1, 2)), ("a", "b"))
+    assert gc.constant(np.ones(3, ">f4"), "a").dtype == np.dtype("<f4")
+    assert gc.constant([1, 2], "a", dtype="float32").dtype == np.float32
+    assert gc.constant(1.5) is gc.full({}, 1.5)
+    values = np.ones(3)
+    made = gc.constant(values, "a")
+    values[0] = 2
+    assert gc.constant(np.ones(3), "a") is made
+
+
+def test_filled():
+    n = gc.tensor("x", {"batch": None}).sizes["batch"]
+    assert gc.zeros({"row": 2, "batch": n}, "int32") is gc.full({"row": 2, "batch": n}, np.int32(0))
+    assert gc.ones({"row": 2}) is gc.full({"row": 2}, 1.0)
+    x = gc.tensor("x", {"row": 2, "col": None}, dtype="float32")
+    assert gc.zeros_like(x) is gc.zeros(x.sizes, "float32")
+    assert gc.ones_like(x, "bool") is gc.full(x.sizes, True)
+    assert gc.full({"row": 3}, gc.tensor("y", {"col": 2})).sizes == {"row": 3, "col": 2}
+    assert gc.full({"row": 3}, 1).dtype == np.int64
+
+
+@pytest.mark.parametrize("args", [(5,), (2, 7), (7, 2, -2), (0.0, 1.0, 0.3), (3, 3), (5, 0)])
+def test_arange_as_numpy(args):
+    made, wanted = gc.arange(*args, dim="t"), np.arange(*args)
+    assert (made.dims, made.shape, made.dtype) == (("t",), wanted.shape, wanted.dtype)
+
+
+def test_arange_of_sizes():
+    n = gc.tensor("x", {"t": None}).sizes["t"]
+    made = gc.arange(n, dim="t"), gc.arange(2, n, 3, dim="t"), gc.arange(n, 0, -1, dim="t")
+    assert [str(t.shape[0]) for t in made] == ["t", "t//3", "t"]
+    assert all(t.dtype == np.int64 for t in made)
+    assert gc.arange(n, dim="t", dtype="float32").dtype == np.float32
+
+
+def test_linspace():
+    assert gc.linspace(0, 1, 5, dim="t") is gc.constant(np.linspace(0, 1, 5), "t")
+    n = gc.tensor("x", {"t": None}).sizes["t"]
+    assert gc.linspace(0, 1, n, dim="t").shape == (n,)
+    low = gc.tensor("low", {"row": 2}, dtype="float32")
+    made = gc.linspace(low, 1, 5, dim="t", endpoint=False)
+    assert (made.dims, made.shape, made.dtype) == (("t", "row"), (5, 2), np.float32)
+
+
+def test_eye():
+    assert gc.eye({"row": 3, "col": 3}) is gc.eye(("row", "col"), 3)
+    assert gc.eye(("row", "col"), (2, 3), k=1).shape == (2, 3)
+    assert gc.eye({"row": None, "col": "row"}).dims == ("row", "col")
+
+
+REFUSED = {
+    "dims twice": (lambda: gc.tensor("x", ("a", "a")), "twice"),
+    "no name": (lambda: gc.tensor({"a": 2}, {"a": 2}), "not a name"),
+    "dims not strings": (lambda: gc.tensor("x", {0: 2}), "not the name of a dim"),
+    "no dims": (lambda: gc.tensor("x", 3), "not the name of a dim"),
+    "shape": (lambda: gc.tensor("x", ("a", "b"), shape=(3,)), "one size for each"),
+    "shape twice": (lambda: gc.tensor("x", {"a": 2}, shape=(3,)), "one place"),
+    "negative": (lambda: gc.tensor("x", {"a": -1}), "0 or more"),
+    "float": (lambda: gc.tensor("x", {"a": 1.5}), "not a size"),
+    "dtype": (lambda: gc.tensor("x", {}, dtype="U3"), "not supported"),
+    "no dtype": (lambda: gc.tensor("x", {}, dtype="nonsense"), "nonsense"),
+    "unnamed": (lambda: gc.constant([1, 2]), "needs dims"),
+    "ragged": (lambda: gc.constant([[1], 2], ("a", "b")), "constant"),
+    "renamed": (lambda: gc.constant(gc.tensor("x", {"a": 2}), "b"), "rename"),
+    "fit": (lambda: gc.full({"a": 2}, 300, "int8"), "does not fit"),
+    "complex": (lambda: gc.full({"a": 2}, 1j, "float64"), "does not fit"),
+    "arange": (lambda: gc.arange(gc.zeros({"t": None}).sizes["t"], 5, 0.5, dim="t"), "integers"),
+    "step": (lambda: gc.arange(0, gc.zeros({"t": None}).sizes["t"], 0, dim="t"), "step is 0"),
+    "eye": (lambda: gc.eye({"a": 2}), "not two"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    wrong, reason = REFUSED[name]
+    with pytest.raises(gc.GraphError, match=reason):
+        wrong()

@@ -1,0 +1,114 @@
+"""Operands that are no tensors: what NumPy 2 makes of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray
+
+import graphcore as gc
+
+DTYPES = ["bool", "int8", "uint8", "int32", "int64", "uint64", "float32", "float64",
+          "complex64", "complex128"]  # fmt: skip
+NUMBERS = [True, 1, 1.5, 1j, np.int16(1), np.float32(1.5), np.float64(1.5), np.array(1.5, "f4")]
+UFUNCS = [name for name in gc.__all__ if isinstance(getattr(np, name, None), np.ufunc)]
+
+
+def outcome(function, *args):
+    try:
+        with np.errstate(all="ignore"):
+            return np.dtype(function(*args).dtype)
+    except TypeError:
+        return TypeError
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_dtypes_of_ufuncs(name):
+    """Operands of one dtype, and with numbers on either side, as NumPy resolves them."""
+    ours, theirs = getattr(gc, name), getattr(np, name)
+    if theirs.nout > 1:
+        return
+    for dtype in DTYPES:
+        x, value = gc.tensor("x", {"row": 1}, dtype=dtype), np.ones(1, dtype)
+        if theirs.nin == 1:
+            assert outcome(ours, x) == outcome(theirs, value), dtype
+            continue
+        assert outcome(ours, x, x) == outcome(theirs, value, value), dtype
+        for number in NUMBERS:
+            assert outcome(ours, x, number) == outcome(theirs, value, number), (dtype, number)
+            assert outcome(ours, number, x) == outcome(theirs, number, value), (dtype, number)
+
+
+@pytest.mark.parametrize(("left", "right"), list(itertools.product(DTYPES, DTYPES)))
+def test_dtypes_of_pairs(left, right):
+    x, y = gc.tensor("x", {"row": 1}, dtype=left), gc.tensor("y", {"row": 1}, dtype=right)
+    a, b = np.ones(1, left), np.ones(1, right)
+    for name in ("add", "divide", "less", "arctan2", "maximum"):
+        assert outcome(getattr(gc, name), x, y) == outcome(getattr(np, name), a, b), name
+    assert gc.where(x != 0, x, y).dtype == np.where(a != 0, a, b).dtype
+
+
+def test_python_numbers_must_fit():
+    x = gc.tensor("x", {"row": 2}, dtype="int8")
+    for wrong in (300, -129, 10**30, 10**5000):
+        with pytest.raises(gc.GraphValueError, match="does not fit int8"):
+            x + wrong
+    assert (x + np.int16(300)).dtype == np.int16
+    assert (gc.tensor("f", {}, dtype="float32") + 1e300).dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint64", "int64"])
+@pytest.mark.parametrize("number", [-1, 300, 2**63, 2**64, -(2**70)])
+@pytest.mark.parametrize(
+    "name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
+)
+def test_comparisons_with_integers_out_of_range(dtype, number, name):
+    x = gc.tensor("x", {"row": 2, "col": None}, dtype=dtype)
+    bounds = np.iinfo(dtype)
+    made = getattr(gc, name)(x, number), getattr(gc, name)(number, x)
+    for found, args in zip(made, [(np.zeros(1, dtype), number), (number, np.zeros(1, dtype))]):
+        assert (found.dtype, found.dims, found.shape) == (np.bool_, x.dims, x.shape)
+        if not bounds.min <= number <= bounds.max:
+            assert found is gc.full(x.sizes, bool(getattr(np, name)(*args)[0]))
+
+
+def test_signed_zeros_and_kinds_stay_apart():
+    x = gc.tensor("x", {})
+    assert x + 0.0 is not x + -0.0
+    assert gc.constant(1) is not gc.constant(True)
+    z = gc.tensor("z", {}, dtype="complex128")
+    assert z + complex(0, 0.0) is not z + complex(0, -0.0)
+    assert x + float("nan") is x + float("nan")
+
+
+def test_sizes_are_weak_integers():
+    x = gc.tensor("x", {"batch": None}, dtype="float32")
+    n = x.sizes["batch"]
+    assert (x / n).dtype == np.float32
+    assert (n * x).dtype == np.float32
+    assert (gc.tensor("i", {}, dtype="int8") + n).dtype == np.int64
+    assert gc.maximum(n, 1).dtype == np.int64
+
+
+def test_arrays_with_dims_are_constants():
+    x = gc.tensor("x", {"row": 2})
+    array = xarray.DataArray([1.0, 2.0, 3.0], dims="col")
+    assert (x * array).dims == ("row", "col")
+    assert x * array is x * gc.constant([1.0, 2.0, 3.0], "col")
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.array(["a"]), np.array([object()]), np.longdouble(1), np.datetime64("now")]
+)
+def test_unsupported_dtypes(wrong):
+    with pytest.raises(gc.GraphTypeError):
+        gc.constant(wrong, "row" if wrong.ndim else None)
+
+
+def test_wrong_dims_of_arrays():
+    with pytest.raises(gc.GraphTypeError, match="not the name of a dim"):
+        gc.tensor("x", {}) + xarray.DataArray([1.0], dims=[0])
+    with pytest.raises(gc.GraphValueError, match="twice"):
+        gc.constant(np.ones((2, 2)), ("a", "a"))
+    with pytest.raises(gc.GraphValueError, match="2 axes"):
+        gc.constant(np.ones((2, 2)), "a")

@@ -1,0 +1,167 @@
+"""A slow reading of plain graphs, one op at a time, sharing no code with any backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import evaluate
+from graphcore.ops import elementwise, leaf, tensor
+
+
+def run(graph: Graph, values: dict[str, np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
+    """The outputs of a plain graph for inputs by name and unknown sizes by name."""
+    done: dict[Node, Any] = {}
+    with np.errstate(all="ignore"):
+        for node in graph.nodes():
+            done[node] = compute(node, [done[x] for x in node.inputs], values, sizes)
+    return [done[x] for x in graph.outputs]
+
+
+def compute(node: Node, xs: list[np.ndarray], values: Any, sizes: dict[str, int]) -> Any:
+    op, attrs = node.op, node.attrs
+
+    def known(shape: Any) -> tuple[int, ...]:
+        return tuple(evaluate(size, sizes) for size in shape)
+
+    if op is leaf.input_:
+        return np.asarray(values[attrs["name"]], node.type.dtype)
+    if op is leaf.constant:
+        return attrs["value"].array
+    if op is leaf.full:
+        return np.full(known(attrs["shape"]), attrs["value"].array, attrs["value"].array.dtype)
+    if op is leaf.iota:
+        return np.arange(evaluate(attrs["size"], sizes), dtype=attrs["dtype"])
+    if op is leaf.extent:
+        return np.asarray(evaluate(attrs["size"], sizes), attrs["dtype"])
+    result = np.asarray(REFERENCE[op](xs, attrs, known))
+    assert result.shape == known(node.type.shape), (node, result.shape)
+    assert result.dtype == node.type.dtype, (node, result.dtype)
+    return result
+
+
+def spread(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,) = xs
+    sizes = dict(zip(attrs["axes"], known(attrs["sizes"]), strict=True))
+    old = iter(x.shape)
+    shape = [sizes[i] if i in sizes else next(old) for i in range(x.ndim + len(sizes))]
+    return np.array(np.broadcast_to(np.expand_dims(x, attrs["axes"]), shape))
+
+
+def places(starts: Any, sizes: Any, steps: Any) -> tuple[np.ndarray, ...]:
+    """The positions of a range on every axis, as an open mesh."""
+    ranges = zip(starts, sizes, steps, strict=True)
+    return np.ix_(*[start + step * np.arange(size) for start, size, step in ranges])
+
+
+def sliced(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,) = xs
+    if not x.ndim:
+        return x
+    return x[places(known(attrs["starts"]), known(attrs["sizes"]), attrs["steps"])]
+
+
+def embedded(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,) = xs
+    if not x.ndim:
+        return x
+    zeros = np.zeros(known(attrs["shape"]), x.dtype)
+    zeros[places(known(attrs["starts"]), x.shape, attrs["steps"])] = x
+    return zeros
+
+
+def recurrence(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    a, b = (np.moveaxis(x, attrs["axis"], 0) for x in xs)
+    h = np.zeros_like(b)
+    for t in range(len(b)):
+        h[t] = b[t] + (a[t] * h[t - 1] if t else 0)
+    return np.moveaxis(h, 0, attrs["axis"])
+
+
+def gathered(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    x, *indices = xs
+    moved = np.moveaxis(x, attrs["axes"], range(len(attrs["axes"])))
+    return moved[tuple(indices)]
+
+
+def scattered(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    updates, *indices = xs
+    zeros = np.zeros(known(attrs["shape"]), updates.dtype)
+    np.add.at(np.moveaxis(zeros, attrs["axes"], range(len(attrs["axes"]))), tuple(indices), updates)
+    return zeros
+
+
+def contracted(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    terms = [t for pair in zip(xs, attrs["operands"], strict=True) for t in pair]
+    return np.einsum(*terms, attrs["result"])
+
+
+def logsumexp(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,) = xs
+    return scipy.special.logsumexp(x, axis=attrs["axes"]) if attrs["axes"] else x
+
+
+def softmax(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,) = xs
+    if not x.size:
+        return x
+    found = scipy.special.softmax(x, axis=attrs["axes"])
+    lost = np.all(x == -np.inf, axis=attrs["axes"], keepdims=True)
+    return np.where(lost, np.zeros_like(found), found)
+
+
+def cast(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,) = xs
+    real = x.real if attrs["dtype"].kind not in "cb" else x
+    return real.astype(attrs["dtype"])
+
+
+def along(reduce: Any) -> Any:
+    return lambda xs, attrs, known: reduce(xs[0], axis=attrs["axes"])
+
+
+def on_axis(function: Any) -> Any:
+    return lambda xs, attrs, known: function(xs[0], axis=attrs["axis"])
+
+
+REFERENCE: dict[Any, Any] = {
+    **{
+        op: lambda xs, attrs, known, f=f: (
+            np.logaddexp(0, *xs).astype(xs[0].dtype)
+            if f == "softplus"
+            else (getattr(scipy.special, f) if isinstance(f, str) else f)(*xs)
+        )
+        for op, f in elementwise.UFUNC.items()
+    },
+    elementwise.real: lambda xs, attrs, known: xs[0].real,
+    elementwise.imag: lambda xs, attrs, known: xs[0].imag,
+    elementwise.cast: cast,
+    elementwise.where: lambda xs, attrs, known: np.where(*xs),
+    tensor.expand: spread,
+    tensor.reshape: lambda xs, attrs, known: xs[0].reshape(known(attrs["shape"])),
+    tensor.transpose: lambda xs, attrs, known: xs[0].transpose(attrs["perm"]),
+    tensor.slice_: sliced,
+    tensor.embed: embedded,
+    tensor.concat: lambda xs, attrs, known: np.concatenate(xs, axis=attrs["axis"]),
+    tensor.sum_: along(np.sum),
+    tensor.prod: on_axis(np.prod),
+    tensor.max_: along(np.max),
+    tensor.min_: along(np.min),
+    tensor.any_: along(np.any),
+    tensor.all_: along(np.all),
+    tensor.argmax: on_axis(np.argmax),
+    tensor.argmin: on_axis(np.argmin),
+    tensor.logsumexp: logsumexp,
+    tensor.softmax: softmax,
+    tensor.cumsum: on_axis(np.cumsum),
+    tensor.cumprod: on_axis(np.cumprod),
+    tensor.recurrence: recurrence,
+    tensor.einsum: contracted,
+    tensor.matmul: lambda xs, attrs, known: np.matmul(*xs),
+    tensor.gather: gathered,
+    tensor.scatter: scattered,
+}
