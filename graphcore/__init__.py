@@ -29,12 +29,6 @@ from .frontend.derivatives import (
     pushforward,
     stop_gradient,
 )
-from .frontend.derivatives import (
-    grad,
-    pullback,
-    pushforward,
-    stop_gradient,
-)
 from .frontend.elementwise import (
     abs,
     absolute,
@@ -185,8 +179,8 @@ __all__ = [  # noqa: RUF022
     "abs", "absolute", "acos", "acosh", "add", "all", "angle", "any", "arange", "arccos",
     "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "around",
     "asin", "asinh", "astype", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "broadcast", "broadcast_like", "cbrt", "ceil", "clip",
-    "compile",     "concat", "conj", "conjugate", "constant", "copysign", "cos", "cosh", "cumprod", "cumsum",
+    "bitwise_or", "bitwise_xor", "broadcast", "broadcast_like", "cbrt", "ceil", "clip", "compile",
+    "concat", "conj", "conjugate", "constant", "copysign", "cos", "cosh", "cumprod", "cumsum",
     "debug_print", "deg2rad", "degrees", "divide", "divmod", "dot", "einsum", "equal", "exp",
     "exp2", "expand_dims", "expm1", "eye", "fabs", "fix", "float_power", "floor", "floor_divide",
     "fmax", "fmin", "fmod", "full", "full_like", "grad", "greater", "greater_equal", "heaviside",

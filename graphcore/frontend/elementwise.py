@@ -40,8 +40,8 @@ class Binary(Protocol):
 
 DOC = """{doc}, elementwise{like}.
 
-{dims} Integers become
-floats where the function needs them; a dtype it is not defined for is refused.
+{dims}
+Integers become floats where the function needs them; a dtype it is not defined for is refused.
 
 >>> import graphcore as gc
 >>> {inputs}
@@ -49,8 +49,8 @@ floats where the function needs them; a dtype it is not defined for is refused.
 <Tensor: {result}>
 """
 ONE = "The dims are those of `x`."
-TWO = """Operands align by name: the dims are those of `x`, then the new ones of `y`; a dim of size
-1 is never stretched. Python numbers are weak, as in NumPy 2."""
+TWO = """Operands align by name: the dims of `x` first, then the new ones of `y`; a dim of size 1
+is never stretched. Python numbers are weak, as in NumPy 2."""
 
 
 def unary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> Unary:

@@ -14,7 +14,7 @@ import numpy as np
 from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.literal import Literal
-from graphcore.ir.node import NO_ATTRS, Node
+from graphcore.ir.node import NO_ATTRS, Attrs, Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import DType, TensorType
@@ -181,17 +181,17 @@ def weak(function: str, x: Any, dtype: DType, others: list[Node | None]) -> Node
     if isinstance(x, Expression):
         return leaf.extent(size=x, dtype=INT if dtype.kind in "biu" else dtype, dims=())
     try:
-        literal = number(x, dtype, "" if isinstance(x, int) else repr(x))
+        attrs = number(x, dtype, "" if isinstance(x, int) else repr(x))
     except (OverflowError, TypeError):
         raise out_of_bounds(function, x, dtype, others) from None
-    return leaf.full(value=literal, shape=(), dims=())
+    return Node(leaf.full, (), attrs)
 
 
 @lru_cache(maxsize=1024, typed=True)
-def number(value: complex, dtype: DType, text: str) -> Literal:
-    """A Python number in `dtype`; its `text` tells 0.0 from -0.0, which are equal as keys."""
+def number(value: complex, dtype: DType, text: str) -> Attrs:
+    """The attrs of a Python number; its `text` tells 0.0 from -0.0, which are equal as keys."""
     with np.errstate(over="ignore"):
-        return Literal(value, dtype)
+        return Attrs({"value": Literal(value, dtype), "shape": (), "dims": ()})
 
 
 def out_of_bounds(function: str, x: Any, dtype: DType, others: list[Node | None]) -> GraphError:

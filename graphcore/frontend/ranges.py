@@ -17,7 +17,9 @@ from graphcore.ops import leaf
 from .arguments import SizeLike, names, size_of, sized
 from .base import refusal, wrap
 from .elementwise import astype, equal
+from .formulas import where
 from .lift import Operand, array, common, promoted
+from .shape import transpose
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -102,8 +104,12 @@ def linspace(
         first, last = (end.node.attrs["value"].array for end in ends)
         values = np.linspace(first, last, size, endpoint=endpoint)
         return astype(wrap(array("linspace", values, (name,))), wanted)
-    part = iota(name, size) / maximum(size - 1 if endpoint else size, 1)
-    return astype((1 - part) * ends[0] + part * ends[1], wanted)  # exact at both ends
+    place, intervals = iota(name, size), maximum(size - 1 if endpoint else size, 1)
+    step = (ends[1] - ends[0]) / intervals
+    inner = ends[0] + place * step
+    made = where(place < intervals, inner, ends[1]) if endpoint else inner  # the last is exact
+    order = tuple(dict.fromkeys((name, *made.dims)))
+    return astype(transpose(made, *order), wanted)
 
 
 def eye(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from .node import NO_ATTRS, OPS, Attrs, Node
@@ -24,7 +25,13 @@ class Op:
         return f"{self.dialect}.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OPS.__getitem__, (repr(self),)
+        return _declared, (f"graphcore.ops.{self.dialect}", repr(self))
+
+
+def _declared(module: str, name: str) -> Op:
+    """An op by its full name; its module is imported first, as a new process may not have."""
+    import_module(module)
+    return OPS[name]
 
 
 def declare(name: str, dialect: str, rule: Callable[..., Type], doc: str) -> Op:

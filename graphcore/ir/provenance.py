@@ -25,8 +25,14 @@ class Origin(NamedTuple):
     via: Origin | None = None
 
     def __str__(self) -> str:
-        here = f"{Path(self.file).name}:{self.line}"
+        here = f"{basename(self.file)}:{self.line}"
         return here if self.via is None else f"{here} (derivative at {self.via})"
+
+
+@lru_cache(maxsize=1024)
+def basename(file: str) -> str:
+    """The last part of a path."""
+    return Path(file).name
 
 
 class _Inherited(threading.local):

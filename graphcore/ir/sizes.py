@@ -40,12 +40,7 @@ class Expression:
     bounds: Bounds
 
     def __add__(self, other: Size) -> Size:
-        if not isinstance(other, (int, Expression)):
-            return NotImplemented
-        total = dict(self.terms)
-        for monomial, coefficient in _terms(other):
-            total[monomial] = total.get(monomial, 0) + coefficient
-        return _size(total)
+        return _sum(self, 1, other) if isinstance(other, (int, Expression)) else NotImplemented
 
     def __mul__(self, other: Size) -> Size:
         if not isinstance(other, (int, Expression)):
@@ -58,13 +53,13 @@ class Expression:
         return _size(total)
 
     def __neg__(self) -> Size:
-        return self * -1
+        return _sum(0, -1, self)
 
     def __sub__(self, other: Size) -> Size:
-        return self + -other
+        return _sum(self, -1, other) if isinstance(other, (int, Expression)) else NotImplemented
 
     def __rsub__(self, other: int) -> Size:
-        return -self + other
+        return _sum(other, -1, self) if isinstance(other, int) else NotImplemented
 
     def __floordiv__(self, other: Size) -> Size:
         return _divmod(self, other)[0] if isinstance(other, (int, Expression)) else NotImplemented
@@ -253,10 +248,18 @@ def _interned(terms: Terms) -> Expression:
     with _lock:
         found = _table.get(terms)
         if found is None:
-            parts = [_atom_unknowns(atom) for monomial, _ in terms for atom, _ in monomial]
+            parts = (_atom_unknowns(atom) for monomial, _ in terms for atom, _ in monomial)
             found = Expression(terms, frozenset[str]().union(*parts), _sum_bounds(terms))
             _table[terms] = found
         return found
+
+
+def _sum(a: Size, scale: int, b: Size) -> Size:
+    """`a + scale * b`."""
+    total = dict(_terms(a))
+    for monomial, coefficient in _terms(b):
+        total[monomial] = total.get(monomial, 0) + scale * coefficient
+    return _size(total)
 
 
 def _size(total: dict[Monomial, int]) -> Size:
@@ -392,14 +395,14 @@ def _lower(size: Size, steps: int) -> int | None:
     found = [size.bounds[0]]
     if steps and linear:
         scale, atom = min(linear)
-        rest = size - scale * _of_atom(atom)
+        rest = _sum(size, -scale, _of_atom(atom))
         match atom:
             case Atom(_, "//", (a, int(k))):  # a - k + 1 <= k * (a // k) <= a
                 limit = a if scale < 0 else a - (k - 1)
-                low = _lower(k * rest + scale * limit, steps - 1)
+                low = _lower(_sum(k * rest, scale, limit), steps - 1)
                 found.append(None if low is None else -(-low // k))
             case Atom(_, ("min" | "max") as name, (a, b)):
-                lows = [_lower(rest + scale * limit, steps - 1) for limit in (a, b)]
+                lows = [_lower(_sum(rest, scale, limit), steps - 1) for limit in (a, b)]
                 found += lows if (name == "max") == (scale > 0) else [_every(min, lows)]
     return max((low for low in found if low is not None), default=None)
 
@@ -415,22 +418,27 @@ def _bounds(size: Size) -> Bounds:
 
 
 def _sum_bounds(terms: Terms) -> Bounds:
-    lows, highs = [], []
+    low: int | None = 0
+    high: int | None = 0
     for monomial, scale in terms:
-        ends = [None if end is None else scale * end for end in _product_bounds(monomial)]
-        low, high = ends if scale > 0 else reversed(ends)
-        lows.append(low)
-        highs.append(high)
-    return _every(sum, lows), _every(sum, highs)
+        least, most = _product_bounds(monomial)
+        if scale < 0:
+            least, most = most, least
+        low = None if low is None or least is None else low + scale * least
+        high = None if high is None or most is None else high + scale * most
+    return low, high
 
 
 def _product_bounds(monomial: Monomial) -> Bounds:
-    bounds = [_atom_bounds(atom) for atom, power in monomial for _ in range(power)]
-    if len(bounds) == 1:
-        return bounds[0]
-    if any(low is None or low < 0 for low, _ in bounds):
-        return None, None
-    return _every(prod, [low for low, _ in bounds]), _every(prod, [high for _, high in bounds])
+    low: int = 1
+    high: int | None = 1
+    for atom, power in monomial:
+        least, most = _atom_bounds(atom)
+        if least is None or least < 0:
+            return (least, most) if len(monomial) == power == 1 else (None, None)
+        low *= least**power
+        high = None if high is None or most is None else high * most**power
+    return low, high
 
 
 def _atom_bounds(atom: Atom) -> Bounds:

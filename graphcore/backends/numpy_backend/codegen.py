@@ -40,7 +40,8 @@ class Writer:
         self.thins: dict[Node, str] = {}
         self.wholes: dict[Node, str] = {}
         self.unknowns: dict[str, str] = {}
-        self.plan = plan(graph.nodes(), graph.outputs)
+        self.planned = plan(graph.nodes(), graph.outputs)
+        self.comments: dict[Any, str] = {}
         self.buffers: dict[Buffer, str] = {}
         self.made: set[Node] = set()
 
@@ -69,7 +70,10 @@ class Writer:
 
     def line(self, text: str, node: Node) -> None:
         """One statement, with the node's type and origin beside it."""
-        self.text.append(f"    {text}  # {comment(node)}")
+        key = (node.type, node.labels, node.origin)
+        if (said := self.comments.get(key)) is None:
+            said = self.comments[key] = comment(node)
+        self.text.append(f"    {text}  # {said}")
         self.lines[len(self.text)] = node
 
     def thin(self, node: Node) -> str:
@@ -111,14 +115,15 @@ class Writer:
             return
         name = f"t{number}"
         out = ""
-        if (buffer := self.plan.buffers.get(node)) is not None:
-            out = self.buffers.setdefault(buffer, f"b{len(self.buffers)}")
+        if (buffer := self.planned.get(node)) is not None:
+            if (out := self.buffers.get(buffer, "")) == "":
+                out = self.buffers[buffer] = f"b{len(self.buffers)}"
         elif node.op in BUFFERED:
             out = f"o{number}"
             self.made.add(node)
             self.text.append(f"    {out} = {self.empty(node)}")
         expression = EMIT[node.op](node, self, out)
-        if node.op in VIEWS and expression in self.thins.values():
+        if node.op in VIEWS and expression == self.thins[node.inputs[0]]:
             self.thins[node] = expression
             return
         self.thins[node] = name
@@ -153,7 +158,7 @@ def generate(graph: Graph) -> Code:
         {len(head) + number: node for number, node in w.lines.items()},
         tuple(w.unknowns),
         tuple(w.buffers),
-        {node: w.buffers[buffer] for node, buffer in w.plan.buffers.items() if buffer in w.buffers},
+        {node: w.buffers[buffer] for node, buffer in w.planned.items()},
     )
 
 

@@ -33,7 +33,7 @@ def ufunc(node: Node, w: Writer, out: str) -> str:
     """An elementwise op: the ufunc with `out` in its last place, the quickest way to pass it."""
     function = elementwise.UFUNC[node.op]
     name = w.special(function) if isinstance(function, str) else w.bind(node.op.name, function)
-    return call(name, *[w.thin(x) for x in node.inputs], out)
+    return f"{name}({', '.join([w.thins[x] for x in node.inputs])}, {out})"
 
 
 def reduction(name: str, function: np.ufunc) -> Emit:

@@ -8,6 +8,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import count
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,9 +77,9 @@ class Function:
         memory: dict[int, Array] = {}
         buffers = []
         for buffer in self._code.buffers:
+            shape = [evaluate(size, known) for size in buffer.type.shape]
             if buffer.slot not in memory:
-                memory[buffer.slot] = np.empty(evaluate(buffer.count, known), buffer.dtype)
-            shape = [evaluate(size, known) for size in buffer.shape]
+                memory[buffer.slot] = np.empty(prod(shape), buffer.type.dtype)
             buffers.append(memory[buffer.slot].reshape(shape))
         context = contextvars.copy_context()
         context.run(np.seterr, all="ignore")

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Shape, Size
-from graphcore.ir.types import DType
-from graphcore.ops import elementwise, leaf, tensor
+from graphcore.ir.sizes import Size
+from graphcore.ir.types import DType, TensorType
+from graphcore.ops import elementwise, tensor
 
 VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_})
 """Ops whose result may share memory with their operand."""
@@ -26,54 +25,46 @@ BUFFERED = INPLACE | {
 
 
 class Buffer(NamedTuple):
-    """Room for one result, seen in one shape; buffers of the same `slot` share their memory."""
+    """Room for results of one type; buffers of the same `slot` share their memory."""
 
     slot: int
-    dtype: DType
-    shape: Shape
-    count: Size
+    type: TensorType
 
 
-class Plan(NamedTuple):
-    """The buffer of each result that has one, and what is last used at each step."""
-
-    buffers: dict[Node, Buffer]
-    last: dict[Node, int]
-
-
-def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> Plan:
+def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Buffer]:
     """Buffers for all results that nobody outside will hold, shared where lives do not overlap."""
     root = roots(schedule)
     last = {root[x]: step for step, node in enumerate(schedule) for x in node.inputs}
     held = {root[x] for x in outputs}
     buffers: dict[Node, Buffer] = {}
-    free: dict[tuple[DType, Size], list[int]] = {}
+    known: dict[tuple[int, TensorType], Buffer] = {}
+    rooms: dict[TensorType, list[int]] = {}
+    by_size: dict[tuple[DType, Size], list[int]] = {}
     slots = 0
-
-    def release(x: Node) -> None:
-        buffer = buffers[x]
-        free.setdefault((buffer.dtype, buffer.count), []).append(buffer.slot)
-
     for step, node in enumerate(schedule):
         if node.op in VIEWS:
             continue
-        dying = {r for x in node.inputs if last[r := root[x]] == step and r in buffers}
+        type = node.type
+        dying = [r for x in node.inputs if last[r := root[x]] == step and r in buffers]
         if node.op in BUFFERED and node not in held:
-            for x in list(dying):
+            if (free := rooms.get(type)) is None:
+                free = rooms[type] = by_size.setdefault((type.dtype, type.count), [])
+            for x in set(dying):
                 if can_overwrite(node, x, root):
-                    dying.discard(x)
-                    release(x)
-            key = (node.type.dtype, node.type.count)
-            if pool := free.get(key):
-                slot = pool.pop()
+                    free.append(buffers[x].slot)
+                    dying = [r for r in dying if r is not x]
+            if free:
+                slot = free.pop()
             else:
                 slot, slots = slots, slots + 1
-            buffers[node] = Buffer(slot, node.type.dtype, node.type.shape, key[1])
+            if (buffer := known.get((slot, type))) is None:
+                buffer = known[slot, type] = Buffer(slot, type)
+            buffers[node] = buffer
             if node not in last:  # computed for nobody: free again at once
-                dying.add(node)
-        for x in dying:
-            release(x)
-    return Plan(buffers, last)
+                dying.append(node)
+        for x in dict.fromkeys(dying):
+            rooms[x.type].append(buffers[x].slot)
+    return buffers
 
 
 def roots(schedule: Sequence[Node]) -> dict[Node, Node]:
@@ -91,8 +82,3 @@ def can_overwrite(node: Node, x: Node, root: dict[Node, Node]) -> bool:
         and x.type is node.type
         and all(operand is x or root[operand] is not x for operand in node.inputs)
     )
-
-
-def names_nothing(op: Op) -> bool:
-    """Whether a node of this op needs no line: its value is written where it is used."""
-    return op is leaf.full or op is leaf.constant or op is leaf.input_
