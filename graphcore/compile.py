@@ -98,21 +98,17 @@ class Compiled:
         self._boundary = Boundary(graph)
         self.passes = pipeline.run(graph)
         final = self.passes[-1].graph
-        self._function = numpy_backend.build(final)
-        self._pick = [self._boundary.unknowns.index(name) for name in self._function.unknowns]
+        self._function = numpy_backend.build(final, self._boundary.unknowns)
         self.stages: dict[str, Graph] = {made.name: made.graph for made in self.passes}
         self.stages["scheduled"] = final
         self._names = {param.name: param.number for param in self._boundary.params}
-        self._flat = arguments == list(range(len(arguments)))
+        self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         self._result = picker(results)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tree:
-        if kwargs or not self._flat or len(args) != len(self._arguments):
+        if kwargs or len(args) != self._plain:
             args = tuple(self._arrange(args, kwargs))
-        arrays, sizes = self._boundary.bind(args)
-        if self._pick:
-            sizes = tuple([sizes[i] for i in self._pick])
-        return self._result(self._function(arrays, sizes))
+        return self._result(self._function(*self._boundary.bind(args)))
 
     def _arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments, by position or by name, one for each input."""

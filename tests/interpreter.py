@@ -1,4 +1,8 @@
-"""A slow reading of plain graphs, one op at a time, sharing no code with any backend."""
+"""A slow reading of plain graphs, one op at a time, sharing no code with any backend.
+
+What a lazy derivative makes, and all that is made of it, is None: it has no meaning of its own
+until it is expanded.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,14 @@ import scipy.special
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
-from graphcore.ops import elementwise, leaf, tensor
+from graphcore.ops import autodiff, elementwise, leaf, tensor
+
+LAZY = (autodiff.pullback, autodiff.pushforward)
 
 
-def run(graph: Graph, values: dict[str, np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
+def run(
+    graph: Graph, values: dict[str, np.ndarray], sizes: dict[str, int]
+) -> list[np.ndarray | None]:
     """The outputs of a plain graph for inputs by name and unknown sizes by name."""
     done: dict[Node, Any] = {}
     with np.errstate(all="ignore"):
@@ -24,6 +32,14 @@ def run(graph: Graph, values: dict[str, np.ndarray], sizes: dict[str, int]) -> l
 
 def compute(node: Node, xs: list[np.ndarray], values: Any, sizes: dict[str, int]) -> Any:
     op, attrs = node.op, node.attrs
+    if op in LAZY or any(x is None for x in xs):
+        return None
+    if op in (autodiff.barrier, autodiff.stop_gradient):
+        return xs[0]
+    if op is leaf.tuple_:
+        return xs
+    if op is leaf.project:
+        return xs[0][attrs["index"]]
 
     def known(shape: Any) -> tuple[int, ...]:
         return tuple(evaluate(size, sizes) for size in shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from graphcore.ir.errors import GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Need, Node
 from graphcore.ir.provenance import Origin
-from graphcore.ir.sizes import evaluate, unknown, unknowns
+from graphcore.ir.sizes import code, evaluate, unknown, unknowns
 from graphcore.ir.types import TensorType
 
 Array = npt.NDArray[Any]
@@ -51,6 +51,40 @@ class Boundary:
                         self.giver.setdefault(name, (param, axis))
         self.unknowns = tuple(self.giver)
         self._refuse_unbound()
+        self.bind = self._generate()
+
+    def _generate(self) -> Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]:
+        """The function from arguments to arrays and unknown sizes, in straight lines for speed."""
+        xs = [f"x{param.number}" for param in self.params]
+        sizes = {name: f"n{i}" for i, name in enumerate(self.unknowns)}
+        scope: dict[str, Any] = {"ndarray": np.ndarray, "refuse": self._refuse_call}
+        lines = ["def bind(values):", f"    [{', '.join(xs)}] = values"]
+        for x, param in zip(xs, self.params, strict=True):
+            i = param.number
+            scope |= {f"d{i}": param.dtype, f"s{i}": param.fixed, f"convert{i}": param.convert}
+            fits = f"ndim == {param.ndim}" if param.fixed is None else f"shape == s{i}"
+            lines += [
+                f"    if type({x}) is not ndarray or {x}.dtype is not d{i} or not {x}.{fits}:",
+                f"        {x} = convert{i}({x})",
+            ]
+        lines += [
+            f"    {sizes[name]} = x{param.number}.shape[{axis}]"
+            for name, (param, axis) in self.giver.items()
+        ]
+        checks = [
+            f"{x}.shape == ({', '.join(code(size, sizes) for size in param.type.shape)},)"
+            for x, param in zip(xs, self.params, strict=True)
+            if param.fixed is None
+        ] + [
+            f"{code(need.left, sizes)} {need.relation} {code(need.right, sizes)}"
+            for need, _, _ in self.requirements
+        ]
+        arrays, found = f"[{', '.join(xs)}]", f"({''.join(f'{n}, ' for n in sizes.values())})"
+        if checks:
+            lines += [f"    if not ({' and '.join(checks)}):", f"        refuse({arrays}, {found})"]
+        exec("\n".join([*lines, f"    return {arrays}, {found}"]), scope)
+        bind: Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]] = scope["bind"]
+        return bind
 
     def _refuse_unbound(self) -> None:
         for param in self.params:
@@ -63,30 +97,15 @@ class Boundary:
                             f"  {param.declared}\n  cure: add an input with a dim of that size"
                         )
 
-    def bind(self, values: Sequence[Any]) -> tuple[list[Array], tuple[int, ...]]:
-        """Arrays in declared order and dtype, and the unknown sizes in the order of `unknowns`."""
-        arrays = [
-            value
-            if type(value) is np.ndarray
-            and value.dtype is param.dtype
-            and value.shape == param.fixed
-            else param.convert(value)
-            for param, value in zip(self.params, values, strict=True)
-        ]
-        if not self.giver:
-            return arrays, ()
-        known = {
-            name: arrays[param.number].shape[axis] for name, (param, axis) in self.giver.items()
-        }
+    def _refuse_call(self, arrays: list[Array], sizes: tuple[int, ...]) -> None:
+        """Say which of the checks failed."""
+        known = dict(zip(self.unknowns, sizes, strict=True))
         for param, array in zip(self.params, arrays, strict=True):
-            if param.fixed is None:
-                self._check_sizes(param, array, known)
+            self._check_sizes(param, array, known)
         for requirement in self.requirements:
-            need = requirement.need
-            left, right = evaluate(need.left, known), evaluate(need.right, known)
-            if not (left == right if need.relation == "==" else left < right):
+            left, right = (evaluate(size, known) for size in requirement.need[1::2])
+            if not (left == right if requirement.need.relation == "==" else left < right):
                 self._refuse(requirement, known)
-        return arrays, tuple(known.values())
 
     def _check_sizes(self, param: Parameter, array: Array, known: dict[str, int]) -> None:
         for dim, size, got in zip(param.dims, param.type.shape, array.shape, strict=True):
@@ -133,6 +152,7 @@ class Parameter:
         self.type: TensorType = node.type
         self.name: str = node.attrs["name"]
         self.dims = self.type.dims or ()
+        self.ndim = len(self.dims)
         self.dtype = np.dtype(self.type.dtype)
         self.shown = repr(self.name if len(self.name) <= 60 else f"{self.name[:59]}…")
         self.declared = f"declared as {self.type} at {node.origin}"

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise, tensor
 
 from .contraction import pairwise
 from .engine import Conversion, convert
-from .plain import Axes, cast, nonzero, sum_over, unsum, where
+from .plain import Axes, cast, nonzero, sum_over, unsum
 
 
 def exponentials(x: Node, axes: Axes) -> tuple[Node, Node, Node]:
-    """m = max(x), e^(x - m), and its sum; m is 0 where all are infinite, so that none is nan."""
+    """m = max(x), e^(x - m), and its sum; a finite m in place of an infinite one, lest any be nan."""
     highest = elementwise.real(x) if x.type.dtype.kind == "c" else x
     m = tensor.max_(highest, axes=axes) if axes else highest
-    m = cast(where(elementwise.isfinite(m), m, 0), x.type.dtype)
+    limit = float(np.finfo(m.type.dtype).max)
+    m = elementwise.maximum(elementwise.minimum(m, full_like(m, limit)), full_like(m, -limit))
+    m = cast(m, x.type.dtype)
     e = elementwise.exp(x - unsum(m, axes, x))
     return m, e, sum_over(e, axes)
 
@@ -28,15 +32,33 @@ def decompose_logsumexp(node: Node, x: Node) -> Node:
 
 
 def decompose_softmax(node: Node, x: Node) -> Node:
-    """e^(x - m) / sum(e^(x - m))"""
+    """e^(x - m) / sum(e^(x - m)); where all are -inf the sum is 0, and 1 divides as well"""
     axes = node.attrs["axes"]
     _, e, total = exponentials(x, axes)
-    return e / unsum(nonzero(total), axes, x)
+    if x.type.dtype.kind == "c":
+        return e / unsum(nonzero(total), axes, x)
+    # The largest value adds 1 to the sum, so that any other sum is at least that.
+    return e / unsum(elementwise.maximum(total, full_like(total, 1)), axes, x)
+
+
+def decompose_softplus(node: Node, x: Node) -> Node:
+    """max(x, 0) + log1p(e^-|x|), vectorised where logaddexp is not"""
+    zero = full_like(x, 0)
+    return elementwise.maximum(x, zero) + elementwise.log1p(
+        elementwise.exp(-elementwise.absolute(x))
+    )
+
+
+def decompose_sigmoid(node: Node, x: Node) -> Node:
+    """1 / (1 + e^-x)"""
+    return 1 / (1 + elementwise.exp(-x))
 
 
 DECOMPOSE: dict[Op, Conversion] = {
     tensor.logsumexp: decompose_logsumexp,
     tensor.softmax: decompose_softmax,
+    elementwise.softplus: decompose_softplus,
+    elementwise.sigmoid: decompose_sigmoid,
     tensor.einsum: lambda node, *xs: pairwise(node.with_inputs(*xs)),
 }
 

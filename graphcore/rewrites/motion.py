@@ -10,11 +10,13 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import ELEMENTWISE, negative
+from graphcore.ops.leaf import iota
 from graphcore.ops.tensor import (
     expand,
     max_,
     min_,
     reshape,
+    scatter,
     slice_,
     sum_,
     transpose,
@@ -196,3 +198,34 @@ def extreme_of_transpose(node: Node) -> Node | None:
     left = [axis for axis in perm if axis not in {perm[a] for a in axes}]
     found = node.op(x.inputs[0], axes=tuple(sorted(perm[axis] for axis in axes)))
     return plain.transpose(found, [sorted(left).index(axis) for axis in left])
+
+
+@motion.on(sum_, under=[scatter])
+def sum_of_scatter(node: Node) -> Node | None:
+    """sum(scatter(u, i, 0, 1, 2, ...)) over the axis of i = u: each value lands in its own row"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    updates, *indices = x.inputs
+    walked = {}
+    for axis, index in zip(x.attrs["axes"], indices, strict=True):
+        if axis not in axes:
+            source, place = unexpanded(index)
+            if source.op is not iota or source.attrs["size"] != x.type.shape[axis]:
+                return None
+            walked[axis] = place
+    if set(axes) - set(x.attrs["axes"]) or len(axes) != 1 or len(walked) != len(indices) - 1:
+        return None
+    positions = indices[0].type.ndim
+    if sorted(walked.values()) != list(range(positions)):
+        return None
+    rest = [axis for axis in range(x.type.ndim) if axis not in x.attrs["axes"]]
+    order = {axis: positions + i for i, axis in enumerate(rest)} | walked
+    kept = [axis for axis in range(x.type.ndim) if axis not in axes]
+    return plain.transpose(updates, [order[axis] for axis in kept])
+
+
+def unexpanded(x: Node) -> tuple[Node, int]:
+    """What `x` repeats, and the axis its places run along, for one that runs along only one."""
+    if x.op is not expand:
+        return x, 0
+    (place, *more) = source_axes(x.attrs["axes"], x.type.ndim) or [0]
+    return (x if more else x.inputs[0]), place

@@ -7,6 +7,6 @@ from .function import Function
 __all__ = ["Function", "build"]
 
 
-def build(graph: Graph) -> Function:
-    """The function that computes a plain graph in its final form."""
-    return Function(graph)
+def build(graph: Graph, unknowns: tuple[str, ...]) -> Function:
+    """The function that computes a plain graph in its final form; `unknowns` orders its sizes."""
+    return Function(graph, unknowns)

@@ -8,14 +8,14 @@ import numpy as np
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, code, unknowns
+from graphcore.ir.sizes import Size, code
 from graphcore.ir.types import DType, show_dtype, show_tensor
 from graphcore.ops import elementwise, leaf, tensor
 
 from .emit import EMIT, shape_of
 from .plan import BUFFERED, VIEWS, Buffer, plan
 
-FRESH = frozenset({elementwise.where, tensor.scatter, tensor.argmax, tensor.argmin})
+FRESH = frozenset({tensor.scatter, tensor.argmax, tensor.argmin})
 """Ops for which NumPy makes a new array, if the result has axes."""
 
 
@@ -25,7 +25,6 @@ class Code(NamedTuple):
     source: str
     scope: dict[str, Any]
     lines: dict[int, Node]
-    unknowns: tuple[str, ...]
     buffers: tuple[Buffer, ...]
     places: dict[Node, str]
 
@@ -33,13 +32,13 @@ class Code(NamedTuple):
 class Writer:
     """Spells nodes, sizes and functions; only names it has made itself reach the source."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
         self.scope: dict[str, Any] = {}
         self.text: list[str] = []
         self.lines: dict[int, Node] = {}
         self.thins: dict[Node, str] = {}
         self.wholes: dict[Node, str] = {}
-        self.unknowns: dict[str, str] = {}
+        self.unknowns = {name: f"n{i}" for i, name in enumerate(unknowns)}
         self.planned = plan(graph.nodes(), graph.outputs)
         self.comments: dict[Any, str] = {}
         self.buffers: dict[Buffer, str] = {}
@@ -62,10 +61,6 @@ class Writer:
 
     def size(self, size: Size) -> str:
         """A size, worked out at the call."""
-        if isinstance(size, int):
-            return str(size)
-        for name in unknowns(size):
-            self.unknowns.setdefault(name, f"n{len(self.unknowns)}")
         return code(size, self.unknowns)
 
     def line(self, text: str, node: Node) -> None:
@@ -136,9 +131,9 @@ def comment(node: Node) -> str:
     return (text if text.isprintable() else ascii(text))[:120]
 
 
-def generate(graph: Graph) -> Code:
-    """Source for a plain graph in its final form."""
-    w = Writer(graph)
+def generate(graph: Graph, unknowns: tuple[str, ...]) -> Code:
+    """Source for a plain graph in its final form, whose sizes come in the order of `unknowns`."""
+    w = Writer(graph, unknowns)
     params = [f"x{i}" for i in range(len(graph.params))]
     w.thins.update(zip(graph.params, params, strict=True))
     for number, node in enumerate(graph.nodes()):
@@ -156,7 +151,6 @@ def generate(graph: Graph) -> Code:
         source,
         w.scope,
         {len(head) + number: node for number, node in w.lines.items()},
-        tuple(w.unknowns),
         tuple(w.buffers),
         {node: w.buffers[buffer] for node, buffer in w.planned.items()},
     )

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 Emit: TypeAlias = "Callable[[Node, Writer, str], str]"
 
 
+KEYWORD = frozenset({elementwise.maximum, elementwise.minimum})
+"""Ufuncs that NumPy wants told `out` by its name."""
+
+
 def call(function: str, *arguments: str) -> str:
     """A call; empty arguments are left out."""
     return f"{function}({', '.join(filter(None, arguments))})"
@@ -33,7 +37,8 @@ def ufunc(node: Node, w: Writer, out: str) -> str:
     """An elementwise op: the ufunc with `out` in its last place, the quickest way to pass it."""
     function = elementwise.UFUNC[node.op]
     name = w.special(function) if isinstance(function, str) else w.bind(node.op.name, function)
-    return f"{name}({', '.join([w.thins[x] for x in node.inputs])}, {out})"
+    operands = ", ".join([w.thins[x] for x in node.inputs])
+    return f"{name}({operands}, {'out=' if node.op in KEYWORD else ''}{out})"
 
 
 def reduction(name: str, function: np.ufunc) -> Emit:
@@ -156,10 +161,17 @@ def concat(node: Node, w: Writer, out: str) -> str:
 
 
 def where(node: Node, w: Writer, out: str) -> str:
-    operands = [w.thin(x) for x in node.inputs]
-    if not any(w.is_full_shape(x) for x in node.inputs):
-        operands[0] = w.whole(node.inputs[0])
-    return call(w.bind("where", np.where), *operands)
+    """A choice; of a real float or 0 by its bits, which is quicker where the condition varies."""
+    condition, x, y = node.inputs
+    if node.type.dtype.kind == "f" and node.type.shape and is_positive_zero(y):
+        return call(w.bind("keep", routines.keep), w.thin(condition), w.thin(x), out)
+    chosen = call(w.bind("where", np.where), *map(w.thin, node.inputs))
+    return call(w.bind("cast", routines.cast), chosen, out)
+
+
+def is_positive_zero(node: Node) -> bool:
+    """Whether `node` is 0.0 throughout."""
+    return node.op is leaf.full and node.attrs["value"].is_(0.0)
 
 
 def positions(node: Node, w: Writer) -> tuple[str, str]:
@@ -202,8 +214,13 @@ def given(node: Node, w: Writer, out: str) -> str:
     return w.thin(node)
 
 
+DECOMPOSED = frozenset(
+    {*(tensor.einsum, tensor.softmax, tensor.logsumexp), *(elementwise.softplus, elementwise.sigmoid)}
+)
+"""Plain ops that rewrites take apart before a backend sees them."""
+
 EMIT: dict[Op, Emit] = {
-    **dict.fromkeys(elementwise.UFUNC, ufunc),
+    **dict.fromkeys(frozenset(elementwise.UFUNC) - DECOMPOSED, ufunc),
     elementwise.real: routine("real"),
     elementwise.imag: routine("imag"),
     elementwise.cast: routine("cast"),
@@ -238,5 +255,3 @@ EMIT: dict[Op, Emit] = {
     tensor.gather: gather,
     tensor.scatter: scatter,
 }
-DECOMPOSED = frozenset({tensor.einsum, tensor.softmax, tensor.logsumexp})
-"""Plain ops that rewrites take apart before a backend sees them."""

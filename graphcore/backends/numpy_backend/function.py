@@ -40,9 +40,9 @@ class Function:
     Reentrant and safe under threads: each call takes a workspace of its own.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self._code = generate(graph)
-        self.source, self.unknowns = self._code.source, self._code.unknowns
+    def __init__(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
+        self._code = generate(graph, unknowns)
+        self.source, self.unknowns = self._code.source, unknowns
         self.places = self._code.places
         self._file = f"<graphcore {next(serial)}>"
         lines = self.source.splitlines(keepends=True)
@@ -54,23 +54,28 @@ class Function:
         self._free: OrderedDict[tuple[int, ...], list[Workspace]] = OrderedDict()
 
     def __call__(self, arrays: Sequence[Array], sizes: tuple[int, ...]) -> list[Array]:
-        workspace = self.workspace(sizes)
         try:
-            results: list[Array] = workspace.run(self._main, arrays, sizes, workspace.buffers)
+            workspace = self._free[sizes].pop()
+        except (KeyError, IndexError):
+            workspace = self.workspace(sizes)
+        buffers, run = workspace
+        try:
+            results: list[Array] = run(self._main, arrays, sizes, buffers)
         except Exception as error:
             raise self._explained(error) from error
         finally:
-            self._free.setdefault(sizes, []).append(workspace)
+            self.give_back(sizes, workspace)
         return results
 
-    def workspace(self, sizes: tuple[int, ...]) -> Workspace:
-        """A workspace nobody else has, kept from an earlier call where there is one."""
-        try:
-            return self._free[sizes].pop()
-        except (KeyError, IndexError):
-            return self._allocate(sizes)
+    def give_back(self, sizes: tuple[int, ...], workspace: Workspace) -> None:
+        """Keep a workspace for the next call of these sizes."""
+        kept = self._free.get(sizes)
+        if kept is None:
+            kept = self._free.setdefault(sizes, [])
+        kept.append(workspace)
 
-    def _allocate(self, sizes: tuple[int, ...]) -> Workspace:
+    def workspace(self, sizes: tuple[int, ...]) -> Workspace:
+        """A new workspace; those of the sizes seen longest ago are dropped."""
         while len(self._free) >= KEPT:
             self._free.popitem(last=False)
         known = dict(zip(self.unknowns, sizes, strict=True))

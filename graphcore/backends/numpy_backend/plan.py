@@ -17,7 +17,7 @@ INPLACE = frozenset(elementwise.UFUNC)
 """Ops that may write over an operand of the same shape: place by place, each read before written."""
 
 BUFFERED = INPLACE | {
-    *(elementwise.cast, elementwise.real, elementwise.imag),
+    *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
     *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
     *(tensor.cumsum, tensor.cumprod, tensor.matmul, tensor.concat, tensor.embed),
 }

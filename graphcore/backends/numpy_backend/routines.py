@@ -45,6 +45,17 @@ def imag(x: Array, out: Array) -> Array:
     return out
 
 
+def keep(condition: Array, x: Array, out: Array) -> Array:
+    """`x` where the condition holds, else 0, for real floats: their bits masked, without branches."""
+    bits = BITS[out.dtype.itemsize]
+    mask = np.negative(condition.view(np.int8))
+    np.bitwise_and(x.view(bits), mask, out.view(bits))
+    return out
+
+
+BITS = {2: np.int16, 4: np.int32, 8: np.int64}
+
+
 def gather(x: Array, axes: tuple[int, ...], indices: tuple[Array, ...]) -> Array:
     """Values of `x` at the positions `indices` along `axes`; the indices' axes come first."""
     if len(axes) == 1:

@@ -79,7 +79,7 @@ from graphcore.ops.elementwise import (
     xlogy,
     zeta,
 )
-from graphcore.rewrites.plain import equals, nonzero
+from graphcore.rewrites.plain import cast, equals, nonzero
 from graphcore.rewrites.plain import where as choose
 
 
@@ -101,7 +101,8 @@ LN2, LN10, TWO_OVER_SQRT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
 
 def wins(x: Node, y: Node) -> Select:
     """Where x is the larger: the whole share, or half of it where the two are tied."""
-    return Select(greater_equal(x, y), choose(equal(x, y), 0.5, full_like(x, 1)))
+    tied = cast(equal(x, y), x.type.dtype)
+    return Select(greater_equal(x, y), 1 - 0.5 * tied)
 
 
 def wins_over_nan(x: Node, y: Node) -> Select:

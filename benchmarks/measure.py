@@ -1,0 +1,106 @@
+"""Times, memory and how they are written."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import sys
+import timeit
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "JAX_PLATFORMS": "cpu",
+}
+
+
+def use_one_thread() -> None:
+    """Start this process anew unless its libraries were told, before they loaded, to use one thread."""
+    if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
+        sys.stdout.flush()
+        os.execve(sys.executable, sys.orig_argv, os.environ | ONE_THREAD)
+
+
+class Call(NamedTuple):
+    """A function and the arguments it is timed with."""
+
+    function: Callable[..., Any]
+    arguments: Sequence[Any]
+
+    def timer(self) -> timeit.Timer:
+        """A timer of one call; it keeps the garbage collector out of the samples."""
+        return timeit.Timer("f(*a)", globals={"f": self.function, "a": tuple(self.arguments)})
+
+
+def interleaved(
+    calls: Mapping[str, Call], rounds: int, least: float = 0.005
+) -> dict[str, list[float]]:
+    """Seconds of one call, sampled in turn A B C A B C ...; a sample takes at least `least` seconds."""
+    timers = {name: call.timer() for name, call in calls.items()}
+    repeats = {name: repeats_for(timer, least) for name, timer in timers.items()}
+    samples: dict[str, list[float]] = {name: [] for name in timers}
+    for _ in range(rounds):
+        for name, timer in timers.items():
+            samples[name].append(timer.timeit(repeats[name]) / repeats[name])
+    return samples
+
+
+def repeats_for(timer: timeit.Timer, least: float) -> int:
+    """How many calls take `least` seconds."""
+    timer.timeit(1)
+    repeats = 1
+    while (spent := timer.timeit(repeats)) < least:
+        repeats = max(repeats * 2, math.ceil(repeats * 1.2 * least / max(spent, 1e-9)))
+    return repeats
+
+
+class Spread(NamedTuple):
+    """The median of a sample and the quartiles about it."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """The spread of some values."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        return cls(*statistics.quantiles(values, n=4, method="inclusive"))
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f}..{self.high:.2f})"
+
+
+def ratios(over: Sequence[float], under: Sequence[float]) -> Spread:
+    """over / under, pair by pair as they were sampled."""
+    return Spread.of([a / b for a, b in zip(over, under, strict=True)])
+
+
+def seconds(value: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if value * factor >= 1:
+            break
+    return f"{value * factor:.3g} {unit}" if value * factor < 1000 else f"{value * factor:.0f} {unit}"
+
+
+def resident() -> int:
+    """Bytes of memory this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_resident() -> int:
+    """The most bytes of memory this process has held."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,257 @@
+"""The laws of the design, on random programs."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import graphcore as gc
+from graphcore.ir.graph import Graph
+from graphcore.ir.sizes import evaluate
+from graphcore.rewrites import pipeline
+from tests import interpreter, reference
+from tests.random_graphs import DIMS, FLOATS, Program, arrays, inputs, programs
+
+SEEDS = st.integers(0, 1000)
+UNKNOWN = st.sampled_from([(4, 2), (1, 3), (2, 1)])
+
+
+def law(examples: int, many: int, **drawn: Any) -> Callable[[Any], Any]:
+    """A property of random programs, held by `examples` of them, and by `many` among slow tests."""
+
+    def decorate(check: Any) -> Any:
+        @pytest.mark.parametrize("count", [examples, pytest.param(many, marks=pytest.mark.slow)])
+        def test(count: int) -> None:
+            limits = settings(
+                max_examples=count,
+                deadline=None,
+                derandomize=True,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            )
+            limits(given(**drawn)(check))()
+
+        test.__doc__ = check.__doc__
+        return test
+
+    return decorate
+
+
+def graph_of(given: dict[str, gc.Tensor], outputs: Iterable[gc.Tensor]) -> Graph:
+    return Graph(tuple(x.node for x in given.values()), tuple(y.node for y in outputs))
+
+
+def close(found: Any, wanted: Any, scale: float = 1, rtol: float = 1e-9) -> None:
+    """Equal up to rounding, measured by the largest value: sums cancel."""
+    assert (found is None) == (wanted is None)
+    if wanted is not None:
+        assert found.shape == wanted.shape
+        scale = max(scale, np.abs(wanted).max(initial=0))
+        np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol * scale)
+
+
+def moderate(values: Iterable[np.ndarray]) -> None:
+    """Leave out programs whose values run away: their rounding says nothing."""
+    assume(all(np.isfinite(v).all() and np.abs(v).max(initial=0) < 1e4 for v in values))
+
+
+def gradients(y: gc.Tensor, given: dict[str, gc.Tensor]) -> list[gc.Tensor]:
+    return gc.grad(y.sum(), [given[name] for name in FLOATS], disconnected="zero")
+
+
+@law(60, 3000, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
+def test_every_pass_keeps_the_value(program: Program, seed: int, unknown: Any) -> None:
+    given = inputs()
+    y = program(given)
+    values, sizes = arrays(seed, *unknown), dict(zip("cd", unknown, strict=True))
+    graph = graph_of(given, [y, *gradients(y, given)])
+    wanted = reference.run(graph, values, sizes)
+    moderate(wanted[:1])
+    rtol = 1e-9 if all(n.type.dtype != np.float32 for n in [y.node]) else 1e-4
+    rtol = 1e-4 if any("float32" in str(n.type.dtype) for n in tensors(graph)) else rtol
+    for stage in pipeline.run(graph)[1:]:
+        found = interpreter.run(stage.graph, values, sizes)
+        assert (found[1] is None) == (stage.name in ("lowered", "simplified"))
+        if wanted[1] is None:
+            wanted[1:] = found[1:]
+        for ours, theirs in zip(found, wanted, strict=True):
+            close(ours, theirs if ours is not None else None, rtol=rtol)
+    compiled = gc.compile(list(given.values()), [y, *gradients(y, given)])
+    for ours, theirs in zip(compiled(**values), wanted, strict=True):
+        close(ours, theirs, rtol=rtol)
+
+
+def tensors(graph: Graph) -> list[Any]:
+    """The nodes the program computes, inputs aside."""
+    return [n for n in graph.nodes() if hasattr(n.type, "dtype") and n not in graph.params]
+
+
+def differences(f: Callable[[float], list[np.ndarray]]) -> list[np.ndarray]:
+    """df/dt at 0 by central differences, extrapolated; refused where they do not settle."""
+    step = 1e-4
+    coarse, fine = (
+        [(b - a) / (2 * h) for a, b in zip(f(-h), f(h), strict=True)] for h in (step, step / 2)
+    )
+    for a, b in zip(coarse, fine, strict=True):  # a kink is near
+        assume(np.abs(a - b).max(initial=0) < 1e-4 * (1 + np.abs(b).max(initial=0)))
+    return [(4 * b - a) / 3 for a, b in zip(coarse, fine, strict=True)]
+
+
+def inner(xs: Iterable[np.ndarray], ys: Iterable[np.ndarray]) -> float:
+    return float(sum(np.sum(x * y) for x, y in zip(xs, ys, strict=True)))
+
+
+@law(50, 3000, program=programs(steps=6), seed=SEEDS, unknown=UNKNOWN)
+def test_derivatives(program: Program, seed: int, unknown: Any) -> None:
+    """Both modes agree with each other and with differences, in first and second order."""
+    given = inputs()
+    y = program(given)
+    xs = [given[name] for name in FLOATS]
+    ct = gc.tensor("ct", y.sizes)
+    vs = [gc.tensor(f"v{x.name}", x.sizes) for x in xs]
+    options = {"disconnected": "zero"}
+    back = gc.pullback(y, xs, ct, **options)
+    forth = gc.pushforward(y, xs, vs, **options)
+    twice = [
+        gc.pushforward(back, xs, vs, **options),
+        gc.pullback(back, xs, vs, **options),
+    ]
+    params = [*given.values(), ct, *vs]
+    first = pipeline.run(graph_of(dict(enumerate(params)), [y, *back]))[-1].graph
+    rest = pipeline.run(
+        graph_of(
+            dict(enumerate(params)),
+            [forth, *twice[0], *twice[1], gc.pushforward(forth, xs, vs, **options)],
+        )
+    )[-1].graph
+
+    sizes = dict(zip("cd", unknown, strict=True))
+    values = arrays(seed, *unknown)
+    random = np.random.default_rng(seed + 1)
+    values["ct"] = random.normal(size=[evaluate(size, sizes) for size in y.shape])
+    for name in FLOATS:
+        values[f"v{name}"] = np.asarray(random.normal(size=values[name].shape))
+    moved = lambda t: values | {n: values[n] + t * values[f"v{n}"] for n in FLOATS}  # noqa: E731
+    at = lambda t: interpreter.run(first, moved(t), sizes)  # noqa: E731
+
+    f, *b = at(0)
+    jv, *second = interpreter.run(rest, values, sizes)
+    moderate([f, *b, jv, *second])
+    hv, gg, (jvv,) = second[: len(xs)], second[len(xs) : -1], second[-1:]
+    v = [values[f"v{name}"] for name in FLOATS]
+    slopes = differences(at)
+    scale = 1 + np.abs(values["ct"]).max(initial=0) * np.abs(f).max(initial=0)
+    close(jv, slopes[0], scale, 1e-6)
+    sized = scale + sum(np.sum(abs(p * q)) for p, q in zip(b, v, strict=True))
+    assert abs(inner([values["ct"]], [jv]) - inner(b, v)) < 1e-9 * sized
+    for h, slope, other in zip(hv, slopes[1:], gg, strict=True):
+        close(h, slope, scale, 1e-6)
+        close(h, other, scale, 1e-8)
+    sized = scale + sum(np.sum(abs(p * q)) for p, q in zip(hv, v, strict=True))
+    assert abs(inner([values["ct"]], [jvv]) - inner(hv, v)) < 1e-8 * sized
+
+
+@law(30, 1500, program=programs(mixed=True), seed=SEEDS)
+def test_permuted_inputs_change_only_layout(program: Program, seed: int) -> None:
+    values = arrays(seed, 4, 2)
+    results = []
+    for order in (1, -1):
+        given = inputs(order=order)
+        y = program(given)
+        found = gc.compile(list(given.values()), [y, *gradients(y, given)])(
+            **{name: value.transpose(range(value.ndim)[::order]) for name, value in values.items()}
+        )
+        results.append((y.dims, found))
+    (dims, wanted), (permuted, found) = results
+    moderate(wanted)
+    assert sorted(dims) == sorted(permuted)
+    layouts = [permuted, *[tuple(DIMS[name])[::-1] for name in FLOATS]]
+    targets = [dims, *[tuple(DIMS[name]) for name in FLOATS]]
+    rtol = 1e-4 if any(v.dtype == np.float32 for v in wanted) else 1e-5
+    for ours, theirs, have, want in zip(found, wanted, layouts, targets, strict=True):
+        close(ours.transpose([have.index(dim) for dim in want]), theirs, rtol=rtol)
+
+
+STRANGE = {"a": "é", "b": "class", "c": "x); import os #", "d": "A" * 1000}
+
+
+@law(30, 1500, program=programs(mixed=True), seed=SEEDS)
+def test_renamed_dims_change_nothing(program: Program, seed: int) -> None:
+    values = arrays(seed, 4, 2)
+    results = []
+    for names in (str, lambda dim: STRANGE.get(dim, f" {dim}")):
+        given = inputs(names)
+        y = program(given, names)
+        f = gc.compile(list(given.values()), [y, *gradients(y, given)])
+        results.append((tuple(names(dim) for dim in y.dims), f(**values), f.source))
+    assert results[1][0] == tuple(STRANGE.get(dim, f" {dim}") for dim in results[0][0])
+    assert results[0][2] == results[1][2]
+    for ours, theirs in zip(results[1][1], results[0][1], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@law(40, 2000, program=programs(mixed=True))
+def test_two_builds_are_one_object(program: Program) -> None:
+    y = program(inputs())
+    assert program(inputs()) is y
+    graphs = [graph_of(inputs(), [y, *gradients(y, inputs())]) for _ in range(2)]
+    assert graphs[0] == graphs[1]
+    assert pickle.loads(pickle.dumps(graphs[0])) == graphs[0]
+    for one, two in zip(*map(pipeline.run, graphs), strict=True):
+        assert one.graph == two.graph
+        assert pickle.loads(pickle.dumps(one.graph)) == one.graph
+
+
+@law(40, 2000, program=programs(mixed=True))
+def test_simplification_is_idempotent(program: Program) -> None:
+    given = inputs()
+    y = program(given)
+    graph = graph_of(given, [y, *gradients(y, given)])
+    for name, work, _ in pipeline.PASSES:
+        graph = work(graph, [])
+        again = work(graph, [])
+        assert again == graph, (name, first_difference(graph, again))
+
+
+def first_difference(graph: Graph, again: Graph) -> Any:
+    """What one of them has and the other lacks."""
+    have, new = set(graph.nodes()), set(again.nodes())
+    return [n for n in graph.nodes() if n not in new][:3], [
+        n for n in again.nodes() if n not in have
+    ][:3]
+
+
+@law(25, 1500, program=programs(mixed=True), seed=SEEDS, which=st.sampled_from(FLOATS))
+def test_vectorised_equals_stacked(program: Program, seed: int, which: str) -> None:
+    """One input with a dim more: the program of the stack is the stack of the programs."""
+    given = inputs()
+    y = program(given)
+    more = given | {which: gc.tensor(which, {"more": 3} | given[which].sizes)}
+    whole = program(more)
+    values = arrays(seed, 4, 2)
+    random = np.random.default_rng(seed)
+    values[which] = random.normal(size=(3, *values[which].shape))
+    alone = gc.compile(
+        list(given.values()), [y, gc.grad(y.sum(), given[which], disconnected="zero")]
+    )
+    wanted = [alone(**values | {which: values[which][i]}) for i in range(3)]
+    moderate(w for pair in wanted for w in pair)
+    found, slope = gc.compile(
+        list(more.values()),
+        [whole, gc.grad(whole.sum(), more[which], disconnected="zero")],
+    )(**values)
+    rtol = 1e-4 if found.dtype == np.float32 else 1e-5
+    if "more" in whole.dims:
+        found = np.moveaxis(found, whole.dims.index("more"), 0)
+    else:
+        found = np.broadcast_to(found, (3, *found.shape))
+    order = [dim for dim in whole.dims if dim != "more"]
+    for i, (value, derivative) in enumerate(wanted):
+        close(found[i].transpose([order.index(dim) for dim in y.dims]), value, rtol=rtol)
+        close(slope[i], derivative, rtol=rtol)
