@@ -21,6 +21,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import graphcore as gc
 from benchmarks.measure import peak_resident, resident, seconds
 
 Times = dict[str, float]
@@ -42,8 +43,6 @@ class Clock:
 
 def chain(nodes: int) -> tuple[list[Any], Any]:
     """The inputs and the sum of a chain of so many nodes, in tens."""
-    import graphcore as gc
-
     x, k = gc.tensor("x", {"row": None}), gc.tensor("k", {"row": None})
     y = x
     for _ in range(nodes // 10):
@@ -53,57 +52,48 @@ def chain(nodes: int) -> tuple[list[Any], Any]:
     return [x, k], y.sum()
 
 
-def per_node(nodes: int) -> Times:
-    """Seconds and bytes of one chain: build, differentiate, compile; and the nodes it became."""
-    import graphcore as gc
+def compiled(nodes: int, clock: Clock) -> tuple[list[Any], gc.Compiled]:
+    """A chain and its gradients, and the function that computes them; each step is timed."""
+    inputs, y = clock.step("build", lambda: chain(nodes))
+    grads = clock.step("differentiate", lambda: gc.grad(y, inputs))
+    results = [y, *grads]
+    return results, clock.step("compile", lambda: gc.compile(inputs, results))
 
-    inputs, y = chain(100)
-    gc.compile(inputs, [y, *gc.grad(y, inputs)])
-    before = resident()
-    rounds = []
+
+def per_node(nodes: int) -> Times:
+    """Seconds of one chain, the nodes it became and the memory it took."""
+    compiled(100, Clock())
+    before, clocks = resident(), []
     for _ in range(max(1, 10_000 // nodes)):
-        clock = Clock()
-        inputs, y = clock.step("build", lambda: chain(nodes))
-        grads = clock.step("grad", lambda: gc.grad(y, inputs))  # noqa: B023
-        f = clock.step("compile", lambda: gc.compile(inputs, [y, *grads]))  # noqa: B023
-        nodes_made = len(f.stages["scheduled"].nodes())
-        rounds.append(clock.times)
-        del f, grads, inputs, y
-    found = {name: statistics.median(times[name] for times in rounds) for name in rounds[0]}
-    return found | {"made": nodes_made, "memory": peak_resident() - before}
+        clocks.append(Clock())
+        made = len(compiled(nodes, clocks[-1])[1].stages["scheduled"].nodes())
+    found = {
+        step: statistics.median(clock.times[step] for clock in clocks) for step in clocks[0].times
+    }
+    return found | {"made": made, "memory": peak_resident() - before}
 
 
 def deep(nodes: int) -> Times:
     """Seconds of everything that is done with one very deep chain."""
-    import graphcore as gc
-
     clock = Clock()
-    inputs, y = clock.step("build", lambda: chain(nodes))
-    grads = clock.step("differentiate", lambda: gc.grad(y, inputs))
-    f = clock.step("compile", lambda: gc.compile(inputs, [y, *grads]))
+    alive: dict[str, Any] = {}
+    alive["results"], alive["function"] = compiled(nodes, clock)
     text = io.StringIO()
-    clock.step("print", lambda: gc.debug_print([y, *grads], file=text))
-    clock.times["printed lines"] = len(text.getvalue().splitlines())
-    data = clock.step("pickle", lambda: pickle.dumps([y, *grads]))
-    clock.times["pickled bytes"] = len(data)
-    again = clock.step("unpickle", lambda: pickle.loads(data))
-    if again[0] is not y:
+    clock.step("print", lambda: gc.debug_print(alive["results"], file=text))
+    data = clock.step("pickle", lambda: pickle.dumps(alive["results"]))
+    alive["again"] = clock.step("unpickle", lambda: pickle.loads(data))
+    if alive["again"][0] is not alive["results"][0]:
         raise SystemExit("the unpickled chain is not the chain")
-    node = weakref.ref(y.node)
-
-    def free() -> None:
-        nonlocal inputs, y, grads, f, again
-        del inputs, y, grads, f, again
-
-    clock.step("free", free)
+    node = weakref.ref(alive["results"][0].node)
+    clock.step("free", alive.clear)
     if node() is not None:
         raise SystemExit("the chain is not freed")
-    return clock.times | {"memory": peak_resident()}
+    lines = len(text.getvalue().splitlines())
+    return clock.times | {"lines": lines, "bytes": len(data), "memory": peak_resident()}
 
 
 def logistic(repeats: int = 20) -> Times:
     """Seconds to build, differentiate and compile the logistic loss: at first, and later."""
-    import graphcore as gc
 
     def build() -> gc.Compiled:
         x = gc.tensor("x", {"batch": None, "feature": 20})
@@ -122,18 +112,10 @@ def logistic(repeats: int = 20) -> Times:
     return clock.times | {"later": statistics.median(later)}
 
 
-def imported(module: str) -> Times:
-    """Seconds of one import."""
-    clock = Clock()
-    clock.step("import", lambda: __import__(module))
-    return clock.times
-
-
 TASKS: dict[str, Callable[[Any], Times]] = {
     "per_node": lambda nodes: per_node(int(nodes)),
     "deep": lambda nodes: deep(int(nodes)),
     "logistic": lambda _: logistic(),
-    "import": imported,
 }
 
 
@@ -145,12 +127,19 @@ def fresh(task: str, argument: object = "") -> Times:
     return times
 
 
+def import_seconds(module: str) -> float:
+    """Seconds of one import in a fresh interpreter."""
+    code = f"from time import perf_counter as t; a = t(); import {module}; print(t() - a)"
+    command = [sys.executable, "-c", code]
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
 def report_imports(processes: int) -> None:
     """`import graphcore` beside `import numpy`, in turn."""
-    rounds = [
-        (fresh("import", "graphcore"), fresh("import", "numpy")) for _ in range(processes + 1)
-    ][1:]  # the first warms the disk
-    ours, theirs = ([times["import"] for times in column] for column in zip(*rounds, strict=True))
+    rounds = [(import_seconds("graphcore"), import_seconds("numpy")) for _ in range(processes + 1)][
+        1:
+    ]  # the first warms the disk
+    ours, theirs = zip(*rounds, strict=True)
     print(
         f"import graphcore: {seconds(statistics.median(ours))} "
         f"({seconds(min(ours))}..{seconds(max(ours))}), of which numpy: "
@@ -178,10 +167,10 @@ def report_chains(lengths: list[int]) -> None:
     costs = []
     for nodes in lengths:
         found = fresh("per_node", nodes)
-        total = found["build"] + found["grad"] + found["compile"]
+        total = sum(found[step] for step in ("build", "differentiate", "compile"))
         costs.append(total / nodes)
         print(
-            f"{nodes:>19,} nodes {seconds(found['build']):>10}{seconds(found['grad']):>10}"
+            f"{nodes:>19,} nodes {seconds(found['build']):>10}{seconds(found['differentiate']):>10}"
             f"{seconds(found['compile']):>10}{total / nodes * 1e6:>8.1f} us"
             f"{found['made']:>12,.0f}{total / found['made'] * 1e6:>7.1f} us"
             f"{found['memory'] / 2**20:>10.0f} MB",
@@ -197,7 +186,7 @@ def report_deep(nodes: int) -> None:
     print(
         f"a chain {nodes:,} nodes deep: "
         + ", ".join(f"{step} {seconds(found[step])}" for step in steps)
-        + f"; {found['printed lines']:.0f} lines printed, {found['pickled bytes'] / 2**20:.1f} MB "
+        + f"; {found['lines']:.0f} lines printed, {found['bytes'] / 2**20:.1f} MB "
         f"pickled, peak {found['memory'] / 2**20:.0f} MB"
     )
 

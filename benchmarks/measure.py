@@ -22,7 +22,7 @@ ONE_THREAD = {
 
 
 def use_one_thread() -> None:
-    """Start this process anew unless its libraries were told, before they loaded, to use one thread."""
+    """Start this process anew unless its libraries were told at their start to use one thread."""
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
         sys.stdout.flush()
         os.execve(sys.executable, sys.orig_argv, os.environ | ONE_THREAD)
@@ -42,7 +42,7 @@ class Call(NamedTuple):
 def interleaved(
     calls: Mapping[str, Call], rounds: int, least: float = 0.005
 ) -> dict[str, list[float]]:
-    """Seconds of one call, sampled in turn A B C A B C ...; a sample takes at least `least` seconds."""
+    """Seconds of one call, sampled in turn A B C A B C ...; a sample takes `least` seconds or more."""
     timers = {name: call.timer() for name, call in calls.items()}
     repeats = {name: repeats_for(timer, least) for name, timer in timers.items()}
     samples: dict[str, list[float]] = {name: [] for name in timers}
@@ -86,10 +86,9 @@ def ratios(over: Sequence[float], under: Sequence[float]) -> Spread:
 
 def seconds(value: float) -> str:
     """A time in the unit that suits it."""
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if value * factor >= 1:
-            break
-    return f"{value * factor:.3g} {unit}" if value * factor < 1000 else f"{value * factor:.0f} {unit}"
+    unit, factor = ("s", 1) if value >= 1 else ("ms", 1e3) if value >= 1e-3 else ("us", 1e6)
+    shown = value * factor
+    return f"{shown:.3g} {unit}" if shown < 1000 else f"{shown:.0f} {unit}"
 
 
 def resident() -> int:

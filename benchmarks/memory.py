@@ -33,7 +33,7 @@ def calls(count: int) -> None:
 
 
 def graphs(count: int, first: int, every: int = 100) -> None:
-    """Graphs that differ, built with their gradient and dropped; one of `every` is compiled and run."""
+    """Graphs that differ, with gradients, built and dropped; one of `every` is compiled and run."""
     for number in range(first, first + count):
         x, w = gc.tensor("x", {"row": None}), gc.tensor(f"w{number}", {"row": None})
         loss = (gc.tanh(x * w + number) ** 2).mean("row")
@@ -43,7 +43,7 @@ def graphs(count: int, first: int, every: int = 100) -> None:
 
 
 def watch(title: str, count: int, work: Callable[[int, int], None]) -> float:
-    """Do `work(how many, after how many)` in tenths; the drift in bytes, printed with each tenth."""
+    """Do `work(how many, after how many)` in tenths; the drift in bytes, printed as it is done."""
     part = max(1, count // CHECKPOINTS)
     print(f"{title}: {part * CHECKPOINTS:,}")
     held = []
@@ -55,9 +55,7 @@ def watch(title: str, count: int, work: Callable[[int, int], None]) -> float:
     each = (time.perf_counter() - start) / (part * CHECKPOINTS)
     drift = held[-1] - held[0]
     later = part * (CHECKPOINTS - 1)
-    print(
-        f"  drift {drift / 2**20:+.2f} MB, {drift / later:+.3f} bytes each; {seconds(each)} each"
-    )
+    print(f"  drift {drift / 2**20:+.2f} MB, {drift / later:+.3f} bytes each; {seconds(each)} each")
     return drift
 
 

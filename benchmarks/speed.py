@@ -101,6 +101,16 @@ class Limits(NamedTuple):
         return None
 
 
+def report(results: list[Result], limits: Limits) -> dict[str, Any]:
+    """Everything that was measured, times in seconds."""
+    rows = [
+        {"row": r.row, "sizes": r.sizes, "medians": r.medians, "first call": r.first_call}
+        | {f"{who} over graphcore": ratio._asdict() for who, ratio in r.over_graphcore.items()}
+        for r in results
+    ]
+    return {"limits": limits._asdict(), "numpy": np.__version__, "rows": rows}
+
+
 def main() -> None:
     """Measure the rows that were asked for, and print each as it is done."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
@@ -127,14 +137,7 @@ def main() -> None:
             said.append(f"large {result.row}: {part:.0%} of the limit ({least[1]})")
     print("; ".join(said))
     if options.json:
-        report = {
-            "limits": limits._asdict(),
-            "rows": [
-                r._asdict() | {"over_graphcore": {k: v._asdict() for k, v in r.over_graphcore.items()}}
-                for r in results
-            ],
-        }
-        options.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps(report(results, limits), indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from typing import Any, TextIO
 
 from graphcore.backends import numpy_backend
 from graphcore.backends.boundary import Boundary
-from graphcore.frontend.tensor import Tensor
 from graphcore.frontend.trees import flatten
 from graphcore.inspection import debug_print
 from graphcore.inspection.diff import diff
@@ -40,6 +39,7 @@ def compile(inputs: Tree, outputs: Tree) -> Compiled:
 
     Examples
     --------
+    >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {"row": None})
     >>> f = gc.compile([x], {"total": x.sum(), "twice": 2 * x})
     >>> f(np.array([1.0, 2.0]))
@@ -106,6 +106,7 @@ class Compiled:
         self._result = picker(results)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tree:
+        """The results for these arrays, by position or by name, in the form of the outputs."""
         if kwargs or len(args) != self._plain:
             args = tuple(self._arrange(args, kwargs))
         return self._result(self._function(*self._boundary.bind(args)))
@@ -193,7 +194,7 @@ def match_form(form: Tree, value: Any, path: str, found: dict[int, Any]) -> None
 
 
 def picker(form: Tree) -> Callable[[list[Any]], Tree]:
-    """The function that arranges a list of results in the form of `form`, whose leaves number them."""
+    """The function that arranges results in the form of `form`, whose leaves number them."""
     if isinstance(form, int):
         return lambda values: values[form]
     if isinstance(form, Mapping):

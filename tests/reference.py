@@ -11,7 +11,7 @@ import xarray
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
-from graphcore.ops import autodiff, elementwise, leaf, named
+from graphcore.ops import autodiff, elementwise, named
 from tests import interpreter
 
 Array = xarray.DataArray

@@ -65,7 +65,7 @@ def gradients(y: gc.Tensor, given: dict[str, gc.Tensor]) -> list[gc.Tensor]:
     return gc.grad(y.sum(), [given[name] for name in FLOATS], disconnected="zero")
 
 
-@law(60, 3000, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
+@law(150, 3000, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
 def test_every_pass_keeps_the_value(program: Program, seed: int, unknown: Any) -> None:
     given = inputs()
     y = program(given)
@@ -107,7 +107,7 @@ def inner(xs: Iterable[np.ndarray], ys: Iterable[np.ndarray]) -> float:
     return float(sum(np.sum(x * y) for x, y in zip(xs, ys, strict=True)))
 
 
-@law(50, 3000, program=programs(steps=6), seed=SEEDS, unknown=UNKNOWN)
+@law(120, 3000, program=programs(steps=6), seed=SEEDS, unknown=UNKNOWN)
 def test_derivatives(program: Program, seed: int, unknown: Any) -> None:
     """Both modes agree with each other and with differences, in first and second order."""
     given = inputs()
@@ -137,8 +137,8 @@ def test_derivatives(program: Program, seed: int, unknown: Any) -> None:
     values["ct"] = random.normal(size=[evaluate(size, sizes) for size in y.shape])
     for name in FLOATS:
         values[f"v{name}"] = np.asarray(random.normal(size=values[name].shape))
-    moved = lambda t: values | {n: values[n] + t * values[f"v{n}"] for n in FLOATS}  # noqa: E731
-    at = lambda t: interpreter.run(first, moved(t), sizes)  # noqa: E731
+    moved = lambda t: values | {n: values[n] + t * values[f"v{n}"] for n in FLOATS}
+    at = lambda t: interpreter.run(first, moved(t), sizes)
 
     f, *b = at(0)
     jv, *second = interpreter.run(rest, values, sizes)
@@ -157,7 +157,7 @@ def test_derivatives(program: Program, seed: int, unknown: Any) -> None:
     assert abs(inner([values["ct"]], [jvv]) - inner(hv, v)) < 1e-8 * sized
 
 
-@law(30, 1500, program=programs(mixed=True), seed=SEEDS)
+@law(60, 1500, program=programs(mixed=True), seed=SEEDS)
 def test_permuted_inputs_change_only_layout(program: Program, seed: int) -> None:
     values = arrays(seed, 4, 2)
     results = []
@@ -181,7 +181,7 @@ def test_permuted_inputs_change_only_layout(program: Program, seed: int) -> None
 STRANGE = {"a": "é", "b": "class", "c": "x); import os #", "d": "A" * 1000}
 
 
-@law(30, 1500, program=programs(mixed=True), seed=SEEDS)
+@law(60, 1500, program=programs(mixed=True), seed=SEEDS)
 def test_renamed_dims_change_nothing(program: Program, seed: int) -> None:
     values = arrays(seed, 4, 2)
     results = []
@@ -189,14 +189,15 @@ def test_renamed_dims_change_nothing(program: Program, seed: int) -> None:
         given = inputs(names)
         y = program(given, names)
         f = gc.compile(list(given.values()), [y, *gradients(y, given)])
-        results.append((tuple(names(dim) for dim in y.dims), f(**values), f.source))
+        code = "\n".join(line.partition("#")[0] for line in f.source.splitlines())
+        results.append((y.dims, f(**values), code))
     assert results[1][0] == tuple(STRANGE.get(dim, f" {dim}") for dim in results[0][0])
     assert results[0][2] == results[1][2]
     for ours, theirs in zip(results[1][1], results[0][1], strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@law(40, 2000, program=programs(mixed=True))
+@law(100, 2000, program=programs(mixed=True))
 def test_two_builds_are_one_object(program: Program) -> None:
     y = program(inputs())
     assert program(inputs()) is y
@@ -208,7 +209,7 @@ def test_two_builds_are_one_object(program: Program) -> None:
         assert pickle.loads(pickle.dumps(one.graph)) == one.graph
 
 
-@law(40, 2000, program=programs(mixed=True))
+@law(100, 2000, program=programs(mixed=True))
 def test_simplification_is_idempotent(program: Program) -> None:
     given = inputs()
     y = program(given)
@@ -227,7 +228,7 @@ def first_difference(graph: Graph, again: Graph) -> Any:
     ][:3]
 
 
-@law(25, 1500, program=programs(mixed=True), seed=SEEDS, which=st.sampled_from(FLOATS))
+@law(60, 1500, program=programs(mixed=True), seed=SEEDS, which=st.sampled_from(FLOATS))
 def test_vectorised_equals_stacked(program: Program, seed: int, which: str) -> None:
     """One input with a dim more: the program of the stack is the stack of the programs."""
     given = inputs()

@@ -107,21 +107,18 @@ def compare(
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options; an error message and exit code 2 for what cannot be."""
-    parser = argparse.ArgumentParser(
-        prog="python -m graphcore",
-        description=DESCRIPTION,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    parser = argparse.ArgumentParser(prog="python -m graphcore", description=DESCRIPTION)
+    number = lambda name, type, default, text: parser.add_argument(
+        name, type=type, default=default, metavar="N", help=f"{text} (default: {default})"
     )
-    add = parser.add_argument
-    add("--epochs", type=integer(1, 100_000), default=20, help="how often to see each digit")
-    add("--hidden", type=integer(1, 4096), default=64, help="size of the hidden layer")
-    add("--batch", type=integer(1, digits.TRAINING), default=32, help="digits in a step")
-    add("--rate", type=rate, default=0.1, help="learning rate")
-    add("--seed", type=integer(0, 2**63), default=0, help="of the first weights and of the order")
-    switches = parser.add_argument_group("output", argument_default=argparse.SUPPRESS)
-    switches.add_argument("--quiet", action="store_true", help="only accuracy and times")
-    switches.add_argument("--no-color", action="store_false", dest="color", help="plain text")
-    parser.set_defaults(quiet=False, color=True)
+    number("--epochs", integer(1, 100_000), 20, "how often to see each digit")
+    number("--hidden", integer(1, 4096), 64, "size of the hidden layer")
+    number("--batch", integer(1, digits.TRAINING), 32, "digits in a step")
+    number("--rate", rate, 0.1, "learning rate")
+    number("--seed", integer(0, 2**63), 0, "of the first weights and of the order of digits")
+    switch = parser.add_argument
+    switch("--quiet", action="store_true", help="only accuracy and times")
+    switch("--no-color", action="store_false", dest="color", help="no colours and no bold text")
     return parser.parse_args(arguments)
 
 

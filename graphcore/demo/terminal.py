@@ -44,6 +44,7 @@ def show_graph(out: Console, graph: object, stage: str | None = None) -> None:
     gc.debug_print(graph, stage, file=text)
     shown = Text(text.getvalue().rstrip("\n"))
     shown.highlight_regex(r"(?m)(?<= = )\w+", "bold")
+    shown.highlight_regex(r"(?<= = )pullback", "magenta")
     shown.highlight_regex(r"(?m)  \w+\.py:\d+.*$", "dim")
     out.print(shown, soft_wrap=True)
 

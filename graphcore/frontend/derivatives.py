@@ -41,6 +41,7 @@ def grad(y: Tensor, wrt: Tree, *, disconnected: Literal["error", "zero"] = "erro
 
     Examples
     --------
+    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 3})
     >>> gc.grad((x**2).sum(), x)
     <Tensor: f64[row=3]>
@@ -65,6 +66,7 @@ def pullback(
 
     Examples
     --------
+    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 3})
     >>> ct = gc.tensor("ct", {"row": 3})
     >>> gc.pullback(x**2, x, ct)
@@ -79,10 +81,11 @@ def pullback(
 def pushforward(
     y: Tree, wrt: Tree, tangent: Tree, *, disconnected: Literal["error", "zero"] = "error"
 ) -> Tree:
-    """The tangent of `y`, in its form, given the tangent of each tensor of `wrt`: dy/dwrt · tangent.
+    """The tangent of `y`, in its form, given that of each tensor of `wrt`: dy/dwrt · tangent.
 
     Examples
     --------
+    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 3})
     >>> v = gc.tensor("v", {"row": 3})
     >>> gc.pushforward((x**2).sum(), x, v)
@@ -104,6 +107,7 @@ def stop_gradient(x: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 3})
     >>> gc.stop_gradient(x)
     <Tensor: f64[row=3]>

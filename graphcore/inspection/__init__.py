@@ -48,6 +48,7 @@ def debug_print(
 
     Examples
     --------
+    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 3})
     >>> gc.debug_print((2 * x).sum())  # doctest: +ELLIPSIS
     x : f64[row=3] = input ...

@@ -162,9 +162,7 @@ PHRASES: dict[Op, Phrase] = {
     named.rename: lambda node, view: few(
         f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
     ),
-    named.stack: lambda node, view: (
-        f"{dims(node.attrs['dims'])} → {show_dim(node.attrs['name'])}"
-    ),
+    named.stack: lambda node, view: f"{dims(node.attrs['dims'])} → {show_dim(node.attrs['name'])}",
     named.unstack: lambda node, view: (
         f"{show_dim(node.attrs['dim'])} → {sized(node.attrs['names'], node.attrs['sizes'])}"
     ),

@@ -1,0 +1,1 @@
+"""What every part speaks of: nodes, ops, types, sizes, graphs and contracts."""

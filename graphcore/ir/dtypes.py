@@ -16,7 +16,7 @@ BOOL, INT, FLOAT = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
 
 @lru_cache(maxsize=1024)
 def as_dtype(dtype: npt.DTypeLike) -> DType:
-    """A dtype graphcore computes with: bool, an integer, or a real or complex float of up to 64 bits."""
+    """A dtype graphcore computes with: bool, an integer, or floats of up to 64 bits a part."""
     try:
         found: DType = np.dtype(dtype).newbyteorder("=")
     except TypeError as error:
@@ -30,7 +30,7 @@ def as_dtype(dtype: npt.DTypeLike) -> DType:
 
 @lru_cache(maxsize=4096)
 def loop_dtypes(ufunc: np.ufunc, *dtypes: DType) -> tuple[DType, ...]:
-    """What `ufunc` computes in for operands of these dtypes: its operands' dtypes, then the result's.
+    """What `ufunc` computes in for these operands: their dtypes, then the result's.
 
     Raises TypeError where NumPy has no such loop.
     """

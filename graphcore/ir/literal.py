@@ -1,4 +1,4 @@
-"""Values known now, comparable by dtype, shape and bytes: `0.0` is not `-0.0`, `1` is not `True`."""
+"""Values known now, equal by dtype, shape and bytes: `0.0` is not `-0.0`, `1` is not `True`."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ NO_ATTRS = Attrs()
 
 
 class Need(NamedTuple):
-    """What a type rule could not decide: `left relation right`, checked when the graph is called."""
+    """What a type rule could not decide: `left relation right`, checked at the call."""
 
     dim: str
     left: Size
@@ -54,7 +54,7 @@ _pending = _Pending()
 
 
 def need(dim: str, left: Size, relation: str, right: Size) -> None:
-    """Say in a type rule that the sizes must obey `relation` (`==` or `<`), to be seen at the call."""
+    """Say in a type rule that the call must see to `left relation right` (`==` or `<`)."""
     _pending.needs.append(Need(dim, left, relation, right))
 
 
@@ -84,6 +84,7 @@ class Node(Unfrozen):
     __match_args__ = ("op", "inputs", "attrs")
 
     def __new__(cls, op: Op, inputs: tuple[Node, ...] = (), attrs: Attrs = NO_ATTRS) -> Node:
+        """The one node of this op, inputs and attrs; an error of the type rule is made whole."""
         key = (op, inputs, attrs) if attrs else (op, inputs)
         if (known := _interned.get(key)) is not None:
             return known
@@ -113,7 +114,7 @@ class Node(Unfrozen):
         return self
 
     def label(self, labels: tuple[str | None, ...] | None) -> Node:
-        """This node, its axes now labelled unless they were; labels take no part in identity."""
+        """The node itself, its axes now labelled unless they were."""
         if self.labels is None and labels is not None:
             set_labels(self, labels)
         return self
@@ -242,7 +243,7 @@ def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, .
 
 
 def agree(dim: str, left: Size, right: Size) -> Size:
-    """The one size of `dim` that two operands must share; refused if they cannot, needed if unsure."""
+    """The size of `dim` that two operands share: refused if they cannot, needed if unsure."""
     match same(left, right):
         case True:
             return left
@@ -269,7 +270,7 @@ def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
 
 def describe_operand(node: Node) -> str:
     """`name: dtype[dims]`, where it was built, and how each of its sizes is known."""
-    name = node.attrs["name"] if "name" in node.attrs else f"{node.op.name}(...)"
+    name = node.attrs.get("name", f"{node.op.name}(...)")
     text = f"  {name[:60]}: {node.type}, built at {node.origin}"
     if isinstance(node.type, TensorType) and node.inputs:
         known = [f"{dim} is {known_from(node, dim)}" for dim in node.type.dims or ()]

@@ -19,6 +19,7 @@ class Op:
         self.name, self.dialect, self.rule, self.doc = name, dialect, rule, doc
 
     def __call__(self, *inputs: Node, **attrs: Any) -> Node:
+        """The node of this op on these inputs."""
         return Node(self, inputs, Attrs(attrs) if attrs else NO_ATTRS)
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from math import gcd, prod
+from math import gcd
 from threading import RLock
 from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary

@@ -27,6 +27,7 @@ class TensorType:
     def __new__(
         cls, dtype: DType, shape: Shape = (), dims: tuple[str, ...] | None = None
     ) -> TensorType:
+        """The one type of this dtype, shape and dims."""
         key = (dtype, shape, dims)
         if (known := _interned.get(key)) is not None:
             return known
@@ -104,7 +105,7 @@ def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:
 
 
 def fits(a: Type, b: Type) -> bool:
-    """Whether a value of type `a` may stand for one of type `b`: only undecided sizes may differ."""
+    """Whether values of type `a` may stand for those of `b`: only undecided sizes may differ."""
     if a is b or a == b:
         return True
     if isinstance(a, TupleType) or isinstance(b, TupleType):

@@ -44,7 +44,7 @@ def plain_shapes_agree(x: TensorType, y: TensorType) -> None:
 
 
 def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
-    """What `op` computes in for operands of these dtypes: its operands' dtypes, then the result's."""
+    """What `op` computes in for these operands: their dtypes, then the result's."""
     ufunc = UFUNC[op]
     if isinstance(ufunc, str):
         common = float_for(promote(*dtypes))
@@ -166,7 +166,7 @@ def imag(x: TensorType) -> TensorType:
 
 @op
 def cast(x: TensorType, *, dtype: DType) -> TensorType:
-    """The same values in another dtype, as NumPy's `astype`; complex to real keeps the real part."""
+    """The same values in another dtype, as `astype`; complex to real keeps the real part."""
     return TensorType(dtype, x.shape, x.dims)
 
 

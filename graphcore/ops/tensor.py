@@ -50,14 +50,14 @@ def transpose(x: TensorType, *, perm: Axes) -> TensorType:
 
 @op
 def slice_(x: TensorType, *, starts: Shape, sizes: Shape, steps: Axes) -> TensorType:
-    """On each axis the places start, start + step, ... (`sizes` of them); steps may be negative."""
+    """On each axis the places start, start + step, ..., as many as `sizes` says."""
     require(len(starts) == len(sizes) == len(steps) == len(x.shape), f"one range an axis of {x}")
     return TensorType(x.dtype, sizes)
 
 
 @op
 def embed(x: TensorType, *, shape: Shape, starts: Shape, steps: Axes) -> TensorType:
-    """Zeros of `shape` with `x` at the places start, start + step, ...: the transpose of `slice`."""
+    """Zeros of `shape` with `x` at the places start, start + step, ...: `slice` transposed."""
     require(len(starts) == len(shape) == len(steps) == len(x.shape), f"one range an axis of {x}")
     return TensorType(x.dtype, shape)
 
@@ -156,7 +156,7 @@ def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
 
 @op
 def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorType:
-    """Product of all operands, axes told apart by letters (ints), summed over those not in `result`.
+    """Product of all operands, axes told apart by letters, summed over those not in `result`.
 
     No letter stands twice in one operand. Any number of letters.
     """

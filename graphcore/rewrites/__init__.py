@@ -1,0 +1,1 @@
+"""What a program is equal to: lowering, derivatives, simplification, and their order."""

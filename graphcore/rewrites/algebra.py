@@ -24,7 +24,7 @@ algebra = RuleSet(
         (x + -0.0, lambda x: x),
         (x * -1, lambda x: -x),
         (x / -1, lambda x: -x),
-        (-(-x), lambda x: x),
+        (P.negative(-x), lambda x: x),
         (x + -y, lambda x, y: x - y),
         (x - -y, lambda x, y: x + y),
         (-x - y, lambda x, y: -(x + y)),
@@ -105,7 +105,7 @@ def fold_constants(node: Node) -> Node | None:
 
 
 def evaluate(node: Node, values: list[np.ndarray]) -> np.ndarray | None:
-    """What NumPy makes of the values; None where that takes SciPy or fails, as the call then does."""
+    """What NumPy makes of the values; None where it takes SciPy, or fails as the call will."""
     ufunc = elementwise.UFUNC.get(node.op)
     with np.errstate(all="ignore"):
         try:

@@ -194,7 +194,7 @@ def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept:
 def matrices(
     x: Node, letters: Axes, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
 ) -> Node:
-    """`x` as (*batch, rows merged, columns merged), reshaping first where its order allows a view."""
+    """`x` as (*batch, rows merged, columns merged); reshaped first if that is a view."""
     sizes = dict(zip(letters, x.type.shape, strict=True))
     groups = [*[[letter] for letter in batch], list(rows), list(columns)]
     if list(letters) == [*batch, *columns, *rows] and rows and columns:

@@ -15,7 +15,7 @@ from .plain import Axes, cast, nonzero, sum_over, unsum
 
 
 def exponentials(x: Node, axes: Axes) -> tuple[Node, Node, Node]:
-    """m = max(x), e^(x - m), and its sum; a finite m in place of an infinite one, lest any be nan."""
+    """m = max(x), e^(x - m), and its sum; m is kept finite, lest any be nan."""
     highest = elementwise.real(x) if x.type.dtype.kind == "c" else x
     m = tensor.max_(highest, axes=axes) if axes else highest
     limit = float(np.finfo(m.type.dtype).max)

@@ -59,10 +59,7 @@ def rebuilt(graph: Graph, done: dict[Node, Node]) -> Graph:
 
 def unchanged(node: Node, done: dict[Node, Node]) -> bool:
     """Whether the inputs of a node stay as they are."""
-    for x in node.inputs:
-        if done[x] is not x:
-            return False
-    return True
+    return all(done[x] is x for x in node.inputs)
 
 
 class RuleSet:
@@ -93,7 +90,7 @@ class RuleSet:
                 self.under.setdefault((op, operand), []).append(rule)
 
     def on(self, *ops: Op, under: Iterable[Op] = ()) -> Callable[[Rule], Rule]:
-        """Take a rule written as a function: `node -> new node`, or None where it does not apply."""
+        """Take a rule written as a function: `node -> new node`, or None where it fails."""
 
         def register(rule: Rule) -> Rule:
             self.add(rule, ops, under)
@@ -141,6 +138,7 @@ class Equation:
         self.__code__ = right.__code__  # where the rule stands, as for a rule that is a function
 
     def __call__(self, node: Node) -> Node | None:
+        """The right-hand side, of the first match that has one."""
         for bound in self.left.match(node, {}):
             if (new := self.right(**bound)) is not None:
                 return new

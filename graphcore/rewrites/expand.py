@@ -29,7 +29,7 @@ SELECTING = frozenset(
 
 
 def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
-    """The nodes on a path from `wrt` to `ys`, inputs first: the only ones that carry a derivative."""
+    """The nodes on a path from `wrt` to `ys`, inputs first: only they carry a derivative."""
     sources = set(wrt)
     active: dict[Node, None] = {}
     for node in toposort(ys):
@@ -226,5 +226,5 @@ DROP: dict[Op, Conversion] = {
 
 
 def expand_derivatives(graph: Graph) -> Graph:
-    """Every lazy derivative as plain ops, innermost first; then the barriers have done their work."""
+    """Every lazy derivative as plain ops, innermost first; then the barriers are done with."""
     return convert(convert(graph, EXPAND), DROP)

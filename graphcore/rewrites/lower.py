@@ -52,7 +52,7 @@ def axes(node: Node, dims: tuple[str, ...] | None = None, operand: int = 0) -> t
 
 
 def align(x: Node, dims: tuple[str, ...], target: TensorType) -> Node:
-    """`x`, whose axes are `dims`, with the axes of `target`: permuted, and repeated along new ones."""
+    """`x`, whose axes are `dims`, with those of `target`: permuted, and repeated along new ones."""
     wanted = target.dims or ()
     if dims == wanted:
         return x
@@ -308,7 +308,7 @@ def lower_index(node: Node, x: Node) -> Node:
 
 @lower(named.gather)
 def lower_gather(node: Node, x: Node, *indices: Node) -> Node:
-    """Indices broadcast against each other; a dim shared with the rest of x is walked by an iota."""
+    """Indices broadcast against each other; an iota walks a dim shared with the rest of x."""
     source = node.inputs[0].type
     sizes = named.union(*[old.type for old in node.inputs[1:]])
     joint = TensorType(INT, tuple(sizes.values()), tuple(sizes))

@@ -81,7 +81,7 @@ def permute_later(node: Node) -> Node | None:
 
 @motion.on(transpose)
 def transpose_of_view(node: Node) -> Node | None:
-    """transpose(transpose(x, p), q) = transpose(x, p[q]); of an expand, the expand of a transpose"""
+    """transpose(transpose(x, p), q) = transpose(x, p[q]); transpose(expand(x)) = expand(x)"""
     (x,), perm = node.inputs, node.attrs["perm"]
     if perm == tuple(range(len(perm))):
         return x

@@ -25,7 +25,7 @@ COMMUTATIVE = frozenset(
 
 
 class Pattern:
-    """Matches a node of `op`; without an op anything (bound to `name`) or one `value` throughout."""
+    """Matches a node of `op`; without one anything, bound to `name`, or one `value` throughout."""
 
     __slots__ = ("inputs", "name", "op", "value")
 
@@ -105,7 +105,9 @@ class Namespace:
     """`P.exp(x)` is the pattern of `exp` applied to whatever `x` matches."""
 
     def __getattr__(self, name: str) -> Callable[..., Pattern]:
-        return partial(pattern, OPS[f"elementwise.{name}"])
+        if (op := OPS.get(f"elementwise.{name}")) is None:
+            raise AttributeError(f"there is no elementwise op {name!r}")
+        return partial(pattern, op)
 
 
 P = Namespace()

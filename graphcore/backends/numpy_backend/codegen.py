@@ -10,7 +10,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, code
 from graphcore.ir.types import DType, show_dtype, show_tensor
-from graphcore.ops import elementwise, leaf, tensor
+from graphcore.ops import leaf, tensor
 
 from .emit import EMIT, shape_of
 from .plan import BUFFERED, VIEWS, Buffer, plan

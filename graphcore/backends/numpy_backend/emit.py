@@ -134,7 +134,9 @@ def matmul(node: Node, w: Writer, out: str) -> str:
     a, b = w.whole(x), w.whole(y)
     row, column = x.type.shape[-2] == 1, y.type.shape[-1] == 1
     if row and column:
-        return vectors("vecdot", np.vecdot, w, f"{a}[..., 0, :]", f"{b}[..., 0]", out, "[..., 0, 0]")
+        return vectors(
+            "vecdot", np.vecdot, w, f"{a}[..., 0, :]", f"{b}[..., 0]", out, "[..., 0, 0]"
+        )
     if column:
         if node.type.ndim == 2:
             return vectors("dot", np.dot, w, a, f"{b}[:, 0]", out, "[:, 0]")
@@ -215,7 +217,10 @@ def given(node: Node, w: Writer, out: str) -> str:
 
 
 DECOMPOSED = frozenset(
-    {*(tensor.einsum, tensor.softmax, tensor.logsumexp), *(elementwise.softplus, elementwise.sigmoid)}
+    {
+        *(tensor.einsum, tensor.softmax, tensor.logsumexp),
+        *(elementwise.softplus, elementwise.sigmoid),
+    }
 )
 """Plain ops that rewrites take apart before a backend sees them."""
 

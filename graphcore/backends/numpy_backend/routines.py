@@ -46,7 +46,7 @@ def imag(x: Array, out: Array) -> Array:
 
 
 def keep(condition: Array, x: Array, out: Array) -> Array:
-    """`x` where the condition holds, else 0, for real floats: their bits masked, without branches."""
+    """Real floats where the condition holds, else 0: their bits masked, without branches."""
     bits = BITS[out.dtype.itemsize]
     mask = np.negative(condition.view(np.int8))
     np.bitwise_and(x.view(bits), mask, out.view(bits))

@@ -1,0 +1,107 @@
+"""The benchmarks compute what they claim to, at tiny sizes; nothing here is timed."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import compile_time, measure, memory, rows, speed
+from benchmarks.rows import ROWS, Row, Sizes
+from graphcore.ir.node import toposort
+
+every_row = pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
+
+
+def tiny(row: Row) -> Sizes:
+    """A different small size for each dim, so that no two can be confused."""
+    return {dim: number + 3 for number, dim in enumerate(row.sizes[0])}
+
+
+@every_row
+def test_graphcore_computes_what_numpy_does(row: Row) -> None:
+    data = row.data(tiny(row))
+    found = rows.in_graphcore(row, tiny(row))(*data)
+    rows.require_same(row, "graphcore", found, rows.in_numpy(row)(*data))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
+@every_row
+def test_jax_computes_what_numpy_does(row: Row) -> None:
+    jax = pytest.importorskip("benchmarks.jax_rows")
+    data = row.data(tiny(row))
+    rows.require_same(row, "JAX", rows.in_jax(row, jax)(*data), rows.in_numpy(row)(*data))
+
+
+@every_row
+def test_no_argument_is_written_over(row: Row) -> None:
+    data = row.data(tiny(row))
+    kept = [np.copy(x) for x in data]
+    rows.in_graphcore(row, tiny(row))(*data)
+    rows.in_numpy(row)(*data)
+    for x, before in zip(data, kept, strict=True):
+        np.testing.assert_array_equal(x, before)
+
+
+def test_a_wrong_result_is_refused() -> None:
+    with pytest.raises(AssertionError, match="result 1 of graphcore"):
+        rows.require_same(ROWS["softmax"], "graphcore", [1.0, 2.0], [1.0, 2.001])
+
+
+@every_row
+def test_a_row_is_measured_and_printed(row: Row) -> None:
+    result = speed.run(row, tiny(row), None, rounds=2)
+    assert result.medians.keys() == {"graphcore", "numpy"}
+    assert str(result).startswith(row.name)
+    assert len(str(result)) == len(speed.HEAD)
+
+
+def test_the_report_is_json(tmp_path: Path) -> None:
+    result = speed.run(ROWS["softmax"], tiny(ROWS["softmax"]), None, rounds=2)
+    limits = speed.Limits(bandwidth=1e9, flops=1e9)
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(speed.report([result], limits)), encoding="utf-8")
+    (row,) = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert row["row"] == "softmax"
+    assert row["numpy over graphcore"].keys() == {"low", "median", "high"}
+
+
+def test_samples_are_taken_in_turn() -> None:
+    seen = []
+    calls = {name: measure.Call(seen.append, [name]) for name in "abc"}
+    samples = measure.interleaved(calls, rounds=2, least=0)
+    assert {name: len(times) for name, times in samples.items()} == {"a": 2, "b": 2, "c": 2}
+    assert "".join(seen).endswith("abcabc")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(2.5, "2.5 s"), (0.0125, "12.5 ms"), (3e-6, "3 us"), (4e-7, "0.4 us")]
+)
+def test_seconds_are_written_in_the_unit_that_suits(value: float, text: str) -> None:
+    assert measure.seconds(value) == text
+
+
+def test_ratios_are_of_pairs() -> None:
+    assert measure.ratios([2.0, 30.0, 4.0], [1.0, 10.0, 4.0]) == measure.Spread(1.5, 2.0, 2.5)
+
+
+def test_the_chain_has_as_many_nodes_as_it_says() -> None:
+    inputs, y = compile_time.chain(1000)
+    found = set(toposort([y.node])) - {x.node for x in inputs} - {y.node}
+    assert len(found) == 1001  # the number 2 as well
+
+
+@pytest.mark.parametrize("task", ["per_node", "deep"])
+def test_chain_tasks(task: str) -> None:
+    assert compile_time.TASKS[task](200)["compile"] > 0
+
+
+def test_the_logistic_task() -> None:
+    assert compile_time.logistic(1).keys() == {"first", "later"}
+
+
+def test_memory_is_watched(capsys: pytest.CaptureFixture[str]) -> None:
+    memory.watch("calls", 20, lambda n, _: memory.calls(n))
+    memory.watch("graphs", 20, memory.graphs)
+    assert capsys.readouterr().out.count("drift") == 2
