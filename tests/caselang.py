@@ -22,6 +22,11 @@ class CannotSay(Exception):
     """graphcore has no word yet for a name of the language."""
 
 
+def spelled_alike(names: str) -> dict[str, Function]:
+    """Functions of graphcore that have the name they have in the language."""
+    return {name: getattr(gc, name) for name in names.split()}
+
+
 def missing(names: str) -> dict[str, Function]:
     """A refusal for each name."""
 
@@ -40,13 +45,10 @@ def cast(x: gc.Tensor, dtype: str) -> gc.Tensor:
 
 
 ELEMENTWISE: dict[str, Function] = {
-    **{
-        name: getattr(gc, name)
-        for name in (
-            "abs sign exp expm1 log log1p sqrt cbrt sin cos tan asin acos atan sinh cosh tanh "
-            "asinh acosh atanh real imag conj floor atan2 maximum minimum where clip"
-        ).split()
-    },
+    **spelled_alike(
+        "abs sign exp expm1 log log1p sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh "
+        "acosh atanh real imag conj floor atan2 maximum minimum where clip"
+    ),
     "neg": gc.negative,
     "rsqrt": lambda x: 1 / gc.sqrt(x),
     "sigmoid": gc.special.sigmoid,
@@ -60,7 +62,7 @@ ELEMENTWISE: dict[str, Function] = {
 ELEMENTWISE_LATER = "erf_inv"
 
 REDUCTIONS: dict[str, Function] = {
-    **{name: getattr(gc, name) for name in "sum mean prod var std all any argmax argmin".split()},
+    **spelled_alike("sum mean prod var std all any argmax argmin"),
     "logsumexp": gc.special.logsumexp,
     "reduce_max": gc.max,
     "reduce_min": gc.min,
@@ -133,7 +135,7 @@ def gradient(function: Function) -> Function:
 NAMED: dict[str, Any] = {
     **ELEMENTWISE,
     **REDUCTIONS,
-    **{name: getattr(gc, name) for name in "max min cumsum cumprod rename concat squeeze".split()},
+    **spelled_alike("max min cumsum cumprod rename concat squeeze"),
     "softmax": gc.special.softmax,
     "transpose": gc.transpose,
     "stack_dims": gc.stack,
@@ -156,6 +158,32 @@ NAMED: dict[str, Any] = {
 # ---- positions
 
 
+def elementwise(function: Function) -> Function:
+    """`function` with NumPy's broadcasting of axes, the last ones aligned."""
+
+    def broadcasting(*operands: Any) -> Positional:
+        xs = [x if np.isscalar(x) else positional(x) for x in operands]
+        arrays = [x for x in xs if isinstance(x, Positional)]
+        rank = max((len(x.shape) for x in arrays), default=0)
+        stretched = np.broadcast_shapes(*[x.shape for x in arrays])
+
+        def aligned(x: Positional) -> gc.Tensor:
+            names = axes(rank)[rank - len(x.shape) :]
+            tensor = gc.rename(x.tensor, dict(zip(x.tensor.dims, names)))
+            sizes = zip(names, x.shape, stretched[rank - len(names) :])
+            return gc.squeeze(tensor, [dim for dim, own, wanted in sizes if own != wanted])
+
+        found = function(*[aligned(x) if isinstance(x, Positional) else x for x in xs])
+        return Positional(found, axes(rank))
+
+    return broadcasting
+
+
+def sides(function: Function) -> tuple[Function, Function]:
+    """An operator of Python with the operands as they come, and the other way round."""
+    return elementwise(function), elementwise(lambda x, y: function(y, x))
+
+
 class Positional:
     """An array by positions: a tensor with the dims d0, d1, ... in order."""
 
@@ -165,6 +193,22 @@ class Positional:
         """`tensor` with its dims in the order `dims`."""
         order = tensor.dims if dims is None else tuple(dims)
         self.tensor = gc.transpose(tensor, *order).rename(dict(zip(order, axes(len(order)))))
+
+    __add__, __radd__ = sides(operator.add)
+    __sub__, __rsub__ = sides(operator.sub)
+    __mul__, __rmul__ = sides(operator.mul)
+    __truediv__, __rtruediv__ = sides(operator.truediv)
+    __floordiv__, __rfloordiv__ = sides(operator.floordiv)
+    __mod__, __rmod__ = sides(operator.mod)
+    __pow__, __rpow__ = sides(operator.pow)
+    __lt__, __gt__ = elementwise(operator.lt), elementwise(operator.gt)
+    __le__, __ge__ = elementwise(operator.le), elementwise(operator.ge)
+    __eq__, __ne__ = elementwise(operator.eq), elementwise(operator.ne)
+    __neg__, __abs__ = elementwise(operator.neg), elementwise(operator.abs)
+    __hash__ = object.__hash__
+
+    def __matmul__(self, other: Any) -> Positional:
+        return matmul(self, other)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -208,27 +252,6 @@ def positional(x: Any) -> Positional:
         return x
     array = np.asarray(x)
     return Positional(gc.constant(array, axes(array.ndim)))
-
-
-def elementwise(function: Function) -> Function:
-    """`function` with NumPy's broadcasting of axes, the last ones aligned."""
-
-    def broadcasting(*operands: Any) -> Positional:
-        xs = [x if np.isscalar(x) else positional(x) for x in operands]
-        arrays = [x for x in xs if isinstance(x, Positional)]
-        rank = max((len(x.shape) for x in arrays), default=0)
-        stretched = np.broadcast_shapes(*[x.shape for x in arrays])
-
-        def aligned(x: Positional) -> gc.Tensor:
-            names = axes(rank)[rank - len(x.shape) :]
-            tensor = gc.rename(x.tensor, dict(zip(x.tensor.dims, names)))
-            sizes = zip(names, x.shape, stretched[rank - len(names) :])
-            return gc.squeeze(tensor, [dim for dim, own, wanted in sizes if own != wanted])
-
-        found = function(*[aligned(x) if isinstance(x, Positional) else x for x in xs])
-        return Positional(found, axes(rank))
-
-    return broadcasting
 
 
 def reduction(function: Function) -> Function:
@@ -402,18 +425,3 @@ POSITIONAL: dict[str, Any] = {
         "pinv norm matrix_power lstsq expm diag make_diag trace tril triu"
     ),
 }
-
-
-def operators() -> None:
-    """Python's operators, on positional arrays."""
-    for name in "add sub mul truediv floordiv mod pow".split():
-        plain = getattr(operator, name)
-        forward, backward = elementwise(plain), elementwise(lambda x, y, f=plain: f(y, x))
-        setattr(Positional, f"__{name}__", forward)
-        setattr(Positional, f"__r{name}__", backward)
-    for name in "lt le gt ge eq ne neg abs".split():
-        setattr(Positional, f"__{name}__", elementwise(getattr(operator, name)))
-    Positional.__matmul__ = matmul
-
-
-operators()

@@ -178,6 +178,8 @@ REFERENCE: dict[Any, Any] = {
     tensor.recurrence: recurrence,
     tensor.einsum: contracted,
     tensor.matmul: lambda xs, attrs, known: np.matmul(*xs),
+    tensor.matvec: lambda xs, attrs, known: np.matmul(xs[0], xs[1][..., None])[..., 0],
+    tensor.vecdot: lambda xs, attrs, known: np.sum(xs[0] * xs[1], axis=-1),
     tensor.gather: gathered,
     tensor.scatter: scattered,
 }

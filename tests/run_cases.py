@@ -138,7 +138,9 @@ def questions(case: Case, fn: Function, xs: Inputs) -> Iterator[tuple[str, gc.Te
     for form in ("grad", "parameter_shaped"):
         for name, entry in expected.get(form, {}).items():
             yield f"{form} {name}", derivative(y, xs[name], order), entry
-            yield from forward(y, xs[name], order, name, entry)
+            direction = towards(entry, case.get("compare"))
+            below = total(derivative(y, xs[name], order - 1))
+            yield f"pushforward {name}", *forward(below, xs[name], entry, direction)
     if "per_instance" in expected:
         every = instances(case, xs)
         y = fn(every)
@@ -153,17 +155,20 @@ def derivative(y: gc.Tensor, x: gc.Tensor, order: int) -> gc.Tensor:
     return y
 
 
+def towards(gradient: Any, how: str | None) -> np.ndarray:
+    """A direction of uneven, small steps; symmetric where only that part is defined."""
+    steps = np.sqrt(1.0 + np.arange(values(gradient).size)).reshape(values(gradient).shape)
+    return symmetric(steps, how) if how else steps
+
+
 def forward(
-    y: gc.Tensor, x: gc.Tensor, order: int, name: str, expected: Any
-) -> Iterator[tuple[str, gc.Tensor, Any]]:
-    """The same derivative in forward mode: along one direction, the sum of gradient * direction."""
-    dims = expected["dims"] if is_labelled(expected) else x.dims
-    gradient = values(expected)
-    direction = 1 + np.arange(gradient.size, dtype=gradient.dtype).reshape(gradient.shape)
-    tangent = gc.constant(direction / max(1, gradient.size), dims)
-    below = total(derivative(y, x, order - 1))
-    along = gc.pushforward(below, x, tangent, disconnected="zero")
-    yield f"pushforward {name}", along, (gradient * direction).sum() / max(1, gradient.size)
+    y: gc.Tensor, x: gc.Tensor, gradient: Any, direction: np.ndarray
+) -> tuple[gc.Tensor, np.ndarray]:
+    """The derivative of `y` along a direction in forward mode, and what the gradient says it is."""
+    dims = gradient["dims"] if is_labelled(gradient) else x.dims
+    tangent = gc.constant(direction, dims)
+    expected = np.sum(values(gradient) * direction).real
+    return gc.pushforward(y, x, tangent, disconnected="zero"), expected
 
 
 def instances(case: Case, xs: Inputs) -> Inputs:

@@ -108,9 +108,11 @@ def compare(
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options; an error message and exit code 2 for what cannot be."""
     parser = argparse.ArgumentParser(prog="python -m graphcore", description=DESCRIPTION)
-    number = lambda name, type, default, text: parser.add_argument(
-        name, type=type, default=default, metavar="N", help=f"{text} (default: {default})"
-    )
+
+    def number(name: str, type: Callable[[str], float], default: float, text: str) -> None:
+        text = f"{text} (default: {default})"
+        parser.add_argument(name, type=type, default=default, metavar="N", help=text)
+
     number("--epochs", integer(1, 100_000), 20, "how often to see each digit")
     number("--hidden", integer(1, 4096), 64, "size of the hidden layer")
     number("--batch", integer(1, digits.TRAINING), 32, "digits in a step")

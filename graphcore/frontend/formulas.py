@@ -241,8 +241,8 @@ def nan_to_num(
     bounds = np.finfo(value.dtype)
     high = float(bounds.max) if posinf is None else posinf
     low = float(bounds.min) if neginf is None else neginf
-    finite = where(isinf(value), where(value > 0, high, low), value)
-    return where(isnan(value), nan, finite)
+    below = where(value == np.inf, high, value)
+    return where(isnan(value), nan, where(value == -np.inf, low, below))
 
 
 def isclose(

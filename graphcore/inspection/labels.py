@@ -145,6 +145,8 @@ LABELS: dict[Op, Rule] = {
     tensor.reshape: reshape,
     tensor.einsum: einsum,
     tensor.matmul: matmul,
+    tensor.matvec: lambda node, x, y: (*merge(x[:-2], y[:-1]), x[-2]),
+    tensor.vecdot: lambda node, x, y: merge(x, y)[:-1],
     tensor.gather: gather,
     tensor.scatter: scatter,
 }

@@ -178,6 +178,22 @@ def matmul(x: TensorType, y: TensorType) -> TensorType:
 
 
 @op
+def matvec(x: TensorType, y: TensorType) -> TensorType:
+    """Matrix times vector: x (*batch, i, k), y (*batch, k) -> (*batch, i)."""
+    require(len(x.shape) == len(y.shape) + 1 >= 2, f"ranks of {x} and {y}")
+    require(not differ(x.shape[-1], y.shape[-1]), f"inner sizes of {x} and {y}")
+    return TensorType(promote(x.dtype, y.dtype), x.shape[:-1])
+
+
+@op
+def vecdot(x: TensorType, y: TensorType) -> TensorType:
+    """Dot product of vectors, nothing conjugated: x (*batch, k), y (*batch, k) -> (*batch)."""
+    require(len(x.shape) == len(y.shape) >= 1, f"ranks of {x} and {y}")
+    require(not differ(x.shape[-1], y.shape[-1]), f"inner sizes of {x} and {y}")
+    return TensorType(promote(x.dtype, y.dtype), x.shape[:-1])
+
+
+@op
 def gather(x: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """Values at positions: `indices[i]`, all of one shape, run along `axes[i]` of `x`, pointwise.
 

@@ -8,7 +8,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import cast, multiply, negative, square
-from graphcore.ops.tensor import einsum, expand, matmul, sum_, transpose
+from graphcore.ops.tensor import einsum, expand, matmul, matvec, sum_, transpose, vecdot
 
 from . import plain
 from .engine import RuleSet
@@ -157,13 +157,23 @@ def product(x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes) ->
     left = [letter for letter in a if letter not in both]
     right = [letter for letter in b if letter not in both]
     letters = (*batch, *left, *right)
-    if not inner or (batch and not left and not right):
+    if not inner or not (left or right or flat(batch, inner, a, b, x)):
         return elementwise_product(x, a, y, b, (*letters, *inner), len(letters)), letters
     sizes = dict(zip(a, x.type.shape, strict=True)) | dict(zip(b, y.type.shape, strict=True))
-    lhs = matrices(x, a, batch, left, inner)
-    rhs = matrices(y, b, batch, inner, right)
-    found = matmul(lhs, rhs)
+    if left and right:
+        found = matmul(merged(x, a, batch, left, inner), merged(y, b, batch, inner, right))
+    elif left:
+        found = matvec(merged(x, a, batch, left, inner), merged(y, b, batch, inner))
+    elif right:
+        found = matvec(merged(y, b, batch, right, inner), merged(x, a, batch, inner))
+    else:
+        found = vecdot(merged(x, a, batch, inner), merged(y, b, batch, inner))
     return plain.reshape(found, tuple(sizes[letter] for letter in letters)), letters
+
+
+def flat(batch: Sequence[int], inner: Sequence[int], a: Axes, b: Axes, x: Node) -> bool:
+    """Whether both operands are vectors as they lie, and real: vecdot would conjugate."""
+    return x.type.dtype.kind != "c" and (not batch or a == b == (*batch, *inner))
 
 
 def first(letters: Axes, both: set[int], order: dict[int, int]) -> int:
@@ -191,16 +201,16 @@ def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept:
     return plain.sum_over(spread(x, a) * spread(y, b), range(kept, len(letters)))
 
 
-def matrices(
-    x: Node, letters: Axes, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
-) -> Node:
-    """`x` as (*batch, rows merged, columns merged); reshaped first if that is a view."""
+def merged(x: Node, letters: Axes, batch: Sequence[int], *groups: Sequence[int]) -> Node:
+    """`x` as (*batch, one axis for each group); reshaped before transposed if that is a view."""
     sizes = dict(zip(letters, x.type.shape, strict=True))
-    groups = [*[[letter] for letter in batch], list(rows), list(columns)]
-    if list(letters) == [*batch, *columns, *rows] and rows and columns:
-        flipped = matrices(x, letters, batch, columns, rows)
-        rank = flipped.type.ndim
-        return plain.transpose(flipped, (*range(rank - 2), rank - 1, rank - 2))
-    wanted = [letter for group in groups for letter in group]
-    merged = tuple(count(sizes[letter] for letter in group) for group in groups)
-    return plain.reshape(plain.transpose(x, [letters.index(k) for k in wanted]), merged)
+    if len(groups) == 2 and list(letters) == [*batch, *groups[1], *groups[0]] and all(groups):
+        swapped = merged(x, letters, batch, groups[1], groups[0])
+        rank = swapped.type.ndim
+        return plain.transpose(swapped, (*range(rank - 2), rank - 1, rank - 2))
+    ordered = [*batch, *(letter for group in groups for letter in group)]
+    shape = (
+        *(sizes[letter] for letter in batch),
+        *(count(sizes[letter] for letter in group) for group in groups),
+    )
+    return plain.reshape(plain.transpose(x, [letters.index(k) for k in ordered]), shape)

@@ -43,6 +43,7 @@ class Writer:
         self.comments: dict[Any, str] = {}
         self.buffers: dict[Buffer, str] = {}
         self.made: set[Node] = set()
+        self.constants: list[str] = []
 
     def bind(self, name: str, value: Any) -> str:
         """A global name of the generated function."""
@@ -97,16 +98,12 @@ class Writer:
         shape = shape_of(node.type.shape, self)
         return f"{self.bind('empty', np.empty)}({shape}, {self.dtype(node.type.dtype)})"
 
-    def in_place_of(self, out: str, expression: str) -> str:
-        """An expression that fills part of `out`, and then stands for all of it."""
-        self.text.append(f"    {expression}")
-        return out
-
     def emit(self, node: Node, number: int) -> None:
         """The line of one node, unless its value is known by name already."""
         if node.op is leaf.full or node.op is leaf.constant:
             name = f"c{number}"
             self.thins[node] = self.bind(name, node.attrs["value"].array)
+            self.constants.append(f"    # {name} = {node.attrs['value']!r:.60}".splitlines()[0])
             return
         name = f"t{number}"
         out = ""
@@ -145,6 +142,7 @@ def generate(graph: Graph, unknowns: tuple[str, ...]) -> Code:
         *unpacked(params, "inputs"),
         *unpacked(list(w.unknowns.values()), "sizes"),
         *unpacked(list(w.buffers.values()), "buffers"),
+        *w.constants,
     ]
     source = "\n".join([*head, *w.text, f"    return [{', '.join(results)}]", ""])
     return Code(

@@ -128,33 +128,14 @@ def expand(node: Node, w: Writer, out: str) -> str:
     return f"{x}[{', '.join(index)}]" if "None" in index else x
 
 
-def matmul(node: Node, w: Writer, out: str) -> str:
-    """Matrices by matmul, pairs of matrices by dot, and vectors as vectors."""
-    x, y = node.inputs
-    a, b = w.whole(x), w.whole(y)
-    row, column = x.type.shape[-2] == 1, y.type.shape[-1] == 1
-    if row and column:
-        return vectors(
-            "vecdot", np.vecdot, w, f"{a}[..., 0, :]", f"{b}[..., 0]", out, "[..., 0, 0]"
-        )
-    if column:
-        if node.type.ndim == 2:
-            return vectors("dot", np.dot, w, a, f"{b}[:, 0]", out, "[:, 0]")
-        return vectors("matvec", np.matvec, w, a, f"{b}[..., 0]", out, "[..., 0]")
-    if row:
-        if node.type.ndim == 2:
-            return vectors("dot", np.dot, w, f"{a}[0]", b, out, "[0]")
-        return vectors("vecmat", np.vecmat, w, f"{a}[..., 0, :]", b, out, "[..., 0, :]")
-    if node.type.ndim == 2:
-        return call(w.bind("dot", np.dot), a, b, out)
-    return call(w.bind("matmul", np.matmul), a, b, out)
+def product(name: str, rank: int) -> Emit:
+    """A contraction of two operands: `dot` where a result of `rank` axes leaves none for batch."""
 
+    def emit(node: Node, w: Writer, out: str) -> str:
+        function = "dot" if node.type.ndim == rank else name
+        return call(w.bind(function, getattr(np, function)), *map(w.whole, node.inputs), out)
 
-def vectors(
-    name: str, function: Callable[..., object], w: Writer, a: str, b: str, out: str, index: str
-) -> str:
-    """A product with a vector, written into the matrix it is a part of."""
-    return w.in_place_of(out, call(w.bind(name, function), a, b, f"{out}{index}"))
+    return emit
 
 
 def concat(node: Node, w: Writer, out: str) -> str:
@@ -256,7 +237,9 @@ EMIT: dict[Op, Emit] = {
     tensor.cumsum: accumulation("add", np.add),
     tensor.cumprod: accumulation("multiply", np.multiply),
     tensor.recurrence: recurrence,
-    tensor.matmul: matmul,
+    tensor.matmul: product("matmul", 2),
+    tensor.matvec: product("matvec", 1),
+    tensor.vecdot: product("vecdot", 0),
     tensor.gather: gather,
     tensor.scatter: scatter,
 }

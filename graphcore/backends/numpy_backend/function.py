@@ -28,7 +28,7 @@ KEPT = 4
 
 
 class Workspace(NamedTuple):
-    """Buffers for one call at a time, and a context in which NumPy raises no floating-point flag."""
+    """Buffers for one call at a time, and a context in which NumPy raises no flags."""
 
     buffers: list[Array]
     run: Callable[..., Any]
@@ -54,6 +54,7 @@ class Function:
         self._free: OrderedDict[tuple[int, ...], list[Workspace]] = OrderedDict()
 
     def __call__(self, arrays: Sequence[Array], sizes: tuple[int, ...]) -> list[Array]:
+        """The results for checked arrays and the unknown sizes in order."""
         try:
             workspace = self._free[sizes].pop()
         except (KeyError, IndexError):

@@ -14,12 +14,13 @@ VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice
 """Ops whose result may share memory with their operand."""
 
 INPLACE = frozenset(elementwise.UFUNC)
-"""Ops that may write over an operand of the same shape: place by place, each read before written."""
+"""Ops that may write over an operand: each place is read before it is written."""
 
 BUFFERED = INPLACE | {
     *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
     *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
-    *(tensor.cumsum, tensor.cumprod, tensor.matmul, tensor.concat, tensor.embed),
+    *(tensor.cumsum, tensor.cumprod, tensor.concat, tensor.embed),
+    *(tensor.matmul, tensor.matvec, tensor.vecdot),
 }
 """Ops that can write their result where they are told."""
 

@@ -102,6 +102,22 @@ def matmul_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     return tensor.matmul(ct, swap_last(b)), tensor.matmul(swap_last(a), ct)
 
 
+def matvec_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
+    """y = A x:  Ā = ȳ xᵀ, x̄ = Aᵀ ȳ"""
+    a, x = node.inputs
+    rank = a.type.ndim
+    rows = expand(ct, (rank - 1,), a.type.shape)
+    columns = expand(x, (rank - 2,), a.type.shape)
+    return rows * columns, tensor.matvec(swap_last(a), ct)
+
+
+def vecdot_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
+    """z = x · y:  x̄ = z̄ y, ȳ = z̄ x"""
+    x, y = node.inputs
+    spread = unsum(ct, (x.type.ndim - 1,), x)
+    return spread * y, spread * x
+
+
 def swap_last(x: Node) -> Node:
     """The matrices transposed."""
     rank = x.type.ndim
@@ -118,4 +134,6 @@ VJP: dict[Op, Vjp] = {
     tensor.softmax: softmax_vjp,
     tensor.einsum: einsum_vjp,
     tensor.matmul: matmul_vjp,
+    tensor.matvec: matvec_vjp,
+    tensor.vecdot: vecdot_vjp,
 }
