@@ -28,6 +28,15 @@ def use_one_thread() -> None:
         os.execve(sys.executable, sys.orig_argv, os.environ | ONE_THREAD)
 
 
+def settle_allocator() -> None:
+    """Free a large block, after which glibc serves blocks up to its size without the system.
+
+    Otherwise what an array costs depends on which arrays were freed before, and jumps by the price
+    of fresh pages; whoever allocates most, NumPy by hand, gains most from this.
+    """
+    bytearray(31 << 20)
+
+
 class Call(NamedTuple):
     """A function and the arguments it is timed with."""
 
@@ -42,7 +51,7 @@ class Call(NamedTuple):
 def interleaved(
     calls: Mapping[str, Call], rounds: int, least: float = 0.005
 ) -> dict[str, list[float]]:
-    """Seconds of one call, sampled in turn A B C A B C ...; a sample takes `least` seconds or more."""
+    """Seconds of one call, sampled in turn A B C A B C ...; a sample takes at least `least`."""
     timers = {name: call.timer() for name, call in calls.items()}
     repeats = {name: repeats_for(timer, least) for name, timer in timers.items()}
     samples: dict[str, list[float]] = {name: [] for name in timers}

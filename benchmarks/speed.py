@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import rows as table
-from benchmarks.measure import Call, Spread, interleaved, ratios, seconds, use_one_thread
+from benchmarks.measure import (
+    Call,
+    Spread,
+    interleaved,
+    ratios,
+    seconds,
+    settle_allocator,
+    use_one_thread,
+)
 from benchmarks.rows import ROWS, Row, Sizes
 
 HEAD = f"{'row':12}{'size':>22}{'graphcore':>11}{'NumPy':>10}{'JAX':>10}  {'NumPy / graphcore':21}{'JAX / graphcore':21}{'first call, graphcore':>22}{'JAX':>9}"  # noqa: E501
@@ -120,6 +128,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the results here")
     options = parser.parse_args()
     use_one_thread()
+    settle_allocator()
     jax = table.jax_rows()
     print("float64, one thread; medians of interleaved samples, ratios pair by pair (quartiles)")
     print(HEAD)

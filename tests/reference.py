@@ -128,7 +128,7 @@ def dot(*xs: Array, dims: tuple[str, ...]) -> Array:
     product = xs[0].astype(dtype)
     for x in xs[1:]:
         product = product * x.astype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return product.any(dims)
     return product.reduce(np.sum, dims, dtype=dtype)
 

@@ -15,8 +15,8 @@ import graphcore as gc
 from graphcore.ir.graph import Graph
 from graphcore.rewrites import pipeline
 from tests import interpreter, reference
-from tests.reference import close
 from tests.random_graphs import DIMS, FLOATS, Program, arrays, inputs, programs
+from tests.reference import close
 
 SEEDS = st.integers(0, 1000)
 UNKNOWN = st.sampled_from([(4, 2), (1, 3), (2, 1)])

@@ -9,13 +9,13 @@ import numpy as np
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, code
-from graphcore.ir.types import DType, show_dtype, show_tensor
+from graphcore.ir.types import DType, show_dtype
 from graphcore.ops import leaf, tensor
 
 from .emit import EMIT, shape_of
 from .plan import BUFFERED, VIEWS, Buffer, plan
 
-FRESH = frozenset({tensor.scatter, tensor.argmax, tensor.argmin})
+FRESH = frozenset({tensor.argmax, tensor.argmin})
 """Ops for which NumPy makes a new array, if the result has axes."""
 
 
@@ -66,11 +66,17 @@ class Writer:
 
     def line(self, text: str, node: Node) -> None:
         """One statement, with the node's type and origin beside it."""
-        key = (node.type, node.labels, node.origin)
+        key = (node.type, node.origin)
         if (said := self.comments.get(key)) is None:
-            said = self.comments[key] = comment(node)
+            said = self.comments[key] = self.comment(node)
         self.text.append(f"    {text}  # {said}")
         self.lines[len(self.text)] = node
+
+    def comment(self, node: Node) -> str:
+        """A node's type, in sizes as no dim may reach the source, and its line, printable."""
+        sizes = ", ".join(map(self.size, node.type.shape))
+        text = f"{show_dtype(node.type.dtype)}[{sizes}]  {node.origin}"
+        return (text if text.isprintable() else ascii(text))[:120]
 
     def thin(self, node: Node) -> str:
         """`node`, or what broadcasts to it."""
@@ -120,12 +126,6 @@ class Writer:
             return
         self.thins[node] = name
         self.line(f"{name} = {expression}", node)
-
-
-def comment(node: Node) -> str:
-    """A node's type and line, printable on one line whatever the user's names are."""
-    text = f"{show_tensor(node.type, node.labels)}  {node.origin}"
-    return (text if text.isprintable() else ascii(text))[:120]
 
 
 def generate(graph: Graph, unknowns: tuple[str, ...]) -> Code:

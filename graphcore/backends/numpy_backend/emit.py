@@ -157,24 +157,43 @@ def is_positive_zero(node: Node) -> bool:
     return node.op is leaf.full and node.attrs["value"].is_(0.0)
 
 
-def positions(node: Node, w: Writer) -> tuple[str, str]:
-    """The axes and the indices of a gather or scatter."""
-    indices = node.inputs[1:]
-    spelled = [w.thin(x) for x in indices]
+def positions(node: Node, w: Writer, whole: Node) -> tuple[str, str]:
+    """The transpose that brings the indexed axes of `whole` to the front, and their index."""
+    axes, indices = node.attrs["axes"], node.inputs[1:]
+    order = sorted(range(len(axes)), key=lambda i: axes[i])
+    spelled = [w.thin(indices[i]) for i in order]
     if not any(w.is_full_shape(x) for x in indices):
-        spelled[0] = w.whole(indices[0])
-    axes = node.attrs["axes"]
-    return repr(axes), f"({', '.join(spelled)}{',' if len(spelled) == 1 else ''})"
+        spelled[0] = w.whole(indices[order[0]])
+    rest = [axis for axis in range(whole.type.ndim) if axis not in axes]
+    perm = (*sorted(axes), *rest)
+    front = "" if perm == tuple(range(len(perm))) else f".transpose({perm})"
+    return front, ", ".join(spelled)
 
 
 def gather(node: Node, w: Writer, out: str) -> str:
-    return call(w.bind("gather", routines.gather), w.whole(node.inputs[0]), *positions(node, w))
+    x = node.inputs[0]
+    front, index = positions(node, w, x)
+    return f"{w.whole(x)}{front}[{index}]"
 
 
 def scatter(node: Node, w: Writer, out: str) -> str:
-    shape = shape_of(node.attrs["shape"], w)
-    updates = w.whole(node.inputs[0])
-    return call(w.bind("scatter", routines.scatter), updates, *positions(node, w), shape)
+    """Assigned where no place can be named twice, else added up."""
+    name = "put" if distinct(node) else "scatter"
+    front, index = positions(node, w, node)
+    updates = w.thin(node.inputs[0])
+    view = f"{out}{front}"
+    return call(w.bind(name, getattr(routines, name)), out, view, f"({index},)", updates)
+
+
+def distinct(node: Node) -> bool:
+    """Whether the indices walk along each of their own axes, so that none meets another."""
+    walked = set()
+    for index in node.inputs[1:]:
+        source = index.inputs[0] if index.op is tensor.expand else index
+        if source.op is leaf.iota:
+            axes = index.attrs["axes"] if index is not source else ()
+            walked |= {axis for axis in range(index.type.ndim) if axis not in axes}
+    return walked == set(range(node.inputs[1].type.ndim))
 
 
 def recurrence(node: Node, w: Writer, out: str) -> str:

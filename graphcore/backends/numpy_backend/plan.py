@@ -19,7 +19,7 @@ INPLACE = frozenset(elementwise.UFUNC)
 BUFFERED = INPLACE | {
     *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
     *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
-    *(tensor.cumsum, tensor.cumprod, tensor.concat, tensor.embed),
+    *(tensor.cumsum, tensor.cumprod, tensor.concat, tensor.embed, tensor.scatter),
     *(tensor.matmul, tensor.matvec, tensor.vecdot),
 }
 """Ops that can write their result where they are told."""
@@ -50,7 +50,7 @@ def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Buffer
         if node.op in BUFFERED and node not in held:
             if (free := rooms.get(type)) is None:
                 free = rooms[type] = by_size.setdefault((type.dtype, type.count), [])
-            for x in set(dying):
+            for x in dict.fromkeys(dying):
                 if can_overwrite(node, x, root):
                     free.append(buffers[x].slot)
                     dying = [r for r in dying if r is not x]

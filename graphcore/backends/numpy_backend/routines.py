@@ -56,22 +56,18 @@ def keep(condition: Array, x: Array, out: Array) -> Array:
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
-def gather(x: Array, axes: tuple[int, ...], indices: tuple[Array, ...]) -> Array:
-    """Values of `x` at the positions `indices` along `axes`; the indices' axes come first."""
-    if len(axes) == 1:
-        (axis,), (index,) = axes, indices
-        found = np.take(x, index, axis)
-        return np.moveaxis(found, range(axis, axis + index.ndim), range(index.ndim))
-    return np.moveaxis(x, axes, range(len(axes)))[indices]
+def put(out: Array, view: Array, index: tuple[Array, ...], updates: Array) -> Array:
+    """Zeros, but for `updates` at the places `index` of a view of `out`."""
+    out.fill(0)
+    view[index] = updates
+    return out
 
 
-def scatter(
-    updates: Array, axes: tuple[int, ...], indices: tuple[Array, ...], shape: tuple[int, ...]
-) -> Array:
-    """Zeros of `shape` to which `updates` are added at positions, repeated ones adding up."""
-    zeros = np.zeros(shape, updates.dtype)
-    np.add.at(np.moveaxis(zeros, axes, range(len(axes))), indices, updates)
-    return zeros
+def scatter(out: Array, view: Array, index: tuple[Array, ...], updates: Array) -> Array:
+    """Zeros to which `updates` are added at the places `index` of a view of `out`."""
+    out.fill(0)
+    np.add.at(view, index, updates)
+    return out
 
 
 def recurrence(a: Array, b: Array, axis: int) -> Array:

@@ -1,0 +1,255 @@
+"""The places where derivatives go wrong: what is wanted there, in both modes and at second order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+
+INF, NAN = np.inf, np.nan
+E = np.e
+
+
+class Edge(NamedTuple):
+    """The sum of `f` at `at`, one list of values along dim "i" for each of its inputs.
+
+    `gradient` and `second` take the values of all inputs one after the other; a flat `second` is a
+    diagonal, and None is left open.
+    """
+
+    f: Callable[..., gc.Tensor]
+    at: list[list[float]]
+    gradient: list[float]
+    second: Any = None
+
+
+class Derivatives(NamedTuple):
+    value: float
+    reverse: np.ndarray
+    forward: np.ndarray
+    reverse_of_reverse: np.ndarray
+    forward_of_reverse: np.ndarray
+    reverse_of_forward: np.ndarray
+
+
+def derivatives(f: Callable[..., gc.Tensor], at: list[list[float]], size: Any = "n") -> Derivatives:
+    """The first and second derivatives of the sum of f, in every combination of modes."""
+    known = None if size == "n" else size
+    xs = [gc.tensor(f"x{k}", {"i": known}) for k in range(len(at))]
+    vs = [gc.tensor(f"v{k}", {"i": known}) for k in range(len(at))]
+    y = f(*xs).sum()
+    gradient = gc.grad(y, xs)
+    along = gc.pushforward(y, xs, vs)
+    slope = sum(((g * v).sum() for g, v in zip(gradient, vs)), start=gc.constant(0.0))
+    zero = {"disconnected": "zero"}
+    asked = {
+        "value": y,
+        "reverse": gradient,
+        "forward": along,
+        "reverse_of_reverse": gc.grad(slope, xs, **zero),
+        "forward_of_reverse": gc.pushforward(gradient, xs, vs, **zero),
+        "reverse_of_forward": gc.grad(along, xs, **zero),
+    }
+    compiled = gc.compile([xs, vs], asked)
+    values = [np.array(x, float) for x in at]
+    count = sum(len(x) for x in values)
+    rows = []
+    for direction in np.eye(count):
+        pieces = np.split(direction, np.cumsum([len(x) for x in values])[:-1])
+        rows.append(compiled(values, pieces))
+
+    def flat(result: Any) -> np.ndarray:
+        return np.concatenate(result)
+
+    return Derivatives(
+        float(rows[0]["value"]),
+        flat(rows[0]["reverse"]),
+        np.array([row["forward"] for row in rows]),
+        *[np.array([flat(row[name]) for row in rows]) for name in list(asked)[3:]],
+    )
+
+
+def matrix(second: Any) -> np.ndarray:
+    given = np.array(second, float)
+    return np.diag(given) if given.ndim == 1 else given
+
+
+def whole(values: list[float]) -> gc.Tensor:
+    return gc.constant(values, "i")
+
+
+def softmax(x: list[float]) -> np.ndarray:
+    e = np.exp(np.array(x) - np.max(x))
+    return e / e.sum()
+
+
+def curvature(p: np.ndarray) -> np.ndarray:
+    """The second derivative of logsumexp, whose first is p."""
+    return np.diag(p) - np.outer(p, p)
+
+
+P = softmax([0.0, -INF, 1.0])
+
+EDGES = {
+    # The branch not taken, and places left out, do not count.
+    "where log": Edge(lambda x: gc.where(x > 0, gc.log(x), 0), [[0, 2, -1]], [0, 0.5, 0], [0, -0.25, 0]),
+    "where sqrt": Edge(lambda x: gc.where(x > 0, gc.sqrt(x), 0), [[0, 4]], [0, 0.25], [0, -1 / 32]),
+    "method where": Edge(lambda x: gc.log(x).where(x > 0, 0), [[0, 2]], [0, 0.5], [0, -0.25]),
+    "where log of square": Edge(
+        lambda x: gc.where(x > 0, gc.log(x) ** 2, 0), [[0, 1]], [0, 0], [0, 2]
+    ),
+    "where reciprocal": Edge(lambda x: gc.where(x != 0, 1 / x, 0), [[0, 2]], [0, -0.25], [0, 0.25]),
+    "where x/x": Edge(lambda x: gc.where(x != 0, x / x, 0), [[0, 2]], [0, 0], [0, 0]),
+    "where exp": Edge(lambda x: gc.where(x < 10, gc.exp(x), 0), [[1000, 0]], [0, 1], [0, 1]),
+    "where exp deep": Edge(
+        lambda x: gc.where(x < 10, gc.exp(gc.exp(x)), x), [[1000, 0]], [1, E], [0, 2 * E]
+    ),
+    "where isnan": Edge(lambda x: gc.where(gc.isnan(x), 0, x**3), [[NAN, 2]], [0, 12], [0, 12]),
+    "where isnan log": Edge(
+        lambda x: gc.where(gc.isnan(gc.log(x)), 0, gc.log(x)), [[-1, 2]], [0, 0.5], [0, -0.25]
+    ),
+    "nan_to_num": Edge(lambda x: gc.nan_to_num(x) ** 2, [[NAN, INF, 3]], [0, 0, 6], [0, 0, 2]),
+    "slice of log": Edge(lambda x: gc.log(x)[1:], [[0, 2]], [0, 0.5], [0, -0.25]),
+    "index of sqrt": Edge(lambda x: gc.sqrt(x).isel(i=-1), [[0, 4]], [0, 0.25], [0, -1 / 32]),
+    "pick of log": Edge(
+        lambda x: gc.log(x).isel(i=("k", [1, 1])), [[0, 2]], [0, 1], [0, -0.5]
+    ),
+    "take_along of log": Edge(
+        lambda x: gc.take_along(gc.log(x), gc.constant(1), "i"), [[0, 2]], [0, 0.5], [0, -0.25]
+    ),
+    "masked product": Edge(
+        lambda x: gc.where(x > 0, gc.log(x), 0) * x, [[0, 1]], [0, 1], [0, 1]
+    ),
+    # Roots of sums of squares.
+    "norm": Edge(lambda x: gc.sqrt((x**2).sum()), [[0, 0]], [0, 0]),
+    "norm away from 0": Edge(
+        lambda x: gc.sqrt((x**2).sum()), [[3, 4]], [0.6, 0.8],
+        [[16 / 125, -12 / 125], [-12 / 125, 9 / 125]],
+    ),
+    "std of a constant": Edge(lambda x: x.std("i"), [[3, 3, 3]], [0, 0, 0]),
+    "std of a constant, ddof": Edge(lambda x: x.std("i", ddof=1), [[0.1, 0.1, 0.1]], [0, 0, 0]),
+    "root of a square": Edge(lambda x: gc.sqrt(x**2), [[0, -2]], [0, -1], [0, 0]),
+    "hypot": Edge(gc.hypot, [[0], [0]], [0, 0]),
+    "abs": Edge(gc.abs, [[0, -2, 3]], [0, -1, 1], [0, 0, 0]),
+    "atan2": Edge(gc.atan2, [[0], [0]], [0, 0]),
+    "atan2 on the axes": Edge(
+        gc.atan2, [[0], [2]], [0.5, 0], [[0, -0.25], [-0.25, 0]]
+    ),
+    "sinc": Edge(gc.sinc, [[0]], [0], [-np.pi**2 / 3]),
+    "xlogy by y": Edge(lambda y: gc.special.xlogy(0.0, y), [[0, 2]], [0, 0], [0, 0]),
+    # Products with zeros.
+    "prod, one zero": Edge(
+        lambda x: x.prod("i"), [[2, 0, 3]], [0, 6, 0], [[0, 3, 0], [3, 0, 2], [0, 2, 0]]
+    ),
+    "prod, two zeros": Edge(
+        lambda x: x.prod("i"), [[0, 0, 3]], [0, 0, 0], [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
+    ),
+    "prod, all zeros": Edge(lambda x: x.prod("i"), [[0, 0, 0]], [0, 0, 0], [0, 0, 0]),
+    "cumprod, a zero": Edge(
+        lambda x: x.cumprod("i"), [[2, 0, 3]], [1, 8, 0], [[0, 4, 0], [4, 0, 2], [0, 2, 0]]
+    ),
+    "cumprod, two zeros": Edge(
+        lambda x: x.cumprod("i"), [[0, 0, 3]], [1, 0, 0], [[0, 4, 0], [4, 0, 0], [0, 0, 0]]
+    ),
+    # Powers at 0.
+    "x**n": Edge(
+        lambda x: x ** whole([0.0, 1.0, 2.0, 3.0]), [[0, 0, 0, 0]], [0, 1, 0, 0], [0, 0, 2, 0]
+    ),
+    "x**0": Edge(lambda x: x**0, [[0, 1]], [0, 0], [0, 0]),
+    "x**1": Edge(lambda x: x**1, [[0, 1]], [1, 1], [0, 0]),
+    "x**2": Edge(lambda x: x**2, [[0, 1]], [0, 2], [2, 2]),
+    "x**2.0": Edge(lambda x: x**2.0, [[0, -1]], [0, -2], [2, 2]),
+    "x**3": Edge(lambda x: x**3, [[0, -1]], [0, 3], [0, -6]),
+    "x**5": Edge(lambda x: x**5, [[0, -1]], [0, 5], [0, -20]),
+    "power by both": Edge(
+        lambda x, y: x**y, [[0], [2]], [0, 0], [[2, 0], [0, 0]]
+    ),
+    "power by both, y = 3": Edge(lambda x, y: x**y, [[0], [3]], [0, 0], [[0, 0], [0, 0]]),
+    "0**y": Edge(lambda y: 0.0**y, [[2, 0.5]], [0, 0], [0, 0]),
+    "negative base": Edge(lambda x: x ** whole([2.0, 3.0]), [[-2, -2]], [-4, 12], [2, -12]),
+    # Ties share the derivative evenly.
+    "max": Edge(lambda x: x.max("i"), [[1, 3, 3]], [0, 0.5, 0.5], [0, 0, 0]),
+    "max, all tied": Edge(lambda x: x.max(), [[2, 2, 2, 2]], [0.25] * 4, [0] * 4),
+    "max of -inf": Edge(lambda x: x.max(), [[-INF, -INF]], [0.5, 0.5], [0, 0]),
+    "min": Edge(lambda x: x.min("i"), [[1, 3, 1]], [0.5, 0, 0.5], [0, 0, 0]),
+    "maximum(x, x)": Edge(lambda x: gc.maximum(x, x), [[1, -2]], [1, 1], [0, 0]),
+    "minimum(x, x)": Edge(lambda x: gc.minimum(x, x), [[1, -2]], [1, 1], [0, 0]),
+    "maximum(x, 2x/2)": Edge(lambda x: gc.maximum(x, 2 * x / 2), [[1, -2]], [1, 1], [0, 0]),
+    "maximum(x, y)": Edge(gc.maximum, [[1], [1]], [0.5, 0.5], [0, 0]),
+    "fmax(x, y)": Edge(gc.fmax, [[1, NAN], [1, 2]], [0.5, 0, 0.5, 1], [0, 0, 0, 0]),
+    "maximum(x, 0)": Edge(lambda x: gc.maximum(x, 0), [[0, -1, 1]], [0.5, 0, 1], [0, 0, 0]),
+    "minimum(x, 0)": Edge(lambda x: gc.minimum(x, 0), [[0, -1, 1]], [0.5, 1, 0], [0, 0, 0]),
+    "clip": Edge(
+        lambda x: gc.clip(x, 0, 1), [[0, 1, 0.5, -1, 2]], [0.5, 0.5, 1, 0, 0], [0] * 5
+    ),
+    # Exponentials far out.
+    "logsumexp": Edge(
+        lambda x: gc.special.logsumexp(x, "i"), [[0, -INF, 1]], P, curvature(P)
+    ),
+    "logsumexp by hand": Edge(
+        lambda x: gc.log(gc.exp(x).sum("i")), [[0, -INF, 1]], P, curvature(P)
+    ),
+    "logsumexp of 1000": Edge(
+        lambda x: gc.log(gc.exp(x).sum("i")), [[1000, 1000]], [0.5, 0.5], [[0.25, -0.25]] * 2 * np.array([[1], [-1]]),
+    ),
+    "logsumexp of all -inf": Edge(
+        lambda x: gc.special.logsumexp(x, "i"), [[-INF, -INF]], [0, 0], [0, 0]
+    ),
+    "logaddexp": Edge(gc.logaddexp, [[-INF, -INF], [1, -INF]], [0, 0, 1, 0], [0, 0, 0, 0]),
+    "softmax": Edge(
+        lambda x: gc.special.softmax(x, "i")[2], [[0, -INF, 1]], P[2] * (np.eye(3)[2] - P)
+    ),
+    "softmax of all -inf": Edge(
+        lambda x: gc.special.softmax(x, "i") * whole([1.0, 2.0]), [[-INF, -INF]], [0, 0], [0, 0]
+    ),
+    "masked softmax": Edge(
+        lambda x: gc.special.softmax(gc.where(gc.constant([True, False], "i"), x, -INF), "i")
+        * whole([1.0, 2.0]),
+        [[3, 4]], [0, 0], [0, 0],
+    ),
+    "softmax, all masked": Edge(
+        lambda x: gc.special.softmax(gc.where(x > 10, x, -INF), "i") * whole([1.0, 2.0]),
+        [[3, 4]], [0, 0], [0, 0],
+    ),
+    "logsumexp, all masked": Edge(
+        lambda x: gc.special.logsumexp(gc.where(x > 10, x, -INF), "i"), [[3, 4]], [0, 0], [0, 0]
+    ),
+    "masked log_softmax": Edge(
+        lambda x: gc.where(
+            whole([1.0, 0.0]) > 0,
+            gc.special.log_softmax(gc.where(whole([1.0, 0.0]) > 0, x, -INF), "i"), 0,
+        ),
+        [[3, 4]], [0, 0], [0, 0],
+    ),
+    "log of softmax": Edge(
+        lambda x: gc.log(gc.special.softmax(x, "i"))[0], [[0, 1000]], [1, -1], [0, 0]
+    ),
+    "softplus": Edge(
+        lambda x: gc.log(1 + gc.exp(x)), [[1000, -1000, 0]], [1, 0, 0.5], [0, 0, 0.25]
+    ),
+    "sigmoid": Edge(
+        lambda x: 1 / (1 + gc.exp(-x)), [[1000, -1000, 0]], [0, 0, 0.25], [0, 0, 0]
+    ),
+    "log of sigmoid": Edge(
+        lambda x: gc.log(gc.special.sigmoid(x)), [[-1000, 1000]], [1, 0], [0, 0]
+    ),
+    "tanh": Edge(gc.tanh, [[1000, -1000]], [0, 0], [0, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", ["known", "unknown"])
+@pytest.mark.parametrize("name", EDGES)
+def test_edge(name: str, size: str) -> None:
+    edge = EDGES[name]
+    found = derivatives(edge.f, edge.at, len(edge.at[0]) if size == "known" else "n")
+    close = {"rtol": 1e-12, "atol": 1e-14}
+    np.testing.assert_allclose(found.reverse, edge.gradient, **close, err_msg="reverse")
+    np.testing.assert_allclose(found.forward, edge.gradient, **close, err_msg="forward")
+    if edge.second is not None:
+        for mode in Derivatives._fields[3:]:
+            wanted = matrix(edge.second)
+            np.testing.assert_allclose(getattr(found, mode), wanted, **close, err_msg=mode)
