@@ -346,6 +346,7 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 ONES, EMPTY = dict.fromkeys(DEFAULT, 1), dict.fromkeys(DEFAULT, 0)
+NO_ROWS, NO_COLS = DEFAULT | {"row": 0}, DEFAULT | {"col": 0, "batch": 0}
 DTYPE_TOLERANCE = {4: 1e-5, 8: 1e-12, 16: 1e-12, 1: 0}
 
 
@@ -373,7 +374,7 @@ def draw(case: Case, sizes: dict[str, int], dtype: str = "", seed: int = 0) -> l
 def test_value(name: str, dtype: str) -> None:
     """One compilation serves all sizes, 1 and 0 included."""
     case = CASES[name]
-    for known, tried in ((True, [DEFAULT]), (False, [DEFAULT, ONES, EMPTY])):
+    for known, tried in ((True, [DEFAULT]), (False, [DEFAULT, ONES, EMPTY, NO_ROWS, NO_COLS])):
         xs = declare(case, known, dtype)
         y = case.ours(*xs)
         f = gc.compile(xs, y)

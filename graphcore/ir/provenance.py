@@ -18,7 +18,10 @@ OURS = tuple(
 
 
 class Origin(NamedTuple):
-    """A line of the user's program; `via` is the line that asked for the derivative, if one did."""
+    """A line of the user's program; `via` is the line that asked for the derivative, if one did.
+
+    Shown as `model.py:7 ← 11`: line 7, for the derivative that line 11 asked for.
+    """
 
     file: str
     line: int
@@ -26,7 +29,10 @@ class Origin(NamedTuple):
 
     def __str__(self) -> str:
         here = f"{basename(self.file)}:{self.line}"
-        return here if self.via is None else f"{here} (derivative at {self.via})"
+        if self.via is None:
+            return here
+        asked = str(self.via)
+        return f"{here} ← {asked.removeprefix(f'{basename(self.file)}:')}"
 
 
 @lru_cache(maxsize=1024)
