@@ -10,7 +10,6 @@ from graphcore.backends import numpy_backend
 from graphcore.backends.boundary import Boundary
 from graphcore.frontend.trees import flatten
 from graphcore.inspection import debug_print
-from graphcore.inspection.diff import diff
 from graphcore.ir.errors import GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -155,6 +154,8 @@ class Compiled:
 
     def diff(self, before: str, after: str) -> str:
         """What changed between two stages, as a unified diff."""
+        from graphcore.inspection.diff import diff  # as the printer, loaded when it is asked for
+
         return diff(self._stage(before), self._stage(after))
 
     def _stage(self, name: str) -> Graph:

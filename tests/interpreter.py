@@ -140,6 +140,18 @@ def along(reduce: Any) -> Any:
     return lambda xs, attrs, known: reduce(xs[0], axis=attrs["axes"])
 
 
+def extreme(reduce: Any, sign: int) -> Any:
+    """The lowest or highest of the dtype, where there is nothing to choose from."""
+
+    def run(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+        (x,) = xs
+        return reduce(
+            x, axis=attrs["axes"], **({"initial": sign * np.inf} if x.dtype.kind == "f" else {})
+        )
+
+    return run
+
+
 def on_axis(function: Any) -> Any:
     return lambda xs, attrs, known: function(xs[0], axis=attrs["axis"])
 
@@ -165,8 +177,8 @@ REFERENCE: dict[Any, Any] = {
     tensor.concat: lambda xs, attrs, known: np.concatenate(xs, axis=attrs["axis"]),
     tensor.sum_: along(np.sum),
     tensor.prod: on_axis(np.prod),
-    tensor.max_: along(np.max),
-    tensor.min_: along(np.min),
+    tensor.max_: extreme(np.max, -1),
+    tensor.min_: extreme(np.min, 1),
     tensor.any_: along(np.any),
     tensor.all_: along(np.all),
     tensor.argmax: on_axis(np.argmax),

@@ -166,7 +166,7 @@ def draw_step(
     x = pool[at]
     kinds = ["smooth", "joined", "shape"] + (["reduced", "kept", "dot", "index"] * bool(x.dims))
     kind = draw(st.sampled_from(kinds + ["stop"] * mixed))
-    others = [i for i in usable if len({*x.dims, *pool[i].dims}) <= MOST_DIMS]
+    others = [i for i in usable if len({*x.dims, *pool[i].dims}) <= MOST_DIMS] or [at]
     if kind == "smooth":
         name = draw(st.sampled_from(list(SMOOTH)))
         return Step(name, lambda names, x: SMOOTH[name](x), (at,))

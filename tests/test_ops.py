@@ -123,7 +123,7 @@ def softmaxes(name: str, dims: Any) -> Case:
         function = getattr(scipy.special, name)
         if name == "logsumexp":
             return x.reduce(lambda values, axis: function(values, axis=axis), over)
-        return x.copy(data=function(x.values, axis=axis))
+        return x.copy(data=function(x.values, axis=axis)) if x.size else x
 
     return Case(lambda x: getattr(gc.special, name)(x, dims), theirs, batch=dims is not None)
 
@@ -227,7 +227,8 @@ CASES: dict[str, Case] = {
     "transpose": alike(lambda x: x.transpose("col", ...)),
     "transpose all": alike(lambda x: x.transpose(), batch=False),
     "rename": alike(lambda x: x.rename(row="r")),
-    "rename swap": alike(lambda x: x.rename({"row": "col", "col": "row"}) * 2 + x.sum(), batch=False),
+    "rename swap": alike(lambda x: x.rename({"row": "col", "col": "row"}) * 2 + x[0, 0],
+                         fixed=("row", "col"), batch=False),
     "expand_dims": alike(lambda x: x.expand_dims("new")),
     "expand_dims sized": alike(lambda x: x.expand_dims({"new": 3, "other": 2})),
     "squeeze": alike(lambda x: x.squeeze("one"), Input("row one col")),

@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from graphcore.ir.errors import GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 
-from .diff import diff
-from .printer import Note, format_graph
-
-__all__ = ["debug_print", "diff", "format_graph"]
+if TYPE_CHECKING:
+    from .printer import Note
 
 
 def debug_print(
@@ -56,6 +53,8 @@ def debug_print(
     %1: f64[]      = sum(%0; over row) ...
     return %1
     """
+    from .printer import format_graph  # here, so that importing the library does not wait for it
+
     out = sys.stdout if file is None else file
     if color is None:
         color = out.isatty() and "NO_COLOR" not in os.environ
@@ -80,6 +79,8 @@ def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]
             yield f"--- {name}: {len(graph):,} nodes\n", graph, x.note(name)
         return
     if stage not in stages:
+        from difflib import get_close_matches
+
         close = get_close_matches(stage, stages, 1)
         cure = f"did you mean {close[0]!r}?" if close else f"the stages are {', '.join(stages)}"
         raise GraphValueError(f"debug_print: there is no stage {stage!r}\n  cure: {cure}")

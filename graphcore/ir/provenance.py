@@ -7,12 +7,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance.py")
 OURS = tuple(
-    str(PACKAGE / part)
+    PACKAGE + part
     for part in ("ir", "ops", "frontend", "inspection", "rewrites", "backends", "compile")
 )
 
@@ -38,7 +37,7 @@ class Origin(NamedTuple):
 @lru_cache(maxsize=1024)
 def basename(file: str) -> str:
     """The last part of a path."""
-    return Path(file).name
+    return file.replace("\\", "/").rpartition("/")[2]
 
 
 class _Inherited(threading.local):

@@ -89,13 +89,13 @@ def prod(x: TensorType, *, axis: int) -> TensorType:
 
 @op
 def max_(x: TensorType, *, axes: Axes) -> TensorType:
-    """Largest value over `axes`; nan if any is."""
+    """Largest value over `axes`; nan if any is, the lowest of the dtype if there are none."""
     return TensorType(x.dtype, without(x.shape, axes))
 
 
 @op
 def min_(x: TensorType, *, axes: Axes) -> TensorType:
-    """Smallest value over `axes`; nan if any is."""
+    """Smallest value over `axes`; nan if any is, the highest of the dtype if there are none."""
     return TensorType(x.dtype, without(x.shape, axes))
 
 

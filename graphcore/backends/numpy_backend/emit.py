@@ -53,6 +53,32 @@ def reduction(name: str, function: np.ufunc) -> Emit:
     return emit
 
 
+def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
+    """A reduction to the largest or smallest value, which starts from the limit of the dtype."""
+
+    def emit(node: Node, w: Writer, out: str) -> str:
+        (x,), axes = node.inputs, node.attrs["axes"]
+        axis = str(axes[0] if len(axes) == 1 else axes)
+        start: tuple[str, ...] = ()
+        if not all(isinstance(x.type.shape[i], int) and x.type.shape[i] for i in axes):
+            start = ("False", w.bind(f"{name}_start_{w.dtype(x.type.dtype)}", limit(x, sign)))
+        reduce = w.bind(f"{name}_reduce", function.reduce)
+        return call(reduce, w.whole(x), axis, "None", out, *start)
+
+    return emit
+
+
+def limit(x: Node, sign: int) -> object:
+    """The value that no other of the dtype exceeds, downwards or upwards."""
+    dtype = x.type.dtype
+    if dtype.kind == "b":
+        return sign > 0
+    if dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        return bounds.max if sign > 0 else bounds.min
+    return dtype.type(sign * np.inf)
+
+
 def accumulation(name: str, function: np.ufunc) -> Emit:
     """A ufunc's running reduction along `axis`."""
 
@@ -247,8 +273,8 @@ EMIT: dict[Op, Emit] = {
     tensor.concat: concat,
     tensor.sum_: reduction("add", np.add),
     tensor.prod: reduction("multiply", np.multiply),
-    tensor.max_: reduction("maximum", np.maximum),
-    tensor.min_: reduction("minimum", np.minimum),
+    tensor.max_: extreme("maximum", np.maximum, -1),
+    tensor.min_: extreme("minimum", np.minimum, 1),
     tensor.any_: reduction("logical_or", np.logical_or),
     tensor.all_: reduction("logical_and", np.logical_and),
     tensor.argmax: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmax({node.attrs['axis']})",
