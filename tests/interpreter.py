@@ -117,8 +117,10 @@ def contracted(xs: Any, attrs: Any, known: Any) -> np.ndarray:
 
 
 def logsumexp(xs: Any, attrs: Any, known: Any) -> np.ndarray:
-    (x,) = xs
-    return scipy.special.logsumexp(x, axis=attrs["axes"]) if attrs["axes"] else x
+    (x,), axes = xs, attrs["axes"]
+    if not x.size:
+        return np.sum(x, axis=axes) - np.inf
+    return scipy.special.logsumexp(x, axis=axes) if axes else x
 
 
 def softmax(xs: Any, attrs: Any, known: Any) -> np.ndarray:
@@ -128,6 +130,11 @@ def softmax(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     found = scipy.special.softmax(x, axis=attrs["axes"])
     lost = np.all(x == -np.inf, axis=attrs["axes"], keepdims=True)
     return np.where(lost, np.zeros_like(found), found)
+
+
+def log_softmax(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,) = xs
+    return scipy.special.log_softmax(x, axis=attrs["axes"]) if x.size else x
 
 
 def cast(xs: Any, attrs: Any, known: Any) -> np.ndarray:
@@ -185,6 +192,7 @@ REFERENCE: dict[Any, Any] = {
     tensor.argmin: on_axis(np.argmin),
     tensor.logsumexp: logsumexp,
     tensor.softmax: softmax,
+    tensor.log_softmax: log_softmax,
     tensor.cumsum: on_axis(np.cumsum),
     tensor.cumprod: on_axis(np.cumprod),
     tensor.recurrence: recurrence,

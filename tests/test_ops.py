@@ -122,6 +122,8 @@ def softmaxes(name: str, dims: Any) -> Case:
         axis = tuple(x.dims.index(dim) for dim in over)
         function = getattr(scipy.special, name)
         if name == "logsumexp":
+            if not x.size:
+                return x.sum(over) - x.dtype.type(np.inf)
             return x.reduce(lambda values, axis: function(values, axis=axis), over)
         return x.copy(data=function(x.values, axis=axis)) if x.size else x
 

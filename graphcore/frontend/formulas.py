@@ -30,6 +30,7 @@ from .elementwise import (
     remainder,
     rint,
     sin,
+    square,
     trunc,
 )
 from .lift import Operand, common, single
@@ -217,9 +218,14 @@ def sinc(x: Operand) -> Tensor:
     <Tensor: f64[row=2]>
     """
     value = computed_like(np.sqrt, x)  # any function of floats
-    zero = equal(value, 0)
-    angle = math.pi * where(zero, 1, value)
-    return where(zero, 1, sin(angle) / angle)
+    # Near 0 by its series, exact to the last digit there, as are its derivatives.
+    near = _absolute(value) < 0.05
+    angle = math.pi * where(near, 1, value)
+    t = square(math.pi * where(near, value, 0))
+    series = 0 * t
+    for n in range(6, -1, -1):
+        series = series * t + (-1) ** n / math.factorial(2 * n + 1)
+    return where(near, series, sin(angle) / angle)
 
 
 def nan_to_num(

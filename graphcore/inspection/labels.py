@@ -134,7 +134,7 @@ def scatter(node: Node, updates: Labels, *indices: Labels) -> Labels:
 LABELS: dict[Op, Rule] = {
     **dict.fromkeys(elementwise.ELEMENTWISE, merged),
     **dict.fromkeys((autodiff.barrier, autodiff.stop_gradient), same),
-    **dict.fromkeys((tensor.slice_, tensor.embed, tensor.softmax), same),
+    **dict.fromkeys((tensor.slice_, tensor.embed, tensor.softmax, tensor.log_softmax), same),
     **dict.fromkeys((tensor.cumsum, tensor.cumprod), same),
     **dict.fromkeys((tensor.concat, tensor.recurrence), merged),
     **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.logsumexp), reduced),

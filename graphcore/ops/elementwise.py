@@ -15,6 +15,8 @@ from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import DType, TensorType
 
 UFUNC: dict[Op, np.ufunc | str] = {}
+REAL_ONLY = frozenset({"softplus", "gammaln", "digamma", "zeta"})
+"""Special functions without a complex form."""
 
 
 def broadcast(dtype: DType, *types: TensorType) -> TensorType:
@@ -48,6 +50,13 @@ def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
     ufunc = UFUNC[op]
     if isinstance(ufunc, str):
         common = float_for(promote(*dtypes))
+        cure = "there is no complex form of it here; take real and imaginary parts apart"
+        require(
+            common.kind == "f" or ufunc not in REAL_ONLY,
+            f"is not defined for {common}",
+            cure,
+            GraphTypeError,
+        )
         return (common,) * (len(dtypes) + 1)
     try:
         return loop_dtypes(ufunc, *dtypes)

@@ -136,6 +136,12 @@ def softmax(x: TensorType, *, axes: Axes) -> TensorType:
 
 
 @op
+def log_softmax(x: TensorType, *, axes: Axes) -> TensorType:
+    """x - logsumexp(x) over `axes`, to the last digit also where x is large."""
+    return TensorType(float_for(x.dtype), x.shape)
+
+
+@op
 def cumsum(x: TensorType, *, axis: int) -> TensorType:
     """Running sum along `axis`."""
     return TensorType(sum_of(x.dtype), x.shape)

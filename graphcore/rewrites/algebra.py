@@ -8,6 +8,7 @@ import numpy as np
 
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
+from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
 from graphcore.ops.elementwise import cast, power, reciprocal, sqrt, square, where
 
@@ -16,23 +17,28 @@ from .pattern import P, variables
 
 x, y, c = variables("x y c")
 
+
+def inexact(x: Node) -> Node | None:
+    """`x` if it is floats: a quotient of integers or bool is not one of them."""
+    return x if x.type.dtype.kind in "fc" else None
+
+
 algebra = RuleSet(
     [
         (x * 1, lambda x: x),
-        (x / 1, lambda x: x),
+        (x / 1, lambda x: inexact(x)),
         (x - 0, lambda x: x),
         (x + -0.0, lambda x: x),
         (x * -1, lambda x: -x),
-        (x / -1, lambda x: -x),
+        (x / -1, lambda x: inexact(x) and -x),
         (P.negative(-x), lambda x: x),
         (x + -y, lambda x, y: x - y),
         (x - -y, lambda x, y: x + y),
-        (-x - y, lambda x, y: -(x + y)),
         (-x * y, lambda x, y: -(x * y)),
         (-x / y, lambda x, y: -(x / y)),
         (x / -y, lambda x, y: -(x / y)),
         (P.square(-x), lambda x: square(x)),
-        (P.absolute(-x), lambda x: elementwise.absolute(x)),
+        (P.absolute(-x), lambda x: inexact(elementwise.absolute(x))),
         (P.conjugate(P.conjugate(x)), lambda x: x),
         (P.logical_not(P.logical_not(x)), lambda x: x if x.type.dtype.kind == "b" else None),
         (P.where(c, x, x), lambda c, x: x),
@@ -49,7 +55,6 @@ def where_bool(condition: Node, x: Node, y: Node) -> Node | None:
 POWERS: dict[complex, Callable[[Node], Node]] = {
     -2.0: lambda x: reciprocal(square(x)),
     -1.0: reciprocal,
-    -0.5: lambda x: reciprocal(sqrt(x)),
     0.0: lambda x: full_like(x, 1),
     0.5: sqrt,
     1.0: lambda x: x,
@@ -76,9 +81,15 @@ def same_dtype(node: Node) -> Node | None:
     (x,), dtype = node.inputs, node.attrs["dtype"]
     if x.type.dtype == dtype:
         return x
-    if x.op is cast and np.can_cast(x.inputs[0].type.dtype, x.type.dtype):
+    if x.op is cast and lossless(x.inputs[0].type.dtype, x.type.dtype):
         return cast(x.inputs[0], dtype=dtype)
     return None
+
+
+def lossless(source: DType, target: DType) -> bool:
+    """Whether every value of one dtype is one of the other; NumPy calls int64 to float64 safe."""
+    rounded = source.kind in "iu" and source.itemsize == 8 and target.kind in "fc"
+    return np.can_cast(source, target) and not rounded
 
 
 FOLDED = 4096

@@ -12,7 +12,7 @@ from graphcore.ops.tensor import einsum, expand, matmul, matvec, sum_, transpose
 
 from . import plain
 from .engine import RuleSet
-from .plain import Axes, number
+from .plain import Axes, times
 
 contraction = RuleSet()
 
@@ -67,7 +67,7 @@ def contract(node: Node, inputs: Sequence[Node], operands: Sequence[Axes]) -> No
     )
     places = count(size for letter, size in sizes.items() if letter not in {*known, *result})
     if places != 1:
-        inner = inner * number(places, inner.type.dtype, inner.type.shape)
+        inner = times(inner, places)
     lost = [axis for axis, letter in enumerate(result) if letter not in known]
     return plain.expand(inner, lost, node.type.shape)
 

@@ -41,6 +41,13 @@ def decompose_softmax(node: Node, x: Node) -> Node:
     return e / unsum(elementwise.maximum(total, full_like(total, 1)), axes, x)
 
 
+def decompose_log_softmax(node: Node, x: Node) -> Node:
+    """(x - m) - log(sum(e^(x - m)))"""
+    axes = node.attrs["axes"]
+    m, _, total = exponentials(x, axes)
+    return (x - unsum(m, axes, x)) - unsum(elementwise.log(total), axes, x)
+
+
 def decompose_softplus(node: Node, x: Node) -> Node:
     """max(x, 0) + log1p(e^-|x|), vectorised where logaddexp is not"""
     zero = full_like(x, 0)
@@ -57,6 +64,7 @@ def decompose_sigmoid(node: Node, x: Node) -> Node:
 DECOMPOSE: dict[Op, Conversion] = {
     tensor.logsumexp: decompose_logsumexp,
     tensor.softmax: decompose_softmax,
+    tensor.log_softmax: decompose_log_softmax,
     elementwise.softplus: decompose_softplus,
     elementwise.sigmoid: decompose_sigmoid,
     tensor.einsum: lambda node, *xs: pairwise(node.with_inputs(*xs)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import Enum, auto
 
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
@@ -25,7 +26,28 @@ SELECTING = frozenset(
         *(tensor.slice_, tensor.gather),
     }
 )
-"""Ops that leave some of their operands' values out: the cotangent of those is exactly 0."""
+"""Ops that leave some of their operands' values out: the cotangent of those is exactly 0.
+
+A 0 of that kind must stay 0 even where it meets an infinite or undefined partial, so the values
+behind such an op are known as `Omitted`.
+"""
+
+
+class Omitted(Enum):
+    """Where the zeros of values left out stand in a cotangent or tangent, if there are any."""
+
+    NOWHERE = auto()
+    IN_SIGHT = auto()
+    """It is where(condition, inner, 0), perhaps nested; of the innermost nothing is left out."""
+    ANYWHERE = auto()
+
+
+def omitted_after(node: Node, share: Node, before: Omitted) -> Omitted:
+    """What is left out of an operand's share, given what was left out of the node's cotangent."""
+    if before is Omitted.NOWHERE and node.op not in SELECTING:
+        return Omitted.NOWHERE
+    in_sight = is_masked(share) and before is not Omitted.ANYWHERE
+    return Omitted.IN_SIGHT if in_sight else Omitted.ANYWHERE
 
 
 def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
@@ -47,7 +69,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     """The cotangent of each `wrt`: from the results down, every use of a value adds its share."""
     path = between(ys, wrt)
     total: dict[Node, Node] = {}
-    selected: set[Node] = set()
+    omitted: dict[Node, Omitted] = {}
     via = current_origin()
     for y, ct in zip(ys, cts, strict=True):
         if y in path:
@@ -56,15 +78,16 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
         if node not in total:
             continue
         inherit(Origin(node.origin.file, node.origin.line, via))
-        ct = total[node].label(node.labels)
-        if node.op in SELECTING:
-            selected.add(node)
-        for x, share in zip(node.inputs, cotangents(node, ct, path, node in selected), strict=True):
+        ct, before = total[node].label(node.labels), omitted.get(node, Omitted.NOWHERE)
+        for x, share in zip(node.inputs, cotangents(node, ct, path, before), strict=True):
             if share is not None and x in path:
+                after = omitted_after(node, share, before)
+                if x in total:
+                    alike = after is omitted.get(x, Omitted.NOWHERE) is Omitted.NOWHERE
+                    after = Omitted.NOWHERE if alike else Omitted.ANYWHERE
                 share = realised(share, x)
                 total[x] = total[x] + share if x in total else share
-                if node in selected:
-                    selected.add(x)
+                omitted[x] = after
     inherit(via)
     return [total[x] if x in total else full_like(x, 0) for x in wrt]
 
@@ -77,7 +100,7 @@ def current_origin() -> Origin | None:
 
 
 def cotangents(
-    node: Node, ct: Node, path: dict[Node, None], selected: bool
+    node: Node, ct: Node, path: dict[Node, None], omitted: Omitted
 ) -> Sequence[Node | None]:
     """The cotangents of `node`'s inputs, given its own."""
     if not any(x in path for x in node.inputs):
@@ -85,7 +108,7 @@ def cotangents(
     if node.op in PARTIALS:
         partials = PARTIALS[node.op](node, *node.inputs)
         return [
-            scale(p, ct, selected) if x in path else None
+            scale(p, ct, omitted) if x in path else None
             for p, x in zip(partials, node.inputs, strict=True)
         ]
     if node.op in TRANSPOSE:
@@ -98,12 +121,8 @@ def cotangents(
     )
 
 
-def scale(partial: Partial, ct: Node, selected: bool) -> Node | None:
-    """partial * ct.
-
-    Where `ct` has been through a selection, a 0 in it means that the value does not count: the
-    product is 0 there even if the partial is infinite or nan.
-    """
+def scale(partial: Partial, ct: Node, omitted: Omitted) -> Node | None:
+    """partial * ct, and 0 where `ct` is 0 because the value does not count."""
     match partial:
         case None | 0:
             return None
@@ -112,17 +131,31 @@ def scale(partial: Partial, ct: Node, selected: bool) -> Node | None:
         case -1:
             return -ct
         case Select(condition, factor):
-            share = scale(factor, ct, selected=False)
+            share = scale(factor, ct, Omitted.NOWHERE)
             return None if share is None else where(condition, share, 0)
         case Node() if is_one(ct):
             return partial
-        case Node() if selected and partial.op is not leaf.full:
-            if ct.op is elementwise.where and is_zero(ct.inputs[2]):
-                condition, inner, zero = ct.inputs
-                return elementwise.where(condition, inner * partial, zero)
-            return where(equals(ct, 0), 0, ct * partial)
+        case Node() if omitted is Omitted.IN_SIGHT and partial.op is not leaf.full:
+            return masked_product(partial, ct)
+        case Node() if omitted is Omitted.ANYWHERE and partial.op is not leaf.full:
+            # Only at a singular partial: elsewhere the product must keep its own derivative.
+            singular = elementwise.logical_not(elementwise.isfinite(partial))
+            return where(elementwise.logical_and(equals(ct, 0), singular), 0, ct * partial)
         case _:
             return ct * partial
+
+
+def masked_product(partial: Node, ct: Node) -> Node:
+    """where(condition, inner, 0) * partial = where(condition, inner * partial, 0)"""
+    if not is_masked(ct):
+        return ct * partial
+    condition, inner, zero = ct.inputs
+    return elementwise.where(condition, masked_product(partial, inner), zero)
+
+
+def is_masked(node: Node) -> bool:
+    """Whether `node` is where(condition, inner, 0)."""
+    return node.op is elementwise.where and is_zero(node.inputs[2])
 
 
 def is_one(node: Node) -> bool:
@@ -145,27 +178,29 @@ def realised(share: Node, x: Node) -> Node:
 def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node]) -> list[Node]:
     """The tangent of each result: from `wrt` up, every input adds its share."""
     tangent: dict[Node, Node] = {}
+    omitted: set[Node] = set()
     for x, t in zip(wrt, tangents, strict=True):
         tangent[x] = tangent[x] + t if x in tangent else t
     via = current_origin()
     for node in between(ys, wrt):
         if node not in tangent:
             inherit(Origin(node.origin.file, node.origin.line, via))
-            new = pushed(node, [tangent.get(x) for x in node.inputs])
+            if node.op in SELECTING or any(x in omitted for x in node.inputs):
+                omitted.add(node)
+            place = Omitted.ANYWHERE if node in omitted else Omitted.NOWHERE
+            new = pushed(node, [tangent.get(x) for x in node.inputs], place)
             if new is not None:
                 tangent[node] = realised(new, node).label(node.labels)
     inherit(via)
     return [tangent[y] if y in tangent else full_like(y, 0) for y in ys]
 
 
-def pushed(node: Node, tangents: Sequence[Node | None]) -> Node | None:
+def pushed(node: Node, tangents: Sequence[Node | None], omitted: Omitted) -> Node | None:
     """The tangent of `node`, given those of its inputs (None: zero)."""
     if node.op in PARTIALS:
         partials = PARTIALS[node.op](node, *node.inputs)
         return total_of(
-            scale(p, t, selected=False)
-            for p, t in zip(partials, tangents, strict=True)
-            if t is not None
+            scale(p, t, omitted) for p, t in zip(partials, tangents, strict=True) if t is not None
         )
     if node.op in TRANSPOSE:
         return node.with_inputs(
@@ -180,7 +215,7 @@ def pushed(node: Node, tangents: Sequence[Node | None]) -> Node | None:
     known = {x: None for x, t in zip(node.inputs, tangents, strict=True) if t is not None}
     shares = [
         (share, t)
-        for share, t in zip(cotangents(node, ct, known, selected=False), tangents, strict=True)
+        for share, t in zip(cotangents(node, ct, known, Omitted.NOWHERE), tangents, strict=True)
         if share is not None and t is not None
     ]
     (new,) = pull_back([share for share, _ in shares], [ct], [t for _, t in shares])

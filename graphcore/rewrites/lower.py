@@ -199,9 +199,8 @@ def lower_softmax(node: Node, x: Node) -> Node:
 
 @lower(named.log_softmax)
 def lower_log_softmax(node: Node, x: Node) -> Node:
-    """x - logsumexp(x)"""
-    x = cast(x, node.type.dtype).label(node.labels)
-    return x - unsum(tensor.logsumexp(x, axes=axes(node)), axes(node), x)
+    x = cast(x, node.type.dtype)
+    return tensor.log_softmax(x, axes=axes(node))
 
 
 @lower(named.cumsum)

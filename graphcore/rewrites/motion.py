@@ -24,7 +24,7 @@ from graphcore.ops.tensor import (
 
 from . import plain
 from .engine import RuleSet
-from .plain import Axes, number, refill
+from .plain import Axes, refill, times
 
 motion = RuleSet()
 
@@ -155,7 +155,7 @@ def sum_of_view(node: Node) -> Node | None:
         return x
     if x.op is leaf.full:
         places: Size = count(x.type.shape[axis] for axis in axes)
-        return refill(x, node.type.shape) * number(places, node.type.dtype, node.type.shape)
+        return times(refill(x, node.type.shape), places)
     if x.op is transpose:
         perm = x.attrs["perm"]
         left = [axis for axis in perm if axis not in {perm[a] for a in axes}]
@@ -184,8 +184,7 @@ def sum_of_expand(node: Node, x: Node) -> Node | None:
     rest = source_axes(axes, x.type.ndim)
     repeated = [i for i, axis in enumerate(rest) if axis in new]
     places = count(x.type.shape[axis] for axis in counted)
-    scaled = inner * number(places, inner.type.dtype, inner.type.shape)
-    return plain.expand(scaled, repeated, node.type.shape)
+    return plain.expand(times(inner, places), repeated, node.type.shape)
 
 
 @motion.on(max_, min_, under=[transpose])

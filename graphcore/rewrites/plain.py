@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, Size, maximum, minimum
+from graphcore.ir.sizes import Shape, Size, lower_bound, maximum, minimum
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf, tensor
 
@@ -28,6 +28,15 @@ def number(size: Size, dtype: DType, shape: Shape = ()) -> Node:
     if isinstance(size, int):
         return full(size, dtype, shape)
     return expand_to(leaf.extent(size=size, dtype=dtype, dims=None), shape)
+
+
+def times(x: Node, places: Size) -> Node:
+    """The sum of `x` over as many places: x * places, and 0 for none even if x is infinite."""
+    many = number(places, x.type.dtype, x.type.shape)
+    least = lower_bound(places)
+    if least is not None and least >= 1:
+        return x * many
+    return where(equals(many, 0), 0, x) * many
 
 
 def cast(x: Node, dtype: DType) -> Node:

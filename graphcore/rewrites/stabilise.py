@@ -22,7 +22,6 @@ from graphcore.ops.elementwise import (
 
 from .engine import RuleSet
 from .pattern import P, variables
-from .plain import unsum
 
 (x,) = variables("x")
 
@@ -40,8 +39,8 @@ stabilise = RuleSet(
         (P.log(P.exp(x)), lambda x: x if is_real(x) else None),
         (P.log1p(P.exp(x)), lambda x: softplus(x) if is_real(x) else None),
         (1 / (1 + P.exp(-x)), lambda x: sigmoid(x) if is_real(x) else None),
-        (P.log(P.sigmoid(x)), lambda x: -softplus(-x)),
-        (P.log1p(-P.sigmoid(x)), lambda x: -softplus(x)),
+        (P.log(P.sigmoid(x)), lambda x: -softplus(-x) if is_real(x) else None),
+        (P.log1p(-P.sigmoid(x)), lambda x: -softplus(x) if is_real(x) else None),
         (1 - P.sigmoid(x), lambda x: sigmoid(-x)),
         (P.sqrt(x * x), lambda x: absolute(x) if is_real(x) else None),
         (P.sqrt(P.square(x)), lambda x: absolute(x) if is_real(x) else None),
@@ -74,20 +73,22 @@ def quotient_of_exponentials(node: Node) -> Node | None:
 
 @stabilise.on(log, under=[tensor.softmax])
 def log_of_softmax(node: Node) -> Node | None:
-    """log(softmax(x)) = x - logsumexp(x)"""
-    match node:
-        case Node(_, [Node(tensor.softmax, [x], {"axes": axes})]):
-            return x - unsum(tensor.logsumexp(x, axes=axes), axes, x)
-    return None
+    """log(softmax(x)) = log_softmax(x)"""
+    (p,) = node.inputs
+    return tensor.log_softmax(p.inputs[0], axes=p.attrs["axes"])
 
 
-@stabilise.on(exp, under=[subtract])
+@stabilise.on(exp, under=[tensor.log_softmax])
 def exponential_of_log_softmax(node: Node) -> Node | None:
-    """exp(x - logsumexp(x)) = softmax(x)"""
-    match node:
-        case Node(_, [Node(op, [x, Node(tensor.expand, [Node(tensor.logsumexp, [y])])])]):
-            axes = node.inputs[0].inputs[1].attrs["axes"]
-            summed = node.inputs[0].inputs[1].inputs[0].attrs["axes"]
-            if op is subtract and x is y and axes == summed:
-                return tensor.softmax(x, axes=axes)
+    """exp(log_softmax(x)) = softmax(x)"""
+    (p,) = node.inputs
+    return tensor.softmax(p.inputs[0], axes=p.attrs["axes"])
+
+
+@stabilise.on(subtract, under=[tensor.expand])
+def less_logsumexp(node: Node) -> Node | None:
+    """x - logsumexp(x) = log_softmax(x)"""
+    match node.inputs:
+        case [x, Node(tensor.expand, [Node(tensor.logsumexp, [y], {"axes": axes})], {"axes": new})]:
+            return tensor.log_softmax(x, axes=axes) if x is y and axes == new else None
     return None

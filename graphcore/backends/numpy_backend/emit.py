@@ -76,7 +76,7 @@ def limit(x: Node, sign: int) -> object:
     if dtype.kind in "iu":
         bounds = np.iinfo(dtype)
         return bounds.max if sign > 0 else bounds.min
-    return dtype.type(sign * np.inf)
+    return dtype.type(complex(sign * np.inf, sign * np.inf) if dtype.kind == "c" else sign * np.inf)
 
 
 def accumulation(name: str, function: np.ufunc) -> Emit:
@@ -244,7 +244,7 @@ def given(node: Node, w: Writer, out: str) -> str:
 
 DECOMPOSED = frozenset(
     {
-        *(tensor.einsum, tensor.softmax, tensor.logsumexp),
+        *(tensor.einsum, tensor.logsumexp, tensor.softmax, tensor.log_softmax),
         *(elementwise.softplus, elementwise.sigmoid),
     }
 )

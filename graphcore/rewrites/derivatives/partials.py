@@ -105,9 +105,9 @@ def wins(x: Node, y: Node) -> Select:
     return Select(greater_equal(x, y), 1 - 0.5 * tied)
 
 
-def wins_over_nan(x: Node, y: Node) -> Select:
-    """The same where a nan in y loses."""
-    return wins(x, y)._replace(condition=logical_or(greater_equal(x, y), isnan(y)))
+def unless_nan(share: Select, other: Node) -> Select:
+    """The same, and the whole of it where the other operand is nan."""
+    return share._replace(condition=logical_or(share.condition, isnan(other)))
 
 
 def phase(z: Node, x: Node) -> Node:
@@ -178,8 +178,8 @@ PARTIALS: dict[Op, Partials] = {
     heaviside: lambda z, x, y: (None, Select(equals(x, 0))),
     maximum: lambda z, x, y: (wins(x, y), wins(y, x)),
     minimum: lambda z, x, y: (wins(y, x), wins(x, y)),
-    fmax: lambda z, x, y: (wins_over_nan(x, y), wins_over_nan(y, x)),
-    fmin: lambda z, x, y: (wins_over_nan(y, x), wins_over_nan(x, y)),
+    fmax: lambda z, x, y: (unless_nan(wins(x, y), y), unless_nan(wins(y, x), x)),
+    fmin: lambda z, x, y: (unless_nan(wins(y, x), y), unless_nan(wins(x, y), x)),
     where: lambda z, condition, x, y: (
         None,
         Select(condition),

@@ -78,6 +78,12 @@ def softmax_vjp(node: Node, ct: Node) -> tuple[Node]:
     return (node * (ct - unsum(sum_over(node * ct, axes), axes, node)),)
 
 
+def log_softmax_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = ȳ - softmax(x) sum(ȳ)"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    return (ct - tensor.softmax(x, axes=axes) * unsum(sum_over(ct, axes), axes, node),)
+
+
 def einsum_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
     """Each operand's cotangent is ȳ contracted with all the others."""
     operands, result = node.attrs["operands"], node.attrs["result"]
@@ -132,6 +138,7 @@ VJP: dict[Op, Vjp] = {
     tensor.recurrence: recurrence_vjp,
     tensor.logsumexp: logsumexp_vjp,
     tensor.softmax: softmax_vjp,
+    tensor.log_softmax: log_softmax_vjp,
     tensor.einsum: einsum_vjp,
     tensor.matmul: matmul_vjp,
     tensor.matvec: matvec_vjp,

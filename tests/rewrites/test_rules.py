@@ -1,0 +1,438 @@
+"""Every rule keeps the value: equations are instantiated from their own left-hand sides, the rules
+that are functions from a table of examples that leaves none out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Context, Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphcore.ir.errors import Refusal
+from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import unknown
+from graphcore.ops import elementwise as e
+from graphcore.ops import leaf, tensor
+from graphcore.rewrites.algebra import POWERS, algebra
+from graphcore.rewrites.contraction import contraction
+from graphcore.rewrites.engine import Equation
+from graphcore.rewrites.motion import motion
+from graphcore.rewrites.pattern import Pattern
+from graphcore.rewrites.plain import full
+from graphcore.rewrites.stabilise import stabilise
+from tests import interpreter
+
+DTYPES = ["bool", "int8", "uint8", "int64", "float32", "float64", "complex128"]
+WILD = [
+    *(np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.7, -7.3, 12.5, 1e-12, 40.0),
+    *(-40.0, 1e30, -1e30, 1e-30, 700.0, -700.0),
+]
+TAME = [0.3, -0.7, 1.9, -2.6, 5.1, 1.0, 17.0]
+
+
+def given(name: str, *shape: Any, dtype: str = "float64") -> Node:
+    return leaf.input_(name=name, dtype=np.dtype(dtype), shape=shape, dims=None)
+
+
+def values(dtype: str, pool: list[float] = WILD) -> np.ndarray:
+    match np.dtype(dtype).kind:
+        case "b":
+            return np.array([False, True])
+        case "i" | "u":
+            info = np.iinfo(dtype)
+            return np.array([0, 1, 2, 7, info.max, info.min, info.max - 1], dtype)
+        case "c":
+            parts = np.array(TAME)
+            return (parts[:, None] + 1j * parts).ravel().astype(dtype)
+    return np.array(pool, dtype)
+
+
+def grid(dtype: str, count: int, pool: list[float]) -> list[np.ndarray]:
+    """All combinations of values, one flat array a variable."""
+    axes = np.meshgrid(*[values(dtype, pool)] * count, indexing="ij") if count else []
+    return [axis.ravel() for axis in axes]
+
+
+def instances(pattern: Pattern, dtype: str, shape: Any) -> Iterator[tuple[Node, list[str]]]:
+    """The node a pattern spells, of inputs named as its variables; a condition may be bool too."""
+    names: list[str] = []
+
+    def build(p: Pattern, dtype: str) -> Node:
+        if p.value is not None:
+            return full(p.value, np.dtype(dtype), shape)
+        if p.op is None:
+            if p.name not in names:
+                names.append(p.name)
+            return given(p.name, *shape, dtype=dtype)
+        kinds = [dtype] * len(p.inputs)
+        if p.op is e.where:
+            kinds[0] = "bool"
+        operands = [build(x, k) for x, k in zip(p.inputs, kinds, strict=True)]
+        if p.op is not e.where and p.op in e.UFUNC:  # lowering has cast operands as computed
+            have = [x.type.dtype for x in operands]
+            if tuple(have) != e.compute_dtypes(p.op, *have)[:-1]:
+                raise TypeError
+        return p.op(*operands)
+
+    try:
+        yield build(pattern, dtype), names
+    except (TypeError, OverflowError, ValueError, Refusal):  # not defined for this dtype
+        return
+
+
+def run(node: Node, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None) -> Any:
+    found = interpreter.run(Graph((), (node,)), arrays, sizes or {})[0]
+    assert found is not None
+    return found
+
+
+def equations(rules: Any) -> list[Any]:
+    found = [rule for rule in rules.rules() if isinstance(rule, Equation)]
+    return [pytest.param(rule, id=repr(rule)) for rule in found]
+
+
+def same_bits(found: np.ndarray, wanted: np.ndarray) -> None:
+    """Equal, the sign of zero included; any nan is nan."""
+    np.testing.assert_array_equal(found, wanted)
+    for part in ("real", "imag"):
+        ours, theirs = getattr(found, part), getattr(wanted, part)
+        zero = (theirs == 0) & (wanted.dtype.kind in "fc")
+        np.testing.assert_array_equal(np.signbit(ours[zero]), np.signbit(theirs[zero]))
+
+
+@pytest.mark.parametrize("rule", equations(algebra))
+def test_algebra_is_exact(rule: Equation) -> None:
+    fired = False
+    for dtype in DTYPES:
+        for node, names in instances(rule.left, dtype, (unknown("n"),)):
+            new = rule(node)
+            if new is None:
+                continue
+            fired = True
+            columns = grid(dtype, len(names), WILD)
+            if "where" in repr(rule):
+                columns = [c != 0 if name == "c" else c for name, c in zip(names, columns)]
+            arrays = dict(zip(names, columns, strict=True))
+            n = {"n": len(columns[0])}
+            with np.errstate(all="ignore"):
+                found, wanted = run(new, arrays, n), run(node, arrays, n)
+            assert found.dtype == wanted.dtype
+            if dtype == "complex128":  # signs of zeros in products of complex numbers are noise
+                np.testing.assert_allclose(found, wanted, rtol=1e-14)
+            else:
+                same_bits(found, wanted)
+    assert fired
+
+
+PRECISE = Context(prec=420, Emin=-999999, Emax=999999, traps=[])
+
+
+def softplus(x: Decimal) -> Decimal:
+    return ln(1 + exp(x))
+
+
+def exp(x: Decimal) -> Decimal:
+    return PRECISE.exp(x)
+
+
+def ln(x: Decimal) -> Decimal:
+    return PRECISE.ln(x)
+
+
+DECIMAL: dict[Any, Any] = {
+    e.add: lambda x, y: x + y,
+    e.subtract: lambda x, y: x - y,
+    e.multiply: lambda x, y: x * y,
+    e.divide: lambda x, y: x / y,
+    e.negative: lambda x: -x,
+    e.square: lambda x: x * x,
+    e.sqrt: lambda x: PRECISE.sqrt(x),
+    e.exp: exp,
+    e.log: ln,
+    e.log1p: lambda x: ln(1 + x),
+    e.sigmoid: lambda x: 1 / (1 + exp(-x)),
+    e.softplus: softplus,
+}
+
+
+def precisely(node: Node, x: Decimal) -> Decimal:
+    """The value of a function of x in 420 digits, which neither overflow nor cancel here."""
+    if node.op is leaf.input_:
+        return x
+    if node.op is leaf.full:
+        return Decimal(node.attrs["value"].item())
+    return DECIMAL[node.op](*[precisely(operand, x) for operand in node.inputs])
+
+
+BOUNDED = [x for x in WILD if not abs(x) > 750] + TAME + [1e-300, -1e-17]
+
+
+def agrees_with_decimals(node: Node, new: Node, arrays: dict[str, np.ndarray]) -> None:
+    """The right side is what the left means, to a few ulp."""
+    found = run(new, arrays, {"n": len(arrays["x"])})
+    with localcontext(PRECISE):
+        exact = [precisely(node, Decimal(float(x))) for x in arrays["x"]]
+    with np.errstate(all="ignore"):
+        wanted = np.array([float(value) for value in exact]).astype(found.dtype)
+    info = np.finfo(found.dtype)
+    np.testing.assert_allclose(found, wanted, rtol=16 * info.eps, atol=info.tiny)
+
+
+@pytest.mark.parametrize("rule", equations(stabilise))
+def test_stable_forms_are_what_they_replace(rule: Equation) -> None:
+    fired = 0
+    for dtype in ("float32", "float64", "complex128"):
+        for node, _ in instances(rule.left, dtype, (unknown("n"),)):
+            new = rule(node)
+            if new is None:
+                continue
+            fired += 1
+            if dtype == "complex128":
+                x = values(dtype) / 9
+                sized = {"n": len(x)}
+                found, wanted = run(new, {"x": x}, sized), run(node, {"x": x}, sized)
+                np.testing.assert_allclose(found, wanted, rtol=1e-13)
+            else:
+                agrees_with_decimals(node, new, {"x": values(dtype, BOUNDED)})
+    assert fired >= 2
+
+
+X, Y = given("x", 2, 3), given("y", 2, 3)
+N = unknown("n")
+S, ROW, COL, NONE = given("s"), given("r", 3), given("c", 2), given("o", N)
+M, CUBE = given("m", 3, 4), given("q", 2, 3, 4)
+E_X = e.exp(X)
+NX = given("w", N, 3)
+INT, FLAG, Z = (
+    given("i", 2, 3, dtype="int64"),
+    given("f", 2, 3, dtype="bool"),
+    given("z", 2, 3, dtype="complex128"),
+)
+
+
+def expand(x: Node, axes: tuple[int, ...], *sizes: Any) -> Node:
+    return tensor.expand(x, axes=axes, sizes=sizes)
+
+
+def transpose(x: Node, *perm: int) -> Node:
+    return tensor.transpose(x, perm=perm)
+
+
+def cut(x: Node, starts: Any, sizes: Any, steps: Any) -> Node:
+    return tensor.slice_(x, starts=starts, sizes=sizes, steps=steps)
+
+
+def total(x: Node, *axes: int) -> Node:
+    return tensor.sum_(x, axes=axes)
+
+
+def einsum(*xs: Node, operands: Any, result: Any) -> Node:
+    return tensor.einsum(*xs, operands=operands, result=result)
+
+
+def twos(*shape: Any, dtype: str = "float64") -> Node:
+    return full(2, np.dtype(dtype), shape)
+
+
+def literal(value: Any) -> Node:
+    return leaf.constant(value=Literal(value), dims=None)
+
+
+def cast(x: Node, dtype: str) -> Node:
+    return e.cast(x, dtype=np.dtype(dtype))
+
+
+EXAMPLES: dict[str, list[Node]] = {
+    "log_of_sum_of_exponentials": [e.log(total(E_X, 1)), e.log(total(E_X, 0, 1))],
+    "quotient_of_exponentials": [
+        E_X / expand(total(E_X, 1), (1,), 3),
+        E_X / expand(total(E_X, 0, 1), (0, 1), 2, 3),
+    ],
+    "log_of_softmax": [e.log(tensor.softmax(X, axes=(0,))), e.log(tensor.softmax(X, axes=(0, 1)))],
+    "exponential_of_log_softmax": [
+        e.exp(X - expand(tensor.logsumexp(X, axes=(1,)), (1,), 3)),
+    ],
+    "small_powers": [X ** full(n, np.dtype("f8"), (2, 3)) for n in POWERS]
+    + [Z ** full(n, np.dtype("c16"), (2, 3)) for n in POWERS],
+    "same_dtype": [
+        cast(X, "float64"),
+        cast(cast(X, "complex128"), "float64"),
+        cast(cast(INT, "float64"), "int64"),
+        cast(cast(INT, "float64"), "float32"),
+        cast(cast(FLAG, "int8"), "float64"),
+        cast(cast(given("g", 2, 3, dtype="float32"), "float64"), "float32"),
+        cast(cast(given("g", 2, 3, dtype="float32"), "float64"), "int32"),
+    ],
+    "fold_constants": [
+        e.exp(twos(2, 3)),
+        twos(2, 3) * literal(np.arange(6.0).reshape(2, 3)),
+        e.less(literal(np.array([1.0, np.nan])), twos(2)),
+        cast(literal(np.array([1.5, -2.5])), "int32"),
+        cast(literal(np.array([1 + 2j])), "float64"),
+        e.floor_divide(literal(np.array([7, -7])), full(2, np.dtype("i8"), (2,))),
+        e.divide(literal(np.array([1.0, -1.0, 0.0])), full(0, np.dtype("f8"), (3,))),
+    ],
+    "repeat_later": [
+        e.exp(expand(ROW, (0,), 2)),
+        expand(ROW, (0,), 2) + expand(S, (0, 1), 2, 3),
+        expand(ROW, (0,), 2) * twos(2, 3),
+        expand(COL, (1,), 3) - expand(S, (0, 1), 2, 3),
+        e.where(
+            expand(given("b", dtype="bool"), (0, 1), 2, N), expand(NONE, (0,), 2), twos(2, N)
+        ),
+        cast(expand(ROW, (0,), N), "float32"),
+    ],
+    "permute_later": [
+        e.exp(transpose(X, 1, 0)),
+        transpose(X, 1, 0) + transpose(Y, 1, 0),
+        transpose(CUBE, 2, 0, 1) * twos(4, 2, 3),
+        e.where(transpose(FLAG, 1, 0), transpose(X, 1, 0), twos(3, 2)),
+    ],
+    "transpose_of_view": [
+        transpose(X, 0, 1),
+        transpose(transpose(CUBE, 1, 2, 0), 2, 0, 1),
+        transpose(transpose(CUBE, 1, 2, 0), 1, 0, 2),
+        transpose(twos(2, 3), 1, 0),
+        transpose(expand(ROW, (0,), N), 1, 0),
+        transpose(expand(X, (1, 2), 4, 5), 3, 1, 0, 2),
+    ],
+    "expand_of_expand": [
+        expand(X, ()),
+        expand(twos(3), (0,), 2),
+        expand(expand(ROW, (0,), 2), (1,), N),
+        expand(expand(ROW, (1,), 2), (0, 2), 4, 5),
+    ],
+    "reshape_of_view": [
+        tensor.reshape(X, shape=(2, 3)),
+        tensor.reshape(twos(2, 3), shape=(6,)),
+        tensor.reshape(tensor.reshape(X, shape=(6,)), shape=(3, 2)),
+    ],
+    "slice_of_view": [
+        cut(twos(2, 3), (0, 0), (1, 2), (1, 1)),
+        cut(X, (0, 0), (2, 3), (1, 1)),
+        cut(cut(X, (1, 2), (2, 3), (-1, -1)), (0, 0), (2, 2), (1, 2)),
+        cut(cut(X, (1, 2), (2, 2), (-1, -2)), (1, 1), (2, 2), (-1, -1)),
+        cut(cut(NX, (N - 1, 0), (N, 3), (-1, 1)), (N - 1, 1), (N, 2), (-1, 1)),
+    ],
+    "sum_of_view": [
+        total(X),
+        total(twos(2, 3), 1),
+        total(twos(N, 3), 0, 1),
+        total(twos(N, 3, dtype="int64"), 0),
+        total(transpose(CUBE, 2, 0, 1), 0, 2),
+        total(transpose(CUBE, 1, 2, 0), 1),
+        total(total(CUBE, 1), 0),
+        total(total(CUBE, 0, 2), 0),
+        total(expand(ROW, (0,), 4), 0),
+        total(expand(ROW, (0,), N), 0),
+        total(expand(ROW, (0, 2), N, 4), 0, 1),
+        total(expand(INT, (1,), N), 1, 2),
+        total(-X, 1),
+        total(-Z, 0),
+    ],
+    "sum_of_scatter": [
+        total(
+            tensor.scatter(
+                given("u", 2, 4),
+                expand(leaf.iota(size=2, dtype=np.dtype("i8"), dims=None), (), ),
+                given("k", 2, dtype="uint8"),
+                axes=(0, 1),
+                shape=(2, 3, 4),
+            ),
+            1,
+        ),
+    ],
+    "extreme_of_transpose": [
+        tensor.max_(transpose(CUBE, 2, 0, 1), axes=(0,)),
+        tensor.min_(transpose(CUBE, 1, 2, 0), axes=(0, 2)),
+    ],
+    "sum_of_product": [total(X * Y, 1), total(e.square(X), 0, 1), total(Z * Z, 0)],
+    "einsum_of_view": [
+        einsum(transpose(X, 1, 0), M, operands=((0, 1), (0, 2)), result=(1, 2)),
+        einsum(expand(ROW, (0,), 2), X, operands=((0, 1), (0, 1)), result=(0,)),
+        einsum(expand(ROW, (0,), N), M, operands=((0, 1), (1, 2)), result=(2,)),
+        einsum(expand(ROW, (0,), N), M, operands=((0, 1), (1, 2)), result=(2, 0)),
+        einsum(twos(2, 3), X, operands=((0, 1), (0, 1)), result=(1,)),
+        einsum(expand(S, (0,), 5), X, operands=((2,), (0, 1)), result=(1, 2)),
+    ],
+    "scalars_outside": [
+        einsum(S, X, Y, operands=((), (0, 1), (0, 1)), result=(0,)),
+        einsum(-X, M, operands=((0, 1), (1, 2)), result=(0, 2)),
+        einsum(S, Z, operands=((), (0, 1)), result=(1, 0)),
+    ],
+    "one_operand": [
+        einsum(X, operands=((0, 1),), result=(1, 0)),
+        einsum(CUBE, operands=((0, 1, 2),), result=(2, 0)),
+    ],
+}  # fmt: skip
+
+REASSOCIATED = {
+    *("einsum_of_view", "scalars_outside", "log_of_sum_of_exponentials", "log_of_softmax"),
+    *("quotient_of_exponentials", "exponential_of_log_softmax"),
+}
+"""Rules tried on finite values alone: inf - inf depends on the order, e**1e30 overflows."""
+
+ALL_RULES = {
+    rule.__name__: rule
+    for rules in (stabilise, algebra, motion, contraction)
+    for rule in rules.rules()
+    if not isinstance(rule, Equation)
+}
+
+
+def test_no_rule_is_without_example() -> None:
+    assert set(ALL_RULES) - set(EXAMPLES) == set()
+
+
+def fill(node: Node, seed: int, sizes: dict[str, int], wild: bool) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(seed)
+    arrays = {}
+    for x in Graph((), (node,)).nodes():
+        if x.op is leaf.input_:
+            shape = [s if isinstance(s, int) else sizes["n"] for s in x.type.shape]
+            dtype = x.type.dtype
+            pool = np.array(TAME + [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30] * wild)
+            if dtype.kind == "i":
+                pool = np.array([0, 1, -3, 2**53 + 1, 2**62 + 1, -(2**54) - 1])
+            if dtype.kind == "u":  # positions
+                pool = np.array([0, 1, 2])
+            chosen = random.choice(pool, size=shape)
+            if dtype.kind == "c":
+                chosen = chosen + 1j * random.normal(size=shape)
+            arrays[x.attrs["name"]] = chosen.astype(dtype)
+    return arrays
+
+
+@pytest.mark.parametrize(
+    ("name", "node"),
+    [(name, node) for name, nodes in EXAMPLES.items() for node in nodes],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_rules_keep_the_value(name: str, node: Node) -> None:
+    if name not in ALL_RULES:
+        pytest.skip("the rule is gone")
+    new = ALL_RULES[name](node)
+    assert new is not None, "the example is not one"
+    assert new is not node
+    for n in (4, 1, 0):
+        for seed in range(12):
+            wild = name not in REASSOCIATED and seed % 2 == 0
+            sizes = {"n": n}
+            arrays = fill(node, seed, sizes, wild and node.type.dtype.kind == "f")
+            if name == "small_powers" and wild:  # NumPy has its own forms for scalar exponents
+                base, exponent = node.inputs[0], node.inputs[1].attrs["value"].item()
+                with np.errstate(all="ignore"):
+                    wanted = np.power(arrays[base.attrs["name"]], exponent)
+                np.testing.assert_allclose(run(new, arrays, sizes), wanted, rtol=1e-12)
+                continue
+            found, wanted = run(new, arrays, sizes), run(node, arrays, sizes)
+            assert found.dtype == wanted.dtype
+            if wanted.dtype.kind in "biu":
+                np.testing.assert_array_equal(found, wanted)
+            else:
+                np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)

@@ -1,0 +1,155 @@
+"""No table has a hole: what was forgotten when an op was added is named here."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends.numpy_backend import emit
+from graphcore.ir.errors import Refusal
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import OPS
+from graphcore.ir.op import Op
+from graphcore.ops import autodiff, elementwise, leaf, named, tensor
+from graphcore.rewrites.decompose import DECOMPOSE
+from graphcore.rewrites.derivatives import PARTIALS, TRANSPOSE, VJP
+from graphcore.rewrites.expand import EXPAND
+from graphcore.rewrites.lower import LOWER
+from tests import interpreter, reference
+from tests.test_ops import CASES, declare
+
+NO_FLOATS = {tensor.any_, tensor.all_, tensor.argmax, tensor.argmin}
+"""Plain ops whose result is never a float."""
+
+INTERNAL = {elementwise.zeta}
+"""Ops that only derivatives use."""
+
+NOT_FUNCTIONS_OF_VALUES = {
+    *("tensor", "compile", "debug_print", "grad", "pullback", "pushforward", "special", "Tensor"),
+    "Compiled",
+    *(name for name in gc.__all__ if name.endswith("Error")),
+}
+CREATION = {"zeros", "ones", "full", "full_like", "zeros_like", "ones_like", "constant"}
+
+
+def ops(*dialects: str) -> set[Op]:
+    return {op for op in OPS.values() if op.dialect in dialects}
+
+
+def names(some: set[Op]) -> list[str]:
+    return sorted(map(repr, some))
+
+
+def may_be_float(op: Op) -> bool:
+    """Whether an elementwise op of floats gives floats."""
+    if op not in elementwise.UFUNC:
+        return True
+    function = elementwise.UFUNC[op]
+    if isinstance(function, str):
+        return True
+    try:
+        return (
+            elementwise.compute_dtypes(op, *[np.dtype(np.float64)] * function.nin)[-1].kind == "f"
+        )
+    except Refusal:
+        return False
+
+
+DIFFERENTIABLE = {op for op in ops("elementwise") if may_be_float(op)} | (ops("tensor") - NO_FLOATS)
+
+
+def test_every_dialect_is_known() -> None:
+    assert {op.dialect for op in OPS.values()} == {
+        "leaf", "elementwise", "named", "tensor", "autodiff",
+    }  # fmt: skip
+
+
+def test_every_differentiable_op_has_one_derivative() -> None:
+    tables = [PARTIALS.keys(), TRANSPOSE.keys(), VJP.keys()]
+    assert names(DIFFERENTIABLE - set().union(*tables)) == []
+    twice = [op for op in OPS.values() if sum(op in table for table in tables) > 1]
+    assert twice == []
+
+
+def test_no_other_op_has_a_derivative() -> None:
+    tables = {*PARTIALS, *TRANSPOSE, *VJP}
+    assert names(tables - DIFFERENTIABLE) == ["autodiff.barrier"]
+
+
+def test_partials_are_of_elementwise_ops() -> None:
+    assert set(PARTIALS) <= set(elementwise.ELEMENTWISE)
+    for op, rule in PARTIALS.items():
+        function = elementwise.UFUNC.get(op)
+        if isinstance(function, np.ufunc):
+            assert len(inspect.signature(rule).parameters) == function.nin + 1, op
+
+
+def test_every_named_op_is_lowered() -> None:
+    wanted = ops("named", "elementwise") | {
+        *(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent),
+        *(autodiff.barrier, autodiff.stop_gradient),
+    }
+    assert names(wanted ^ set(LOWER)) == []
+
+
+def test_every_lazy_derivative_is_expanded() -> None:
+    assert {autodiff.pullback, autodiff.pushforward, leaf.project} <= set(EXPAND)
+
+
+def test_every_op_has_its_meaning() -> None:
+    assert names(ops("elementwise", "tensor") ^ set(interpreter.REFERENCE)) == []
+    assert names(ops("named") ^ set(reference.NAMED)) == []
+
+
+def test_every_plain_op_is_emitted() -> None:
+    assert names(ops("elementwise", "tensor") - set(emit.EMIT) - set(DECOMPOSE)) == []
+
+
+def test_every_op_is_documented() -> None:
+    assert [op for op in OPS.values() if not op.doc.strip()] == []
+
+
+def used(case: str) -> set[Op]:
+    """The ops of the user's graph of a case."""
+    xs = declare(CASES[case])
+    y = CASES[case].ours(*xs)
+    return {node.op for node in Graph(tuple(x.node for x in xs), (y.node,)).nodes()}
+
+
+def test_every_op_is_in_the_table_of_tests() -> None:
+    tested = set().union(*map(used, CASES))
+    # parts of complex numbers are tested by COMPLEX of test_edges, as the table has real inputs
+    complex_only = {elementwise.real, elementwise.imag, elementwise.conjugate}
+    assert names(ops("named", "elementwise") - tested - INTERNAL - complex_only) == []
+
+
+@pytest.mark.parametrize("module", [gc, gc.special], ids=["gc", "gc.special"])
+def test_every_public_function_is_in_the_table_of_tests(module: object) -> None:
+    words = {key.split()[0] for key in CASES} | CREATION
+    tested = {id(vars(m)[word]) for word in words for m in (gc, gc.special) if word in vars(m)}
+    untested = [
+        name
+        for name in module.__all__
+        if id(vars(module)[name]) not in tested and name not in NOT_FUNCTIONS_OF_VALUES
+    ]
+    assert untested == []
+
+
+def test_methods_are_functions() -> None:
+    """What xarray has as a method is one here."""
+    for name in (
+        *("sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin"),
+        *("cumsum", "cumprod", "dot", "transpose", "rename", "expand_dims", "squeeze", "stack"),
+        *("unstack", "broadcast_like", "isel", "where", "clip", "astype", "round", "conj"),
+    ):
+        assert callable(getattr(gc.Tensor, name)), name
+
+
+def test_named_ops_speak_of_dims() -> None:
+    """Every named op takes named operands only: plain ones are refused by its type rule."""
+    plain = leaf.input_(name="x", dtype=np.dtype("f8"), shape=(2,), dims=None)
+    with pytest.raises(gc.GraphError):
+        named.sum_(plain, dims=("row",))
