@@ -163,15 +163,21 @@ def on_axis(function: Any) -> Any:
     return lambda xs, attrs, known: function(xs[0], axis=attrs["axis"])
 
 
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return scipy.special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))
+
+
+OURS = {"softplus": lambda x: np.logaddexp(0, x).astype(x.dtype), "expit": sigmoid}
+"""What SciPy lacks, or has for real numbers only."""
+
+
+def pointwise(f: Any) -> Any:
+    function = OURS.get(f) or getattr(scipy.special, f) if isinstance(f, str) else f
+    return lambda xs, attrs, known: function(*xs)
+
+
 REFERENCE: dict[Any, Any] = {
-    **{
-        op: lambda xs, attrs, known, f=f: (
-            np.logaddexp(0, *xs).astype(xs[0].dtype)
-            if f == "softplus"
-            else (getattr(scipy.special, f) if isinstance(f, str) else f)(*xs)
-        )
-        for op, f in elementwise.UFUNC.items()
-    },
+    **{op: pointwise(f) for op, f in elementwise.UFUNC.items()},
     elementwise.real: lambda xs, attrs, known: xs[0].real,
     elementwise.imag: lambda xs, attrs, known: xs[0].imag,
     elementwise.cast: cast,

@@ -194,3 +194,27 @@ def test_vectorised_equals_stacked(program: Program, seed: int, which: str) -> N
     for i, (value, derivative) in enumerate(wanted):
         close(found[i].transpose([order.index(dim) for dim in y.dims]), value, rtol=rtol)
         close(slope[i], derivative, rtol=rtol)
+
+
+@law(50, 1500, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
+def test_buffers_hold_nothing_between_calls(program: Program, seed: int, unknown: Any) -> None:
+    """Buffers filled with nan change nothing; results and inputs are not the buffers' memory."""
+    given = inputs()
+    y = program(given)
+    f = gc.compile(list(given.values()), [y, *gradients(y, given)])
+    values = arrays(seed, *unknown)
+    before = {name: value.copy() for name, value in values.items()}
+    first = f(**values)
+    kept = [value.copy() for value in first]
+    workspaces = [w for free in f._function._free.values() for w in free]
+    assert workspaces
+    for workspace in workspaces:
+        for buffer in workspace.buffers:
+            buffer.fill(np.nan if buffer.dtype.kind in "fc" else 1)
+    for ours, theirs in zip(f(**values), kept, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for ours, theirs in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+        assert not any(np.shares_memory(ours, value) for value in values.values())
+    for name, value in values.items():
+        np.testing.assert_array_equal(value, before[name])

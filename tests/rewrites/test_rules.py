@@ -255,15 +255,16 @@ EXAMPLES: dict[str, list[Node]] = {
     ],
     "log_of_softmax": [e.log(tensor.softmax(X, axes=(0,))), e.log(tensor.softmax(X, axes=(0, 1)))],
     "exponential_of_log_softmax": [
-        e.exp(X - expand(tensor.logsumexp(X, axes=(1,)), (1,), 3)),
+        e.exp(tensor.log_softmax(X, axes=(1,))),
+        e.exp(tensor.log_softmax(X, axes=(0, 1))),
     ],
+    "less_logsumexp": [X - expand(tensor.logsumexp(X, axes=(1,)), (1,), 3)],
     "small_powers": [X ** full(n, np.dtype("f8"), (2, 3)) for n in POWERS]
     + [Z ** full(n, np.dtype("c16"), (2, 3)) for n in POWERS],
     "same_dtype": [
         cast(X, "float64"),
         cast(cast(X, "complex128"), "float64"),
-        cast(cast(INT, "float64"), "int64"),
-        cast(cast(INT, "float64"), "float32"),
+        cast(cast(given("h", 2, 3, dtype="int32"), "float64"), "float32"),
         cast(cast(FLAG, "int8"), "float64"),
         cast(cast(given("g", 2, 3, dtype="float32"), "float64"), "float32"),
         cast(cast(given("g", 2, 3, dtype="float32"), "float64"), "int32"),
@@ -373,13 +374,14 @@ EXAMPLES: dict[str, list[Node]] = {
 
 REASSOCIATED = {
     *("einsum_of_view", "scalars_outside", "log_of_sum_of_exponentials", "log_of_softmax"),
-    *("quotient_of_exponentials", "exponential_of_log_softmax"),
+    *("quotient_of_exponentials", "exponential_of_log_softmax", "less_logsumexp"),
 }
 """Rules tried on finite values alone: inf - inf depends on the order, e**1e30 overflows."""
 
+SETS = (stabilise, algebra, motion, contraction)
 ALL_RULES = {
     rule.__name__: rule
-    for rules in (stabilise, algebra, motion, contraction)
+    for rules in SETS
     for rule in rules.rules()
     if not isinstance(rule, Equation)
 }
@@ -387,6 +389,30 @@ ALL_RULES = {
 
 def test_no_rule_is_without_example() -> None:
     assert set(ALL_RULES) - set(EXAMPLES) == set()
+
+
+DECLINED = [
+    cast(cast(INT, "float64"), "int64"),  # rounds beyond 2**53
+    cast(cast(INT, "float64"), "float32"),
+    cast(cast(X, "float32"), "float64"),
+    e.sqrt(Z * Z),
+    e.log(e.exp(Z)),
+    e.absolute(-given("g", 2, 3, dtype="uint8")),
+    X - expand(tensor.logsumexp(Y, axes=(1,)), (1,), 3),
+    X - expand(tensor.logsumexp(tensor.transpose(CUBE, perm=(0, 2, 1)), axes=(1, 2)), (1,), 3),
+    E_X / expand(total(e.exp(Y), 1), (1,), 3),
+    given("a", 3, 3) - expand(tensor.logsumexp(given("a", 3, 3), axes=(0,)), (1,), 3),
+    e.exp(given("a", 3, 3)) / expand(total(e.exp(given("a", 3, 3)), 0), (1,), 3),
+    transpose(X, 1, 0) + expand(ROW, (1,), 2),
+    total(INT * INT, 0),
+    einsum(X, M, operands=((0, 1), (1, 2)), result=(0, 2)),
+]
+"""Near misses: no rule may fire at the top of these."""
+
+
+@pytest.mark.parametrize("node", DECLINED, ids=repr)
+def test_near_misses(node: Node) -> None:
+    assert [found for rules in SETS if (found := rules.step(node))] == []
 
 
 def fill(node: Node, seed: int, sizes: dict[str, int], wild: bool) -> dict[str, np.ndarray]:
@@ -416,9 +442,8 @@ def fill(node: Node, seed: int, sizes: dict[str, int], wild: bool) -> dict[str, 
 def test_rules_keep_the_value(name: str, node: Node) -> None:
     if name not in ALL_RULES:
         pytest.skip("the rule is gone")
-    new = ALL_RULES[name](node)
-    assert new is not None, "the example is not one"
-    assert new is not node
+    fired = [found for rules in SETS if (found := rules.step(node))]
+    (new,) = [new for rule, new in fired if rule.__name__ == name]
     for n in (4, 1, 0):
         for seed in range(12):
             wild = name not in REASSOCIATED and seed % 2 == 0
