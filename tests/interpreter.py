@@ -152,9 +152,9 @@ def extreme(reduce: Any, sign: int) -> Any:
 
     def run(xs: Any, attrs: Any, known: Any) -> np.ndarray:
         (x,) = xs
-        return reduce(
-            x, axis=attrs["axes"], **({"initial": sign * np.inf} if x.dtype.kind == "f" else {})
-        )
+        given = attrs.get("initial")
+        start = sign * np.inf if given is None else given.array
+        return reduce(x, axis=attrs["axes"], **({"initial": start} if x.dtype.kind == "f" else {}))
 
     return run
 
@@ -192,6 +192,9 @@ REFERENCE: dict[Any, Any] = {
     tensor.prod: on_axis(np.prod),
     tensor.max_: extreme(np.max, -1),
     tensor.min_: extreme(np.min, 1),
+    tensor.wins: lambda xs, attrs, known: np.where(
+        xs[1] > xs[2], xs[0], np.where(xs[1] == xs[2], xs[0] / 2, 0)
+    ),
     tensor.any_: along(np.any),
     tensor.all_: along(np.all),
     tensor.argmax: on_axis(np.argmax),

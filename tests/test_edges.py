@@ -14,6 +14,7 @@ import scipy.special
 import graphcore as gc
 from graphcore.ops import elementwise
 from tests import interpreter, reference
+from tests.test_ops import CASES, DEFAULT, declare, draw
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -285,3 +286,82 @@ def test_integers_carry_no_gradient(function: str) -> None:
     y = (x * step).sum()
     found = gc.compile([x], [gc.grad(y, x), step])(np.array([1.5, -2.5, 3.5]))
     np.testing.assert_allclose(found[0], np.broadcast_to(found[1], 3))
+
+
+FLOATS = [
+    name
+    for name, case in CASES.items()
+    if name != "stop_gradient" and case.ours(*declare(case)).dtype.kind == "f"
+]
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_a_cotangent_of_zero_has_a_derivative(name: str) -> None:
+    """d/dt of the gradient of t * y at t = 0 is the gradient of y: no rule skips zeros for good."""
+    case = CASES[name]
+    xs = declare(case)
+    y = case.ours(*xs)
+    t = gc.tensor("t", {})
+    floats = [x for x in xs if x.dtype.kind == "f"]
+    plain = gc.grad(gc.sin(y).sum(), floats, disconnected="zero")
+    scaled = gc.grad((gc.sin(y) * t).sum(), floats, disconnected="zero")
+    ones = [gc.ones_like(x) for x in scaled]
+    forth = gc.pushforward(scaled, t, gc.ones({}), disconnected="zero")
+    back = gc.pullback(scaled, t, ones, disconnected="zero")
+    given = [x.values for x in draw(case, DEFAULT, seed=1)]
+    *both, total = gc.compile([*xs, t], [*plain, *forth, back])(*given, 0.0)
+    wanted, found = both[: len(plain)], both[len(plain) :]
+    for ours, theirs in zip(found, wanted, strict=True):
+        reference.close(ours, theirs)
+    assert float(total) == pytest.approx(sum(float(w.sum()) for w in wanted), abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_gradients_keep_the_dtype_of_their_input(dtype: str) -> None:
+    """Also where the computation goes on in a wider dtype."""
+    x, y = gc.tensor("x", {"row": 3}, dtype=dtype), gc.tensor("y", {"row": 3})
+    loss = gc.real((gc.sin(x) * y + x**2).sum())
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=3).astype(dtype), random.normal(size=3)
+    dx, dy, forth = gc.compile(
+        [x, y], [*gc.grad(loss, [x, y]), gc.pushforward(gc.sin(x) * y, [x, y], [x, y])]
+    )(a, b)
+    assert (dx.dtype, dy.dtype) == (a.dtype, b.dtype)
+    np.testing.assert_allclose(dx, np.cos(a) * b + 2 * a, rtol=1e-5)
+    np.testing.assert_allclose(dy, np.sin(a).real, rtol=1e-5)
+    np.testing.assert_allclose(forth, np.cos(a) * a * b + np.sin(a) * b, rtol=1e-5)
+
+
+ZEROS: dict[str, Callable[[gc.Tensor], gc.Tensor]] = {
+    "prod": lambda x: x.prod("col"),
+    "prod all": lambda x: x.prod(),
+    "cumprod": lambda x: x.cumprod("col"),
+    "cumprod both": lambda x: x.cumprod(["row", "col"]),
+    "square": lambda x: x**2,
+    "cube": lambda x: x**3,
+    "power 5": lambda x: x**5.0,
+    "power of tensor": lambda x: x ** gc.constant([2.0, 3.0, 4.0], "col"),
+    "product": lambda x: gc.sin(x) * gc.expm1(x) / (1 + x),
+    "dot": lambda x: gc.dot(x, x, x, dim="col"),
+    "sinc": gc.sinc,
+    "softmax": lambda x: gc.special.softmax(x, "col"),
+    "var": lambda x: (x * 0 + 1).var("col") + x.var("row"),
+    "hypot": lambda x: gc.hypot(x, 1.0),
+    "arctan2": lambda x: gc.arctan2(x, 2 + x),
+    "logaddexp": lambda x: gc.logaddexp(x, 0.0),
+    "softplus": gc.special.softplus,
+    "where": lambda x: gc.where(x == x, gc.sin(x), gc.log(x)),
+    "xlogy": lambda x: gc.special.xlogy(x, 2 + x),
+    "xlog1py": lambda x: gc.special.xlog1py(x, 1 + x),
+    "tanh": lambda x: gc.tanh(x) * gc.special.erf(x) + gc.special.sigmoid(x),
+    "division": lambda x: x / (x + 1) - x / 3,
+    "exp of minus": lambda x: gc.exp(-x * x),
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_derivatives_at_zeros(name: str) -> None:
+    """Where many rules divide by their operand or by their result: both orders are finite."""
+    x = gc.tensor("x", {"row": None, "col": 3})
+    at = np.array([[0.0, 2.0, 3.0], [0.0, 0.0, -1.5], [0.5, -0.0, 0.0], [0.0, 0.0, 0.0]])
+    reference.check_derivatives(ZEROS[name](x), [x], [], {"x": at}, {"row": 4}, reliable)

@@ -136,7 +136,7 @@ LABELS: dict[Op, Rule] = {
     **dict.fromkeys((autodiff.barrier, autodiff.stop_gradient), same),
     **dict.fromkeys((tensor.slice_, tensor.embed, tensor.softmax, tensor.log_softmax), same),
     **dict.fromkeys((tensor.cumsum, tensor.cumprod), same),
-    **dict.fromkeys((tensor.concat, tensor.recurrence), merged),
+    **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins), merged),
     **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.logsumexp), reduced),
     **dict.fromkeys((tensor.any_, tensor.all_), reduced),
     **dict.fromkeys((tensor.prod, tensor.argmax, tensor.argmin), reduced_one),

@@ -18,7 +18,7 @@ BOOL, INT, FLOAT = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
 def as_dtype(dtype: npt.DTypeLike) -> DType:
     """A dtype graphcore computes with: bool, an integer, or floats of up to 64 bits a part."""
     try:
-        found: DType = np.dtype(dtype).newbyteorder("=")
+        found: DType = np.dtype(np.dtype(dtype).type)
     except TypeError as error:
         raise GraphTypeError(f"{dtype!r} is not a dtype") from error
     if found.kind not in "biufc" or found.itemsize > (16 if found.kind == "c" else 8):

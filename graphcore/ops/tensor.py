@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphcore.ir.dtypes import BOOL, INT, float_for, promote, sum_of
 from graphcore.ir.errors import GraphIndexError, GraphTypeError, require
+from graphcore.ir.literal import Literal
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size, count, same
 from graphcore.ir.types import TensorType
@@ -88,8 +89,8 @@ def prod(x: TensorType, *, axis: int) -> TensorType:
 
 
 @op
-def max_(x: TensorType, *, axes: Axes) -> TensorType:
-    """Largest value over `axes`; nan if any is, the lowest of the dtype if there are none."""
+def max_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
+    """Largest value over `axes` and of `initial`; nan if any is, the dtype's lowest if none is."""
     return TensorType(x.dtype, without(x.shape, axes))
 
 
@@ -97,6 +98,14 @@ def max_(x: TensorType, *, axes: Axes) -> TensorType:
 def min_(x: TensorType, *, axes: Axes) -> TensorType:
     """Smallest value over `axes`; nan if any is, the highest of the dtype if there are none."""
     return TensorType(x.dtype, without(x.shape, axes))
+
+
+@op
+def wins(value: TensorType, x: TensorType, y: TensorType) -> TensorType:
+    """`value` where x > y, half of it where they are tied, 0 elsewhere."""
+    sizes = zip(value.shape, x.shape, y.shape, strict=True)
+    require(not any(differ(a, b) or differ(a, c) for a, b, c in sizes), f"{value}, {x}, {y}")
+    return value
 
 
 @op

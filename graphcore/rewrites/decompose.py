@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise, tensor
@@ -17,10 +18,9 @@ from .plain import Axes, cast, nonzero, sum_over, unsum
 def exponentials(x: Node, axes: Axes) -> tuple[Node, Node, Node]:
     """m = max(x), e^(x - m), and its sum; m is kept finite, lest any be nan."""
     highest = elementwise.real(x) if x.type.dtype.kind == "c" else x
-    m = tensor.max_(highest, axes=axes) if axes else highest
-    limit = float(np.finfo(m.type.dtype).max)
-    m = elementwise.maximum(elementwise.minimum(m, full_like(m, limit)), full_like(m, -limit))
-    m = cast(m, x.type.dtype)
+    limit = float(np.finfo(highest.type.dtype).max)
+    m = tensor.max_(highest, axes=axes, initial=Literal(-limit, highest.type.dtype))
+    m = cast(elementwise.minimum(m, full_like(m, limit)), x.type.dtype)
     e = elementwise.exp(x - unsum(m, axes, x))
     return m, e, sum_over(e, axes)
 

@@ -14,7 +14,7 @@ from graphcore.ir.provenance import Origin, inherit
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 
-from .derivatives import PARTIALS, TRANSPOSE, VJP, Select
+from .derivatives import PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
 from .plain import equals, where
@@ -23,7 +23,7 @@ SELECTING = frozenset(
     {
         *(elementwise.where, elementwise.maximum, elementwise.minimum),
         *(elementwise.fmax, elementwise.fmin, tensor.max_, tensor.min_),
-        *(tensor.slice_, tensor.gather),
+        *(tensor.slice_, tensor.gather, tensor.wins),
     }
 )
 """Ops that leave some of their operands' values out: the cotangent of those is exactly 0.
@@ -44,8 +44,8 @@ class Omitted(Enum):
 
 def omitted_after(node: Node, share: Node, before: Omitted) -> Omitted:
     """What is left out of an operand's share, given what was left out of the node's cotangent."""
-    if before is Omitted.NOWHERE and node.op not in SELECTING:
-        return Omitted.NOWHERE
+    if node.op not in SELECTING and (before is Omitted.NOWHERE or node.op in VJP):
+        return Omitted.NOWHERE  # a VJP mixes what counts with what does not
     in_sight = is_masked(share) and before is not Omitted.ANYWHERE
     return Omitted.IN_SIGHT if in_sight else Omitted.ANYWHERE
 
@@ -133,6 +133,8 @@ def scale(partial: Partial, ct: Node, omitted: Omitted) -> Node | None:
         case Select(condition, factor):
             share = scale(factor, ct, Omitted.NOWHERE)
             return None if share is None else where(condition, share, 0)
+        case Wins(x, y):
+            return tensor.wins(ct, x, y)
         case Node() if is_one(ct):
             return partial
         case Node() if omitted is Omitted.IN_SIGHT and partial.op is not leaf.full:
@@ -149,13 +151,16 @@ def masked_product(partial: Node, ct: Node) -> Node:
     """where(condition, inner, 0) * partial = where(condition, inner * partial, 0)"""
     if not is_masked(ct):
         return ct * partial
+    if ct.op is tensor.wins:
+        inner, x, y = ct.inputs
+        return tensor.wins(masked_product(partial, inner), x, y)
     condition, inner, zero = ct.inputs
     return elementwise.where(condition, masked_product(partial, inner), zero)
 
 
 def is_masked(node: Node) -> bool:
-    """Whether `node` is where(condition, inner, 0)."""
-    return node.op is elementwise.where and is_zero(node.inputs[2])
+    """Whether `node` is where(condition, inner, 0), or the like by a comparison."""
+    return node.op is tensor.wins or (node.op is elementwise.where and is_zero(node.inputs[2]))
 
 
 def is_one(node: Node) -> bool:
@@ -185,7 +190,9 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
     for node in between(ys, wrt):
         if node not in tangent:
             inherit(Origin(node.origin.file, node.origin.line, via))
-            if node.op in SELECTING or any(x in omitted for x in node.inputs):
+            if node.op in SELECTING or (
+                node.op not in VJP and any(x in omitted for x in node.inputs)
+            ):
                 omitted.add(node)
             place = Omitted.ANYWHERE if node in omitted else Omitted.NOWHERE
             new = pushed(node, [tangent.get(x) for x in node.inputs], place)

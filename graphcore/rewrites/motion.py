@@ -195,7 +195,8 @@ def extreme_of_transpose(node: Node) -> Node | None:
         return None
     perm = x.attrs["perm"]
     left = [axis for axis in perm if axis not in {perm[a] for a in axes}]
-    found = node.op(x.inputs[0], axes=tuple(sorted(perm[axis] for axis in axes)))
+    over = {"axes": tuple(sorted(perm[axis] for axis in axes))}
+    found = node.op(x.inputs[0], **node.attrs | over)
     return plain.transpose(found, [sorted(left).index(axis) for axis in left])
 
 

@@ -127,6 +127,8 @@ def test_forms_are_mirrored() -> None:
     assert list(gc.grad(y, {"a": X, "b": [X]})) == ["a", "b"]
     assert gc.grad(y, [X, X])[0] is not None
     np.testing.assert_allclose(value(gc.grad(y, [X, X])), [2 * AT, 2 * AT])
+    nested = value([[X], [gc.grad(y, X), V], (y,)])
+    assert [len(part) for part in nested] == [1, 2, 1]
 
 
 def test_several_results() -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, code
 from graphcore.ir.types import DType, show_dtype
@@ -43,6 +44,7 @@ class Writer:
         self.comments: dict[Any, str] = {}
         self.buffers: dict[Buffer, str] = {}
         self.made: set[Node] = set()
+        self.literals: dict[Literal, str] = {}
         self.constants: list[str] = []
 
     def bind(self, name: str, value: Any) -> str:
@@ -59,6 +61,13 @@ class Writer:
     def dtype(self, dtype: DType) -> str:
         """A dtype by its short name."""
         return self.bind(show_dtype(dtype), dtype)
+
+    def literal(self, value: Literal) -> str:
+        """A value known now, by a name that a comment explains."""
+        if (name := self.literals.get(value)) is None:
+            name = self.literals[value] = self.bind(f"c{len(self.literals)}", value.array)
+            self.constants.append(f"    # {name} = {value!r:.60}".splitlines()[0])
+        return name
 
     def size(self, size: Size) -> str:
         """A size, worked out at the call."""
@@ -107,9 +116,7 @@ class Writer:
     def emit(self, node: Node, number: int) -> None:
         """The line of one node, unless its value is known by name already."""
         if node.op is leaf.full or node.op is leaf.constant:
-            name = f"c{number}"
-            self.thins[node] = self.bind(name, node.attrs["value"].array)
-            self.constants.append(f"    # {name} = {node.attrs['value']!r:.60}".splitlines()[0])
+            self.thins[node] = self.literal(node.attrs["value"])
             return
         name = f"t{number}"
         out = ""

@@ -60,7 +60,9 @@ def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
         (x,), axes = node.inputs, node.attrs["axes"]
         axis = str(axes[0] if len(axes) == 1 else axes)
         start: tuple[str, ...] = ()
-        if not all(isinstance(x.type.shape[i], int) and x.type.shape[i] for i in axes):
+        if (initial := node.attrs.get("initial")) is not None:
+            start = ("False", w.literal(initial))
+        elif not all(isinstance(x.type.shape[i], int) and x.type.shape[i] for i in axes):
             start = ("False", w.bind(f"{name}_start_{w.dtype(x.type.dtype)}", limit(x, sign)))
         reduce = w.bind(f"{name}_reduce", function.reduce)
         return call(reduce, w.whole(x), axis, "None", out, *start)
@@ -91,10 +93,10 @@ def accumulation(name: str, function: np.ufunc) -> Emit:
 
 
 def routine(name: str) -> Emit:
-    """One of our own routines of one operand, which always write into `out`."""
+    """One of our own routines, which always write into `out`."""
 
     def emit(node: Node, w: Writer, out: str) -> str:
-        return call(w.bind(name, getattr(routines, name)), w.thin(node.inputs[0]), out)
+        return call(w.bind(name, getattr(routines, name)), *map(w.thin, node.inputs), out)
 
     return emit
 
@@ -256,6 +258,7 @@ EMIT: dict[Op, Emit] = {
     elementwise.imag: routine("imag"),
     elementwise.cast: routine("cast"),
     elementwise.where: where,
+    tensor.wins: routine("wins"),
     leaf.input_: given,
     leaf.constant: given,
     leaf.full: given,

@@ -20,7 +20,7 @@ BUFFERED = INPLACE | {
     *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
     *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
     *(tensor.cumsum, tensor.cumprod, tensor.concat, tensor.embed, tensor.scatter),
-    *(tensor.matmul, tensor.matvec, tensor.vecdot),
+    *(tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),
 }
 """Ops that can write their result where they are told."""
 

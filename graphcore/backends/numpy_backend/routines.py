@@ -53,6 +53,18 @@ def keep(condition: Array, x: Array, out: Array) -> Array:
     return out
 
 
+def wins(value: Array, x: Array, y: Array, out: Array) -> Array:
+    """`value` where x > y, half of it where they are tied, 0 elsewhere."""
+    if value.dtype.kind == "f":
+        keep(np.greater_equal(x, y), value, out)
+    else:
+        np.copyto(out, np.where(np.greater_equal(x, y), value, 0))
+    tied = np.equal(x, y)
+    if tied.any():
+        np.multiply(out, 0.5, out, where=tied)
+    return out
+
+
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 

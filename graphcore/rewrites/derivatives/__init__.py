@@ -6,7 +6,7 @@ VJP        the rest: the cotangents of the operands; the tangent map is derived 
 """
 
 from .linear import TRANSPOSE
-from .partials import PARTIALS, Select
+from .partials import PARTIALS, Select, Wins
 from .rules import VJP
 
-__all__ = ["PARTIALS", "TRANSPOSE", "VJP", "Select"]
+__all__ = ["PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]

@@ -1,8 +1,8 @@
 """PARTIALS: elementwise ops, `(z, *operands) -> d z / d operand`, one for each operand.
 
 `z` is the op's own result, so nothing is computed twice. A partial is a node, a number, a
-`Select`, or None where the derivative is zero. For complex operands of holomorphic ops these are
-the complex derivatives.
+`Select`, a `Wins`, or None where the derivative is zero. For complex operands of holomorphic ops
+these are the complex derivatives.
 """
 
 from __future__ import annotations
@@ -93,16 +93,23 @@ class Select(NamedTuple):
     factor: Node | float = 1
 
 
-Partial: TypeAlias = "Node | complex | Select | None"
-Partials: TypeAlias = Callable[..., "tuple[Partial, ...]"]
-
 LN2, LN10, TWO_OVER_SQRT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
 
 
-def wins(x: Node, y: Node) -> Select:
-    """Where x is the larger: the whole share, or half of it where the two are tied."""
-    tied = cast(equal(x, y), x.type.dtype)
-    return Select(greater_equal(x, y), 1 - 0.5 * tied)
+class Wins(NamedTuple):
+    """A partial that is 1 where x > y, a half where they are tied, and zero elsewhere."""
+
+    x: Node
+    y: Node
+
+
+def chosen(x: Node, y: Node) -> Select:
+    """The same as a selection."""
+    return Select(greater_equal(x, y), 1 - 0.5 * cast(equal(x, y), x.type.dtype))
+
+
+Partial: TypeAlias = Node | complex | Select | Wins | None
+Partials: TypeAlias = Callable[..., tuple[Partial, ...]]
 
 
 def unless_nan(share: Select, other: Node) -> Select:
@@ -176,10 +183,10 @@ PARTIALS: dict[Op, Partials] = {
     rint: lambda z, x: (None,),
     copysign: lambda z, x, y: (copysign(full_like(x, 1), x) * copysign(full_like(y, 1), y), None),
     heaviside: lambda z, x, y: (None, Select(equals(x, 0))),
-    maximum: lambda z, x, y: (wins(x, y), wins(y, x)),
-    minimum: lambda z, x, y: (wins(y, x), wins(x, y)),
-    fmax: lambda z, x, y: (unless_nan(wins(x, y), y), unless_nan(wins(y, x), x)),
-    fmin: lambda z, x, y: (unless_nan(wins(y, x), y), unless_nan(wins(x, y), x)),
+    maximum: lambda z, x, y: (Wins(x, y), Wins(y, x)),
+    minimum: lambda z, x, y: (Wins(y, x), Wins(x, y)),
+    fmax: lambda z, x, y: (unless_nan(chosen(x, y), y), unless_nan(chosen(y, x), x)),
+    fmin: lambda z, x, y: (unless_nan(chosen(y, x), y), unless_nan(chosen(x, y), x)),
     where: lambda z, condition, x, y: (
         None,
         Select(condition),

@@ -1,7 +1,7 @@
 """VJP: ops that are neither elementwise nor linear, `(node, ct) -> cotangent of each operand`.
 
-Every rule is linear in `ct` and made of plain ops, so the pushforward is its transpose and
-derivatives of any order follow.
+None stands for an operand that the result does not vary with. Every rule is linear in `ct` and
+made of plain ops, so the pushforward is its transpose and derivatives of any order follow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from graphcore.rewrites.plain import (
     where,
 )
 
-Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node, ...]"]
+Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
+
+
+def wins_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
+    """Linear in the value, and constant but for jumps in what is compared"""
+    _, x, y = node.inputs
+    return tensor.wins(ct, x, y), None, None
 
 
 def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -131,6 +137,7 @@ def swap_last(x: Node) -> Node:
 
 
 VJP: dict[Op, Vjp] = {
+    tensor.wins: wins_vjp,
     tensor.max_: extreme_vjp,
     tensor.min_: extreme_vjp,
     tensor.prod: prod_vjp,
