@@ -67,14 +67,21 @@ class Boundary:
                 f"    if type({x}) is not ndarray or {x}.dtype is not d{i} or not {x}.{fits}:",
                 f"        {x} = convert{i}({x})",
             ]
+        whole = []
+        for x, param in zip(xs, self.params, strict=True):
+            names = [sizes[name] for name, (giver, _) in self.giver.items() if giver is param]
+            if names and len(names) == param.ndim:  # this input gives all its sizes: none to check
+                lines.append(f"    {', '.join(names)}, = {x}.shape")
+                whole.append(param)
         lines += [
             f"    {sizes[name]} = x{param.number}.shape[{axis}]"
             for name, (param, axis) in self.giver.items()
+            if param not in whole
         ]
         checks = [
             f"{x}.shape == ({', '.join(code(size, sizes) for size in param.type.shape)},)"
             for x, param in zip(xs, self.params, strict=True)
-            if param.fixed is None
+            if param.fixed is None and param not in whole
         ] + [
             f"{code(need.left, sizes)} {need.relation} {code(need.right, sizes)}"
             for need, _, _ in self.requirements

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from graphcore.ir.graph import Graph
@@ -12,23 +14,22 @@ from graphcore.ops import elementwise, tensor
 
 from .contraction import pairwise
 from .engine import Conversion, convert
-from .plain import Axes, cast, nonzero, sum_over, unsum
+from .plain import Axes, cast, equals, nonzero, sum_over, unsum, where
 
 
 def exponentials(x: Node, axes: Axes) -> tuple[Node, Node, Node]:
-    """m = max(x), e^(x - m), and its sum; m is kept finite, lest any be nan."""
+    """m = max(x), e^(x - m), and its sum; m is no -inf, so that nothing is nan where x is -inf."""
     highest = elementwise.real(x) if x.type.dtype.kind == "c" else x
-    limit = float(np.finfo(highest.type.dtype).max)
-    m = tensor.max_(highest, axes=axes, initial=Literal(-limit, highest.type.dtype))
-    m = cast(elementwise.minimum(m, full_like(m, limit)), x.type.dtype)
+    lowest = Literal(np.finfo(highest.type.dtype).min, highest.type.dtype)
+    m = cast(tensor.max_(highest, axes=axes, initial=lowest), x.type.dtype)
     e = elementwise.exp(x - unsum(m, axes, x))
     return m, e, sum_over(e, axes)
 
 
 def decompose_logsumexp(node: Node, x: Node) -> Node:
-    """m + log(sum(e^(x - m)))"""
+    """m + log(sum(e^(x - m))), and inf where m is"""
     m, _, total = exponentials(x, node.attrs["axes"])
-    return m + elementwise.log(total)
+    return where(equals(m, math.inf), math.inf, m + elementwise.log(total))
 
 
 def decompose_softmax(node: Node, x: Node) -> Node:

@@ -38,6 +38,8 @@ TENSOR: dict[str, Node] = {
     "slice": tensor.slice_(CUBE, starts=(1, 0, 3), sizes=(2, N, 2), steps=(-1, 1, -2)),
     "embed": tensor.embed(X, shape=(5, N + 1), starts=(4, 1), steps=(-3, 1)),
     "concat": tensor.concat(X, Y, X, axis=1),
+    "wins": tensor.wins(X, Y, X * Y),
+    "wins ties": tensor.wins(X, Y, Y),
     "sum": tensor.sum_(CUBE, axes=(0, 2)),
     "prod": tensor.prod(CUBE, axis=1),
     "max": tensor.max_(CUBE, axes=(0, 2)),

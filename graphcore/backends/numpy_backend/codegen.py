@@ -40,10 +40,10 @@ class Writer:
         self.thins: dict[Node, str] = {}
         self.wholes: dict[Node, str] = {}
         self.unknowns = {name: f"n{i}" for i, name in enumerate(unknowns)}
-        self.planned = plan(graph.nodes(), graph.outputs)
+        self.planned, self.homes = plan(graph.nodes(), graph.outputs)
         self.comments: dict[Any, str] = {}
         self.buffers: dict[Buffer, str] = {}
-        self.made: set[Node] = set()
+        self.made: dict[Node, str] = {}
         self.literals: dict[Literal, str] = {}
         self.constants: list[str] = []
 
@@ -124,9 +124,10 @@ class Writer:
             if (out := self.buffers.get(buffer, "")) == "":
                 out = self.buffers[buffer] = f"b{len(self.buffers)}"
         elif node.op in BUFFERED:
-            out = f"o{number}"
-            self.made.add(node)
-            self.text.append(f"    {out} = {self.empty(node)}")
+            home = self.homes.get(node, node)
+            if (out := self.made.get(home, "")) == "":
+                out = self.made[home] = f"o{len(self.made)}"
+                self.text.append(f"    {out} = {self.empty(node)}")
         expression = EMIT[node.op](node, self, out)
         if node.op in VIEWS and expression == self.thins[node.inputs[0]]:
             self.thins[node] = expression

@@ -32,12 +32,20 @@ class Buffer(NamedTuple):
     type: TensorType
 
 
-def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Buffer]:
+class Plan(NamedTuple):
+    """Where results are written: in a buffer, or in the new array that becomes an output."""
+
+    buffers: dict[Node, Buffer]
+    outputs: dict[Node, Node]
+
+
+def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> Plan:
     """Buffers for all results that nobody outside will hold, shared where lives do not overlap."""
     root = roots(schedule)
     last = {root[x]: step for step, node in enumerate(schedule) for x in node.inputs}
     held = {root[x] for x in outputs}
     buffers: dict[Node, Buffer] = {}
+    replaced: dict[Node, Node] = {}
     known: dict[tuple[int, TensorType], Buffer] = {}
     rooms: dict[TensorType, list[int]] = {}
     by_size: dict[tuple[DType, Size], list[int]] = {}
@@ -47,13 +55,15 @@ def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Buffer
             continue
         type = node.type
         dying = [r for x in node.inputs if last[r := root[x]] == step and r in buffers]
+        for x in dying:
+            if can_overwrite(node, x, root):
+                replaced[node] = x
         if node.op in BUFFERED and node not in held:
             if (free := rooms.get(type)) is None:
                 free = rooms[type] = by_size.setdefault((type.dtype, type.count), [])
-            for x in dict.fromkeys(dying):
-                if can_overwrite(node, x, root):
-                    free.append(buffers[x].slot)
-                    dying = [r for r in dying if r is not x]
+            if node in replaced:
+                free.append(buffers[replaced[node]].slot)
+                dying = [r for r in dying if r is not replaced[node]]
             if free:
                 slot = free.pop()
             else:
@@ -65,7 +75,14 @@ def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Buffer
                 dying.append(node)
         for x in dict.fromkeys(dying):
             rooms[x.type].append(buffers[x].slot)
-    return buffers
+    homes: dict[Node, Node] = {}
+    for node in held & replaced.keys():
+        x = node
+        while x in replaced:  # what the output is written over is worked out in its array as well
+            x = replaced[x]
+            homes[x] = node
+            del buffers[x]
+    return Plan(buffers, homes)
 
 
 def roots(schedule: Sequence[Node]) -> dict[Node, Node]:
