@@ -102,7 +102,8 @@ class Compiled:
         self.stages["scheduled"] = final
         self._names = {param.name: param.number for param in self._boundary.params}
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
-        self._result = picker(results)
+        flat = type(results) is list and results == list(range(len(graph.outputs)))
+        self._result = list if flat else picker(results)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tree:
         """The results for these arrays, by position or by name, in the form of the outputs."""
@@ -201,8 +202,6 @@ def picker(form: Tree) -> Callable[[list[Any]], Tree]:
     if isinstance(form, Mapping):
         parts = {key: picker(part) for key, part in form.items()}
         return lambda values: {key: pick(values) for key, pick in parts.items()}
-    if type(form) is list and form == list(range(len(form))):
-        return list
     picks = [picker(part) for part in form]
     if isinstance(form, list):
         return lambda values: [pick(values) for pick in picks]

@@ -56,7 +56,7 @@ def gradients(y: gc.Tensor, given: dict[str, gc.Tensor]) -> list[gc.Tensor]:
     return gc.grad(y.sum(), [given[name] for name in FLOATS], disconnected="zero")
 
 
-@law(150, 3000, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
+@law(150, 1200, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
 def test_every_pass_keeps_the_value(program: Program, seed: int, unknown: Any) -> None:
     given = inputs()
     y = program(given)
@@ -83,7 +83,7 @@ def tensors(graph: Graph) -> list[Any]:
     return [n for n in graph.nodes() if hasattr(n.type, "dtype") and n not in graph.params]
 
 
-@law(120, 3000, program=programs(steps=6), seed=SEEDS, unknown=UNKNOWN)
+@law(120, 1200, program=programs(steps=6), seed=SEEDS, unknown=UNKNOWN)
 def test_derivatives(program: Program, seed: int, unknown: Any) -> None:
     """Both modes agree with each other and with differences, in first and second order."""
     given = inputs()
@@ -95,7 +95,7 @@ def test_derivatives(program: Program, seed: int, unknown: Any) -> None:
     )
 
 
-@law(60, 1500, program=programs(mixed=True), seed=SEEDS)
+@law(60, 600, program=programs(mixed=True), seed=SEEDS)
 def test_permuted_inputs_change_only_layout(program: Program, seed: int) -> None:
     values = arrays(seed, 4, 2)
     results = []
@@ -119,7 +119,7 @@ def test_permuted_inputs_change_only_layout(program: Program, seed: int) -> None
 STRANGE = {"a": "é", "b": "class", "c": "x); import os #", "d": "A" * 1000}
 
 
-@law(60, 1500, program=programs(mixed=True), seed=SEEDS)
+@law(60, 600, program=programs(mixed=True), seed=SEEDS)
 def test_renamed_dims_change_nothing(program: Program, seed: int) -> None:
     values = arrays(seed, 4, 2)
     results = []
@@ -135,7 +135,7 @@ def test_renamed_dims_change_nothing(program: Program, seed: int) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-@law(100, 2000, program=programs(mixed=True))
+@law(100, 800, program=programs(mixed=True))
 def test_two_builds_are_one_object(program: Program) -> None:
     y = program(inputs())
     assert program(inputs()) is y
@@ -147,10 +147,19 @@ def test_two_builds_are_one_object(program: Program) -> None:
         assert pickle.loads(pickle.dumps(one.graph)) == one.graph
 
 
-@law(100, 2000, program=programs(mixed=True))
+@law(100, 800, program=programs(mixed=True))
 def test_simplification_is_idempotent(program: Program) -> None:
     given = inputs()
-    y = program(given)
+    stays_simplified(program(given), given)
+
+
+def test_a_contraction_of_an_outer_product_is_simplified_at_once() -> None:
+    given = inputs()
+    x, z = given["x"], given["z"]
+    stays_simplified(gc.dot(z, gc.dot(gc.sin(x), x, dim=()), dim=()), given)
+
+
+def stays_simplified(y: gc.Tensor, given: dict[str, gc.Tensor]) -> None:
     graph = graph_of(given, [y, *gradients(y, given)])
     for name, work, _ in pipeline.PASSES:
         graph = work(graph, [])
@@ -166,7 +175,7 @@ def first_difference(graph: Graph, again: Graph) -> Any:
     ][:3]
 
 
-@law(60, 1500, program=programs(mixed=True), seed=SEEDS, which=st.sampled_from(FLOATS))
+@law(60, 600, program=programs(mixed=True), seed=SEEDS, which=st.sampled_from(FLOATS))
 def test_vectorised_equals_stacked(program: Program, seed: int, which: str) -> None:
     """One input with a dim more: the program of the stack is the stack of the programs."""
     given = inputs()
@@ -196,7 +205,7 @@ def test_vectorised_equals_stacked(program: Program, seed: int, which: str) -> N
         close(slope[i], derivative, rtol=rtol)
 
 
-@law(50, 1500, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
+@law(50, 600, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
 def test_buffers_hold_nothing_between_calls(program: Program, seed: int, unknown: Any) -> None:
     """Buffers filled with nan change nothing; results and inputs are not the buffers' memory."""
     given = inputs()

@@ -17,6 +17,8 @@ from threading import RLock
 from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
+from .size_text import abbreviated, operation, text
+
 
 class Atom(NamedTuple):
     """An unknown without operands, or the operation `name` of two sizes; ordered by `rank`."""
@@ -80,7 +82,7 @@ class Expression:
         raise TypeError(f"the size {self} is known only at the call; compare sizes with `same`")
 
     def __repr__(self) -> str:
-        return _text(self, _abbreviated)
+        return text(self, abbreviated)
 
     def __reduce__(self) -> tuple[Callable[[Terms], Expression], tuple[Terms]]:
         return _interned, (self.terms,)
@@ -108,7 +110,7 @@ def minimum(a: Size, b: Size) -> Size:
     """
     if isinstance(a, int) and isinstance(b, int):
         return a if a <= b else b
-    return a if _at_least(b - a, 0) else b if _at_least(a - b, 0) else _extreme("min", a, b)
+    return _ordered("min", a, b, b - a)
 
 
 def maximum(a: Size, b: Size) -> Size:
@@ -120,7 +122,7 @@ def maximum(a: Size, b: Size) -> Size:
     """
     if isinstance(a, int) and isinstance(b, int):
         return a if a >= b else b
-    return a if _at_least(a - b, 0) else b if _at_least(b - a, 0) else _extreme("max", a, b)
+    return _ordered("max", a, b, a - b)
 
 
 def same(a: Size, b: Size) -> bool | None:
@@ -214,7 +216,7 @@ def code(size: Size, names: Mapping[str, str]) -> str:
     >>> code((unknown("batch") + 1) // 2, {"batch": "s0"})
     '(s0 + 1)//2'
     """
-    return _text(size, names.__getitem__)
+    return text(size, names.__getitem__)
 
 
 _APPLY: dict[str, Callable[[Size, Size], Size]] = {
@@ -293,7 +295,7 @@ def _of_atom(atom: Atom) -> Expression:
 
 
 def _operation(name: str, a: Size, b: Size) -> Expression:
-    return _of_atom(Atom((1, _operation_text(name, a, b, repr)), name, (a, b)))
+    return _of_atom(Atom((1, operation(name, a, b, repr)), name, (a, b)))
 
 
 def _atom_unknowns(atom: Atom) -> frozenset[str]:
@@ -315,9 +317,17 @@ def _nested(size: Size, name: str) -> tuple[Size, int, int] | None:
     return None
 
 
+def _ordered(name: str, a: Size, b: Size, gap: Size) -> Size:
+    """The operand that `gap`, the lead of `a`, proves to be the extreme one; an int if both are."""
+    first, second = _at_least(gap, 0), _at_least(-gap, 0)
+    if first and not (second and isinstance(b, int)):
+        return a
+    return b if second else _extreme(name, a, b)
+
+
 def _extreme(name: str, a: Size, b: Size) -> Size:
     """`min` or `max` of two sizes that nothing orders."""
-    if isinstance(a, int) or (isinstance(b, Expression) and _text(b, repr) < _text(a, repr)):
+    if isinstance(a, int) or (isinstance(b, Expression) and text(b, repr) < text(a, repr)):
         a, b = b, a
     inner = _nested(a, name)
     if inner is not None and isinstance(
@@ -461,47 +471,3 @@ def _atom_bounds(atom: Atom) -> Bounds:
         None if low is None else min(low // least, 0),
         None if high is None else max(high // least, -1),
     )
-
-
-# --- text ---------------------------------------------------------------------------------------
-
-
-def _text(size: Size, spell: Callable[[str], str]) -> str:
-    """`size` in Python's notation, its unknowns spelled by `spell`."""
-    text = ""
-    for monomial, scale in _terms(size):
-        factors = [atom for atom, power in monomial for _ in range(power)]
-        sign = "-" if scale < 0 else "+"
-        if abs(scale) == 1 and len(factors) == 1 and (text or scale == 1):
-            product = _atom_text(factors[0], spell)
-        else:
-            words = [] if abs(scale) == 1 and factors else [str(abs(scale))]
-            product = "*".join(words + [_closed(_of_atom(atom), spell) for atom in factors])
-        text = f"{text} {sign} {product}" if text else product if scale >= 0 else f"-{product}"
-    return text
-
-
-def _atom_text(atom: Atom, spell: Callable[[str], str]) -> str:
-    return _operation_text(atom.name, *atom.operands, spell) if atom.operands else spell(atom.name)
-
-
-def _operation_text(name: str, a: Size, b: Size, spell: Callable[[str], str]) -> str:
-    if name in ("min", "max"):
-        return f"{name}({_text(a, spell)}, {_text(b, spell)})"
-    sign = name if name == "//" else f" {name} "
-    return f"{_closed(a, spell)}{sign}{_closed(b, spell)}"
-
-
-def _closed(size: Size, spell: Callable[[str], str]) -> str:
-    """`size` as an operand of any operator: in parentheses unless it is a name, number or call."""
-    text = _text(size, spell)
-    match _terms(size):
-        case (((), constant),) if constant >= 0:
-            return text
-        case ((((Atom(_, name, operands), 1),), 1),) if not operands or name in ("min", "max"):
-            return text
-    return f"({text})"
-
-
-def _abbreviated(name: str) -> str:
-    return name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}"

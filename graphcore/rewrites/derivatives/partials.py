@@ -53,6 +53,7 @@ from graphcore.ops.elementwise import (
     log10,
     logaddexp,
     logaddexp2,
+    logical_and,
     logical_not,
     logical_or,
     maximum,
@@ -115,6 +116,11 @@ Partials: TypeAlias = Callable[..., tuple[Partial, ...]]
 def unless_nan(share: Select, other: Node) -> Select:
     """The same, and the whole of it where the other operand is nan."""
     return share._replace(condition=logical_or(share.condition, isnan(other)))
+
+
+def ratio(x: Node, y: Node) -> Node:
+    """x / y, and 0 for 0 / 0."""
+    return x / choose(logical_and(equals(x, 0), equals(y, 0)), 1, y)
 
 
 def phase(z: Node, x: Node) -> Node:
@@ -199,6 +205,6 @@ PARTIALS: dict[Op, Partials] = {
     gammaln: lambda z, x: (digamma(x),),
     digamma: lambda z, x: (zeta(full_like(x, 2), x),),
     zeta: lambda z, s, x: (None, -s * zeta(s + 1, x)),
-    xlogy: lambda z, x, y: (log(y), Select(logical_not(equals(x, 0)), x / y)),
-    xlog1py: lambda z, x, y: (log1p(y), Select(logical_not(equals(x, 0)), x / (1 + y))),
+    xlogy: lambda z, x, y: (log(y), ratio(x, y)),
+    xlog1py: lambda z, x, y: (log1p(y), ratio(x, 1 + y)),
 }
