@@ -8,8 +8,9 @@ from string import ascii_letters
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Size
-from graphcore.ir.types import show_dim, show_dtype
+from graphcore.ir.types import show_dtype
 from graphcore.ops import autodiff, elementwise, leaf, named, tensor
 
 from .labels import Labels, letters
@@ -121,7 +122,10 @@ def einsum(node: Node, view: View) -> str:
         named = dict(zip(every, signs, strict=False))
     else:
         named = {letter: show_dim(label) for letter, label in named.items()}
-    spell = lambda axes: gap.join(named[letter] for letter in axes)
+
+    def spell(axes: tuple[int, ...]) -> str:
+        return gap.join(named[letter] for letter in axes)
+
     return f"{few(map(spell, operands))} → {spell(result)}".rstrip()
 
 

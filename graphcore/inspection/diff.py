@@ -41,7 +41,7 @@ def diff(before: Graph, after: Graph, color: bool = False) -> str:
 
 
 def merge(old: list[Node], new: list[Node]) -> tuple[list[Node], dict[Node, str]]:
-    """All nodes, inputs first: those of `new` in order, each removed one where it stood in `old`."""
+    """All nodes, inputs first: the new in order, each removed one where it stood."""
     signs = dict.fromkeys(old, "-")
     for node in new:
         signs[node] = " " if node in signs else "+"

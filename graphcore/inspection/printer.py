@@ -77,7 +77,7 @@ def describe(nodes: Iterable[Node], view: View, note: Note | None = None) -> lis
 def aligned(lines: Sequence[Line], *, color: bool = False) -> list[str]:
     """The columns of each line side by side."""
     name, type, code, note = (
-        column_width([line[column] for line in lines], widest)
+        column_width([str(line[column]) for line in lines], widest)
         for column, widest in enumerate(WIDEST, 1)
     )
     text = []

@@ -8,7 +8,8 @@ import numpy as np
 
 from graphcore.ir.literal import Literal
 from graphcore.ir.op import Op
-from graphcore.ir.types import show_dim, show_dtype
+from graphcore.ir.size_text import show_dim
+from graphcore.ir.types import show_dtype
 
 DIM, BOLD, RED, GREEN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m"
 RESET = "\x1b[0m"

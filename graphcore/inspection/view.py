@@ -11,7 +11,7 @@ from graphcore.ops import leaf
 from .labels import Labels, infer, items_of
 from .text import few, show_literal, show_name
 
-MOST_TYPES = 4
+MOST_TYPES = 2
 
 
 class View:
@@ -61,9 +61,8 @@ class View:
 
 def stands_inline(node: Node) -> bool:
     """Whether a node is read best where it is used: a number, or one value of several."""
-    if node.op is leaf.constant:
-        return node.type.shape == ()
-    return node.op is leaf.full or node.op is leaf.project
+    scalar = node.op is leaf.constant and not node.type.shape
+    return scalar or node.op is leaf.full or node.op is leaf.project
 
 
 def input_names(nodes: Iterable[Node]) -> dict[Node, str]:

@@ -57,6 +57,7 @@ def closed_atom(atom: Atom, spell: Spell) -> str:
     return atom_text(atom, spell) if alone else f"({atom_text(atom, spell)})"
 
 
-def abbreviated(name: str) -> str:
-    """A name cut in its middle where it is long."""
-    return name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}"
+def show_dim(name: str) -> str:
+    """A dim's name, cut in its middle and escaped so that it stays on its line."""
+    shown = name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}"
+    return shown if shown.isprintable() else ascii(shown)[1:-1]

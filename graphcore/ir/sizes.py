@@ -17,7 +17,7 @@ from threading import RLock
 from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
-from .size_text import abbreviated, operation, text
+from .size_text import operation, show_dim, text
 
 
 class Atom(NamedTuple):
@@ -82,7 +82,7 @@ class Expression:
         raise TypeError(f"the size {self} is known only at the call; compare sizes with `same`")
 
     def __repr__(self) -> str:
-        return text(self, abbreviated)
+        return text(self, show_dim)
 
     def __reduce__(self) -> tuple[Callable[[Terms], Expression], tuple[Terms]]:
         return _interned, (self.terms,)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .interning import Interned
+from .size_text import show_dim
 from .sizes import Shape, Size, count, same
 
 DType = np.dtype[Any]
@@ -86,12 +87,6 @@ SHORT = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
 def show_dtype(dtype: DType) -> str:
     """`f64`, `i32`, `bool`: the kind and its bits."""
     return "bool" if dtype.kind == "b" else f"{SHORT[dtype.kind]}{8 * dtype.itemsize}"
-
-
-def show_dim(dim: str) -> str:
-    """A dim's name, cut and escaped so that it stays on its line."""
-    text = dim if dim.isprintable() else ascii(dim)[1:-1]
-    return text if len(text) <= 24 else f"{text[:23]}…"
 
 
 def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:

@@ -40,8 +40,19 @@ def rewriting(*sets: RuleSet) -> Pass:
 
 
 def finish(graph: Graph, firings: list[Firing]) -> Graph:
-    """Contractions take in their views, then become matrix products; views meet views again."""
-    return tidy(decompose(gather_products(graph, firings)), firings)
+    """Contractions take in their views, then become matrix products; views meet views again.
+
+    What that brings to light may be a contraction in its turn, so all of it goes to a fixed point.
+    """
+    while True:
+        gathered = gather_products(graph, firings)
+        decomposed = decompose(gathered)
+        if decomposed == gathered:
+            return gathered
+        tidied = tidy(decomposed, firings)
+        if tidied == graph:
+            return tidied
+        graph = tidied
 
 
 gather_products = rewriting(algebra, motion, contraction)

@@ -1,0 +1,67 @@
+"""Graphs as Python that rebuilds the very same nodes, for bug reports and tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, code, unknowns
+
+IMPORTS = """\
+import numpy as np
+from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import OPS
+from graphcore.ir.sizes import maximum as max, minimum as min, unknown
+"""
+
+
+def as_source(graph: Graph) -> str:
+    """Python source, a line for each node, whose `graph` is this one.
+
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> print(as_source(Graph((), (x.sum().node,))).splitlines()[-2])
+    n1 = OPS['named.sum'](n0, dims=('row', ))
+    """
+    names: dict[Node, str] = {}
+    lines = []
+    for node in graph.nodes():
+        names[node] = f"n{len(names)}"
+        operands = [names[x] for x in node.inputs]
+        attrs = [f"{key}={spell(value)}" for key, value in node.attrs.items()]
+        lines.append(f"{names[node]} = OPS[{repr(node.op)!r}]({', '.join(operands + attrs)})")
+    params, outputs = (
+        "".join(f"{names[node]}, " for node in side) for side in (graph.params, graph.outputs)
+    )
+    return "\n".join([IMPORTS, *lines, f"graph = Graph(({params}), ({outputs}))", ""])
+
+
+def rebuild(source: str) -> Graph:
+    """The graph that `as_source` wrote down."""
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    graph: Graph = scope["graph"]
+    return graph
+
+
+def spell(value: object) -> str:
+    """An attribute as an expression."""
+    match value:
+        case Literal():
+            array = value.array
+            buffer = f"np.frombuffer({array.tobytes()!r}, {array.dtype.str!r})"
+            return f"Literal({buffer}.reshape({array.shape}))"
+        case np.dtype():
+            return f"np.dtype({value.str!r})"
+        case Expression():
+            return f"({code(value, {name: f'unknown({name!r})' for name in unknowns(value)})})"
+        case tuple():
+            return f"({''.join(f'{spell(item)}, ' for item in value)})"
+        case Graph():
+            raise TypeError("a graph inside a node is written down by itself")
+    return repr(value)
