@@ -1,0 +1,204 @@
+"""The generated function: its arrays, buffers, errors, threads and copies."""
+
+from __future__ import annotations
+
+import copy
+import gc as collector
+import linecache
+import pickle
+import threading
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import graphcore as gc
+from graphcore.backends.numpy_backend import emit, plan
+from graphcore.ir.node import OPS
+
+x = gc.tensor("x", {"row": None, "col": 3})
+w = gc.tensor("w", {"col": 3})
+X = np.arange(12.0).reshape(4, 3)
+W = np.array([1.0, -1.0, 2.0])
+
+
+def test_every_plain_op_is_emitted_or_taken_apart() -> None:
+    plain = {op for op in OPS.values() if op.dialect in ("leaf", "elementwise", "tensor")}
+    lazy = {op for op in plain if op.name in ("tuple", "project")}
+    assert plain - lazy == set(emit.EMIT) | emit.DECOMPOSED
+    assert not set(emit.EMIT) & emit.DECOMPOSED
+    assert set(emit.EMIT) >= plan.BUFFERED - emit.DECOMPOSED
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        X[::-1],
+        np.asfortranarray(X),
+        X.astype(">f8"),
+        np.repeat(X, 2, axis=0)[::2],
+        X.astype(np.int32),
+        X.astype(np.float32),
+        xr.DataArray(X.T, dims=("col", "row")),
+        X.tolist(),
+    ],
+    ids=["reversed", "fortran", "big-endian", "strided", "int32", "float32", "dims", "list"],
+)
+def test_any_array_that_loses_nothing_is_taken(array: Any) -> None:
+    plain = array.transpose("row", "col").values if hasattr(array, "dims") else np.asarray(array)
+    value, twice = gc.compile([x, w], [gc.dot(x, w, dim="col"), x + x])(array, W)
+    np.testing.assert_allclose(value, plain @ W)
+    np.testing.assert_allclose(twice, 2 * plain)
+    assert value.dtype == np.float64
+
+
+def test_read_only_arrays_are_taken_and_left_alone() -> None:
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    gc.compile([x], [gc.exp(x), x])(frozen)
+    np.testing.assert_array_equal(frozen, X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (lambda: ((X, W, W), {}), "3 arguments for 2 inputs"),
+        (lambda: ((X,), {}), "no argument for input 'w'"),
+        (lambda: ((X, W), {"w": W}), "given twice"),
+        (lambda: ((X,), {"v": W}), "no input 'v'"),
+        (lambda: ((X, W[:2]), {}), "has size 2, but must have 3"),
+        (lambda: ((X[0], W), {}), "but got an array of shape"),
+        (lambda: ((X + 1j, W), {}), "would lose values"),
+        (lambda: ((X, np.array(["a"] * 3)), {}), "would lose values"),
+        (lambda: ((xr.DataArray(X, dims=("row", "other")), W), {}), "but got dims"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: Any, message: str) -> None:
+    f = gc.compile([x, w], gc.dot(x, w, dim="col"))
+    args, kwargs = arguments()
+    with pytest.raises(gc.GraphError, match=message) as caught:
+        f(*args, **kwargs)
+    assert isinstance(caught.value, (TypeError, ValueError))
+
+
+def test_sizes_that_disagree_name_both_inputs() -> None:
+    y = gc.tensor("y", {"row": None})
+    with pytest.raises(gc.GraphValueError) as caught:
+        gc.compile([x, y], x * y)(X, np.ones(3))
+    for part in ("'row'", "'x'", "'y'", "3", "4", "test_numpy_backend.py"):
+        assert part in str(caught.value)
+
+
+def test_needs_of_the_user_graph_are_checked_at_the_entrance() -> None:
+    y = gc.tensor("y", {"row": 5})
+    f = gc.compile([x, y], x * y)
+    with pytest.raises(gc.GraphValueError, match=r"needs row == 5.*\n.*from dim 'row' of input"):
+        f(X, np.ones(5))
+    g = gc.compile([x], x.isel(row=3))
+    np.testing.assert_array_equal(g(X), X[3])
+    with pytest.raises(gc.GraphError, match="needs 3 < row"):
+        g(X[:3])
+
+
+def test_results_belong_to_the_caller() -> None:
+    y = gc.exp(x)
+    outputs = [x, x, x.T, y, y, y.T, y[{"row": slice(1, None)}], gc.zeros({"k": 3}) + 0 * w.sum()]
+    f = gc.compile([x, w], [*outputs, y.sum(), w.sum()])
+    first = f(X, W)
+    kept = [array.copy() for array in first]
+    for i, a in enumerate(first):
+        assert type(a) is np.ndarray
+        assert a.flags.writeable
+        assert not np.shares_memory(a, X)
+        assert not any(np.shares_memory(a, b) for b in first[i + 1 :])
+    second = f(X + 1, W + 1)
+    for a, b, c in zip(first, kept, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert not np.shares_memory(a, c)
+
+
+def test_one_compilation_serves_every_size() -> None:
+    loss = (gc.dot(x, w, dim="col") ** 2).mean("row")
+    f = gc.compile([x, w], [loss, gc.grad(loss, w)])
+    for rows in (32, 31, 1, 0, 32, 5, 6, 7, 8):
+        a = np.random.default_rng(rows).normal(size=(rows, 3))
+        value, g = f(a, W)
+        expected = np.mean((a @ W) ** 2) if rows else np.nan
+        np.testing.assert_allclose(value, expected)
+        if rows:
+            np.testing.assert_allclose(g, 2 * a.T @ (a @ W) / rows)
+
+
+def test_errors_name_the_op_and_show_both_lines() -> None:
+    index = gc.tensor("i", {"pick": None}, dtype="int64")
+    f = gc.compile([x, index], gc.take(x, index, "row") * 2)
+    with pytest.raises(gc.GraphIndexError, match=r"gather, f64\[.*at test_numpy_backend.py:") as e:
+        f(X, np.array([0, 4]))
+    text = "".join(traceback.format_exception(e.value))
+    assert "<graphcore" in text
+    assert "[x1]" in text  # the generated line
+    np.testing.assert_array_equal(f(X, np.array([-1])), X[[-1]] * 2)
+
+
+def test_source_is_forgotten_with_the_function() -> None:
+    f = gc.compile([x], gc.sin(x))
+    file = f._function._file
+    assert file in linecache.cache
+    del f
+    collector.collect()
+    assert file not in linecache.cache
+
+
+def test_threads_share_a_function() -> None:
+    y = gc.tanh(gc.dot(x, w, dim="col"))
+    f = gc.compile([x, w], [y, gc.grad((y * y).sum(), x)])
+    inputs = [np.random.default_rng(i).normal(size=(100 + i % 3, 3)) for i in range(8)]
+    expected = [f(a, W) for a in inputs]
+    wrong = []
+
+    def work(i: int) -> None:
+        for _ in range(200):
+            found = f(inputs[i], W)
+            if not all(map(np.array_equal, found, expected[i])):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_pickled_functions_compile_again() -> None:
+    f = gc.compile([[x], {"w": w}], {"a": (gc.dot(x, w, dim="col"), [x])})
+    for g in (pickle.loads(pickle.dumps(f)), copy.deepcopy(f)):
+        value = g([X], {"w": W})
+        np.testing.assert_array_equal(value["a"][0], X @ W)
+        assert g.source == f.source
+
+
+def test_no_warning_and_no_state_escapes() -> None:
+    state = np.geterr()
+    value = gc.compile([x], [gc.log(x - 5), 1 / (x - x), gc.exp(1000 * x)])(X)
+    assert np.isnan(value[0]).any()
+    assert np.geterr() == state
+
+
+def test_arguments_by_name_and_nested() -> None:
+    f = gc.compile([x, {"deep": [w]}], x * w)
+    np.testing.assert_array_equal(f(X, {"deep": [W]}), X * W)
+    np.testing.assert_array_equal(f(w=W, x=X), X * W)
+    with pytest.raises(gc.GraphTypeError, match="must be a dict"):
+        f(X, W)
+
+
+def test_inputs_are_checked_at_compile() -> None:
+    with pytest.raises(gc.GraphValueError, match="not among the inputs"):
+        gc.compile([x], x * w)
+    with pytest.raises(gc.GraphValueError, match="two inputs are named 'x'"):
+        gc.compile([x, gc.tensor("x", {"k": 2})], x)
+    with pytest.raises(gc.GraphTypeError, match="is no input"):
+        gc.compile([x + 1], x + 1)
