@@ -140,6 +140,12 @@ def derivative(word: str) -> Callable[[Node, View], str]:
     return whole
 
 
+def largest(node: Node, view: View) -> str:
+    """`over class; at least -1.7e+308`: the axes, and what the result does not fall below."""
+    axes, initial = operand_axes("over")(node, view), node.attrs.get("initial")
+    return axes if initial is None else f"{axes}; at least {initial.item():.4g}"
+
+
 def nothing(node: Node, view: View) -> str:
     """The type column says it all."""
     return ""
@@ -192,12 +198,13 @@ PHRASES: dict[Op, Phrase] = {
         (named.cumsum, named.cumprod), lambda node, view: f"along {dims(node.attrs['dims'])}"
     ),
     **dict.fromkeys(
-        (tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
-        operand_axes("over"),
+        (tensor.sum_, tensor.prod, tensor.min_, tensor.any_, tensor.all_), operand_axes("over")
     ),
     **dict.fromkeys(
-        (tensor.argmax, tensor.argmin, tensor.logsumexp, tensor.softmax), operand_axes("over")
+        (tensor.argmax, tensor.argmin, tensor.logsumexp, tensor.softmax, tensor.log_softmax),
+        operand_axes("over"),
     ),
+    tensor.max_: largest,
     **dict.fromkeys(
         (tensor.cumsum, tensor.cumprod, tensor.recurrence, tensor.concat, tensor.gather),
         operand_axes("along"),
