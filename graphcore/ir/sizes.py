@@ -318,11 +318,11 @@ def _nested(size: Size, name: str) -> tuple[Size, int, int] | None:
 
 
 def _ordered(name: str, a: Size, b: Size, gap: Size) -> Size:
-    """The operand that `gap`, the lead of `a`, proves to be the extreme one; an int if both are."""
+    """The operand that `gap`, the lead of `a`, proves to be the extreme one."""
     first, second = _at_least(gap, 0), _at_least(-gap, 0)
-    if first and not (second and isinstance(b, int)):
-        return a
-    return b if second else _extreme(name, a, b)
+    if first and second:  # equal in two forms: an int, or the same one in either order
+        return min(a, b, key=lambda size: (isinstance(size, Expression), text(size, repr)))
+    return a if first else b if second else _extreme(name, a, b)
 
 
 def _extreme(name: str, a: Size, b: Size) -> Size:
@@ -330,10 +330,8 @@ def _extreme(name: str, a: Size, b: Size) -> Size:
     if isinstance(a, int) or (isinstance(b, Expression) and text(b, repr) < text(a, repr)):
         a, b = b, a
     inner = _nested(a, name)
-    if inner is not None and isinstance(
-        b, int
-    ):  # max(max(x, i) + j, b) = max(x + j, max(i + j, b))
-        (x, i, j), apply = inner, _APPLY[name]
+    if inner is not None and isinstance(b, int):
+        (x, i, j), apply = inner, _APPLY[name]  # max(max(x, i) + j, b) = max(x + j, max(i + j, b))
         return apply(x + j, apply(i + j, b))
     return _operation(name, a, b)
 
