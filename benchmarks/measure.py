@@ -51,12 +51,17 @@ class Call(NamedTuple):
 def interleaved(
     calls: Mapping[str, Call], rounds: int, least: float = 0.005
 ) -> dict[str, list[float]]:
-    """Seconds of one call, sampled in turn A B C A B C ...; a sample takes at least `least`."""
+    """Seconds of one call, sampled in turn A B C A B C ...; a sample takes at least `least`.
+
+    Each sample follows a call that is not counted: whoever comes after the library that fills the
+    caches with its own copies would pay for it otherwise.
+    """
     timers = {name: call.timer() for name, call in calls.items()}
     repeats = {name: repeats_for(timer, least) for name, timer in timers.items()}
     samples: dict[str, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):
         for name, timer in timers.items():
+            timer.timeit(1)
             samples[name].append(timer.timeit(repeats[name]) / repeats[name])
     return samples
 

@@ -98,6 +98,7 @@ class Compiled:
         self.passes = pipeline.run(graph)
         final = self.passes[-1].graph
         self._function = numpy_backend.build(final, self._boundary.unknowns)
+        self._bind, self._run = self._boundary.bind, self._function.__call__
         self.stages: dict[str, Graph] = {made.name: made.graph for made in self.passes}
         self.stages["scheduled"] = final
         self._names = {param.name: param.number for param in self._boundary.params}
@@ -109,7 +110,7 @@ class Compiled:
         """The results for these arrays, by position or by name, in the form of the outputs."""
         if kwargs or len(args) != self._plain:
             args = tuple(self._arrange(args, kwargs))
-        return self._result(self._function(*self._boundary.bind(args)))
+        return self._result(self._run(*self._bind(args)))
 
     def _arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments, by position or by name, one for each input."""

@@ -215,7 +215,7 @@ def test_buffers_hold_nothing_between_calls(program: Program, seed: int, unknown
     before = {name: value.copy() for name, value in values.items()}
     first = f(**values)
     kept = [value.copy() for value in first]
-    workspaces = [w for free in f._function._free.values() for w in free]
+    workspaces = [w for idle in f._function._idle.values() for w in idle]
     assert workspaces
     for workspace in workspaces:
         for buffer in workspace.buffers:

@@ -51,34 +51,33 @@ class Function:
         scope = self._code.scope
         exec(compile(self.source, self._file, "exec"), scope)
         self._main = scope["run"]
-        self._free: OrderedDict[tuple[int, ...], list[Workspace]] = OrderedDict()
+        self._idle: OrderedDict[tuple[int, ...], list[Workspace]] = OrderedDict()
 
     def __call__(self, arrays: Sequence[Array], sizes: tuple[int, ...]) -> list[Array]:
         """The results for checked arrays and the unknown sizes in order."""
+        idle = self._idle.get(sizes)
+        if idle is None:
+            idle = self._new_idle(sizes)
         try:
-            workspace = self._free[sizes].pop()
-        except (KeyError, IndexError):
+            workspace = idle.pop()
+        except IndexError:
             workspace = self.workspace(sizes)
-        buffers, run = workspace
         try:
-            results: list[Array] = run(self._main, arrays, sizes, buffers)
+            results: list[Array] = workspace[1](self._main, arrays, sizes, workspace[0])
         except Exception as error:
             raise self._explained(error) from error
         finally:
-            self.give_back(sizes, workspace)
+            idle.append(workspace)
         return results
 
-    def give_back(self, sizes: tuple[int, ...], workspace: Workspace) -> None:
-        """Keep a workspace for the next call of these sizes."""
-        kept = self._free.get(sizes)
-        if kept is None:
-            kept = self._free.setdefault(sizes, [])
-        kept.append(workspace)
+    def _new_idle(self, sizes: tuple[int, ...]) -> list[Workspace]:
+        """Room for the workspaces of these sizes; that of the oldest sizes is given up."""
+        while len(self._idle) >= KEPT:
+            self._idle.popitem(last=False)
+        return self._idle.setdefault(sizes, [])
 
     def workspace(self, sizes: tuple[int, ...]) -> Workspace:
-        """A new workspace; those of the sizes seen longest ago are dropped."""
-        while len(self._free) >= KEPT:
-            self._free.popitem(last=False)
+        """A new workspace: buffers of these sizes, and a context for them alone."""
         known = dict(zip(self.unknowns, sizes, strict=True))
         memory: dict[int, Array] = {}
         buffers = []
