@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from graphcore.backends import numpy_backend
@@ -13,6 +15,7 @@ from graphcore.inspection import debug_print
 from graphcore.ir.errors import GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.size_text import show_dim
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
 
@@ -64,7 +67,7 @@ def check_inputs(graph: Graph) -> None:
         name = node.attrs["name"]
         if name in names:
             raise GraphValueError(
-                f"compile: two inputs are named {name[:60]!r}: {names[name].type} at "
+                f"compile: two inputs are named '{show_dim(name)}': {names[name].type} at "
                 f"{names[name].origin} and {node.type} at {node.origin}\n"
                 "  cure: give each input a name of its own, and list it once"
             )
@@ -72,10 +75,28 @@ def check_inputs(graph: Graph) -> None:
     for node in graph.nodes():
         if node.op is leaf.input_ and node not in graph.params:
             raise GraphValueError(
-                f"compile: the outputs need input {node.attrs['name'][:60]!r}: {node.type}, "
+                f"compile: the outputs need input '{show_dim(node.attrs['name'])}': {node.type}, "
                 f"declared at {node.origin}, which is not among the inputs\n"
-                f"  cure: add it to the list of inputs ({', '.join(names) or 'now empty'})"[:2000]
+                f"  cure: add it to the list of inputs ({listed(names) or 'now empty'})"
             )
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No cyclic garbage collection meanwhile: graphs have no cycles, but are walked each time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names of inputs, quoted, between commas; of many the first."""
+    shown = [f"'{show_dim(name)}'" for name in names]
+    return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
 
 
 class Compiled:
@@ -88,16 +109,19 @@ class Compiled:
     stages
         The graph after each pass, by name: "named", "lowered", "simplified", "expanded",
         "optimized", "scheduled".
+    passes
+        The same with the rules that fired and the seconds each pass took.
     source
         The Python function that runs.
     """
 
     def __init__(self, graph: Graph, arguments: list[Tree], results: Tree) -> None:
         self._arguments, self._results = arguments, results
-        self._boundary = Boundary(graph)
-        self.passes = pipeline.run(graph)
-        final = self.passes[-1].graph
-        self._function = numpy_backend.build(final, self._boundary.unknowns)
+        with uncollected():
+            self._boundary = Boundary(graph)
+            self.passes = pipeline.run(graph)
+            final = self.passes[-1].graph
+            self._function = numpy_backend.build(final, self._boundary.unknowns)
         self._bind, self._run = self._boundary.bind, self._function.__call__
         self.stages: dict[str, Graph] = {made.name: made.graph for made in self.passes}
         self.stages["scheduled"] = final
@@ -117,7 +141,7 @@ class Compiled:
         if len(args) > len(self._arguments):
             raise GraphTypeError(
                 f"call: {len(args)} arguments for {len(self._arguments)} inputs "
-                f"({', '.join(self._names)})"
+                f"({listed(self._names)})"
             )
         found: dict[int, Any] = {}
         for place, form in enumerate(self._arguments[: len(args)]):
@@ -125,15 +149,15 @@ class Compiled:
         for name, value in kwargs.items():
             if name not in self._names:
                 raise GraphTypeError(
-                    f"call: there is no input {name!r}; the inputs are {', '.join(self._names)}"
+                    f"call: there is no input '{show_dim(name)}'; they are {listed(self._names)}"
                 )
             if self._names[name] in found:
-                raise GraphTypeError(f"call: input {name!r} is given twice")
+                raise GraphTypeError(f"call: input '{show_dim(name)}' is given twice")
             found[self._names[name]] = value
         missing = [name for name, number in self._names.items() if number not in found]
         if missing:
             raise GraphTypeError(
-                f"call: no argument for input {', '.join(map(repr, missing))}\n  cure: pass one "
+                f"call: no argument for input {listed(missing)}\n  cure: pass one "
                 "array for each input, in order or by name"
             )
         return [found[i] for i in range(len(found))]
@@ -169,7 +193,7 @@ class Compiled:
         return Compiled, (self.stages["named"], self._arguments, self._results)
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{p.name[:60]}: {p.type}" for p in self._boundary.params)
+        inputs = ", ".join(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
         outputs = ", ".join(str(y.type) for y in self.stages["named"].outputs)
         return f"<Compiled ({inputs}) -> ({outputs})>"
 
