@@ -57,12 +57,18 @@ def debug_print(
 
     out = sys.stdout if file is None else file
     if color is None:
-        color = out.isatty() and "NO_COLOR" not in os.environ
+        color = out.isatty() and not os.environ.get("NO_COLOR")
     text = [
         f"{heading}{format_graph(graph, color=color, limit=limit, note=note)}"
         for heading, graph, note in graphs(x, stage)
     ]
-    print("\n\n".join(text), file=out)
+    print(encodable("\n\n".join(text), out), file=out)
+
+
+def encodable(text: str, file: TextIO) -> str:
+    """`text`, with escapes where the encoding of `file` lacks a character."""
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]]:

@@ -1,7 +1,8 @@
 """The names of axes on stages that know them by position alone, for people to read.
 
 Lowering leaves `labels` on the nodes it makes. Nodes that later passes make have none: theirs
-follow from their operands'. `LABELS` says how: `rule(node, *labels of the operands)`.
+follow from their operands'. `LABELS` says how: `rule(node, *labels of the operands)`. An axis that
+is still unlabelled is called what its users call it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ def infer(nodes: Iterable[Node]) -> dict[Node, Labels]:
     known: dict[Node, Labels] = {}
     for node in nodes:
         known[node] = labels_of(node, known)
+    for node in reversed(known):
+        if node.op in ALIGNED:
+            for x in node.inputs:
+                if None in known[x]:
+                    known[x] = merge(known[x], known[node])
     return known
 
 
@@ -131,9 +137,11 @@ def scatter(node: Node, updates: Labels, *indices: Labels) -> Labels:
     return tuple(None if axis in axes else next(rest) for axis in range(len(node.type.shape)))
 
 
+ALIGNED = frozenset((*elementwise.ELEMENTWISE, autodiff.barrier, autodiff.stop_gradient))
+"""Ops whose plain operands and result have the same axes."""
+
 LABELS: dict[Op, Rule] = {
-    **dict.fromkeys(elementwise.ELEMENTWISE, merged),
-    **dict.fromkeys((autodiff.barrier, autodiff.stop_gradient), same),
+    **dict.fromkeys(ALIGNED, merged),
     **dict.fromkeys((tensor.slice_, tensor.embed, tensor.softmax, tensor.log_softmax), same),
     **dict.fromkeys((tensor.cumsum, tensor.cumprod), same),
     **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins), merged),

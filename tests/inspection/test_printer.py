@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from textwrap import dedent
 
 import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.inspection.printer import format_graph
+from graphcore.ir.graph import Graph
 
 
 def printed(*args: object, **kwargs: object) -> str:
@@ -54,7 +57,11 @@ def test_the_scheduled_stage_shows_buffers() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["x); import os #", "a\nb", "a\u2028b", "\x1b[31m", "é" * 10_000, "😀", "class", ""]
+    "name",
+    [
+        *("x); import os #", "a\nb", "a\u2028b", "\x1b[31m", "\x85\0", "\u202eabc", "\ud800"),
+        *("é" * 10_000, "😀", "class", "%0", "nan", "{x}", ""),
+    ],
 )
 def test_hostile_names_stay_on_their_line(name: str) -> None:
     x = gc.tensor(name, {f"{name}dim": None, "other": 2})
@@ -96,6 +103,103 @@ def test_diff_marks_what_changed() -> None:
     assert re.search(r"^- .*log\(", text, re.MULTILINE)
     assert re.search(r"^\+ .*softplus\(x\)", text, re.MULTILINE)
     assert text.endswith("1 kept, 3 removed, 1 added")
+
+
+def test_a_diff_of_a_stage_with_itself_has_no_changes() -> None:
+    x = gc.tensor("x", {"a": 2})
+    f = gc.compile([x], gc.sin(x))
+    assert f.diff("named", "named").endswith("2 kept, 0 removed, 0 added")
+    assert not re.search(r"^[-+]", f.diff("named", "named"), re.MULTILINE)
+
+
+def test_aligned_operands_are_called_by_the_names_of_the_others() -> None:
+    """Lowering aligns `scale` with x by a nameless expand; its new axis is x's."""
+    x = gc.tensor("x", {"batch": 5, "feature": 3})
+    scale = gc.tensor("scale", {"batch": 5})
+    f = gc.compile([x, scale], x / gc.sqrt(scale))
+    assert printed(f, "lowered") == dedent("""\
+        x    : f64[batch=5, feature=3] = input
+        scale: f64[batch=5]            = input
+        %0   : f64[batch=5]            = sqrt(scale)
+        %1   : f64[batch=5, feature=3] = expand(%0; new feature)
+        %2   : f64[batch=5, feature=3] = divide(x, %1)
+        return %2""")
+
+
+def test_one_value_of_several_stands_where_it_is_used() -> None:
+    x = gc.tensor("x", {"a": 2})
+    assert "= sin(%2[0])" in printed(gc.sin(gc.grad((x * x).sum(), x)))
+
+
+def test_inputs_that_look_alike_are_told_apart() -> None:
+    one, two = gc.tensor("x", {"a": 2}), gc.tensor("x", {"a": 2}, dtype="float32")
+    assert printed(one + two) == dedent("""\
+        x  : f64[a=2] = input
+        x#2: f32[a=2] = input
+        %0 : f64[a=2] = add(x, x#2)
+        return %0""")
+
+
+def test_the_columns_of_a_compiled_function_show_each_stage_under_its_name() -> None:
+    x = gc.tensor("x", {"a": 2})
+    f = gc.compile([x], gc.sin(x))
+    headings = re.findall(r"^--- (\w+): [\d,]+ nodes$", printed(f), re.MULTILINE)
+    assert headings == list(f.stages)
+    with pytest.raises(gc.GraphError, match="only a compiled function has stages"):
+        gc.debug_print(x, "named")
+
+
+@pytest.mark.parametrize("depth", [50_000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_deep_chains_print_in_seconds(depth: int) -> None:
+    y = gc.tensor("x", {"a": None})
+    for _ in range(depth):
+        y = gc.sin(y)
+    start = time.process_time()
+    text = printed(y)
+    assert time.process_time() - start < 3
+    assert f"... {depth - 199:,} nodes more: sin {depth - 199} ..." in text
+    assert text.endswith(f"return %{depth - 1}")
+
+
+def test_limit_none_prints_every_line() -> None:
+    y = gc.tensor("x", {"a": 2})
+    for _ in range(500):
+        y = gc.sin(y)
+    assert len(printed(y, limit=None).splitlines()) == 502
+    assert len(printed(y, limit=10).splitlines()) == 12
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("no_color", "colour"), [(None, True), ("", True), ("1", False)])
+def test_a_terminal_has_colour_unless_told_not_to(
+    no_color: str | None, colour: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color is not None:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    out = Terminal()
+    gc.debug_print(gc.tensor("x", {"a": 2}), file=out)
+    assert ("\x1b" in out.getvalue()) is colour
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    x = gc.tensor("x", {"a": 2})
+    y = gc.exp(gc.sin(x)).sum()
+    graph = Graph((x.node,), (y.node,))
+    assert re.sub(r"\x1b\[\d*m", "", format_graph(graph, color=True)) == format_graph(graph)
+
+
+def test_a_file_that_lacks_a_character_gets_its_escape() -> None:
+    raw = io.BytesIO()
+    x, y = gc.tensor("é", {"a": 2}), gc.tensor("y", {"a": 2, "b": 3})
+    with io.TextIOWrapper(raw, encoding="ascii") as out:
+        gc.debug_print(gc.compile([x, y], gc.dot(x, y, dim="a")), "lowered", file=out)
+        out.flush()
+        assert b"a, a b \\u2192 b" in raw.getvalue()
 
 
 def test_colour_only_where_asked() -> None:
