@@ -12,6 +12,7 @@ from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.interning import Interned
 from graphcore.ir.node import Node, describe_operand
 from graphcore.ir.provenance import current
+from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType
 
@@ -78,7 +79,7 @@ class Base:
 
     def __repr__(self) -> str:
         name = self.name
-        label = "Tensor" if name is None else f"Tensor {name[:60]}"
+        label = "Tensor" if name is None else f"Tensor {show_dim(name)}"
         return f"<{label}: {self.node.type}>"
 
     def __copy__(self) -> Base:
@@ -118,7 +119,7 @@ class Base:
         raise self._no_value("an array", _COMPILE)
 
     def _no_value(self, what: str, cure: str) -> GraphError:
-        reason = f"a symbolic tensor has no value yet, so no {what}"
+        reason = f"asked for {what}, but a symbolic tensor has no value yet"
         return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
 
 
