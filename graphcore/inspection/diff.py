@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, toposort
 
 from .printer import aligned, below, describe, returned
 from .text import DIM, GREEN, RED, paint
@@ -41,7 +41,7 @@ def diff(before: Graph, after: Graph, color: bool = False) -> str:
 
 
 def merge(old: list[Node], new: list[Node]) -> tuple[list[Node], dict[Node, str]]:
-    """All nodes, inputs first: the new in order, each removed one where it stood."""
+    """All nodes: the new in order, each removed one where it stood, but none above its inputs."""
     signs = dict.fromkeys(old, "-")
     for node in new:
         signs[node] = " " if node in signs else "+"
@@ -54,7 +54,7 @@ def merge(old: list[Node], new: list[Node]) -> tuple[list[Node], dict[Node, str]
         done = max(done, reached)
         order.append(node)
     order += (x for x in old[done:] if signs[x] == "-")
-    return order, signs
+    return list(toposort(order)), signs
 
 
 def around_changes(signs: list[str]) -> Iterator[range]:

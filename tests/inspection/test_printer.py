@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 import time
+from itertools import permutations
 from textwrap import dedent
 
 import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.inspection.diff import diff
 from graphcore.inspection.printer import format_graph
 from graphcore.ir.graph import Graph
 
@@ -110,6 +112,23 @@ def test_a_diff_of_a_stage_with_itself_has_no_changes() -> None:
     f = gc.compile([x], gc.sin(x))
     assert f.diff("named", "named").endswith("2 kept, 0 removed, 0 added")
     assert not re.search(r"^[-+]", f.diff("named", "named"), re.MULTILINE)
+
+
+def test_a_removed_node_stands_below_its_operands() -> None:
+    """Though the stage after reaches a kept operand later than the stage before did."""
+    x = gc.tensor("x", {"a": 2})
+    kept, other = gc.sin(x), gc.exp(x)
+    before = Graph((), (gc.cos(kept).node, other.node))
+    text = diff(before, Graph((), (other.node, kept.node)))
+    assert text.index("sin(x)") < text.index("cos(")
+
+
+def test_any_two_stages_can_be_compared() -> None:
+    x = gc.tensor("x", {"batch": None, "feature": 16})
+    y = (x - x.mean("feature")) / gc.sqrt(x.var("feature") + 1e-5)
+    f = gc.compile([x], [y, gc.grad((y * y * y).sum(), x)])
+    for before, after in permutations(f.stages, 2):
+        assert re.search(r"kept, [\d,]+ removed", f.diff(before, after))
 
 
 def test_aligned_operands_are_called_by_the_names_of_the_others() -> None:
