@@ -19,7 +19,8 @@ from graphcore.rewrites.derivatives import PARTIALS, TRANSPOSE, VJP
 from graphcore.rewrites.expand import EXPAND
 from graphcore.rewrites.lower import LOWER
 from tests import interpreter, reference
-from tests.test_ops import CASES, declare
+from tests.operations import CASES
+from tests.test_ops import declare
 
 NO_FLOATS = {tensor.any_, tensor.all_, tensor.argmax, tensor.argmin}
 """Plain ops whose result is never a float."""

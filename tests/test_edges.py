@@ -14,7 +14,9 @@ import scipy.special
 import graphcore as gc
 from graphcore.ops import elementwise
 from tests import interpreter, reference
-from tests.test_ops import CASES, DEFAULT, declare, draw
+from tests.operations import CASES
+from tests.operations.case import DEFAULT
+from tests.test_ops import declare, draw
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -15,6 +15,14 @@ from .lift import Operand, single
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+__all__ = [
+    "angle",
+    "conj",
+    "conjugate",
+    "imag",
+    "real",
+]
+
 
 def real(x: Operand) -> Tensor:
     """Real part of `x`, of real dtype.

@@ -16,6 +16,11 @@ from .lift import Operand, common
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+__all__ = [
+    "dot",
+    "einsum",
+]
+
 
 def dot(*xs: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
     """Product of all operands, aligned by name, summed over dims.

@@ -22,6 +22,17 @@ from .shape import broadcast_to
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+__all__ = [
+    "constant",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
 
 def tensor(
     name: str,

@@ -14,6 +14,13 @@ from graphcore.ops import autodiff, leaf
 from .tensor import Tensor
 from .trees import flatten
 
+__all__ = [
+    "grad",
+    "pullback",
+    "pushforward",
+    "stop_gradient",
+]
+
 Tree = Any
 """A tensor, or nested lists, tuples and dicts of tensors."""
 

@@ -38,6 +38,26 @@ from .lift import Operand, common, single
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+__all__ = [
+    "around",
+    "clip",
+    "deg2rad",
+    "degrees",
+    "divmod",
+    "fabs",
+    "fix",
+    "float_power",
+    "isclose",
+    "modf",
+    "nan_to_num",
+    "positive",
+    "rad2deg",
+    "radians",
+    "round",
+    "sinc",
+    "where",
+]
+
 
 def computed_like(ufunc: np.ufunc, x: Operand) -> Tensor:
     """`x` in the dtype that `ufunc` would compute in."""

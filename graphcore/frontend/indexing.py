@@ -21,6 +21,12 @@ from .lift import Operand, array, single
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+__all__ = [
+    "isel",
+    "take",
+    "take_along",
+]
+
 
 class Range(NamedTuple):
     """The places start, start + step, ..., `size` of them."""

@@ -24,6 +24,12 @@ from .shape import transpose
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+__all__ = [
+    "arange",
+    "eye",
+    "linspace",
+]
+
 
 def arange(
     start: complex | Expression,

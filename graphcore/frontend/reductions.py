@@ -16,6 +16,22 @@ from .lift import Operand, single
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
+
 
 def reduce(op: Op, x: Operand, dim: Dim, unknown: dict[str, Never], **attrs: Any) -> Tensor:
     """What `op` computes over dims; keywords such as NumPy's `axis` are refused."""

@@ -28,6 +28,18 @@ from .lift import Operand, common, single
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+__all__ = [
+    "broadcast",
+    "broadcast_like",
+    "concat",
+    "expand_dims",
+    "rename",
+    "squeeze",
+    "stack",
+    "transpose",
+    "unstack",
+]
+
 
 def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Tensor:
     """`x` with its dims in another order.

@@ -16,6 +16,10 @@ from .contraction import dot
 from .indexing import getitem, isel
 from .lift import Operand
 
+__all__ = [
+    "Tensor",
+]
+
 
 class Tensor(Base):
     """A named tensor: an input, a constant, or what is computed from them.

@@ -1,0 +1,29 @@
+"""The table of public functions: what each means on DataArrays, one module for each family."""
+
+from __future__ import annotations
+
+from tests.operations import (
+    arithmetic,
+    contraction,
+    creation,
+    indexing,
+    reductions,
+    shape,
+    special,
+)
+from tests.operations.case import Case
+
+FAMILIES = (
+    arithmetic,
+    contraction,
+    creation,
+    indexing,
+    reductions,
+    shape,
+    special,
+)
+CASES: dict[str, Case] = {}
+for family in FAMILIES:
+    twice = CASES.keys() & family.CASES.keys()
+    assert not twice, twice
+    CASES |= family.CASES

@@ -1,0 +1,60 @@
+"""Dims moved, named, made and merged."""
+
+from __future__ import annotations
+
+import xarray
+
+import graphcore as gc
+from tests.operations.case import Case, Input, X, Y, alike
+
+CASES: dict[str, Case] = {
+    "transpose": alike(lambda x: x.transpose("col", ...)),
+    "transpose all": alike(lambda x: x.transpose(), batch=False),
+    "rename": alike(lambda x: x.rename(row="r")),
+    "rename swap": alike(lambda x: x.rename({"row": "col", "col": "row"}) * 2 + x[0, 0],
+                         fixed=("row", "col"), batch=False),
+    "expand_dims": alike(lambda x: x.expand_dims("new")),
+    "expand_dims sized": alike(lambda x: x.expand_dims({"new": 3, "other": 2})),
+    "squeeze": alike(lambda x: x.squeeze("one"), Input("row one col")),
+    "squeeze all": alike(lambda x: x.squeeze(), Input("one col"), fixed=("one", "col")),
+    "broadcast_like": alike(lambda x, y: x.broadcast_like(y), X, Y),
+    "broadcast": Case(
+        lambda x, y: gc.broadcast(x, y)[1], lambda x, y: xarray.broadcast(x, y)[1], (X, Y)
+    ),
+    "concat": Case(
+        lambda x, y: gc.concat([x, y, x], "col"),
+        lambda x, y: xarray.concat([x, y.transpose("row", "col"), x], "col"),
+        (X, Input("col row")),
+    ),
+    "concat broadcast": Case(
+        lambda x, y: gc.concat([x, y], "row"),
+        lambda x, y: xarray.concat([x, y.expand_dims("row")], "row").transpose("row", "col"),
+        (X, Input("col")),
+    ),
+    "concat new": Case(
+        lambda x: gc.concat([x, x * x], "new"), lambda x: xarray.concat([x, x * x], "new")
+    ),
+    "stack": Case(
+        lambda x: x.stack(z=("col", "row")),
+        lambda x: xarray.DataArray(
+            x.values.transpose(1, 2, 0).reshape(x.sizes["batch"], x.sizes["col"] * x.sizes["row"]),
+            dims=("batch", "z"),
+        ),
+        (Input("row batch col"),),
+    ),
+    "unstack": Case(
+        lambda x: x.unstack(six={"p": 2, "q": 3}),
+        lambda x: xarray.DataArray(
+            x.transpose("row", "six").values.reshape(-1, 2, 3), dims=("row", "p", "q")
+        ),
+        (Input("six row"),),
+        fixed=("six",),
+        batch=False,
+    ),
+    "restack": Case(
+        lambda x: gc.square(x.stack(z=("col", "row"))).unstack(z={"col": None, "row": 3}),
+        lambda x: (x * x).transpose("col", "row"),
+        fixed=("row",),
+        batch=False,
+    ),
+}  # fmt: skip
