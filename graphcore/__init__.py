@@ -16,6 +16,8 @@ from .frontend.derivatives import *
 from .frontend.elementwise import *
 from .frontend.formulas import *
 from .frontend.indexing import *
+from .frontend.moves import *
+from .frontend.padding import *
 from .frontend.ranges import *
 from .frontend.reductions import *
 from .frontend.shape import *
@@ -40,6 +42,8 @@ __all__ += frontend.derivatives.__all__
 __all__ += frontend.elementwise.__all__
 __all__ += frontend.formulas.__all__
 __all__ += frontend.indexing.__all__
+__all__ += frontend.moves.__all__
+__all__ += frontend.padding.__all__
 __all__ += frontend.ranges.__all__
 __all__ += frontend.reductions.__all__
 __all__ += frontend.shape.__all__

@@ -19,7 +19,7 @@ from tests.reference import close
 
 ONES, EMPTY = dict.fromkeys(DEFAULT, 1), dict.fromkeys(DEFAULT, 0)
 NO_ROWS, NO_COLS = DEFAULT | {"row": 0}, DEFAULT | {"col": 0, "batch": 0}
-DTYPE_TOLERANCE = {4: 1e-5, 8: 1e-12, 16: 1e-12, 1: 0}
+DTYPE_TOLERANCE = {2: 1e-3, 4: 1e-5, 8: 1e-12, 16: 1e-12, 1: 0}
 
 
 def declare(case: Case, known: bool = False, dtype: str = "float64") -> list[gc.Tensor]:

@@ -57,6 +57,13 @@ def names(function: str, dim: object, x: Node | None = None) -> tuple[str, ...]:
     return several
 
 
+def dim_of(function: str, x: Node, dim: object) -> str:
+    """The one dim meant, which `x` must have."""
+    (name,) = names(function, (dim,), x)
+    require_dims(function, x, (name,))
+    return name
+
+
 def require_dims(function: str, x: Node, dims: tuple[str, ...]) -> None:
     """Refuse dims that `x` lacks."""
     known = x.type.dims

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphcore.ir.errors import GraphTypeError
 
-from . import complex, formulas, reductions, shape
+from . import complex, formulas, moves, padding, reductions, shape
 from . import elementwise as e
 from .base import Base, refusal
 from .contraction import dot
@@ -201,6 +201,11 @@ class Tensor(Base):
     squeeze = shape.squeeze
     stack = shape.stack
     unstack = shape.unstack
+    roll = moves.roll
+    head = moves.head
+    tail = moves.tail
+    thin = moves.thin
+    shift = padding.shift
     astype = e.astype
     isel = isel
     where = formulas.keep_where

@@ -1,0 +1,124 @@
+"""Moves along dims: dtypes as xarray has them, what is refused, and what they cost."""
+
+import numpy as np
+import pytest
+import xarray
+
+import graphcore as gc
+
+DTYPES = ["int8", "uint16", "int32", "uint64", "float32", "float64", "complex64"]
+
+
+def both(function, array):
+    """The value here, with unknown sizes, and xarray's."""
+    theirs = xarray.DataArray(array, dims=["a", "b"][: array.ndim])
+    x = gc.tensor("x", theirs.dims, dtype=array.dtype)
+    y, wanted = function(x), function(theirs)
+    assert (y.dims, y.dtype) == (wanted.dims, wanted.dtype)
+    return gc.compile([x], y)(array), wanted.values
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 4), (1, 1), (0, 2)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.shift(a=1),
+        lambda x: x.shift(a=-5, b=2),
+        lambda x: x.shift(a=0),
+        lambda x: x.shift(),
+        lambda x: x.shift(b=1, fill_value=7),
+    ],
+)
+def test_shift_as_xarray(dtype, shape, function):
+    array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    found, wanted = both(function, array)
+    np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+REFUSED = {
+    "roll": (lambda x: x.roll(q=1), "no dim 'q'"),
+    "roll nothing": (lambda x: x.roll(1), "not a dict"),
+    "roll float": (lambda x: x.roll(a=1.5), "not an integer"),
+    "shift bool": (lambda x: (x > 0).shift(a=1), "no nan"),
+    "shift inexact": (lambda x: x.astype("int8").shift(a=1, fill_value=1.5), "does not fit"),
+    "shift large": (lambda x: x.astype("int8").shift(a=1, fill_value=300), "does not fit"),
+    "shift nan": (lambda x: x.astype("int8").shift(a=1, fill_value=np.nan), "does not fit"),
+    "shift complex": (lambda x: x.shift(a=1, fill_value=1j), "does not fit"),
+    "shift tensor": (lambda x: x.astype("int8").shift(a=1, fill_value=x.sum()), "does not fit"),
+    "flip": (lambda x: gc.flip(x, "q"), "no dim 'q'"),
+    "head": (lambda x: x.head(a=-1), "negative"),
+    "thin": (lambda x: x.thin(a=0), "step"),
+    "thin nothing": (lambda x: x.thin(), "no step"),
+    "tile": (lambda x: gc.tile(x, q=2), "no dim 'q'"),
+    "tile negative": (lambda x: gc.tile(x, a=-1), "0 or more"),
+    "repeat negative": (lambda x: gc.repeat(x, -1, "a"), "0 or more"),
+    "repeat tensor": (lambda x: gc.repeat(x, x, "a"), "not an integer"),
+    "repeat each": (lambda x: gc.repeat(x, [1, 2], "a"), "sizes 6 and 2"),
+    "split": (lambda x: gc.split(x, 4, "a"), "does not split"),
+    "split none": (lambda x: gc.split(x, 0, "a"), "does not split"),
+    "split sizes": (lambda x: gc.split(x, [2, 3], "a"), "sizes 6 and 5"),
+    "split rest": (lambda x: gc.split(x, [7, None], "a"), "sizes 6 and 7"),
+    "split open": (lambda x: gc.split(x, [None, None], "a"), "several"),
+    "split dict": (lambda x: gc.split(x, {"a": 2, "b": 3}), "one dim"),
+    "split what": (lambda x: gc.split(x, "ab", "a"), "no list"),
+    "unbind": (lambda x: gc.unbind(x, "b"), "unknown"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    wrong, reason = REFUSED[name]
+    with pytest.raises(gc.GraphError, match=reason) as caught:
+        wrong(gc.tensor("x", {"a": 6, "b": None}))
+    assert "test_moves.py:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: gc.repeat(x, [1, 2], "a"),
+        lambda x: gc.split(x, [4, None], "a")[0],
+        lambda x: gc.split(x, [1, 1], "a")[0],
+        lambda x: gc.split(x, 2, "a")[0],
+    ],
+)
+def test_sizes_are_checked_at_the_call(function):
+    x = gc.tensor("x", {"a": None})
+    with pytest.raises(gc.GraphError, match=r"test_moves\.py:"):
+        gc.compile([x], function(x))(np.ones(3))
+
+
+def test_parts_are_lists():
+    x = gc.tensor("x", {"a": 6, "b": None})
+    parts = gc.split(x, 3, "a"), gc.split(x, {"b": [1, None, 2]}), gc.unbind(x, "a")
+    assert [[type(part) for part in each] for each in parts] == [[gc.Tensor] * n for n in (3, 3, 6)]
+    assert gc.concat(gc.split(x, 3, "a"), "a").sizes == x.sizes
+
+
+def test_what_moves_nothing_is_the_same():
+    x = gc.tensor("x", {"a": 6, "b": None})
+    same = x.roll(a=12, b=0), x.shift(a=0), x.shift(), gc.tile(x, a=1), gc.repeat(x, 1, "b")
+    assert all(y is x for y in (*same, *gc.split(x, 1, "a"), x.head(a=6), x.thin(b=1)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.roll(a=1, b=2),
+        lambda x: x.shift(a=1, b=-2, fill_value=0),
+        gc.flip,
+        lambda x: gc.tile(x, a=2, b=3),
+        lambda x: gc.repeat(x, 2, "a"),
+        lambda x: gc.split(x, 3, "a")[1],
+        lambda x: x.tail(a=2, b=3).thin(2),
+    ],
+)
+def test_no_place_is_looked_up(function):
+    """Values and derivatives are slices and what slices transpose to, never gathers."""
+    x = gc.tensor("x", {"a": 6, "b": None})
+    loss = (function(x) ** 3).sum()
+    g = gc.grad(loss, x)
+    f = gc.compile([x], [loss, g, gc.grad((g**2).sum(), x)])
+    ops = {node.op.name for node in f.stages["optimized"].nodes()}
+    assert not ops & {"gather", "scatter", "iota"}
