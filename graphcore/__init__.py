@@ -12,10 +12,12 @@ from .frontend import special
 from .frontend.complex import *
 from .frontend.contraction import *
 from .frontend.creation import *
+from .frontend.cumulative import *
 from .frontend.derivatives import *
 from .frontend.elementwise import *
 from .frontend.formulas import *
 from .frontend.indexing import *
+from .frontend.masking import *
 from .frontend.moves import *
 from .frontend.padding import *
 from .frontend.ranges import *
@@ -38,10 +40,12 @@ __all__ = [
 __all__ += frontend.complex.__all__
 __all__ += frontend.contraction.__all__
 __all__ += frontend.creation.__all__
+__all__ += frontend.cumulative.__all__
 __all__ += frontend.derivatives.__all__
 __all__ += frontend.elementwise.__all__
 __all__ += frontend.formulas.__all__
 __all__ += frontend.indexing.__all__
+__all__ += frontend.masking.__all__
 __all__ += frontend.moves.__all__
 __all__ += frontend.padding.__all__
 __all__ += frontend.ranges.__all__

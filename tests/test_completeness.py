@@ -143,7 +143,19 @@ def test_methods_are_functions() -> None:
     """What xarray has as a method is one here."""
     for name in (
         *("sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin"),
-        *("cumsum", "cumprod", "dot", "transpose", "rename", "expand_dims", "squeeze", "stack"),
+        *(
+            "count",
+            "isnull",
+            "notnull",
+            "cumsum",
+            "cumprod",
+            "dot",
+            "transpose",
+            "rename",
+            "expand_dims",
+            "squeeze",
+            "stack",
+        ),
         *("unstack", "broadcast_like", "isel", "where", "clip", "astype", "round", "conj"),
     ):
         assert callable(getattr(gc.Tensor, name)), name

@@ -1,17 +1,32 @@
-"""Sums, extremes and their like over dims, under xarray's names."""
+"""Sums, extremes and their like over dims, under xarray's names.
+
+`where` is a bool tensor: values where it is false take no part. `skipna` leaves out nan as well.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any, Never
 
-from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.op import Op
 from graphcore.ops import named
 
-from .arguments import Dim, dims_of
-from .base import refusal, wrap
+from .arguments import Dim
+from .base import refusal
+from .elementwise import subtract
+from .formulas import where as choose
 from .lift import Operand, single
+from .masking import (
+    Mask,
+    Part,
+    extreme_of,
+    mean_of,
+    notnull,
+    part_of,
+    position_of,
+    root,
+    var_of,
+)
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -21,79 +36,117 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
-    "cumprod",
-    "cumsum",
+    "count",
     "max",
     "mean",
     "min",
     "prod",
+    "ptp",
     "std",
     "sum",
     "var",
 ]
 
 
-def reduce(op: Op, x: Operand, dim: Dim, unknown: dict[str, Never], **attrs: Any) -> Tensor:
-    """What `op` computes over dims; keywords such as NumPy's `axis` are refused."""
-    name = op.name
-    node = single(name, x)
-    if unknown:
-        reason = f"takes no {', '.join(unknown)}"
-        cure = "axes have names here: dim='row'"
-        raise refusal(name, reason, node, cure=cure, kind=GraphTypeError)
-    return wrap(op(node, dims=dims_of(name, node, dim), **attrs))
-
-
-def sum(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
+def sum(
+    x: Operand,
+    dim: Dim = None,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+    min_count: int | None = None,
+    **unknown: Never,
+) -> Tensor:
     """Sum over one dim, several, or all (None).
 
-    Small integers and bool are widened, as in NumPy. The sum over an empty dim is 0.
+    Small integers and bool are widened, as in NumPy. The sum of nothing is 0; it is nan, as a
+    float, where fewer than `min_count` values take part.
 
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2, "col": 3})
-    >>> gc.sum(x, dim="row"), gc.sum(x)
+    >>> gc.sum(x, dim="row"), gc.sum(x, where=x > 0)
     (<Tensor: f64[col=3]>, <Tensor: f64[]>)
     """
-    return reduce(named.sum_, x, dim, unknown)
+    part = part_of("sum", x, dim, where, skipna, unknown)
+    return enough(part, part.reduce(named.sum_, 0), where, skipna, min_count)
 
 
-def prod(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
+def prod(
+    x: Operand,
+    dim: Dim = None,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+    min_count: int | None = None,
+    **unknown: Never,
+) -> Tensor:
     """Product over one dim, several, or all (None).
 
-    Small integers and bool are widened, as in NumPy. The product over an empty dim is 1.
+    Small integers and bool are widened, as in NumPy. The product of nothing is 1; it is nan, as a
+    float, where fewer than `min_count` values take part.
 
     >>> import graphcore as gc
     >>> gc.prod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    return reduce(named.prod, x, dim, unknown)
+    part = part_of("prod", x, dim, where, skipna, unknown)
+    return enough(part, part.reduce(named.prod, 1), where, skipna, min_count)
 
 
-def mean(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
+def enough(part: Part, found: Tensor, where: Mask, skipna: bool, min_count: int | None) -> Tensor:
+    """`found` where `min_count` values take part, else nan."""
+    if min_count is None:
+        return found
+    if where is None and not skipna:
+        cure = "skip nan with skipna=True, or say with where= what takes part"
+        raise refusal(part.function, "min_count where all values take part", part.x, cure=cure)
+    return choose(part.size() >= operator.index(min_count), found, math.nan)
+
+
+def mean(
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+) -> Tensor:
     """Mean over one dim, several, or all (None).
 
-    Floats keep their dtype, the rest become float64. The mean over an empty dim is nan.
+    Floats keep their dtype, the rest become float64. The mean of nothing is nan.
 
     >>> import graphcore as gc
-    >>> gc.mean(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
+    >>> gc.mean(gc.tensor("x", {"row": 2, "col": 3}), dim="row", skipna=True)
     <Tensor: f64[col=3]>
     """
-    return reduce(named.mean, x, dim, unknown)
+    return mean_of(part_of("mean", x, dim, where, skipna, unknown))
 
 
-def var(x: Operand, dim: Dim = None, ddof: int = 0, **unknown: Never) -> Tensor:
+def var(
+    x: Operand,
+    dim: Dim = None,
+    ddof: int = 0,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+    **unknown: Never,
+) -> Tensor:
     """Variance over one dim, several, or all (None): the sum of |x - mean|^2 over (count - ddof).
 
-    The dtype is that of a mean, or real where `x` is complex.
+    The dtype is that of a mean, or real where `x` is complex. With `where` or `skipna`, the count
+    is that of the values that take part, and the variance is nan where `ddof` leaves none.
 
     >>> import graphcore as gc
     >>> gc.var(gc.tensor("x", {"row": 2, "col": 3}), dim="row", ddof=1)
     <Tensor: f64[col=3]>
     """
-    return reduce(named.var, x, dim, unknown, ddof=operator.index(ddof))
+    return var_of(part_of("var", x, dim, where, skipna, unknown), operator.index(ddof))
 
 
-def std(x: Operand, dim: Dim = None, ddof: int = 0, **unknown: Never) -> Tensor:
+def std(
+    x: Operand,
+    dim: Dim = None,
+    ddof: int = 0,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+    **unknown: Never,
+) -> Tensor:
     """Standard deviation over one dim, several, or all (None): the square root of `var`.
 
     Where all values are equal its derivative is 0.
@@ -102,75 +155,125 @@ def std(x: Operand, dim: Dim = None, ddof: int = 0, **unknown: Never) -> Tensor:
     >>> gc.std(gc.tensor("x", {"row": 2, "col": 3}))
     <Tensor: f64[]>
     """
-    return reduce(named.std, x, dim, unknown, ddof=operator.index(ddof))
+    part = part_of("std", x, dim, where, skipna, unknown)
+    if part.mask is None:
+        return part.reduce(named.std, 0, ddof=operator.index(ddof))
+    return root(var_of(part, operator.index(ddof)))
 
 
-def max(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
-    """Largest value over one dim, several, or all (None); nan if any is.
+def max(
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+) -> Tensor:
+    """Largest value over one dim, several, or all (None); nan if any that takes part is.
 
-    Tied values share the derivative evenly. An empty dim is refused.
+    Tied values share the derivative evenly. An empty dim is refused. Where no value takes part the
+    result is nan, so that `where` is refused for integers.
 
     >>> import graphcore as gc
     >>> gc.max(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    return reduce(named.max_, x, dim, unknown)
+    return extreme_of(part_of("max", x, dim, where, skipna, unknown), named.max_, 1)
 
 
-def min(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
-    """Smallest value over one dim, several, or all (None); nan if any is.
+def min(
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+) -> Tensor:
+    """Smallest value over one dim, several, or all (None); nan if any that takes part is.
 
-    Tied values share the derivative evenly. An empty dim is refused.
+    Tied values share the derivative evenly. An empty dim is refused. Where no value takes part the
+    result is nan, so that `where` is refused for integers.
 
     >>> import graphcore as gc
     >>> gc.min(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    return reduce(named.min_, x, dim, unknown)
+    return extreme_of(part_of("min", x, dim, where, skipna, unknown), named.min_, -1)
 
 
-def any(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
+def ptp(
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+) -> Tensor:
+    """Peak to peak over one dim, several, or all (None): the largest value less the smallest.
+
+    >>> import graphcore as gc
+    >>> gc.ptp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
+    <Tensor: f64[col=3]>
+    """
+    part = part_of("ptp", x, dim, where, skipna, unknown)
+    return subtract(extreme_of(part, named.max_, 1), extreme_of(part, named.min_, -1))
+
+
+def any(x: Operand, dim: Dim = None, *, where: Mask = None, **unknown: Never) -> Tensor:
     """Whether any value is true, that is, not 0, over one dim, several, or all (None).
 
     >>> import graphcore as gc
     >>> gc.any(gc.tensor("x", {"row": 2, "col": 3}) > 0, dim="row")
     <Tensor: bool[col=3]>
     """
-    return reduce(named.any_, x, dim, unknown)
+    return part_of("any", x, dim, where, unknown=unknown).reduce(named.any_, False)
 
 
-def all(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
+def all(x: Operand, dim: Dim = None, *, where: Mask = None, **unknown: Never) -> Tensor:
     """Whether all values are true, that is, not 0, over one dim, several, or all (None).
 
     >>> import graphcore as gc
     >>> gc.all(gc.tensor("x", {"row": 2, "col": 3}) > 0, dim="row")
     <Tensor: bool[col=3]>
     """
-    return reduce(named.all_, x, dim, unknown)
+    return part_of("all", x, dim, where, unknown=unknown).reduce(named.all_, True)
 
 
-def argmax(x: Operand, dim: str | None = None, **unknown: Never) -> Tensor:
+def count(x: Operand, dim: Dim = None, *, where: Mask = None, **unknown: Never) -> Tensor:
+    """How many values are not nan, over one dim, several, or all (None), in int64.
+
+    >>> import graphcore as gc
+    >>> gc.count(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
+    <Tensor: i64[col=3]>
+    """
+    return part_of("count", notnull(x), dim, where, unknown=unknown).reduce(named.sum_, False)
+
+
+def argmax(
+    x: Operand,
+    dim: str | None = None,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+    **unknown: Never,
+) -> Tensor:
     """Position of the first largest value along one dim, or row-major in all values (None).
 
-    The result is int64 and carries no derivative. An empty dim is refused.
+    A nan that takes part comes before all. The result is int64, -1 where no value takes part (as
+    `jax.numpy.nanargmax`), and carries no derivative. An empty dim is refused.
 
     >>> import graphcore as gc
     >>> gc.argmax(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: i64[col=3]>
     """
-    return reduce(named.argmax, x, one_dim("argmax", x, dim), unknown)
+    part = part_of("argmax", x, one_dim("argmax", x, dim), where, skipna, unknown)
+    return position_of(part, named.argmax, named.max_, 1)
 
 
-def argmin(x: Operand, dim: str | None = None, **unknown: Never) -> Tensor:
+def argmin(
+    x: Operand,
+    dim: str | None = None,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+    **unknown: Never,
+) -> Tensor:
     """Position of the first smallest value along one dim, or row-major in all values (None).
 
-    The result is int64 and carries no derivative. An empty dim is refused.
+    A nan that takes part comes before all. The result is int64, -1 where no value takes part (as
+    `jax.numpy.nanargmin`), and carries no derivative. An empty dim is refused.
 
     >>> import graphcore as gc
     >>> gc.argmin(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: i64[col=3]>
     """
-    return reduce(named.argmin, x, one_dim("argmin", x, dim), unknown)
+    part = part_of("argmin", x, one_dim("argmin", x, dim), where, skipna, unknown)
+    return position_of(part, named.argmin, named.min_, -1)
 
 
 def one_dim(function: str, x: Operand, dim: Any) -> Any:
@@ -180,27 +283,3 @@ def one_dim(function: str, x: Operand, dim: Any) -> Any:
         cure = "stack the dims into one first"
         raise refusal(function, reason, single(function, x), cure=cure)
     return dim
-
-
-def cumsum(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
-    """Running sum along one dim, or along several or all (None) one after the other.
-
-    Small integers and bool are widened, as in NumPy.
-
-    >>> import graphcore as gc
-    >>> gc.cumsum(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[row=2, col=3]>
-    """
-    return reduce(named.cumsum, x, dim, unknown)
-
-
-def cumprod(x: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
-    """Running product along one dim, or along several or all (None) one after the other.
-
-    Small integers and bool are widened, as in NumPy.
-
-    >>> import graphcore as gc
-    >>> gc.cumprod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[row=2, col=3]>
-    """
-    return reduce(named.cumprod, x, dim, unknown)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from graphcore.ops import named
 
-from .arguments import Dim, dims_of
-from .base import wrap
+from .arguments import Dim
 from .elementwise import (
     digamma,
     erf,
@@ -20,7 +20,9 @@ from .elementwise import (
     xlog1py,
     xlogy,
 )
-from .lift import Operand, single
+from .formulas import where as choose
+from .lift import Operand
+from .masking import Mask, part_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -42,8 +44,10 @@ __all__ = [
 ]
 
 
-def softmax(x: Operand, dim: Dim = None) -> Tensor:
+def softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """exp(x) / sum(exp(x)) over dims, without overflow; 0 where all of `x` is -inf.
+
+    Values where `where` is false take no part, and their result is 0.
 
     `dim` is the name of one dim, several, or None for all; none vanishes. Floats keep their dtype.
 
@@ -51,12 +55,13 @@ def softmax(x: Operand, dim: Dim = None) -> Tensor:
     >>> gc.special.softmax(gc.tensor("x", {"batch": None, "class": 3}), dim="class")
     <Tensor: f64[batch, class=3]>
     """
-    node = single("softmax", x)
-    return wrap(named.softmax(node, dims=dims_of("softmax", node, dim)))
+    return part_of("softmax", x, dim, where).reduce(named.softmax, -math.inf)
 
 
-def log_softmax(x: Operand, dim: Dim = None) -> Tensor:
+def log_softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """x - logsumexp(x) over dims, without overflow.
+
+    Values where `where` is false take no part, and their result is -inf.
 
     `dim` is the name of one dim, several, or None for all; none vanishes. Floats keep their dtype.
 
@@ -64,12 +69,15 @@ def log_softmax(x: Operand, dim: Dim = None) -> Tensor:
     >>> gc.special.log_softmax(gc.tensor("x", {"batch": None, "class": 3}), dim="class")
     <Tensor: f64[batch, class=3]>
     """
-    node = single("log_softmax", x)
-    return wrap(named.log_softmax(node, dims=dims_of("log_softmax", node, dim)))
+    part = part_of("log_softmax", x, dim, where)
+    found = part.reduce(named.log_softmax, -math.inf)
+    return found if part.mask is None else choose(part.mask, found, -math.inf)
 
 
-def logsumexp(x: Operand, dim: Dim = None) -> Tensor:
+def logsumexp(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """log(sum(exp(x))) over dims, without overflow; -inf where all of `x` is.
+
+    Values where `where` is false take no part.
 
     `dim` is the name of one dim, several, or None for all; they vanish. Floats keep their dtype.
 
@@ -77,5 +85,4 @@ def logsumexp(x: Operand, dim: Dim = None) -> Tensor:
     >>> gc.special.logsumexp(gc.tensor("x", {"batch": None, "class": 3}), dim="class")
     <Tensor: f64[batch]>
     """
-    node = single("logsumexp", x)
-    return wrap(named.logsumexp(node, dims=dims_of("logsumexp", node, dim)))
+    return part_of("logsumexp", x, dim, where).reduce(named.logsumexp, -math.inf)

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphcore.ir.errors import GraphTypeError
 
-from . import complex, formulas, moves, padding, reductions, shape
+from . import complex, cumulative, formulas, masking, moves, padding, reductions, shape
 from . import elementwise as e
 from .base import Base, refusal
 from .contraction import dot
@@ -191,8 +191,11 @@ class Tensor(Base):
     all = reductions.all
     argmax = reductions.argmax
     argmin = reductions.argmin
-    cumsum = reductions.cumsum
-    cumprod = reductions.cumprod
+    count = reductions.count
+    cumsum = cumulative.cumsum
+    cumprod = cumulative.cumprod
+    isnull = masking.isnull
+    notnull = masking.notnull
     dot = dot
     transpose = shape.transpose
     rename = shape.rename

@@ -1,0 +1,201 @@
+"""What takes part in a reduction: the one place where masks become neutral elements and counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, TypeAlias
+
+import numpy as np
+
+from graphcore.ir.dtypes import float_for
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import count
+from graphcore.ir.types import DType
+from graphcore.ops import named
+
+from .arguments import Dim, dims_of
+from .base import refusal, wrap
+from .creation import full_like
+from .elementwise import astype, equal, isnan, logical_not, maximum, sqrt, square
+from .formulas import where as choose
+from .lift import Operand, single
+from .shape import broadcast
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "isnull",
+    "notnull",
+]
+
+Mask: TypeAlias = "Operand | None"
+"""A bool tensor, true where a value takes part; None where all do."""
+
+
+def isnull(x: Operand) -> Tensor:
+    """Whether a value is missing, that is, nan; never for integers and bool.
+
+    >>> import graphcore as gc
+    >>> gc.isnull(gc.tensor("x", {"row": 2}))
+    <Tensor: bool[row=2]>
+    """
+    value = wrap(single("isnull", x))
+    return isnan(value) if may_be_null(value) else full_like(value, False, "bool")
+
+
+def notnull(x: Operand) -> Tensor:
+    """Whether a value is there, that is, not nan; always for integers and bool.
+
+    >>> import graphcore as gc
+    >>> gc.notnull(gc.tensor("x", {"row": 2}))
+    <Tensor: bool[row=2]>
+    """
+    value = wrap(single("notnull", x))
+    return logical_not(isnan(value)) if may_be_null(value) else full_like(value, True, "bool")
+
+
+def may_be_null(x: Tensor) -> bool:
+    """Whether the dtype of `x` has a nan."""
+    return x.dtype.kind in "fc"
+
+
+class Part(NamedTuple):
+    """The values of `x` that take part in a reduction over `dims`: all, or those of a mask.
+
+    The mask has the dims of `x`, in their order.
+    """
+
+    function: str
+    x: Tensor
+    dims: tuple[str, ...]
+    mask: Tensor | None = None
+
+    def filled(self, neutral: complex) -> Tensor:
+        """`x` with `neutral` where a value takes no part; nothing of that value remains."""
+        return self.x if self.mask is None else choose(self.mask, self.x, neutral)
+
+    def reduce(self, op: Op, neutral: complex, **attrs: Any) -> Tensor:
+        """What `op` computes of the values that take part, if `neutral` adds nothing to it."""
+        return over(op, self.filled(neutral), self.dims, **attrs)
+
+    def size(self) -> Tensor:
+        """How many values take part, in int64."""
+        if self.mask is not None:
+            return over(named.sum_, self.mask, self.dims)
+        return wrap(single(self.function, count(self.x.sizes[dim] for dim in self.dims)))
+
+    def where_some(self, found: Tensor, none: complex) -> Tensor:
+        """`found` where any value takes part, else `none`."""
+        if self.mask is None:
+            return found
+        return choose(over(named.any_, self.mask, self.dims), found, none)
+
+    def ratio(self, total: Tensor, ddof: int = 0) -> Tensor:
+        """total / (count - ddof); nan, whose derivative is 0, where no divisor is left."""
+        left = self.size() - ddof
+        quotient = total / astype(maximum(left, 1), total.dtype)
+        return choose(left > 0, quotient, math.nan)
+
+
+def over(op: Op, x: Tensor, dims: tuple[str, ...], **attrs: Any) -> Tensor:
+    """A named reduction."""
+    return wrap(op(x.node, dims=dims, **attrs))
+
+
+def part_of(
+    function: str,
+    x: Operand,
+    dim: Dim,
+    where: Mask,
+    skipna: bool = False,
+    unknown: Mapping[str, Never] = MappingProxyType({}),
+) -> Part:
+    """The values that take part; keywords such as NumPy's `axis` are refused."""
+    node = single(function, x)
+    if unknown:
+        reason = f"takes no {', '.join(unknown)}"
+        cure = "axes have names here: dim='row'"
+        raise refusal(function, reason, node, cure=cure, kind=GraphTypeError)
+    value = wrap(node)
+    mask = None if where is None else mask_of(function, where)
+    if skipna and may_be_null(value):
+        mask = notnull(value) if mask is None else notnull(value) & mask
+    if mask is not None:
+        value, mask = broadcast(value, mask)
+    return Part(function, value, dims_of(function, value.node, dim), mask)
+
+
+def mask_of(function: str, where: Operand) -> Tensor:
+    """The mask a user gave."""
+    node = single(function, where)
+    if node.type.dtype.kind != "b":
+        cure = "compare it, for instance `where=x != 0`"
+        raise refusal(function, f"where= is {node.type}, not bool", node, cure=cure,
+                      kind=GraphTypeError)  # fmt: skip
+    return wrap(node)
+
+
+def lowest(dtype: DType, sign: int = 1) -> complex:
+    """The value that none of the dtype falls below; the one that none exceeds for `sign` -1."""
+    match dtype.kind:
+        case "b":
+            return sign < 0
+        case "i" | "u":
+            bounds = np.iinfo(dtype)
+            return int(bounds.min if sign > 0 else bounds.max)
+        case "c":
+            return complex(-sign * math.inf, -sign * math.inf)
+    return -sign * math.inf
+
+
+def mean_of(part: Part) -> Tensor:
+    """The mean of what takes part; nan of nothing."""
+    if part.mask is None:
+        return part.reduce(named.mean, 0)
+    return part.ratio(over(named.sum_, as_float(part.filled(0)), part.dims))
+
+
+def var_of(part: Part, ddof: int) -> Tensor:
+    """The sum of |x - mean|^2 over (count - ddof), of what takes part."""
+    if part.mask is None:
+        return part.reduce(named.var, 0, ddof=ddof)
+    away = choose(part.mask, as_float(part.filled(0)) - mean_of(part), 0)
+    return part.ratio(over(named.sum_, squared_modulus(away), part.dims), ddof)
+
+
+def extreme_of(part: Part, op: Op, sign: int) -> Tensor:
+    """The largest (sign 1) or smallest (-1) value that takes part; nan of nothing."""
+    if part.mask is not None and not may_be_null(part.x):
+        reason = f"where= may leave no value, for which {part.x.dtype} has no number"
+        cure = "put one in: gc.where(mask, x, number)"
+        raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
+    return part.where_some(part.reduce(op, lowest(part.x.dtype, sign)), math.nan)
+
+
+def position_of(part: Part, op: Op, extreme: Op, sign: int) -> Tensor:
+    """The position of the first extreme value that takes part, a nan before all; -1 of nothing."""
+    if part.mask is None:
+        return part.reduce(op, 0)
+    best = part.reduce(extreme, lowest(part.x.dtype, sign))
+    chosen = part.mask & (equal(part.x, best) | isnull(part.x))
+    return part.where_some(over(named.argmax, chosen, part.dims), -1)
+
+
+def as_float(x: Tensor) -> Tensor:
+    """`x` in the dtype of its mean."""
+    return astype(x, float_for(x.dtype))
+
+
+def squared_modulus(x: Tensor) -> Tensor:
+    """`|x|^2`, smooth at 0."""
+    return square(x.real) + square(x.imag) if x.dtype.kind == "c" else square(x)
+
+
+def root(x: Tensor) -> Tensor:
+    """The square root of `x`, with derivative 0 at 0."""
+    zero = equal(x, 0)
+    return choose(zero, 0, sqrt(choose(zero, 1, x)))
