@@ -24,6 +24,7 @@ from .frontend.ranges import *
 from .frontend.reductions import *
 from .frontend.shape import *
 from .frontend.tensor import *
+from .frontend.windows import *
 from .inspection import debug_print
 from .ir.errors import GraphError, GraphIndexError, GraphTypeError, GraphValueError
 
@@ -52,3 +53,4 @@ __all__ += frontend.ranges.__all__
 __all__ += frontend.reductions.__all__
 __all__ += frontend.shape.__all__
 __all__ += frontend.tensor.__all__
+__all__ += frontend.windows.__all__

@@ -90,6 +90,38 @@ def embedded(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     return zeros
 
 
+def window_places(shape: Any, attrs: Any, sizes: Any) -> Any:
+    """For each place in a window: its offset, and the places of all windows as an open mesh."""
+    axes, steps, dilations = attrs["axes"], attrs["strides"], attrs["dilations"]
+    for offset in np.ndindex(*sizes):
+        mesh = [np.arange(n) for n in shape]
+        for axis, j, size, step, dilation in zip(
+            axes, offset, sizes, steps, dilations, strict=True
+        ):
+            mesh[axis] = np.arange(j * dilation, shape[axis] - (size - 1 - j) * dilation, step)
+        yield (slice(None),) * axes[0] + offset, np.ix_(*mesh)
+
+
+def windowed(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,), sizes, first = xs, known(attrs["sizes"]), attrs["axes"][0]
+    parts = [x[mesh] for _, mesh in window_places(x.shape, attrs, sizes)]
+    shape = parts[0].shape
+    found = np.stack(parts, axis=first)
+    return found.reshape(*shape[:first], *sizes, *shape[first:])
+
+
+def overlapped(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,), axes = xs, attrs["axes"]
+    sizes = x.shape[axes[0] : axes[0] + len(axes)]
+    shape = [*x.shape[: axes[0]], *x.shape[axes[0] + len(axes) :]]
+    for axis, size in zip(axes, known(attrs["sizes"]), strict=True):
+        shape[axis] = size
+    zeros = np.zeros(shape, x.dtype)
+    for offset, mesh in window_places(shape, attrs, sizes):
+        zeros[mesh] += x[offset]
+    return zeros
+
+
 def recurrence(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     a, b = (np.moveaxis(x, attrs["axis"], 0) for x in xs)
     h = np.zeros_like(b)
@@ -187,6 +219,8 @@ REFERENCE: dict[Any, Any] = {
     tensor.transpose: lambda xs, attrs, known: xs[0].transpose(attrs["perm"]),
     tensor.slice_: sliced,
     tensor.embed: embedded,
+    tensor.windows: windowed,
+    tensor.overlap_add: overlapped,
     tensor.concat: lambda xs, attrs, known: np.concatenate(xs, axis=attrs["axis"]),
     tensor.sum_: along(np.sum),
     tensor.prod: on_axis(np.prod),

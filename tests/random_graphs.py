@@ -242,7 +242,7 @@ def shaped(draw: Draw, at: int, x: gc.Tensor, number: int) -> Step:
     new = f"n{number}"
     forms = ["expand"]
     if x.dims:
-        forms += ["transpose", "rename", "concat", "flip", "roll"]
+        forms += ["transpose", "rename", "concat", "flip", "roll", "windows"]
     if len(x.dims) > 1:
         forms += ["stack", "restack"]
     if len(x.dims) > MOST_DIMS:
@@ -278,6 +278,17 @@ def shaped(draw: Draw, at: int, x: gc.Tensor, number: int) -> Step:
                     [x.isel({names(dim): slice(-1, None)}), x.isel({names(dim): slice(-1)})],
                     names(dim),
                 )
+            ),
+            (at,),
+        )
+    if form == "windows":
+        stride, dilation = draw(st.sampled_from([(1, 1), (2, 1), (1, 2)]))
+        return Step(
+            f"windows[{dim} by {stride}, {dilation}]",
+            lambda names, x: (
+                gc.sin(gc.windows(x, {names(dim): 2}, f"{names(new)}'", stride, dilation))
+                .sum(f"{names(new)}'")
+                .rename({names(dim): names(new)})
             ),
             (at,),
         )

@@ -165,6 +165,33 @@ def ranges(x: Array, *, dims: Any, starts: Any, sizes: Any, steps: Any) -> Array
     return x.isel({dim: start + step * np.arange(size) for dim, start, size, step in parts})
 
 
+def windows(x: Array, *, dims: Any, names: Any, sizes: Any, strides: Any, dilations: Any) -> Array:
+    """One dim after the other: the starts of the windows, and the places from there."""
+    order = (*x.dims, *names)
+    for dim, name, size, stride, dilation in zip(
+        dims, names, sizes, strides, dilations, strict=True
+    ):
+        starts = np.arange(0, x.sizes[dim] - (size - 1) * dilation, stride)
+        at = starts[:, None] + dilation * np.arange(size)
+        x = x.isel({dim: Array(at, dims=(dim, name))})
+    return x.transpose(*order)
+
+
+def overlap_add(
+    x: Array, *, dims: Any, names: Any, sizes: Any, strides: Any, dilations: Any
+) -> Array:
+    """The transpose of `windows`, through its matrix for each dim."""
+    order = tuple(dim for dim in x.dims if dim not in names)
+    for dim, name, size, stride, dilation in zip(
+        dims, names, sizes, strides, dilations, strict=True
+    ):
+        one = Array(np.eye(size, dtype=x.dtype), dims=("place", dim))
+        told = {"dims": (dim,), "names": (name,), "strides": (stride,), "dilations": (dilation,)}
+        seen = windows(one, sizes=(x.sizes[name],), **told)
+        x = dot(x, seen, dims=(dim, name)).rename(place=dim)
+    return x.transpose(*order)
+
+
 def gather(x: Array, *indices: Array, dims: tuple[str, ...]) -> Array:
     """Place by place: for each position of the result, the value of x it stands for."""
     sizes: dict[str, int] = {}
@@ -208,6 +235,8 @@ NAMED: dict[Any, Any] = {
     named.stack: stack,
     named.unstack: unstack,
     named.slice_: ranges,
+    named.windows: windows,
+    named.overlap_add: overlap_add,
     named.index: lambda x, *, dims, positions: x.isel(dict(zip(dims, positions, strict=True))),
     named.gather: gather,
 }

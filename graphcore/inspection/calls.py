@@ -110,6 +110,33 @@ def transpose(node: Node, view: View) -> str:
     return f"to {order}"
 
 
+def window(size: Size, stride: int, dilation: int) -> str:
+    """`3 step 2 by 4`: three places, each 4 after the one before, taken anew every 2."""
+    step = f" step {stride}" if stride != 1 else ""
+    return f"{size}{step}" + (f" by {dilation}" if dilation != 1 else "")
+
+
+def window_dims(node: Node, view: View) -> str:
+    """`time → lag=3`."""
+    rows = zip(*[node.attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)
+    type = (node if node.op is named.windows else node.inputs[0]).type
+    return few(
+        f"{show_dim(dim)} → {show_dim(name)}={window(type.size(name), *steps)}"
+        for dim, name, *steps in rows
+    )
+
+
+def window_axes(node: Node, view: View) -> str:
+    """`along time: 3`."""
+    axes, strides, dilations = (node.attrs[key] for key in ("axes", "strides", "dilations"))
+    whole, seen = (node.inputs[0], node)[:: 1 if node.op is tensor.windows else -1]
+    sizes = seen.type.shape[axes[0] :]
+    return few(
+        f"{axis(view.labels[whole], i)}: {window(*steps)}"
+        for i, *steps in zip(axes, sizes, strides, dilations, strict=False)
+    )
+
+
 def einsum(node: Node, view: View) -> str:
     """`batch feature, feature class → batch class`, or letters where labels do not tell."""
     operands, result = node.attrs["operands"], node.attrs["result"]
@@ -177,6 +204,7 @@ PHRASES: dict[Op, Phrase] = {
         f"{show_dim(node.attrs['dim'])} → {sized(node.attrs['names'], node.attrs['sizes'])}"
     ),
     named.slice_: slice_dims,
+    **dict.fromkeys((named.windows, named.overlap_add), window_dims),
     named.index: index,
     tensor.expand: result_axes("new"),
     tensor.reshape: nothing,
@@ -187,6 +215,7 @@ PHRASES: dict[Op, Phrase] = {
     tensor.embed: lambda node, view: slice_axes(
         view.labels[node], node.attrs["starts"], node.inputs[0].type.shape, node
     ),
+    **dict.fromkeys((tensor.windows, tensor.overlap_add), window_axes),
     tensor.einsum: einsum,
     tensor.scatter: result_axes("along"),
     **dict.fromkeys(

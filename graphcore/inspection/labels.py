@@ -132,6 +132,16 @@ def gather(node: Node, x: Labels, *indices: Labels) -> Labels:
     return merge(*indices) + without(x, node.attrs["axes"])
 
 
+def windows(node: Node, x: Labels) -> Labels:
+    axes = node.attrs["axes"]
+    return (*x[: axes[0]], *(None,) * len(axes), *x[axes[0] :])
+
+
+def overlap_add(node: Node, x: Labels) -> Labels:
+    axes = node.attrs["axes"]
+    return (*x[: axes[0]], *x[axes[0] + len(axes) :])
+
+
 def scatter(node: Node, updates: Labels, *indices: Labels) -> Labels:
     rest, axes = iter(updates[len(indices[0]) :]), set(node.attrs["axes"])
     return tuple(None if axis in axes else next(rest) for axis in range(len(node.type.shape)))
@@ -155,6 +165,8 @@ LABELS: dict[Op, Rule] = {
     tensor.matmul: matmul,
     tensor.matvec: lambda node, x, y: (*merge(x[:-2], y[:-1]), x[-2]),
     tensor.vecdot: lambda node, x, y: merge(x, y)[:-1],
+    tensor.windows: windows,
+    tensor.overlap_add: overlap_add,
     tensor.gather: gather,
     tensor.scatter: scatter,
 }

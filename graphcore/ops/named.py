@@ -12,6 +12,8 @@ from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size, count, lower_bound, same, upper_bound
 from graphcore.ir.types import DType, TensorType
 
+from .tensor import window_count
+
 Dims = tuple[str, ...]
 
 
@@ -52,6 +54,11 @@ def new_dims(x: TensorType, names: Dims) -> None:
     """Refuse names that `x` has already."""
     for name in names:
         require(name not in (x.dims or ()), f"{x} has a dim {name!r} already", "choose a new name")
+
+
+def distinct(names: Dims) -> None:
+    """Refuse new dims of which two would have one name."""
+    require(len(set(names)) == len(names), f"names {names} repeat one", "name each dim once")
 
 
 @op
@@ -250,7 +257,7 @@ def unstack(x: TensorType, *, dim: str, names: Dims, sizes: Shape) -> TensorType
     """`dim` split into new last dims, row-major."""
     has(x, (dim,))
     rest = drop(x.dtype, x, (dim,))
-    require(len(set(names)) == len(names), f"names {names} repeat one", "name each dim once")
+    distinct(names)
     new_dims(rest, names)
     whole, parts = x.size(dim), count(sizes)
     decided = same(whole, parts)
@@ -273,6 +280,65 @@ def slice_(
     has(x, dims)
     new = x.sizes | dict(zip(dims, sizes, strict=True))
     return TensorType(x.dtype, tuple(new.values()), x.dims)
+
+
+@op
+def windows(
+    x: TensorType,
+    *,
+    dims: Dims,
+    names: Dims,
+    sizes: Shape,
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+) -> TensorType:
+    """Of each of `dims` the windows that fit, with their places along new last dims.
+
+    Place j of window i is place i * stride + j * dilation.
+    """
+    has(x, dims)
+    distinct(names)
+    new_dims(x, names)
+    shape = x.sizes
+    for dim, name, size, stride, dilation in zip(
+        dims, names, sizes, strides, dilations, strict=True
+    ):
+        most = upper_bound(size)
+        require(
+            min(stride, dilation, 1 if most is None else most) > 0,
+            f"windows of dim {dim!r} of size {size}, stride {stride}, dilation {dilation}",
+            "windows have one place at least, and strides and dilations are 1 or more",
+        )
+        if not isinstance(size, int):
+            need(name, 0, "<", size)
+        shape[dim] = window_count(shape[dim], size, stride, dilation)
+    return TensorType(x.dtype, (*shape.values(), *sizes), (*shape, *names))
+
+
+@op
+def overlap_add(
+    x: TensorType,
+    *,
+    dims: Dims,
+    names: Dims,
+    sizes: Shape,
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+) -> TensorType:
+    """Windows along `dims`, with places along `names`, added up where `windows` takes them from."""
+    has(x, (*dims, *names))
+    shape = x.sizes
+    for dim, name, size, stride, dilation in zip(
+        dims, names, sizes, strides, dilations, strict=True
+    ):
+        have, fits = shape[dim], window_count(size, shape.pop(name), stride, dilation)
+        decided = same(have, fits)
+        reason = f"dim {dim!r} has {have} windows, but {fits} fit {size} places"
+        require(decided is not False, reason, "give the size that the windows were taken from")
+        if decided is None:
+            need(dim, have, "==", fits)
+        shape[dim] = size
+    return TensorType(x.dtype, tuple(shape.values()), tuple(shape))
 
 
 @op

@@ -6,7 +6,7 @@ from graphcore.ir.dtypes import BOOL, INT, float_for, promote, sum_of
 from graphcore.ir.errors import GraphIndexError, GraphTypeError, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.op import op
-from graphcore.ir.sizes import Shape, Size, count, same
+from graphcore.ir.sizes import Shape, Size, count, maximum, same
 from graphcore.ir.types import TensorType
 
 Axes = tuple[int, ...]
@@ -61,6 +61,50 @@ def embed(x: TensorType, *, shape: Shape, starts: Shape, steps: Axes) -> TensorT
     """Zeros of `shape` with `x` at the places start, start + step, ...: `slice` transposed."""
     require(len(starts) == len(shape) == len(steps) == len(x.shape), f"one range an axis of {x}")
     return TensorType(x.dtype, shape)
+
+
+def window_count(size: Size, window: Size, stride: int, dilation: int) -> Size:
+    """How many windows fit: each reaches over (window - 1) * dilation + 1 places."""
+    return maximum((size - (window - 1) * dilation - 1) // stride + 1, 0)
+
+
+@op
+def windows(
+    x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes
+) -> TensorType:
+    """Place j of window i along `axes`: x[i * stride + j * dilation], for as many as there are.
+
+    The axes of j, of `sizes`, come before the first of `axes`, which become those of i. So the last
+    axis stays the last, and what reads windows runs along memory.
+    """
+    require(list(axes) == sorted(set(axes)) and len(axes) > 0, f"bad axes {axes}")
+    require(
+        len(axes) == len(sizes) == len(strides) == len(dilations),
+        f"one window for each axis of {axes}",
+    )
+    shape = list(x.shape)
+    for axis, size, stride, dilation in zip(axes, sizes, strides, dilations, strict=True):
+        shape[axis] = window_count(shape[axis], size, stride, dilation)
+    return TensorType(x.dtype, (*shape[: axes[0]], *sizes, *shape[axes[0] :]))
+
+
+@op
+def overlap_add(
+    x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes
+) -> TensorType:
+    """Each window's values added up where they came from: `windows` transposed.
+
+    The result has `sizes` places along `axes`.
+    """
+    first, wide = axes[0], len(axes)
+    shape = [*x.shape[:first], *x.shape[first + wide :]]
+    for axis, window, size, stride, dilation in zip(
+        axes, x.shape[first:], sizes, strides, dilations, strict=False
+    ):
+        fits = window_count(size, window, stride, dilation)
+        require(not differ(fits, shape[axis]), f"{fits} windows fit {size} places, not {x}")
+        shape[axis] = size
+    return TensorType(x.dtype, tuple(shape))
 
 
 @op

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from graphcore.ir.dtypes import INT, float_for
 from graphcore.ir.graph import Graph
@@ -290,6 +291,31 @@ def lower_slice(node: Node, x: Node) -> Node:
     ):
         starts[axis], steps[axis] = start, step
     return tensor.slice_(x, starts=tuple(starts), sizes=node.type.shape, steps=tuple(steps))
+
+
+@lower(named.windows)
+def lower_windows(node: Node, x: Node) -> Node:
+    wide, order = window_axes(node, node.inputs[0].type.dims)
+    seen = tensor.windows(x, **wide)
+    back = [order.index(dim) for dim in node.type.dims]
+    return transpose(seen.label(order), back)
+
+
+@lower(named.overlap_add)
+def lower_overlap_add(node: Node, x: Node) -> Node:
+    have = node.inputs[0].type.dims
+    wide, order = window_axes(node, node.type.dims)
+    return tensor.overlap_add(transpose(x, [have.index(dim) for dim in order]), **wide)
+
+
+def window_axes(node: Node, dims: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The attrs of plain windows along `dims`, by axis, and the dims of their axes in order."""
+    attrs = node.attrs
+    rows = zip(*[attrs[key] for key in ("dims", "names", "sizes", "strides", "dilations")])
+    order = sorted((dims.index(dim), name, *rest) for dim, name, *rest in rows)
+    axes, names, sizes, strides, dilations = zip(*order)
+    found = {"axes": axes, "sizes": sizes, "strides": strides, "dilations": dilations}
+    return found, (*dims[: axes[0]], *names, *dims[axes[0] :])
 
 
 @lower(named.index)

@@ -20,6 +20,7 @@ from graphcore.ops.tensor import (
     slice_,
     sum_,
     transpose,
+    windows,
 )
 
 from . import plain
@@ -145,6 +146,13 @@ def slice_of_view(node: Node) -> Node | None:
             steps=tuple(step for _, step in merged),
         )
     return None
+
+
+@motion.on(windows, under=[leaf.full])
+def windows_of_full(node: Node) -> Node | None:
+    """windows(c) = c"""
+    (x,) = node.inputs
+    return refill(x, node.type.shape) if x.op is leaf.full else None
 
 
 @motion.on(sum_)

@@ -11,6 +11,7 @@ from tests.operations import (
     reductions,
     shape,
     special,
+    windows,
 )
 from tests.operations.case import Case
 
@@ -23,6 +24,7 @@ FAMILIES = (
     reductions,
     shape,
     special,
+    windows,
 )
 CASES: dict[str, Case] = {}
 for family in FAMILIES:

@@ -145,6 +145,23 @@ def embed(node: Node, w: Writer, out: str) -> str:
     return call(w.bind("embed", routines.embed), w.thin(x), index, out)
 
 
+def window_arguments(node: Node, w: Writer) -> tuple[str, ...]:
+    """The axes of windows, and how they step."""
+    attrs = node.attrs
+    return str(attrs["axes"]), str(attrs["strides"]), str(attrs["dilations"])
+
+
+def windows(node: Node, w: Writer, out: str) -> str:
+    sizes = shape_of(node.attrs["sizes"], w)
+    function = w.bind("windows", routines.windows)
+    return call(function, w.whole(node.inputs[0]), sizes, *window_arguments(node, w))
+
+
+def overlap_add(node: Node, w: Writer, out: str) -> str:
+    function = w.bind("overlap_add", routines.overlap_add)
+    return call(function, w.whole(node.inputs[0]), *window_arguments(node, w), out)
+
+
 def expand(node: Node, w: Writer, out: str) -> str:
     """The view that broadcasts to the repeated values; leading axes need none."""
     x, axes = w.whole(node.inputs[0]), node.attrs["axes"]
@@ -273,6 +290,8 @@ EMIT: dict[Op, Emit] = {
     ),
     tensor.slice_: slice_,
     tensor.embed: embed,
+    tensor.windows: windows,
+    tensor.overlap_add: overlap_add,
     tensor.concat: concat,
     tensor.sum_: reduction("add", np.add),
     tensor.prod: reduction("multiply", np.multiply),

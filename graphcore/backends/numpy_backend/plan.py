@@ -10,7 +10,7 @@ from graphcore.ir.sizes import Size
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import elementwise, tensor
 
-VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_})
+VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_, tensor.windows})
 """Ops whose result may share memory with their operand."""
 
 INPLACE = frozenset(elementwise.UFUNC)
@@ -20,6 +20,7 @@ BUFFERED = INPLACE | {
     *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
     *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
     *(tensor.cumsum, tensor.cumprod, tensor.concat, tensor.embed, tensor.scatter),
+    tensor.overlap_add,
     *(tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),
 }
 """Ops that can write their result where they are told."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import as_strided
 
 Array = npt.NDArray[Any]
+Axes = tuple[int, ...]
 
 
 def span(start: int, size: int, step: int) -> slice:
@@ -22,6 +25,46 @@ def embed(x: Array, index: tuple[slice, ...], out: Array) -> Array:
     """Zeros with `x` at `index`."""
     out.fill(0)
     out[index] = x
+    return out
+
+
+def windows(
+    x: Array, sizes: Axes, axes: Axes, strides: Axes, dilations: Axes, writeable: bool = False
+) -> Array:
+    """The view of the windows along `axes`; their own axes come before the first of these.
+
+    As many as fit are counted here, so that no place outside `x` is ever read.
+    """
+    shape, steps = list(x.shape), list(x.strides)
+    inner = [steps[axis] * dilation for axis, dilation in zip(axes, dilations, strict=True)]
+    for axis, size, stride, dilation in zip(axes, sizes, strides, dilations, strict=True):
+        shape[axis] = max((shape[axis] - (size - 1) * dilation - 1) // stride + 1, 0)
+        steps[axis] *= stride
+    first = axes[0]
+    shape[first:first], steps[first:first] = sizes, inner
+    return as_strided(x, shape, steps, writeable=writeable)
+
+
+def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array) -> Array:
+    """Windows added up where `windows` takes them from.
+
+    Where windows meet, one place of all of them is added at a time, or one whole window.
+    """
+    out.fill(0)
+    first, wide = axes[0], len(axes)
+    sizes = x.shape[first : first + wide]
+    view = windows(out, sizes, axes, strides, dilations, writeable=True)
+    stepped = [
+        min(first + i, wide + axis, key=x.shape.__getitem__)
+        for i, axis in enumerate(axes)
+        if strides[i] <= (sizes[i] - 1) * dilations[i]
+    ]
+    index: list[Any] = [slice(None)] * x.ndim
+    for place in product(*[range(x.shape[axis]) for axis in stepped]):
+        for axis, at in zip(stepped, place, strict=True):
+            index[axis] = at
+        target = view[tuple(index)]
+        np.add(target, x[tuple(index)], target)
     return out
 
 

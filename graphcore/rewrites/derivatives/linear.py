@@ -45,6 +45,21 @@ def embed_transpose(node: Node, ct: Node) -> tuple[Node]:
     return (tensor.slice_(ct, starts=attrs["starts"], sizes=x.type.shape, steps=attrs["steps"]),)
 
 
+def windows_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = ȳ added up at the places it was read from"""
+    (x,), attrs = node.inputs, node.attrs
+    sizes = tuple(x.type.shape[axis] for axis in attrs["axes"])
+    return (tensor.overlap_add(ct, **attrs | {"sizes": sizes}),)
+
+
+def overlap_add_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = the windows of ȳ"""
+    (x,), attrs = node.inputs, node.attrs
+    first = attrs["axes"][0]
+    sizes = x.type.shape[first : first + len(attrs["axes"])]
+    return (tensor.windows(ct, **attrs | {"sizes": sizes}),)
+
+
 def concat_transpose(node: Node, ct: Node) -> tuple[Node, ...]:
     """Each operand's own stretch of ȳ"""
     axis: int = node.attrs["axis"]
@@ -94,6 +109,8 @@ TRANSPOSE: dict[Op, Transpose] = {
     tensor.transpose: lambda node, ct: (transpose(ct, inverse(node.attrs["perm"])),),
     tensor.slice_: slice_transpose,
     tensor.embed: embed_transpose,
+    tensor.windows: windows_transpose,
+    tensor.overlap_add: overlap_add_transpose,
     tensor.concat: concat_transpose,
     tensor.gather: gather_transpose,
     tensor.scatter: scatter_transpose,
