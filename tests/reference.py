@@ -209,6 +209,29 @@ def gather(x: Array, *indices: Array, dims: tuple[str, ...]) -> Array:
     return Array(result, dims=tuple(sizes))
 
 
+def scatter(
+    updates: Array, *indices: Array, over: Any, dims: tuple[str, ...], sizes: tuple[int, ...]
+) -> Array:
+    """Place by place: every update is added where its indices say."""
+    updates, *indices = xarray.broadcast(updates, *indices)
+    kept = [dim for dim in updates.dims if dim not in over]
+    result = np.zeros([*(updates.sizes[dim] for dim in kept), *sizes], updates.dtype)
+    for place in np.ndindex(*updates.shape):
+        here = dict(zip(updates.dims, place, strict=True))
+        at = *(here[dim] for dim in kept), *(int(i.values[place]) for i in indices)
+        result[at] += updates.values[place]
+    return Array(result, dims=[*kept, *dims])
+
+
+def embed(x: Array, *, dims: Any, starts: Any, sizes: Any, steps: Any) -> Array:
+    parts = zip(dims, starts, steps, strict=True)
+    at = {dim: start + step * np.arange(x.sizes[dim]) for dim, start, step in parts}
+    shape = (dict(x.sizes) | dict(zip(dims, sizes, strict=True))).values()
+    result = Array(np.zeros(tuple(shape), x.dtype), dims=x.dims)
+    result[at] = x
+    return result
+
+
 NAMED: dict[Any, Any] = {
     named.sum_: reduced(np.sum),
     named.prod: reduced(np.prod),
@@ -239,6 +262,8 @@ NAMED: dict[Any, Any] = {
     named.overlap_add: overlap_add,
     named.index: lambda x, *, dims, positions: x.isel(dict(zip(dims, positions, strict=True))),
     named.gather: gather,
+    named.scatter: scatter,
+    named.embed: embed,
 }
 
 

@@ -74,11 +74,24 @@ def isel(
     return wrap(select(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
 
 
+class Selection(NamedTuple):
+    """Indexers by what they are: ranges and positions of dims, and tensors of positions."""
+
+    ranges: dict[str, Range]
+    positions: dict[str, Size]
+    indices: dict[str, Node]
+
+
 def select(x: Node, indexers: dict[str, Any]) -> Node:
     """`x` indexed, where `indexers` come in the order of its dims."""
-    positions: dict[str, Size] = {}
+    return pick(x, selection(x, indexers))
+
+
+def selection(x: Node, indexers: dict[str, Any]) -> Selection:
+    """Indexers, in the order of the dims of `x`, understood."""
     ranges: dict[str, Range] = {}
-    gathered: dict[str, Node] = {}
+    positions: dict[str, Size] = {}
+    indices: dict[str, Node] = {}
     for dim, indexer in indexers.items():
         size = x.type.size(dim)
         if isinstance(indexer, slice):
@@ -88,14 +101,19 @@ def select(x: Node, indexers: dict[str, Any]) -> Node:
         elif is_position(indexer):
             positions[dim] = position(x, dim, indexer, size)
         else:
-            gathered[dim] = index_of(x, dim, indexer, size)
-    if ranges:
-        starts, sizes, steps = zip(*ranges.values(), strict=True)
-        x = named.slice_(x, dims=tuple(ranges), starts=starts, sizes=sizes, steps=steps)
-    if positions:
-        x = named.index(x, dims=tuple(positions), positions=tuple(positions.values()))
-    if gathered:
-        x = named.gather(x, *gathered.values(), dims=tuple(gathered))
+            indices[dim] = index_of(x, dim, indexer, size)
+    return Selection(ranges, positions, indices)
+
+
+def pick(x: Node, at: Selection) -> Node:
+    """The values of `x` at a selection."""
+    if at.ranges:
+        starts, sizes, steps = zip(*at.ranges.values(), strict=True)
+        x = named.slice_(x, dims=tuple(at.ranges), starts=starts, sizes=sizes, steps=steps)
+    if at.positions:
+        x = named.index(x, dims=tuple(at.positions), positions=tuple(at.positions.values()))
+    if at.indices:
+        x = named.gather(x, *at.indices.values(), dims=tuple(at.indices))
     return x
 
 
@@ -261,21 +279,26 @@ def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """`x[key]`: a dict of indexers by name, or indexers in the order of the dims."""
+    return isel(x, by_name("getitem", x, key))
+
+
+def by_name(function: str, x: Tensor, key: Any) -> Mapping[str, Any]:
+    """What stands in brackets as indexers by name."""
     if isinstance(key, Mapping):
-        return isel(x, key)
+        return key
     if isinstance(key, str):
         cure = f"index by name with x[{{{key!r}: position}}] or x.isel"
-        raise refusal("getitem", f"[{key!r}] says no position", x, cure=cure, kind=GraphTypeError)
+        raise refusal(function, f"[{key!r}] says no position", x, cure=cure, kind=GraphTypeError)
     keys = key if isinstance(key, tuple) else (key,)
     missing = len(x.dims) - len(keys) + 1
     spread = [at for at, indexer in enumerate(keys) if indexer is ...]
     if len(spread) > 1 or missing < (0 if spread else 1):
         cure = f"the dims are {x.dims}"
-        raise refusal("getitem", f"{len(keys)} indexers", x, cure=cure, kind=GraphIndexError)
+        raise refusal(function, f"{len(keys)} indexers", x, cure=cure, kind=GraphIndexError)
     if any(indexer is None for indexer in keys):
         cure = "add a dim with x.expand_dims('new')"
-        raise refusal("getitem", "None makes no dim", x, cure=cure, kind=GraphTypeError)
+        raise refusal(function, "None makes no dim", x, cure=cure, kind=GraphTypeError)
     if spread:
         at = spread[0]
         keys = (*keys[:at], *(slice(None),) * missing, *keys[at + 1 :])
-    return isel(x, dict(zip(x.dims, keys, strict=False)))
+    return dict(zip(x.dims, keys, strict=False))

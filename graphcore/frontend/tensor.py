@@ -15,6 +15,7 @@ from .base import Base, refusal
 from .contraction import dot
 from .indexing import getitem, isel
 from .lift import Operand
+from .updates import At
 
 __all__ = [
     "Tensor",
@@ -164,6 +165,11 @@ class Tensor(Base):
 
     def __getitem__(self, key: Any) -> Tensor:
         return getitem(self, key)
+
+    @property
+    def at(self) -> At:
+        """Places to change: `x.at[{"row": 0}].add(y)` is `x` with `y` added there."""
+        return At(self)
 
     @property
     def T(self) -> Tensor:

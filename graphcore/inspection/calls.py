@@ -77,7 +77,16 @@ def places(start: Size, size: Size, step: int) -> str:
 
 
 def slice_dims(node: Node, view: View) -> str:
-    ranges = map(places, node.attrs["starts"], node.attrs["sizes"], node.attrs["steps"])
+    return ranged(node, node.attrs["sizes"])
+
+
+def embed_dims(node: Node, view: View) -> str:
+    x = node.inputs[0].type
+    return ranged(node, [x.size(dim) for dim in node.attrs["dims"]])
+
+
+def ranged(node: Node, sizes: Iterable[Size]) -> str:
+    ranges = map(places, node.attrs["starts"], sizes, node.attrs["steps"])
     return few(f"{show_dim(dim)}[{r}]" for dim, r in zip(node.attrs["dims"], ranges, strict=True))
 
 
@@ -205,6 +214,10 @@ PHRASES: dict[Op, Phrase] = {
     ),
     named.slice_: slice_dims,
     **dict.fromkeys((named.windows, named.overlap_add), window_dims),
+    named.embed: embed_dims,
+    named.scatter: lambda node, view: (
+        f"{dims(node.attrs['over'])} → {sized(node.attrs['dims'], node.attrs['sizes'])}"
+    ),
     named.index: index,
     tensor.expand: result_axes("new"),
     tensor.reshape: nothing,

@@ -380,3 +380,48 @@ def gather(x: TensorType, *indices: TensorType, dims: Dims) -> TensorType:
     for i in indices:
         require(i.dtype.kind in "iu", f"positions must be integers, not {i}", "", GraphTypeError)
     return TensorType(x.dtype, tuple(sizes.values()), tuple(sizes))
+
+
+@op
+def scatter(
+    updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
+) -> TensorType:
+    """Sum of the `updates` that go to each place: to position `indices[i]` of a new `dims[i]`.
+
+    Operands align by name. Of their dims those in `over` vanish and the rest are batch; the new
+    dims come last. The transpose of `gather`.
+    """
+    return landed(updates, indices, over, dims, sizes)
+
+
+def landed(
+    updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims, sizes: Shape
+) -> TensorType:
+    """The type of updates that have come to their places."""
+    whole = union(updates, *indices)
+    rest = drop(updates.dtype, TensorType(updates.dtype, tuple(whole.values()), tuple(whole)), over)
+    new_dims(rest, dims)
+    for i in indices:
+        require(i.dtype.kind in "iu", f"positions must be integers, not {i}", "", GraphTypeError)
+    return TensorType(updates.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *dims))
+
+
+@op
+def embed(
+    x: TensorType, *, dims: Dims, starts: Shape, sizes: Shape, steps: tuple[int, ...]
+) -> TensorType:
+    """Zeros with `x` at the places start, start + step, ... of each of `dims`, now of these sizes.
+
+    The transpose of `slice`.
+    """
+    has(x, dims)
+    for dim, start, step, size in zip(dims, starts, steps, sizes, strict=True):
+        many = x.size(dim)
+        if isinstance(many, int) and many > 0:  # symbolic ones are those of slices: inside
+            last = start + (many - 1) * step
+            reason = f"places {start}, ..., {last} of dim {dim!r}, which has size {size}"
+            for at in {start, last}:
+                inside(dim, -1, at, reason)
+                inside(dim, at, size, reason)
+    new = x.sizes | dict(zip(dims, sizes, strict=True))
+    return TensorType(x.dtype, tuple(new.values()), x.dims)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphcore.ir.dtypes import INT, float_for
@@ -283,14 +283,14 @@ def lower_unstack(node: Node, x: Node) -> Node:
 
 @lower(named.slice_)
 def lower_slice(node: Node, x: Node) -> Node:
-    rank = x.type.ndim
-    starts: list[Size] = [0] * rank
-    steps = [1] * rank
-    for axis, start, step in zip(
-        axes(node), node.attrs["starts"], node.attrs["steps"], strict=True
-    ):
-        starts[axis], steps[axis] = start, step
-    return tensor.slice_(x, starts=tuple(starts), sizes=node.type.shape, steps=tuple(steps))
+    starts, steps = on_axes(node, "starts", 0), on_axes(node, "steps", 1)
+    return tensor.slice_(x, starts=starts, sizes=node.type.shape, steps=steps)
+
+
+def on_axes(node: Node, attr: str, default: int) -> tuple[Any, ...]:
+    """An attr of the dims of a node, for all axes of its operand."""
+    given = dict(zip(axes(node), node.attrs[attr], strict=True))
+    return tuple(given.get(axis, default) for axis in range(node.inputs[0].type.ndim))
 
 
 @lower(named.windows)
@@ -320,31 +320,58 @@ def window_axes(node: Node, dims: tuple[str, ...]) -> tuple[dict[str, Any], tupl
 
 @lower(named.index)
 def lower_index(node: Node, x: Node) -> Node:
-    at = dict(zip(axes(node), node.attrs["positions"], strict=True))
-    rank = range(x.type.ndim)
-    one = tensor.slice_(
-        x,
-        starts=tuple(at.get(axis, 0) for axis in rank),
-        sizes=tuple(1 if axis in at else x.type.shape[axis] for axis in rank),
-        steps=(1,) * x.type.ndim,
-    )
+    picked = axes(node)
+    sizes = tuple(1 if axis in picked else size for axis, size in enumerate(x.type.shape))
+    steps = (1,) * x.type.ndim
+    one = tensor.slice_(x, starts=on_axes(node, "positions", 0), sizes=sizes, steps=steps)
     return reshape(one, node.type.shape)
 
 
 @lower(named.gather)
 def lower_gather(node: Node, x: Node, *indices: Node) -> Node:
-    """Indices broadcast against each other; an iota walks a dim shared with the rest of x."""
-    source = node.inputs[0].type
-    sizes = named.union(*[old.type for old in node.inputs[1:]])
-    joint = TensorType(INT, tuple(sizes.values()), tuple(sizes))
-    shared = [d for d in source.dims if d in joint.sizes and d not in node.attrs["dims"]]
-    pointwise = [
-        align(i, old.type.dims, joint) for i, old in zip(indices, node.inputs[1:], strict=True)
-    ]
-    for dim in shared:
-        walk = leaf.iota(size=source.size(dim), dtype=INT, dims=None)
-        pointwise.append(align(walk, (dim,), joint))
-    found = tensor.gather(x, *pointwise, axes=axes(node, (*node.attrs["dims"], *shared)))
-    rest = [d for d in source.dims if d not in node.attrs["dims"] and d not in shared]
-    order = [*(joint.dims or ()), *rest]
+    """The axes of x left over follow those of the indices."""
+    source, dims = node.inputs[0].type, node.attrs["dims"]
+    rest = [dim for dim in source.dims if dim not in dims]
+    joint, pointwise, shared = aligned_indices(node, indices, rest)
+    found = tensor.gather(x, *pointwise, axes=axes(node, (*dims, *shared)))
+    order = [*joint, *(dim for dim in rest if dim not in joint)]
     return transpose(found, [order.index(dim) for dim in node.type.dims])
+
+
+@lower(named.scatter)
+def lower_scatter(node: Node, updates: Node, *indices: Node) -> Node:
+    """Updates that the indices do not tell apart are added up at once."""
+    have, over, dims = node.inputs[0].type.dims, node.attrs["over"], node.attrs["dims"]
+    result = node.type
+    rest = [dim for dim in result.dims if dim not in dims]
+    joint, pointwise, shared = aligned_indices(node, indices, rest)
+    lost = [dim for dim in have if dim in over and dim not in joint]
+    updates = sum_over(updates, [have.index(dim) for dim in lost])
+    sizes = joint | {dim: result.size(dim) for dim in rest if dim not in joint}
+    target = TensorType(result.dtype, tuple(sizes.values()), tuple(sizes))
+    updates = align(updates, tuple(dim for dim in have if dim not in lost), target)
+    at = tuple(result.dims.index(dim) for dim in (*dims, *shared))
+    return tensor.scatter(updates, *pointwise, axes=at, shape=result.shape)
+
+
+def aligned_indices(
+    node: Node, indices: tuple[Node, ...], kept: Sequence[str]
+) -> tuple[dict[str, Size], list[Node], list[str]]:
+    """The sizes of the dims of the indices; the indices with all these dims; those in `kept`.
+
+    With the indices go iotas that walk along the dims in `kept`.
+    """
+    old = node.inputs[1:]
+    sizes = named.union(*[x.type for x in old])
+    joint = TensorType(INT, tuple(sizes.values()), tuple(sizes))
+    shared = [dim for dim in kept if dim in sizes]
+    walks = [leaf.iota(size=sizes[dim], dtype=INT, dims=None) for dim in shared]
+    pairs = [*zip(indices, (x.type.dims for x in old), strict=True)]
+    pairs += zip(walks, ((dim,) for dim in shared), strict=True)
+    return sizes, [align(x, dims, joint) for x, dims in pairs], shared
+
+
+@lower(named.embed)
+def lower_embed(node: Node, x: Node) -> Node:
+    starts, steps = on_axes(node, "starts", 0), on_axes(node, "steps", 1)
+    return tensor.embed(x, shape=node.type.shape, starts=starts, steps=steps)

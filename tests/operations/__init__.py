@@ -11,6 +11,7 @@ from tests.operations import (
     reductions,
     shape,
     special,
+    updates,
     windows,
 )
 from tests.operations.case import Case
@@ -25,6 +26,7 @@ FAMILIES = (
     shape,
     special,
     windows,
+    updates,
 )
 CASES: dict[str, Case] = {}
 for family in FAMILIES:
