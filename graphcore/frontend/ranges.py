@@ -14,9 +14,9 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import leaf
 
-from .arguments import SizeLike, names, size_of, sized
+from .arguments import SizeLike, dtype_of, names, size_of, sized
 from .base import refusal, wrap
-from .elementwise import astype, equal
+from .elementwise import astype, equal, floor
 from .formulas import where
 from .lift import Operand, array, common, promoted
 from .shape import transpose
@@ -97,6 +97,7 @@ def linspace(
     """`num` evenly spaced values from `start` to `stop`, along one dim.
 
     The ends may be tensors, whose dims come after `dim`; without `endpoint`, `stop` is left out.
+    For an integer `dtype` values are rounded down.
 
     >>> import graphcore as gc
     >>> gc.linspace(0, 1, 5, dim="t")
@@ -105,15 +106,19 @@ def linspace(
     (name,) = names("linspace", (dim,))
     size = size_of("linspace", name, num)
     ends = [wrap(node) for node in common("linspace", start, stop)]
-    wanted = promoted(*[end.dtype for end in ends], float) if dtype is None else dtype
+    inside = promoted(*[end.dtype for end in ends], float)
+    wanted = inside if dtype is None else dtype_of("linspace", dtype)
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
         first, last = (end.node.attrs["value"].array for end in ends)
-        values = np.linspace(first, last, size, endpoint=endpoint)
-        return astype(wrap(array("linspace", values, (name,))), wanted)
+        values = np.linspace(first, last, size, endpoint=endpoint, dtype=wanted)
+        return wrap(array("linspace", values, (name,)))
     place, intervals = iota(name, size), maximum(size - 1 if endpoint else size, 1)
-    step = (ends[1] - ends[0]) / intervals
-    inner = ends[0] + place * step
-    made = where(place < intervals, inner, ends[1]) if endpoint else inner  # the last is exact
+    first, last = (astype(end, inside) for end in ends)
+    made = first + place * ((last - first) / intervals)
+    if endpoint:  # the last is exact
+        made = where(place < intervals, made, last)
+    if wanted.kind in "iu":
+        made = floor(made)
     order = tuple(dict.fromkeys((name, *made.dims)))
     return astype(transpose(made, *order), wanted)
 

@@ -215,6 +215,7 @@ class Tensor(Base):
     tail = moves.tail
     thin = moves.thin
     shift = padding.shift
+    pad = padding.pad
     astype = e.astype
     isel = isel
     where = formulas.keep_where

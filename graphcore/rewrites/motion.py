@@ -129,7 +129,7 @@ def reshape_of_view(node: Node) -> Node | None:
 
 @motion.on(slice_)
 def slice_of_view(node: Node) -> Node | None:
-    """slice(x, everything) = x; slice(slice(x)) is one slice"""
+    """slice(x, everything) = x; slices of a slice and of an expand move inside"""
     (x,), attrs = node.inputs, node.attrs
     if x.op is leaf.full:
         return refill(x, node.type.shape)
@@ -145,6 +145,13 @@ def slice_of_view(node: Node) -> Node | None:
             sizes=attrs["sizes"],
             steps=tuple(step for _, step in merged),
         )
+    if x.op is expand:
+        kept = source_axes(x.attrs["axes"], x.type.ndim)
+        inner = slice_(
+            x.inputs[0],
+            **{name: tuple(attrs[name][axis] for axis in kept) for name in attrs},
+        )
+        return plain.expand(inner, x.attrs["axes"], node.type.shape)
     return None
 
 
