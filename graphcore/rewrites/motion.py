@@ -147,11 +147,8 @@ def slice_of_view(node: Node) -> Node | None:
         )
     if x.op is expand:
         kept = source_axes(x.attrs["axes"], x.type.ndim)
-        inner = slice_(
-            x.inputs[0],
-            **{name: tuple(attrs[name][axis] for axis in kept) for name in attrs},
-        )
-        return plain.expand(inner, x.attrs["axes"], node.type.shape)
+        ranges = {name: tuple(attrs[name][axis] for axis in kept) for name in attrs}
+        return plain.expand(slice_(x.inputs[0], **ranges), x.attrs["axes"], node.type.shape)
     return None
 
 
