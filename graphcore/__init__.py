@@ -9,6 +9,7 @@
 from . import frontend
 from .compile import Compiled, compile
 from .frontend import special
+from .frontend.calculus import *
 from .frontend.complex import *
 from .frontend.contraction import *
 from .frontend.creation import *
@@ -38,6 +39,7 @@ __all__ = [
     "debug_print",
     "special",
 ]
+__all__ += frontend.calculus.__all__
 __all__ += frontend.complex.__all__
 __all__ += frontend.contraction.__all__
 __all__ += frontend.creation.__all__

@@ -155,6 +155,15 @@ def logsumexp(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     return scipy.special.logsumexp(x, axis=axes) if axes else x
 
 
+def logcumsumexp(x: np.ndarray, axis: int) -> np.ndarray:
+    """Each place from all before it, afresh."""
+    moved = np.moveaxis(x, axis, 0)
+    found = np.zeros_like(moved)
+    for t in range(len(moved)):
+        found[t] = scipy.special.logsumexp(moved[: t + 1], axis=0) if moved.size else 0
+    return np.moveaxis(found, 0, axis)
+
+
 def softmax(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     (x,) = xs
     if not x.size:
@@ -238,6 +247,9 @@ REFERENCE: dict[Any, Any] = {
     tensor.log_softmax: log_softmax,
     tensor.cumsum: on_axis(np.cumsum),
     tensor.cumprod: on_axis(np.cumprod),
+    tensor.cummax: on_axis(np.maximum.accumulate),
+    tensor.cummin: on_axis(np.minimum.accumulate),
+    tensor.logcumsumexp: on_axis(logcumsumexp),
     tensor.recurrence: recurrence,
     tensor.einsum: contracted,
     tensor.matmul: lambda xs, attrs, known: np.matmul(*xs),

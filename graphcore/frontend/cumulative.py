@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Never
 
 from graphcore.ops import named
 
-from .arguments import Dim
-from .lift import Operand
-from .masking import Mask, part_of
+from .arguments import Dim, dim_of
+from .creation import full
+from .lift import Operand, single
+from .masking import Mask, part_of, running_extreme
+from .shape import concat
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
 ]
 
 
@@ -45,3 +52,79 @@ def cumprod(
     <Tensor: f64[row=2, col=3]>
     """
     return part_of("cumprod", x, dim, where, skipna, unknown).reduce(named.cumprod, 1)
+
+
+def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
+    """Running sum along one dim; `include_initial` starts it with 0, so that the dim is one longer.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 3], "t")
+    >>> gc.compile([], gc.cumulative_sum(x, "t", include_initial=True))()
+    array([0, 1, 3, 6])
+    """
+    name = dim_of("cumulative_sum", single("cumulative_sum", x), dim)
+    found = cumsum(x, name)
+    return after(0, found, name) if include_initial else found
+
+
+def cumulative_prod(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
+    """Running product along one dim; `include_initial` starts it with 1: the dim is one longer.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 3], "t")
+    >>> gc.compile([], gc.cumulative_prod(x, "t", include_initial=True))()
+    array([1, 1, 2, 6])
+    """
+    name = dim_of("cumulative_prod", single("cumulative_prod", x), dim)
+    found = cumprod(x, name)
+    return after(1, found, name) if include_initial else found
+
+
+def after(first: complex, x: Tensor, dim: str) -> Tensor:
+    """`first`, then `x`."""
+    return concat([full({**x.sizes, dim: 1}, first, x.dtype), x], dim)
+
+
+def cummax(
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+) -> Tensor:
+    """Largest value so far along one dim, or along several or all (None) one after the other.
+
+    A nan that takes part stays from there on; before any value takes part the result is nan. Tied
+    values share the derivative evenly. As `numpy.maximum.accumulate`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.cummax(gc.constant([1, 3, 2, 5], "t"), "t"))()
+    array([1, 3, 3, 5])
+    """
+    return running_extreme(part_of("cummax", x, dim, where, skipna, unknown), named.cummax, 1)
+
+
+def cummin(
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+) -> Tensor:
+    """Smallest value so far along one dim, or along several or all (None) one after the other.
+
+    A nan that takes part stays from there on; before any value takes part the result is nan. Tied
+    values share the derivative evenly. As `numpy.minimum.accumulate`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.cummin(gc.constant([4, 3, 5, 1], "t"), "t"))()
+    array([4, 3, 3, 1])
+    """
+    return running_extreme(part_of("cummin", x, dim, where, skipna, unknown), named.cummin, -1)
+
+
+def logcumsumexp(
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+) -> Tensor:
+    """log(cumsum(exp(x))) along one dim, several or all (None) one after the other; no overflow.
+
+    -inf while all of `x` is. Floats keep their dtype; what takes no part adds nothing.
+
+    >>> import graphcore as gc
+    >>> gc.special.logcumsumexp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
+    <Tensor: f64[row=2, col=3]>
+    """
+    part = part_of("logcumsumexp", x, dim, where, skipna, unknown)
+    return part.reduce(named.logcumsumexp, -math.inf)

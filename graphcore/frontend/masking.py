@@ -169,11 +169,24 @@ def var_of(part: Part, ddof: int) -> Tensor:
 
 def extreme_of(part: Part, op: Op, sign: int) -> Tensor:
     """The largest (sign 1) or smallest (-1) value that takes part; nan of nothing."""
+    return part.where_some(part.reduce(op, lowest_of(part, sign)), math.nan)
+
+
+def running_extreme(part: Part, op: Op, sign: int) -> Tensor:
+    """The largest (sign 1) or smallest (-1) value so far that takes part; nan before the first."""
+    found = part.reduce(op, lowest_of(part, sign))
+    if part.mask is None:
+        return found
+    return choose(over(named.cummax, part.mask, part.dims), found, math.nan)
+
+
+def lowest_of(part: Part, sign: int) -> complex:
+    """What stands where a value takes no part in an extreme value; refused if that has no nan."""
     if part.mask is not None and not may_be_null(part.x):
         reason = f"where= may leave no value, for which {part.x.dtype} has no number"
         cure = "put one in: gc.where(mask, x, number)"
         raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
-    return part.where_some(part.reduce(op, lowest(part.x.dtype, sign)), math.nan)
+    return lowest(part.x.dtype, sign)
 
 
 def position_of(part: Part, op: Op, extreme: Op, sign: int) -> Tensor:

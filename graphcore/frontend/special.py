@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from graphcore.ops import named
 
 from .arguments import Dim
+from .cumulative import logcumsumexp
 from .elementwise import (
     digamma,
     erf,
@@ -34,6 +35,7 @@ __all__ = [
     "expit",
     "gammaln",
     "log_softmax",
+    "logcumsumexp",
     "logsumexp",
     "psi",
     "sigmoid",

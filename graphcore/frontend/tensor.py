@@ -9,7 +9,7 @@ import numpy as np
 
 from graphcore.ir.errors import GraphTypeError
 
-from . import complex, cumulative, formulas, masking, moves, padding, reductions, shape
+from . import calculus, complex, cumulative, formulas, masking, moves, padding, reductions, shape
 from . import elementwise as e
 from .base import Base, refusal
 from .contraction import dot
@@ -202,6 +202,7 @@ class Tensor(Base):
     cumprod = cumulative.cumprod
     isnull = masking.isnull
     notnull = masking.notnull
+    diff = calculus.diff
     dot = dot
     transpose = shape.transpose
     rename = shape.rename

@@ -237,7 +237,8 @@ PHRASES: dict[Op, Phrase] = {
     **dict.fromkeys((named.any_, named.all_, named.argmax, named.argmin, named.dot), over),
     **dict.fromkeys((named.logsumexp, named.softmax, named.log_softmax), over),
     **dict.fromkeys(
-        (named.cumsum, named.cumprod), lambda node, view: f"along {dims(node.attrs['dims'])}"
+        (named.cumsum, named.cumprod, named.cummax, named.cummin, named.logcumsumexp),
+        lambda node, view: f"along {dims(node.attrs['dims'])}",
     ),
     **dict.fromkeys(
         (tensor.sum_, tensor.prod, tensor.min_, tensor.any_, tensor.all_), operand_axes("over")
@@ -248,7 +249,11 @@ PHRASES: dict[Op, Phrase] = {
     ),
     tensor.max_: largest,
     **dict.fromkeys(
-        (tensor.cumsum, tensor.cumprod, tensor.recurrence, tensor.concat, tensor.gather),
+        (tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
+        operand_axes("along"),
+    ),
+    **dict.fromkeys(
+        (tensor.recurrence, tensor.concat, tensor.gather),
         operand_axes("along"),
     ),
 }

@@ -153,7 +153,8 @@ ALIGNED = frozenset((*elementwise.ELEMENTWISE, autodiff.barrier, autodiff.stop_g
 LABELS: dict[Op, Rule] = {
     **dict.fromkeys(ALIGNED, merged),
     **dict.fromkeys((tensor.slice_, tensor.embed, tensor.softmax, tensor.log_softmax), same),
-    **dict.fromkeys((tensor.cumsum, tensor.cumprod), same),
+    **dict.fromkeys((tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin), same),
+    tensor.logcumsumexp: same,
     **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins), merged),
     **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.logsumexp), reduced),
     **dict.fromkeys((tensor.any_, tensor.all_), reduced),

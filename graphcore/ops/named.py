@@ -166,6 +166,28 @@ def cumprod(x: TensorType, *, dims: Dims) -> TensorType:
 
 
 @op
+def cummax(x: TensorType, *, dims: Dims) -> TensorType:
+    """Largest value so far along each of `dims`; tied values share its derivative evenly."""
+    has(x, dims)
+    return x
+
+
+@op
+def cummin(x: TensorType, *, dims: Dims) -> TensorType:
+    """Smallest value so far along each of `dims`; tied values share its derivative evenly."""
+    has(x, dims)
+    return x
+
+
+@op
+def logcumsumexp(x: TensorType, *, dims: Dims) -> TensorType:
+    """log of the running sum of exp along each of `dims`, without overflow."""
+    has(x, dims)
+    require(x.dtype.kind != "c", f"is not defined for {x}", "", GraphTypeError)
+    return TensorType(float_for(x.dtype), x.shape, x.dims)
+
+
+@op
 def dot(*xs: TensorType, dims: Dims) -> TensorType:
     """Product of all operands, aligned by name, summed over `dims`: one contraction."""
     sizes = union(*xs)

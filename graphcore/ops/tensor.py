@@ -207,6 +207,24 @@ def cumprod(x: TensorType, *, axis: int) -> TensorType:
 
 
 @op
+def cummax(x: TensorType, *, axis: int) -> TensorType:
+    """Largest value so far along `axis`; nan from the first on."""
+    return x
+
+
+@op
+def cummin(x: TensorType, *, axis: int) -> TensorType:
+    """Smallest value so far along `axis`; nan from the first on."""
+    return x
+
+
+@op
+def logcumsumexp(x: TensorType, *, axis: int) -> TensorType:
+    """log of the running sum of exp along `axis`; -inf while all are."""
+    return x
+
+
+@op
 def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
     """The linear recurrence h[t] = a[t] * h[t-1] + b[t] along `axis`, from h[-1] = 0."""
     require(a == b, f"factors {a} and terms {b} differ")

@@ -204,20 +204,22 @@ def lower_log_softmax(node: Node, x: Node) -> Node:
     return tensor.log_softmax(x, axes=axes(node))
 
 
-@lower(named.cumsum)
-def lower_cumsum(node: Node, x: Node) -> Node:
+@lower(named.cumsum, named.cumprod, named.cummax, named.cummin, named.logcumsumexp)
+def lower_accumulation(node: Node, x: Node) -> Node:
     x = cast(x, node.type.dtype)
     for axis in axes(node):
-        x = tensor.cumsum(x, axis=axis)
+        x = ALONG_AXIS[node.op](x, axis=axis)
     return x
 
 
-@lower(named.cumprod)
-def lower_cumprod(node: Node, x: Node) -> Node:
-    x = cast(x, node.type.dtype)
-    for axis in axes(node):
-        x = tensor.cumprod(x, axis=axis)
-    return x
+ALONG_AXIS = {
+    named.cumsum: tensor.cumsum,
+    named.cumprod: tensor.cumprod,
+    named.cummax: tensor.cummax,
+    named.cummin: tensor.cummin,
+    named.logcumsumexp: tensor.logcumsumexp,
+}
+"""The plain op of a running reduction."""
 
 
 @lower(named.dot)

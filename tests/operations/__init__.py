@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.operations import (
     arithmetic,
+    calculus,
     contraction,
     creation,
     indexing,
@@ -19,6 +20,7 @@ from tests.operations.case import Case
 
 FAMILIES = (
     arithmetic,
+    calculus,
     contraction,
     creation,
     indexing,

@@ -19,8 +19,8 @@ INPLACE = frozenset(elementwise.UFUNC)
 BUFFERED = INPLACE | {
     *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
     *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
-    *(tensor.cumsum, tensor.cumprod, tensor.concat, tensor.embed, tensor.scatter),
-    tensor.overlap_add,
+    *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
+    *(tensor.concat, tensor.embed, tensor.scatter, tensor.overlap_add),
     *(tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),
 }
 """Ops that can write their result where they are told."""

@@ -6,6 +6,7 @@ made of plain ops, so the pushforward is its transpose and derivatives of any or
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -14,8 +15,10 @@ from graphcore.ir.op import Op
 from graphcore.ops import elementwise, tensor
 from graphcore.rewrites.plain import (
     cast,
+    equals,
     expand,
     flip,
+    nonzero,
     shift,
     sum_over,
     transpose,
@@ -57,6 +60,23 @@ def cumprod_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄[i] = (product before i) * s[i], with s[i] = ȳ[i] + x[i+1] s[i+1]"""
     (x,), axis = node.inputs, node.attrs["axis"]
     return (products_before(x, axis) * backwards(x, ct, axis),)
+
+
+def running_extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄[i] = sum of ȳ[t] / (number of ties so far) over t >= i while x[i] is the extreme value"""
+    (x,), axis = node.inputs, node.attrs["axis"]
+    hit = elementwise.equal(x, node)
+    stays = cast(elementwise.equal(node, shift(node, axis, 0)), ct.type.dtype)
+    ties = tensor.recurrence(stays, cast(hit, ct.type.dtype), axis=axis)
+    return (where(hit, backwards(stays, ct / nonzero(ties), axis), 0),)
+
+
+def logcumsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄[i] = e^(x[i] - y[i]) s[i], with s[i] = ȳ[i] + e^(y[i] - y[i+1]) s[i+1]"""
+    (x,), axis = node.inputs, node.attrs["axis"]
+    finite = where(equals(node, -math.inf), 0, node)
+    decay = elementwise.exp(shift(node, axis, -math.inf) - finite)
+    return (elementwise.exp(x - finite) * backwards(decay, ct, axis),)
 
 
 def recurrence_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
@@ -142,6 +162,9 @@ VJP: dict[Op, Vjp] = {
     tensor.min_: extreme_vjp,
     tensor.prod: prod_vjp,
     tensor.cumprod: cumprod_vjp,
+    tensor.cummax: running_extreme_vjp,
+    tensor.cummin: running_extreme_vjp,
+    tensor.logcumsumexp: logcumsumexp_vjp,
     tensor.recurrence: recurrence_vjp,
     tensor.logsumexp: logsumexp_vjp,
     tensor.softmax: softmax_vjp,
