@@ -10,6 +10,7 @@ from . import frontend
 from .compile import Compiled, compile
 from .frontend import special
 from .frontend.calculus import *
+from .frontend.choices import *
 from .frontend.complex import *
 from .frontend.contraction import *
 from .frontend.creation import *
@@ -40,6 +41,7 @@ __all__ = [
     "special",
 ]
 __all__ += frontend.calculus.__all__
+__all__ += frontend.choices.__all__
 __all__ += frontend.complex.__all__
 __all__ += frontend.contraction.__all__
 __all__ += frontend.creation.__all__

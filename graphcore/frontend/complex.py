@@ -20,6 +20,8 @@ __all__ = [
     "conj",
     "conjugate",
     "imag",
+    "iscomplex",
+    "isreal",
     "real",
 ]
 
@@ -58,6 +60,26 @@ def conjugate(x: Operand) -> Tensor:
 
 
 conj = conjugate
+
+
+def isreal(x: Operand) -> Tensor:
+    """Whether the imaginary part of `x` is 0, as it is of every real number.
+
+    >>> import graphcore as gc
+    >>> gc.isreal(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: bool[row=2]>
+    """
+    return imag(x) == 0
+
+
+def iscomplex(x: Operand) -> Tensor:
+    """Whether the imaginary part of `x` is not 0.
+
+    >>> import graphcore as gc
+    >>> gc.iscomplex(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: bool[row=2]>
+    """
+    return imag(x) != 0
 
 
 def angle(z: Operand, deg: bool = False) -> Tensor:

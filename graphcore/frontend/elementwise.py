@@ -39,8 +39,12 @@ __all__ = [
     "atan2",
     "atanh",
     "bitwise_and",
+    "bitwise_count",
+    "bitwise_invert",
+    "bitwise_left_shift",
     "bitwise_not",
     "bitwise_or",
+    "bitwise_right_shift",
     "bitwise_xor",
     "cbrt",
     "ceil",
@@ -57,6 +61,7 @@ __all__ = [
     "fmax",
     "fmin",
     "fmod",
+    "gcd",
     "greater",
     "greater_equal",
     "heaviside",
@@ -65,13 +70,14 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "lcm",
     "left_shift",
     "less",
     "less_equal",
     "log",
+    "log10",
     "log1p",
     "log2",
-    "log10",
     "logaddexp",
     "logaddexp2",
     "logical_and",
@@ -83,6 +89,7 @@ __all__ = [
     "mod",
     "multiply",
     "negative",
+    "nextafter",
     "not_equal",
     "pow",
     "power",
@@ -94,6 +101,7 @@ __all__ = [
     "signbit",
     "sin",
     "sinh",
+    "spacing",
     "sqrt",
     "square",
     "subtract",
@@ -238,6 +246,8 @@ maximum = binary(ops.maximum)
 minimum = binary(ops.minimum)
 fmax = binary(ops.fmax)
 fmin = binary(ops.fmin)
+nextafter = binary(ops.nextafter)
+spacing = unary(ops.spacing)
 
 equal = binary(ops.equal, "bool")
 not_equal = binary(ops.not_equal, "bool")
@@ -252,9 +262,12 @@ logical_not = unary(ops.logical_not, "bool", "bool")
 bitwise_and = binary(ops.bitwise_and, "i64", "int64")
 bitwise_or = binary(ops.bitwise_or, "i64", "int64")
 bitwise_xor = binary(ops.bitwise_xor, "i64", "int64")
-invert = bitwise_not = unary(ops.invert, "i64", "int64")
-left_shift = binary(ops.left_shift, "i64", "int64")
-right_shift = binary(ops.right_shift, "i64", "int64")
+invert = bitwise_not = bitwise_invert = unary(ops.invert, "i64", "int64")
+left_shift = bitwise_left_shift = binary(ops.left_shift, "i64", "int64")
+right_shift = bitwise_right_shift = binary(ops.right_shift, "i64", "int64")
+bitwise_count = unary(ops.bitwise_count, "u8", "int64")
+gcd = binary(ops.gcd, "i64", "int64")
+lcm = binary(ops.lcm, "i64", "int64")
 isnan = unary(ops.isnan, "bool")
 isinf = unary(ops.isinf, "bool")
 isfinite = unary(ops.isfinite, "bool")

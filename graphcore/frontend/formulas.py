@@ -21,9 +21,14 @@ from .elementwise import (
     astype,
     copysign,
     equal,
+    floor,
     floor_divide,
+    greater_equal,
+    isfinite,
     isinf,
     isnan,
+    less,
+    log2,
     maximum,
     minimum,
     power,
@@ -33,7 +38,7 @@ from .elementwise import (
     square,
     trunc,
 )
-from .lift import Operand, common, single
+from .lift import Operand, apply, common, single
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -47,7 +52,11 @@ __all__ = [
     "fabs",
     "fix",
     "float_power",
+    "frexp",
     "isclose",
+    "isneginf",
+    "isposinf",
+    "ldexp",
     "modf",
     "nan_to_num",
     "positive",
@@ -169,6 +178,36 @@ def modf(x: Operand) -> tuple[Tensor, Tensor]:
     return copysign(where(isinf(value), 0.0, value - whole), value), whole
 
 
+def ldexp(x: Operand, exponent: Operand) -> Tensor:
+    """x * 2**exponent for integer exponents, exact unless the result is too small or too large.
+
+    >>> import graphcore as gc
+    >>> gc.ldexp(gc.tensor("x", {"row": 2}), gc.tensor("n", {"row": 2}, dtype="int64"))
+    <Tensor: f64[row=2]>
+    """
+    return apply(ops.ldexp, x, exponent)
+
+
+def frexp(x: Operand) -> tuple[Tensor, Tensor]:
+    """The fraction, of size 1/2 to 1, and the int32 exponent with x = fraction * 2**exponent.
+
+    The exponent of 0, nan and infinities is 0; they are their own fraction.
+
+    >>> import graphcore as gc
+    >>> gc.frexp(gc.tensor("x", {"row": 2}))
+    (<Tensor: f64[row=2]>, <Tensor: i32[row=2]>)
+    """
+    value = computed_like(np.frexp, x)
+    ordinary = isfinite(value) & (value != 0)
+    size = where(ordinary, _absolute(value), 0.5)
+    # The logarithm may round across a power of two, where the exponent is one off.
+    guess = astype(floor(log2(size)), np.int32) + np.int32(1)
+    fraction = ldexp(size, -guess)
+    exponent = guess + astype(greater_equal(fraction, 1), np.int32)
+    exponent = exponent - astype(less(fraction, 0.5), np.int32)
+    return ldexp(value, -exponent), exponent
+
+
 def float_power(x: Operand, y: Operand) -> Tensor:
     """x ** y in float64 at least, so that integers may have negative exponents.
 
@@ -257,18 +296,43 @@ def nan_to_num(
     >>> gc.nan_to_num(gc.tensor("x", {"row": 2}))
     <Tensor: f64[row=2]>
     """
-    value = wrap(single("nan_to_num", x))
+    value = ordered("nan_to_num", x)
     if value.dtype.kind != "f":
-        if value.dtype.kind == "c":
-            cure = "treat gc.real and gc.imag apart"
-            raise refusal("nan_to_num", "is not defined for complex", value, cure=cure,
-                          kind=GraphTypeError)  # fmt: skip
         return value
     bounds = np.finfo(value.dtype)
     high = float(bounds.max) if posinf is None else posinf
     low = float(bounds.min) if neginf is None else neginf
     below = where(value == np.inf, high, value)
     return where(isnan(value), nan, where(value == -np.inf, low, below))
+
+
+def ordered(function: str, x: Operand) -> Tensor:
+    """`x`, unless it is complex, which knows no larger and smaller."""
+    value = wrap(single(function, x))
+    if value.dtype.kind == "c":
+        cure = "treat gc.real and gc.imag apart"
+        raise refusal(function, "is not defined for complex", value, cure=cure, kind=GraphTypeError)
+    return value
+
+
+def isposinf(x: Operand) -> Tensor:
+    """Whether `x` is infinite and positive.
+
+    >>> import graphcore as gc
+    >>> gc.isposinf(gc.tensor("x", {"row": 2}))
+    <Tensor: bool[row=2]>
+    """
+    return ordered("isposinf", x) == math.inf
+
+
+def isneginf(x: Operand) -> Tensor:
+    """Whether `x` is infinite and negative.
+
+    >>> import graphcore as gc
+    >>> gc.isneginf(gc.tensor("x", {"row": 2}))
+    <Tensor: bool[row=2]>
+    """
+    return ordered("isneginf", x) == -math.inf
 
 
 def isclose(

@@ -20,19 +20,20 @@ UNARY: dict[str, tuple[Input, ...]] = {
     "tan": real(-1.2, 1.2),
     "log1p": real(-0.5, 2),
     "arccosh": real(1.2, 3),
-    "nan_to_num": real(),
-    "invert": (Input("row col", -9, 9, "int64"),),
+    **dict.fromkeys(["nan_to_num", "spacing", "isposinf", "isneginf"], real()),
+    **dict.fromkeys(["isreal", "iscomplex"], real()),
+    **dict.fromkeys(["invert", "bitwise_count"], (Input("row col", -9, 9, "int64"),)),
 }
 BINARY: dict[str, tuple[Input, ...]] = {
     **dict.fromkeys(["add", "subtract", "multiply", "logaddexp", "logaddexp2", "hypot"], two()),
     **dict.fromkeys(["arctan2", "copysign", "heaviside", "maximum", "minimum"], two()),
     **dict.fromkeys(["fmax", "fmin", "equal", "not_equal", "less", "less_equal"], two()),
-    **dict.fromkeys(["greater", "greater_equal", "isclose"], two()),
+    **dict.fromkeys(["greater", "greater_equal", "isclose", "nextafter"], two()),
     **dict.fromkeys(["logical_and", "logical_or", "logical_xor"], two()),
     **dict.fromkeys(["divide", "floor_divide", "remainder", "fmod"], two((-2, 2), (0.4, 2))),
     **dict.fromkeys(["power", "float_power"], two((0.3, 2), (-2, 2))),
     **dict.fromkeys(
-        ["bitwise_and", "bitwise_or", "bitwise_xor"],
+        ["bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"],
         (Input("row batch", -99, 99, "int64"), Input("col row", -99, 99, "int64")),
     ),
     **dict.fromkeys(
@@ -51,6 +52,9 @@ CASES: dict[str, Case] = {
     ),
     "modf": Case(lambda x: gc.modf(x)[0], ufunc(lambda x: np.modf(x)[0])),
     "modf whole": Case(lambda x: gc.modf(x)[1], ufunc(lambda x: np.modf(x)[1])),
+    "frexp": Case(lambda x: gc.frexp(x)[0], ufunc(lambda x: np.frexp(x)[0])),
+    "frexp exponent": Case(lambda x: gc.frexp(x)[1], ufunc(lambda x: np.frexp(x)[1])),
+    "ldexp": Case(gc.ldexp, ufunc(np.ldexp), (X, Input("col batch", -5, 5, "int64"))),
     "round": alike(lambda x: x.round(1)),
     "operators": alike(
         lambda x, y: -abs(x) ** 2 / (1 + y * y) + (x - 0.5) * 2 - 1 / (3 + y) + 2**y - x % 0.7, X, Y
@@ -69,5 +73,20 @@ CASES: dict[str, Case] = {
     ),
     "keep where": alike(lambda x, y: x.where(y > 0, y), X, Y),
     "where number": alike(lambda x: x.where(x > 0, -1)),
+    "select": Case(
+        lambda x, y: gc.select([x > 1, y > 0], [x * x, y], -x),
+        ufunc(lambda x, y: np.select([x + 0 * y > 1, y + 0 * x > 0], [x * x + 0 * y, y + 0 * x],
+                                     -x + 0 * y)),
+        (X, Input("row col")),
+    ),
+    "select number": Case(
+        lambda x, y: gc.select([x > 1, y > 0], [x, y]),
+        lambda x, y: xarray.where(x > 1, x, xarray.where(y > 0, y, x.dtype.type(0))),
+        (X, Y),
+    ),
+    "piecewise": Case(
+        lambda x: gc.piecewise(x, [x < 0, x < -1], [lambda x: x * x, 1, gc.sin]),
+        ufunc(lambda x: np.piecewise(x, [x < 0, x < -1], [lambda x: x * x, 1, np.sin])),
+    ),
     "stop_gradient": Case(gc.stop_gradient, lambda x: x),
 }  # fmt: skip

@@ -103,6 +103,7 @@ TRANSPOSE: dict[Op, Transpose] = {
     elementwise.real: lambda node, ct: (cast(ct, node.inputs[0].type.dtype),),
     elementwise.imag: imag_transpose,
     elementwise.conjugate: lambda node, ct: (elementwise.conjugate(ct),),
+    elementwise.ldexp: lambda node, ct: (elementwise.ldexp(ct, node.inputs[1]), None),
     tensor.expand: lambda node, ct: (sum_over(ct, node.attrs["axes"]),),
     tensor.sum_: lambda node, ct: (unsum(ct, node.attrs["axes"], node.inputs[0]),),
     tensor.reshape: lambda node, ct: (reshape(ct, node.inputs[0].type.shape),),
