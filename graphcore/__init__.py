@@ -16,6 +16,7 @@ from .frontend.contraction import *
 from .frontend.creation import *
 from .frontend.cumulative import *
 from .frontend.derivatives import *
+from .frontend.diagonals import *
 from .frontend.elementwise import *
 from .frontend.formulas import *
 from .frontend.indexing import *
@@ -47,6 +48,7 @@ __all__ += frontend.contraction.__all__
 __all__ += frontend.creation.__all__
 __all__ += frontend.cumulative.__all__
 __all__ += frontend.derivatives.__all__
+__all__ += frontend.diagonals.__all__
 __all__ += frontend.elementwise.__all__
 __all__ += frontend.formulas.__all__
 __all__ += frontend.indexing.__all__

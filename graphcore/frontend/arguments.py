@@ -17,7 +17,7 @@ from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
 from graphcore.ir.types import DType
 from graphcore.ops.named import close_match
 
-from .base import refusal
+from .base import Base, refusal
 from .lift import check_dims
 
 Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
@@ -124,6 +124,17 @@ def size_of(function: str, dim: str, size: object) -> Size:
     if (upper_bound(size) or 0) < 0:
         raise refusal(function, f"dim {dim!r} has size {size}", cure="sizes are 0 or more")
     return size
+
+
+def integer(function: str, number: Any, what: str, *operands: Base | Node) -> Size:
+    """An integer or a size that a user gave for `what`; it may be negative."""
+    if isinstance(number, Expression):
+        return number
+    try:
+        return operator.index(number)
+    except TypeError:
+        reason = f"{number!r} for {what} is not an integer or a size"
+        raise refusal(function, reason, *operands, kind=GraphTypeError) from None
 
 
 def dtype_of(function: str, dtype: npt.DTypeLike) -> DType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,17 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum, same
 from graphcore.ops import named
 
-from .arguments import Dim, SizeLike, dim_of, dims_of, mapping, names, require_dims, size_of
+from .arguments import (
+    Dim,
+    SizeLike,
+    dim_of,
+    dims_of,
+    integer,
+    mapping,
+    names,
+    require_dims,
+    size_of,
+)
 from .base import refusal, wrap
 from .indexing import isel
 from .lift import Operand, single
@@ -54,18 +63,7 @@ def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> d
     """An integer or a size for each of some dims of `x`."""
     wanted = mapping(function, given, more, "'dim': 1")
     require_dims(function, x, names(function, tuple(wanted), x))
-    return {dim: amount(function, x, dim, number) for dim, number in wanted.items()}
-
-
-def amount(function: str, x: Node, dim: str, number: Any) -> Size:
-    """An integer or a size."""
-    if isinstance(number, Expression):
-        return number
-    try:
-        return operator.index(number)
-    except TypeError:
-        reason = f"{number!r} for dim {dim!r} is not an integer or a size"
-        raise refusal(function, reason, x, kind=GraphTypeError) from None
+    return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
 
 
 def roll(x: Operand, shifts: Mapping[str, Size] | None = None, /, **more: Size) -> Tensor:
@@ -226,7 +224,7 @@ def repeat(x: Operand, repeats: SizeLike | Sequence[int], dim: str) -> Tensor:
     node = single("repeat", x)
     name = dim_of("repeat", node, dim)
     if not isinstance(repeats, (list, tuple, np.ndarray)):
-        times = size_of("repeat", name, amount("repeat", node, name, repeats))
+        times = size_of("repeat", name, integer("repeat", repeats, f"dim {name!r}", node))
         return wrap(copied(node, name, times, slowest=False))
     counts = [size_of("repeat", name, number) for number in repeats]
     if not all(isinstance(number, int) for number in counts):

@@ -14,14 +14,14 @@ from graphcore.ir.types import DType
 from graphcore.ops import named
 
 from . import reductions
-from .arguments import mapping, names, require_dims
+from .arguments import integer, mapping, names, require_dims
 from .base import refusal, wrap
 from .creation import filled
 from .elementwise import astype, rint
 from .formulas import where
 from .indexing import isel
 from .lift import Operand, out_of_bounds, single, weak
-from .moves import agreed, amount, amounts, copied, cut, flip, join, tail
+from .moves import agreed, amounts, copied, cut, flip, join, tail
 from .ranges import iota, linspace
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def ends(x: Node, dim: str, given: Any, default: Any = None) -> tuple[Any, Any]:
 
 def width_of(x: Node, dim: str, given: Any) -> Size:
     """A number of new places."""
-    width = amount("pad", x, dim, given)
+    width = integer("pad", given, f"dim {dim!r}", x)
     if (upper_bound(width) or 0) < 0:
         cure = "cut places off with isel"
         raise refusal("pad", f"{width} new places for dim {dim!r}", x, cure=cure)
@@ -188,7 +188,7 @@ def statistic(reduce: Callable[..., Tensor]) -> Beyond:
     """The mode that repeats what `reduce` makes of the values next to the edge."""
 
     def beyond(x: Tensor, dim: str, width: Size, length: Any) -> Tensor:
-        length = x.sizes[dim] if length is None else amount("pad", x.node, dim, length)
+        length = x.sizes[dim] if length is None else integer("pad", length, "stat_length", x)
         if (most := upper_bound(length)) is not None and most < 1:
             raise refusal("pad", f"stat_length {length} leaves no value", x, cure="use 1 or more")
         value = reduce(tail(x, {dim: length}), dim)

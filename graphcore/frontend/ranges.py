@@ -1,9 +1,8 @@
-"""Tensors filled by position: ranges, grids and diagonals."""
+"""Tensors filled by position: ranges and grids."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import leaf
 
-from .arguments import SizeLike, dtype_of, names, size_of, sized
+from .arguments import dtype_of, names, size_of
 from .base import refusal, wrap
-from .elementwise import astype, equal, floor
+from .elementwise import astype, floor
 from .formulas import where
 from .lift import Operand, array, common, promoted
 from .shape import transpose
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arange",
-    "eye",
     "linspace",
 ]
 
@@ -121,38 +119,3 @@ def linspace(
         made = floor(made)
     order = tuple(dict.fromkeys((name, *made.dims)))
     return astype(transpose(made, *order), wanted)
-
-
-def eye(
-    dims: Mapping[str, SizeLike] | Iterable[str],
-    shape: Iterable[SizeLike] | SizeLike = None,
-    *,
-    k: int = 0,
-    dtype: npt.DTypeLike = "float64",
-) -> Tensor:
-    """Ones on a diagonal of two dims, zeros elsewhere.
-
-    Parameters
-    ----------
-    dims
-        Two dims with their sizes; or their names, with sizes in `shape`.
-    shape
-        The sizes, where `dims` are names; one stands for both.
-    k
-        Which diagonal: ones where the second position is `k` more than the first.
-    dtype
-        The dtype.
-
-    Examples
-    --------
-    >>> import graphcore as gc
-    >>> gc.eye({"row": 3, "col": 3}), gc.eye(("row", "col"), 3, dtype="bool")
-    (<Tensor: f64[row=3, col=3]>, <Tensor: bool[row=3, col=3]>)
-    """
-    if isinstance(shape, (int, str, Expression)):
-        shape = (shape, shape)
-    known, sizes = sized("eye", dims, shape)
-    if len(known) != 2:
-        raise refusal("eye", f"dims {known} are not two", cure="gc.eye({'row': 3, 'col': 3})")
-    row, col = (iota(dim, size) for dim, size in zip(known, sizes, strict=True))
-    return astype(equal(row + k if k else row, col), dtype)

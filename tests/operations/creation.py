@@ -18,11 +18,6 @@ CASES: dict[str, Case] = {
         lambda x, y: xarray.DataArray(
             np.linspace(x.values, y.values, 5), dims=("t", "row")), (V, V), batch=False
     ),
-    "eye": Case(
-        lambda x: gc.eye(x.sizes, k=1) + x,
-        lambda x: x * 0 + np.eye(*x.shape, k=1) + x,
-        batch=False,
-    ),
     "full": Case(
         lambda x: gc.full({"new": 2}, x), lambda x: x.expand_dims(new=2)
     ),
