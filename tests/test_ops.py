@@ -91,7 +91,7 @@ def test_derivatives(name: str) -> None:
     others = [x for x in xs if x.dtype.kind != "f"]
     reference.check_derivatives(y, floats, others, values, DEFAULT, reliable)
     for x in others:
-        with pytest.raises(gc.GraphTypeError, match="int64"):
+        with pytest.raises(gc.GraphTypeError, match=str(x.dtype)):
             gc.pullback(y, x, y)
 
 

@@ -1,4 +1,4 @@
-"""Tensors filled by position: ranges and grids."""
+"""Tensors filled by position: ranges, powers and indicators."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.dtypes import INT
+from graphcore.ir.dtypes import FLOAT, INT
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import leaf
 
-from .arguments import dtype_of, names, size_of
+from .arguments import SizeLike, dtype_of, names, size_of
 from .base import refusal, wrap
-from .elementwise import astype, floor
+from .elementwise import astype, equal, floor, power
 from .formulas import where
-from .lift import Operand, array, common, promoted
+from .lift import Operand, array, common, promoted, single
 from .shape import transpose
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arange",
+    "geomspace",
     "linspace",
+    "logspace",
+    "one_hot",
+    "vander",
 ]
 
 
@@ -117,5 +122,110 @@ def linspace(
         made = where(place < intervals, made, last)
     if wanted.kind in "iu":
         made = floor(made)
-    order = tuple(dict.fromkeys((name, *made.dims)))
-    return astype(transpose(made, *order), wanted)
+    return astype(transpose(made, name, ...), wanted)
+
+
+def logspace(
+    start: Operand,
+    stop: Operand,
+    num: int | Expression = 50,
+    *,
+    dim: str,
+    endpoint: bool = True,
+    base: Operand = 10.0,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """`base` to the power of `num` evenly spaced values from `start` to `stop`, along one dim.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.logspace(0, 3, 4, dim="t"))()
+    array([   1.,   10.,  100., 1000.])
+    """
+    made = power(base, linspace(start, stop, num, dim=dim, endpoint=endpoint))
+    made = transpose(made, dim, ...)
+    return made if dtype is None else astype(made, dtype)
+
+
+def geomspace(
+    start: Operand,
+    stop: Operand,
+    num: int | Expression = 50,
+    *,
+    dim: str,
+    endpoint: bool = True,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """`num` values from `start` to `stop`, each the same multiple of the last, along one dim.
+
+    start (stop / start)^t for evenly spaced t from 0 to 1. The ends may be tensors, whose dims come
+    after `dim`; they have one sign, and without `endpoint`, `stop` is left out. float64, as NumPy
+    has it, also of float32.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.geomspace(1, 8, 4, dim="t"))()
+    array([1., 2., 4., 8.])
+    """
+    t = linspace(0.0, 1.0, num, dim=dim, endpoint=endpoint)
+    first, last = (wrap(node) for node in common("geomspace", start, stop))
+    inside = promoted(first.dtype, last.dtype, FLOAT)
+    first, last, t = (astype(x, inside) for x in (first, last, t))
+    made = where(t < 1, first * (last / first) ** t, last)  # the last is exact
+    return made if dtype is None else astype(made, dtype)
+
+
+def one_hot(
+    x: Operand, classes: SizeLike, dim: str = "class", dtype: npt.DTypeLike = "float64"
+) -> Tensor:
+    """1 at the position that `x` says along a new last dim, 0 elsewhere.
+
+    Parameters
+    ----------
+    x
+        Integers. One that is no position, negative or too large, gives zeros throughout.
+    classes
+        How many positions there are.
+    dim
+        The new dim.
+    dtype
+        The dtype of the result.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.one_hot(gc.constant([2, 0, 5], "t"), 3, dtype="int64"))()
+    array([[0, 0, 1],
+           [1, 0, 0],
+           [0, 0, 0]])
+    """
+    node = single("one_hot", x)
+    if node.type.dtype.kind not in "iu":
+        cure = "cast it with astype('int64')"
+        raise refusal("one_hot", "positions are integers", node, cure=cure, kind=GraphTypeError)
+    place = new_places("one_hot", node, dim, classes)
+    return astype(equal(wrap(node), place), dtype)
+
+
+def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
+    """The positions along a dim that `x` lacks."""
+    (name,) = names(function, (dim,), x)
+    if name in x.type.dims:
+        cure = "choose a new name"
+        raise refusal(function, f"there is a dim {name!r} already in", x, cure=cure)
+    return iota(name, size_of(function, name, size))
+
+
+def vander(x: Operand, n: SizeLike, dim: str = "power", increasing: bool = False) -> Tensor:
+    """The powers x^(n-1), ..., x, 1 along a new last dim; from 1 on if `increasing`.
+
+    The dtype is at least int64, as in NumPy, which makes float64 of float32.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.vander(gc.constant([2, 3], "t"), 3, increasing=True))()
+    array([[1, 2, 4],
+           [1, 3, 9]])
+    """
+    node = single("vander", x)
+    exponent = new_places("vander", node, dim, n)
+    if not increasing:
+        exponent = exponent.sizes[dim] - 1 - exponent
+    return power(wrap(node), exponent)

@@ -23,7 +23,7 @@ class Input(NamedTuple):
     def draw(self, random: np.random.Generator, sizes: dict[str, int], dtype: str = "") -> Any:
         shape = [sizes[dim] for dim in self.dims.split()]
         dtype = self.dtype if self.dtype != "float64" else dtype or self.dtype
-        if np.dtype(dtype).kind == "i":
+        if np.dtype(dtype).kind in "iu":
             return random.integers(int(self.low), int(self.high), size=shape).astype(dtype)
         values = random.uniform(self.low, self.high, size=shape)
         return np.asarray(values, dtype)
