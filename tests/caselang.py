@@ -94,6 +94,11 @@ def isel(x: gc.Tensor, /, **indexers: Any) -> gc.Tensor:
     return gc.isel(x, indexers)
 
 
+def set_at(x: gc.Tensor, value: Any, /, add: bool = False, **indexers: Any) -> gc.Tensor:
+    region = x.at[indexers]
+    return region.add(value) if add else region.set(value)
+
+
 def unstack_dim(x: gc.Tensor, dim: str, sizes: dict[str, int]) -> gc.Tensor:
     """The new dims stand where the old one stood."""
     at = x.dims.index(dim)
@@ -145,6 +150,7 @@ NAMED: dict[str, Any] = {
     "broadcast_dims": broadcast_dims,
     "dot": lambda x, y, dim=None: gc.dot(x, y, dim=dim),
     "isel": isel,
+    "set_at": set_at,
     "flip": lambda x, dim: gc.isel(x, {dim: slice(None, None, -1)}),
     "const": const,
     "window_sum": window_sum,
@@ -152,7 +158,7 @@ NAMED: dict[str, Any] = {
     "grad": gradient,
     "slice": slice,
     "np": np,
-    **missing(f"set_at cummax cummin {ELEMENTWISE_LATER} {CONTROL_LATER} {LINALG_LATER}"),
+    **missing(f"cummax cummin {ELEMENTWISE_LATER} {CONTROL_LATER} {LINALG_LATER}"),
 }
 
 # ---- positions

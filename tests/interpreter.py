@@ -143,6 +143,28 @@ def scattered(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     return zeros
 
 
+def received(change: Any) -> Any:
+    """x changed by updates one after the other, row-major."""
+
+    def run(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+        x, updates, *indices = xs
+        result = x.copy()
+        view = np.moveaxis(result, attrs["axes"], range(len(attrs["axes"])))
+        for place in np.ndindex(*indices[0].shape):
+            at = tuple(i[place] for i in indices)
+            view[at] = change(view[at], updates[place])
+        return result
+
+    return run
+
+
+def overwritten(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    x, part = xs
+    result = x.copy()
+    result[places(known(attrs["starts"]), part.shape, attrs["steps"]) if x.ndim else ()] = part
+    return result
+
+
 def contracted(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     terms = [t for pair in zip(xs, attrs["operands"], strict=True) for t in pair]
     return np.einsum(*terms, attrs["result"])
@@ -257,4 +279,8 @@ REFERENCE: dict[Any, Any] = {
     tensor.vecdot: lambda xs, attrs, known: np.sum(xs[0] * xs[1], axis=-1),
     tensor.gather: gathered,
     tensor.scatter: scattered,
+    tensor.put: received(lambda old, new: new),
+    tensor.scatter_max: received(np.maximum),
+    tensor.scatter_min: received(np.minimum),
+    tensor.overwrite: overwritten,
 }

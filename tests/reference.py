@@ -209,18 +209,47 @@ def gather(x: Array, *indices: Array, dims: tuple[str, ...]) -> Array:
     return Array(result, dims=tuple(sizes))
 
 
+def arriving(updates: Array, indices: Any, over: Any) -> Any:
+    """Where every update goes, by the dims that stay and along those indexed; and the update."""
+    updates, *indices = xarray.broadcast(updates, *indices)
+    order = [dim for i in indices for dim in i.dims if dim in over]
+    order = [*dict.fromkeys(order), *(dim for dim in updates.dims if dim not in order)]
+    for place in np.ndindex(*[updates.sizes[dim] for dim in order]):
+        here = dict(zip(order, place, strict=True))
+        kept = {dim: at for dim, at in here.items() if dim not in over}
+        yield kept, [int(i.isel(here)) for i in indices], updates.isel(here).values
+
+
 def scatter(
     updates: Array, *indices: Array, over: Any, dims: tuple[str, ...], sizes: tuple[int, ...]
 ) -> Array:
     """Place by place: every update is added where its indices say."""
-    updates, *indices = xarray.broadcast(updates, *indices)
-    kept = [dim for dim in updates.dims if dim not in over]
-    result = np.zeros([*(updates.sizes[dim] for dim in kept), *sizes], updates.dtype)
-    for place in np.ndindex(*updates.shape):
-        here = dict(zip(updates.dims, place, strict=True))
-        at = *(here[dim] for dim in kept), *(int(i.values[place]) for i in indices)
-        result[at] += updates.values[place]
-    return Array(result, dims=[*kept, *dims])
+    whole = {k: v for x in (updates, *indices) for k, v in x.sizes.items() if k not in over}
+    result = Array(np.zeros([*whole.values(), *sizes], updates.dtype), dims=[*whole, *dims])
+    for kept, at, value in arriving(updates, indices, over):
+        result[{**kept, **dict(zip(dims, at, strict=True))}] += value
+    return result
+
+
+def received(change: Any) -> Any:
+    def apply(x: Array, updates: Array, *indices: Array, over: Any, dims: Any) -> Array:
+        more = {k: v for y in (updates, *indices) for k, v in y.sizes.items() if k not in over}
+        new = {dim: size for dim, size in more.items() if dim not in x.dims}
+        result = x.expand_dims(new).transpose(*x.dims, *new).copy(deep=True)
+        for kept, at, value in arriving(updates, indices, over):
+            place = {**kept, **dict(zip(dims, at, strict=True))}
+            result[place] = change(result[place].values, value.astype(x.dtype))
+        return result
+
+    return apply
+
+
+def overwrite(x: Array, part: Array, *, dims: Any, starts: Any, steps: Any) -> Array:
+    new = {dim: size for dim, size in part.sizes.items() if dim not in x.dims}
+    result = x.expand_dims(new).transpose(*x.dims, *new).copy(deep=True)
+    ranges = zip(dims, starts, steps, strict=True)
+    result[{dim: start + step * np.arange(part.sizes[dim]) for dim, start, step in ranges}] = part
+    return result
 
 
 def embed(x: Array, *, dims: Any, starts: Any, sizes: Any, steps: Any) -> Array:
@@ -266,6 +295,10 @@ NAMED: dict[Any, Any] = {
     named.index: lambda x, *, dims, positions: x.isel(dict(zip(dims, positions, strict=True))),
     named.gather: gather,
     named.scatter: scatter,
+    named.put: received(lambda old, new: new),
+    named.scatter_max: received(np.maximum),
+    named.scatter_min: received(np.minimum),
+    named.overwrite: overwrite,
     named.embed: embed,
 }
 

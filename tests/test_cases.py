@@ -54,9 +54,6 @@ LATER = {
     "scan": """
         2269.second.loop_scan
     """,
-    "set_at": """
-        2269.index.set 2269.index.inc
-    """,
     "solve": """
         1748.H.solve 1731.op.two_axes_linalg
     """,

@@ -1,19 +1,22 @@
-"""Functional updates: `x.at[positions].add(y)` is `x` with `y` added there."""
+"""Functional updates: `x.at[positions].set(y)` is `x` but for the values `y` there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
-from graphcore.ops import named
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import Size
+from graphcore.ops import leaf, named
 
+from . import elementwise as e
 from .arguments import names, present
 from .base import refusal, wrap
-from .elementwise import add, astype
-from .indexing import Selection, by_name, pick, selection
+from .indexing import by_name, pick, selection
 from .lift import Operand, common
 
 if TYPE_CHECKING:
@@ -37,15 +40,16 @@ class Region:
 
     Values broadcast by name to the dims of `x[...]`; one that has others, or other sizes, is
     refused. They are taken in the dtype of `x`, as NumPy's in-place arithmetic has it: complex to
-    real and floats to integers are refused.
+    real and floats to integers are refused. A place that is named several times is changed by all
+    its values, one after the other.
 
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"batch": None, "class": 3})
-    >>> x.at[{"class": 0}].add(1.0)
-    <Tensor: f64[batch, class=3]>
+    >>> x = gc.constant([1.0, 2.0, 3.0], "row")
+    >>> gc.compile([], [x.at[1:].set(0), x.at[[0, 0]].add(10), x.at[{"row": -1}].get()])()
+    [array([1., 0., 0.]), array([21.,  2.,  3.]), array(3.)]
     """
 
-    __slots__ = ("_at", "_x")
+    __slots__ = ("_at", "_inner", "_x")
 
     def __init__(self, x: Tensor, key: Any) -> None:
         node = x.node
@@ -53,21 +57,50 @@ class Region:
         dims = present("at", node, names("at", tuple(wanted), node), "raise")
         self._x = x
         self._at = selection(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims})
+        self._inner = pick(node, self._at._replace(indices={}))
 
     def get(self) -> Tensor:
         """The values there: `x[...]`."""
         return wrap(pick(self._x.node, self._at))
 
+    def set(self, y: Operand) -> Tensor:
+        """`x` with `y` there; of several values for one place the last, row-major, stays.
+
+        Only the value that stays has a derivative.
+        """
+        return self._put(self._values("at.set", y))
+
     def add(self, y: Operand) -> Tensor:
-        """`x` with `y` added there; a place that is named several times gets every one."""
-        return add(self._x, wrap(spread(self._values("at.add", y), self._x.node, self._at)))
+        """`x` with `y` added there."""
+        return e.add(self._x, wrap(self._spread(self._values("at.add", y))))
+
+    def subtract(self, y: Operand) -> Tensor:
+        """`x` with `y` subtracted there."""
+        return e.subtract(self._x, wrap(self._spread(self._values("at.subtract", y))))
+
+    def min(self, y: Operand) -> Tensor:
+        """`x` with the smaller of itself and `y` there; tied values share the derivative."""
+        return self._extreme("at.min", e.minimum, named.scatter_min, y)
+
+    def max(self, y: Operand) -> Tensor:
+        """`x` with the larger of itself and `y` there; tied values share the derivative."""
+        return self._extreme("at.max", e.maximum, named.scatter_max, y)
+
+    def _extreme(
+        self, function: str, single: Callable[..., Tensor], several: Op, y: Operand
+    ) -> Tensor:
+        """The places changed by a function of two values, or by an op of many."""
+        values = self._values(function, y)
+        if self._distinct():
+            return self._put(single(self.get(), wrap(values)).node)
+        return self._back(self._received(several, values))
 
     def _values(self, function: str, y: Operand) -> Node:
         """`y` in the dtype of `x`, with the dims of the region."""
         region, dtype = self.get(), self._x.dtype
         _, values = common(function, region, y)
         if not np.can_cast(values.type.dtype, dtype, "same_kind"):
-            cure = f"cast it with astype({str(dtype)!r}), or cast what is updated"
+            cure = f"cast them with astype({str(dtype)!r}), or cast what is changed"
             reason = f"values of {values.type.dtype} do not fit into {dtype}"
             raise refusal(function, reason, self._x, values, cure=cure, kind=GraphTypeError)
         for dim in values.type.dims:
@@ -75,26 +108,64 @@ class Region:
                 cure = f"the places have the dims {region.dims}; sum or index it away"
                 reason = f"the values have a dim {dim!r} that the places lack"
                 raise refusal(function, reason, region, values, cure=cure)
-        values = astype(wrap(values), dtype).node
+        values = e.astype(wrap(values), dtype).node
         return named.broadcast(values, dims=region.dims, sizes=region.shape)
 
+    def _over(self) -> tuple[str, ...]:
+        """The dims of the region that the positions bring."""
+        kept = [dim for dim in self._inner.type.dims if dim not in self._at.indices]
+        return tuple(dim for dim in self.get().dims if dim not in kept)
 
-def spread(y: Node, x: Node, at: Selection) -> Node:
-    """Zeros like `x` but for the values `y` at a selection, added up: `pick` transposed."""
-    if at.indices:
-        left = pick(x, at._replace(indices={})).type
-        kept = [dim for dim in left.dims if dim not in at.indices]
-        over = tuple(dim for dim in y.type.dims if dim not in kept)
-        dims = tuple(at.indices)
-        sizes = tuple(left.size(dim) for dim in dims)
-        y = named.scatter(y, *at.indices.values(), over=over, dims=dims, sizes=sizes)
-    ranges = {dim: (start, step) for dim, (start, _, step) in at.ranges.items()}
-    ranges |= {dim: (start, 1) for dim, start in at.positions.items()}
-    if at.positions:
-        dims = (*at.positions, *y.type.dims)
-        y = named.broadcast(y, dims=dims, sizes=(*(1,) * len(at.positions), *y.type.shape))
-    if ranges:
-        starts, steps = zip(*ranges.values(), strict=True)
-        sizes = tuple(x.type.size(dim) for dim in ranges)
-        y = named.embed(y, dims=tuple(ranges), starts=starts, sizes=sizes, steps=steps)
-    return y
+    def _distinct(self) -> bool:
+        """Whether no place is named twice: each dim of the positions has one index of its own."""
+        indices = self._at.indices.values()
+        walked = {
+            i.type.dims for i in indices if i.op is leaf.constant and i.attrs["value"].distinct
+        }
+        return all((dim,) in walked for dim in self._over())
+
+    def _received(self, op: Op, values: Node) -> Node:
+        """What positions index, with the values come to it by `op`."""
+        at = self._at.indices
+        return op(self._inner, values, *at.values(), over=self._over(), dims=tuple(at))
+
+    def _put(self, values: Node) -> Tensor:
+        """`x` with these values of the region."""
+        return self._back(self._received(named.put, values) if self._at.indices else values)
+
+    def _back(self, inner: Node) -> Tensor:
+        """`x` with other values at ranges and single positions."""
+        dims, starts, steps, _ = self._ranges()
+        if not dims:
+            return wrap(inner)
+        part = self._with_positions(inner)
+        return wrap(named.overwrite(self._x.node, part, dims=dims, starts=starts, steps=steps))
+
+    def _spread(self, values: Node) -> Node:
+        """Zeros like `x` but for values of the region, added up: `get` transposed."""
+        if at := self._at.indices:
+            dims, over = tuple(at), self._over()
+            sizes = tuple(self._inner.type.size(dim) for dim in dims)
+            values = named.scatter(values, *at.values(), over=over, dims=dims, sizes=sizes)
+        dims, starts, steps, sizes = self._ranges()
+        if not dims:
+            return values
+        part = self._with_positions(values)
+        return named.embed(part, dims=dims, starts=starts, sizes=sizes, steps=steps)
+
+    def _ranges(
+        self,
+    ) -> tuple[tuple[str, ...], tuple[Size, ...], tuple[int, ...], tuple[Size, ...]]:
+        """Dims indexed by ranges or single positions, where these start, their steps; the sizes."""
+        ranges = {dim: (start, step) for dim, (start, _, step) in self._at.ranges.items()}
+        ranges |= {dim: (start, 1) for dim, start in self._at.positions.items()}
+        starts, steps = zip(*ranges.values(), strict=True) if ranges else ((), ())
+        return tuple(ranges), starts, steps, tuple(self._x.sizes[dim] for dim in ranges)
+
+    def _with_positions(self, inner: Node) -> Node:
+        """`inner` with dims of size 1 for those that single positions dropped."""
+        dims = tuple(self._at.positions)
+        if not dims:
+            return inner
+        sizes = (*(1,) * len(dims), *inner.type.shape)
+        return named.broadcast(inner, dims=(*dims, *inner.type.dims), sizes=sizes)

@@ -80,9 +80,9 @@ def slice_dims(node: Node, view: View) -> str:
     return ranged(node, node.attrs["sizes"])
 
 
-def embed_dims(node: Node, view: View) -> str:
-    x = node.inputs[0].type
-    return ranged(node, [x.size(dim) for dim in node.attrs["dims"]])
+def placed_dims(node: Node, view: View) -> str:
+    part = node.inputs[-1].type
+    return ranged(node, [part.size(dim) for dim in node.attrs["dims"]])
 
 
 def ranged(node: Node, sizes: Iterable[Size]) -> str:
@@ -214,10 +214,14 @@ PHRASES: dict[Op, Phrase] = {
     ),
     named.slice_: slice_dims,
     **dict.fromkeys((named.windows, named.overlap_add), window_dims),
-    named.embed: embed_dims,
     named.scatter: lambda node, view: (
         f"{dims(node.attrs['over'])} → {sized(node.attrs['dims'], node.attrs['sizes'])}"
     ),
+    **dict.fromkeys(
+        (named.put, named.scatter_max, named.scatter_min),
+        lambda node, view: f"{dims(node.attrs['over'])} → {dims(node.attrs['dims'])}",
+    ),
+    **dict.fromkeys((named.embed, named.overwrite), placed_dims),
     named.index: index,
     tensor.expand: result_axes("new"),
     tensor.reshape: nothing,
@@ -230,7 +234,12 @@ PHRASES: dict[Op, Phrase] = {
     ),
     **dict.fromkeys((tensor.windows, tensor.overlap_add), window_axes),
     tensor.einsum: einsum,
-    tensor.scatter: result_axes("along"),
+    **dict.fromkeys(
+        (tensor.scatter, tensor.put, tensor.scatter_max, tensor.scatter_min), result_axes("along")
+    ),
+    tensor.overwrite: lambda node, view: slice_axes(
+        view.labels[node], node.attrs["starts"], node.inputs[1].type.shape, node
+    ),
     **dict.fromkeys(
         (named.sum_, named.prod, named.mean, named.var, named.std, named.max_, named.min_), over
     ),

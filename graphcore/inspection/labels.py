@@ -155,7 +155,7 @@ LABELS: dict[Op, Rule] = {
     **dict.fromkeys((tensor.slice_, tensor.embed, tensor.softmax, tensor.log_softmax), same),
     **dict.fromkeys((tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin), same),
     tensor.logcumsumexp: same,
-    **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins), merged),
+    **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins, tensor.overwrite), merged),
     **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.logsumexp), reduced),
     **dict.fromkeys((tensor.any_, tensor.all_), reduced),
     **dict.fromkeys((tensor.prod, tensor.argmax, tensor.argmin), reduced_one),
@@ -170,6 +170,7 @@ LABELS: dict[Op, Rule] = {
     tensor.overlap_add: overlap_add,
     tensor.gather: gather,
     tensor.scatter: scatter,
+    **dict.fromkeys((tensor.put, tensor.scatter_max, tensor.scatter_min), same),
 }
 
 ITEMS: dict[Op, Callable[[Node], Sequence[Node]]] = {

@@ -33,6 +33,12 @@ class Literal:
         item = self.array.item()
         return bool(item == value and copysign(1, item.real) == copysign(1, value.real))
 
+    @property
+    def distinct(self) -> bool:
+        """Whether these are positions from the start, and no two of them the same."""
+        a = self.array
+        return bool(a.size == 0 or (a.min() >= 0 and len(np.unique(a)) == a.size))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and self._key == other._key
 

@@ -413,19 +413,53 @@ def scatter(
     Operands align by name. Of their dims those in `over` vanish and the rest are batch; the new
     dims come last. The transpose of `gather`.
     """
-    return landed(updates, indices, over, dims, sizes)
+    return arrived(updates, indices, over, dims, sizes)
 
 
-def landed(
+def arrived(
     updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims, sizes: Shape
 ) -> TensorType:
-    """The type of updates that have come to their places."""
+    """The type of updates at their places."""
     whole = union(updates, *indices)
     rest = drop(updates.dtype, TensorType(updates.dtype, tuple(whole.values()), tuple(whole)), over)
     new_dims(rest, dims)
     for i in indices:
         require(i.dtype.kind in "iu", f"positions must be integers, not {i}", "", GraphTypeError)
     return TensorType(updates.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *dims))
+
+
+def received(
+    x: TensorType, updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims
+) -> TensorType:
+    """The type of `x` when updates have come to it: their batch dims are its own."""
+    has(x, dims)
+    sizes = tuple(x.size(dim) for dim in dims)
+    whole = union(x, arrived(updates, indices, over, dims, sizes))
+    return TensorType(x.dtype, tuple(whole.values()), tuple(whole))
+
+
+@op
+def put(
+    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
+) -> TensorType:
+    """`x` with `updates` at the places they go to, as `scatter` has it; of several the last."""
+    return received(x, updates, indices, over, dims)
+
+
+@op
+def scatter_max(
+    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
+) -> TensorType:
+    """The largest of `x` and the `updates` that go to each place, as `scatter` has it."""
+    return received(x, updates, indices, over, dims)
+
+
+@op
+def scatter_min(
+    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
+) -> TensorType:
+    """The smallest of `x` and the `updates` that go to each place, as `scatter` has it."""
+    return received(x, updates, indices, over, dims)
 
 
 @op
@@ -438,12 +472,29 @@ def embed(
     """
     has(x, dims)
     for dim, start, step, size in zip(dims, starts, steps, sizes, strict=True):
-        many = x.size(dim)
-        if isinstance(many, int) and many > 0:  # symbolic ones are those of slices: inside
-            last = start + (many - 1) * step
-            reason = f"places {start}, ..., {last} of dim {dim!r}, which has size {size}"
-            for at in {start, last}:
-                inside(dim, -1, at, reason)
-                inside(dim, at, size, reason)
+        reaches(dim, start, step, x.size(dim), size)
     new = x.sizes | dict(zip(dims, sizes, strict=True))
     return TensorType(x.dtype, tuple(new.values()), x.dims)
+
+
+@op
+def overwrite(
+    x: TensorType, part: TensorType, *, dims: Dims, starts: Shape, steps: tuple[int, ...]
+) -> TensorType:
+    """`x` with `part` at the places start, start + step, ... of each of `dims`."""
+    has(x, dims)
+    has(part, dims)
+    for dim, start, step in zip(dims, starts, steps, strict=True):
+        reaches(dim, start, step, part.size(dim), x.size(dim))
+    whole = x.sizes | union(drop(x.dtype, x, dims), drop(x.dtype, part, dims))
+    return TensorType(x.dtype, tuple(whole.values()), tuple(whole))
+
+
+def reaches(dim: str, start: Size, step: int, many: Size, size: Size) -> None:
+    """Refuse, or have the call refuse, places outside a dim of `size`."""
+    if isinstance(many, int) and many > 0:  # symbolic counts are those of slices: inside
+        last = start + (many - 1) * step
+        reason = f"places {start}, ..., {last} of dim {dim!r}, which has size {size}"
+        for at in {start, last}:
+            inside(dim, -1, at, reason)
+            inside(dim, at, size, reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphcore.ir.dtypes import BOOL, INT, float_for, promote, sum_of
-from graphcore.ir.errors import GraphIndexError, GraphTypeError, require
+from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size, count, maximum, same
@@ -105,6 +105,14 @@ def overlap_add(
         require(not differ(fits, shape[axis]), f"{fits} windows fit {size} places, not {x}")
         shape[axis] = size
     return TensorType(x.dtype, tuple(shape))
+
+
+@op
+def overwrite(x: TensorType, part: TensorType, *, starts: Shape, steps: Axes) -> TensorType:
+    """`x` with `part` at the places start, start + step, ... of each axis."""
+    require(len(starts) == len(steps) == len(x.shape) == len(part.shape), f"{part} in {x}")
+    require(x.dtype == part.dtype, f"dtypes {x.dtype} and {part.dtype}")
+    return x
 
 
 @op
@@ -276,17 +284,51 @@ def gather(x: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
 
     The indices' axes come first, then the other axes of `x`. Negative positions count from the end.
     """
+    check_indices(indices, axes)
+    return TensorType(x.dtype, indices[0].shape + without(x.shape, axes))
+
+
+def check_indices(indices: tuple[TensorType, ...], axes: Axes) -> None:
+    """Refuse all but integers, and fewer or more than one for each of `axes`."""
     require(len(indices) == len(axes) > 0, f"{len(indices)} indices for axes {axes}")
     for index in indices:
         require(
             index.dtype.kind in "iu", f"positions must be integers, not {index}", "", GraphTypeError
         )
-    return TensorType(x.dtype, indices[0].shape + without(x.shape, axes))
 
 
 @op
 def scatter(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
     """Zeros of `shape` to which `updates` are added at positions: the transpose of `gather`."""
-    for axis in axes:
-        require(axis < len(shape), f"axis {axis} of shape {shape}", "", GraphIndexError)
+    check_indices(indices, axes)
     return TensorType(updates.dtype, shape)
+
+
+@op
+def put(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
+    """`x` with `updates` at positions as `gather` has them; of several in one place the last."""
+    return received(x, updates, indices, axes)
+
+
+def received(
+    x: TensorType, updates: TensorType, indices: tuple[TensorType, ...], axes: Axes
+) -> TensorType:
+    """The type of `x` when updates have come to it."""
+    check_indices(indices, axes)
+    require(x.dtype == updates.dtype, f"dtypes {x.dtype} and {updates.dtype}")
+    return x
+
+
+@op
+def scatter_max(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
+    """The largest of `x` and the `updates` at each position; nan if any is.
+
+    Tied values share the derivative evenly, but an infinite one of `x` leaves it to the updates.
+    """
+    return received(x, updates, indices, axes)
+
+
+@op
+def scatter_min(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
+    """The smallest of `x` and the `updates` at each position, as `scatter_max` the largest."""
+    return received(x, updates, indices, axes)

@@ -29,6 +29,12 @@ from .plain import (
 )
 
 LOWER: dict[Op, Conversion] = {}
+RECEIVING = {
+    named.put: tensor.put,
+    named.scatter_max: tensor.scatter_max,
+    named.scatter_min: tensor.scatter_min,
+}
+"""Ops by which updates come to a tensor."""
 
 
 def lower(*ops: Op) -> Callable[[Conversion], Conversion]:
@@ -285,14 +291,15 @@ def lower_unstack(node: Node, x: Node) -> Node:
 
 @lower(named.slice_)
 def lower_slice(node: Node, x: Node) -> Node:
-    starts, steps = on_axes(node, "starts", 0), on_axes(node, "steps", 1)
+    dims = node.type.dims
+    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
     return tensor.slice_(x, starts=starts, sizes=node.type.shape, steps=steps)
 
 
-def on_axes(node: Node, attr: str, default: int) -> tuple[Any, ...]:
-    """An attr of the dims of a node, for all axes of its operand."""
-    given = dict(zip(axes(node), node.attrs[attr], strict=True))
-    return tuple(given.get(axis, default) for axis in range(node.inputs[0].type.ndim))
+def on_axes(node: Node, attr: str, default: int, dims: tuple[str, ...]) -> tuple[Any, ...]:
+    """An attr of the dims that a node speaks of, for all `dims`."""
+    given = dict(zip(node.attrs["dims"], node.attrs[attr], strict=True))
+    return tuple(given.get(dim, default) for dim in dims)
 
 
 @lower(named.windows)
@@ -325,7 +332,8 @@ def lower_index(node: Node, x: Node) -> Node:
     picked = axes(node)
     sizes = tuple(1 if axis in picked else size for axis, size in enumerate(x.type.shape))
     steps = (1,) * x.type.ndim
-    one = tensor.slice_(x, starts=on_axes(node, "positions", 0), sizes=sizes, steps=steps)
+    starts = on_axes(node, "positions", 0, node.inputs[0].type.dims)
+    one = tensor.slice_(x, starts=starts, sizes=sizes, steps=steps)
     return reshape(one, node.type.shape)
 
 
@@ -342,18 +350,29 @@ def lower_gather(node: Node, x: Node, *indices: Node) -> Node:
 
 @lower(named.scatter)
 def lower_scatter(node: Node, updates: Node, *indices: Node) -> Node:
-    """Updates that the indices do not tell apart are added up at once."""
-    have, over, dims = node.inputs[0].type.dims, node.attrs["over"], node.attrs["dims"]
-    result = node.type
+    updates, indices, at = arriving(node, updates, indices)
+    return tensor.scatter(updates, *indices, axes=at, shape=node.type.shape)
+
+
+@lower(*RECEIVING)
+def lower_receiving(node: Node, x: Node, updates: Node, *indices: Node) -> Node:
+    updates, indices, at = arriving(node, cast(updates, node.type.dtype), indices)
+    x = align(x, node.inputs[0].type.dims, node.type)
+    return RECEIVING[node.op](x, updates, *indices, axes=at)
+
+
+def arriving(
+    node: Node, updates: Node, indices: tuple[Node, ...]
+) -> tuple[Node, tuple[Node, ...], tuple[int, ...]]:
+    """Updates and indices as plain scattering takes them, and the axes of the result it indexes."""
+    result, dims = node.type, node.attrs["dims"]
+    have = node.inputs[-1 - len(indices)].type
     rest = [dim for dim in result.dims if dim not in dims]
     joint, pointwise, shared = aligned_indices(node, indices, rest)
-    lost = [dim for dim in have if dim in over and dim not in joint]
-    updates = sum_over(updates, [have.index(dim) for dim in lost])
     sizes = joint | {dim: result.size(dim) for dim in rest if dim not in joint}
-    target = TensorType(result.dtype, tuple(sizes.values()), tuple(sizes))
-    updates = align(updates, tuple(dim for dim in have if dim not in lost), target)
+    target = TensorType(updates.type.dtype, tuple(sizes.values()), tuple(sizes))
     at = tuple(result.dims.index(dim) for dim in (*dims, *shared))
-    return tensor.scatter(updates, *pointwise, axes=at, shape=result.shape)
+    return align(updates, have.dims, target), tuple(pointwise), at
 
 
 def aligned_indices(
@@ -361,10 +380,14 @@ def aligned_indices(
 ) -> tuple[dict[str, Size], list[Node], list[str]]:
     """The sizes of the dims of the indices; the indices with all these dims; those in `kept`.
 
-    With the indices go iotas that walk along the dims in `kept`.
+    With the indices go iotas that walk along the dims in `kept`. Dims in `over` that only the
+    updates have are dims of the indices as well.
     """
-    old = node.inputs[1:]
+    old = node.inputs[-len(indices) :]
     sizes = named.union(*[x.type for x in old])
+    for dim in node.attrs.get("over", ()):
+        if dim not in sizes:
+            sizes[dim] = node.inputs[-1 - len(indices)].type.size(dim)
     joint = TensorType(INT, tuple(sizes.values()), tuple(sizes))
     shared = [dim for dim in kept if dim in sizes]
     walks = [leaf.iota(size=sizes[dim], dtype=INT, dims=None) for dim in shared]
@@ -375,5 +398,17 @@ def aligned_indices(
 
 @lower(named.embed)
 def lower_embed(node: Node, x: Node) -> Node:
-    starts, steps = on_axes(node, "starts", 0), on_axes(node, "steps", 1)
+    dims = node.type.dims
+    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
     return tensor.embed(x, shape=node.type.shape, starts=starts, steps=steps)
+
+
+@lower(named.overwrite)
+def lower_overwrite(node: Node, x: Node, part: Node) -> Node:
+    old, given = (y.type for y in node.inputs)
+    sizes = node.type.sizes | {dim: given.size(dim) for dim in node.attrs["dims"]}
+    target = TensorType(node.type.dtype, tuple(sizes.values()), tuple(sizes))
+    x, part = align(x, old.dims, node.type), align(cast(part, old.dtype), given.dims, target)
+    dims = node.type.dims
+    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
+    return tensor.overwrite(x, part, starts=starts, steps=steps)

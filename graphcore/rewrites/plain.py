@@ -124,3 +124,19 @@ def equals(x: Node, value: complex) -> Node:
 def nonzero(x: Node) -> Node:
     """`x` with 1 in place of 0: a divisor that is safe where the quotient does not count."""
     return where(equals(x, 0), 1, x)
+
+
+def distinct(indices: Sequence[Node]) -> bool:
+    """Whether no place is named twice: each axis of the indices is walked by one of its own.
+
+    An iota walks, and so does a constant without repeated positions.
+    """
+    walked = set()
+    for index in indices:
+        source = index.inputs[0] if index.op is tensor.expand else index
+        if source.op is leaf.iota or (
+            source.op is leaf.constant and source.type.ndim == 1 and source.attrs["value"].distinct
+        ):
+            axes = index.attrs["axes"] if index is not source else ()
+            walked |= {axis for axis in range(index.type.ndim) if axis not in axes}
+    return walked == set(range(indices[0].type.ndim))

@@ -13,7 +13,10 @@ from tests.operations.case import INDEX, ROWS, TABLE, Case, Input, X
 
 
 def update(
-    change: str, indexers: Callable[..., dict[str, Any]], *inputs: Input, **options: Any
+    change: str,
+    indexers: Callable[..., dict[str, Any]],
+    *inputs: Input,
+    fixed: tuple[str, ...] = (),
 ) -> Case:
     """`x.at[indexers(...)]` changed by y; the other inputs are positions."""
 
@@ -23,11 +26,15 @@ def update(
     def theirs(x: Any, y: Any, *positions: Any) -> Any:
         return updated(x, indexers(*positions), y, CHANGES[change])
 
-    return Case(ours, theirs, inputs, **options)
+    return Case(ours, theirs, inputs, fixed, batch=False)  # values with more dims are refused
 
 
 CHANGES: dict[str, Callable[[Any, Any], Any]] = {
+    "set": lambda old, new: new,
     "add": lambda old, new: old + new,
+    "subtract": lambda old, new: old - new,
+    "min": np.minimum,
+    "max": np.maximum,
 }
 
 
@@ -41,30 +48,39 @@ def updated(x: Any, indexers: dict[str, Any], y: Any, change: Callable[[Any, Any
     return result
 
 
-COL = Input("col")
-CASES: dict[str, Case] = {
-    "at add int": update("add", lambda: {"row": 1}, X, COL, **ROWS, batch=False),
-    "at add slice": update(
-        "add", lambda: {"row": slice(None, None, -2), "col": slice(1, 3)}, X, Input(""), batch=False
+COL, CELLS = Input("col"), Input("i col batch")
+PLACES: dict[str, Case] = {}
+for change in CHANGES:
+    PLACES |= {
+        f"at {change} int": update(change, lambda: {"row": 1}, X, COL, **ROWS),
+        f"at {change} slice": update(
+            change, lambda: {"row": slice(None, None, -2), "col": slice(1, 3)}, X, Input("")
+        ),
+        f"at {change} list": update(change, lambda: {"row": [2, 0, 2]}, X, COL, **ROWS),
+        f"at {change} distinct": update(
+            change, lambda: {"row": ("i", [2, 0]), "col": slice(1, None)}, X, Input("i"),
+            fixed=("row", "i"),
+        ),
+        f"at {change} everything": update(change, dict, X, COL),
+        f"at {change} tensor": update(change, lambda i: {"row": i}, X, CELLS, TABLE, **ROWS),
+        f"at {change} shared": update(
+            change, lambda i: {"row": i}, Input("batch row col"), COL, INDEX, fixed=("row", "batch")
+        ),
+        f"at {change} mixed": update(
+            change, lambda i: {"row": i, "col": slice(None, None, -2)}, X, Input("batch i"), TABLE,
+            **ROWS,
+        ),
+        f"at {change} pointwise": update(
+            change, lambda i, j: {"row": i, "col": j}, X, Input("i"), INDEX, TABLE,
+            fixed=("row", "col", "batch", "i"),
+        ),
+        f"at {change} int and tensor": update(
+            change, lambda i: {"row": i, "one": 0}, Input("one row col"), COL, INDEX, **ROWS
+        ),
+    }  # fmt: skip
+CASES = {
+    **PLACES,
+    "at get": Case(
+        lambda x, i: x.at[{"row": i}].get(), lambda x, i: x.isel(row=i), (X, TABLE), **ROWS
     ),
-    "at add list": update("add", lambda: {"row": [2, 0, 2]}, X, COL, **ROWS, batch=False),
-    "at add everything": update("add", dict, X, COL, batch=False),
-    "at add tensor": update(
-        "add", lambda i: {"row": i}, X, Input("i col batch"), TABLE, **ROWS, batch=False
-    ),
-    "at add shared": update(
-        "add", lambda i: {"row": i}, Input("batch row col"), COL, INDEX,
-        fixed=("row", "batch"), batch=False,
-    ),
-    "at add mixed": update(
-        "add", lambda i: {"row": i, "col": slice(None, None, -2)},
-        X, Input("batch i"), TABLE, **ROWS, batch=False,
-    ),
-    "at add pointwise": update(
-        "add", lambda i, j: {"row": i, "col": j}, X, Input("i"), INDEX, TABLE,
-        fixed=("row", "col", "batch", "i"), batch=False,
-    ),
-    "at add int and tensor": update(
-        "add", lambda i: {"row": i, "one": 0}, Input("one row col"), COL, INDEX, **ROWS, batch=False
-    ),
-}  # fmt: skip
+}

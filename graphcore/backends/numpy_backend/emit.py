@@ -6,7 +6,7 @@ operands: `thin` where broadcasting is as good as repetition, `whole` where all 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ops import elementwise, leaf, tensor
+from graphcore.rewrites.plain import distinct
 
 from . import routines
 
@@ -202,17 +203,33 @@ def is_positive_zero(node: Node) -> bool:
     return node.op is leaf.full and node.attrs["value"].is_(0.0)
 
 
+def overwrite(node: Node, w: Writer, out: str) -> str:
+    x, part = node.inputs
+    index = ranges(node, part.type.shape, w) if node.type.shape else "()"
+    return call(w.bind("overwrite", routines.overwrite), w.thin(x), w.thin(part), index, out)
+
+
 def positions(node: Node, w: Writer, whole: Node) -> tuple[str, str]:
     """The transpose that brings the indexed axes of `whole` to the front, and their index."""
-    axes, indices = node.attrs["axes"], node.inputs[1:]
+    axes = node.attrs["axes"]
     order = sorted(range(len(axes)), key=lambda i: axes[i])
-    spelled = [w.thin(indices[i]) for i in order]
-    if not any(w.is_full_shape(x) for x in indices):
-        spelled[0] = w.whole(indices[order[0]])
     rest = [axis for axis in range(whole.type.ndim) if axis not in axes]
     perm = (*sorted(axes), *rest)
     front = "" if perm == tuple(range(len(perm))) else f".transpose({perm})"
-    return front, ", ".join(spelled)
+    return front, spelled_index([indices_of(node)[i] for i in order], w)
+
+
+def indices_of(node: Node) -> tuple[Node, ...]:
+    """The operands that are positions: the last ones."""
+    return node.inputs[-len(node.attrs["axes"]) :]
+
+
+def spelled_index(indices: Sequence[Node], w: Writer) -> str:
+    """Indices that broadcast to all their places."""
+    spelled = [w.thin(index) for index in indices]
+    if not any(w.is_full_shape(index) for index in indices):
+        spelled[0] = w.whole(indices[0])
+    return ", ".join(spelled)
 
 
 def gather(node: Node, w: Writer, out: str) -> str:
@@ -221,24 +238,23 @@ def gather(node: Node, w: Writer, out: str) -> str:
     return f"{w.whole(x)}{front}[{index}]"
 
 
-def scatter(node: Node, w: Writer, out: str) -> str:
-    """Assigned where no place can be named twice, else added up."""
-    name = "put" if distinct(node) else "scatter"
-    front, index = positions(node, w, node)
-    updates = w.thin(node.inputs[0])
-    view = f"{out}{front}"
-    return call(w.bind(name, getattr(routines, name)), out, view, f"({index},)", updates)
+def receiving(routine: Callable[..., object], *combine: np.ufunc) -> Emit:
+    """Updates that come to 0 or to another tensor: assigned where no place is named twice."""
 
+    def emit(node: Node, w: Writer, out: str) -> str:
+        indices = indices_of(node)
+        *first, updates = node.inputs[: -len(indices)]
+        start = w.thin(first[0]) if first else "0"
+        if distinct(indices) and not (combine and first):
+            front, index = positions(node, w, node)
+            function = w.bind("place", routines.place)
+            return call(function, start, f"{out}{front}", f"({index},)", w.thin(updates), out)
+        ufuncs = [w.bind(f"{ufunc.__name__}_ufunc", ufunc) for ufunc in combine]
+        axes, index = str(node.attrs["axes"]), f"({spelled_index(indices, w)},)"
+        function = w.bind(routine.__name__, routine)
+        return call(function, *ufuncs, start, axes, index, w.thin(updates), out)
 
-def distinct(node: Node) -> bool:
-    """Whether the indices walk along each of their own axes, so that none meets another."""
-    walked = set()
-    for index in node.inputs[1:]:
-        source = index.inputs[0] if index.op is tensor.expand else index
-        if source.op is leaf.iota:
-            axes = index.attrs["axes"] if index is not source else ()
-            walked |= {axis for axis in range(index.type.ndim) if axis not in axes}
-    return walked == set(range(node.inputs[1].type.ndim))
+    return emit
 
 
 def recurrence(node: Node, w: Writer, out: str) -> str:
@@ -311,5 +327,9 @@ EMIT: dict[Op, Emit] = {
     tensor.matvec: product("matvec", 1),
     tensor.vecdot: product("vecdot", 0),
     tensor.gather: gather,
-    tensor.scatter: scatter,
+    tensor.scatter: receiving(routines.scatter, np.add),
+    tensor.scatter_max: receiving(routines.scatter, np.maximum),
+    tensor.scatter_min: receiving(routines.scatter, np.minimum),
+    tensor.put: receiving(routines.put),
+    tensor.overwrite: overwrite,
 }

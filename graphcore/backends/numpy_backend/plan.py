@@ -16,13 +16,19 @@ VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice
 INPLACE = frozenset(elementwise.UFUNC)
 """Ops that may write over an operand: each place is read before it is written."""
 
-BUFFERED = INPLACE | {
-    *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
-    *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
-    *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
-    *(tensor.concat, tensor.embed, tensor.scatter, tensor.overlap_add),
-    *(tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),
-}
+RECEIVING = frozenset({tensor.put, tensor.overwrite, tensor.scatter_max, tensor.scatter_min})
+"""Ops that may write over their first operand, but read the others when it is written."""
+
+BUFFERED = frozenset(
+    {
+        *(*INPLACE, *RECEIVING),
+        *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
+        *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
+        *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
+        *(tensor.concat, tensor.embed, tensor.scatter, tensor.overlap_add),
+        *(tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),
+    }
+)
 """Ops that can write their result where they are told."""
 
 
@@ -96,8 +102,8 @@ def roots(schedule: Sequence[Node]) -> dict[Node, Node]:
 
 def can_overwrite(node: Node, x: Node, root: dict[Node, Node]) -> bool:
     """Whether the result may take the place of operand `x`: read directly, by no view as well."""
-    return (
-        node.op in INPLACE
-        and x.type is node.type
-        and all(operand is x or root[operand] is not x for operand in node.inputs)
-    )
+    if x.type is not node.type:
+        return False
+    if node.op in RECEIVING:
+        return x is node.inputs[0] and all(root[other] is not x for other in node.inputs[1:])
+    return node.op in INPLACE and all(y is x or root[y] is not x for y in node.inputs)

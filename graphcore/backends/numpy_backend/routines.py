@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 Array = npt.NDArray[Any]
+Start: TypeAlias = Array | float
+"""What a result is before updates come to it."""
 Axes = tuple[int, ...]
 
 
@@ -111,18 +114,70 @@ def wins(value: Array, x: Array, y: Array, out: Array) -> Array:
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
-def put(out: Array, view: Array, index: tuple[Array, ...], updates: Array) -> Array:
-    """Zeros, but for `updates` at the places `index` of a view of `out`."""
-    out.fill(0)
+def overwrite(x: Array, part: Array, index: tuple[slice, ...], out: Array) -> Array:
+    """`x` with `part` at `index`."""
+    if x is not out:
+        np.copyto(out, x)
+    out[index] = part
+    return out
+
+
+def place(start: Start, view: Array, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
+    """`start` with `updates` at the places `index` of a view of `out`, all of them different."""
+    if start is not out:
+        np.copyto(out, start)
     view[index] = updates
     return out
 
 
-def scatter(out: Array, view: Array, index: tuple[Array, ...], updates: Array) -> Array:
-    """Zeros to which `updates` are added at the places `index` of a view of `out`."""
-    out.fill(0)
-    np.add.at(view, index, updates)
+def put(start: Start, axes: Axes, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
+    """`start` with `updates` at positions `index` along `axes`; of several in one place the last.
+
+    NumPy assigns in order only along one axis.
+    """
+    if start is not out:
+        np.copyto(out, start)
+    places = row_major(out.shape, axes, index)
+    out.reshape(-1)[places.reshape(-1)] = np.broadcast_to(updates, places.shape).reshape(-1)
     return out
+
+
+def scatter(
+    ufunc: np.ufunc, start: Start, axes: Axes, index: tuple[Array, ...], updates: Array, out: Array
+) -> Array:
+    """`start`, combined by `ufunc` with `updates` at positions `index` along `axes`.
+
+    Along one axis NumPy is ten times quicker.
+    """
+    if start is not out:
+        np.copyto(out, start)
+    places = row_major(out.shape, axes, index)
+    values = np.broadcast_to(updates, places.shape).reshape(-1)
+    ufunc.at(out.reshape(-1), places.reshape(-1), values)
+    return out
+
+
+def row_major(shape: tuple[int, ...], axes: Axes, index: tuple[Array, ...]) -> Array:
+    """Positions `index` along `axes`, and all along the others, counted through the whole shape."""
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    places: Array = np.zeros((), np.intp)
+    for axis, positions in zip(axes, index, strict=True):
+        places = places + from_start(positions, shape[axis]) * strides[axis]
+    for axis, size in enumerate(shape):
+        if axis not in axes:
+            places = np.add.outer(places, np.arange(0, size * strides[axis], strides[axis]))
+    return places
+
+
+def from_start(positions: Array, size: int) -> Array:
+    """Positions counted from the start; an IndexError where one is outside."""
+    positions = np.asarray(positions, np.intp)
+    # Negative ones are huge as unsigned: one pass finds out whether all is well.
+    if positions.size and positions.view(np.uintp).max() >= size:
+        positions = np.where(positions < 0, positions + size, positions)
+        if positions.view(np.uintp).max() >= size:
+            raise IndexError(f"a position is outside an axis of size {size}")
+    return positions
 
 
 def recurrence(a: Array, b: Array, axis: int) -> Array:

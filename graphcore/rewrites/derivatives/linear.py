@@ -10,12 +10,15 @@ from typing import TypeAlias
 
 import numpy as np
 
+from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size
-from graphcore.ops import autodiff, elementwise, tensor
+from graphcore.ir.sizes import Shape, Size, count
+from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.rewrites.plain import (
     cast,
+    distinct,
+    expand,
     flip,
     full,
     reshape,
@@ -23,6 +26,7 @@ from graphcore.rewrites.plain import (
     take_range,
     transpose,
     unsum,
+    where,
 )
 
 Transpose: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
@@ -60,6 +64,13 @@ def overlap_add_transpose(node: Node, ct: Node) -> tuple[Node]:
     return (tensor.windows(ct, **attrs | {"sizes": sizes}),)
 
 
+def overwrite_transpose(node: Node, ct: Node) -> tuple[Node, Node]:
+    """x̄ = ȳ where x is left, 0 elsewhere; and the part's cotangent is the rest of ȳ"""
+    (_, part), attrs = node.inputs, node.attrs
+    left = tensor.overwrite(ct, full(0, ct.type.dtype, part.type.shape), **attrs)
+    return left, tensor.slice_(ct, sizes=part.type.shape, **attrs)
+
+
 def concat_transpose(node: Node, ct: Node) -> tuple[Node, ...]:
     """Each operand's own stretch of ȳ"""
     axis: int = node.attrs["axis"]
@@ -83,6 +94,28 @@ def scatter_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
     """ū = ȳ at the positions u was added to"""
     _, *indices = node.inputs
     return tensor.gather(ct, *indices, axes=node.attrs["axes"]), *(None,) * len(indices)
+
+
+def put_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
+    """x̄ = ȳ where x is left, 0 elsewhere; and ū = ȳ at the positions of updates that are there"""
+    (_, updates, *indices), axes = node.inputs, node.attrs["axes"]
+    left = tensor.put(ct, full(0, ct.type.dtype, updates.type.shape), *indices, axes=axes)
+    share = tensor.gather(ct, *indices, axes=axes)
+    if not distinct(indices):
+        share = where(lasting(node), share, 0)
+    return left, share, *(None,) * len(indices)
+
+
+def lasting(node: Node) -> Node:
+    """Which updates of a `put` no later one replaces: they are found by putting their numbers."""
+    (x, updates, *indices), axes = node.inputs, node.attrs["axes"]
+    shape: Shape = indices[0].type.shape
+    numbers = reshape(leaf.iota(size=count(shape), dtype=INT, dims=None), shape)
+    room = full(0, INT, tuple(x.type.shape[axis] for axis in axes))
+    order = tuple(range(len(axes)))
+    last = tensor.gather(tensor.put(room, numbers, *indices, axes=order), *indices, axes=order)
+    rest = range(len(shape), updates.type.ndim)
+    return expand(elementwise.equal(last, numbers), rest, updates.type.shape)
 
 
 def cumsum_transpose(node: Node, ct: Node) -> tuple[Node]:
@@ -112,8 +145,10 @@ TRANSPOSE: dict[Op, Transpose] = {
     tensor.embed: embed_transpose,
     tensor.windows: windows_transpose,
     tensor.overlap_add: overlap_add_transpose,
+    tensor.overwrite: overwrite_transpose,
     tensor.concat: concat_transpose,
     tensor.gather: gather_transpose,
     tensor.scatter: scatter_transpose,
+    tensor.put: put_transpose,
     tensor.cumsum: cumsum_transpose,
 }
