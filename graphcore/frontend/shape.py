@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphcore.ir.errors import GraphTypeError
@@ -36,6 +36,7 @@ __all__ = [
     "rename",
     "squeeze",
     "stack",
+    "swap_dims",
     "transpose",
     "unstack",
 ]
@@ -93,16 +94,31 @@ def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -
     >>> gc.rename(gc.tensor("x", {"row": 2, "col": 3}), {"row": "col", "col": "row"})
     <Tensor: f64[col=2, row=3]>
     """
-    node = single("rename", x)
-    pairs = mapping("rename", names, more, "'old': 'new'")
+    return renamed("rename", x, names, more)
+
+
+def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
+    """`x` with other names for some dims: as `rename`, as there are no coordinates to swap with.
+
+    >>> import graphcore as gc
+    >>> gc.swap_dims(gc.tensor("x", {"row": 2, "col": 3}), row="place")
+    <Tensor: f64[place=2, col=3]>
+    """
+    return renamed("swap_dims", x, names, more)
+
+
+def renamed(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
+    """`x` with new names for some dims."""
+    node = single(function, x)
+    pairs = mapping(function, given, more, "'old': 'new'")
     for new in pairs.values():
         if not isinstance(new, str):
-            raise refusal("rename", f"{new!r} is not a name", node, kind=GraphTypeError)
-    order = dims_of("rename", node, tuple(pairs))
-    renamed = tuple((old, pairs[old]) for old in order)
-    if all(old == new and old in node.type.dims for old, new in renamed):
+            raise refusal(function, f"{new!r} is not a name", node, kind=GraphTypeError)
+    order = dims_of(function, node, tuple(pairs))
+    changes = tuple((old, pairs[old]) for old in order)
+    if all(old == new and old in node.type.dims for old, new in changes):
         return wrap(node)
-    return wrap(named.rename(node, names=renamed))
+    return wrap(named.rename(node, names=changes))
 
 
 def expand_dims(
@@ -128,6 +144,10 @@ def expand_dims(
     (<Tensor: f64[row=1, col=3]>, <Tensor: f64[copy=5, col=3]>)
     """
     node = single("expand_dims", x)
+    if dim is not None and sizes:
+        reason = f"takes a dict or keywords, not both: {', '.join(sizes)}"
+        cure = "new dims come first; order them with transpose"
+        raise refusal("expand_dims", reason, node, cure=cure, kind=GraphTypeError)
     if dim is not None and not isinstance(dim, Mapping):
         dim = dict.fromkeys(names_of_new(node, dim), 1)
     wanted = mapping("expand_dims", dim, sizes, "'new': size")
@@ -154,37 +174,48 @@ def broadcast_to(x: Node, dims: tuple[str, ...], sizes: tuple[Size, ...]) -> Ten
     return wrap(named.broadcast(x, dims=dims, sizes=sizes))
 
 
-def broadcast_like(x: Operand, other: Operand) -> Tensor:
+def broadcast_like(
+    x: Operand, other: Operand, *, exclude: str | Iterable[str] | None = None
+) -> Tensor:
     """`x` repeated along the dims of `other` that it lacks: dims of `other` first, then the rest.
 
-    A dim of both must have one size; a size-1 dim is never stretched.
+    A dim of both must have one size; a size-1 dim is never stretched. Dims to `exclude` are left as
+    they are, and come last.
 
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {"col": 3})
     >>> gc.broadcast_like(x, gc.tensor("y", {"batch": None, "col": 3}))
     <Tensor: f64[batch, col=3]>
     """
-    node, like = single("broadcast_like", x), single("broadcast_like", other)
-    sizes = node.type.sizes | like.type.sizes
-    dims = tuple(dict.fromkeys((*like.type.dims, *node.type.dims)))
-    return broadcast_to(node, dims, tuple(sizes[dim] for dim in dims))
+    nodes = single("broadcast_like", other), single("broadcast_like", x)
+    return aligned("broadcast_like", nodes, exclude)[1]
 
 
-def broadcast(*xs: Operand) -> tuple[Tensor, ...]:
+def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple[Tensor, ...]:
     """All operands with the dims of all, in order of first appearance.
+
+    Dims to `exclude` are left as they are, and come last.
 
     >>> import graphcore as gc
     >>> gc.broadcast(gc.tensor("x", {"row": 2}), gc.tensor("y", {"col": 3}))
     (<Tensor: f64[row=2, col=3]>, <Tensor: f64[row=2, col=3]>)
     """
-    nodes = [single("broadcast", x) for x in xs]
+    return aligned("broadcast", [single("broadcast", x) for x in xs], exclude)
+
+
+def aligned(function: str, nodes: Sequence[Node], exclude: object) -> tuple[Tensor, ...]:
+    """Each node with the dims of all, of which an operand of known size gives the size."""
+    left_out = () if exclude is None else names(function, exclude)
     sizes: dict[str, Size] = {}
     for node in nodes:
         for dim, size in node.type.sizes.items():
-            if isinstance(size, int) or dim not in sizes:
+            if dim not in left_out and (isinstance(size, int) or dim not in sizes):
                 sizes[dim] = size
-    dims, shape = tuple(sizes), tuple(sizes.values())
-    return tuple(broadcast_to(node, dims, shape) for node in nodes)
+    made = []
+    for node in nodes:
+        own = {dim: node.type.size(dim) for dim in left_out if dim in node.type.dims}
+        made.append(broadcast_to(node, (*sizes, *own), (*sizes.values(), *own.values())))
+    return tuple(made)
 
 
 def squeeze(x: Operand, dim: Dim = None) -> Tensor:
@@ -251,6 +282,8 @@ def stack(
     node = single("stack", x)
     for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')").items():
         parts = several(merged)
+        if parts.count(...) > 1:
+            raise refusal("stack", "... stands twice", node, cure="use one ...")
         told = names("stack", [dim for dim in parts if dim is not ...], node)
         rest = tuple(dim for dim in node.type.dims if dim not in told)
         at = parts.index(...) if ... in parts else len(parts)

@@ -22,6 +22,9 @@ __all__ = [
 ]
 
 
+Piped = Callable[..., Any] | tuple[Callable[..., Any], str]
+
+
 class Tensor(Base):
     """A named tensor: an input, a constant, or what is computed from them.
 
@@ -186,6 +189,21 @@ class Tensor(Base):
         """The imaginary part."""
         return complex.imag(self)
 
+    def pipe(
+        self,
+        function: Callable[..., Any] | tuple[Callable[..., Any], str],
+        *args: Any,
+        **options: Any,
+    ) -> Any:
+        """`function(x, *args, **options)`, for chains of functions of one's own.
+
+        With a pair (function, keyword) for the function, `x` goes to that keyword.
+        """
+        if isinstance(function, tuple):
+            function, keyword = function
+            return function(*args, **options, **{keyword: self})
+        return function(self, *args, **options)
+
     sum = reductions.sum
     prod = reductions.prod
     mean = reductions.mean
@@ -206,6 +224,7 @@ class Tensor(Base):
     dot = dot
     transpose = shape.transpose
     rename = shape.rename
+    swap_dims = shape.swap_dims
     expand_dims = shape.expand_dims
     broadcast_like = shape.broadcast_like
     squeeze = shape.squeeze

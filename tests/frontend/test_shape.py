@@ -35,6 +35,13 @@ CASES = {
     "transpose missing": (A, lambda x: x.transpose("q", "c", ..., missing_dims="ignore")),
     "rename": (A, lambda x: x.rename(a="z")),
     "rename swap": (A, lambda x: x.rename({"a": "b", "b": "a"})),
+    "swap_dims": (A, lambda x: x.swap_dims(a="z")),
+    "swap_dims both": (A, lambda x: x.swap_dims({"a": "b", "b": "a"})),
+    "pipe": (A, lambda x: x.pipe(lambda y, dim: y.sum(dim), "b")),
+    "pipe keyword": (A, lambda x: x.pipe((lambda dim, y: y.sum(dim), "y"), dim="b")),
+    "expand_dims none": (A, lambda x: x.expand_dims()),
+    "expand_dims zero": (A, lambda x: x.expand_dims(z=0)),
+    "stack all": (A, lambda x: x.stack(z=[...])),
     "expand_dims": (A, lambda x: x.expand_dims("z")),
     "expand_dims list": (A, lambda x: x.expand_dims(["z", "y"])),
     "expand_dims sizes": (A, lambda x: x.expand_dims({"z": 3, "y": 2})),
@@ -59,6 +66,8 @@ PAIRS = {
     "add": lambda x, y: x + y,
     "dot": lambda x, y: x.dot(y),
     "broadcast_like": lambda x, y: x.broadcast_like(y),
+    "broadcast_like but a": lambda x, y: x.broadcast_like(y, exclude="a"),
+    "broadcast_like but c": lambda x, y: x.broadcast_like(y, exclude=["c", "q"]),
     "where condition": lambda x, y: x.where(y > 0, 0.0),
     "where other": lambda x, y: x.where(x > 0, y),
 }
@@ -85,6 +94,12 @@ def test_functions_of_several_as_xarray():
     assert [t.dims for t in gc.broadcast(x, y)] == [
         t.dims for t in xarray.broadcast(x_theirs, y_theirs)
     ]
+    for exclude in ("c", ["a"], ["d", "b", "q"]):
+        ours = gc.broadcast(x, y, exclude=exclude)
+        theirs = xarray.broadcast(x_theirs, y_theirs, exclude=exclude)
+        assert [t.sizes for t in ours] == [dict(t.sizes) for t in theirs]
+        assert [t.dims for t in ours] == [t.dims for t in theirs]
+    assert gc.broadcast() == xarray.broadcast() == ()
     assert gc.dot(x, y, dim=...).dims == xarray.dot(x_theirs, y_theirs, dim=...).dims
     assert gc.dot(x, y, dim="a").dims == xarray.dot(x_theirs, y_theirs, dim="a").dims
     assert gc.dot(x, y, x, dim=["a", "d"]).dims == (
@@ -93,11 +108,48 @@ def test_functions_of_several_as_xarray():
 
 
 @pytest.mark.parametrize("dim", ["a", "c", "new"])
-def test_concat_as_xarray(dim):
-    (x, x_theirs), (y, y_theirs) = both(A), both({"c": 4, "a": 2, "b": 3})
-    ours = gc.concat([x, y, x], dim)
-    theirs = xarray.concat([x_theirs, y_theirs, x_theirs], dim)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [A, {"c": 4, "a": 2, "b": 3}, A],
+        [{"a": 2}, {"a": 2, "c": 3}],
+        [{"a": 2, "c": 3}, {"a": 2}],
+        [{"c": 3}, {"a": 2}],
+        [{"b": 3}, {"a": 2}],
+        [{"a": 2, "c": 3}, {"c": 3}, {"a": 2, "c": 3}],
+        [{}, {}],
+        [{}, {"a": 2}],
+        [{"a": 2}],
+        [{}],
+        [{"a": 0}, {"a": 2}],
+    ],
+)
+def test_concat_as_xarray(dim, sizes):
+    """Values too, whatever dims each has; where xarray refuses, so do we."""
+    xs = [both(each) for each in sizes]
+    given = [
+        x.copy(data=np.random.default_rng(i).normal(size=x.shape)) for i, (_, x) in enumerate(xs)
+    ]
+    try:
+        theirs = xarray.concat(given, dim)
+    except ValueError:
+        with pytest.raises(gc.GraphError):
+            gc.concat([x for x, _ in xs], dim)
+        return
+    inputs = [gc.tensor(f"x{i}", each) for i, each in enumerate(sizes)]
+    ours = gc.concat(inputs, dim)
     assert (ours.dims, ours.shape) == (theirs.dims, theirs.shape)
+    found = gc.compile(inputs, ours)(*[x.values for x in given])
+    np.testing.assert_array_equal(found, theirs.values)
+
+
+@pytest.mark.parametrize("first", ["bool", "int8", "uint64", "float32", "complex64"])
+@pytest.mark.parametrize("second", ["bool", "int16", "int64", "float64"])
+def test_concat_promotes(first, second):
+    x, y = gc.tensor("x", {"a": 2}, dtype=first), gc.tensor("y", {"a": 2}, dtype=second)
+    for dim in ("a", "new"):
+        assert gc.concat([x, y], dim).dtype == np.result_type(first, second)
+    assert gc.concat([x, True], "a").dtype == np.result_type(first, True)
 
 
 def test_concat_of_what_lacks_the_dim():
@@ -160,6 +212,13 @@ REFUSED = {
     "rename not a name": (lambda x: x.rename(a=1), "not a name"),
     "rename string": (lambda x: x.rename("z"), "not a dict"),
     "rename both": (lambda x: x.rename({"a": "z"}, b="y"), "not both"),
+    "swap_dims unknown": (lambda x: x.swap_dims(q="z"), "swap_dims|no dim 'q'"),
+    "swap_dims clash": (lambda x: x.swap_dims(a="b"), "two dims"),
+    "stack ... ...": (lambda x: x.stack(z=(..., ...)), "twice"),
+    "expand_dims axis": (lambda x: x.expand_dims("z", axis=1), "transpose"),
+    "broadcast positions": (lambda x: gc.broadcast(x, x, exclude=0), "not the name"),
+    "concat of a tensor": (lambda x: gc.concat(x, "a"), "iterate"),
+    "concat by position": (lambda x: gc.concat([x, x], 0), "dim='a'"),
     "expand_dims again": (lambda x: x.expand_dims("a"), "already"),
     "expand_dims twice": (lambda x: x.expand_dims(["z", "z"]), "twice"),
     "expand_dims negative": (lambda x: x.expand_dims(z=-1), "0 or more"),

@@ -21,6 +21,12 @@ CASES: dict[str, Case] = {
     "broadcast": Case(
         lambda x, y: gc.broadcast(x, y)[1], lambda x, y: xarray.broadcast(x, y)[1], (X, Y)
     ),
+    "swap_dims": alike(lambda x: x.swap_dims(row="r")),
+    "broadcast excluding": Case(
+        lambda x, y: gc.broadcast(x, y, exclude=["row"])[0],
+        lambda x, y: xarray.broadcast(x, y, exclude=["row"])[0],
+        (X, Input("row batch")),
+    ),
     "concat": Case(
         lambda x, y: gc.concat([x, y, x], "col"),
         lambda x, y: xarray.concat([x, y.transpose("row", "col"), x], "col"),
