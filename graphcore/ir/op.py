@@ -44,7 +44,6 @@ def declare(name: str, dialect: str, rule: Callable[..., Type], doc: str) -> Op:
 
 
 def op(rule: Callable[..., Type]) -> Op:
-    """The op with this type rule; its name is the function's, its dialect the module's."""
-    return declare(
-        rule.__name__.rstrip("_"), rule.__module__.rpartition(".")[2], rule, rule.__doc__ or ""
-    )
+    """The op with this type rule; its name is the function's, its dialect `graphcore.ops.HERE`."""
+    dialect = rule.__module__.split(".")[2]
+    return declare(rule.__name__.rstrip("_"), dialect, rule, rule.__doc__ or "")

@@ -6,59 +6,26 @@ Dims an op does not mention are batch: it works on each of their places alone.
 from __future__ import annotations
 
 from graphcore.ir.dtypes import BOOL, INT, float_for, promote, real_of, sum_of
-from graphcore.ir.errors import GraphIndexError, GraphTypeError, require
+from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.node import agree, need
 from graphcore.ir.op import op
-from graphcore.ir.sizes import Shape, Size, count, lower_bound, same, upper_bound
-from graphcore.ir.types import DType, TensorType
+from graphcore.ir.sizes import Shape, Size, count, same, upper_bound
+from graphcore.ir.types import TensorType
+from graphcore.ops.tensor import window_count
 
-from .tensor import window_count
-
-Dims = tuple[str, ...]
-
-
-def has(x: TensorType, dims: Dims) -> None:
-    """Refuse dims that `x` lacks, or that are named twice."""
-    known = x.dims or ()
-    for dim in dims:
-        require(dim in known, f"there is no dim {dim!r} in {x}", close_match(dim, known))
-    require(len(set(dims)) == len(dims), f"dims {dims} name one twice", "name each dim once")
-
-
-def close_match(dim: str, known: Dims) -> str:
-    """The cure for a misspelt dim."""
-    from difflib import get_close_matches
-
-    if match := get_close_matches(str(dim), known, 1):
-        return f"did you mean {match[0]!r}?"
-    return f"the dims are {', '.join(map(repr, known))}" if known else "it has no dims"
-
-
-def drop(dtype: DType, x: TensorType, dims: Dims) -> TensorType:
-    """`x` without `dims`."""
-    has(x, dims)
-    kept = {dim: size for dim, size in x.sizes.items() if dim not in dims}
-    return TensorType(dtype, tuple(kept.values()), tuple(kept))
-
-
-def not_empty(x: TensorType, dims: Dims) -> None:
-    """Refuse, or have the call refuse, dims without places: there is no value to choose."""
-    for dim in dims:
-        size = x.size(dim) if dim in (x.dims or ()) else 1
-        require(size != 0, f"dim {dim!r} of {x} is empty", "an empty dim has no extreme value")
-        if not isinstance(size, int):
-            need(dim, 0, "<", size)
-
-
-def new_dims(x: TensorType, names: Dims) -> None:
-    """Refuse names that `x` has already."""
-    for name in names:
-        require(name not in (x.dims or ()), f"{x} has a dim {name!r} already", "choose a new name")
-
-
-def distinct(names: Dims) -> None:
-    """Refuse new dims of which two would have one name."""
-    require(len(set(names)) == len(names), f"names {names} repeat one", "name each dim once")
+from .dims import Dims as Dims
+from .dims import close_match as close_match
+from .dims import distinct, drop, has, new_dims, not_empty
+from .dims import union as union
+from .positions import embed as embed
+from .positions import gather as gather
+from .positions import index as index
+from .positions import overwrite as overwrite
+from .positions import put as put
+from .positions import scatter as scatter
+from .positions import scatter_max as scatter_max
+from .positions import scatter_min as scatter_min
+from .positions import slice_ as slice_
 
 
 @op
@@ -199,15 +166,6 @@ def dot(*xs: TensorType, dims: Dims) -> TensorType:
     return TensorType(promote(*[x.dtype for x in xs]), tuple(kept.values()), tuple(kept))
 
 
-def union(*xs: TensorType) -> dict[str, Size]:
-    """Every dim with its size, in order of first appearance."""
-    sizes: dict[str, Size] = {}
-    for x in xs:
-        for dim, size in x.sizes.items():
-            sizes[dim] = agree(dim, sizes[dim], size) if dim in sizes else size
-    return sizes
-
-
 @op
 def transpose(x: TensorType, *, dims: Dims) -> TensorType:
     """The same values with dims in this order."""
@@ -295,16 +253,6 @@ def unstack(x: TensorType, *, dim: str, names: Dims, sizes: Shape) -> TensorType
 
 
 @op
-def slice_(
-    x: TensorType, *, dims: Dims, starts: Shape, sizes: Shape, steps: tuple[int, ...]
-) -> TensorType:
-    """Of each of `dims` the places start, start + step, ..., as many as its size says."""
-    has(x, dims)
-    new = x.sizes | dict(zip(dims, sizes, strict=True))
-    return TensorType(x.dtype, tuple(new.values()), x.dims)
-
-
-@op
 def windows(
     x: TensorType,
     *,
@@ -361,140 +309,3 @@ def overlap_add(
             need(dim, have, "==", fits)
         shape[dim] = size
     return TensorType(x.dtype, tuple(shape.values()), tuple(shape))
-
-
-@op
-def index(x: TensorType, *, dims: Dims, positions: Shape) -> TensorType:
-    """One position of each of `dims`, which vanish."""
-    has(x, dims)
-    for dim, position in zip(dims, positions, strict=True):
-        size = x.size(dim)
-        inside(dim, -1, position, f"position {position} of dim {dim!r}, which has size {size}")
-        inside(dim, position, size, f"position {position} of dim {dim!r}, which has size {size}")
-    return drop(x.dtype, x, dims)
-
-
-def inside(dim: str, low: Size, high: Size, reason: str) -> None:
-    """Refuse, or have the call refuse, unless low < high."""
-    gap = high - low
-    if (least := lower_bound(gap)) is not None and least >= 1:
-        return
-    most = upper_bound(gap)
-    require(most is None or most >= 1, reason, "positions start at 0", GraphIndexError)
-    need(dim, low, "<", high)
-
-
-@op
-def gather(x: TensorType, *indices: TensorType, dims: Dims) -> TensorType:
-    """Values of `x` at the positions `indices[i]` along `dims[i]`.
-
-    Indices broadcast by name against each other, so those that share a dim go pointwise and the
-    rest orthogonally; a dim an index shares with the rest of `x` is followed pointwise as well.
-    Each indexed dim is replaced, in place, by its index's dims.
-    """
-    has(x, dims)
-    by_dim = dict(zip(dims, indices, strict=True))
-    sizes: dict[str, Size] = {}
-    for dim, size in x.sizes.items():
-        here = by_dim[dim].sizes if dim in by_dim else {dim: size}
-        for name, length in here.items():
-            sizes[name] = agree(name, sizes[name], length) if name in sizes else length
-    for i in indices:
-        require(i.dtype.kind in "iu", f"positions must be integers, not {i}", "", GraphTypeError)
-    return TensorType(x.dtype, tuple(sizes.values()), tuple(sizes))
-
-
-@op
-def scatter(
-    updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
-) -> TensorType:
-    """Sum of the `updates` that go to each place: to position `indices[i]` of a new `dims[i]`.
-
-    Operands align by name. Of their dims those in `over` vanish and the rest are batch; the new
-    dims come last. The transpose of `gather`.
-    """
-    return arrived(updates, indices, over, dims, sizes)
-
-
-def arrived(
-    updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims, sizes: Shape
-) -> TensorType:
-    """The type of updates at their places."""
-    whole = union(updates, *indices)
-    rest = drop(updates.dtype, TensorType(updates.dtype, tuple(whole.values()), tuple(whole)), over)
-    new_dims(rest, dims)
-    for i in indices:
-        require(i.dtype.kind in "iu", f"positions must be integers, not {i}", "", GraphTypeError)
-    return TensorType(updates.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *dims))
-
-
-def received(
-    x: TensorType, updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims
-) -> TensorType:
-    """The type of `x` when updates have come to it: their batch dims are its own."""
-    has(x, dims)
-    sizes = tuple(x.size(dim) for dim in dims)
-    whole = union(x, arrived(updates, indices, over, dims, sizes))
-    return TensorType(x.dtype, tuple(whole.values()), tuple(whole))
-
-
-@op
-def put(
-    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
-) -> TensorType:
-    """`x` with `updates` at the places they go to, as `scatter` has it; of several the last."""
-    return received(x, updates, indices, over, dims)
-
-
-@op
-def scatter_max(
-    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
-) -> TensorType:
-    """The largest of `x` and the `updates` that go to each place, as `scatter` has it."""
-    return received(x, updates, indices, over, dims)
-
-
-@op
-def scatter_min(
-    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
-) -> TensorType:
-    """The smallest of `x` and the `updates` that go to each place, as `scatter` has it."""
-    return received(x, updates, indices, over, dims)
-
-
-@op
-def embed(
-    x: TensorType, *, dims: Dims, starts: Shape, sizes: Shape, steps: tuple[int, ...]
-) -> TensorType:
-    """Zeros with `x` at the places start, start + step, ... of each of `dims`, now of these sizes.
-
-    The transpose of `slice`.
-    """
-    has(x, dims)
-    for dim, start, step, size in zip(dims, starts, steps, sizes, strict=True):
-        reaches(dim, start, step, x.size(dim), size)
-    new = x.sizes | dict(zip(dims, sizes, strict=True))
-    return TensorType(x.dtype, tuple(new.values()), x.dims)
-
-
-@op
-def overwrite(
-    x: TensorType, part: TensorType, *, dims: Dims, starts: Shape, steps: tuple[int, ...]
-) -> TensorType:
-    """`x` with `part` at the places start, start + step, ... of each of `dims`."""
-    has(x, dims)
-    has(part, dims)
-    for dim, start, step in zip(dims, starts, steps, strict=True):
-        reaches(dim, start, step, part.size(dim), x.size(dim))
-    whole = x.sizes | union(drop(x.dtype, x, dims), drop(x.dtype, part, dims))
-    return TensorType(x.dtype, tuple(whole.values()), tuple(whole))
-
-
-def reaches(dim: str, start: Size, step: int, many: Size, size: Size) -> None:
-    """Refuse, or have the call refuse, places outside a dim of `size`."""
-    if isinstance(many, int) and many > 0:  # symbolic counts are those of slices: inside
-        last = start + (many - 1) * step
-        reason = f"places {start}, ..., {last} of dim {dim!r}, which has size {size}"
-        for at in {start, last}:
-            inside(dim, -1, at, reason)
-            inside(dim, at, size, reason)
