@@ -25,7 +25,9 @@ from .frontend.moves import *
 from .frontend.padding import *
 from .frontend.ranges import *
 from .frontend.reductions import *
+from .frontend.searching import *
 from .frontend.shape import *
+from .frontend.sorting import *
 from .frontend.tensor import *
 from .frontend.windows import *
 from .inspection import debug_print
@@ -57,6 +59,8 @@ __all__ += frontend.moves.__all__
 __all__ += frontend.padding.__all__
 __all__ += frontend.ranges.__all__
 __all__ += frontend.reductions.__all__
+__all__ += frontend.searching.__all__
 __all__ += frontend.shape.__all__
+__all__ += frontend.sorting.__all__
 __all__ += frontend.tensor.__all__
 __all__ += frontend.windows.__all__

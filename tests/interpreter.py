@@ -226,6 +226,36 @@ def on_axis(function: Any) -> Any:
     return lambda xs, attrs, known: function(xs[0], axis=attrs["axis"])
 
 
+def position_in_order(row: np.ndarray, descending: bool) -> list[int]:
+    """Python's own sort, which keeps ties as they are in either direction; nan is the largest."""
+    places = range(len(row))
+    keys = [(bool(np.isnan(v)), 0 if np.isnan(v) else v) for v in row]
+    return sorted(places, key=keys.__getitem__, reverse=descending)
+
+
+def ordered(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    (x,), axis = xs, attrs["axis"]
+    moved = np.moveaxis(x, axis, -1)
+    found = np.zeros(moved.shape, np.int64)
+    for row in np.ndindex(moved.shape[:-1]):
+        found[row] = position_in_order(moved[row], attrs["descending"])
+    (size,) = known((attrs["size"],))
+    return np.moveaxis(found[..., :size], -1, axis)
+
+
+def searched(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    """Counted, one value after the other."""
+    x, values = xs
+    found = np.zeros(values.shape, np.int64)
+    for place in np.ndindex(values.shape):
+        row, value = x[place[: x.ndim - 1]], values[place]
+        past = (np.isnan(value) & ~np.isnan(row)) | (row < value)
+        if attrs["side"] == "right":
+            past |= (row == value) | (np.isnan(value) & np.isnan(row))
+        found[place] = past.sum()
+    return found
+
+
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return scipy.special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))
 
@@ -264,6 +294,9 @@ REFERENCE: dict[Any, Any] = {
     tensor.all_: along(np.all),
     tensor.argmax: on_axis(np.argmax),
     tensor.argmin: on_axis(np.argmin),
+    tensor.sort: on_axis(np.sort),
+    tensor.argsort: ordered,
+    tensor.searchsorted: searched,
     tensor.logsumexp: logsumexp,
     tensor.softmax: softmax,
     tensor.log_softmax: log_softmax,

@@ -48,7 +48,8 @@ def compute(node: Node, xs: list[Any], values: Any, sizes: dict[str, int]) -> Ar
         meaning = interpreter.REFERENCE[op]
         result = xarray.apply_ufunc(lambda *a: meaning(a, attrs, known), *xs)
     else:
-        sized = {name: known(attrs[name]) for name in SIZED if name in attrs}
+        sized: dict[str, Any] = {name: known(attrs[name]) for name in SIZED if name in attrs}
+        sized |= {"size": evaluate(attrs["size"], sizes)} if "size" in attrs else {}
         result = NAMED[op](*xs, **attrs | sized)
     assert result.dims == type.dims, (node, result.dims)
     assert result.shape == known(type.shape), (node, result.shape)
@@ -131,6 +132,22 @@ def dot(*xs: Array, dims: tuple[str, ...]) -> Array:
     if dtype.kind == "b":
         return product.any(dims)
     return product.reduce(np.sum, dims, dtype=dtype)
+
+
+def argsort(x: Array, *, dim: str, size: int, descending: bool) -> Array:
+    rows = x.transpose(..., dim).values
+    places = np.zeros((*rows.shape[:-1], size), np.int64)
+    for row in np.ndindex(rows.shape[:-1]):
+        places[row] = interpreter.position_in_order(rows[row], descending)[:size]
+    return Array(np.moveaxis(places, -1, x.dims.index(dim)), dims=x.dims)
+
+
+def searchsorted(x: Array, values: Array, *, dim: str, side: str) -> Array:
+    """Every value compared with all of its row."""
+    row, order = x.rename({dim: "sorted"}), (*(d for d in x.dims if d != dim), *values.dims)
+    past = row <= values if side == "right" else row < values
+    counted = past | (values.isnull() & (row.notnull() | (side == "right")))
+    return counted.sum("sorted").transpose(*dict.fromkeys(order))
 
 
 def broadcast(x: Array, *, dims: tuple[str, ...], sizes: tuple[int, ...]) -> Array:
@@ -281,6 +298,9 @@ NAMED: dict[Any, Any] = {
     named.cummax: running(np.maximum.accumulate),
     named.cummin: running(np.minimum.accumulate),
     named.logcumsumexp: lambda x, *, dims: running(interpreter.logcumsumexp)(floats(x), dims=dims),
+    named.sort: lambda x, *, dim: x.copy(data=np.sort(x.values, x.dims.index(dim))),
+    named.argsort: argsort,
+    named.searchsorted: searchsorted,
     named.dot: dot,
     named.transpose: lambda x, *, dims: x.transpose(*dims),
     named.rename: lambda x, *, names: x.rename(dict(names)),

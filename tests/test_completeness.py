@@ -21,7 +21,10 @@ from tests import interpreter, reference
 from tests.operations import CASES
 from tests.test_ops import declare
 
-NO_FLOATS = {tensor.any_, tensor.all_, tensor.argmax, tensor.argmin}
+NO_FLOATS = {
+    *(tensor.any_, tensor.all_, tensor.argmax, tensor.argmin),
+    *(tensor.argsort, tensor.searchsorted),
+}
 """Plain ops whose result is never a float."""
 
 INTERNAL = {elementwise.zeta}

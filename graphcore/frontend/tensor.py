@@ -9,7 +9,18 @@ import numpy as np
 
 from graphcore.ir.errors import GraphTypeError
 
-from . import calculus, complex, cumulative, formulas, masking, moves, padding, reductions, shape
+from . import (
+    calculus,
+    complex,
+    cumulative,
+    formulas,
+    masking,
+    moves,
+    padding,
+    reductions,
+    shape,
+    sorting,
+)
 from . import elementwise as e
 from .base import Base, refusal
 from .contraction import dot
@@ -215,6 +226,10 @@ class Tensor(Base):
     all = reductions.all
     argmax = reductions.argmax
     argmin = reductions.argmin
+    argsort = sorting.argsort
+    sort = sorting.sort
+    top_k = sorting.top_k
+    rank = sorting.rank
     count = reductions.count
     cumsum = cumulative.cumsum
     cumprod = cumulative.cumprod

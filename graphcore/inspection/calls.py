@@ -182,6 +182,23 @@ def largest(node: Node, view: View) -> str:
     return axes if initial is None else f"{axes}; at least {initial.item():.4g}"
 
 
+def along_dim(node: Node, view: View) -> str:
+    """The one dim of a named op."""
+    return f"along {show_dim(node.attrs['dim'])}"
+
+
+def ordered(along: Phrase) -> Phrase:
+    """`along col; first 3; descending`."""
+
+    def phrase(node: Node, view: View) -> str:
+        size, x = node.attrs["size"], node.inputs[0].type
+        first = "" if x.shape == node.type.shape else f"first {size}"
+        descending = "descending" if node.attrs["descending"] else ""
+        return "; ".join(filter(None, [along(node, view), first, descending]))
+
+    return phrase
+
+
 def nothing(node: Node, view: View) -> str:
     """The type column says it all."""
     return ""
@@ -203,7 +220,9 @@ PHRASES: dict[Op, Phrase] = {
     named.transpose: lambda node, view: f"to {dims(node.attrs['dims'])}",
     named.broadcast: lambda node, view: f"to {dims(node.attrs['dims'])}",
     named.squeeze: lambda node, view: dims(node.attrs["dims"]),
-    named.concat: lambda node, view: f"along {show_dim(node.attrs['dim'])}",
+    **dict.fromkeys((named.concat, named.sort), along_dim),
+    named.argsort: ordered(along_dim),
+    named.searchsorted: lambda node, view: f"{along_dim(node, view)}, {node.attrs['side']}",
     named.gather: lambda node, view: f"along {dims(node.attrs['dims'])}",
     named.rename: lambda node, view: few(
         f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
@@ -257,6 +276,9 @@ PHRASES: dict[Op, Phrase] = {
         operand_axes("over"),
     ),
     tensor.max_: largest,
+    tensor.sort: operand_axes("along"),
+    tensor.argsort: ordered(operand_axes("along")),
+    tensor.searchsorted: lambda node, view: node.attrs["side"],
     **dict.fromkeys(
         (tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
         operand_axes("along"),

@@ -153,6 +153,8 @@ ALIGNED = frozenset((*elementwise.ELEMENTWISE, autodiff.barrier, autodiff.stop_g
 LABELS: dict[Op, Rule] = {
     **dict.fromkeys(ALIGNED, merged),
     **dict.fromkeys((tensor.slice_, tensor.embed, tensor.softmax, tensor.log_softmax), same),
+    **dict.fromkeys((tensor.sort, tensor.argsort), same),
+    tensor.searchsorted: lambda node, x, values: values,
     **dict.fromkeys((tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin), same),
     tensor.logcumsumexp: same,
     **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins, tensor.overwrite), merged),

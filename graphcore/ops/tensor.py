@@ -185,6 +185,33 @@ def argmin(x: TensorType, *, axis: int) -> TensorType:
 
 
 @op
+def sort(x: TensorType, *, axis: int) -> TensorType:
+    """The values along `axis` in order, nan last."""
+    return x
+
+
+@op
+def argsort(x: TensorType, *, axis: int, size: Size, descending: bool) -> TensorType:
+    """Positions of the first `size` values along `axis` in order; nan counts as the largest.
+
+    Ties keep the order they have.
+    """
+    return TensorType(INT, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
+
+
+@op
+def searchsorted(x: TensorType, values: TensorType, *, side: str) -> TensorType:
+    """How many values of a row of `x`, which is sorted, are below each of `values`.
+
+    x (*batch, n), values (*batch, *any). With `side` "right" those that are equal count as well.
+    """
+    batch = x.shape[:-1]
+    require(len(batch) <= len(values.shape), f"ranks of {x} and {values}")
+    require(not any(map(differ, batch, values.shape)), f"batch sizes of {x} and {values}")
+    return TensorType(INT, values.shape)
+
+
+@op
 def logsumexp(x: TensorType, *, axes: Axes) -> TensorType:
     """log sum exp over `axes`, without overflow; -inf where all are."""
     return TensorType(float_for(x.dtype), without(x.shape, axes))

@@ -24,7 +24,7 @@ SELECTING = frozenset(
         *(elementwise.where, elementwise.maximum, elementwise.minimum),
         *(elementwise.fmax, elementwise.fmin, tensor.max_, tensor.min_),
         *(tensor.slice_, tensor.gather, tensor.wins, tensor.put, tensor.overwrite),
-        *(tensor.scatter_max, tensor.scatter_min),
+        *(tensor.scatter_max, tensor.scatter_min, tensor.sort),
     }
 )
 """Ops that leave some of their operands' values out: the cotangent of those is exactly 0.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphcore.ir.dtypes import INT, float_for
+from graphcore.ir.dtypes import INT, float_for, promote
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -226,6 +226,28 @@ ALONG_AXIS = {
     named.logcumsumexp: tensor.logcumsumexp,
 }
 """The plain op of a running reduction."""
+
+
+@lower(named.sort)
+def lower_sort(node: Node, x: Node) -> Node:
+    (axis,) = axes(node, (node.attrs["dim"],))
+    return tensor.sort(x, axis=axis)
+
+
+@lower(named.argsort)
+def lower_argsort(node: Node, x: Node) -> Node:
+    (axis,) = axes(node, (node.attrs["dim"],))
+    attrs = node.attrs
+    return tensor.argsort(x, axis=axis, size=attrs["size"], descending=attrs["descending"])
+
+
+@lower(named.searchsorted)
+def lower_searchsorted(node: Node, x: Node, values: Node) -> Node:
+    """The dims of the result are those of x, less the sorted one, and then those of values."""
+    dtype = promote(x.type.dtype, values.type.dtype)
+    rows = merge_last(x, axes(node, (node.attrs["dim"],)))
+    places = align(values, node.inputs[1].type.dims, node.type)
+    return tensor.searchsorted(cast(rows, dtype), cast(places, dtype), side=node.attrs["side"])
 
 
 @lower(named.dot)

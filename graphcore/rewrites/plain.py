@@ -129,7 +129,8 @@ def nonzero(x: Node) -> Node:
 def distinct(indices: Sequence[Node]) -> bool:
     """Whether no place is named twice: each axis of the indices is walked by one of its own.
 
-    An iota walks, and so does a constant without repeated positions.
+    An iota walks, and so does a constant without repeated positions; one axis may be walked by an
+    argsort along it.
     """
     walked = set()
     for index in indices:
@@ -139,4 +140,7 @@ def distinct(indices: Sequence[Node]) -> bool:
         ):
             axes = index.attrs["axes"] if index is not source else ()
             walked |= {axis for axis in range(index.type.ndim) if axis not in axes}
-    return walked == set(range(indices[0].type.ndim))
+    left = set(range(indices[0].type.ndim)) - walked
+    return not left or any(
+        index.op is tensor.argsort and left == {index.attrs["axis"]} for index in indices
+    )

@@ -16,7 +16,7 @@ from graphcore.ops import leaf, tensor
 from .emit import EMIT, shape_of
 from .plan import BUFFERED, VIEWS, Buffer, plan
 
-FRESH = frozenset({tensor.argmax, tensor.argmin})
+FRESH = frozenset({tensor.argmax, tensor.argmin, tensor.argsort, tensor.searchsorted})
 """Ops for which NumPy makes a new array, if the result has axes."""
 
 

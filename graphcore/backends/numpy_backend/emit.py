@@ -257,6 +257,22 @@ def receiving(routine: Callable[..., object], *combine: np.ufunc) -> Emit:
     return emit
 
 
+def sort(node: Node, w: Writer, out: str) -> str:
+    function = w.bind("sort", routines.sort)
+    return call(function, w.thin(node.inputs[0]), str(node.attrs["axis"]), out)
+
+
+def argsort(node: Node, w: Writer, out: str) -> str:
+    size = w.size(node.attrs["size"])
+    how = (str(node.attrs["axis"]), size, str(node.attrs["descending"]))
+    return call(w.bind("argsort", routines.argsort), w.whole(node.inputs[0]), *how)
+
+
+def searchsorted(node: Node, w: Writer, out: str) -> str:
+    function = w.bind("searchsorted", routines.searchsorted)
+    return call(function, *map(w.whole, node.inputs), repr(node.attrs["side"]))
+
+
 def recurrence(node: Node, w: Writer, out: str) -> str:
     a, b = map(w.whole, node.inputs)
     return call(w.bind("recurrence", routines.recurrence), a, b, str(node.attrs["axis"]))
@@ -317,6 +333,9 @@ EMIT: dict[Op, Emit] = {
     tensor.all_: reduction("logical_and", np.logical_and),
     tensor.argmax: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmax({node.attrs['axis']})",
     tensor.argmin: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmin({node.attrs['axis']})",
+    tensor.sort: sort,
+    tensor.argsort: argsort,
+    tensor.searchsorted: searchsorted,
     tensor.cumsum: accumulation("add", np.add),
     tensor.cumprod: accumulation("multiply", np.multiply),
     tensor.cummax: accumulation("maximum", np.maximum),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,63 @@ def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array
         target = view[tuple(index)]
         np.add(target, x[tuple(index)], target)
     return out
+
+
+def sort(x: Array, axis: int, out: Array) -> Array:
+    """The values along `axis` in order."""
+    np.copyto(out, x)
+    out.sort(axis)
+    return out
+
+
+def argsort(x: Array, axis: int, size: int, descending: bool) -> Array:
+    """Positions of the first `size` values in order, nan the largest; ties keep their order.
+
+    A few of very many are picked by partition, and only they are put in order.
+    """
+    x = np.moveaxis(x, axis, -1)
+    if 0 < 8 * size <= x.shape[-1] >= 1024:
+        few = first(x, size, descending)
+        inner = order(np.take_along_axis(x, few, -1), descending)
+        found = np.take_along_axis(few, inner, -1)
+    else:
+        found = order(x, descending)[..., :size]
+    return np.moveaxis(found, -1, axis)
+
+
+def order(x: Array, descending: bool) -> Array:
+    """The stable order of the last axis; without ties the quicker sort finds the same."""
+    if descending:
+        last = np.int64(x.shape[-1] - 1)
+        return np.subtract(last, order(x[..., ::-1], False)[..., ::-1], dtype=np.int64)
+    if x.dtype.kind == "f" and x.shape[-1] >= 256:
+        found = np.argsort(x, -1)
+        ordered = np.take_along_axis(x, found, -1)
+        if np.all(ordered[..., 1:] > ordered[..., :-1]):
+            return found
+    return np.argsort(x, -1, kind="stable")
+
+
+def first(x: Array, size: int, descending: bool) -> Array:
+    """Where the first `size` values in order stand on the last axis, from left to right."""
+    at = x.shape[-1] - size if descending else size - 1
+    last = np.partition(x, at, -1)[..., at, None]
+    tied, ahead = x == last, x > last if descending else x < last
+    if np.any(missing := x != x):
+        tied |= missing & (last != last)
+        ahead |= missing & (last == last) if descending else ~missing & (last != last)
+    room = size - ahead.sum(-1, keepdims=True)
+    if np.any(tied.sum(-1, keepdims=True) > room):
+        tied &= tied.cumsum(-1) <= room
+    return np.nonzero(ahead | tied)[-1].reshape(*x.shape[:-1], size)
+
+
+def searchsorted(x: Array, values: Array, side: Literal["left", "right"]) -> Array:
+    """How many of each sorted row of `x` are below, or not above, its own `values`."""
+    found = np.empty(values.shape, np.int64)
+    for row in np.ndindex(x.shape[:-1]):
+        found[row] = np.searchsorted(x[row], values[row], side)
+    return found
 
 
 def cast(x: Array, out: Array) -> Array:

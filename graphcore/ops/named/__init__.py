@@ -17,6 +17,9 @@ from .dims import Dims as Dims
 from .dims import close_match as close_match
 from .dims import distinct, drop, has, new_dims, not_empty
 from .dims import union as union
+from .order import argsort as argsort
+from .order import searchsorted as searchsorted
+from .order import sort as sort
 from .positions import embed as embed
 from .positions import gather as gather
 from .positions import index as index

@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
+from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ops import elementwise, tensor
+from graphcore.ir.sizes import Shape
+from graphcore.ops import elementwise, leaf, tensor
 from graphcore.rewrites.plain import (
     cast,
     equals,
@@ -59,6 +61,21 @@ def scatter_extreme_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
     kept = elementwise.logical_and(elementwise.equal(x, node), counts)
     share = ct / (arrived + cast(kept, ct.type.dtype))
     return where(kept, share, 0), where(chosen, there(share), 0), *(None,) * len(indices)
+
+
+def sort_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = ȳ brought back to where each value came from; tied values came in their own order"""
+    (x,), axis = node.inputs, node.attrs["axis"]
+    shape = x.type.shape
+    order = tensor.argsort(x, axis=axis, size=shape[axis], descending=False)
+    places = [order if at == axis else walk(at, shape) for at in range(x.type.ndim)]
+    return (tensor.scatter(ct, *places, axes=tuple(range(x.type.ndim)), shape=shape),)
+
+
+def walk(axis: int, shape: Shape) -> Node:
+    """The position of each place of `shape` along one axis."""
+    steps = leaf.iota(size=shape[axis], dtype=INT, dims=None)
+    return expand(steps, [other for other in range(len(shape)) if other != axis], shape)
 
 
 def prod_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -180,6 +197,7 @@ VJP: dict[Op, Vjp] = {
     tensor.min_: extreme_vjp,
     tensor.scatter_max: scatter_extreme_vjp,
     tensor.scatter_min: scatter_extreme_vjp,
+    tensor.sort: sort_vjp,
     tensor.prod: prod_vjp,
     tensor.cumprod: cumprod_vjp,
     tensor.cummax: running_extreme_vjp,

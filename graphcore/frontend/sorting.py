@@ -1,0 +1,109 @@
+"""Values in order along a dim. nan counts as the largest of all; ties keep the order they have."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size
+from graphcore.ops import named
+
+from .arguments import dim_of, size_of
+from .base import wrap
+from .elementwise import astype
+from .formulas import where
+from .indexing import take_along
+from .lift import Operand, single
+from .masking import as_float, isnull, notnull
+from .moves import flip
+from .searching import searchsorted
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "argsort",
+    "rank",
+    "sort",
+    "top_k",
+]
+
+
+class TopK(NamedTuple):
+    """The largest values and their positions, the largest first."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def order(x: Node, dim: str, size: Size, descending: bool) -> Tensor:
+    """The positions of the first `size` values in order."""
+    return wrap(named.argsort(x, dim=dim, size=size, descending=descending))
+
+
+def argsort(x: Operand, dim: str, descending: bool = False) -> Tensor:
+    """The positions that bring `x` in order along `dim`, in int64.
+
+    Ties keep the order they have. nan counts as the largest: it comes last, or first if
+    `descending`, as in JAX.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.argsort(gc.constant([3.0, 1.0, 2.0], "t"), dim="t"))()
+    array([1, 2, 0])
+    """
+    node = single("argsort", x)
+    name = dim_of("argsort", node, dim)
+    return order(node, name, node.type.size(name), descending)
+
+
+def sort(x: Operand, dim: str, descending: bool = False) -> Tensor:
+    """`x` in order along `dim`; nan counts as the largest.
+
+    A derivative goes to where each value came from; ties came in the order they have.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.sort(gc.constant([3.0, 1.0, 2.0], "t"), dim="t", descending=True))()
+    array([3., 2., 1.])
+    """
+    node = single("sort", x)
+    name = dim_of("sort", node, dim)
+    if descending:
+        return flip(sort(flip(wrap(node), name), name), name)
+    return wrap(named.sort(node, dim=name))
+
+
+def top_k(x: Operand, k: int, dim: str) -> TopK:
+    """The `k` largest values along `dim` and their positions, the largest first.
+
+    Of ties the first come first; nan counts as the largest. The dim keeps its name and has size
+    `k`. More than there are is refused.
+
+    >>> import graphcore as gc
+    >>> top = gc.top_k(gc.constant([3.0, 1.0, 2.0], "t"), 2, dim="t")
+    >>> gc.compile([], list(top))()
+    [array([3., 2.]), array([0, 2])]
+    """
+    node = single("top_k", x)
+    name = dim_of("top_k", node, dim)
+    indices = order(node, name, size_of("top_k", name, k), descending=True)
+    return TopK(take_along(wrap(node), indices, name), indices)
+
+
+def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
+    """The places of values in their order along `dim`, from 1; ties share the mean of theirs.
+
+    The result is a float; nan has no rank, which is nan. With `pct` ranks are divided by how many
+    values have one. Ranks are constant but for jumps: their derivative is 0.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.rank(gc.constant([3.0, 1.0, 3.0], "t"), dim="t"))()
+    array([2.5, 1. , 2.5])
+    """
+    value = wrap(single("rank", x))
+    ordered = sort(value, dim)
+    below, up_to = (searchsorted(ordered, value, dim, side) for side in ("left", "right"))
+    ranks = astype(below + up_to + 1, as_float(value).dtype) / 2
+    if pct:
+        ranks = ranks / astype(notnull(value).sum(dim), ranks.dtype)
+    return where(isnull(value), math.nan, ranks)

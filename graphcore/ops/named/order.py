@@ -1,0 +1,49 @@
+"""Values in order along a dim, and where others stand among them."""
+
+from __future__ import annotations
+
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import require
+from graphcore.ir.node import need
+from graphcore.ir.op import op
+from graphcore.ir.sizes import Size, lower_bound, upper_bound
+from graphcore.ir.types import TensorType
+
+from .dims import drop, has, union
+
+
+@op
+def sort(x: TensorType, *, dim: str) -> TensorType:
+    """The values along `dim` in order, nan last."""
+    has(x, (dim,))
+    return x
+
+
+@op
+def argsort(x: TensorType, *, dim: str, size: Size, descending: bool) -> TensorType:
+    """Positions of the first `size` values along `dim` in order; nan counts as the largest.
+
+    Ties keep the order they have.
+    """
+    has(x, (dim,))
+    left = x.size(dim) - size
+    most, least = upper_bound(left), lower_bound(left)
+    require(
+        most is None or most >= 0,
+        f"dim {dim!r} of {x} has no {size} places",
+        "ask for as many as there are, or fewer",
+    )
+    if least is None or least < 0:
+        need(dim, size - 1, "<", x.size(dim))
+    new = x.sizes | {dim: size}
+    return TensorType(INT, tuple(new.values()), x.dims)
+
+
+@op
+def searchsorted(x: TensorType, values: TensorType, *, dim: str, side: str) -> TensorType:
+    """How many values of `x`, sorted along `dim`, are below each of `values`.
+
+    With `side` "right" those that are equal count as well. Operands align by name.
+    """
+    sizes = union(drop(INT, x, (dim,)), values)
+    return TensorType(INT, tuple(sizes.values()), tuple(sizes))
