@@ -26,6 +26,7 @@ from .frontend.padding import *
 from .frontend.ranges import *
 from .frontend.reductions import *
 from .frontend.searching import *
+from .frontend.rolling import *
 from .frontend.shape import *
 from .frontend.sorting import *
 from .frontend.tensor import *
@@ -60,6 +61,7 @@ __all__ += frontend.padding.__all__
 __all__ += frontend.ranges.__all__
 __all__ += frontend.reductions.__all__
 __all__ += frontend.searching.__all__
+__all__ += frontend.rolling.__all__
 __all__ += frontend.shape.__all__
 __all__ += frontend.sorting.__all__
 __all__ += frontend.tensor.__all__

@@ -27,6 +27,7 @@ from .contraction import dot
 from .indexing import getitem, isel
 from .lift import Operand
 from .updates import At
+from .rolling import coarsen, rolling
 
 __all__ = [
     "Tensor",
@@ -253,6 +254,8 @@ class Tensor(Base):
     pad = padding.pad
     astype = e.astype
     isel = isel
+    rolling = rolling
+    coarsen = coarsen
     where = formulas.keep_where
     clip = formulas.clip
     round = formulas.round

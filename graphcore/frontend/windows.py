@@ -14,6 +14,8 @@ from graphcore.ops import named
 from .arguments import SizeLike, mapping, names, require_dims, size_of
 from .base import refusal, wrap
 from .lift import Operand, single
+from .moves import join
+from .padding import constant_end, in_dtype
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -143,3 +145,19 @@ def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
         reason = f"{dict(given)} is not told for each of the dims {dims}"
         raise refusal(function, reason, cure="name every dim once")
     return tuple(given[dim] for dim in dims)
+
+
+def fresh(name: str, *xs: Node) -> str:
+    """`name`, or one like it, that none of `xs` has a dim of."""
+    while any(name in x.type.dims for x in xs):
+        name += "'"
+    return name
+
+
+def padded(x: Node, ends: Mapping[str, tuple[Size, Size]], value: Operand) -> Node:
+    """`x` with so many places of `value` before and after each of some dims."""
+    fill = in_dtype("pad", value, x)
+    for dim, (before, after) in ends.items():
+        parts = [constant_end(x, dim, before, fill), x, constant_end(x, dim, after, fill)]
+        x = join(parts, dim)
+    return x

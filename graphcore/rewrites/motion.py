@@ -7,7 +7,7 @@ the same way through elementwise ops and vanish where two meet.
 from __future__ import annotations
 
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count
+from graphcore.ir.sizes import Size, count, lower_bound
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import ELEMENTWISE, negative
 from graphcore.ops.leaf import iota
@@ -78,6 +78,21 @@ def permute_later(node: Node) -> Node | None:
     shape = next(x.inputs[0].type.shape for x in node.inputs if x.op is transpose)
     operands = [x.inputs[0] if x.op is transpose else refill(x, shape) for x in node.inputs]
     return transpose(node.with_inputs(*operands), perm=perm)
+
+
+@motion.on(*ELEMENTWISE, under=[windows])
+def windows_later(node: Node) -> Node | None:
+    """f(windows(x), windows(y), c) = windows(f(x, y, c)), for windows without gaps between them"""
+    seen = [x for x in node.inputs if x.op is not leaf.full]
+    attrs = seen[0].attrs
+    if any(x.op is not windows or x.attrs != attrs for x in seen):
+        return None
+    shape, *others = {x.inputs[0].type.shape for x in seen}
+    steps = zip(attrs["sizes"], attrs["strides"], strict=True)
+    if others or any((lower_bound(size) or 0) < stride for size, stride in steps):
+        return None
+    operands = [refill(x, shape) if x.op is leaf.full else x.inputs[0] for x in node.inputs]
+    return windows(node.with_inputs(*operands), **attrs)
 
 
 @motion.on(transpose)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 import xarray
 
 import graphcore as gc
-from tests.operations.case import Case, Input, X
+from tests.operations.case import Case, Input, X, alike
 
 
 def seen(x: Any, dim: str, name: str, size: int, stride: int = 1, dilation: int = 1) -> Any:
@@ -30,7 +31,74 @@ def added(x: Any, dim: str, name: str, size: int, stride: int = 1, dilation: int
     return whole
 
 
+REDUCTIONS = ("sum", "prod", "mean", "var", "std", "max", "min", "count")
+
+
+def known(x: Any) -> Any:
+    """0 in place of nan."""
+    return x.where(x == x, 0.0)
+
+
+def rolled(reduce: Any, theirs: Any = None, **options: Any) -> Case:
+    """What is made of rolling windows, without nan; xarray is lent a place of an empty dim."""
+
+    def roll(x: Any) -> Any:
+        lent = [dim for dim, size in x.sizes.items() if size == 0]
+        windows = x.pad(dict.fromkeys(lent, (0, 1))).rolling(**options)
+        return known((theirs or reduce)(windows)).isel({dim: slice(0, 0) for dim in lent})
+
+    return Case(lambda x: known(reduce(x.rolling(**options))), roll)
+
+
+def coarsened(name: str, **options: Any) -> Case:
+    """A reduction of blocks."""
+    return alike(lambda x: getattr(x.coarsen(**options), name)(), fixed=("row", "col"))
+
+
 CASES: dict[str, Case] = {
+    **{f"rolling {name}": rolled(methodcaller(name), col=3) for name in REDUCTIONS},
+    **{
+        f"rolling some {name}": rolled(methodcaller(name), col=3, min_periods=2)
+        for name in REDUCTIONS
+    },
+    **{
+        f"rolling middle {name}": rolled(methodcaller(name), dim={"row": 2, "col": 3}, center=True)
+        for name in REDUCTIONS
+    },
+    "rolling ddof": rolled(lambda windows: windows.var(ddof=1), col=3, min_periods=1),
+    "rolling construct": rolled(
+        lambda windows: windows.construct({"row": "i", "col": "j"}, stride={"row": 1, "col": 2}),
+        row=2, col=3, center={"row": True, "col": False},
+    ),
+    "rolling construct filled": rolled(
+        lambda windows: windows.construct("lag", fill_value=-1.0, stride=3), col=5
+    ),
+    "rolling reduce": rolled(
+        lambda windows: windows.reduce(gc.ptp), lambda windows: windows.reduce(np.ptp), col=2
+    ),
+    **{f"coarsen {name}": coarsened(name, col=2) for name in REDUCTIONS},
+    **{
+        f"coarsen trim {name}": coarsened(name, dim={"row": 2, "col": 3}, boundary="trim")
+        for name in REDUCTIONS
+    },
+    **{
+        f"coarsen pad {name}": coarsened(name, row=2, col=3, boundary="pad", side="right")
+        for name in REDUCTIONS
+    },
+    "coarsen mixed": alike(
+        lambda x: x.coarsen(
+            row=2, col=2, boundary={"row": "trim", "col": "exact"},
+            side={"row": "right", "col": "left"},
+        ).mean(),
+        fixed=("row", "col"),
+    ),
+    "coarsen reduce": Case(
+        lambda x: x.coarsen(col=2).reduce(gc.ptp), lambda x: x.coarsen(col=2).reduce(np.ptp),
+        fixed=("col",),
+    ),
+    "coarsen construct": alike(
+        lambda x: x.coarsen(six=3).construct(six=("six", "part")), Input("row six"), fixed=("six",)
+    ),
     "windows": Case(
         lambda x: gc.windows(x, {"col": 2}, names="lag"), lambda x: seen(x, "col", "lag", 2)
     ),

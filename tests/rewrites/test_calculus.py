@@ -37,6 +37,16 @@ TENSOR: dict[str, Node] = {
     "transpose": tensor.transpose(CUBE, perm=(2, 0, 1)),
     "slice": tensor.slice_(CUBE, starts=(1, 0, 3), sizes=(2, N, 2), steps=(-1, 1, -2)),
     "embed": tensor.embed(X, shape=(5, N + 1), starts=(4, 1), steps=(-3, 1)),
+    "windows": tensor.windows(CUBE, axes=(2,), sizes=(2,), strides=(1,), dilations=(2,)),
+    "windows of several": tensor.windows(
+        CUBE, axes=(0, 1), sizes=(2, 2), strides=(1, 2), dilations=(1, 1)
+    ),
+    "overlap_add": tensor.overlap_add(
+        given("w", 4, N), axes=(0,), sizes=(N + 3,), strides=(1,), dilations=(1,)
+    ),
+    "overlap_add of several": tensor.overlap_add(
+        given("w", 3, 2, 2, 2, N), axes=(1, 2), sizes=(5, N + 1), strides=(3, 1), dilations=(1, 1)
+    ),
     "concat": tensor.concat(X, Y, X, axis=1),
     "wins": tensor.wins(X, Y, X * Y),
     "wins ties": tensor.wins(X, Y, Y),

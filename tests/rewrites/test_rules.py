@@ -227,6 +227,10 @@ def cut(x: Node, starts: Any, sizes: Any, steps: Any) -> Node:
     return tensor.slice_(x, starts=starts, sizes=sizes, steps=steps)
 
 
+def windows(x: Node, axes: Any, sizes: Any, strides: Any, dilations: Any) -> Node:
+    return tensor.windows(x, axes=axes, sizes=sizes, strides=strides, dilations=dilations)
+
+
 def total(x: Node, *axes: int) -> Node:
     return tensor.sum_(x, axes=axes)
 
@@ -322,6 +326,17 @@ EXAMPLES: dict[str, list[Node]] = {
         cut(expand(ROW, (0,), 4), (3, 1), (2, 2), (-2, 1)),
         cut(expand(X, (1,), N), (1, N - 1, 2), (1, N, 2), (1, -1, -1)),
     ],
+    "windows_later": [
+        e.exp(windows(CUBE, (1, 2), (2, 3), (2, 1), (1, 1))),
+        windows(NX, (0,), (2,), (1,), (2,)) * windows(e.exp(NX), (0,), (2,), (1,), (2,)),
+        e.where(
+            windows(FLAG, (1,), (2,), (1,), (1,)), windows(X, (1,), (2,), (1,), (1,)), twos(2, 2, 2)
+        ),
+    ],
+    "windows_of_full": [
+        windows(twos(2, 3), (0, 1), (2, 2), (1, 1), (1, 1)),
+        windows(twos(N, 3), (0,), (2,), (2,), (1,)),
+    ],
     "sum_of_view": [
         total(X),
         total(twos(2, 3), 1),
@@ -406,6 +421,9 @@ DECLINED = [
     given("a", 3, 3) - expand(tensor.logsumexp(given("a", 3, 3), axes=(0,)), (1,), 3),
     e.exp(given("a", 3, 3)) / expand(total(e.exp(given("a", 3, 3)), 0), (1,), 3),
     transpose(X, 1, 0) + expand(ROW, (1,), 2),
+    e.exp(windows(X, (1,), (1,), (2,), (1,))),
+    windows(X, (0,), (2,), (1,), (1,)) + given("a", 2, 1, 3),
+    windows(CUBE, (2,), (2,), (2,), (1,)) + windows(given("q", 2, 3, 5), (2,), (2,), (2,), (1,)),
     total(INT * INT, 0),
     einsum(X, M, operands=((0, 1), (1, 2)), result=(0, 2)),
 ]

@@ -1,0 +1,131 @@
+"""Rolling windows and blocks against xarray where values are missing or few, and refusals."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray
+
+import graphcore as gc
+
+REDUCTIONS = ("sum", "prod", "mean", "var", "std", "max", "min", "count")
+SIZES = [(7, 4), (3, 2), (1, 1), (2, 5)]
+ignoring = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning")
+
+
+def same(found: np.ndarray, wanted: Any) -> None:
+    assert found.dtype == wanted.dtype
+    rtol = 1e-5 if wanted.dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(found, wanted.values, rtol=rtol, atol=rtol)
+
+
+def values(shape: tuple[int, int], dtype: str) -> np.ndarray:
+    random = np.random.default_rng(0)
+    drawn = random.normal(size=shape) * 5
+    if dtype.startswith("f"):
+        drawn[random.random(shape) < 0.25] = np.nan
+    return drawn.astype(dtype)
+
+
+@ignoring
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.parametrize(
+    ("windows", "center"), [({"a": 3}, False), ({"a": 4}, True), ({"b": 2, "a": 2}, True)]
+)
+@pytest.mark.parametrize("min_periods", [None, 1, 2])
+def test_rolling_is_that_of_xarray(
+    dtype: str, windows: Any, center: bool, min_periods: int | None
+) -> None:
+    options = {"dim": windows, "center": center, "min_periods": min_periods}
+    x = gc.tensor("x", {"a": None, "b": None}, dtype=dtype)
+    rolling = x.rolling(**options)
+    named = {dim: f"{dim} lag" for dim in windows}
+    f = gc.compile(
+        [x],
+        [*(getattr(rolling, name)() for name in REDUCTIONS), rolling.construct(named, stride=2)],
+    )
+    for shape in SIZES:
+        array = xarray.DataArray(values(shape, dtype), dims=("a", "b"))
+        theirs = array.rolling(**options)
+        *reduced, seen = f(array.values)
+        for name, found in zip(REDUCTIONS, reduced, strict=True):
+            same(found, getattr(theirs, name)())
+        same(seen, theirs.construct(named, stride=2))
+
+
+@ignoring
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+@pytest.mark.parametrize("windows", [{"a": 3}, {"b": 2, "a": 2}], ids=str)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_coarsen_is_that_of_xarray(dtype: str, windows: Any, side: Any) -> None:
+    pairs = {dim: (dim, f"{dim} place") for dim in windows}
+    x = gc.tensor("x", {"a": None, "b": None}, dtype=dtype)
+    for boundary in ("trim", "pad"):
+        blocks = x.coarsen(windows, boundary=boundary, side=side)
+        skipping = {"skipna": True} if dtype == "float64" else {}
+        made = [getattr(blocks, name)(**skipping if name != "count" else {}) for name in REDUCTIONS]
+        f = gc.compile([x], [*made, blocks.construct(pairs)])
+        for shape in SIZES:
+            array = xarray.DataArray(values(shape, dtype), dims=("a", "b"))
+            theirs = array.coarsen(windows, boundary=boundary, side=side)
+            *reduced, seen = f(array.values)
+            for name, found in zip(REDUCTIONS, reduced, strict=True):
+                same(found, getattr(theirs, name)().astype(found.dtype))
+            same(seen, theirs.construct(pairs).astype(seen.dtype))
+
+
+def test_a_nan_makes_its_block_nan() -> None:
+    x = gc.constant([1.0, np.nan, 3.0, 4.0, 5.0], "t")
+    for boundary, wanted in (("trim", [np.nan, 7.0]), ("pad", [np.nan, 7.0, 5.0])):
+        found = gc.compile([], x.coarsen(t=2, boundary=boundary).sum())()
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_blocks_that_do_not_part_evenly_are_refused() -> None:
+    with pytest.raises(gc.GraphValueError, match="size 5 does not part into blocks of 2"):
+        gc.zeros({"t": 5}).coarsen(t=2).sum()
+    x = gc.tensor("x", {"t": None})
+    f = gc.compile([x], x.coarsen(t=2).sum())
+    np.testing.assert_array_equal(f(np.arange(4.0)), [1, 5])
+    with pytest.raises(gc.GraphValueError, match="needs t == "):
+        f(np.arange(5.0))
+
+
+@pytest.mark.parametrize(("name", "min_periods"), list(product(REDUCTIONS[:-1], [None, 1])))
+def test_a_window_without_a_value_has_no_derivative(name: str, min_periods: int | None) -> None:
+    """Where the result is nan for want of values, its derivative is 0, and no nan leaks from it."""
+    x = gc.tensor("x", {"t": None})
+    reduced = getattr(x.rolling(t=2, min_periods=min_periods), name)()
+    slope = gc.grad(gc.where(gc.isnan(reduced), 0.0, reduced).sum(), x)
+    f = gc.compile([x], [slope, gc.pullback(reduced, x, gc.ones_like(reduced))])
+    missing = [] if min_periods is None else [np.nan, np.nan]
+    for given in ([0.5, 2.0, 1.0, *missing, 3.0, 4.0], [2.0], missing):
+        masked, whole = f(np.array(given))
+        assert np.isfinite(masked).all()
+        assert not masked[np.isnan(given)].any()
+        np.testing.assert_array_equal(masked, whole)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda x: x.rolling(tme=2), "did you mean 'time'"),
+        (lambda x: x.rolling(time=0), "one place at least"),
+        (lambda x: x.rolling(), "write rolling"),
+        (lambda x: x.rolling(time=3, min_periods=0), "min_periods is 0"),
+        (lambda x: x.rolling({"time": 2}, row=2), "not both"),
+        (lambda x: x.rolling(time=2, center={"row": True}), "each of the dims"),
+        (lambda x: x.rolling(time=2).construct("row"), "has a dim 'row' already"),
+        (lambda x: x.rolling(time=2).construct(), "each of the dims"),
+        (lambda x: x.rolling(time=2).mean(axis=0), "takes no axis"),
+        (lambda x: x.coarsen(time=2, boundary="even"), "boundary='even' is not known"),
+        (lambda x: x.coarsen(time=2, side="middle"), "side='middle' is not known"),
+        (lambda x: x.coarsen(time=2).construct(time=("year",)), "no pairs of dims"),
+    ],
+)
+def test_refusals(make: Any, message: str) -> None:
+    with pytest.raises(gc.GraphError, match=message):
+        make(gc.tensor("x", {"time": 6, "row": 2}))
