@@ -23,6 +23,7 @@ from .frontend.indexing import *
 from .frontend.masking import *
 from .frontend.moves import *
 from .frontend.padding import *
+from .frontend.quantiles import *
 from .frontend.ranges import *
 from .frontend.reductions import *
 from .frontend.searching import *
@@ -58,6 +59,7 @@ __all__ += frontend.indexing.__all__
 __all__ += frontend.masking.__all__
 __all__ += frontend.moves.__all__
 __all__ += frontend.padding.__all__
+__all__ += frontend.quantiles.__all__
 __all__ += frontend.ranges.__all__
 __all__ += frontend.reductions.__all__
 __all__ += frontend.searching.__all__

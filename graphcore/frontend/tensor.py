@@ -17,6 +17,7 @@ from . import (
     masking,
     moves,
     padding,
+    quantiles,
     reductions,
     shape,
     sorting,
@@ -231,6 +232,8 @@ class Tensor(Base):
     sort = sorting.sort
     top_k = sorting.top_k
     rank = sorting.rank
+    median = quantiles.median
+    quantile = quantiles.quantile
     count = reductions.count
     cumsum = cumulative.cumsum
     cumprod = cumulative.cumprod
