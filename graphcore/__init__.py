@@ -26,8 +26,8 @@ from .frontend.padding import *
 from .frontend.quantiles import *
 from .frontend.ranges import *
 from .frontend.reductions import *
-from .frontend.searching import *
 from .frontend.rolling import *
+from .frontend.searching import *
 from .frontend.shape import *
 from .frontend.sorting import *
 from .frontend.tensor import *

@@ -27,8 +27,8 @@ from .base import Base, refusal
 from .contraction import dot
 from .indexing import getitem, isel
 from .lift import Operand
-from .updates import At
 from .rolling import coarsen, rolling
+from .updates import At
 
 __all__ = [
     "Tensor",
