@@ -9,6 +9,7 @@
 from . import frontend
 from .compile import Compiled, compile
 from .frontend import special
+from .frontend.branches import *
 from .frontend.calculus import *
 from .frontend.choices import *
 from .frontend.complex import *
@@ -19,7 +20,9 @@ from .frontend.derivatives import *
 from .frontend.diagonals import *
 from .frontend.elementwise import *
 from .frontend.formulas import *
+from .frontend.functions import *
 from .frontend.indexing import *
+from .frontend.loops import *
 from .frontend.masking import *
 from .frontend.moves import *
 from .frontend.padding import *
@@ -47,6 +50,7 @@ __all__ = [
 ]
 __all__ += frontend.calculus.__all__
 __all__ += frontend.choices.__all__
+__all__ += frontend.branches.__all__
 __all__ += frontend.complex.__all__
 __all__ += frontend.contraction.__all__
 __all__ += frontend.creation.__all__
@@ -55,11 +59,13 @@ __all__ += frontend.derivatives.__all__
 __all__ += frontend.diagonals.__all__
 __all__ += frontend.elementwise.__all__
 __all__ += frontend.formulas.__all__
+__all__ += frontend.functions.__all__
 __all__ += frontend.indexing.__all__
 __all__ += frontend.masking.__all__
 __all__ += frontend.moves.__all__
 __all__ += frontend.padding.__all__
 __all__ += frontend.quantiles.__all__
+__all__ += frontend.loops.__all__
 __all__ += frontend.ranges.__all__
 __all__ += frontend.reductions.__all__
 __all__ += frontend.searching.__all__

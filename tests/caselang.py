@@ -68,7 +68,6 @@ REDUCTIONS: dict[str, Function] = {
     "reduce_min": gc.min,
 }
 
-CONTROL_LATER = "cond while_loop fori scan"
 LINALG_LATER = "qr eigh cholesky solve tri_solve"
 
 
@@ -137,6 +136,51 @@ def gradient(function: Function) -> Function:
     return lambda x, *others: gc.grad(total(function(x, *others)), x)
 
 
+def stepping(wrap: Callable[[gc.Tensor], Any], unwrap: Callable[[Any], Any]) -> dict[str, Function]:
+    """Loops and branches over values that are `wrap` of a tensor."""
+
+    def outside(tree: Any) -> Any:
+        return tuple(map(unwrap, tree)) if isinstance(tree, (tuple, list)) else unwrap(tree)
+
+    def inside(tree: Any) -> Any:
+        return tuple(map(wrap, tree)) if isinstance(tree, tuple) else wrap(tree)
+
+    def spread(function: Function) -> Function:
+        """A function of a state, given one that takes its entries apart."""
+        return lambda state: outside(
+            function(*inside(state)) if isinstance(state, tuple) else function(inside(state))
+        )
+
+    def scan(body: Function, init: Any, xs: Any, dim: str = "d0") -> Any:
+        """Along `dim`; by positions along the first axis, where results stand as well."""
+
+        def step(carry: Any, x: gc.Tensor) -> Any:
+            return tuple(map(outside, body(inside(carry), wrap(x))))
+
+        xs = unwrap(xs).rename({dim: "step"})
+        last, ys = gc.scan(step, outside(init), xs, "step")
+        return inside(last), wrap(ys) if dim == "d0" else ys.rename(step=dim)
+
+    return {
+        "cond": lambda pred, then, otherwise: inside(
+            gc.cond(unwrap(pred), lambda: outside(then()), lambda: outside(otherwise()))
+        ),
+        "while_loop": lambda test, body, init: inside(
+            gc.while_loop(spread(test), spread(body), outside(init))
+        ),
+        "fori": lambda count, body, init: inside(
+            gc.fori_loop(
+                0, count, lambda i, state: outside(body(wrap(i), inside(state))), outside(init)
+            )
+        ),
+        "scan": scan,
+    }
+
+
+def same(x: Any) -> Any:
+    return x
+
+
 NAMED: dict[str, Any] = {
     **ELEMENTWISE,
     **REDUCTIONS,
@@ -158,7 +202,8 @@ NAMED: dict[str, Any] = {
     "grad": gradient,
     "slice": slice,
     "np": np,
-    **missing(f"cummax cummin {ELEMENTWISE_LATER} {CONTROL_LATER} {LINALG_LATER}"),
+    **stepping(same, same),
+    **missing(f"cummax cummin {ELEMENTWISE_LATER} {LINALG_LATER}"),
 }
 
 # ---- positions
@@ -424,8 +469,9 @@ POSITIONAL: dict[str, Any] = {
     "grad": positional_grad,
     "np": np,
     "pi": np.pi,
+    **stepping(Positional, lambda x: x if np.isscalar(x) else positional(x).tensor),
     **missing(
-        f"{ELEMENTWISE_LATER} {CONTROL_LATER} {LINALG_LATER} cummax cummin sort pad put_slice "
+        f"{ELEMENTWISE_LATER} {LINALG_LATER} cummax cummin sort pad put_slice "
         "gather indexed_put indexed_add kron cross dot_general conv window_sum window_max "
         "window_min window_scatter_max window_scatter_min fft ifft svd svdvals lu inv det slogdet "
         "pinv norm matrix_power lstsq expm diag make_diag trace tril triu"

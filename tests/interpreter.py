@@ -14,7 +14,7 @@ import scipy.special
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
-from graphcore.ops import autodiff, elementwise, leaf, tensor
+from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 
 LAZY = (autodiff.pullback, autodiff.pushforward)
 
@@ -24,8 +24,9 @@ def run(
 ) -> list[np.ndarray | None]:
     """The outputs of a plain graph for inputs by name and unknown sizes by name."""
     done: dict[Node, Any] = {}
+    sizes = dict(sizes)
     with np.errstate(all="ignore"):
-        for node in graph.nodes():
+        for node in control.in_order(graph.nodes()):
             done[node] = compute(node, [done[x] for x in node.inputs], values, sizes)
     return [done[x] for x in graph.outputs]
 
@@ -44,6 +45,8 @@ def compute(node: Node, xs: list[np.ndarray], values: Any, sizes: dict[str, int]
     def known(shape: Any) -> tuple[int, ...]:
         return tuple(evaluate(size, sizes) for size in shape)
 
+    if op in CONTROL:
+        return CONTROL[op](node, xs, sizes)
     if op is leaf.input_:
         return np.asarray(values[attrs["name"]], node.type.dtype)
     if op is leaf.constant:
@@ -268,6 +271,59 @@ def pointwise(f: Any) -> Any:
     function = OURS.get(f) or getattr(scipy.special, f) if isinstance(f, str) else f
     return lambda xs, attrs, known: function(*xs)
 
+
+def inside(graph: Graph, values: Any, sizes: Any) -> list[Any]:
+    """The outputs of a body for its params in order."""
+    names = [param.attrs["name"] for param in graph.params]
+    return run(graph, dict(zip(names, values, strict=True)), sizes)
+
+
+def stacked(steps: list[list[Any]], types: Any, order: int, sizes: Any) -> list[Any]:
+    """The results of all steps, one array for each."""
+    columns = zip(*steps[::order], strict=True) if steps else [[] for _ in types]
+    return [
+        np.stack(column) if len(column) else np.zeros(
+            [0, *[evaluate(size, sizes) for size in type.shape[1:]]], type.dtype)
+        for column, type in zip(columns, types, strict=True)
+    ]  # fmt: skip
+
+
+def scan(node: Node, xs: list[Any], sizes: Any) -> list[Any]:
+    n, m = node.attrs["carries"], node.attrs["sequences"]
+    carry, walked, captured = xs[:n], xs[n : n + m], xs[n + m :]
+    order = -1 if node.attrs["reverse"] else 1
+    steps = []
+    for t in range(evaluate(node.attrs["length"], sizes))[::order]:
+        outputs = inside(node.attrs["body"], [*carry, *[x[t] for x in walked], *captured], sizes)
+        carry = outputs[:n]
+        steps.append(outputs[n:])
+    return [*carry, *stacked(steps, node.type.items[n:], order, sizes)]
+
+
+def while_loop(node: Node, xs: list[Any], sizes: Any) -> list[Any]:
+    n, trips = node.attrs["carries"], node.attrs["trips"]
+    carry, captured = xs[:n], xs[n:]
+    steps = []
+    while inside(node.attrs["predicate"], [*carry, *captured], sizes)[0]:
+        outputs = inside(node.attrs["body"], [*carry, *captured], sizes)
+        carry = outputs[:n]
+        steps.append(outputs[n:])
+    if trips is None:
+        return carry
+    (name,) = trips.unknowns
+    sizes[name] = len(steps)
+    return [*carry, *stacked(steps, node.type.items[n:], 1, sizes)]
+
+
+CONTROL: dict[Any, Any] = {
+    control.scan: scan,
+    control.while_loop: while_loop,
+    control.switch: lambda node, xs, sizes: inside(
+        node.attrs["branches"][int(xs[0])], xs[1:], sizes
+    ),
+    control.call: lambda node, xs, sizes: inside(node.attrs["body"], xs, sizes),
+    control.custom: lambda node, xs, sizes: inside(node.attrs["body"], xs, sizes),
+}
 
 REFERENCE: dict[Any, Any] = {
     **{op: pointwise(f) for op, f in elementwise.UFUNC.items()},

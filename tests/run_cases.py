@@ -132,7 +132,7 @@ def questions(case: Case, fn: Function, xs: Inputs) -> Iterator[tuple[str, gc.Te
     expected, order = case["expected"], ORDER.get(case["kind"], 1)
     y = fn(xs)
     if "value" in expected:
-        yield "value", gc.sum(y), expected["value"]
+        yield "value", whole(y, xs, expected["value"]), expected["value"]
     if "output" in expected:
         yield "output", y, expected["output"]
     for form in ("grad", "parameter_shaped"):
@@ -146,6 +146,13 @@ def questions(case: Case, fn: Function, xs: Inputs) -> Iterator[tuple[str, gc.Te
         y = fn(every)
         for name, entry in expected["per_instance"].items():
             yield f"per_instance {name}", derivative(y, every[name], order), entry
+
+
+def whole(y: gc.Tensor, xs: Inputs, expected: Any) -> gc.Tensor:
+    """The value, summed unless one is expected for each place of the input."""
+    if not np.ndim(values(expected)):
+        return gc.sum(y)
+    return gc.broadcast_like(y, next(iter(xs.values())))
 
 
 def derivative(y: gc.Tensor, x: gc.Tensor, order: int) -> gc.Tensor:

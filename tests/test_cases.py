@@ -51,9 +51,6 @@ LATER = {
         1748.A.qr 1748.A.qr.single0 1748.A.qr.gaugefree 1748.A.qr.tall 1748.A.qr.wide
         1748.A.qr.wide_absr 1731.op.qr
     """,
-    "scan": """
-        2269.second.loop_scan
-    """,
     "solve": """
         1748.H.solve 1731.op.two_axes_linalg
     """,
@@ -65,30 +62,6 @@ LATER = {
         1748.F.tri_solve 1748.F.tri_solve.matrix_rhs 1748.probe.tri_solve
         1731.op.tri_solve_captured_a
     """,
-    "while_loop": """
-        1747.repro.square 1747.char.0 1747.char.1 1747.char.2 1747.char.3 1747.char.4
-        1747.char.5 1747.char.6 1747.char.7 1747.char.8 1747.char.7.n2 1747.nearzero.x=0.001
-        1747.nearzero.x=0.01 1747.nearzero.x=0.1 1747.nearzero.x=0.5 1747.nearzero.x=1
-        1747.nearzero.x=2 1747.sign.acc*(x-2).x=0.5.n=2 1747.sign.acc*(x-2).x=1.5.n=4
-        1747.sign.acc*(-x).x=0.3.n=3 1747.sign.acc*(-x).x=0.7.n=3 1747.second.x=0.5
-        1747.second.x=2 1747.second.acc+x 1747.second.acc*2 1747.second.sin(acc)
-        1747.second.acc*acc 1747.second.acc+x^2 1747.second.acc*x 1747.second.acc/x
-        1747.second.sin(acc*x) 1747.second.acc+acc*x 1747.second.acc*(x-2)
-        1747.second.acc*(-x) 1747.third.acc+x 1747.third.acc*2 1747.third.sin(acc)
-        1747.third.acc*acc 1747.third.acc+x^2 1747.third.acc*x 1747.third.acc/x
-        1747.third.sin(acc*x) 1747.third.acc+acc*x 1747.third.acc*(x-2) 1747.third.acc*(-x)
-        1747.vector.acc+x 1747.vector.acc*2 1747.vector.sin(acc) 1747.vector.acc*acc
-        1747.vector.acc+x^2 1747.vector.acc*x 1747.vector.acc/x 1747.vector.sin(acc*x)
-        1747.vector.acc+acc*x 1747.vector.acc*(x-2) 1747.vector.acc*(-x)
-        1747.vector.nearzero 1747.trip.n=0 1747.trip.n=1 1747.trip.n=5 1747.trip.n=17
-        1747.pervar.acc*x+y 1747.pervar.init 1747.dtype 1747.use.power_series
-        1747.use.newton_sqrt 1747.use.newton_tol 1747.use.power_iteration
-        1747.use.expm_taylor 1747.use.rnn 1747.use.markov 1747.use.lr_schedule 1747.nested
-        1747.nested_datadep 1747.cond_in_loop 1747.vector_state 1747.fixed_point
-        1747.trip_depends_on_x 1747.unused_output 1747.swap_state 1747.matmul_state
-        1747.vectorized.acc*x 1747.vectorized.acc/x 1747.vectorized.sin(acc*x)
-        1747.vectorized.acc+acc*x 1731.op.while_square3 1731.op.while_mul_x
-    """,
 }
 UNSAID = {name: word for word, names in LATER.items() for name in names.split()}
 SAYABLE = [name for name in CASES if name not in UNSAID]
@@ -97,7 +70,7 @@ SAYABLE = [name for name in CASES if name not in UNSAID]
 OF_ANY_SIZE = [
     name
     for name in SAYABLE
-    if any("dims" in entry for entry in CASES[name]["inputs"].values())
+    if any("dims" in entry for entry in CASES[name].get("inputs", {}).values())
     and name != "1731.op.conv_both"
 ]
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.numpy_backend import emit
+from graphcore.backends.numpy_backend import emit, loops
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
 from graphcore.ops import autodiff, elementwise, leaf, named, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
-from graphcore.rewrites.derivatives import PARTIALS, TRANSPOSE, VJP
+from graphcore.rewrites.derivatives import CONTROL, PARTIALS, TRANSPOSE, VJP
 from graphcore.rewrites.expand import EXPAND
 from graphcore.rewrites.lower import LOWER
 from tests import interpreter, reference
@@ -59,7 +59,7 @@ DIFFERENTIABLE = {op for op in ops("elementwise") if may_be_float(op)} | (ops("t
 
 def test_every_dialect_is_known() -> None:
     assert {op.dialect for op in OPS.values()} == {
-        "leaf", "elementwise", "named", "tensor", "autodiff",
+        "leaf", "elementwise", "named", "tensor", "autodiff", "control",
     }  # fmt: skip
 
 
@@ -84,11 +84,16 @@ def test_partials_are_of_elementwise_ops() -> None:
 
 
 def test_every_named_op_is_lowered() -> None:
-    wanted = ops("named", "elementwise") | {
+    wanted = ops("named", "elementwise", "control") | {
         *(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent),
         *(autodiff.barrier, autodiff.stop_gradient),
     }
     assert names(wanted ^ set(LOWER)) == []
+
+
+def test_every_loop_and_branch_is_differentiated_and_emitted() -> None:
+    for table in (CONTROL, loops.CONTROL, interpreter.CONTROL):
+        assert names(ops("control") ^ set(table)) == []
 
 
 def test_every_lazy_derivative_is_expanded() -> None:

@@ -31,7 +31,7 @@ def requirements(graph: Graph) -> tuple[Requirement, ...]:
     return tuple(
         dict.fromkeys(
             Requirement(need, node.op.name, node.origin)
-            for node in graph.nodes()
+            for node in graph.every_node()
             for need in node.needs
         )
     )

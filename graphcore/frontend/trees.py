@@ -52,6 +52,23 @@ def take_apart(tree: Any, path: str, leaves: list[Tensor]) -> Any:
     return LEAF
 
 
+def paths(tree: Any, path: str) -> list[tuple[str, Any]]:
+    """Every leaf of `tree` with where it stands.
+
+    >>> from graphcore.frontend.trees import paths
+    >>> paths({"h": [1, 2]}, "carry")
+    [("carry['h'][0]", 1), ("carry['h'][1]", 2)]
+    """
+    match tree:
+        case dict():
+            parts = [paths(x, f"{path}[{key!r}]") for key, x in tree.items()]
+        case list() | tuple():
+            parts = [paths(x, f"{path}[{i}]") for i, x in enumerate(tree)]
+        case _:
+            return [(path, tree)]
+    return [leaf for part in parts for leaf in part]
+
+
 def lifted(leaf: Any, path: str) -> Tensor:
     """A number or an array with dims as a constant."""
     try:

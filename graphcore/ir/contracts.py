@@ -17,7 +17,7 @@ class Contract:
 
     def check(self, graph: Graph, stage: str) -> None:
         """Raise ContractError unless every node of `graph` obeys."""
-        nodes = graph.nodes()
+        nodes = list(graph.every_node())
         forbidden = {op for op in {node.op for node in nodes} if op.dialect not in self.dialects}
         if forbidden:
             node = next(node for node in nodes if node.op in forbidden)

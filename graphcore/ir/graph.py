@@ -1,7 +1,11 @@
-"""A closed graph: everything below its outputs down to its params, and nothing else."""
+"""A closed graph: everything below its outputs down to its params, and nothing else.
+
+A node may hold graphs in its attrs: the bodies of loops and branches.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .node import Attrs, Node, toposort
@@ -12,7 +16,7 @@ Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] 
 
 
 class Graph:
-    """`outputs` as a function of `params`; a stage of compilation, and later a loop's body."""
+    """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
 
     __slots__ = ("_nodes", "outputs", "params")
 
@@ -25,6 +29,13 @@ class Graph:
         if self._nodes is None:
             self._nodes = toposort((*self.params, *self.outputs))
         return self._nodes
+
+    def every_node(self) -> Iterator[Node]:
+        """Every node, those of the graphs that nodes hold included."""
+        for node in self.nodes():
+            yield node
+            for graph in graphs(node):
+                yield from graph.every_node()
 
     def __len__(self) -> int:
         return len(self.nodes())
@@ -49,6 +60,29 @@ class Graph:
             rows.append((node.op, inputs, dict(node.attrs), node.origin, node.labels))
         params, outputs = ([number[x] for x in side] for side in (self.params, self.outputs))
         return _rebuild, (rows, params, outputs)
+
+
+def graphs(node: Node) -> list[Graph]:
+    """The graphs that a node holds: the bodies of a loop or of branches."""
+    if node.op.dialect != "control":
+        return []
+    found = []
+    for value in node.attrs.values():
+        several = value if isinstance(value, tuple) else (value,)
+        found += [graph for graph in several if isinstance(graph, Graph)]
+    return found
+
+
+def with_graphs(attrs: Attrs, change: Callable[[Graph], Graph]) -> Attrs:
+    """The attrs with every graph among them changed."""
+    new: dict[str, Any] = {}
+    for name, value in attrs.items():
+        if isinstance(value, Graph):
+            value = change(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Graph):
+            value = tuple(map(change, value))
+        new[name] = value
+    return attrs if new == attrs else Attrs(new)
 
 
 def _rebuild(rows: list[Row], params: list[int], outputs: list[int]) -> Graph:

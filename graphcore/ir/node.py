@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import Refusal
 from .interning import Interned
-from .provenance import Origin, current
+from .provenance import Origin, current, inherit
 from .sizes import Size, same
 from .types import TensorType, Type
 
@@ -233,12 +233,17 @@ def toposort(roots: Iterable[Node]) -> list[Node]:
 
 
 def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, ...]:
-    """`roots` with every node that is a key of `new` replaced."""
+    """`roots` with every node that is a key of `new` replaced; the rest keep their origins."""
     roots = tuple(roots)
     done = dict(new)
-    for node in toposort(roots):
-        if node not in done:
-            done[node] = node.with_inputs(*[done[x] for x in node.inputs])
+    before = inherit(None)
+    try:
+        for node in toposort(roots):
+            if node not in done:
+                inherit(node.origin)
+                done[node] = node.with_inputs(*[done[x] for x in node.inputs]).label(node.labels)
+    finally:
+        inherit(before)
     return tuple(done[root] for root in roots)
 
 

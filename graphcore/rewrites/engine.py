@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, graphs, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import inherit
@@ -28,7 +28,8 @@ class Firing(NamedTuple):
 def convert(graph: Graph, rules: dict[Op, Conversion]) -> Graph:
     """Rebuild the graph once, inputs first: `rules[op](node, *converted inputs)` is the new node.
 
-    Types may change. A node without a rule is rebuilt on its new inputs.
+    Types may change. A node without a rule is rebuilt on its new inputs; the graphs it holds are
+    converted as well.
     """
     done: dict[Node, Node] = {}
     before = inherit(None)
@@ -36,6 +37,11 @@ def convert(graph: Graph, rules: dict[Op, Conversion]) -> Graph:
         for node in graph.nodes():
             rule = rules.get(node.op)
             if rule is None:
+                if graphs(node):
+                    attrs = with_graphs(node.attrs, lambda held: convert(held, rules))
+                    inherit(node.origin)
+                    done[node] = Node(node.op, tuple(done[x] for x in node.inputs), attrs)
+                    continue
                 for x in node.inputs:
                     if done[x] is not x:
                         break
@@ -149,7 +155,10 @@ class Equation:
 
 
 def simplify(graph: Graph, rules: RuleSet, firings: list[Firing]) -> Graph:
-    """Apply `rules` to every node until none fires; types stay. Each firing is appended."""
+    """Apply `rules` to every node until none fires; types stay. Each firing is appended.
+
+    The graphs that nodes hold are simplified with them.
+    """
     done: dict[Node, Node] = {}
     always, under = rules.always, rules.under
     before = inherit(None)
@@ -161,7 +170,7 @@ def simplify(graph: Graph, rules: RuleSet, firings: list[Firing]) -> Graph:
                     settle(node, rules, done, firings)
                     break
             else:
-                if op in always:
+                if op in always or op.dialect == "control":
                     settle(node, rules, done, firings)
                 else:  # most nodes: nothing below has changed and no rule looks at them
                     done[node] = node
@@ -182,6 +191,7 @@ def settle(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Fir
     A node waits first for its inputs, then for what it `becomes` when a rule fires.
     """
     becomes: dict[Node, Node] = {}
+    inside: set[Node] = set()  # whose graphs are in their final form
     stack = [root]
     while stack:
         node = stack[-1]
@@ -204,5 +214,16 @@ def settle(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Fir
             assert fits(node.type, after.type), f"{rule} changes the type: {node!r} -> {after!r}"
             firings.append(Firing(rule, node, after.label(node.labels)))
             becomes[node] = after
+        elif node.op.dialect == "control" and node not in inside:
+            inside.add(held := simplified(node, rules, firings))
+            if held is not node:
+                becomes[node] = held
         else:
             done[node] = node
+
+
+def simplified(node: Node, rules: RuleSet, firings: list[Firing]) -> Node:
+    """`node` with the graphs it holds in their final form."""
+    attrs = with_graphs(node.attrs, lambda held: simplify(held, rules, firings))
+    inherit(node.origin)
+    return Node(node.op, node.inputs, attrs)

@@ -8,15 +8,16 @@ from enum import Enum, auto
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like, toposort
+from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, inherit
-from graphcore.ir.types import TensorType
+from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 
-from .derivatives import PARTIALS, TRANSPOSE, VJP, Select, Wins
+from .derivatives import CONTROL, PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
+from .paths import between, of_floats
 from .plain import equals, where
 
 SELECTING = frozenset(
@@ -51,21 +52,6 @@ def omitted_after(node: Node, share: Node, before: Omitted) -> Omitted:
     return Omitted.IN_SIGHT if in_sight else Omitted.ANYWHERE
 
 
-def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
-    """The nodes on a path from `wrt` to `ys`, inputs first: only they carry a derivative."""
-    sources = set(wrt)
-    active: dict[Node, None] = {}
-    for node in toposort(ys):
-        if node in sources or (
-            any(x in active for x in node.inputs)
-            and node.op is not autodiff.stop_gradient
-            and isinstance(node.type, TensorType)
-            and differentiable(node.type.dtype)
-        ):
-            active[node] = None
-    return active
-
-
 def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> list[Node]:
     """The cotangent of each `wrt`: from the results down, every use of a value adds its share."""
     path = between(ys, wrt)
@@ -76,11 +62,17 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
         if y in path:
             total[y] = total[y] + ct if y in total else ct
     for node in reversed(path):
-        if node not in total:
-            continue
         inherit(Origin(node.origin.file, node.origin.line, via))
-        ct, before = total[node].label(node.labels), omitted.get(node, Omitted.NOWHERE)
-        for x, share in zip(node.inputs, cotangents(node, ct, path, before), strict=True):
+        before = omitted.get(node, Omitted.NOWHERE)
+        if node.op is leaf.project:
+            continue  # its cotangent is taken up by the node of several values
+        elif isinstance(node.type, TupleType):
+            shares = several_cotangents(node, total, path)
+        elif node in total:
+            shares = cotangents(node, total[node].label(node.labels), path, before)
+        else:
+            continue
+        for x, share in zip(node.inputs, shares, strict=True):
             if share is not None and x in path:
                 after = omitted_after(node, share, before)
                 if x in total:
@@ -120,6 +112,16 @@ def cotangents(
         f"{node.op.name} at {node.origin} has no derivative: {node.type}\n"
         "  cure: put stop_gradient around it if its derivative should count as zero"
     )
+
+
+def several_cotangents(
+    node: Node, total: dict[Node, Node], path: dict[Node, None]
+) -> Sequence[Node | None]:
+    """The cotangents of the inputs of a loop or branch, given those of its results."""
+    cts = [total.get(node[i]) for i in range(len(node.type.items))]
+    if all(ct is None for ct in cts):
+        return (None,) * len(node.inputs)
+    return CONTROL[node.op].pullback(node, cts, [x in path for x in node.inputs])
 
 
 def scale(partial: Partial, ct: Node, omitted: Omitted) -> Node | None:
@@ -196,7 +198,15 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
             ):
                 omitted.add(node)
             place = Omitted.ANYWHERE if node in omitted else Omitted.NOWHERE
-            new = pushed(node, [tangent.get(x) for x in node.inputs], place)
+            moving = [tangent.get(x) for x in node.inputs]
+            if node.op is leaf.project:
+                continue  # its tangent is set with the others of the node of several values
+            if isinstance(node.type, TupleType):
+                for i, new in enumerate(CONTROL[node.op].pushforward(node, moving)):
+                    if new is not None and of_floats(node.type.items[i]):
+                        tangent[node[i]] = new
+                continue
+            new = pushed(node, moving, place)
             if new is not None:
                 tangent[node] = realised(new, node).label(node.labels)
     inherit(via)
@@ -257,6 +267,7 @@ def pick(node: Node, several: Node) -> Node:
     return node.with_inputs(several)
 
 
+LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
 EXPAND: dict[Op, Conversion] = {
     autodiff.pullback: expand_pullback,
     autodiff.pushforward: expand_pushforward,
@@ -268,6 +279,16 @@ DROP: dict[Op, Conversion] = {
 }
 
 
+def is_lazy(graph: Graph) -> bool:
+    """Whether a lazy derivative is left, if only inside a loop."""
+    return any(node.op in LAZY for node in graph.every_node())
+
+
 def expand_derivatives(graph: Graph) -> Graph:
-    """Every lazy derivative as plain ops, innermost first; then the barriers are done with."""
-    return convert(convert(graph, EXPAND), DROP)
+    """Every lazy derivative as plain ops, innermost first; then the barriers are done with.
+
+    The derivative of a loop is a loop with a lazy derivative inside: it is expanded in its turn.
+    """
+    while is_lazy(graph):
+        graph = convert(graph, EXPAND)
+    return convert(graph, DROP)

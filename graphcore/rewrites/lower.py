@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphcore.ir.dtypes import INT, float_for, promote
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size, count, maximum
 from graphcore.ir.types import TensorType
-from graphcore.ops import autodiff, elementwise, leaf, named, tensor
+from graphcore.ops import autodiff, control, elementwise, leaf, named, tensor
 
 from .engine import Conversion, convert
 from .plain import (
@@ -434,3 +434,19 @@ def lower_overwrite(node: Node, x: Node, part: Node) -> Node:
     dims = node.type.dims
     starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
     return tensor.overwrite(x, part, starts=starts, steps=steps)
+
+
+@lower(control.scan)
+def lower_scan(node: Node, *xs: Node) -> Node:
+    """A sequence's first axis is the one that is walked."""
+    first, dim = node.attrs["carries"], node.attrs["dim"]
+    operands = list(xs)
+    for i in range(first, first + node.attrs["sequences"]):
+        order = node.inputs[i].type.dims
+        operands[i] = transpose(xs[i], axes(node, (dim, *[d for d in order if d != dim]), i))
+    return node.op(*operands, **with_graphs(node.attrs, lower_names) | {"dim": None})
+
+
+@lower(control.while_loop, control.switch, control.call, control.custom)
+def lower_control(node: Node, *xs: Node) -> Node:
+    return node.op(*xs, **with_graphs(node.attrs, lower_names))

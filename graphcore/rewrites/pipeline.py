@@ -14,6 +14,7 @@ from .contraction import contraction
 from .decompose import decompose
 from .engine import Firing, RuleSet, simplify
 from .expand import expand_derivatives
+from .loops import tidy_loops
 from .lower import lower_names
 from .motion import motion
 from .stabilise import stabilise
@@ -58,16 +59,16 @@ def finish(graph: Graph, firings: list[Firing]) -> Graph:
 gather_products = rewriting(algebra, motion, contraction)
 tidy = rewriting(algebra, motion)
 
-NAMED = Contract("leaf", "elementwise", "named", "autodiff", named=True)
-PLAIN = Contract("leaf", "elementwise", "tensor", "autodiff")
-EXPANDED = Contract("leaf", "elementwise", "tensor")
+NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=True)
+PLAIN = Contract("leaf", "elementwise", "tensor", "autodiff", "control")
+EXPANDED = Contract("leaf", "elementwise", "tensor", "control")
 
 PASSES: list[tuple[str, Pass, Contract]] = [
     ("named", lambda graph, _: graph, NAMED),
     ("lowered", lambda graph, _: lower_names(graph), PLAIN),
     ("simplified", rewriting(stabilise, algebra, motion), PLAIN),
     ("expanded", lambda graph, _: expand_derivatives(graph), EXPANDED),
-    ("optimized", finish, EXPANDED),
+    ("optimized", lambda graph, firings: finish(tidy_loops(graph), firings), EXPANDED),
 ]
 
 

@@ -1,7 +1,9 @@
-"""The source: one Python function of NumPy calls, a line for each node."""
+"""The source: one Python function of NumPy calls, a line for each node, a block for each loop."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +11,12 @@ import numpy as np
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, code
-from graphcore.ir.types import DType, show_dtype
-from graphcore.ops import leaf, tensor
+from graphcore.ir.sizes import Size, code, unknowns
+from graphcore.ir.types import DType, TensorType, show_dtype
+from graphcore.ops import control, leaf, tensor
 
 from .emit import EMIT, shape_of
+from .loops import CONTROL
 from .plan import BUFFERED, VIEWS, Buffer, plan
 
 FRESH = frozenset({tensor.argmax, tensor.argmin, tensor.argsort, tensor.searchsorted})
@@ -30,22 +33,48 @@ class Code(NamedTuple):
     places: dict[Node, str]
 
 
-class Writer:
-    """Spells nodes, sizes and functions; only names it has made itself reach the source."""
+class Sheet:
+    """The text of the function being written, and all names in it that are known throughout."""
 
-    def __init__(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
+    def __init__(self, sizes: Sequence[str]) -> None:
         self.scope: dict[str, Any] = {}
         self.text: list[str] = []
         self.lines: dict[int, Node] = {}
-        self.thins: dict[Node, str] = {}
-        self.wholes: dict[Node, str] = {}
-        self.unknowns = {name: f"n{i}" for i, name in enumerate(unknowns)}
-        self.planned, self.homes = plan(graph.nodes(), graph.outputs)
         self.comments: dict[Any, str] = {}
-        self.buffers: dict[Buffer, str] = {}
-        self.made: dict[Node, str] = {}
         self.literals: dict[Literal, str] = {}
         self.constants: list[str] = []
+        self.buffers: dict[Buffer, str] = {}
+        self.places: dict[Node, str] = {}
+        self.known = frozenset(sizes)
+        self.sizes = {name: f"n{i}" for i, name in enumerate(sizes)}
+        self.numbers: dict[str, int] = {}
+        self.blocks = 0
+        self.indent = "    "
+
+    def name(self, prefix: str) -> str:
+        """A new local name."""
+        number = self.numbers[prefix] = self.numbers.get(prefix, -1) + 1
+        return f"{prefix}{number}"
+
+
+class Writer:
+    """Spells the nodes of one graph; only names it has made itself reach the source.
+
+    The body of a loop has a writer of its own, on the same sheet.
+    """
+
+    def __init__(self, graph: Graph, sheet: Sheet) -> None:
+        self.graph, self.sheet, self.scope = graph, sheet, sheet.scope
+        self.thins: dict[Node, str] = {}
+        self.wholes: dict[Node, str] = {}
+        self.made: dict[Node, str] = {}
+        self.schedule = control.in_order(graph.nodes())
+        self.block, sheet.blocks = sheet.blocks, sheet.blocks + 1
+        self.planned, self.homes = plan(self.schedule, graph.outputs, self.block, sheet.known)
+
+    def inside(self, graph: Graph) -> Writer:
+        """The writer of a body."""
+        return Writer(graph, self.sheet)
 
     def bind(self, name: str, value: Any) -> str:
         """A global name of the generated function."""
@@ -64,27 +93,42 @@ class Writer:
 
     def literal(self, value: Literal) -> str:
         """A value known now, by a name that a comment explains."""
-        if (name := self.literals.get(value)) is None:
-            name = self.literals[value] = self.bind(f"c{len(self.literals)}", value.array)
-            self.constants.append(f"    # {name} = {value!r:.60}".splitlines()[0])
+        sheet = self.sheet
+        if (name := sheet.literals.get(value)) is None:
+            name = sheet.literals[value] = self.bind(f"c{len(sheet.literals)}", value.array)
+            sheet.constants.append(f"    # {name} = {value!r:.60}".splitlines()[0])
         return name
 
     def size(self, size: Size) -> str:
         """A size, worked out at the call."""
-        return code(size, self.unknowns)
+        return code(size, self.sheet.sizes)
+
+    def write(self, text: str) -> None:
+        """One statement."""
+        self.sheet.text.append(self.sheet.indent + text)
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        """What is written here belongs to the statement before."""
+        before, self.sheet.indent = self.sheet.indent, self.sheet.indent + "    "
+        yield
+        self.sheet.indent = before
 
     def line(self, text: str, node: Node) -> None:
         """One statement, with the node's type and origin beside it."""
+        sheet = self.sheet
         key = (node.type, node.origin)
-        if (said := self.comments.get(key)) is None:
-            said = self.comments[key] = self.comment(node)
-        self.text.append(f"    {text}  # {said}")
-        self.lines[len(self.text)] = node
+        if (said := sheet.comments.get(key)) is None:
+            said = sheet.comments[key] = self.comment(node)
+        sheet.text.append(f"{sheet.indent}{text}  # {said}")
+        sheet.lines[len(sheet.text)] = node
 
     def comment(self, node: Node) -> str:
         """A node's type, in sizes as no dim may reach the source, and its line, printable."""
-        sizes = ", ".join(map(self.size, node.type.shape))
-        text = f"{show_dtype(node.type.dtype)}[{sizes}]  {node.origin}"
+        text = str(node.origin)
+        if isinstance(node.type, TensorType):
+            sizes = ", ".join(map(self.size, node.type.shape))
+            text = f"{show_dtype(node.type.dtype)}[{sizes}]  {text}"
         return (text if text.isprintable() else ascii(text))[:120]
 
     def thin(self, node: Node) -> str:
@@ -97,7 +141,7 @@ class Writer:
             return self.wholes[node]
         if self.is_full_shape(node):
             return self.thins[node]
-        name = f"w{len(self.wholes)}"
+        name = self.sheet.name("w")
         shape = shape_of(node.type.shape, self)
         broadcast = self.bind("broadcast_to", np.broadcast_to)
         self.line(f"{name} = {broadcast}({self.thins[node]}, {shape})", node)
@@ -108,26 +152,49 @@ class Writer:
         """Whether the thin spelling of `node` has all its places."""
         return not node.type.shape or node.op not in (leaf.full, tensor.expand)
 
-    def empty(self, node: Node) -> str:
-        """A new array for the result."""
-        shape = shape_of(node.type.shape, self)
-        return f"{self.bind('empty', np.empty)}({shape}, {self.dtype(node.type.dtype)})"
+    def empty(self, type: TensorType) -> str:
+        """A new array."""
+        shape = shape_of(type.shape, self)
+        return f"{self.bind('empty', np.empty)}({shape}, {self.dtype(type.dtype)})"
 
-    def emit(self, node: Node, number: int) -> None:
-        """The line of one node, unless its value is known by name already."""
+    def room(self, type: TensorType) -> str:
+        """An array of this type that nothing else uses: kept between calls if its size is known."""
+        if not all(unknowns(size) <= self.sheet.known for size in type.shape):
+            name = self.sheet.name("r")
+            self.write(f"{name} = {self.empty(type)}")
+            return name
+        return self.buffer(Buffer((self.block, f"room {len(self.sheet.buffers)}"), type))
+
+    def buffer(self, buffer: Buffer) -> str:
+        """The name of a buffer."""
+        buffers = self.sheet.buffers
+        if buffer not in buffers:
+            buffers[buffer] = f"b{len(buffers)}"
+        return buffers[buffer]
+
+    def emit_all(self) -> None:
+        """Every node that has no name yet."""
+        for node in self.schedule:
+            if node not in self.thins:
+                self.emit(node)
+
+    def emit(self, node: Node) -> None:
+        """The line of one node, or the block of a loop."""
         if node.op is leaf.full or node.op is leaf.constant:
             self.thins[node] = self.literal(node.attrs["value"])
             return
-        name = f"t{number}"
+        if node.op in CONTROL:
+            self.thins[node] = ""  # its values have names of their own
+            return CONTROL[node.op](node, self)
         out = ""
         if (buffer := self.planned.get(node)) is not None:
-            if (out := self.buffers.get(buffer, "")) == "":
-                out = self.buffers[buffer] = f"b{len(self.buffers)}"
+            out = self.sheet.places[node] = self.buffer(buffer)
         elif node.op in BUFFERED:
             home = self.homes.get(node, node)
             if (out := self.made.get(home, "")) == "":
-                out = self.made[home] = f"o{len(self.made)}"
-                self.text.append(f"    {out} = {self.empty(node)}")
+                out = self.made[home] = self.sheet.name("o")
+                self.write(f"{out} = {self.empty(node.type)}")
+        name = self.sheet.name("t")
         expression = EMIT[node.op](node, self, out)
         if node.op in VIEWS and expression == self.thins[node.inputs[0]]:
             self.thins[node] = expression
@@ -136,29 +203,28 @@ class Writer:
         self.line(f"{name} = {expression}", node)
 
 
-def generate(graph: Graph, unknowns: tuple[str, ...]) -> Code:
-    """Source for a plain graph in its final form, whose sizes come in the order of `unknowns`."""
-    w = Writer(graph, unknowns)
+def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
+    """Source for a plain graph in its final form, whose unknown sizes come in the order `sizes`."""
+    sheet = Sheet(sizes)
+    w = Writer(graph, sheet)
     params = [f"x{i}" for i in range(len(graph.params))]
     w.thins.update(zip(graph.params, params, strict=True))
-    for number, node in enumerate(graph.nodes()):
-        if node not in w.thins:
-            w.emit(node, number)
+    w.emit_all()
     results = returned(graph, w)
     head = [
         "def run(inputs, sizes, buffers):",
         *unpacked(params, "inputs"),
-        *unpacked(list(w.unknowns.values()), "sizes"),
-        *unpacked(list(w.buffers.values()), "buffers"),
-        *w.constants,
+        *unpacked([sheet.sizes[name] for name in sizes], "sizes"),
+        *unpacked(list(sheet.buffers.values()), "buffers"),
+        *sheet.constants,
     ]
-    source = "\n".join([*head, *w.text, f"    return [{', '.join(results)}]", ""])
+    source = "\n".join([*head, *sheet.text, f"    return [{', '.join(results)}]", ""])
     return Code(
         source,
-        w.scope,
-        {len(head) + number: node for number, node in w.lines.items()},
-        tuple(w.buffers),
-        {node: w.buffers[buffer] for node, buffer in w.planned.items()},
+        sheet.scope,
+        {len(head) + number: node for number, node in sheet.lines.items()},
+        tuple(sheet.buffers),
+        sheet.places,
     )
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from graphcore.ir.errors import GraphError, GraphIndexError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.sizes import evaluate
-from graphcore.ir.types import show_tensor
+from graphcore.ir.types import TupleType, show_tensor
 
 from .codegen import generate
 
@@ -79,7 +79,7 @@ class Function:
     def workspace(self, sizes: tuple[int, ...]) -> Workspace:
         """A new workspace: buffers of these sizes, and a context for them alone."""
         known = dict(zip(self.unknowns, sizes, strict=True))
-        memory: dict[int, Array] = {}
+        memory: dict[Any, Array] = {}
         buffers = []
         for buffer in self._code.buffers:
             shape = [evaluate(size, known) for size in buffer.type.shape]
@@ -101,5 +101,6 @@ class Function:
         kind = GraphIndexError if isinstance(error, IndexError) else GraphValueError
         if node is None:
             return kind(f"call: {error}")
-        shown = show_tensor(node.type, node.labels)
+        several = isinstance(node.type, TupleType)
+        shown = str(node.type) if several else show_tensor(node.type, node.labels)
         return kind(f"call: {node.op.name}, {shown}, at {node.origin}: {error}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size
+from graphcore.ir.sizes import Size, unknowns
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import elementwise, tensor
 
@@ -35,7 +35,7 @@ BUFFERED = frozenset(
 class Buffer(NamedTuple):
     """Room for results of one type; buffers of the same `slot` share their memory."""
 
-    slot: int
+    slot: tuple[int, int | str]
     type: TensorType
 
 
@@ -46,13 +46,20 @@ class Plan(NamedTuple):
     outputs: dict[Node, Node]
 
 
-def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> Plan:
-    """Buffers for all results that nobody outside will hold, shared where lives do not overlap."""
+def plan(
+    schedule: Sequence[Node], outputs: Sequence[Node], block: int, sizes: frozenset[str]
+) -> Plan:
+    """Buffers for all results that nobody outside will hold, shared where lives do not overlap.
+
+    Each block of the function has slots of its own. Only what is sized by `sizes`, which are known
+    at the call, can be kept between calls.
+    """
     root = roots(schedule)
     last = {root[x]: step for step, node in enumerate(schedule) for x in node.inputs}
     held = {root[x] for x in outputs}
     buffers: dict[Node, Buffer] = {}
     replaced: dict[Node, Node] = {}
+    slot_of: dict[Node, int] = {}
     known: dict[tuple[int, TensorType], Buffer] = {}
     rooms: dict[TensorType, list[int]] = {}
     by_size: dict[tuple[DType, Size], list[int]] = {}
@@ -65,23 +72,23 @@ def plan(schedule: Sequence[Node], outputs: Sequence[Node]) -> Plan:
         for x in dying:
             if can_overwrite(node, x, root):
                 replaced[node] = x
-        if node.op in BUFFERED and node not in held:
+        if node.op in BUFFERED and node not in held and unknowns(type.count) <= sizes:
             if (free := rooms.get(type)) is None:
                 free = rooms[type] = by_size.setdefault((type.dtype, type.count), [])
             if node in replaced:
-                free.append(buffers[replaced[node]].slot)
+                free.append(slot_of[replaced[node]])
                 dying = [r for r in dying if r is not replaced[node]]
             if free:
                 slot = free.pop()
             else:
                 slot, slots = slots, slots + 1
             if (buffer := known.get((slot, type))) is None:
-                buffer = known[slot, type] = Buffer(slot, type)
-            buffers[node] = buffer
+                buffer = known[slot, type] = Buffer((block, slot), type)
+            buffers[node], slot_of[node] = buffer, slot
             if node not in last:  # computed for nobody: free again at once
                 dying.append(node)
         for x in dict.fromkeys(dying):
-            rooms[x.type].append(buffers[x].slot)
+            rooms[x.type].append(slot_of[x])
     homes: dict[Node, Node] = {}
     for node in held & replaced.keys():
         x = node

@@ -255,3 +255,30 @@ def recurrence(a: Array, b: Array, axis: int) -> Array:
             a[reach:] = a[reach:] * a[:-reach]
             reach *= 2
     return np.moveaxis(h, 0, axis)
+
+
+class Recorder:
+    """The results of single steps, as many as there will be."""
+
+    def __init__(self, like: Array) -> None:
+        self.room = np.empty((8, *like.shape), like.dtype)
+        self.count = 0
+
+    def add(self, value: Array) -> None:
+        """The result of one more step."""
+        if self.count == len(self.room):
+            self.room = np.concatenate([self.room, np.empty_like(self.room)])
+        self.room[self.count] = value
+        self.count += 1
+
+    def all(self) -> Array:
+        """The results of all steps, along a new first axis."""
+        return self.room[: self.count]
+
+
+def choose(index: Array, branches: int) -> int:
+    """The number of a branch, refused unless there is one."""
+    number = int(index)
+    if not 0 <= number < branches:
+        raise IndexError(f"there is no branch {number} among {branches}")
+    return number

@@ -3,10 +3,12 @@
 PARTIALS   elementwise ops: d result / d operand
 TRANSPOSE  linear ops: the tangent map is the op itself, the cotangent map is its transpose
 VJP        the rest: the cotangents of the operands; the tangent map is derived by transposition
+CONTROL    loops and branches: both maps, as loops and branches that hold a lazy derivative
 """
 
+from .control import CONTROL
 from .linear import TRANSPOSE
 from .partials import PARTIALS, Select, Wins
 from .rules import VJP
 
-__all__ = ["PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]
+__all__ = ["CONTROL", "PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]

@@ -1,0 +1,176 @@
+"""Branches under JAX's names: only the one taken is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.types import fits
+from graphcore.ops import control
+
+from .base import refusal, wrap
+from .carries import aligned, is_weak
+from .elementwise import astype
+from .formulas import where
+from .indexing import isel
+from .lift import Operand, single
+from .shape import broadcast_to, concat
+from .tracing import close, placeholder
+from .trees import Rebuild, flatten, paths
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["cond", "switch"]
+
+Tree = Any
+"""A tensor or number, or nested lists, tuples and dicts of them."""
+
+
+def cond(
+    pred: Operand,
+    then: Callable[..., Tree],
+    otherwise: Callable[..., Tree],
+    *operands: Tree,
+) -> Tree:
+    """`then(*operands)` where the predicate holds, else `otherwise(*operands)`.
+
+    Only the branch taken is computed, in derivatives as well. A predicate with dims chooses place
+    by place, and computes both. Tensors from outside may be used freely.
+
+    Parameters
+    ----------
+    pred
+        A bool tensor; a Python bool chooses at once.
+    then, otherwise
+        Functions of the operands, with results of one structure, dims and dtypes; Python numbers
+        among the results take the type of the other branch.
+    operands
+        Tensors or nested structures of them.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {})
+    >>> y = gc.cond(x > 0, gc.log, lambda x: x - 1, x)
+    >>> gc.compile([x], [y, gc.grad(y, x)])(-2.0)
+    [array(-3.), array(1.)]
+    """
+    if isinstance(pred, bool):
+        return then(*operands) if pred else otherwise(*operands)
+    chosen = wrap(single("cond", pred))
+    if chosen.dtype.kind != "b":
+        cure = "compare something, for instance `x > 0`"
+        reason = f"the predicate is {chosen.node.type}, not bool"
+        raise refusal("cond", reason, chosen, cure=cure, kind=GraphTypeError)
+    if chosen.dims:
+        both, mirrored = alike("cond", [then(*operands), otherwise(*operands)])
+        return mirrored([where(chosen, x, y) for x, y in zip(*both, strict=True)])
+    return branch("cond", astype(chosen, INT), [otherwise, then], operands)
+
+
+def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: Tree) -> Tree:
+    """`branches[index](*operands)`; only this branch is computed, in derivatives as well.
+
+    An index outside the branches is refused at the call. An index with dims chooses place by
+    place, and computes all branches.
+
+    >>> import graphcore as gc
+    >>> n, x = gc.tensor("n", {}, dtype="int64"), gc.tensor("x", {})
+    >>> y = gc.switch(n, [gc.sin, gc.cos, gc.exp], x)
+    >>> gc.compile([n, x], y)(2, 0.0)
+    array(1.)
+    """
+    functions = list(branches)
+    if not functions:
+        raise refusal("switch", "has no branches", cure="give at least one function")
+    if isinstance(index, int) and not isinstance(index, bool):
+        if not 0 <= index < len(functions):
+            reason = f"there is no branch {index} among {len(functions)}"
+            raise refusal("switch", reason, cure="branches count from 0", kind=GraphIndexError)
+        return functions[index](*operands)
+    chosen = wrap(single("switch", index))
+    if chosen.dtype.kind not in "iu":
+        cure = "give an integer, or use gc.cond for a bool"
+        reason = f"the index is {chosen.node.type}, not an integer"
+        raise refusal("switch", reason, chosen, cure=cure, kind=GraphTypeError)
+    if chosen.dims:
+        leaves, mirrored = alike("switch", [run(*operands) for run in functions])
+        dim = new_name("branch", *[x for some in (*leaves, [chosen]) for x in some])
+        columns = zip(*leaves, strict=True)
+        return mirrored([isel(concat(list(column), dim), {dim: chosen}) for column in columns])
+    return branch("switch", chosen, functions, operands)
+
+
+def new_name(name: str, *xs: Tensor) -> str:
+    """A dim that none of some tensors has."""
+    while any(name in x.dims for x in xs):
+        name += "'"
+    return name
+
+
+def branch(
+    function: str, index: Tensor, functions: Sequence[Callable[..., Tree]], operands: Sequence[Tree]
+) -> Tree:
+    """The node of a choice between functions of the same operands."""
+    given, rebuild = flatten(tuple(operands), "operands")
+    names = [name for name, _ in paths(tuple(operands), "operand")]
+    params = [placeholder(name, x.node.type) for name, x in zip(names, given, strict=True)]
+    made = [run(*rebuild([wrap(p) for p in params])) for run in functions]
+    leaves, mirrored = unified(function, made)
+    closed = close(names, params, *[[x.node for x in some] for some in leaves])
+    node = control.switch(
+        index.node, *[x.node for x in given], *closed.captured, branches=closed.graphs
+    )
+    return mirrored([wrap(node[i]) for i in range(len(leaves[0]))])
+
+
+def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
+    """The leaves of each branch's result, whose structures are one, and what puts them together."""
+    leaves, structures = zip(*[flatten(tree, "result") for tree in made], strict=True)
+    shapes = [[name for name, _ in paths(tree, "result")] for tree in made]
+    if any(shape != shapes[0] for shape in shapes):
+        raise differ(function, made)
+    return list(leaves), structures[0]
+
+
+def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
+    """The same for leaves that are alike in type as well; Python numbers take that of the rest."""
+    leaves, mirrored = alike(function, made)
+    raw = [[leaf for _, leaf in paths(tree, "result")] for tree in made]
+    for i, column in enumerate(zip(*raw, strict=True)):
+        strong = [n for n, leaf in enumerate(column) if not is_weak(leaf)]
+        type = leaves[strong[0] if strong else 0][i].node.type
+        for some, leaf in zip(leaves, column, strict=True):
+            if is_weak(leaf):
+                cast = astype(some[i], type.dtype)
+                some[i] = broadcast_to(cast.node, type.dims or (), type.shape)
+            some[i] = wrap(aligned(some[i], type))
+            if not fits(type, some[i].node.type):
+                raise differ(function, made)
+    return leaves, mirrored
+
+
+def differ(function: str, made: Sequence[Tree]) -> Exception:
+    """The refusal of branches whose results differ, side by side."""
+    types = [
+        dict(zip([name for name, _ in paths(tree, "result")],
+                 [x.node.type for x in flatten(tree, "result")[0]], strict=True))
+        for tree in made
+    ]  # fmt: skip
+    rows = [["", *[f"branch {i}" for i in range(len(types))]]]
+    for name in dict.fromkeys(name for own in types for name in own):
+        row = [own.get(name) for own in types]
+        alike = all(x is not None and row[0] is not None and fits(row[0], x) for x in row)
+        rows.append([" " if alike else "*", *[f"{name}: {x}" if x else "-" for x in row]])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = "\n".join(
+        "  "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+    reason = f"the branches differ in their results (*)\n{table}"
+    cure = "return one structure, dims and dtypes: use astype, broadcast_like or gc.full_like"
+    return refusal(function, reason, cure=cure, kind=GraphTypeError)

@@ -1,0 +1,109 @@
+"""Functions with a say in how they are differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ops import control
+
+from .base import refusal, wrap
+from .carries import aligned
+from .tracing import close, placeholder
+from .trees import flatten, paths
+
+__all__ = ["checkpoint", "custom_pullback"]
+
+Tree = Any
+"""A tensor or number, or nested lists, tuples and dicts of them."""
+
+
+def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
+    """The same function, of which a pullback remembers the operands only.
+
+    What it needs from inside it computes again: memory for time.
+
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> gc.grad(gc.checkpoint(lambda x: gc.sin(gc.exp(x)))(x).sum(), x)
+    <Tensor: f64[row=3]>
+    """
+
+    @wraps(function)
+    def called(*operands: Tree) -> Tree:
+        given, rebuild = flatten(operands, "operands")
+        names = [name for name, _ in paths(operands, "operand")]
+        params = [placeholder(name, x.node.type) for name, x in zip(names, given, strict=True)]
+        ys, mirrored = flatten(function(*rebuild([wrap(p) for p in params])), "result")
+        closed = close(names, params, [y.node for y in ys])
+        (body,) = closed.graphs
+        node = control.call(*[x.node for x in given], *closed.captured, body=body)
+        return mirrored([wrap(node[i]) for i in range(len(ys))])
+
+    return called
+
+
+def custom_pullback(
+    function: Callable[..., Tree], pullback: Callable[[tuple[Tree, ...], Tree, Tree], Any]
+) -> Callable[..., Tree]:
+    """`function` with a pullback of its own, for instance by the implicit function theorem.
+
+    Parameters
+    ----------
+    function
+        Of tensors or structures of them; other tensors from outside are refused.
+    pullback
+        `(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their order
+        and structures; `ct` has the structure of the result. It must be linear in `ct`: then
+        forward mode and higher orders follow from it.
+
+    Examples
+    --------
+    The fixed point z = cos(a z), whose inside is never differentiated:
+
+    >>> import graphcore as gc
+    >>> def solve(a):
+    ...     step = lambda z: gc.cos(a * z)
+    ...     return gc.while_loop(lambda z: abs(step(z) - z) > 1e-12, step, 0.5)
+    >>> def implicit(operands, z, ct):
+    ...     (a,) = operands
+    ...     slope = -gc.sin(a * z)
+    ...     return (ct * slope * z / (1 - slope * a),)
+    >>> a = gc.tensor("a", {})
+    >>> z = gc.custom_pullback(solve, implicit)(a)
+    >>> [v.round(6) for v in gc.compile([a], [z, gc.grad(z, a)])(1.0)]
+    [np.float64(0.739085), np.float64(-0.297474)]
+    """
+
+    @wraps(function)
+    def called(*operands: Tree) -> Tree:
+        given, rebuild = flatten(operands, "operands")
+        names = [name for name, _ in paths(operands, "operand")]
+        params = [placeholder(name, x.node.type) for name, x in zip(names, given, strict=True)]
+        state = rebuild([wrap(p) for p in params])
+        result = function(*state)
+        ys, mirrored = flatten(result, "result")
+        labels = [name for name, _ in paths(result, "result")]
+        shown = [placeholder(name, y.node.type) for name, y in zip(labels, ys, strict=True)]
+        cts = [placeholder(f"ct of {n}", y.node.type) for n, y in zip(labels, ys, strict=True)]
+        shares = pullback(
+            state, mirrored([wrap(y) for y in shown]), mirrored([wrap(c) for c in cts])
+        )
+        found, _ = flatten(shares if isinstance(shares, tuple) else (shares,), "cotangents")
+        matched = [aligned(share, x.node.type) for share, x in zip(found, given)]
+        if [share.type for share in matched] != [x.node.type for x in given]:
+            reason = f"the pullback returns {[str(s.node.type) for s in found]}"
+            cure = f"return cotangents of {[str(x.node.type) for x in given]}, one for each operand"
+            raise refusal("custom_pullback", reason, *given, cure=cure, kind=GraphTypeError)
+        body = close(names, params, [y.node for y in ys])
+        rule = close([*names, *labels, *[f"ct of {n}" for n in labels]],
+                     [*params, *shown, *cts], matched)  # fmt: skip
+        if extra := (*body.captured, *rule.captured):
+            reason = "the function or its pullback captures a tensor"
+            raise refusal("custom_pullback", reason, *extra, cure="pass it as an operand")
+        node = control.custom(*[x.node for x in given], body=body.graphs[0], rule=rule.graphs[0])
+        return mirrored([wrap(node[i]) for i in range(len(ys))])
+
+    return called

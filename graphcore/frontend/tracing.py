@@ -1,0 +1,86 @@
+"""Python functions as closed graphs: what they take becomes params, what they use is captured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node, substitute, toposort
+from graphcore.ir.types import TensorType
+from graphcore.ops import autodiff, leaf
+
+serial = count()
+LEAVES = frozenset({leaf.constant, leaf.full, leaf.iota, leaf.extent})
+LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
+
+
+def placeholder(name: str, type: TensorType) -> Node:
+    """A param of a function being traced, unlike any other so that traces may nest."""
+    name = f"{name} of trace {next(serial)}"
+    return leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
+
+
+class Closed(NamedTuple):
+    """Graphs with the same params: those of the functions, then what any of them captured."""
+
+    graphs: tuple[Graph, ...]
+    captured: tuple[Node, ...]
+
+
+def close(names: Sequence[str], params: Sequence[Node], *outputs: Sequence[Node]) -> Closed:
+    """A graph for each list of outputs, its params numbered alike in equal programs."""
+    inside = between_params(params, [y for ys in outputs for y in ys])
+    captured = captures([y for ys in outputs for y in ys], inside)
+    taken: set[str] = set()
+    new: dict[Node, Node] = {}
+    for name, node in [*zip(names, params, strict=True), *((called(x), x) for x in captured)]:
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        type = node.type
+        new[node] = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
+    own = tuple(new[x] for x in (*params, *captured))
+    return Closed(tuple(Graph(own, substitute(ys, new)) for ys in outputs), tuple(captured))
+
+
+def called(node: Node) -> str:
+    """What a captured value is called inside."""
+    if node.op is leaf.input_:
+        return str(node.attrs["name"]).partition(" of trace ")[0]
+    return node.op.name
+
+
+def between_params(params: Iterable[Node], outputs: Sequence[Node]) -> set[Node]:
+    """What must be computed inside: what depends on the params, and all that is differentiated."""
+    inside = set(params)
+    order = toposort(outputs)
+    for node in order:
+        if not inside.isdisjoint(node.inputs):
+            inside.add(node)
+    seen: set[Node] = set()
+    while lazy := [node for node in order if node.op in LAZY and node in inside - seen]:
+        seen.update(lazy)
+        for node in lazy:
+            inside |= path(node)
+    return inside
+
+
+def path(lazy: Node) -> set[Node]:
+    """The nodes from which a lazy derivative's results are made of what it differentiates by."""
+    ys, wrt = lazy.attrs["ys"], lazy.attrs["wrt"]
+    sources = set(lazy.inputs[ys : ys + wrt])
+    found = set(sources)
+    for node in toposort(lazy.inputs[:ys]):
+        if not found.isdisjoint(node.inputs):
+            found.add(node)
+    return found - sources
+
+
+def captures(outputs: Sequence[Node], inside: set[Node]) -> list[Node]:
+    """The values from outside that are used inside, each once; constants are there anyway."""
+    used = [x for node in toposort(outputs) if node in inside for x in node.inputs]
+    return list(
+        dict.fromkeys(x for x in (*used, *outputs) if x not in inside and x.op not in LEAVES)
+    )

@@ -1,0 +1,177 @@
+"""Loops and branches. Their bodies are closed graphs: what they capture is an operand like others.
+
+Operands come in the order of a body's params. On named stages a sequence is walked along `dim`, on
+plain ones (`dim` is None) along its first axis; so are the results of single steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphcore.ir.dtypes import BOOL
+from graphcore.ir.errors import GraphTypeError, require
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node, need
+from graphcore.ir.op import op
+from graphcore.ir.sizes import Expression, Size, same
+from graphcore.ir.types import TensorType, TupleType, fits
+
+from .named.dims import has
+
+Checkpoint = tuple[int, ...]
+"""Lengths of the chunks, and of the chunks in a chunk, whose first carries are remembered."""
+
+
+def one_step(x: TensorType, dim: str | None, length: Size) -> TensorType:
+    """The type of one place of a sequence that is `length` long."""
+    if dim is not None:
+        has(x, (dim,))
+    axis = 0 if dim is None else (x.dims or ()).index(dim)
+    size = x.shape[axis]
+    decided = same(size, length)
+    shown = f"dim {dim!r}" if dim else "the first axis"
+    require(
+        decided is not False, f"{shown} of {x} has size {size}, but the loop has {length} steps"
+    )
+    if decided is None:
+        need(dim or "", size, "==", length)
+    dims = None if x.dims is None else (*x.dims[:axis], *x.dims[axis + 1 :])
+    return TensorType(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]), dims)
+
+
+def all_steps(y: TensorType, dim: str | None, length: Size) -> TensorType:
+    """The type of the results `y` of all steps, the first axis new."""
+    dims = None if y.dims is None or dim is None else (dim, *y.dims)
+    if dims is not None:
+        require(len(set(dims)) == len(dims), f"a step's result {y} has dim {dim!r} already")
+    return TensorType(y.dtype, (length, *y.shape), dims)
+
+
+def accept(graph: Graph, operands: tuple[TensorType, ...]) -> None:
+    """Refuse operands that are not those of the graph's params."""
+    require(
+        len(graph.params) == len(operands)
+        and all(fits(param.type, x) for param, x in zip(graph.params, operands, strict=True)),
+        f"the body takes {[str(x.type) for x in graph.params]}, not {[str(x) for x in operands]}",
+    )
+
+
+def keep(body: Graph, carries: int) -> None:
+    """Refuse a body whose new carries have other types than the old ones."""
+    pairs = zip(body.params[:carries], body.outputs, strict=False)
+    for old, new in pairs:
+        require(fits(old.type, new.type), f"a carry of {old.type} becomes {new.type}")
+
+
+@op
+def scan(
+    *operands: TensorType,
+    body: Graph,
+    carries: int,
+    sequences: int,
+    length: Size,
+    reverse: bool,
+    dim: str | None,
+    checkpoint: Checkpoint,
+) -> TupleType:
+    """(*carries, *sequences, *captured) -> (*last carries, *results of all steps).
+
+    The body makes (*carries, *one place of each sequence, *captured) into (*new carries, *results).
+    `reverse` walks from the last place to the first. A pullback remembers the carries that chunks
+    start from (`checkpoint`), or, if there are none, of every step.
+    """
+    steps = [one_step(x, dim, length) for x in operands[carries : carries + sequences]]
+    accept(body, (*operands[:carries], *steps, *operands[carries + sequences :]))
+    keep(body, carries)
+    results = [all_steps(y.type, dim, length) for y in body.outputs[carries:]]
+    return TupleType((*operands[:carries], *results))
+
+
+@op
+def while_loop(
+    *operands: TensorType, predicate: Graph, body: Graph, carries: int, trips: Size | None
+) -> TupleType:
+    """(*carries, *captured) -> (*last carries, *results of all steps), while the predicate holds.
+
+    Both graphs take all operands. The body makes them into new carries and, if `trips` names the
+    number of steps, which only the loop finds out, into results of each step.
+    """
+    for graph in (predicate, body):
+        accept(graph, operands)
+    keep(body, carries)
+    (condition,) = predicate.outputs
+    require(
+        condition.type.dtype == BOOL and not condition.type.shape,
+        f"the predicate is {condition.type}, not one bool",
+        "compare something, for instance `error > 1e-9`",
+        GraphTypeError,
+    )
+    steps = (
+        () if trips is None else [all_steps(y.type, None, trips) for y in body.outputs[carries:]]
+    )
+    return TupleType((*operands[:carries], *steps))
+
+
+@op
+def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]) -> TupleType:
+    """The results of branch number `index` of the operands; no other branch is computed."""
+    require(
+        index.dtype.kind in "iu" and not index.shape,
+        f"the number of the branch is {index}, not one integer",
+        "",
+        GraphTypeError,
+    )
+    first, *rest = branches
+    for branch in branches:
+        accept(branch, operands)
+    for branch in rest:
+        pairs = zip(first.outputs, branch.outputs, strict=True)
+        require(all(fits(a.type, b.type) for a, b in pairs), "the branches differ in their results")
+    return TupleType(tuple(y.type for y in first.outputs))
+
+
+@op
+def call(*operands: TensorType, body: Graph) -> TupleType:
+    """The results of a body, of which a pullback remembers nothing but the operands."""
+    accept(body, operands)
+    return TupleType(tuple(y.type for y in body.outputs))
+
+
+@op
+def custom(*operands: TensorType, body: Graph, rule: Graph) -> TupleType:
+    """The results of a body, pulled back by (*operands, *results, *cts) -> cts of operands."""
+    accept(body, operands)
+    results = tuple(y.type for y in body.outputs)
+    accept(rule, (*operands, *results, *results))
+    return TupleType(results)
+
+
+def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Nodes in an order in which a number of trips is found out before anything speaks of it."""
+    finds = {
+        name: node
+        for node in nodes
+        if node.op is while_loop and isinstance(node.attrs["trips"], Expression)
+        for name in node.attrs["trips"].unknowns
+    }
+    if not finds:
+        return nodes
+    done: dict[Node, None] = {}
+    for root in nodes:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            needed = [*node.inputs, *[finds[name] for name in spoken(node) if name in finds]]
+            if waiting := [x for x in needed if x not in done and x is not node]:
+                stack.extend(waiting)
+            else:
+                done[stack.pop()] = None
+    return list(done)
+
+
+def spoken(node: Node) -> set[str]:
+    """The unknown sizes that a node's attrs and type speak of."""
+    sizes = list(node.type.shape) if isinstance(node.type, TensorType) else []
+    for value in node.attrs.values():
+        sizes += value if isinstance(value, tuple) else [value]
+    return {name for size in sizes if isinstance(size, Expression) for name in size.unknowns}

@@ -1,0 +1,90 @@
+"""Loops that remember only some of their carries: the same steps, in chunks of chunks."""
+
+from __future__ import annotations
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size
+from graphcore.ir.types import TensorType
+from graphcore.ops import control, leaf, tensor
+
+from .plain import reshape, take_range
+
+
+def in_chunks(scan: Node) -> Node:
+    """A call of a loop over chunks of the first checkpoint's length, and of the rest one by one.
+
+    A pullback of the outer loop remembers the carry that each chunk starts from, and runs the chunk
+    again when it comes to it.
+    """
+    chunk, *inner = scan.attrs["checkpoint"]
+    n, m, length = (scan.attrs[name] for name in ("carries", "sequences", "length"))
+    whole = length // chunk
+    params = tuple(
+        leaf.input_(name=f"operand {i}", dtype=x.type.dtype, shape=x.type.shape, dims=None)
+        for i, x in enumerate(scan.inputs)
+    )
+    carries, sequences, captured = params[:n], params[n : n + m], params[n + m :]
+    covered, left = whole * chunk, length - whole * chunk
+    attrs = scan.attrs | {"checkpoint": tuple(inner)}
+
+    def over_chunks(start: tuple[Node, ...]) -> list[Node]:
+        """The steps that fill whole chunks."""
+        walked = [
+            reshape(
+                x if left == 0 else take_range(x, 0, 0, covered), (whole, chunk, *x.type.shape[1:])
+            )
+            for x in sequences
+        ]
+        body = chunk_of(scan, chunk, attrs)
+        return several(
+            control.scan(
+                *start,
+                *walked,
+                *captured,
+                **attrs | {"body": body, "length": whole, "checkpoint": ()},
+            )
+        )
+
+    def one_by_one(start: tuple[Node, ...]) -> list[Node]:
+        """The steps after the last whole chunk."""
+        walked = [take_range(x, 0, covered, left) for x in sequences]
+        return several(control.scan(*start, *walked, *captured, **attrs | {"length": left}))
+
+    parts = [over_chunks] if left == 0 else [over_chunks, one_by_one]
+    made: list[list[Node]] = []
+    for part in reversed(parts) if scan.attrs["reverse"] else parts:
+        made.append(part(tuple(made[-1][:n]) if made else carries))
+    last = made[-1][:n]
+    in_order = reversed(made) if scan.attrs["reverse"] else made
+    columns = zip(*[part[n:] for part in in_order], strict=True)
+    steps = [joined(column, y) for column, y in zip(columns, scan.type.items[n:], strict=True)]
+    return control.call(*scan.inputs, body=Graph(params, (*last, *steps)))
+
+
+def chunk_of(scan: Node, chunk: Size, attrs: dict[str, object]) -> Graph:
+    """The body of the loop over chunks: the loop over one of them."""
+    n, m = scan.attrs["carries"], scan.attrs["sequences"]
+    params = tuple(
+        leaf.input_(
+            name=x.attrs["name"],
+            dtype=x.type.dtype,
+            shape=(chunk, *x.type.shape) if n <= i < n + m else x.type.shape,
+            dims=None,
+        )
+        for i, x in enumerate(scan.attrs["body"].params)
+    )
+    inner = control.scan(*params, **attrs | {"length": chunk})
+    return Graph(params, tuple(several(inner)))
+
+
+def several(node: Node) -> list[Node]:
+    """The values of a node of several."""
+    return [node[i] for i in range(len(node.type.items))]
+
+
+def joined(parts: tuple[Node, ...], type: TensorType) -> Node:
+    """The results of all steps, those of chunks in one axis again."""
+    chunks, *rest = parts
+    flat = reshape(chunks, (chunks.type.shape[0] * chunks.type.shape[1], *chunks.type.shape[2:]))
+    return reshape(tensor.concat(flat, *rest, axis=0) if rest else flat, type.shape)

@@ -1,0 +1,380 @@
+"""Loops made one, made to remember what another needs, and rid of what nobody needs.
+
+A derivative of a loop is built from the loop's own params and nodes. So whether two loops agree, or
+whether one computes again what the other has computed, is a question of identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from typing import Any, NamedTuple
+
+from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.node import Attrs, Node, substitute, toposort
+from graphcore.ir.provenance import inheriting
+from graphcore.ir.sizes import Expression
+from graphcore.ir.types import TensorType
+from graphcore.ops import control, leaf, tensor
+
+from .plain import refill
+
+VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_})
+LOOPS = frozenset({control.scan, control.while_loop})
+LEAVES = frozenset({leaf.full, leaf.constant, leaf.iota, leaf.extent})
+
+
+class Loop(NamedTuple):
+    """A loop taken apart: what each param stands for outside, and what each carry becomes.
+
+    `steps` maps each result of a step, as the node had it, to what it is now.
+    """
+
+    node: Node
+    attrs: dict[str, Any]
+    start: dict[Node, Node]
+    update: dict[Node, Node]
+    walked: dict[Node, Node]
+    captured: dict[Node, Node]
+    steps: dict[Node, Node]
+
+    @property
+    def params(self) -> tuple[Node, ...]:
+        """The params in order."""
+        return (*self.start, *self.walked, *self.captured)
+
+    @property
+    def tests(self) -> tuple[Node, ...]:
+        """What decides whether to go on."""
+        predicate = self.node.attrs.get("predicate")
+        return predicate.outputs if predicate else ()
+
+    def role(self, param: Node) -> object:
+        """What a param stands for, or None if it is none of this loop."""
+        if param in self.start:
+            return "carry", self.start[param], self.update[param]
+        if param in self.walked:
+            return "walked", self.walked[param]
+        return ("captured", self.captured[param]) if param in self.captured else None
+
+    @property
+    def operands(self) -> tuple[Node, ...]:
+        """What the params stand for."""
+        return (*self.start.values(), *self.walked.values(), *self.captured.values())
+
+    def build(self, operands: Iterable[Node]) -> Node:
+        """The node of these parts on some operands."""
+        attrs = self.attrs | {
+            "carries": len(self.start),
+            "body": Graph(self.params, (*self.update.values(), *self.steps.values())),
+        }
+        if self.node.op is control.while_loop:
+            attrs["predicate"] = Graph(self.params, self.tests)
+        else:
+            attrs["sequences"] = len(self.walked)
+        with inheriting(self.node.origin):
+            return Node(self.node.op, tuple(operands), Attrs(attrs))
+
+
+def apart(node: Node) -> Loop:
+    """The parts of a loop."""
+    body, n, m = node.attrs["body"], node.attrs["carries"], node.attrs.get("sequences", 0)
+    given = list(zip(body.params, node.inputs, strict=True))
+    return Loop(
+        node,
+        dict(node.attrs),
+        dict(given[:n]),
+        dict(zip(body.params[:n], body.outputs, strict=False)),
+        dict(given[n : n + m]),
+        dict(given[n + m :]),
+        {y: y for y in body.outputs[n:]},
+    )
+
+
+def place(loop: Loop, node: Node, i: int) -> int:
+    """Where result `i` of the loop `node` stands among those of `loop`."""
+    body, n = node.attrs["body"], node.attrs["carries"]
+    if i < n:
+        return list(loop.start).index(body.params[i])
+    return len(loop.start) + list(loop.steps).index(body.outputs[i])
+
+
+def rebuild(graph: Graph, loops: dict[Node, Loop]) -> Graph:
+    """The graph with loops replaced by others, of which several may have become one."""
+    done: dict[Node, Node] = {}
+    built: dict[int, Node] = {}
+    for root in (*graph.params, *graph.outputs):
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            loop = loops.get(node)
+            needed = loop.operands if loop is not None else node.inputs
+            if waiting := [x for x in needed if x not in done]:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            if loop is not None:
+                if id(loop) not in built:
+                    built[id(loop)] = loop.build([done[x] for x in needed])
+                done[node] = built[id(loop)]
+            elif node.op is leaf.project and node.inputs[0] in loops:
+                (source,) = node.inputs
+                at = place(loops[source], source, node.attrs["index"])
+                done[node] = done[source][at].label(node.labels)
+            else:
+                with inheriting(node.origin):
+                    done[node] = node.with_inputs(*[done[x] for x in needed]).label(node.labels)
+    return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
+
+
+# ---- one loop of several
+
+
+def merge_loops(graph: Graph) -> Graph:
+    """Loops that take the same steps become one: a value and its derivative are computed once."""
+    loops: dict[Node, Loop] = {}
+    kept: list[Loop] = []
+    for node in graph.nodes():
+        if node.op not in LOOPS:
+            continue
+        new = apart(node)
+        under = set(toposort(node.inputs))
+        for loop in kept:
+            if agree(loop, new) and not any(x in under for x in loops if loops[x] is loop):
+                if loop.attrs.get("trips", 0) is None:
+                    loop.attrs["trips"] = new.attrs["trips"]
+                loop.start.update(new.start)
+                loop.update.update(new.update)
+                loop.walked.update(new.walked)
+                loop.captured.update(new.captured)
+                loop.steps.update(new.steps)
+                new = loop
+                break
+        else:
+            kept.append(new)
+        loops[node] = new
+    return rebuild(graph, loops) if len(kept) < len(loops) else graph
+
+
+def agree(a: Loop, b: Loop) -> bool:
+    """Whether two loops take the same steps: what one carries the other carries as well."""
+    ruled = ("length", "reverse", "checkpoint")
+    if a.node.op is not b.node.op or a.tests != b.tests:
+        return False
+    if any(a.attrs.get(name) != b.attrs.get(name) for name in ruled):
+        return False
+    trips = {loop.attrs["trips"] for loop in (a, b) if loop.attrs.get("trips") is not None}
+    if len(trips) > 1:
+        return False
+    if not (a.start.keys() <= b.start.keys() or b.start.keys() <= a.start.keys()):
+        return False
+    return all(b.role(param) in (None, a.role(param)) for param in a.params)
+
+
+# ---- what is remembered
+
+
+def save_for_pullbacks(graph: Graph) -> Graph:
+    """What an earlier loop has computed at each step is remembered, not computed again."""
+    loops = {node: apart(node) for node in graph.nodes() if node.op in LOOPS}
+    order = list(loops)
+    for late in reversed(order):
+        for early in order[: order.index(late)]:
+            remember(loops, early, late)
+    return rebuild(graph, loops)
+
+
+def remember(loops: dict[Node, Loop], early: Node, late: Node) -> None:
+    """Hand on what the body of `late` uses and that of `early` has computed already."""
+    source, user = loops[early], loops[late]
+    if early.attrs.get("trips", 0) is None:
+        return
+    shared = {p for p in user.params if stands_alike(loops, source, user, p)}
+    outputs = (*user.update.values(), *user.steps.values())
+    new: dict[Node, Node] = {}
+    for node in frontier(early, outputs, shared, shared - user.captured.keys()):
+        source.steps.setdefault(node, node)
+        extended = source.build(source.operands)
+        loops[extended] = source
+        param = saved(node, user.params)
+        user.walked[param] = extended[place(source, extended, index_of(extended, node))]
+        new[node] = param
+    rewrite(user, new)
+
+
+def stands_alike(loops: dict[Node, Loop], source: Loop, user: Loop, param: Node) -> bool:
+    """Whether a param of `user` has at each step the value that it has in `source`."""
+    if param in user.captured:
+        return source.captured.get(param) is user.captured[param]
+    if param not in user.walked:
+        return False
+    given = user.walked[param]
+    if source.walked.get(param) is given:
+        return True
+    if given.op is not leaf.project or loops.get(given.inputs[0]) is not source:
+        return False
+    at, node = given.attrs["index"], given.inputs[0]
+    return at >= node.attrs["carries"] and node.attrs["body"].outputs[at] is param
+
+
+def frontier(
+    early: Node, outputs: Iterable[Node], shared: set[Node], varying: set[Node]
+) -> list[Node]:
+    """The nodes nearest to `outputs` that `early` has computed, differing from step to step."""
+    computed = set(early.attrs["body"].nodes())
+    local = found_inside(early.attrs["body"])
+    known, changing = set(shared), set(varying)
+    for node in toposort(outputs):
+        made = node.inputs and all(x in known or x.op in LEAVES for x in node.inputs)
+        if made and node in computed:
+            known.add(node)
+            if not changing.isdisjoint(node.inputs):
+                changing.add(node)
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in known and node.inputs:
+            if node not in changing:
+                continue  # the same at all steps: computed once, outside
+            if worth_saving(node, local):
+                found[node] = None
+                continue
+        stack.extend(node.inputs)
+    return list(found)
+
+
+def worth_saving(node: Node, local: set[str]) -> bool:
+    """Whether a step's value can be remembered, and is no mere view of another."""
+    return (
+        isinstance(node.type, TensorType)
+        and node.op not in VIEWS
+        and not any(
+            size.unknowns & local for size in node.type.shape if isinstance(size, Expression)
+        )
+    )
+
+
+def found_inside(body: Graph) -> set[str]:
+    """The numbers of trips that loops inside a body find out anew at each step."""
+    found: set[str] = set()
+    for node in body.every_node():
+        if isinstance(trips := node.attrs.get("trips"), Expression):
+            found |= trips.unknowns
+    return found
+
+
+def saved(node: Node, params: Iterable[Node]) -> Node:
+    """A param for the saved value of `node`."""
+    taken = {param.attrs["name"] for param in params}
+    name = next(name for i in count() if (name := f"saved {i}") not in taken)
+    type = node.type
+    new = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=None)
+    return new.label(node.labels)
+
+
+def index_of(loop: Node, step: Node) -> int:
+    """Which result of a loop the values of a step are."""
+    n = loop.attrs["carries"]
+    found: int = n + loop.attrs["body"].outputs[n:].index(step)
+    return found
+
+
+def rewrite(loop: Loop, new: dict[Node, Node]) -> None:
+    """Replace nodes in the body of a loop."""
+    if not new:
+        return
+    keys = (*loop.update, *loop.steps)
+    values = substitute((*loop.update.values(), *loop.steps.values()), new)
+    changed = dict(zip(keys[: len(loop.update)], values, strict=False))
+    loop.update.update(changed)
+    loop.steps.update(zip(keys[len(changed) :], values[len(changed) :], strict=True))
+
+
+# ---- what nobody needs
+
+
+def prune_loops(graph: Graph) -> Graph:
+    """Results, carries and operands that nothing depends on are left out."""
+    loops: dict[Node, Loop] = {}
+    live = set(graph.outputs)
+    for node in reversed(graph.nodes()):
+        if node.op in LOOPS:
+            used = [i for i in range(len(node.type.items)) if node[i] in live]
+            if used:
+                loops[node] = loop = needed(apart(node), used)
+                live.update(loop.operands)
+        elif node in live:
+            live.update(node.inputs)
+    return rebuild(graph, loops)
+
+
+def needed(loop: Loop, used: Iterable[int]) -> Loop:
+    """The loop with what the results `used` depend on, and nothing else."""
+    n, outputs = loop.node.attrs["carries"], loop.node.attrs["body"].outputs
+    inline(loop)
+    steps = {outputs[i]: loop.steps[outputs[i]] for i in used if i >= n}
+    starts = list(loop.start)
+    carried = {starts[i] for i in used if i < n}
+    while True:
+        roots = (*loop.tests, *steps.values(), *(loop.update[p] for p in carried))
+        reached = set(toposort(roots))
+        more = reached.intersection(loop.start) - carried
+        if not more:
+            break
+        carried |= more
+
+    counting = counters(loop)
+    if counting and reached.isdisjoint(counting):
+        reached.add(
+            counting[0]
+        )  # who goes by a number of trips must lead to the loop that finds it
+
+    def only(parts: dict[Node, Node], kept: set[Node]) -> dict[Node, Node]:
+        return {param: value for param, value in parts.items() if param in kept}
+
+    return loop._replace(
+        start=only(loop.start, carried),
+        update=only(loop.update, carried),
+        walked=only(loop.walked, reached),
+        captured=only(loop.captured, reached),
+        steps=steps,
+    )
+
+
+def counters(loop: Loop) -> list[Node]:
+    """The params that walk what was recorded by the loop whose trips this one counts."""
+    length = loop.attrs.get("length")
+    return [
+        param
+        for param, x in loop.walked.items()
+        if x.op is leaf.project and x.inputs[0].attrs.get("trips", 0) is length
+    ]
+
+
+def inline(loop: Loop) -> None:
+    """Constants that are handed to a body stand in it instead."""
+    if loop.tests:
+        return
+    new = {p: x for p, x in loop.captured.items() if x.op is leaf.full}
+    new |= {p: refill(x, x.type.shape[1:]) for p, x in loop.walked.items() if x.op is leaf.full}
+    rewrite(loop, new)
+
+
+def tidy_loops(graph: Graph) -> Graph:
+    """All of it, and the same inside of loops and branches."""
+    if not any(node.op.dialect == "control" for node in graph.nodes()):
+        return graph
+    graph = prune_loops(save_for_pullbacks(merge_loops(prune_loops(graph))))
+    done: dict[Node, Node] = {}
+    for node in graph.nodes():
+        inputs = tuple(done[x] for x in node.inputs)
+        with inheriting(node.origin):
+            done[node] = Node(node.op, inputs, with_graphs(node.attrs, tidy_loops)).label(
+                node.labels
+            )
+    return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))

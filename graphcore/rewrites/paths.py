@@ -1,0 +1,31 @@
+"""Which nodes carry a derivative from some nodes to others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from graphcore.ir.dtypes import differentiable
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.types import TupleType, Type
+from graphcore.ops import autodiff
+
+
+def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
+    """The nodes on a path from `wrt` to `ys`, inputs first: only they carry a derivative."""
+    sources = set(wrt)
+    active: dict[Node, None] = {}
+    for node in toposort(ys):
+        if node in sources or (
+            any(x in active for x in node.inputs)
+            and node.op is not autodiff.stop_gradient
+            and of_floats(node.type)
+        ):
+            active[node] = None
+    return active
+
+
+def of_floats(type: Type) -> bool:
+    """Whether a value, or one of several, can carry a derivative."""
+    if isinstance(type, TupleType):
+        return any(map(of_floats, type.items))
+    return differentiable(type.dtype)
