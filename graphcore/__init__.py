@@ -31,6 +31,7 @@ from .frontend.ranges import *
 from .frontend.reductions import *
 from .frontend.rolling import *
 from .frontend.searching import *
+from .frontend.segments import *
 from .frontend.shape import *
 from .frontend.sorting import *
 from .frontend.tensor import *
@@ -70,6 +71,7 @@ __all__ += frontend.ranges.__all__
 __all__ += frontend.reductions.__all__
 __all__ += frontend.searching.__all__
 __all__ += frontend.rolling.__all__
+__all__ += frontend.segments.__all__
 __all__ += frontend.shape.__all__
 __all__ += frontend.sorting.__all__
 __all__ += frontend.tensor.__all__

@@ -129,7 +129,7 @@ def recurrence(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     a, b = (np.moveaxis(x, attrs["axis"], 0) for x in xs)
     h = np.zeros_like(b)
     for t in range(len(b)):
-        h[t] = b[t] + (a[t] * h[t - 1] if t else 0)
+        h[t] = b[t] + (np.where(a[t] == 0, 0, a[t] * h[t - 1]) if t else 0)
     return np.moveaxis(h, 0, attrs["axis"])
 
 
@@ -139,11 +139,14 @@ def gathered(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     return moved[tuple(indices)]
 
 
-def scattered(xs: Any, attrs: Any, known: Any) -> np.ndarray:
-    updates, *indices = xs
-    zeros = np.zeros(known(attrs["shape"]), updates.dtype)
-    np.add.at(np.moveaxis(zeros, attrs["axes"], range(len(attrs["axes"]))), tuple(indices), updates)
-    return zeros
+def scattered(start: int, change: Any) -> Any:
+    """Updates that come together, one after the other."""
+
+    def run(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+        whole = np.full(known(attrs["shape"]), start, xs[0].dtype)
+        return received(change)((whole, *xs), attrs, known)
+
+    return run
 
 
 def received(change: Any) -> Any:
@@ -367,7 +370,8 @@ REFERENCE: dict[Any, Any] = {
     tensor.matvec: lambda xs, attrs, known: np.matmul(xs[0], xs[1][..., None])[..., 0],
     tensor.vecdot: lambda xs, attrs, known: np.sum(xs[0] * xs[1], axis=-1),
     tensor.gather: gathered,
-    tensor.scatter: scattered,
+    tensor.scatter: scattered(0, np.add),
+    tensor.scatter_prod: scattered(1, np.multiply),
     tensor.put: received(lambda old, new: new),
     tensor.scatter_max: received(np.maximum),
     tensor.scatter_min: received(np.minimum),

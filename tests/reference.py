@@ -237,15 +237,14 @@ def arriving(updates: Array, indices: Any, over: Any) -> Any:
         yield kept, [int(i.isel(here)) for i in indices], updates.isel(here).values
 
 
-def scatter(
-    updates: Array, *indices: Array, over: Any, dims: tuple[str, ...], sizes: tuple[int, ...]
-) -> Array:
-    """Place by place: every update is added where its indices say."""
-    whole = {k: v for x in (updates, *indices) for k, v in x.sizes.items() if k not in over}
-    result = Array(np.zeros([*whole.values(), *sizes], updates.dtype), dims=[*whole, *dims])
-    for kept, at, value in arriving(updates, indices, over):
-        result[{**kept, **dict(zip(dims, at, strict=True))}] += value
-    return result
+def scattered(start: int, change: Any) -> Any:
+    def apply(updates: Array, *indices: Array, over: Any, dims: Any, sizes: Any) -> Array:
+        whole = {k: v for x in (updates, *indices) for k, v in x.sizes.items() if k not in over}
+        shape = [*whole.values(), *sizes]
+        begun = Array(np.full(shape, start, updates.dtype), dims=[*whole, *dims])
+        return received(change)(begun, updates, *indices, over=over, dims=dims)
+
+    return apply
 
 
 def received(change: Any) -> Any:
@@ -314,7 +313,8 @@ NAMED: dict[Any, Any] = {
     named.overlap_add: overlap_add,
     named.index: lambda x, *, dims, positions: x.isel(dict(zip(dims, positions, strict=True))),
     named.gather: gather,
-    named.scatter: scatter,
+    named.scatter: scattered(0, np.add),
+    named.scatter_prod: scattered(1, np.multiply),
     named.put: received(lambda old, new: new),
     named.scatter_max: received(np.maximum),
     named.scatter_min: received(np.minimum),

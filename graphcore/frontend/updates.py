@@ -78,6 +78,18 @@ class Region:
         """`x` with `y` subtracted there."""
         return e.subtract(self._x, wrap(self._spread(self._values("at.subtract", y))))
 
+    def multiply(self, y: Operand) -> Tensor:
+        """`x` multiplied by `y` there; the derivative is exact where values are 0."""
+        return self._scale("at.multiply", e.multiply, y)
+
+    def divide(self, y: Operand) -> Tensor:
+        """`x` divided by `y` there, or by the product of several values; `x` has floats."""
+        if self._x.dtype.kind not in "fc":
+            cure = "cast it with astype('float64')"
+            reason = f"quotients do not fit into {self._x.dtype}"
+            raise refusal("at.divide", reason, self._x, cure=cure, kind=GraphTypeError)
+        return self._scale("at.divide", e.divide, y)
+
     def min(self, y: Operand) -> Tensor:
         """`x` with the smaller of itself and `y` there; tied values share the derivative."""
         return self._extreme("at.min", e.minimum, named.scatter_min, y)
@@ -85,6 +97,14 @@ class Region:
     def max(self, y: Operand) -> Tensor:
         """`x` with the larger of itself and `y` there; tied values share the derivative."""
         return self._extreme("at.max", e.maximum, named.scatter_max, y)
+
+    def _scale(self, function: str, scale: Callable[..., Tensor], y: Operand) -> Tensor:
+        """The places changed by a factor, the product of those that come to each."""
+        values = self._values(function, y)
+        if self._distinct():
+            return self._put(scale(self.get(), wrap(values)).node)
+        factors = wrap(self._together(named.scatter_prod, values))
+        return self._back(scale(wrap(self._inner), factors).node)
 
     def _extreme(
         self, function: str, single: Callable[..., Tensor], several: Op, y: Operand
@@ -143,15 +163,19 @@ class Region:
 
     def _spread(self, values: Node) -> Node:
         """Zeros like `x` but for values of the region, added up: `get` transposed."""
-        if at := self._at.indices:
-            dims, over = tuple(at), self._over()
-            sizes = tuple(self._inner.type.size(dim) for dim in dims)
-            values = named.scatter(values, *at.values(), over=over, dims=dims, sizes=sizes)
+        if self._at.indices:
+            values = self._together(named.scatter, values)
         dims, starts, steps, sizes = self._ranges()
         if not dims:
             return values
         part = self._with_positions(values)
         return named.embed(part, dims=dims, starts=starts, sizes=sizes, steps=steps)
+
+    def _together(self, op: Op, values: Node) -> Node:
+        """Values of the region, brought together by `op` at their positions."""
+        at = self._at.indices
+        sizes = tuple(self._inner.type.size(dim) for dim in at)
+        return op(values, *at.values(), over=self._over(), dims=tuple(at), sizes=sizes)
 
     def _ranges(
         self,

@@ -233,8 +233,11 @@ PHRASES: dict[Op, Phrase] = {
     ),
     named.slice_: slice_dims,
     **dict.fromkeys((named.windows, named.overlap_add), window_dims),
-    named.scatter: lambda node, view: (
-        f"{dims(node.attrs['over'])} → {sized(node.attrs['dims'], node.attrs['sizes'])}"
+    **dict.fromkeys(
+        (named.scatter, named.scatter_prod),
+        lambda node, view: (
+            f"{dims(node.attrs['over'])} → {sized(node.attrs['dims'], node.attrs['sizes'])}"
+        ),
     ),
     **dict.fromkeys(
         (named.put, named.scatter_max, named.scatter_min),
@@ -254,7 +257,8 @@ PHRASES: dict[Op, Phrase] = {
     **dict.fromkeys((tensor.windows, tensor.overlap_add), window_axes),
     tensor.einsum: einsum,
     **dict.fromkeys(
-        (tensor.scatter, tensor.put, tensor.scatter_max, tensor.scatter_min), result_axes("along")
+        (tensor.scatter, tensor.scatter_prod, tensor.put, tensor.scatter_max, tensor.scatter_min),
+        result_axes("along"),
     ),
     tensor.overwrite: lambda node, view: slice_axes(
         view.labels[node], node.attrs["starts"], node.inputs[1].type.shape, node

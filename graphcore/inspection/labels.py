@@ -171,7 +171,7 @@ LABELS: dict[Op, Rule] = {
     tensor.windows: windows,
     tensor.overlap_add: overlap_add,
     tensor.gather: gather,
-    tensor.scatter: scatter,
+    **dict.fromkeys((tensor.scatter, tensor.scatter_prod), scatter),
     **dict.fromkeys((tensor.put, tensor.scatter_max, tensor.scatter_min), same),
 }
 

@@ -261,7 +261,10 @@ def logcumsumexp(x: TensorType, *, axis: int) -> TensorType:
 
 @op
 def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
-    """The linear recurrence h[t] = a[t] * h[t-1] + b[t] along `axis`, from h[-1] = 0."""
+    """The linear recurrence h[t] = a[t] * h[t-1] + b[t] along `axis`, from h[-1] = 0.
+
+    A factor of 0 forgets what was before, even if it is infinite.
+    """
     require(a == b, f"factors {a} and terms {b} differ")
     return b
 
@@ -327,6 +330,13 @@ def check_indices(indices: tuple[TensorType, ...], axes: Axes) -> None:
 @op
 def scatter(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
     """Zeros of `shape` to which `updates` are added at positions: the transpose of `gather`."""
+    check_indices(indices, axes)
+    return TensorType(updates.dtype, shape)
+
+
+@op
+def scatter_prod(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
+    """Ones of `shape` multiplied by `updates` at positions."""
     check_indices(indices, axes)
     return TensorType(updates.dtype, shape)
 

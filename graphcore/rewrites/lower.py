@@ -29,6 +29,9 @@ from .plain import (
 )
 
 LOWER: dict[Op, Conversion] = {}
+ARRIVING = {named.scatter: tensor.scatter, named.scatter_prod: tensor.scatter_prod}
+"""Ops by which updates come together."""
+
 RECEIVING = {
     named.put: tensor.put,
     named.scatter_max: tensor.scatter_max,
@@ -370,10 +373,10 @@ def lower_gather(node: Node, x: Node, *indices: Node) -> Node:
     return transpose(found, [order.index(dim) for dim in node.type.dims])
 
 
-@lower(named.scatter)
+@lower(*ARRIVING)
 def lower_scatter(node: Node, updates: Node, *indices: Node) -> Node:
     updates, indices, at = arriving(node, updates, indices)
-    return tensor.scatter(updates, *indices, axes=at, shape=node.type.shape)
+    return ARRIVING[node.op](updates, *indices, axes=at, shape=node.type.shape)
 
 
 @lower(*RECEIVING)

@@ -26,6 +26,9 @@ def update(
     def theirs(x: Any, y: Any, *positions: Any) -> Any:
         return updated(x, indexers(*positions), y, CHANGES[change])
 
+    if change == "divide":
+        x, y, *positions = inputs
+        inputs = (x, y._replace(low=0.5), *positions)
     return Case(ours, theirs, inputs, fixed, batch=False)  # values with more dims are refused
 
 
@@ -33,6 +36,8 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "set": lambda old, new: new,
     "add": lambda old, new: old + new,
     "subtract": lambda old, new: old - new,
+    "multiply": lambda old, new: old * new,
+    "divide": lambda old, new: old / new,
     "min": np.minimum,
     "max": np.maximum,
 }

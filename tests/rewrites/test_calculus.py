@@ -59,6 +59,10 @@ TENSOR: dict[str, Node] = {
     "log_softmax": tensor.log_softmax(CUBE, axes=(0, 1)) if hasattr(tensor, "log_softmax") else X,
     "cumsum": tensor.cumsum(CUBE, axis=1),
     "cumprod": tensor.cumprod(CUBE, axis=2),
+    "cummax": tensor.cummax(CUBE, axis=1),
+    "cummin": tensor.cummin(CUBE, axis=0),
+    "logcumsumexp": tensor.logcumsumexp(CUBE, axis=1),
+    "sort": tensor.sort(CUBE, axis=2),
     "recurrence": tensor.recurrence(X, Y, axis=1),
     "recurrence of one": tensor.recurrence(CUBE, CUBE, axis=0),
     "einsum": tensor.einsum(X, M, V, operands=((0, 1), (1, 2), (1,)), result=(2, 0)),
@@ -73,6 +77,12 @@ TENSOR: dict[str, Node] = {
     "gather": tensor.gather(CUBE, AT, axes=(2,)),
     "gather two": tensor.gather(CUBE, AT, J, axes=(2, 0)),
     "scatter": tensor.scatter(given("u", 5, N), AT, axes=(1,), shape=(N, 4)),
+    "scatter_prod": tensor.scatter_prod(given("u", 5, N), AT, axes=(1,), shape=(N, 4)),
+    "scatter_max": tensor.scatter_max(M, given("u", 5, N), AT, axes=(1,)),
+    "scatter_min": tensor.scatter_min(CUBE, given("u", 5, N), AT, J, axes=(2, 0)),
+    "put": tensor.put(M, given("u", 5, N), AT, axes=(1,)),
+    "put two": tensor.put(CUBE, given("u", 5, N), AT, J, axes=(2, 0)),
+    "overwrite": tensor.overwrite(CUBE, given("u", 2, N, 2), starts=(1, 0, 3), steps=(-1, 1, -2)),
     "scatter two": tensor.scatter(given("u", 5, N), AT, J, axes=(2, 0), shape=(2, N, 4)),
 }
 ELEMENTWISE: dict[str, Node] = {

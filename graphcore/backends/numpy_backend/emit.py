@@ -238,21 +238,21 @@ def gather(node: Node, w: Writer, out: str) -> str:
     return f"{w.whole(x)}{front}[{index}]"
 
 
-def receiving(routine: Callable[..., object], *combine: np.ufunc) -> Emit:
-    """Updates that come to 0 or to another tensor: assigned where no place is named twice."""
+def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0) -> Emit:
+    """Updates that come to `start` or to a tensor: assigned where no place is named twice."""
 
     def emit(node: Node, w: Writer, out: str) -> str:
         indices = indices_of(node)
         *first, updates = node.inputs[: -len(indices)]
-        start = w.thin(first[0]) if first else "0"
+        begin = w.thin(first[0]) if first else str(start)
         if distinct(indices) and not (combine and first):
             front, index = positions(node, w, node)
             function = w.bind("place", routines.place)
-            return call(function, start, f"{out}{front}", f"({index},)", w.thin(updates), out)
+            return call(function, begin, f"{out}{front}", f"({index},)", w.thin(updates), out)
         ufuncs = [w.bind(f"{ufunc.__name__}_ufunc", ufunc) for ufunc in combine]
         axes, index = str(node.attrs["axes"]), f"({spelled_index(indices, w)},)"
         function = w.bind(routine.__name__, routine)
-        return call(function, *ufuncs, start, axes, index, w.thin(updates), out)
+        return call(function, *ufuncs, begin, axes, index, w.thin(updates), out)
 
     return emit
 
@@ -347,6 +347,7 @@ EMIT: dict[Op, Emit] = {
     tensor.vecdot: product("vecdot", 0),
     tensor.gather: gather,
     tensor.scatter: receiving(routines.scatter, np.add),
+    tensor.scatter_prod: receiving(routines.scatter, np.multiply, start=1),
     tensor.scatter_max: receiving(routines.scatter, np.maximum),
     tensor.scatter_min: receiving(routines.scatter, np.minimum),
     tensor.put: receiving(routines.put),

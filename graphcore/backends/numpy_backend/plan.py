@@ -25,7 +25,14 @@ BUFFERED = frozenset(
         *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
         *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
         *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
-        *(tensor.concat, tensor.embed, tensor.scatter, tensor.overlap_add, tensor.sort),
+        *(
+            tensor.concat,
+            tensor.embed,
+            tensor.scatter,
+            tensor.scatter_prod,
+            tensor.overlap_add,
+            tensor.sort,
+        ),
         *(tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),
     }
 )

@@ -222,7 +222,7 @@ def row_major(shape: tuple[int, ...], axes: Axes, index: tuple[Array, ...]) -> A
         places = places + from_start(positions, shape[axis]) * strides[axis]
     for axis, size in enumerate(shape):
         if axis not in axes:
-            places = np.add.outer(places, np.arange(0, size * strides[axis], strides[axis]))
+            places = np.add.outer(places, np.arange(size) * strides[axis])
     return places
 
 
@@ -238,22 +238,27 @@ def from_start(positions: Array, size: int) -> Array:
 
 
 def recurrence(a: Array, b: Array, axis: int) -> Array:
-    """h[t] = a[t] * h[t-1] + b[t] along `axis`.
+    """h[t] = a[t] * h[t-1] + b[t] along `axis`, where a factor of 0 forgets even an infinity.
 
     By doubling (Hillis & Steele 1986) where steps are many and narrow, else step by step.
     """
-    a, h = np.moveaxis(a, axis, 0), np.array(np.moveaxis(b, axis, 0))
+    a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+    h = np.array(b)
     steps = len(h)
     if steps <= 64 or h[0].size > 256:
         for t in range(1, steps):
             h[t] += a[t] * h[t - 1]
     else:
-        a = np.array(a)
+        factors = np.array(a)
         reach = 1
         while reach < steps:
-            h[reach:] += a[reach:] * h[:-reach]
-            a[reach:] = a[reach:] * a[:-reach]
+            h[reach:] += factors[reach:] * h[:-reach]
+            factors[reach:] = factors[reach:] * factors[:-reach]
             reach *= 2
+    if not np.isfinite(h).all():  # as 0 * inf is nan, once more with care
+        h = np.array(b)
+        for t in range(1, steps):
+            h[t] += np.where(a[t] == 0, 0, a[t] * h[t - 1])
     return np.moveaxis(h, 0, axis)
 
 

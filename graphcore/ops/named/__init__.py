@@ -28,6 +28,7 @@ from .positions import put as put
 from .positions import scatter as scatter
 from .positions import scatter_max as scatter_max
 from .positions import scatter_min as scatter_min
+from .positions import scatter_prod as scatter_prod
 from .positions import slice_ as slice_
 
 

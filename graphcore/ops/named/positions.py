@@ -74,6 +74,14 @@ def scatter(
     return arrived(updates, indices, over, dims, sizes)
 
 
+@op
+def scatter_prod(
+    updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
+) -> TensorType:
+    """Product of the `updates` that go to each place, as `scatter` has it; 1 where none do."""
+    return arrived(updates, indices, over, dims, sizes)
+
+
 def arrived(
     updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims, sizes: Shape
 ) -> TensorType:

@@ -28,6 +28,8 @@ from graphcore.rewrites.plain import (
     where,
 )
 
+from .positions import scatter_extreme_vjp, scatter_prod_vjp
+
 Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
 
 
@@ -43,24 +45,6 @@ def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
     chosen = elementwise.equal(x, unsum(node, axes, x))
     ties = sum_over(cast(chosen, ct.type.dtype), axes)
     return (where(chosen, unsum(ct / ties, axes, x), 0),)
-
-
-def scatter_extreme_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
-    """Tied values share ȳ: ū = ȳ / (number of ties) where u is the extreme value, and x̄ as well
-
-    An infinite x is not counted where updates equal it: then it means "nothing yet".
-    """
-    (x, updates, *indices), axes = node.inputs, node.attrs["axes"]
-
-    def there(of: Node) -> Node:
-        return tensor.gather(of, *indices, axes=axes)
-
-    chosen = elementwise.equal(updates, there(node))
-    arrived = tensor.scatter(cast(chosen, ct.type.dtype), *indices, axes=axes, shape=x.type.shape)
-    counts = elementwise.logical_or(elementwise.isfinite(x), equals(arrived, 0))
-    kept = elementwise.logical_and(elementwise.equal(x, node), counts)
-    share = ct / (arrived + cast(kept, ct.type.dtype))
-    return where(kept, share, 0), where(chosen, there(share), 0), *(None,) * len(indices)
 
 
 def sort_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -197,6 +181,7 @@ VJP: dict[Op, Vjp] = {
     tensor.min_: extreme_vjp,
     tensor.scatter_max: scatter_extreme_vjp,
     tensor.scatter_min: scatter_extreme_vjp,
+    tensor.scatter_prod: scatter_prod_vjp,
     tensor.sort: sort_vjp,
     tensor.prod: prod_vjp,
     tensor.cumprod: cumprod_vjp,

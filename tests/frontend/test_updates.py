@@ -1,0 +1,191 @@
+"""Updates and segments where positions repeat, values tie, are 0 or infinite, or do not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+
+INF, NAN = np.inf, np.nan
+
+
+def values(outputs, /, **given):
+    """Outputs for inputs by name."""
+    inputs = [gc.tensor(name, *declared) for name, declared in DECLARED.items() if name in given]
+    return gc.compile(inputs, outputs)(**{name: np.asarray(value) for name, value in given.items()})
+
+
+DECLARED = {"x": ({"a": None},), "y": ({"n": None},), "i": ({"n": None}, None, "int64")}
+X, Y, N = (gc.tensor(name, *declared) for name, declared in DECLARED.items())
+
+
+def test_the_last_value_stays_and_has_the_derivative():
+    z = X.at[{"a": N}].set(Y)
+    given = {"x": [1.0, 2.0, 3.0], "y": [10.0, 20.0, 30.0, 40.0], "i": [1, 0, 1, -3]}
+    dx, dy = gc.grad((z * z).sum(), [X, Y])
+    found = values([z, dx, dy], **given)
+    for ours, wanted in zip(found, ([40, 30, 3], [0, 0, 6], [0, 0, 60, 80]), strict=True):
+        np.testing.assert_array_equal(ours, wanted)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_last_is_told_row_major(order):
+    """In whatever order the positions lie in memory."""
+    random = np.random.default_rng(0)
+    where = np.array(random.integers(0, 5, (6, 7)), order=order)
+    new = np.array(random.normal(size=(6, 7)), order=order)
+    x = gc.tensor("x", {"a": 5})
+    y, i = (
+        gc.tensor("y", {"p": None, "q": None}),
+        gc.tensor("i", {"p": None, "q": None}, None, "i8"),
+    )
+    found = gc.compile([x, y, i], x.at[{"a": i}].set(y))(np.zeros(5), new, where)
+    wanted = np.zeros(5)
+    for place, value in zip(where.ravel(), new.ravel(), strict=True):
+        wanted[place] = value
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_signs_of_zero_nan_and_infinity_are_set():
+    (found,) = values([X.at[{"a": N}].set(Y)], x=[1.0] * 4, y=[-0.0, NAN, -INF], i=[0, 1, 2])
+    np.testing.assert_array_equal(found, [-0.0, NAN, -INF, 1])
+    assert np.signbit(found[0])
+
+
+def test_values_that_are_replaced_do_not_count():
+    """d log(x) is infinite at 0, and of no matter where the value is replaced."""
+    for z in (gc.log(X).at[{"a": N}].set(Y), gc.log(X).at[:1].set(1.0)):
+        found = values([gc.grad(z.sum(), X)], x=[0.0, 2.0], y=[1.0], i=[0])
+        np.testing.assert_array_equal(found, [[0, 0.5]])
+
+
+@pytest.mark.parametrize("change", ["max", "min"])
+def test_ties_share_evenly(change):
+    z = getattr(X.at[{"a": N}], change)(Y)
+    given = {"x": [1.0, 1.0, 1.0, INF], "y": [1.0, 1.0, 5.0, -5.0, 1.0], "i": [0, 0, 1, 1, 2]}
+    dx, dy = values(gc.grad(gc.where(gc.isfinite(z), z, 0).sum(), [X, Y]), **given)
+    np.testing.assert_allclose(dx, [1 / 3, 0, 1 / 2, 0])
+    np.testing.assert_allclose(dy, [1 / 3, 1 / 3, change == "max", change == "min", 1 / 2])
+
+
+def test_segments_of_infinities_share_evenly():
+    y = gc.segment_max(Y, N, 3)
+    found = values([y, gc.grad(y.isel(n=1), Y)], y=[-INF, -INF, 0.0], i=[1, 1, 0])
+    np.testing.assert_array_equal(found[0], [0, -INF, -INF])
+    np.testing.assert_array_equal(found[1], [0.5, 0.5, 0])
+
+
+def test_nan_is_the_extreme():
+    y = gc.segment_max(Y, N, 3)
+    found = values([y, gc.grad(y.isel(n=0), Y)], y=[1.0, NAN, 2.0], i=[0, 0, 1])
+    np.testing.assert_array_equal(found[0], [NAN, 2, -INF])
+    np.testing.assert_array_equal(found[1], [0, 0, 0])
+
+
+@pytest.mark.parametrize("y", [[0.0, 3, 2, 5], [0.0, 3, 0, 5], [0.0, 0, 0, 5]])
+def test_products_are_exact_with_zeros(y):
+    """First and second derivatives are those of the product written out."""
+    together = gc.segment_prod(Y, N, 3)
+    one, two = together.isel(n=1), Y.isel(n=0) * Y.isel(n=1) * Y.isel(n=2)
+    slopes, wanted = gc.grad(one, Y), gc.grad(two, Y)
+    curves, bends = (gc.grad(s.isel(n=0), Y) for s in (slopes, wanted))
+    other = gc.grad(together.isel(n=0), Y)
+    found = values([one, two, slopes, wanted, curves, bends, other], y=y, i=[1, 1, 1, 0])
+    for ours, theirs in zip(found[0:6:2], found[1:6:2], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(found[6], [0, 0, 0, 1])
+
+
+def test_an_infinity_stays_in_its_segment():
+    y = gc.grad(gc.segment_prod(Y, N, 3).sum(), Y)
+    found = values([y], y=[2.0, 3.0, INF, 3.0, 4.0], i=[1, 0, 1, 0, 2])
+    np.testing.assert_array_equal(found, [[INF, 3, 2, 3, 1]])
+
+
+def test_long_products_are_exact_with_zeros():
+    """The running product by doubling, across segments that overflow."""
+    random = np.random.default_rng(1)
+    y, i = random.normal(size=300), random.integers(0, 3, 300)
+    y[i == 1] = 1e10
+    y[np.flatnonzero(i == 2)[5]] = 0
+    found = values([gc.grad(gc.segment_prod(Y, N, 3).isel(n=[0, 2]).sum(), Y)], y=y, i=i)[0]
+    for segment in (0, 2):
+        places = np.flatnonzero(i == segment)
+        wanted = [np.prod(y[places[places != place]]) for place in places]
+        np.testing.assert_allclose(found[places], wanted, rtol=1e-10)
+
+
+def test_products_of_places_are_exact_with_zeros():
+    z = X.at[{"a": N}].multiply(Y)
+    given = {"x": [2.0, 0.0], "y": [0.0, 3.0, 5.0], "i": [0, 0, 1]}
+    dx, dy = gc.grad(z.sum(), [X, Y])
+    mixed = gc.grad(dy.isel(n=1), [X, Y])
+    found = values([z, dx, dy, *mixed], **given)
+    for ours, wanted in zip(found, ([0, 0], [0, 5], [6, 0, 0], [0, 0], [2, 0, 0]), strict=True):
+        np.testing.assert_array_equal(ours, wanted)
+
+
+INTEGERS = gc.tensor("k", {"a": 4}, dtype="int32")
+REFUSED = {
+    "size": (lambda x: x.at[:2].set(gc.ones({"a": 3})), ValueError, "sizes 3 and 2"),
+    "size 1": (lambda x: x.at[:2].set(gc.ones({"a": 1})), ValueError, "sizes 1 and 2"),
+    "row of wrong size": (
+        lambda x: x.at[{"b": 0}].set(gc.ones({"a": 7})), ValueError, "sizes 7 and 4",
+    ),
+    "new dim": (lambda x: x.at[0].add(gc.ones({"c": 2})), ValueError, "dim 'c' that the places"),
+    "gone dim": (lambda x: x.at[0].add(gc.ones({"a": 4})), ValueError, "dim 'a' that the places"),
+    "complex": (lambda x: x.at[0].set(1j), TypeError, "complex128 do not fit into float64"),
+    "floats": (lambda x: INTEGERS.at[0].add(0.5), TypeError, "float64 do not fit into int32"),
+    "quotient": (lambda x: INTEGERS.at[0].divide(2), TypeError, "astype"),
+    "outside": (lambda x: x.at[4].set(0.0), IndexError, "position 4 is outside dim 'a'"),
+    "list outside": (lambda x: x.at[[0, -5]].set(0.0), IndexError, "position -5"),
+    "array": (lambda x: x.at[0].set(np.ones(3)), TypeError, "no dims"),
+    "mask": (lambda x: x.at[[True, False]].set(0.0), IndexError, "mask"),
+    "segment": (lambda x: gc.segment_sum(x, [0, 1, 2, 3], 3, "a"), IndexError, "number 3"),
+    "negative segment": (lambda x: gc.segment_sum(x, [0, 1, -1, 3], 4, "a"), IndexError, "r -1"),
+    "float segments": (lambda x: gc.segment_sum(x, gc.ones({"a": 4}), 4), TypeError, "integers"),
+    "name of segments": (
+        lambda x: gc.segment_sum(x, gc.zeros({"a": 4, "b": 3}, "int64"), 4), ValueError, "name=",
+    ),
+    "name taken": (
+        lambda x: gc.segment_sum(x, [0, 1, 2, 3], 4, "a", name="b"), ValueError, "dim 'b' already",
+    ),
+    "dim of segments": (
+        lambda x: gc.segment_sum(x, gc.zeros({"a": 4}, "int64"), 4, "q"), ValueError, "'q'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    wrong, kind, reason = REFUSED[name]
+    with pytest.raises(gc.GraphError, match=reason) as caught:
+        wrong(gc.tensor("x", {"a": 4, "b": 3}))
+    assert isinstance(caught.value, kind)
+    assert "test_updates.py:" in str(caught.value)
+
+
+def test_dtypes_as_in_place():
+    x = gc.tensor("x", {"a": 4}, dtype="float32")
+    assert x.at[0].add(gc.ones({})).dtype == np.float32
+    assert x.at[0].set(1).dtype == np.float32
+    assert x.at[0].multiply(gc.ones({}, "int64")).dtype == np.float32
+    assert INTEGERS.at[0].add(gc.ones({}, "int64")).dtype == np.int32
+    assert gc.segment_sum(INTEGERS, [0, 1, 0, 1], 2, "a").dtype == np.int64
+    assert gc.segment_mean(INTEGERS, [0, 1, 0, 1], 2, "a").dtype == np.float64
+    assert gc.segment_max(INTEGERS, [0, 1, 0, 1], 2, "a").dtype == np.int32
+
+
+def test_empty_segments_of_integers():
+    y = [f(INTEGERS, [0, 0, 0, 0], 2, "a") for f in (gc.segment_max, gc.segment_min)]
+    found = gc.compile([INTEGERS], y)(np.array([3, 1, 2, 5], np.int32))
+    bounds = np.iinfo(np.int32)
+    np.testing.assert_array_equal(found, [[5, bounds.min], [1, bounds.max]])
+
+
+def test_segments_of_symbolic_size():
+    n = gc.tensor("w", {"group": None})
+    y = gc.segment_sum(Y, N, n.sizes["group"], name="group") * n
+    f = gc.compile([Y, N, n], y)
+    np.testing.assert_array_equal(f([1.0, 2, 4], [0, 1, 0], [1.0, 1, 2]), [5, 2, 0])
