@@ -24,7 +24,9 @@ from .frontend.functions import *
 from .frontend.indexing import *
 from .frontend.loops import *
 from .frontend.masking import *
+from .frontend.missing import *
 from .frontend.moves import *
+from .frontend.norms import *
 from .frontend.padding import *
 from .frontend.quantiles import *
 from .frontend.ranges import *
@@ -34,6 +36,7 @@ from .frontend.searching import *
 from .frontend.segments import *
 from .frontend.shape import *
 from .frontend.sorting import *
+from .frontend.statistics import *
 from .frontend.tensor import *
 from .frontend.windows import *
 from .inspection import debug_print
@@ -67,6 +70,9 @@ __all__ += frontend.moves.__all__
 __all__ += frontend.padding.__all__
 __all__ += frontend.quantiles.__all__
 __all__ += frontend.loops.__all__
+__all__ += frontend.missing.__all__
+__all__ += frontend.norms.__all__
+__all__ += frontend.statistics.__all__
 __all__ += frontend.ranges.__all__
 __all__ += frontend.reductions.__all__
 __all__ += frontend.searching.__all__

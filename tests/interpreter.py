@@ -176,6 +176,13 @@ def contracted(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     return np.einsum(*terms, attrs["result"])
 
 
+def norm(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    """The sum in the widest floats there are."""
+    (x,) = xs
+    total = np.sum(np.square(x.astype(np.longdouble)), axis=attrs["axes"])
+    return np.asarray(np.sqrt(total)).astype(x.dtype)
+
+
 def logsumexp(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     (x,), axes = xs, attrs["axes"]
     if not x.size:
@@ -222,8 +229,10 @@ def extreme(reduce: Any, sign: int) -> Any:
     def run(xs: Any, attrs: Any, known: Any) -> np.ndarray:
         (x,) = xs
         given = attrs.get("initial")
+        if given is None and x.dtype.kind != "f":
+            return reduce(x, axis=attrs["axes"])
         start = sign * np.inf if given is None else given.array
-        return reduce(x, axis=attrs["axes"], **({"initial": start} if x.dtype.kind == "f" else {}))
+        return reduce(x, axis=attrs["axes"], initial=start)
 
     return run
 
@@ -349,6 +358,7 @@ REFERENCE: dict[Any, Any] = {
     tensor.wins: lambda xs, attrs, known: np.where(
         xs[1] > xs[2], xs[0], np.where(xs[1] == xs[2], xs[0] / 2, 0)
     ),
+    tensor.norm: norm,
     tensor.any_: along(np.any),
     tensor.all_: along(np.all),
     tensor.argmax: on_axis(np.argmax),

@@ -73,6 +73,16 @@ def reduced(function: Any, **options: Any) -> Any:
     return apply
 
 
+def extreme(function: Any) -> Any:
+    """The largest or smallest value, and of an initial one."""
+
+    def apply(x: Array, *, dims: tuple[str, ...], initial: Any = None) -> Array:
+        start = {} if initial is None else {"initial": initial.array}
+        return reduced(function, **start)(x, dims=dims)
+
+    return apply
+
+
 def position(function: Any) -> Any:
     """argmax and argmin, row-major over the dims in the order given."""
 
@@ -96,6 +106,14 @@ def running(function: Any) -> Any:
 
 def floats(x: Array) -> Array:
     return x if x.dtype.kind in "fc" else x.astype(np.float64)
+
+
+def norm(x: Array, *, dims: tuple[str, ...]) -> Array:
+    kept = [dim for dim in x.dims if dim not in dims]
+    size = int(np.prod([x.sizes[dim] for dim in dims]))
+    moved = floats(x).transpose(*kept, *dims)
+    shape = [x.sizes[dim] for dim in kept]
+    return Array(np.linalg.norm(moved.values.reshape(*shape, size), axis=-1), dims=kept)
 
 
 def logsumexp(x: Array, *, dims: tuple[str, ...]) -> Array:
@@ -283,12 +301,13 @@ NAMED: dict[Any, Any] = {
     named.mean: reduced(np.mean),
     named.var: reduced(np.var),
     named.std: reduced(np.std),
-    named.max_: reduced(np.max),
-    named.min_: reduced(np.min),
+    named.max_: extreme(np.max),
+    named.min_: extreme(np.min),
     named.any_: reduced(np.any),
     named.all_: reduced(np.all),
     named.argmax: position(np.argmax),
     named.argmin: position(np.argmin),
+    named.norm: norm,
     named.logsumexp: logsumexp,
     named.softmax: softmax,
     named.log_softmax: log_softmax,

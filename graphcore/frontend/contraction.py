@@ -9,14 +9,18 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ops import named
 
-from .arguments import Dim, names, require_dims
+from .arguments import Dim, dim_of, names, require_dims
 from .base import refusal, wrap
+from .creation import zeros_like
+from .indexing import isel
 from .lift import Operand, common
+from .shape import concat, expand_dims, transpose
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
+    "cross",
     "dot",
     "einsum",
 ]
@@ -66,6 +70,36 @@ def contracted(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
     if len(set(meant)) < len(meant) or not set(meant) <= uses.keys():
         return meant  # the type rule will refuse, and suggest
     return tuple(name for name in uses if name in meant)
+
+
+def cross(x: Operand, y: Operand, dim: str) -> Tensor:
+    """Cross product of the vectors along `dim`, of size 3; or 2, whose third component is 0.
+
+    Where both sizes are 2, the third component of the product alone, without `dim`.
+
+    >>> import graphcore as gc
+    >>> x, y = gc.constant([1, 0, 0], "axis"), gc.constant([0, 1, 0], "axis")
+    >>> gc.compile([], gc.cross(x, y, "axis"))()
+    array([0, 0, 1])
+    """
+    left, right = (wrap(node) for node in common("cross", x, y))
+    (a, b, c), (d, e, f) = (components(v, dim) for v in (left, right))
+    last = a * e - b * d
+    if left.sizes[dim] == right.sizes[dim] == 2:
+        return last
+    parts = [b * f - c * e, c * d - a * f, last]
+    order = tuple(dict.fromkeys((*left.dims, *right.dims)))
+    return transpose(concat([expand_dims(part, dim) for part in parts], dim), *order)
+
+
+def components(x: Tensor, dim: str) -> list[Tensor]:
+    """The three values along `dim`; the third is 0 where there are two."""
+    size = x.sizes[dim_of("cross", x.node, dim)]
+    if size not in (2, 3):
+        cure = "give it the size 3, or 2"
+        raise refusal("cross", f"dim {dim!r} has size {size}", x, cure=cure)
+    parts = [isel(x, {dim: i}) for i in range(2 if size == 2 else 3)]
+    return parts if size == 3 else [*parts, zeros_like(parts[0])]
 
 
 def einsum(spec: str, *xs: Operand) -> Tensor:

@@ -13,15 +13,15 @@ from graphcore.ir.dtypes import float_for
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
-from graphcore.ir.types import DType
-from graphcore.ops import named
+from graphcore.ir.types import DType, TensorType
+from graphcore.ops import leaf, named
 
 from .arguments import Dim, dims_of
 from .base import refusal, wrap
 from .creation import full_like
 from .elementwise import astype, equal, isnan, logical_not, maximum, sqrt, square
 from .formulas import where as choose
-from .lift import Operand, single
+from .lift import Operand, common, single
 from .shape import broadcast
 
 if TYPE_CHECKING:
@@ -95,10 +95,14 @@ class Part(NamedTuple):
         return choose(over(named.any_, self.mask, self.dims), found, none)
 
     def ratio(self, total: Tensor, ddof: int = 0) -> Tensor:
-        """total / (count - ddof); nan, whose derivative is 0, where no divisor is left."""
-        left = self.size() - ddof
-        quotient = total / astype(maximum(left, 1), total.dtype)
-        return choose(left > 0, quotient, math.nan)
+        """total / (count - ddof); nan where no divisor is left."""
+        return ratio(total, astype(maximum(self.size() - ddof, 0), total.dtype))
+
+
+def ratio(total: Tensor, divisor: Tensor, none: float = math.nan) -> Tensor:
+    """total / divisor; `none`, whose derivative is 0, where the divisor is 0."""
+    empty = equal(divisor, 0)
+    return choose(empty, none, total / choose(empty, 1, divisor))
 
 
 def over(op: Op, x: Tensor, dims: tuple[str, ...], **attrs: Any) -> Tensor:
@@ -167,9 +171,15 @@ def var_of(part: Part, ddof: int) -> Tensor:
     return part.ratio(over(named.sum_, squared_modulus(away), part.dims), ddof)
 
 
-def extreme_of(part: Part, op: Op, sign: int) -> Tensor:
-    """The largest (sign 1) or smallest (-1) value that takes part; nan of nothing."""
-    return part.where_some(part.reduce(op, lowest_of(part, sign)), math.nan)
+def extreme_of(part: Part, op: Op, sign: int, initial: complex | None = None) -> Tensor:
+    """The largest (sign 1) or smallest (-1) of `initial` and what takes part; nan of nothing."""
+    if initial is None:
+        return part.where_some(part.reduce(op, lowest_of(part, sign)), math.nan)
+    dtype, (_, start) = part.x.dtype, common(part.function, part.x, initial)
+    if start.op is not leaf.full or start.type != TensorType(dtype, (), ()):
+        reason = f"initial={initial!r:.60} is not a number of {dtype}"
+        raise refusal(part.function, reason, part.x, kind=GraphTypeError)
+    return part.reduce(op, lowest(dtype, sign), initial=start.attrs["value"])
 
 
 def running_extreme(part: Part, op: Op, sign: int) -> Tensor:
@@ -184,7 +194,7 @@ def lowest_of(part: Part, sign: int) -> complex:
     """What stands where a value takes no part in an extreme value; refused if that has no nan."""
     if part.mask is not None and not may_be_null(part.x):
         reason = f"where= may leave no value, for which {part.x.dtype} has no number"
-        cure = "put one in: gc.where(mask, x, number)"
+        cure = "say which with initial=, or put one in: gc.where(mask, x, number)"
         raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
     return lowest(part.x.dtype, sign)
 

@@ -162,33 +162,49 @@ def std(
 
 
 def max(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+    x: Operand,
+    dim: Dim = None,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+    initial: complex | None = None,
+    **unknown: Never,
 ) -> Tensor:
     """Largest value over one dim, several, or all (None); nan if any that takes part is.
 
-    Tied values share the derivative evenly. An empty dim is refused. Where no value takes part the
-    result is nan, so that `where` is refused for integers.
+    Tied values share the derivative evenly. The number `initial` takes part as well. Without it an
+    empty dim is refused, and where no value takes part the result is nan (so `where` is refused for
+    integers, which have none).
 
     >>> import graphcore as gc
     >>> gc.max(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    return extreme_of(part_of("max", x, dim, where, skipna, unknown), named.max_, 1)
+    part = part_of("max", x, dim, where, skipna, unknown)
+    return extreme_of(part, named.max_, 1, initial)
 
 
 def min(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+    x: Operand,
+    dim: Dim = None,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+    initial: complex | None = None,
+    **unknown: Never,
 ) -> Tensor:
     """Smallest value over one dim, several, or all (None); nan if any that takes part is.
 
-    Tied values share the derivative evenly. An empty dim is refused. Where no value takes part the
-    result is nan, so that `where` is refused for integers.
+    Tied values share the derivative evenly. The number `initial` takes part as well. Without it an
+    empty dim is refused, and where no value takes part the result is nan (so `where` is refused for
+    integers, which have none).
 
     >>> import graphcore as gc
     >>> gc.min(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    return extreme_of(part_of("min", x, dim, where, skipna, unknown), named.min_, -1)
+    part = part_of("min", x, dim, where, skipna, unknown)
+    return extreme_of(part, named.min_, -1, initial)
 
 
 def ptp(

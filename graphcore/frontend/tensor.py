@@ -15,12 +15,14 @@ from . import (
     cumulative,
     formulas,
     masking,
+    missing,
     moves,
     padding,
     quantiles,
     reductions,
     shape,
     sorting,
+    statistics,
 )
 from . import elementwise as e
 from .base import Base, refusal
@@ -239,6 +241,11 @@ class Tensor(Base):
     cumprod = cumulative.cumprod
     isnull = masking.isnull
     notnull = masking.notnull
+    fillna = missing.fillna
+    ffill = missing.ffill
+    bfill = missing.bfill
+    isin = missing.isin
+    weighted = statistics.weighted
     diff = calculus.diff
     dot = dot
     transpose = shape.transpose

@@ -176,10 +176,16 @@ def derivative(word: str) -> Callable[[Node, View], str]:
     return whole
 
 
-def largest(node: Node, view: View) -> str:
-    """`over class; at least -1.7e+308`: the axes, and what the result does not fall below."""
-    axes, initial = operand_axes("over")(node, view), node.attrs.get("initial")
-    return axes if initial is None else f"{axes}; at least {initial.item():.4g}"
+def extreme(word: str) -> Phrase:
+    """`over class; at least -1.7e+308`: the axes or dims, and what the result does not pass."""
+
+    def phrase(node: Node, view: View) -> str:
+        axes = operand_axes("over") if "axes" in node.attrs else over
+        initial = node.attrs.get("initial")
+        bound = [] if initial is None else [f"{word} {initial.item():.4g}"]
+        return "; ".join([axes(node, view), *bound])
+
+    return phrase
 
 
 def along_dim(node: Node, view: View) -> str:
@@ -263,23 +269,22 @@ PHRASES: dict[Op, Phrase] = {
     tensor.overwrite: lambda node, view: slice_axes(
         view.labels[node], node.attrs["starts"], node.inputs[1].type.shape, node
     ),
-    **dict.fromkeys(
-        (named.sum_, named.prod, named.mean, named.var, named.std, named.max_, named.min_), over
-    ),
+    **dict.fromkeys((named.sum_, named.prod, named.mean, named.var, named.std), over),
     **dict.fromkeys((named.any_, named.all_, named.argmax, named.argmin, named.dot), over),
-    **dict.fromkeys((named.logsumexp, named.softmax, named.log_softmax), over),
+    **dict.fromkeys((named.norm, named.logsumexp, named.softmax, named.log_softmax), over),
     **dict.fromkeys(
         (named.cumsum, named.cumprod, named.cummax, named.cummin, named.logcumsumexp),
         lambda node, view: f"along {dims(node.attrs['dims'])}",
     ),
     **dict.fromkeys(
-        (tensor.sum_, tensor.prod, tensor.min_, tensor.any_, tensor.all_), operand_axes("over")
+        (tensor.sum_, tensor.prod, tensor.any_, tensor.all_, tensor.norm), operand_axes("over")
     ),
     **dict.fromkeys(
         (tensor.argmax, tensor.argmin, tensor.logsumexp, tensor.softmax, tensor.log_softmax),
         operand_axes("over"),
     ),
-    tensor.max_: largest,
+    **dict.fromkeys((named.max_, tensor.max_), extreme("at least")),
+    **dict.fromkeys((named.min_, tensor.min_), extreme("at most")),
     tensor.sort: operand_axes("along"),
     tensor.argsort: ordered(operand_axes("along")),
     tensor.searchsorted: lambda node, view: node.attrs["side"],

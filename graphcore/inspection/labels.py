@@ -159,7 +159,7 @@ LABELS: dict[Op, Rule] = {
     tensor.logcumsumexp: same,
     **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins, tensor.overwrite), merged),
     **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.logsumexp), reduced),
-    **dict.fromkeys((tensor.any_, tensor.all_), reduced),
+    **dict.fromkeys((tensor.any_, tensor.all_, tensor.norm), reduced),
     **dict.fromkeys((tensor.prod, tensor.argmax, tensor.argmin), reduced_one),
     tensor.transpose: lambda node, x: pick(x, node.attrs["perm"]),
     tensor.expand: expand,

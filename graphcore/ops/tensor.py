@@ -142,13 +142,13 @@ def prod(x: TensorType, *, axis: int) -> TensorType:
 
 @op
 def max_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
-    """Largest value over `axes` and of `initial`; nan if any is, the dtype's lowest if none is."""
+    """Largest value over `axes` and of `initial`; nan if any is, the lowest if none is."""
     return TensorType(x.dtype, without(x.shape, axes))
 
 
 @op
-def min_(x: TensorType, *, axes: Axes) -> TensorType:
-    """Smallest value over `axes`; nan if any is, the highest of the dtype if there are none."""
+def min_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
+    """Smallest value over `axes` and of `initial`; nan if any is, the highest if none is."""
     return TensorType(x.dtype, without(x.shape, axes))
 
 
@@ -182,6 +182,12 @@ def argmax(x: TensorType, *, axis: int) -> TensorType:
 def argmin(x: TensorType, *, axis: int) -> TensorType:
     """Position of the first smallest value along `axis`."""
     return TensorType(INT, without(x.shape, (axis,)))
+
+
+@op
+def norm(x: TensorType, *, axes: Axes) -> TensorType:
+    """Square root of the sum of x^2 over `axes`, without overflow."""
+    return TensorType(x.dtype, without(x.shape, axes))
 
 
 @op

@@ -152,12 +152,22 @@ def lower_std(node: Node, x: Node) -> Node:
 
 @lower(named.max_)
 def lower_max(node: Node, x: Node) -> Node:
-    return tensor.max_(x, axes=axes(node)) if axes(node) else x
+    return extreme(node, x, tensor.max_, elementwise.maximum)
 
 
 @lower(named.min_)
 def lower_min(node: Node, x: Node) -> Node:
-    return tensor.min_(x, axes=axes(node)) if axes(node) else x
+    return extreme(node, x, tensor.min_, elementwise.minimum)
+
+
+def extreme(node: Node, x: Node, over: Op, of_two: Op) -> Node:
+    """The extreme value over axes, if there are any, and of an initial one, if there is one"""
+    if axes(node):
+        rest = {key: value for key, value in node.attrs.items() if key != "dims"}
+        return over(x, axes=axes(node), **rest)
+    if (initial := node.attrs.get("initial")) is None:
+        return x
+    return of_two(x, leaf.full(value=initial, shape=x.type.shape, dims=None))
 
 
 @lower(named.any_)
@@ -193,6 +203,14 @@ def merge_last(x: Node, merged: tuple[int, ...]) -> Node:
     kept: Shape = tuple(x.type.shape[axis] for axis in rest)
     size = count(x.type.shape[axis] for axis in merged)
     return reshape(transpose(x, (*rest, *merged)), (*kept, size))
+
+
+@lower(named.norm)
+def lower_norm(node: Node, x: Node) -> Node:
+    x = cast(x, float_for(x.type.dtype))
+    if x.type.dtype.kind == "c" or not axes(node):
+        x = elementwise.absolute(x)
+    return tensor.norm(x, axes=axes(node)) if axes(node) else x
 
 
 @lower(named.logsumexp)

@@ -184,3 +184,26 @@ def test_refusals() -> None:
         gc.count(x, axis=0)
     with pytest.raises(gc.GraphError, match="nope"):
         x.mean("nope", skipna=True)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_an_initial_value_takes_part(name: str) -> None:
+    """As in NumPy: also for integers, over empty dims, and as one of those that tie."""
+    function = getattr(gc, name)
+    values = np.array([[3, 5, 4], [1, 1, 1], [2, 9, 2]], "int8")
+    x, m = grid(values), grid(KEPT, "m")
+    f = gc.compile([x, m], function(x, "col", where=m, initial=4))
+    wanted = getattr(np, name)(values, axis=1, where=KEPT, initial=4)
+    assert f(values, KEPT).dtype == np.int8
+    np.testing.assert_array_equal(f(values, KEPT), wanted)
+    np.testing.assert_array_equal(f(np.zeros((2, 0), "int8"), np.zeros((2, 0), bool)), [4, 4])
+    with pytest.raises(gc.GraphError, match="int8"):
+        function(x, initial=300)
+    for wrong in ("a", 1.5, x, np.int64(3)):
+        with pytest.raises(gc.GraphTypeError, match=name):
+            function(x, initial=wrong)
+    y = grid()
+    for dim in ("col", ()):
+        slope = gc.grad(function(y, dim, initial=7.0).sum(), y)
+        found = gc.compile([y], slope)(np.array([[7.0, 7.0]]))
+        np.testing.assert_allclose(found, [[1 / 3, 1 / 3]] if dim else [[0.5, 0.5]])

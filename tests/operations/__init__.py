@@ -18,6 +18,7 @@ from tests.operations import (
     shape,
     sorting,
     special,
+    statistics,
     updates,
     windows,
 )
@@ -39,6 +40,7 @@ FAMILIES = (
     shape,
     sorting,
     special,
+    statistics,
     windows,
     updates,
 )

@@ -33,13 +33,11 @@ def masked(name: str, dim: str, **options: Any) -> Case:
 
 def masked_extreme(name: str) -> Case:
     """NumPy wants a start, which is the result where nothing takes part; ours is nan."""
+    start = -np.inf if name == "max" else np.inf
+    started = masked(name, "col", initial=start)
 
     def theirs(x: Any, m: Any) -> Any:
-        x, m = xarray.broadcast(x, m)
-        start = -np.inf if name == "max" else np.inf
-        function = getattr(np, name)
-        values = function(x.values, at(x, "col"), where=m.values == 1, initial=start)
-        found = xarray.DataArray(values, dims=[d for d in x.dims if d != "col"])
+        found = started.theirs(x, m)
         return found.where(np.isfinite(found)) if x.sizes["col"] else x.max("col")
 
     return Case(lambda x, m: getattr(gc, name)(x, "col", where=m == 1), theirs, (X, MASK))
@@ -76,6 +74,8 @@ CASES: dict[str, Case] = {
     },
     **{f"{name} where": masked(name, "col") for name in ("sum", "prod", "mean", "std")},
     **{f"{name} where": masked_extreme(name) for name in ("max", "min")},
+    "max initial": masked("max", "col", initial=0.25),
+    "min initial": masked("min", "row", initial=-0.5),
     "any where": masked("any", "row"),
     "all where": masked("all", "row"),
     "var where": masked("var", "col"),

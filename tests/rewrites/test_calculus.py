@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.sizes import evaluate, unknown
 from graphcore.ops import autodiff, leaf, tensor
@@ -54,6 +55,8 @@ TENSOR: dict[str, Node] = {
     "prod": tensor.prod(CUBE, axis=1),
     "max": tensor.max_(CUBE, axes=(0, 2)),
     "min": tensor.min_(CUBE, axes=(1,)),
+    "max initial": tensor.max_(CUBE, axes=(2,), initial=Literal(0.5)),
+    "norm": tensor.norm(CUBE, axes=(0, 2)),
     "logsumexp": tensor.logsumexp(CUBE, axes=(1, 2)),
     "softmax": tensor.softmax(CUBE, axes=(0, 1)),
     "log_softmax": tensor.log_softmax(CUBE, axes=(0, 1)) if hasattr(tensor, "log_softmax") else X,

@@ -82,6 +82,11 @@ def limit(x: Node, sign: int) -> object:
     return dtype.type(complex(sign * np.inf, sign * np.inf) if dtype.kind == "c" else sign * np.inf)
 
 
+def norm(node: Node, w: Writer, out: str) -> str:
+    x, axes = w.whole(node.inputs[0]), str(node.attrs["axes"])
+    return call(w.bind("norm", routines.norm), x, axes, out)
+
+
 def accumulation(name: str, function: np.ufunc) -> Emit:
     """A ufunc's running reduction along `axis`."""
 
@@ -329,6 +334,7 @@ EMIT: dict[Op, Emit] = {
     tensor.prod: reduction("multiply", np.multiply),
     tensor.max_: extreme("maximum", np.maximum, -1),
     tensor.min_: extreme("minimum", np.minimum, 1),
+    tensor.norm: norm,
     tensor.any_: reduction("logical_or", np.logical_or),
     tensor.all_: reduction("logical_and", np.logical_and),
     tensor.argmax: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmax({node.attrs['axis']})",

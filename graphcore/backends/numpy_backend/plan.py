@@ -24,6 +24,7 @@ BUFFERED = frozenset(
         *(*INPLACE, *RECEIVING),
         *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
         *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
+        tensor.norm,
         *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
         *(
             tensor.concat,

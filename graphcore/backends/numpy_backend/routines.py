@@ -171,6 +171,28 @@ def wins(value: Array, x: Array, y: Array, out: Array) -> Array:
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
+def norm(x: Array, axes: tuple[int, ...], out: Array) -> Array:
+    """Square root of the sum of squares over `axes`; scaled where squares leave the range."""
+    root_of_squares(x, axes, out)
+    limits = np.finfo(x.dtype)
+    sound = np.isfinite(out) & (out > np.sqrt(limits.tiny / limits.eps))
+    if not sound.all():
+        largest = np.max(np.abs(x), axes, keepdims=True, initial=0)
+        _, exponent = np.frexp(largest)  # powers of 2 round nothing
+        found = root_of_squares(np.ldexp(x, -exponent), axes, np.empty_like(out))
+        np.copyto(out, np.ldexp(found, exponent.reshape(out.shape)), where=~sound)
+    return out
+
+
+def root_of_squares(x: Array, axes: tuple[int, ...], out: Array) -> Array:
+    """Square root of the sum of squares over `axes`, as it comes."""
+    if len(axes) == x.ndim and x.flags.c_contiguous:
+        np.dot(x.reshape(-1), x.reshape(-1), out)
+    else:
+        np.add.reduce(np.square(x), axes, out=out)
+    return np.sqrt(out, out)
+
+
 def overwrite(x: Array, part: Array, index: tuple[slice, ...], out: Array) -> Array:
     """`x` with `part` at `index`."""
     if x is not out:

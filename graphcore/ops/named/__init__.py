@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from graphcore.ir.dtypes import BOOL, INT, float_for, promote, real_of, sum_of
 from graphcore.ir.errors import GraphTypeError, require
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import agree, need
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size, count, same, upper_bound
@@ -63,16 +64,18 @@ def std(x: TensorType, *, dims: Dims, ddof: int) -> TensorType:
 
 
 @op
-def max_(x: TensorType, *, dims: Dims) -> TensorType:
-    """Largest value over `dims`; tied values share its derivative evenly."""
-    not_empty(x, dims)
+def max_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> TensorType:
+    """Largest value over `dims`, and of `initial`; tied values share its derivative evenly."""
+    if initial is None:
+        not_empty(x, dims)
     return drop(x.dtype, x, dims)
 
 
 @op
-def min_(x: TensorType, *, dims: Dims) -> TensorType:
-    """Smallest value over `dims`; tied values share its derivative evenly."""
-    not_empty(x, dims)
+def min_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> TensorType:
+    """Smallest value over `dims`, and of `initial`; tied values share its derivative evenly."""
+    if initial is None:
+        not_empty(x, dims)
     return drop(x.dtype, x, dims)
 
 
@@ -100,6 +103,12 @@ def argmin(x: TensorType, *, dims: Dims) -> TensorType:
     """Position of the first smallest value, counted row-major over `dims`."""
     not_empty(x, dims)
     return drop(INT, x, dims)
+
+
+@op
+def norm(x: TensorType, *, dims: Dims) -> TensorType:
+    """Square root of the sum of |x|^2 over `dims`, without overflow; its derivative at 0 is 0."""
+    return drop(real_of(float_for(x.dtype)), x, dims)
 
 
 @op

@@ -44,6 +44,8 @@ def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
     (x,), axes = node.inputs, node.attrs["axes"]
     chosen = elementwise.equal(x, unsum(node, axes, x))
     ties = sum_over(cast(chosen, ct.type.dtype), axes)
+    if (initial := node.attrs.get("initial")) is not None:
+        ties = ties + cast(equals(node, initial.item()), ct.type.dtype)
     return (where(chosen, unsum(ct / ties, axes, x), 0),)
 
 
@@ -109,6 +111,13 @@ def backwards(a: Node, b: Node, axis: int) -> Node:
     """s[t] = b[t] + a[t+1] s[t+1]"""
     later = shift(flip(a, axis), axis, 0)
     return flip(tensor.recurrence(later, flip(b, axis), axis=axis), axis)
+
+
+def norm_vjp(node: Node, ct: Node) -> tuple[Node]:
+    """x̄ = ȳ x / |x|, and 0 where |x| is 0"""
+    (x,), axes = node.inputs, node.attrs["axes"]
+    known = where(equals(node, 0), 0, ct)
+    return (unsum(known, axes, x) * (x / unsum(nonzero(node), axes, x)),)
 
 
 def logsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -189,6 +198,7 @@ VJP: dict[Op, Vjp] = {
     tensor.cummin: running_extreme_vjp,
     tensor.logcumsumexp: logcumsumexp_vjp,
     tensor.recurrence: recurrence_vjp,
+    tensor.norm: norm_vjp,
     tensor.logsumexp: logsumexp_vjp,
     tensor.softmax: softmax_vjp,
     tensor.log_softmax: log_softmax_vjp,

@@ -1,0 +1,217 @@
+"""Statistics with weights, and of two tensors."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphcore.ir.sizes import Size, count
+
+from .arguments import Dim, dims_of, require_dims
+from .base import wrap
+from .complex import conjugate, real
+from .contraction import dot
+from .elementwise import astype, equal, maximum
+from .formulas import where as choose
+from .lift import Operand, single
+from .masking import as_float, notnull, ratio, root, squared_modulus
+from .reductions import mean, sum
+from .shape import broadcast, broadcast_to
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "average",
+    "corr",
+    "cov",
+    "weighted",
+]
+
+
+class Weighted:
+    """A tensor whose values count as often as weights say: what `x.weighted(weights)` gives.
+
+    Its reductions run over one dim, several, or all (None) of both tensors. `skipna` leaves out
+    nan. Where the weights of what takes part sum to 0, sums are 0 and the rest is nan.
+    """
+
+    __slots__ = ("weights", "x")
+
+    def __init__(self, x: Tensor, weights: Tensor) -> None:
+        self.x = x
+        self.weights = astype(weights, "int64") if weights.dtype.kind == "b" else weights
+
+    def __repr__(self) -> str:
+        return f"<Weighted {self.x!r} by {self.weights!r}>"
+
+    def sum_of_weights(self, dim: Dim = None) -> Tensor:
+        """Sum of the weights of what is not nan; nan where it is 0."""
+        total = self._total(dim)
+        return choose(equal(total, 0), math.nan, total)
+
+    def sum(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
+        """Sum of the values times their weights."""
+        return self._sum(self._filled(skipna), dim)
+
+    def mean(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
+        """Sum of the values times their weights over the sum of the weights."""
+        return ratio(self.sum(dim, skipna=skipna), self._total(dim))
+
+    def sum_of_squares(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
+        """Sum of |x - mean|^2 times the weights."""
+        middle = ratio(self.sum(dim, skipna=skipna), self._total(dim), 0)
+        away = self._filled(skipna) - middle
+        squares = squared_modulus(choose(notnull(self.x), away, 0) if skipna else away)
+        return self._sum(squares, dim)
+
+    def var(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
+        """Sum of |x - mean|^2 times the weights, over the sum of the weights."""
+        return ratio(self.sum_of_squares(dim, skipna=skipna), self._total(dim))
+
+    def std(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
+        """Square root of `var`; where all values are equal its derivative is 0."""
+        return root(self.var(dim, skipna=skipna))
+
+    def _filled(self, skipna: bool) -> Tensor:
+        return choose(notnull(self.x), self.x, 0) if skipna else self.x
+
+    def _sum(self, x: Tensor, dim: Dim) -> Tensor:
+        return dot(x, self.weights, dim=... if dim is None else dim)
+
+    def _total(self, dim: Dim) -> Tensor:
+        return self._sum(astype(notnull(self.x), self.weights.dtype), dim)
+
+
+def weighted(x: Operand, weights: Operand) -> Weighted:
+    """`x` with weights, which align by name: its methods are weighted reductions.
+
+    They are `sum mean var std sum_of_weights sum_of_squares`. As xarray's, but nan is left out only
+    if `skipna=True` says so.
+
+    >>> import graphcore as gc
+    >>> x, w = gc.constant([1.0, 4.0], "t"), gc.constant([3.0, 1.0], "t")
+    >>> gc.compile([], [x.weighted(w).mean("t"), x.weighted(w).var("t")])()
+    [array(1.75), array(1.6875)]
+    """
+    return Weighted(wrap(single("weighted", x)), wrap(single("weighted", weights)))
+
+
+def average(x: Operand, dim: Dim = None, *, weights: Operand | None = None) -> Tensor:
+    """Mean over dims, weighted: sum(x * weights) / sum(weights); nan where that sum is 0.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, 4.0], "t")
+    >>> gc.compile([], gc.average(x, weights=gc.constant([3.0, 1.0], "t")))()
+    array(1.75)
+    """
+    return mean(x, dim) if weights is None else weighted(x, weights).mean(dim)
+
+
+class Pair(NamedTuple):
+    """Two tensors less their means over `dims`, which both have, and the weights of their values.
+
+    `total` is the sum of the weights, `number` the number of values that take part.
+    """
+
+    x: Tensor
+    y: Tensor
+    dims: tuple[str, ...]
+    weights: tuple[Tensor, ...]
+    total: Tensor
+    number: Tensor
+
+    def mean_product(self, x: Tensor, y: Tensor) -> Tensor:
+        """The mean of conj(x) y: one contraction."""
+        return ratio(dot(conjugate(x), y, *self.weights, dim=self.dims), self.total)
+
+
+def pair_of(
+    function: str, x: Operand, y: Operand, dim: Dim, weights: Operand | None, skipna: bool
+) -> Pair:
+    """Two tensors made ready; values that take no part weigh 0."""
+    left, right = (as_float(wrap(single(function, v))) for v in (x, y))
+    union, _ = broadcast(left, right)
+    dims = dims_of(function, union.node, dim)
+    require_dims(function, union.node, dims)
+    sizes = {name: union.sizes[name] for name in dims}
+    number = wrap(single(function, count(sizes.values())))
+    share = None if weights is None else repeated(wrap(single(function, weights)), sizes)
+    if skipna:
+        valid = notnull(left) & notnull(right)
+        number = sum(valid, dims)
+        left, right = choose(valid, left, 0), choose(valid, right, 0)
+        share = astype(valid, right.real.dtype) if share is None else choose(valid, share, 0)
+    left, right = repeated(left, sizes), repeated(right, sizes)
+    if share is None:
+        return Pair(left - mean(left, dims), right - mean(right, dims), dims, (),
+                    astype(number, right.dtype), number)  # fmt: skip
+    total = sum(share, dims)
+    left, right = (v - ratio(dot(v, share, dim=dims), total) for v in (left, right))
+    return Pair(left, right, dims, (share,), total, number)
+
+
+def repeated(x: Tensor, sizes: dict[str, Size]) -> Tensor:
+    """`x` with those of some dims that it lacks."""
+    wanted = sizes | x.sizes
+    return broadcast_to(x.node, tuple(wanted), tuple(wanted.values()))
+
+
+def cov(
+    x: Operand,
+    y: Operand,
+    dim: Dim = None,
+    ddof: int = 1,
+    weights: Operand | None = None,
+    *,
+    skipna: bool = False,
+) -> Tensor:
+    """Covariance of two tensors over one dim, several, or all (None) of theirs.
+
+    The sum of conj(x - mean x) (y - mean y) over (count - ddof), nan where that is not positive;
+    other dims align by name.
+
+    Parameters
+    ----------
+    x, y
+        Two tensors; the dims of the result are theirs, in order of first appearance.
+    dim
+        The dims to reduce.
+    ddof
+        What is taken off the count of values.
+    weights
+        How much each value counts in the means, which are then scaled by count / (count - ddof).
+    skipna
+        Whether places where `x` or `y` is nan are left out.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x, y = gc.tensor("x", {"t": None, "a": 2}), gc.tensor("y", {"t": None, "b": 3})
+    >>> gc.cov(x, y, "t")
+    <Tensor: f64[a=2, b=3]>
+    """
+    pair = pair_of("cov", x, y, dim, weights, skipna)
+    mean = pair.mean_product(pair.x, pair.y)
+    real = pair.total.dtype
+    left = maximum(pair.number - operator.index(ddof), 0)
+    return ratio(mean * astype(pair.number, real), astype(left, real))
+
+
+def corr(
+    x: Operand, y: Operand, dim: Dim = None, weights: Operand | None = None, *, skipna: bool = False
+) -> Tensor:
+    """Pearson's correlation of two tensors over one dim, several, or all (None) of theirs.
+
+    Their covariance over the product of their standard deviations; nan where one of them is 0. The
+    parameters are those of `cov`.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, 2.0, 4.0], "t")
+    >>> gc.compile([], gc.corr(x, -x, "t"))()
+    array(-1.)
+    """
+    pair = pair_of("corr", x, y, dim, weights, skipna)
+    spreads = [root(real(pair.mean_product(v, v))) for v in (pair.x, pair.y)]
+    return ratio(pair.mean_product(pair.x, pair.y), spreads[0] * spreads[1])
