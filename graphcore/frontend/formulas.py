@@ -11,7 +11,6 @@ import numpy as np
 from graphcore.ir.dtypes import loop_dtypes
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ops import elementwise as ops
-from graphcore.ops import named
 
 from .base import refusal, wrap
 from .elementwise import (
@@ -39,6 +38,7 @@ from .elementwise import (
     trunc,
 )
 from .lift import Operand, apply, common, single
+from .shape import aligned
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -104,9 +104,8 @@ def keep_where(x: Operand, condition: Operand, other: Operand = math.nan) -> Ten
     >>> x.where(x > gc.tensor("limit", {"col": 3}))
     <Tensor: f64[row=2, col=3]>
     """
-    made = where(condition, x, other)
-    order = tuple(dict.fromkeys((*single("where", x).type.dims, *made.dims)))
-    return made if order == made.dims else wrap(named.transpose(made.node, dims=order))
+    nodes = single("where", x), single("where", condition)
+    return where(aligned("where", nodes)[1], x, other)
 
 
 def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:

@@ -176,22 +176,37 @@ def tile(x: Operand, copies: Mapping[str, SizeLike] | None = None, /, **more: Si
     """
     node = single("tile", x)
     for dim, number in amounts("tile", node, copies, more).items():
-        node = copied(node, dim, size_of("tile", dim, number), slowest=True)
+        node = tiled(node, dim, size_of("tile", dim, number))
     return wrap(node)
 
 
-def copied(x: Node, dim: str, copies: Size, slowest: bool) -> Node:
-    """All places of `dim` and then all again, as many times (`slowest`); or each place so."""
-    if copies == 1:
-        return x
+FEW = 8
+"""Copies that are put together one by one, which is quicker than an axis as short as that."""
+
+
+def tiled(x: Node, dim: str, copies: Size) -> Node:
+    """All places of `dim`, then all again."""
+    if isinstance(copies, int) and 0 < copies <= FEW:
+        return join([x] * copies, dim)
+    return spread(x, dim, copies, before=True)
+
+
+def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
+    """`x` repeated along a new dim right before or after `dim`, and the two made one."""
     old: tuple[str, ...] = x.type.dims
     each = fresh(f"copy of {dim}", old)
-    pair = (each, dim) if slowest else (dim, each)
-    at = old.index(dim)
-    dims = (*old[:at], *pair, *old[at + 1 :])
-    sizes = x.type.sizes | {each: copies}
-    spread = named.broadcast(x, dims=dims, sizes=tuple(sizes[name] for name in dims))
-    merged = named.stack(spread, dims=pair, name=dim)
+    pair = (each, dim) if before else (dim, each)
+    dims = (*old[: old.index(dim)], *pair, *old[old.index(dim) + 1 :])
+
+    def along(size: Size) -> Node:
+        sizes = x.type.sizes | {each: size}
+        return named.broadcast(x, dims=dims, sizes=tuple(sizes[name] for name in dims))
+
+    if isinstance(copies, int) and 0 < copies <= FEW:
+        copied = join([along(1)] * copies, each)
+    else:
+        copied = along(copies)
+    merged = named.stack(copied, dims=pair, name=dim)
     return merged if merged.type.dims == old else named.transpose(merged, dims=old)
 
 
@@ -225,7 +240,7 @@ def repeat(x: Operand, repeats: SizeLike | Sequence[int], dim: str) -> Tensor:
     name = dim_of("repeat", node, dim)
     if not isinstance(repeats, (list, tuple, np.ndarray)):
         times = size_of("repeat", name, integer("repeat", repeats, f"dim {name!r}", node))
-        return wrap(copied(node, name, times, slowest=False))
+        return wrap(node if times == 1 else spread(node, name, times, before=False))
     counts = [size_of("repeat", name, number) for number in repeats]
     if not all(isinstance(number, int) for number in counts):
         cure = "the size would not be known: give integers"

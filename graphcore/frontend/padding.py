@@ -21,7 +21,7 @@ from .elementwise import astype, rint
 from .formulas import where
 from .indexing import isel
 from .lift import Operand, out_of_bounds, single, weak
-from .moves import agreed, amounts, copied, cut, flip, join, tail
+from .moves import agreed, amounts, cut, flip, join, tail, tiled
 from .ranges import iota, linspace
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def again(pieces: Iterable[Tensor], dim: str, width: Size, rise: Tensor | None =
             break
     total = maximum(total, 1)
     copies = (width + total - 1) // total
-    made = wrap(cut(copied(join(taken, dim), dim, copies, slowest=True), dim, 0, width))
+    made = wrap(cut(tiled(join(taken, dim), dim, copies), dim, 0, width))
     if rise is None or copies == 1:
         return made
     period = iota(dim, width) // total

@@ -203,7 +203,7 @@ def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple
     return aligned("broadcast", [single("broadcast", x) for x in xs], exclude)
 
 
-def aligned(function: str, nodes: Sequence[Node], exclude: object) -> tuple[Tensor, ...]:
+def aligned(function: str, nodes: Sequence[Node], exclude: object = None) -> tuple[Tensor, ...]:
     """Each node with the dims of all, of which an operand of known size gives the size."""
     left_out = () if exclude is None else names(function, exclude)
     sizes: dict[str, Size] = {}

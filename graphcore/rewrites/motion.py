@@ -6,12 +6,16 @@ the same way through elementwise ops and vanish where two meet.
 
 from __future__ import annotations
 
+from itertools import product
+
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count, lower_bound
+from graphcore.ir.sizes import Shape, Size, count, lower_bound, same
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import ELEMENTWISE, negative
 from graphcore.ops.leaf import iota
 from graphcore.ops.tensor import (
+    concat,
+    embed,
     expand,
     max_,
     min_,
@@ -142,6 +146,45 @@ def reshape_of_view(node: Node) -> Node | None:
     return None
 
 
+@motion.on(reshape, under=[transpose])
+def reshape_of_transpose(node: Node) -> Node | None:
+    """reshape(transpose(x)) = transpose(reshape(x)), if axes that are merged stood together in x"""
+    (x,) = node.inputs
+    if x.op is not transpose:
+        return None
+    (source,), perm = x.inputs, x.attrs["perm"]
+    runs = factors(x.type.shape, node.type.shape)
+    if runs is None:
+        return None
+    placed = [([perm[axis] for axis in old], new) for old, new in runs]
+    for old, _ in placed:
+        if old != list(range(old[0], old[0] + len(old))):
+            return None
+    placed.sort()
+    order = [axis for _, new in placed for axis in new]
+    small = plain.reshape(source, tuple(node.type.shape[axis] for axis in order))
+    return plain.transpose(small, [order.index(axis) for axis in range(node.type.ndim)])
+
+
+def factors(source: Shape, target: Shape) -> list[tuple[list[int], list[int]]] | None:
+    """The shortest runs of axes of two shapes that hold as many values as each other, in order.
+
+    None where they do not show, or where an axis of size 1 comes out of nothing.
+    """
+    runs = []
+    i = j = 0
+    while i < len(source) or j < len(target):
+        lengths = product(range(1, len(source) - i + 1), range(len(target) - j + 1))
+        for old, new in sorted(lengths, key=sum):
+            if same(count(source[i : i + old]), count(target[j : j + new])):
+                break
+        else:
+            return None
+        runs.append((list(range(i, i + old)), list(range(j, j + new))))
+        i, j = i + old, j + new
+    return runs
+
+
 @motion.on(slice_)
 def slice_of_view(node: Node) -> Node | None:
     """slice(x, everything) = x; slices of a slice and of an expand move inside"""
@@ -172,6 +215,43 @@ def windows_of_full(node: Node) -> Node | None:
     """windows(c) = c"""
     (x,) = node.inputs
     return refill(x, node.type.shape) if x.op is leaf.full else None
+
+
+@motion.on(concat, under=[leaf.full])
+def concat_of_zeros(node: Node) -> Node | None:
+    """concat(0, x, 0) = embed(x)"""
+    axis = node.attrs["axis"]
+    given = [x for x in node.inputs if not is_zero(x)]
+    if len(given) != 1 or len(node.inputs) == 1:
+        return None
+    (x,) = given
+    starts: list[Size] = [0] * x.type.ndim
+    for before in node.inputs[: node.inputs.index(x)]:
+        starts[axis] = starts[axis] + before.type.shape[axis]
+    return embed(x, shape=node.type.shape, starts=tuple(starts), steps=(1,) * x.type.ndim)
+
+
+def is_zero(x: Node) -> bool:
+    """Whether `x` is 0 throughout, and not -0."""
+    return x.op is leaf.full and x.attrs["value"].is_(0)
+
+
+@motion.on(embed)
+def embed_of_view(node: Node) -> Node | None:
+    """embed(x) = slice(x), if that is as large; embed(embed(x)) is one embed"""
+    (x,), attrs = node.inputs, node.attrs
+    if x.type.shape == node.type.shape:  # every place is taken, forwards or backwards
+        return slice_(x, starts=attrs["starts"], sizes=x.type.shape, steps=attrs["steps"])
+    if x.op is not embed:
+        return None
+    outer, inner = zip(attrs["starts"], attrs["steps"]), zip(x.attrs["starts"], x.attrs["steps"])
+    places = [(a + by * b, by * step) for (a, by), (b, step) in zip(outer, inner)]
+    return embed(
+        x.inputs[0],
+        shape=node.type.shape,
+        starts=tuple(start for start, _ in places),
+        steps=tuple(step for _, step in places),
+    )
 
 
 @motion.on(sum_)

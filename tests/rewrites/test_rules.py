@@ -231,6 +231,10 @@ def windows(x: Node, axes: Any, sizes: Any, strides: Any, dilations: Any) -> Nod
     return tensor.windows(x, axes=axes, sizes=sizes, strides=strides, dilations=dilations)
 
 
+def embed(x: Node, shape: Any, starts: Any, steps: Any) -> Node:
+    return tensor.embed(x, shape=shape, starts=starts, steps=steps)
+
+
 def total(x: Node, *axes: int) -> Node:
     return tensor.sum_(x, axes=axes)
 
@@ -316,6 +320,23 @@ EXAMPLES: dict[str, list[Node]] = {
         tensor.reshape(X, shape=(2, 3)),
         tensor.reshape(twos(2, 3), shape=(6,)),
         tensor.reshape(tensor.reshape(X, shape=(6,)), shape=(3, 2)),
+    ],
+    "reshape_of_transpose": [
+        tensor.reshape(transpose(CUBE, 2, 0, 1), shape=(4, 6)),
+        tensor.reshape(transpose(CUBE, 1, 2, 0), shape=(12, 2)),
+        tensor.reshape(transpose(CUBE, 1, 2, 0), shape=(3, 2, 2, 2)),
+        tensor.reshape(transpose(NX, 1, 0), shape=(3, 1, N)),
+        tensor.reshape(transpose(expand(CUBE, (1,), 1), 3, 0, 1, 2), shape=(4, 6)),
+    ],
+    "concat_of_zeros": [
+        tensor.concat(full(0, X.type.dtype, (1, 3)), X, axis=0),
+        tensor.concat(X, full(0, X.type.dtype, (2, N)), axis=1),
+        tensor.concat(*[full(0, FLAG.type.dtype, (2, n)) for n in (1, 2)], FLAG, axis=1),
+    ],
+    "embed_of_view": [
+        embed(NX, (N, 3), (N - 1, 0), (-1, 1)),
+        embed(embed(X, (3, 7), (1, 6), (1, -3)), (9, 8), (8, 1), (-4, 1)),
+        embed(embed(NX, (N + 1, 3), (1, 0), (1, 1)), (N + 3, 9), (N + 2, 1), (-1, 2)),
     ],
     "slice_of_view": [
         cut(twos(2, 3), (0, 0), (1, 2), (1, 1)),

@@ -14,6 +14,7 @@ Array = npt.NDArray[Any]
 Start: TypeAlias = Array | float
 """What a result is before updates come to it."""
 Axes = tuple[int, ...]
+ALL = slice(None)
 
 
 def span(start: int, size: int, step: int) -> slice:
@@ -25,8 +26,17 @@ def span(start: int, size: int, step: int) -> slice:
 
 
 def embed(x: Array, index: tuple[slice, ...], out: Array) -> Array:
-    """Zeros with `x` at `index`."""
-    out.fill(0)
+    """Zeros with `x` at `index`; along axes of step 1 they are written beside it only."""
+    rest = out
+    for axis, places in enumerate(index):
+        if places.step not in (None, 1):
+            rest.fill(0)
+            break
+        if places != ALL:
+            along = (ALL,) * axis
+            rest[(*along, slice(places.start))] = 0
+            rest[(*along, slice(places.stop, None))] = 0
+            rest = rest[(*along, places)]
     out[index] = x
     return out
 
