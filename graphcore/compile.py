@@ -6,12 +6,13 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from graphcore.backends import numpy_backend
 from graphcore.backends.boundary import Boundary
 from graphcore.frontend.trees import flatten
 from graphcore.inspection import debug_print
+from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -23,7 +24,10 @@ Tree = Any
 """Nested lists, tuples and dicts of tensors or, at a call, of arrays."""
 
 
-def compile(inputs: Tree, outputs: Tree) -> Compiled:
+Returns = Literal["numpy", "xarray"]
+
+
+def compile(inputs: Tree, outputs: Tree, *, returns: Returns = "numpy") -> Compiled:
     """A callable that computes `outputs` from `inputs`.
 
     Parameters
@@ -33,6 +37,13 @@ def compile(inputs: Tree, outputs: Tree) -> Compiled:
         them are arguments of the same form.
     outputs
         What to compute: a tensor, or nested lists, tuples and dicts, which the result mirrors.
+    returns
+        What results are: "numpy" arrays with their axes in the order of the dims of the output, or
+        "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps the coordinate that
+        labels it in the arguments if each of its places is still the same place: if it is not
+        sliced, picked from, sorted, moved, joined, split or made anew on the way; renamed, it keeps
+        it under the new name. Where arguments disagree, and for coordinates of other kinds (scalar,
+        of several dims or levels, named otherwise than their dim), there is none.
 
     Raises
     ------
@@ -46,13 +57,19 @@ def compile(inputs: Tree, outputs: Tree) -> Compiled:
     >>> f = gc.compile([x], {"total": x.sum(), "twice": 2 * x})
     >>> f(np.array([1.0, 2.0]))
     {'total': array(3.), 'twice': array([2., 4.])}
+
+    >>> import xarray
+    >>> g = gc.compile([x], 2 * x, returns="xarray")
+    >>> g(xarray.DataArray([1.0, 2.0], {"row": ["a", "b"]})).coords["row"].values
+    array(['a', 'b'], dtype='<U1')
     """
     arguments = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     params, arranged = flatten(arguments)
     results, mirrored = flatten(outputs)
     graph = Graph(tuple(x.node for x in params), tuple(y.node for y in results))
     check_inputs(graph)
-    return Compiled(graph, arranged(list(range(len(params)))), mirrored(list(range(len(results)))))
+    forms = arranged(list(range(len(params)))), mirrored(list(range(len(results))))
+    return Compiled(graph, *forms, returns)
 
 
 def check_inputs(graph: Graph) -> None:
@@ -115,8 +132,11 @@ class Compiled:
         The Python function that runs.
     """
 
-    def __init__(self, graph: Graph, arguments: list[Tree], results: Tree) -> None:
-        self._arguments, self._results = arguments, results
+    def __init__(
+        self, graph: Graph, arguments: list[Tree], results: Tree, returns: Returns = "numpy"
+    ) -> None:
+        self._arguments, self._results, self._returns = arguments, results, returns
+        self._label = labeller(graph, returns)
         with uncollected():
             self._boundary = Boundary(graph)
             self.passes = pipeline.run(graph)
@@ -134,7 +154,10 @@ class Compiled:
         """The results for these arrays, by position or by name, in the form of the outputs."""
         if kwargs or len(args) != self._plain:
             args = tuple(self._arrange(args, kwargs))
-        return self._result(self._run(*self._bind(args)))
+        values = self._run(*self._bind(args))
+        if self._label is not None:
+            values = self._label(values, args)
+        return self._result(values)
 
     def _arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments, by position or by name, one for each input."""
@@ -190,12 +213,24 @@ class Compiled:
         return self.stages[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Compiled, (self.stages["named"], self._arguments, self._results)
+        return Compiled, (self.stages["named"], self._arguments, self._results, self._returns)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
         outputs = ", ".join(str(y.type) for y in self.stages["named"].outputs)
         return f"<Compiled ({inputs}) -> ({outputs})>"
+
+
+def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
+    """What turns arrays into what a call returns."""
+    match returns:
+        case "numpy":
+            return None
+        case "xarray":
+            return DataArrays(graph)
+    raise GraphValueError(
+        f"compile: returns={returns!r}\n  cure: results are 'numpy' arrays or 'xarray' DataArrays"
+    )
 
 
 def match_form(form: Tree, value: Any, path: str, found: dict[int, Any]) -> None:

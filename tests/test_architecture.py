@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "backends": {"ir", "ops", "rewrites"},
     "frontend": {"ir", "ops"},
     "inspection": {"ir", "ops"},
+    "interop": {"ir", "ops"},
 }
 SEES_EVERYTHING = {"__init__", "__main__", "compile", "demo"}
 LINKS = ("rewrites", "backends")

@@ -1,0 +1,1 @@
+"""Arrays of other libraries: what they carry beside values, through a program and back."""
