@@ -23,6 +23,7 @@ from .frontend.formulas import *
 from .frontend.functions import *
 from .frontend.indexing import *
 from .frontend.loops import *
+from .frontend.interpolation import *
 from .frontend.masking import *
 from .frontend.missing import *
 from .frontend.moves import *
@@ -65,6 +66,7 @@ __all__ += frontend.elementwise.__all__
 __all__ += frontend.formulas.__all__
 __all__ += frontend.functions.__all__
 __all__ += frontend.indexing.__all__
+__all__ += frontend.interpolation.__all__
 __all__ += frontend.masking.__all__
 __all__ += frontend.moves.__all__
 __all__ += frontend.padding.__all__

@@ -16,13 +16,14 @@ from graphcore.ops import named
 
 from .arguments import Dim, require_dims
 from .base import Base, refusal, wrap
-from .elementwise import astype, ceil, equal, floor, isfinite, maximum, minimum, rint
+from .elementwise import astype, ceil, equal, floor, maximum, minimum, rint
 from .formulas import where as choose
 from .indexing import isel
+from .interpolation import between
 from .lift import Operand, array, single
 from .masking import Mask, Part, as_float, isnull, may_be_null, over, part_of
-from .moves import fresh
-from .shape import stack, transpose
+from .searching import merged
+from .shape import transpose
 from .sorting import sort
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def quantile(
         alpha, beta = LINEAR[method]
         at = share * (order.size - 1) + share * (2 - alpha - beta) + (alpha - 1)
         low = floor(at)
-        found = between(order.near(low), order.near(low + 1), at - low)
+        a, b = order.near(low), order.near(low + 1)
+        found = between(a, b, astype(at - low, a.dtype))
     elif method in CHOSEN:
         low, high = map(order.near, CHOSEN[method](share, order.size))
         found = low if low is high else middle(low, high)
@@ -188,9 +190,7 @@ def order_of(part: Part, skipna: bool) -> Order:
         raise refusal(part.function, f"of nothing: {dims} of {x.node.type} are empty", x)
     if part.mask is not None:
         x = choose(part.mask, as_float(x), math.nan)
-    dim = dims[0] if len(dims) == 1 else fresh("place", x.dims)
-    if len(dims) != 1:
-        x = stack(x, {dim: dims})
+    x, dim = merged(x, dims)
     values = sort(x, dim)
     if part.mask is None:
         last = isel(values, {dim: -1})
@@ -203,13 +203,6 @@ def order_of(part: Part, skipna: bool) -> Order:
 def middle(a: Tensor, b: Tensor) -> Tensor:
     """(a + b) / 2, without overflow."""
     return 0.5 * a + 0.5 * b
-
-
-def between(a: Tensor, b: Tensor, at: Tensor) -> Tensor:
-    """a + share (b - a), and its limit where that is inf - inf."""
-    share, gap = astype(at, a.dtype), b - a
-    limit = choose(equal(a, b) | equal(share, 0), a, (1 - share) * a + share * b)
-    return choose(isfinite(gap), a + share * gap, limit)
 
 
 def share_of(part: Part, q: Any) -> tuple[Tensor, Tensor | None]:

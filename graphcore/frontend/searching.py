@@ -1,39 +1,158 @@
-"""Where values stand among sorted ones."""
+"""Where values stand among sorted ones, and which values are not 0."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from graphcore.ops import named
 
-from .arguments import dim_of
-from .base import refusal, wrap
-from .lift import Operand, common
+from .arguments import Dim, SizeLike, dim_of, dims_of, names, size_of
+from .base import Base, refusal, wrap
+from .cumulative import cumsum
+from .elementwise import not_equal
+from .formulas import where
+from .lift import Operand, array, common, single
+from .moves import fresh
+from .ranges import arange
+from .shape import stack, transpose
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
+    "digitize",
+    "nonzero",
     "searchsorted",
 ]
 
 Side = Literal["left", "right"]
+Row: TypeAlias = "Operand | Sequence[float] | npt.NDArray[Any]"
+"""A tensor with a dim that is told, or a list along it."""
 
 
-def searchsorted(x: Operand, values: Operand, dim: str, side: Side = "left") -> Tensor:
+def row_of(function: str, values: Row, dim: object) -> Operand:
+    """`values`, of which an unnamed list runs along `dim`."""
+    if isinstance(values, (list, tuple, range, np.ndarray)) and np.ndim(values):
+        return wrap(array(function, np.asarray(values), names(function, dim)))
+    return values  # type: ignore[return-value]  # numbers among them are refused: they have no dim
+
+
+def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tensor:
     """Where `values` would be put into `x`, sorted along `dim`, to keep it in order.
 
     That is how many values of `x` are below, or with `side` "right" not above; nan counts as the
     largest. Other dims align by name, so each row of `x` is searched for its own values. The dims
-    are those of `x` without `dim`, then the new ones of `values`.
+    are those of `x` without `dim`, then the new ones of `values`. An unnamed list is one row.
 
     >>> import graphcore as gc
-    >>> x, values = gc.constant([1.0, 2.0, 2.0, 3.0], "t"), gc.constant([2.0, 9.0], "row")
-    >>> gc.compile([], gc.searchsorted(x, values, dim="t"))()
+    >>> values = gc.constant([2.0, 9.0], "row")
+    >>> gc.compile([], gc.searchsorted([1.0, 2.0, 2.0, 3.0], values, dim="t"))()
     array([1, 4])
     """
-    rows, wanted = common("searchsorted", x, values)
+    rows, wanted = common("searchsorted", row_of("searchsorted", x, dim), values)
     name = dim_of("searchsorted", rows, dim)
     if side not in ("left", "right"):
         raise refusal("searchsorted", f"side={side!r}", rows, cure="use 'left' or 'right'")
     return wrap(named.searchsorted(rows, wanted, dim=name, side=side))
+
+
+def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False) -> Tensor:
+    """The number of the bin that each value falls into: i where bins[i - 1] <= x < bins[i].
+
+    With `right` it is the right edge that belongs to a bin. What lies below all edges gets 0, what
+    lies above, and nan, the number of edges. The dims of `x` come first.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    bins
+        The edges: an increasing or decreasing list, or a tensor that increases along `dim`, whose
+        other dims align with those of `x`.
+    dim
+        The dim of edges that are a tensor.
+    right
+        Which edge belongs to a bin.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.digitize(gc.constant([0.5, 1.0, 7.0], "t"), [0, 1, 2]))()
+    array([1, 2, 3])
+    """
+    side: Side = "left" if right else "right"
+    value = wrap(single("digitize", x))
+    if isinstance(bins, Base) or hasattr(bins, "dims"):
+        if dim is None:
+            cure = "name the dim of the edges: dim='edge'"
+            raise refusal("digitize", "bins are a tensor", value, cure=cure)
+        return transpose(searchsorted(bins, value, dim, side), *value.dims, ...)
+    edges = edges_of("digitize", bins, value)
+    if edges[0] <= edges[-1]:
+        return searchsorted(edges, value, "edge", side)
+    return edges.size - searchsorted(edges[::-1], value, "edge", side)
+
+
+def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
+    """Edges known now, which must be in order."""
+    edges = np.asarray(bins)
+    ordered = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "biuf"
+    if ordered and (np.all(edges[1:] >= edges[:-1]) or np.all(edges[1:] <= edges[:-1])):
+        return edges
+    reason = f"{bins!r:.60} are no edges of bins"
+    raise refusal(function, reason, x, cure="give numbers in order, or a tensor and its dim")
+
+
+def nonzero(
+    x: Operand, size: SizeLike, dim: Dim = None, fill_value: int = 0, name: str = "nonzero"
+) -> dict[str, Tensor]:
+    """The positions of the values that are not 0, for each dim, in row-major order.
+
+    `x.isel(gc.nonzero(x, size))` are these values.
+
+    Parameters
+    ----------
+    x
+        A tensor; nan is not 0.
+    size
+        How many positions there shall be: what goes beyond is left out.
+    dim
+        The dims that are searched together: one, several, or all (None).
+    fill_value
+        The position that stands where there are fewer.
+    name
+        The dim along which the positions run.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 2, "col": 3})
+    >>> gc.nonzero(x > 0, size=4)
+    {'row': <Tensor: i64[nonzero=4]>, 'col': <Tensor: i64[nonzero=4]>}
+    """
+    node = single("nonzero", x)
+    dims = dims_of("nonzero", node, dim, ordered=True)
+    (new,) = names("nonzero", name)
+    flat, row = merged(wrap(node), dims)
+    seen = cumsum(not_equal(flat, 0), row)
+    wanted = arange(1, size_of("nonzero", new, size) + 1, dim=new)
+    at = searchsorted(seen, wanted, row)
+    there = at < flat.sizes[row]
+    found = {}
+    for dim in reversed(dims):
+        length = node.type.size(dim)
+        found[dim] = where(there, at % length, fill_value)
+        at = at // length
+    return {dim: found[dim] for dim in dims}
+
+
+def merged(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
+    """`x` with `dims` made one, and the name of that."""
+    if len(dims) == 1:
+        return x, dims[0]
+    name = fresh("place", x.dims)
+    return stack(x, {name: dims}), name

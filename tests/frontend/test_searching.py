@@ -1,0 +1,131 @@
+"""Bins, points and positions: edges, nan, infinities, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+
+NAN, INF = np.nan, np.inf
+
+
+def run(function: Any, *arrays: Any) -> Any:
+    """A function of tensors with dims `t`, or `u, t`, each of a size of its own."""
+    dims = (), ("t",), ("u", "t")
+    xs = [
+        gc.tensor(f"x{i}", {d: f"{d}{i}" for d in dims[np.ndim(a)]}, dtype=np.asarray(a).dtype)
+        for i, a in enumerate(arrays)
+    ]
+    return gc.compile(xs, function(*xs))(*map(np.asarray, arrays))
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_digitize_at_the_edges(right: bool) -> None:
+    x = [-INF, -1.0, 0.0, 0.5, 1.0, 1.5, INF, NAN]
+    for edges in ([0.0, 1.0], [1.0, 0.0], [0.0, 0.0, 1.0], [0.5], [-INF, 0, INF], [2, 1, 1]):
+        found = run(lambda x, e=edges: gc.digitize(x, e, right=right), x)
+        np.testing.assert_array_equal(found, np.digitize(x, edges, right))
+
+
+def test_interp_agrees_with_numpy() -> None:
+    """At random places, at the points, beyond them, and nan, which NumPy loses if n is 1."""
+    random = np.random.default_rng(0)
+    x, xp, fp = (gc.tensor(n, {"t": s}) for n, s in (("x", None), ("xp", "n"), ("fp", "n")))
+    f = gc.compile(
+        [x, xp, fp], [gc.interp(x, xp, fp, "t"), gc.interp(x, xp, fp, "t", left=-9, right=NAN)]
+    )
+    for n in (1, 2, 3, 10, 100):
+        for step in (random.random(n) + 0.1, random.integers(1, 3, n)):
+            known, values = np.cumsum(step), random.normal(size=n)
+            at = np.concatenate(
+                [known, random.uniform(-1, known[-1] + 1, 50), [-INF, INF, NAN][: 2 + (n > 1)]]
+            )
+            plain, ended = f(at, known, values)
+            np.testing.assert_allclose(plain, np.interp(at, known, values), 1e-12, 1e-12)
+            wanted = np.interp(at, known, values, left=-9, right=NAN)
+            np.testing.assert_allclose(ended, wanted, 1e-12, 1e-12)
+            inside = np.isin(at, known)
+            np.testing.assert_array_equal(plain[inside], np.interp(at, known, values)[inside])
+
+
+def test_interp_of_infinite_values() -> None:
+    at = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, NAN]
+    found = run(lambda x: gc.interp(x, [0, 1, 2, 4], [1.0, INF, INF, -INF], "p"), at)
+    np.testing.assert_array_equal(found, [1, INF, INF, INF, INF, NAN, NAN])
+
+
+def test_interp_at_a_step_takes_the_right_side() -> None:
+    found = run(lambda x: gc.interp(x, [0, 1, 1, 2], [0.0, 1.0, 5.0, 6.0], "p"), [0.5, 1.0, 1.5])
+    assert found.tolist() == [0.5, 5, 5.5]
+
+
+def test_slopes_of_interp() -> None:
+    """To the right of a point; none beyond the ends, where the end itself counts."""
+    x, xp, fp = (gc.tensor(n, {d: None}) for n, d in (("x", "t"), ("xp", "p"), ("fp", "p")))
+    y = gc.interp(x, xp, fp, "p")
+    f = gc.compile([x, xp, fp], gc.grad(y.sum(), [x, xp, fp]))
+    known, values = np.array([0.0, 1.0, 3.0]), np.array([1.0, 2.0, 8.0])
+    dx, _, dfp = f(np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0]), known, values)
+    assert dx.tolist() == [0, 1, 1, 3, 3, 0, 0]
+    assert dfp.tolist() == [2.5, 2, 2.5]
+    _, dxp, _ = f(np.array([2.0]), known, values)
+    assert dxp.tolist() == [0, -1.5, -1.5]
+
+
+def test_interp_dtypes_and_dims() -> None:
+    x = gc.tensor("x", {"row": 2, "t": 3}, dtype="float32")
+    xp = gc.tensor("xp", {"row": 2, "p": 4}, dtype="float32")
+    fp = gc.tensor("fp", {"p": 4, "channel": 5}, dtype="float32")
+    y = gc.interp(x, xp, fp, "p")
+    assert (y.dims, y.dtype) == (("row", "t", "channel"), np.float32)
+    assert gc.interp(x, xp, fp.astype("complex64"), "p").dtype == np.complex64
+    assert gc.interp(1, [0, 2], [0, 4], "p").dtype == np.float64
+
+
+def test_nonzero_finds_what_numpy_finds() -> None:
+    random = np.random.default_rng(1)
+    x = gc.tensor("x", {"u": None, "t": None})
+    f = gc.compile([x], gc.nonzero(x, 12, fill_value=-1))
+    for shape in ((3, 4), (1, 1), (2, 20), (0, 3), (3, 0), (0, 0)):
+        for density in (0, 0.3, 1):
+            values = np.where(random.random(shape) < density, random.normal(size=shape), 0)
+            found = f(values)
+            for dim, wanted in zip(("u", "t"), np.nonzero(values), strict=True):
+                some = wanted[:12]
+                assert found[dim].tolist() == [*some.tolist(), *[-1] * (12 - len(some))]
+
+
+def test_nonzero_indexes() -> None:
+    x = gc.tensor("x", {"batch": 2, "u": 2, "t": 3})
+    at = gc.nonzero(x, 3, dim=["u", "t"], name="k")
+    assert {dim: i.dims for dim, i in at.items()} == {"u": ("batch", "k"), "t": ("batch", "k")}
+    values = np.array([[[0.0, 1, 2], [3, 0, 4]], [[0, 0, 0], [5, 6, 7]]])
+    assert gc.compile([x], x.isel(at))(values).tolist() == [[1, 2, 3], [5, 6, 7]]
+    assert run(lambda x: gc.nonzero(x, 2)["t"], [NAN, 0.0, -0.0, 1.0]).tolist() == [0, 3]
+    assert gc.nonzero(gc.tensor("b", (), dtype="bool"), 2) == {}
+
+
+def test_refusals() -> None:
+    x = gc.tensor("x", {"t": 3})
+    for wrong in (
+        lambda: gc.digitize(x, [0, 2, 1]),
+        lambda: gc.digitize(x, []),
+        lambda: gc.digitize(x, [[0, 1]]),
+        lambda: gc.digitize(x, x),
+        lambda: gc.digitize(x, x, "u"),
+        lambda: gc.interp(x, [0, 1], x, "p"),
+        lambda: gc.interp(x, [0, 1], [0, 1, 2], "p"),
+        lambda: gc.interp(x, 1.0, [0, 1], "p"),
+        lambda: gc.interp(x, [], [], "p"),
+        lambda: gc.nonzero(x, 2, dim="u"),
+        lambda: gc.nonzero(x, -1),
+        lambda: gc.nonzero(x, 1.5),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(gc.GraphError):
+            wrong()
+    n, m = gc.tensor("n", {"p": "n"}), gc.tensor("m", {"p": "m"})
+    with pytest.raises(gc.GraphError, match="'p'"):
+        gc.compile([n, m], gc.interp(1.0, n, m, "p"))(np.zeros(2), np.zeros(3))
