@@ -22,8 +22,8 @@ from .frontend.elementwise import *
 from .frontend.formulas import *
 from .frontend.functions import *
 from .frontend.indexing import *
-from .frontend.loops import *
 from .frontend.interpolation import *
+from .frontend.loops import *
 from .frontend.masking import *
 from .frontend.missing import *
 from .frontend.moves import *
