@@ -156,6 +156,7 @@ def test_methods_are_functions() -> None:
             "squeeze",
             "stack",
         ),
+        *("swap_dims", "roll", "shift", "pad", "head", "tail", "thin", "pipe"),
         *("unstack", "broadcast_like", "isel", "where", "clip", "astype", "round", "conj"),
     ):
         assert callable(getattr(gc.Tensor, name)), name

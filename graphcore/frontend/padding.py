@@ -13,7 +13,7 @@ from graphcore.ir.sizes import Size, maximum, minimum, upper_bound
 from graphcore.ir.types import DType
 from graphcore.ops import named
 
-from . import reductions
+from . import quantiles, reductions
 from .arguments import integer, mapping, names, require_dims
 from .base import refusal, wrap
 from .creation import filled
@@ -261,6 +261,7 @@ MODES = {
     "linear_ramp": Mode(ramp, "end_values", 0),
     "maximum": Mode(statistic(reductions.max), "stat_length"),
     "mean": Mode(statistic(reductions.mean), "stat_length"),
+    "median": Mode(statistic(quantiles.median), "stat_length"),
     "minimum": Mode(statistic(reductions.min), "stat_length"),
     "reflect": Mode(mirrored(1), "reflect_type", "even"),
     "symmetric": Mode(mirrored(0), "reflect_type", "even"),

@@ -18,10 +18,10 @@ from .creation import ones
 from .formulas import keep_where
 from .lift import Operand, single
 from .masking import as_float, notnull
-from .moves import cut
+from .moves import cut, fresh
 from .padding import with_fill
 from .shape import transpose, unstack
-from .windows import each, fresh, padded, steps
+from .windows import each, padded, steps
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -117,7 +117,7 @@ class Windowed:
         self._dims = names(function, tuple(sizes), node)
         require_dims(function, node, self._dims)
         self._sizes = tuple(size_of(function, dim, sizes[dim]) for dim in self._dims)
-        self._places = tuple(fresh(f"{dim} window", node) for dim in self._dims)
+        self._places = tuple(fresh(f"{dim} window", node.type.dims) for dim in self._dims)
         if not self._dims or 0 in self._sizes:
             cure = f"write {function}(x, time=3); a window has one place at least"
             raise refusal(function, f"windows of sizes {dict(sizes)}", node, cure=cure)

@@ -147,13 +147,6 @@ def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
     return tuple(given[dim] for dim in dims)
 
 
-def fresh(name: str, *xs: Node) -> str:
-    """`name`, or one like it, that none of `xs` has a dim of."""
-    while any(name in x.type.dims for x in xs):
-        name += "'"
-    return name
-
-
 def padded(x: Node, ends: Mapping[str, tuple[Size, Size]], value: Operand) -> Node:
     """`x` with so many places of `value` before and after each of some dims."""
     fill = in_dtype("pad", value, x)

@@ -11,6 +11,7 @@ MODES = {
     "linear_ramp": {"end_values": (1, -1.5)},
     "maximum": {},
     "mean": {"stat_length": (2, 9)},
+    "median": {"stat_length": (2, 3)},
     "minimum": {"stat_length": 3},
     "reflect": {},
     "reflect odd": {"reflect_type": "odd"},
@@ -33,6 +34,18 @@ CASES: dict[str, Case] = {
         lambda x, v: xarray.concat([v.expand_dims("col"), x], "col").transpose("row", "col"),
         (Input("row col"), V),
     ),
+    "pad ramp by tensor": Case(
+        lambda x, v: x.pad(col=(3, 0), mode="linear_ramp", end_values=v),
+        lambda x, v: xarray.concat(
+            [
+                *[(v + (x.isel(col=0) - v) * i / 3).expand_dims("col") for i in range(3)],
+                x,
+            ],
+            "col",
+        ).transpose("row", "col"),
+        (Input("row col"), V),
+        fixed=("col",),
+    ),
     "pad by a size": Case(
         lambda x: x.pad(row=(0, x.sizes["col"]), constant_values=1),
         lambda x: x.pad(row=(0, x.sizes["col"]), constant_values=1),
@@ -50,6 +63,6 @@ CASES: dict[str, Case] = {
         f"pad {name} integers": alike(
             lambda x, name=name: x.pad(row=(2, 1), mode=name), INTEGERS
         )
-        for name in ("edge", "linear_ramp", "mean", "reflect")
+        for name in ("edge", "linear_ramp", "mean", "median", "reflect")
     },
 }  # fmt: skip

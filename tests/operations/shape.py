@@ -57,6 +57,16 @@ CASES: dict[str, Case] = {
         fixed=("six",),
         batch=False,
     ),
+    "unstack several": Case(
+        lambda x: x.unstack(six={"p": -1, "q": 3}, row={"r": 1, "s": None}),
+        lambda x: xarray.DataArray(
+            x.transpose("col", "six", "row").values.reshape(x.sizes["col"], 2, 3, 1, 3),
+            dims=("col", "p", "q", "r", "s"),
+        ),
+        (Input("six row col"),),
+        fixed=("six", "row"),
+        batch=False,
+    ),
     "restack": Case(
         lambda x: gc.square(x.stack(z=("col", "row"))).unstack(z={"col": None, "row": 3}),
         lambda x: (x * x).transpose("col", "row"),
