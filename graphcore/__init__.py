@@ -14,6 +14,7 @@ from .frontend.calculus import *
 from .frontend.choices import *
 from .frontend.complex import *
 from .frontend.contraction import *
+from .frontend.counting import *
 from .frontend.creation import *
 from .frontend.cumulative import *
 from .frontend.derivatives import *
@@ -58,6 +59,7 @@ __all__ += frontend.choices.__all__
 __all__ += frontend.branches.__all__
 __all__ += frontend.complex.__all__
 __all__ += frontend.contraction.__all__
+__all__ += frontend.counting.__all__
 __all__ += frontend.creation.__all__
 __all__ += frontend.cumulative.__all__
 __all__ += frontend.derivatives.__all__
