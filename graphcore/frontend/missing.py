@@ -11,15 +11,16 @@ from .arguments import dim_of
 from .base import Base, refusal, wrap
 from .creation import constant
 from .cumulative import cummax
-from .elementwise import equal, maximum
+from .elementwise import maximum
 from .formulas import keep_where, where
 from .indexing import take_along
 from .lift import Operand, single
 from .masking import may_be_null, notnull
-from .moves import flip
+from .moves import flip, fresh
 from .ranges import arange
-from .reductions import any
-from .shape import rename
+from .searching import searchsorted
+from .shape import stack
+from .sorting import sort
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -94,12 +95,7 @@ def isin(x: Operand, values: Any) -> Tensor:
         among = wrap(single("isin", values))
     else:
         among = constant(np.ravel(values), "value")
-    fresh = {dim: unused(dim, (*value.dims, *among.dims)) for dim in among.dims}
-    return any(equal(value, rename(among, fresh)), tuple(fresh.values()))
-
-
-def unused(name: str, taken: tuple[str, ...]) -> str:
-    """A name like `name` that is not taken."""
-    while name in taken:
-        name += "'"
-    return name
+    dim = fresh("value", (*value.dims, *among.dims))
+    ordered = sort(stack(among, {dim: among.dims}), dim)
+    below, up_to = (searchsorted(ordered, value, dim, side) for side in ("left", "right"))
+    return (below < up_to) & notnull(value)

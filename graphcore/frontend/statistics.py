@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphcore.ir.sizes import Size, count
 
 from .arguments import Dim, dims_of, require_dims
 from .base import wrap
+from .calculus import diff
 from .complex import conjugate, real
 from .contraction import dot
-from .elementwise import astype, equal, maximum
+from .cumulative import cumulative_sum
+from .elementwise import astype, equal, maximum, not_equal
+from .formulas import clip
 from .formulas import where as choose
+from .indexing import take_along
 from .lift import Operand, single
-from .masking import as_float, notnull, ratio, root, squared_modulus
-from .reductions import mean, sum
-from .shape import broadcast, broadcast_to
+from .masking import as_float, notnull, part_of, ratio, root, squared_modulus
+from .moves import fresh
+from .quantiles import share_of
+from .reductions import all, any, mean, sum
+from .shape import broadcast, broadcast_to, stack, transpose
+from .sorting import argsort
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -74,6 +81,32 @@ class Weighted:
         """Square root of `var`; where all values are equal its derivative is 0."""
         return root(self.var(dim, skipna=skipna))
 
+    def quantile(self, q: Any, dim: Dim = None, *, skipna: bool = False) -> Tensor:
+        """The value below which a share `q` of the weights lies, between two values linearly.
+
+        `q` is as in `gc.quantile`. As xarray's: Akinshin 2023 (arXiv:2304.07265), where the weights
+        stand for as many values as Kish's effective sample size says.
+        """
+        x, weights = broadcast(as_float(self.x), as_float(self.weights))
+        mask = notnull(x) & not_equal(weights, 0)
+        part = part_of("quantile", x, dim, mask)
+        share, valid = share_of(part, q)
+        line = fresh("place", x.dims)
+        x, w = (stack(choose(mask, v, 0), {line: part.dims}) for v in (x, weights))
+        order = argsort(x, line)
+        x, w = (take_along(v, order, line) for v in (x, w))
+        total = sum(w, line)
+        size = ratio(total * total, sum(w * w, line), 1)
+        at = (size - 1) * astype(share, x.dtype)
+        ends = cumulative_sum(ratio(w, total, 0), line, include_initial=True)
+        found = sum(x * diff(clip(ends, at / size, (at + 1) / size), line), line) * size
+        kept = any(mask, part.dims)
+        if not skipna:
+            kept = kept & all(notnull(part.x), part.dims)
+        if valid is not None:
+            kept = kept & valid
+        return transpose(choose(kept, found, math.nan), *share.dims, ...)
+
     def _filled(self, skipna: bool) -> Tensor:
         return choose(notnull(self.x), self.x, 0) if skipna else self.x
 
@@ -87,8 +120,8 @@ class Weighted:
 def weighted(x: Operand, weights: Operand) -> Weighted:
     """`x` with weights, which align by name: its methods are weighted reductions.
 
-    They are `sum mean var std sum_of_weights sum_of_squares`. As xarray's, but nan is left out only
-    if `skipna=True` says so.
+    They are `sum mean var std quantile sum_of_weights sum_of_squares`, as xarray's; but nan is left
+    out only if `skipna=True` says so.
 
     >>> import graphcore as gc
     >>> x, w = gc.constant([1.0, 4.0], "t"), gc.constant([3.0, 1.0], "t")

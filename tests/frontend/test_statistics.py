@@ -138,6 +138,28 @@ def test_weighted() -> None:
     assert whole.dtype == np.float64
 
 
+@pytest.mark.parametrize("skipna", [False, True])
+def test_weighted_quantile(skipna: bool) -> None:
+    """What weighs nothing has no say, and of nothing at all the quantile is nan."""
+    values = np.array([[1.0, NAN, 3.0, 9.0], [1.0, 2.0, 3.0, INF], [1.0, 2.0, 2.0, 4.0]])
+    weights = np.array([[1.0, 2.0, 0.5, 0.0], [1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    x, w = (gc.tensor(n, {"row": 3, "t": None}) for n in "xw")
+    y = x.weighted(w).quantile([0.0, 0.3, 1.0], dim="t", skipna=skipna)
+    X, W = (xarray.DataArray(v, dims=("row", "t")) for v in (values, weights))
+    wanted = X.weighted(W).quantile([0.0, 0.3, 1.0], dim="t", skipna=skipna)
+    loss = gc.where(y.isnull(), 0.0, y * y).sum()
+    found, dx, dw = gc.compile([x, w], [y, *gc.grad(loss, [x, w])])(values, weights)
+    assert y.dims == wanted.dims
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    assert np.isfinite([dx, dw]).all()
+    assert (dx[weights == 0] == 0).all()
+    q = gc.tensor("q", {"row": 3})
+    f = gc.compile([x, w, q], x.weighted(w).quantile(q, "t"))
+    found = f(np.nan_to_num(values), np.ones((3, 4)), np.array([0.5, 1.0, 2.0]))
+    np.testing.assert_allclose(found, [2.0, np.finfo(float).max, NAN])
+    np.testing.assert_array_equal(f(np.zeros((3, 0)), np.zeros((3, 0)), np.ones(3)), NAN)
+
+
 @pytest.mark.parametrize("ddof", [0, 1, 2, 3, 4])
 def test_cov_is_var(ddof: int) -> None:
     values = np.array([1.0, 4.0, -2.0])

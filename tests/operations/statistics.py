@@ -89,6 +89,20 @@ CASES: dict[str, Case] = {
         f"weighted {name} skipna": of_weighted(name, "row", skipna=True)
         for name in ("sum", "mean", "var", "std", "sum_of_weights", "sum_of_squares")
     },
+    **{
+        f"weighted quantile {dim}": Case(
+            lambda x, w, dim=dim: x.weighted(w).quantile([0.2, 0.7], dim=dim),
+            lambda x, w, dim=dim: x.weighted(w).quantile([0.2, 0.7], dim=dim).astype(x.dtype),
+            (X, WEIGHTS), batch=dim is not None, fixed=("row", "col"),  # xarray squeezes all dims
+        )
+        for dim in ("col", ["row", "col"], None)
+    },
+    "weighted quantile skipna": Case(
+        lambda x, w: x.where(x < 1.5).weighted(w - 0.2).quantile(0.5, dim="col", skipna=True),
+        lambda x, w: x.where(x < 1.5).weighted(w - w.dtype.type(0.2)).quantile(0.5, dim="col")
+        .astype(x.dtype),
+        (X, WEIGHTS), fixed=("row", "col"),
+    ),
     "average": Case(
         lambda x, w: gc.average(x, "col", weights=w),
         lambda x, w: x.weighted(w).mean("col"),
