@@ -24,6 +24,7 @@ from .frontend.formulas import *
 from .frontend.functions import *
 from .frontend.indexing import *
 from .frontend.interpolation import *
+from .frontend.jacobians import *
 from .frontend.loops import *
 from .frontend.masking import *
 from .frontend.missing import *
@@ -40,6 +41,7 @@ from .frontend.shape import *
 from .frontend.sorting import *
 from .frontend.statistics import *
 from .frontend.tensor import *
+from .frontend.vectorize import *
 from .frontend.windows import *
 from .inspection import debug_print
 from .ir.errors import GraphError, GraphIndexError, GraphTypeError, GraphValueError
@@ -73,6 +75,7 @@ __all__ += frontend.masking.__all__
 __all__ += frontend.moves.__all__
 __all__ += frontend.padding.__all__
 __all__ += frontend.quantiles.__all__
+__all__ += frontend.jacobians.__all__
 __all__ += frontend.loops.__all__
 __all__ += frontend.missing.__all__
 __all__ += frontend.norms.__all__
@@ -85,4 +88,5 @@ __all__ += frontend.segments.__all__
 __all__ += frontend.shape.__all__
 __all__ += frontend.sorting.__all__
 __all__ += frontend.tensor.__all__
+__all__ += frontend.vectorize.__all__
 __all__ += frontend.windows.__all__

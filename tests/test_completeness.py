@@ -31,7 +31,7 @@ INTERNAL = {elementwise.zeta}
 """Ops that only derivatives use."""
 
 NOT_FUNCTIONS_OF_VALUES = {
-    *("tensor", "compile", "debug_print", "grad", "pullback", "pushforward", "special", "Tensor"),
+    *("tensor", "compile", "debug_print", "special", "Tensor"),
     "Compiled",
     *(name for name in gc.__all__ if name.endswith("Error")),
 }

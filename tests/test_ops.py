@@ -67,6 +67,8 @@ def test_value(name: str, dtype: str) -> None:
                 for stage in ("lowered", "optimized")
             ]
             for found in results:
+                if found is None:  # a lazy derivative, which has no value yet
+                    continue
                 assert found.dtype == wanted.dtype
                 close(found, wanted.values, rtol=DTYPE_TOLERANCE[min(8, wanted.dtype.itemsize)])
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from types import EllipsisType
 from typing import Any, Literal
 
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, GraphValueError
 from graphcore.ir.node import Node, describe_operand, full_like, toposort
 from graphcore.ir.provenance import user_line
+from graphcore.ir.sizes import Size
 from graphcore.ops import autodiff, leaf
+from graphcore.ops.named.dims import close_match
 
+from .arguments import names
+from .instances import Axes, Instances, Mixed, carries
 from .tensor import Tensor
 from .trees import flatten
+from .vectorize import shielded, widen, widened
 
 __all__ = [
     "grad",
@@ -25,7 +32,13 @@ Tree = Any
 """A tensor, or nested lists, tuples and dicts of tensors."""
 
 
-def grad(y: Tensor, wrt: Tree, *, disconnected: Literal["error", "zero"] = "error") -> Tree:
+def grad(
+    y: Tensor,
+    wrt: Tree,
+    *,
+    per: str | Iterable[str] | EllipsisType = (),
+    disconnected: Literal["error", "zero"] = "error",
+) -> Tree:
     """The gradient of a scalar `y` by each tensor of `wrt`, in the form of `wrt`.
 
     Element by element it has the dims and dtype of what it is taken by. For complex values it is
@@ -37,14 +50,19 @@ def grad(y: Tensor, wrt: Tree, *, disconnected: Literal["error", "zero"] = "erro
         A float tensor without dims.
     wrt
         Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.
+    per
+        Dims of the inputs that tell instances apart, or ... for all of `y`: each instance gets a
+        gradient of its own. Every tensor of `wrt` is first repeated along those it lacks, and its
+        gradient has them all: `grad(y.sum(), x)` is `grad(y, x, per=dims).sum(dims not of x)`.
+        Each element of `y` must depend on one instance only.
     disconnected
         What to do where `y` does not depend on a part of `wrt`: refuse, or answer zeros.
 
     Raises
     ------
     GraphError
-        If `y` has dims, if a part of `wrt` is an integer or disconnected from `y`, or if an op on
-        the way has no derivative.
+        If `y` has dims that are not those of instances, if instances mix on the way, if a part of
+        `wrt` is an integer or disconnected from `y`, or if an op on the way has no derivative.
 
     Examples
     --------
@@ -52,15 +70,73 @@ def grad(y: Tensor, wrt: Tree, *, disconnected: Literal["error", "zero"] = "erro
     >>> x = gc.tensor("x", {"row": 3})
     >>> gc.grad((x**2).sum(), x)
     <Tensor: f64[row=3]>
+    >>> w = gc.tensor("w", {})
+    >>> gc.grad(w * x**2, w, per="row")
+    <Tensor: f64[row=3]>
     """
+    if per != ():
+        return per_instance(y, wrt, per, disconnected)
     if y.dims:
         raise refused(
             "grad",
             f"the result has dims {y.dims}; a gradient is taken of one number",
             [y.node],
-            "sum it first, or weigh its values with gc.pullback(y, wrt, ct)",
+            "sum it first, name its instances with per=..., or use gc.pullback(y, wrt, ct)",
         )
     return pullback_of("grad", [y.node], wrt, [full_like(y.node, 1)], disconnected)
+
+
+def per_instance(
+    y: Tensor, wrt: Tree, per: str | Iterable[str] | EllipsisType, disconnected: str
+) -> Tree:
+    """The gradient of each instance: that of the sum by `wrt` repeated along the axes `per`."""
+    sources, rebuild = flatten(wrt)
+    xs = [t.node for t in sources]
+    check("grad", [y.node], xs, disconnected)
+    known = instance_sizes(y.node, xs)
+    axes = axes_of(y.node, known) if per is ... else names("grad", per, y.node)
+    for axis in axes:
+        if axis not in known:
+            cure = close_match(axis, tuple(known))
+            raise refused("grad", f"per: no input has a dim {axis!r}", [y.node, *xs], cure)
+    sizes = {axis: known[axis] for axis in axes}
+    wide: dict[Node, Node] = {}
+    for x in toposort(xs):
+        if x in xs:
+            wide[x] = shielded(widen(widened([x], wide)[0], sizes))
+    (new,) = widened([y.node], wide)
+    try:
+        Instances(sizes).follow([new], {x: {a: (a,) for a in axes} for x in wide.values()})
+    except Mixed as mixed:
+        how = f"{mixed.node.op.name} at {mixed.node.origin} {mixed.how}"
+        reason = f"per: the instances along {mixed.axis!r} mix: {how}"
+        cure = f"leave {mixed.axis!r} out of per, or do not bring its instances together"
+        raise refused("grad", reason, [y.node, *xs], cure) from None
+    node = autodiff.pullback(new, *wide.values(), full_like(new, 1), ys=1, wrt=len(wide))
+    found = {x: Tensor(node[i]) for i, x in enumerate(wide)}
+    return rebuild([found[x] for x in xs])
+
+
+def instance_sizes(y: Node, xs: Sequence[Node]) -> dict[str, Size]:
+    """The dims of what a program starts from."""
+    starts = [node for node in toposort([y]) if not node.inputs or node in xs]
+    return {dim: size for node in reversed(starts) for dim, size in node.type.sizes.items()}
+
+
+def axes_of(y: Node, known: dict[str, Size]) -> tuple[str, ...]:
+    """The dims of what a program starts from that the dims of `y` are."""
+    starts = [node for node in toposort([y]) if not node.inputs]
+    found: dict[str, str] = {}
+    for axis in known:
+        sources: dict[Node, Axes] = {x: {axis: (axis,)} for x in starts if axis in x.type.sizes}
+        with suppress(Mixed):
+            for dim, axes in Instances(known).follow([y], sources).get(y, [{}])[0].items():
+                found |= {axis: dim} if axes else {}
+    for dim in y.type.dims:
+        if dim not in found.values():
+            reason = f"per: dim {dim!r} of the result is none of its inputs'"
+            raise refused("grad", reason, [y], "name the instances' dims: per=('row',)")
+    return tuple(found)
 
 
 def pullback(
@@ -177,12 +253,6 @@ def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
                 [x, *ys],
                 "leave it out of wrt, or ask for zeros with disconnected='zero'",
             )
-
-
-def carries(node: Node) -> bool:
-    """Whether a derivative can flow through a value: it is made of floats, or of several values."""
-    dtype = getattr(node.type, "dtype", None)
-    return dtype is None or differentiable(dtype)
 
 
 def refused(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:

@@ -1,0 +1,297 @@
+"""A program on inputs with more dims: every op takes dims it does not mention as batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Attrs, Node, toposort
+from graphcore.ir.op import Op
+from graphcore.ir.provenance import inheriting
+from graphcore.ir.sizes import Size
+from graphcore.ops import autodiff, control, leaf, named
+from graphcore.ops import elementwise as ops
+
+from .base import refusal, wrap
+from .shape import broadcast_to
+from .trees import flatten
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["vectorize"]
+
+Tree = Any
+Sizes = dict[str, Size]
+
+
+def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
+    """The same program on tensors with more dims: a loop over their places, without the loop.
+
+    Parameters
+    ----------
+    outputs
+        Tensors in any structure; the result has the same.
+    replace
+        For inputs or inner tensors what stands in their place, with all their dims and new ones,
+        which nothing in the program may have yet. Derivatives become those of each place.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x, w = gc.tensor("x", {"row": 3}), gc.tensor("w", {"row": 3})
+    >>> many = gc.tensor("x", {"batch": None, "row": 3})
+    >>> gc.vectorize(gc.grad((x * w).sum() ** 2, w), {x: many})
+    <Tensor: f64[batch, row=3]>
+    """
+    tensors, rebuild = flatten(outputs)
+    new = {}
+    for old, wide in replace.items():
+        if not set(old.dims) <= set(wide.dims) or old.dtype != wide.dtype:
+            reason = f"{wide.node.type} cannot stand for {old.node.type}"
+            cure = "keep the dtype and all dims, and add new ones"
+            raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
+        new[old.node] = wide.node
+    roots = [t.node for t in tensors]
+    refuse_clashes(roots, new)
+    return rebuild([wrap(node) for node in widened(roots, new)])
+
+
+def extra(old: Node, new: Node) -> Sizes:
+    """The dims that `new` has and `old` has not."""
+    return {dim: size for dim, size in new.type.sizes.items() if dim not in old.type.sizes}
+
+
+def extras(pairs: Iterable[tuple[Node, Node]]) -> Sizes:
+    """All new dims of several."""
+    found: Sizes = {}
+    for old, new in pairs:
+        found |= extra(old, new)
+    return found
+
+
+def widen(x: Node, dims: Sizes) -> Node:
+    """`x` repeated along the dims it lacks, which come first."""
+    missing = {dim: size for dim, size in dims.items() if dim not in x.type.sizes}
+    sizes = missing | x.type.sizes
+    return broadcast_to(x, tuple(sizes), tuple(sizes.values())).node
+
+
+def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
+    """`roots` where the keys of `new` are replaced by tensors with more dims."""
+    done = dict(new)
+    for node in toposort(roots):
+        if node in done:
+            continue
+        inputs = tuple(done[x] for x in node.inputs)
+        if inputs == node.inputs:
+            done[node] = node
+            continue
+        with inheriting(node.origin):
+            rule = RULES.get(node.op)
+            done[node] = rule(node, inputs, new) if rule else Node(node.op, inputs, node.attrs)
+    return [done[root] for root in roots]
+
+
+def refuse_clashes(roots: Sequence[Node], new: Mapping[Node, Node]) -> None:
+    """Refuse new dims that a program has already: they would be taken for the same."""
+    dims, wide = extras(new.items()), set(new)
+    for node in toposort(roots):
+        if node in wide or wide.isdisjoint(node.inputs):
+            continue
+        wide.add(node)
+        for x in (node, *node.inputs):
+            for dim in dims.keys() & getattr(x.type, "sizes", {}).keys():
+                cure = f"rename the new dim {dim!r}"
+                raise refusal("vectorize", f"dim {dim!r} is not new to the program", x, cure=cure)
+
+
+def transpose(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """New dims come first."""
+    (x,) = inputs
+    return named.transpose(x, dims=(*extra(node.inputs[0], x), *node.attrs["dims"]))
+
+
+def broadcast(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """New dims come first."""
+    dims, sizes = node.attrs["dims"], node.attrs["sizes"]
+    whole = extra(node.inputs[0], inputs[0]) | dict(zip(dims, sizes, strict=True))
+    return named.broadcast(inputs[0], dims=tuple(whole), sizes=tuple(whole.values()))
+
+
+def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """That of each place: what it is taken by is repeated first, then the results are made anew."""
+    ys, wrt = node.attrs["ys"], node.attrs["wrt"]
+    dims = extras(zip(node.inputs, inputs, strict=True))
+    xs = [shielded(widen(x, dims)) for x in inputs[ys : ys + wrt]]
+    sources = dict(zip(node.inputs[ys : ys + wrt], xs, strict=True))
+    made = [widen(y, dims) for y in widened(node.inputs[:ys], {**new, **sources})]
+    likes = made if node.op is autodiff.pullback else xs
+    moved = [
+        ordered(widen(t, dims), like) for t, like in zip(inputs[ys + wrt :], likes, strict=True)
+    ]
+    return Node(node.op, (*made, *xs, *moved), node.attrs)
+
+
+def shielded(x: Node) -> Node:
+    """`x` as something to differentiate by."""
+    return x if x.op is leaf.input_ else autodiff.barrier(x)
+
+
+def ordered(x: Node, like: Node) -> Node:
+    """`x` with its dims in the order of another."""
+    dims = like.type.dims
+    return x if x.type.dims == dims else named.transpose(x, dims=dims)
+
+
+# ---- loops and branches: their bodies, on params with more dims
+
+
+def inner(param: Node, dims: Sizes) -> Node:
+    """A param of a body with more dims, which come first."""
+    type = param.type
+    sizes = {dim: size for dim, size in dims.items() if dim not in type.sizes} | type.sizes
+    shape = tuple(sizes.values())
+    name = param.attrs["name"]
+    return leaf.input_(name=name, dtype=type.dtype, shape=shape, dims=tuple(sizes))
+
+
+def operand_dims(node: Node, inputs: Sequence[Node], first: int = 0) -> list[Sizes]:
+    """The new dims of each operand of a body."""
+    return [extra(x, y) for x, y in zip(node.inputs[first:], inputs[first:], strict=True)]
+
+
+def inside(body: Graph, dims: Sequence[Sizes]) -> tuple[list[Node], list[Node]]:
+    """The params of a body with new dims, and its outputs on them."""
+    params = [inner(param, more) for param, more in zip(body.params, dims, strict=True)]
+    changed = {p: q for p, q in zip(body.params, params, strict=True) if p is not q}
+    return params, widened(body.outputs, changed)
+
+
+def scan(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    body, n, m = node.attrs["body"], node.attrs["carries"], node.attrs["sequences"]
+    dims = operand_dims(node, inputs)
+    while True:
+        params, outputs = inside(body, dims)
+        grown = [dims[i] | extra(body.outputs[i], y) for i, y in enumerate(outputs[:n])]
+        if all(old.keys() == more.keys() for old, more in zip(dims, grown, strict=False)):
+            break
+        dims[:n] = grown
+    kept = [ordered(widen(y, d), p) for y, d, p in zip(outputs, dims[:n], params, strict=False)]
+    start = [ordered(widen(x, d), p) for x, d, p in zip(inputs, dims[:n], params, strict=False)]
+    attrs = Attrs(node.attrs | {"body": Graph(tuple(params), (*kept, *outputs[n:]))})
+    walked = [ordered_but(x, node.attrs["dim"], p) for x, p in zip(inputs[n : n + m], params[n:])]
+    held = [ordered(x, p) for x, p in zip(inputs[n + m :], params[n + m :], strict=True)]
+    return Node(node.op, (*start, *walked, *held), attrs)
+
+
+def ordered_but(x: Node, dim: str, like: Node) -> Node:
+    """`x` with `dim` first and its other dims in the order of `like`."""
+    return named.transpose(x, dims=(dim, *like.type.dims))
+
+
+def while_loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """Where the predicate gets dims, each of their places stops at its own step."""
+    body, predicate, n = node.attrs["body"], node.attrs["predicate"], node.attrs["carries"]
+    dims = operand_dims(node, inputs)
+    while True:
+        params, outputs = inside(body, dims)
+        _, (going,) = inside(predicate, dims)
+        each = extra(predicate.outputs[0], going)
+        grown = [dims[i] | extra(body.outputs[i], y) | each for i, y in enumerate(outputs)]
+        if all(old.keys() == more.keys() for old, more in zip(dims, grown, strict=False)):
+            break
+        dims[:n] = grown
+    kept = [widen(y, d) for y, d in zip(outputs, dims[:n], strict=True)]
+    if each:
+        kept = [ops.where(going, y, p) for y, p in zip(kept, params, strict=False)]
+        going = named.any_(going, dims=going.type.dims)
+    kept = [ordered(y, p) for y, p in zip(kept, params, strict=False)]
+    start = [ordered(widen(x, d), p) for x, d, p in zip(inputs, dims[:n], params, strict=False)]
+    held = [ordered(x, p) for x, p in zip(inputs[n:], params[n:], strict=True)]
+    graphs = {
+        "body": Graph(tuple(params), tuple(kept)),
+        "predicate": Graph(tuple(params), (going,)),
+    }
+    return Node(node.op, (*start, *held), Attrs(node.attrs | graphs))
+
+
+def switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """Where the index gets dims, all branches are computed, and one chosen for each place."""
+    index, *operands = inputs
+    dims = operand_dims(node, inputs, 1)
+    if extra(node.inputs[0], index):
+        all_made = [
+            widened(branch.outputs, dict(zip(branch.params, operands, strict=True)))
+            for branch in node.attrs["branches"]
+        ]
+        return leaf.tuple_(*[one_of(index, column) for column in zip(*all_made, strict=True)])
+    made = [inside(branch, dims) for branch in node.attrs["branches"]]
+    olds = [branch.outputs for branch in node.attrs["branches"]]
+    columns: list[list[Node]] = []
+    for i in range(len(node.type.items)):
+        more = extras((old[i], outputs[i]) for old, (_, outputs) in zip(olds, made, strict=True))
+        column = [widen(outputs[i], more) for _, outputs in made]
+        columns.append([ordered(y, column[0]) for y in column])
+    graphs = tuple(
+        Graph(tuple(params), tuple(column[b] for column in columns))
+        for b, (params, _) in enumerate(made)
+    )
+    held = [ordered(x, p) for x, p in zip(operands, made[0][0], strict=True)]
+    return control.switch(index, *held, branches=graphs)
+
+
+def one_of(index: Node, column: Sequence[Node]) -> Node:
+    """At each place the result of the branch with its index."""
+    dim = "branch"
+    while any(dim in x.type.sizes for x in (index, *column)):
+        dim += "'"
+    stacked = named.concat(*[widen(x, {dim: 1}) for x in column], dim=dim)
+    return named.gather(stacked, index, dims=(dim,))
+
+
+def call(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    params, outputs = inside(node.attrs["body"], operand_dims(node, inputs))
+    held = [ordered(x, p) for x, p in zip(inputs, params, strict=True)]
+    return control.call(*held, body=Graph(tuple(params), tuple(outputs)))
+
+
+def custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """Every operand is repeated along all new dims, so that each place has a cotangent of it."""
+    dims = extras(zip(node.inputs, inputs, strict=True))
+    body, rule = node.attrs["body"], node.attrs["rule"]
+    params, outputs = inside(body, [dims] * len(inputs))
+    wide = [widen(y, dims) for y in outputs]
+    givens, shares = inside(rule, [dims] * len(rule.params))
+    wide = [ordered(y, p) for y, p in zip(wide, givens[len(params) :], strict=False)]
+    back = [ordered(widen(s, dims), p) for s, p in zip(shares, givens, strict=False)]
+    held = [ordered(widen(x, dims), p) for x, p in zip(inputs, params, strict=True)]
+    graphs = {
+        "body": Graph(tuple(params), tuple(wide)),
+        "rule": Graph(tuple(givens), tuple(back)),
+    }
+    return control.custom(*held, **graphs)
+
+
+def project(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    (several,) = inputs
+    index: int = node.attrs["index"]
+    return several.inputs[index] if several.op is leaf.tuple_ else several[index]
+
+
+Rule = Callable[[Node, Sequence[Node], Mapping[Node, Node]], Node]
+RULES: dict[Op, Rule] = {
+    named.transpose: transpose,
+    named.broadcast: broadcast,
+    autodiff.pullback: derivative,
+    autodiff.pushforward: derivative,
+    leaf.project: project,
+    control.scan: scan,
+    control.while_loop: while_loop,
+    control.switch: switch,
+    control.call: call,
+    control.custom: custom,
+}
+"""Ops that say more of their operands than the dims they work on."""
