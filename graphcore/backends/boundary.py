@@ -139,13 +139,14 @@ class Boundary:
             f"of input {self.giver[name][0].shown} ({self.giver[name][0].declared})"
             for name in names
         ]
-        raise GraphValueError(
+        cure = "whose sizes agree" if need.relation == "==" else "of sufficient size"
+        raise need.kind(
             "\n".join(
                 [
                     f"call: {op} at {origin} needs {need.left} {need.relation} {need.right} for "
                     f"dim {need.dim!r}, but they are {left} and {right}",
                     *how,
-                    "  cure: pass arrays whose sizes agree",
+                    f"  cure: pass arrays {cure}",
                 ]
             )
         )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, upper_bound
+from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
 from graphcore.ops import named
 
 from .arguments import MissingDims, mapping, names, present
@@ -40,7 +40,7 @@ def isel(
     x: Operand,
     indexers: Mapping[str, Any] | None = None,
     /,
-    *,
+    drop: bool = False,
     missing_dims: MissingDims = "raise",
     **more: Any,
 ) -> Tensor:
@@ -58,6 +58,8 @@ def isel(
     indexers
         For each dim an integer, a slice, a list or mask, an integer tensor or DataArray, or a pair
         (dims, array); as a dict or as keywords.
+    drop
+        As in xarray, where it is about coordinates: here it has no effect.
     missing_dims
         "ignore" skips dims that `x` lacks, "raise" refuses them.
 
@@ -75,8 +77,9 @@ def isel(
 
 
 class Selection(NamedTuple):
-    """Indexers by what they are: ranges and positions of dims, and tensors of positions."""
+    """A tensor, and by what its dims are indexed: ranges, positions, and tensors of positions."""
 
+    x: Node
     ranges: dict[str, Range]
     positions: dict[str, Size]
     indices: dict[str, Node]
@@ -84,11 +87,11 @@ class Selection(NamedTuple):
 
 def select(x: Node, indexers: dict[str, Any]) -> Node:
     """`x` indexed, where `indexers` come in the order of its dims."""
-    return pick(x, selection(x, indexers))
+    return pick(selection(x, indexers))
 
 
 def selection(x: Node, indexers: dict[str, Any]) -> Selection:
-    """Indexers, in the order of the dims of `x`, understood."""
+    """Indexers, in the order of the dims of `x`, understood; a mask tells an unknown size."""
     ranges: dict[str, Range] = {}
     positions: dict[str, Size] = {}
     indices: dict[str, Node] = {}
@@ -100,13 +103,20 @@ def selection(x: Node, indexers: dict[str, Any]) -> Selection:
                 ranges[dim] = found
         elif is_position(indexer):
             positions[dim] = position(x, dim, indexer, size)
+        elif isinstance(indexer, Base):
+            indices[dim] = integers(x, dim, indexer.node)
         else:
-            indices[dim] = index_of(x, dim, indexer, size)
-    return Selection(ranges, positions, indices)
+            dims, values = places_known(x, dim, indexer)
+            if values.dtype.kind == "b":
+                x = masked(x, dim, dims, values)
+                values = np.flatnonzero(values)
+            indices[dim] = static(x, dim, dims, values)
+    return Selection(x, ranges, positions, indices)
 
 
-def pick(x: Node, at: Selection) -> Node:
-    """The values of `x` at a selection."""
+def pick(at: Selection) -> Node:
+    """The values at a selection."""
+    x = at.x
     if at.ranges:
         starts, sizes, steps = zip(*at.ranges.values(), strict=True)
         x = named.slice_(x, dims=tuple(at.ranges), starts=starts, sizes=sizes, steps=steps)
@@ -191,18 +201,13 @@ def whole(x: Node, dim: str, given: Any) -> Size:
         raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError) from None
 
 
-def index_of(x: Node, dim: str, indexer: Any, size: Size) -> Node:
-    """An indexer of many places as a tensor of positions."""
-    if isinstance(indexer, Base):
-        return integers(x, dim, indexer.node)
+def places_known(x: Node, dim: str, indexer: Any) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
+    """The dims and values of an indexer of many places, positions or a mask, that is known now."""
     if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
-        dims = names("isel", indexer[0])
-        values = np.asarray(indexer[1])
-    elif hasattr(indexer, "dims") and hasattr(indexer, "values"):
-        dims, values = tuple(indexer.dims), np.asarray(indexer.values)
-    else:
-        dims, values = (dim,), as_array(x, dim, indexer)
-    return static(x, dim, dims, values, size)
+        return names("isel", indexer[0]), np.asarray(indexer[1])
+    if hasattr(indexer, "dims") and hasattr(indexer, "values"):
+        return tuple(indexer.dims), np.asarray(indexer.values)
+    return (dim,), as_array(x, dim, indexer)
 
 
 def as_array(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
@@ -222,22 +227,29 @@ def integers(x: Node, dim: str, index: Node) -> Node:
         return index
     cure = "positions are integers"
     if index.type.dtype.kind == "b":
-        cure = "the size would depend on values: use gc.where, or a mask known now"
+        cure = "its size would depend on values: choose with gc.where, or use a mask known now"
     reason = f"dim {dim!r} cannot be indexed by {index.type}"
     raise refusal("isel", reason, x, index, cure=cure, kind=GraphTypeError)
 
 
-def static(
-    x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any], size: Size
-) -> Node:
+def masked(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any, Any]) -> Node:
+    """`x`, whose `dim` has as many places as its mask."""
+    size = x.type.size(dim)
+    if dims != (dim,) or mask.ndim != 1 or same(size, len(mask)) is False:
+        shown = ", ".join(f"{name}={n}" for name, n in zip(dims, mask.shape, strict=False))
+        reason = f"a mask of [{shown}] for dim {dim!r} of size {size}"
+        cure = "a mask has the one dim it picks from, and its size; or choose with gc.where"
+        raise refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
+    if size == len(mask):
+        return x
+    sizes = x.type.sizes | {dim: len(mask)}
+    return named.broadcast(x, dims=x.type.dims, sizes=tuple(sizes.values()))
+
+
+def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any]) -> Node:
     """Positions known now, from the start where the size is known."""
-    if values.dtype.kind == "b":
-        if values.ndim != 1 or values.shape[0] != size:
-            reason = f"a mask of shape {values.shape} for dim {dim!r} of size {size}"
-            cure = "a mask has one value for each place, and needs a known size"
-            raise refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
-        values = np.flatnonzero(values)
-    elif values.size == 0:
+    size = x.type.size(dim)
+    if values.size == 0:
         values = values.astype(INT)
     index = integers(x, dim, array("isel", values, dims))
     if not isinstance(size, int) or values.size == 0:
@@ -275,6 +287,12 @@ def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
     node, at = single("take_along", x), single("take_along", index)
     (name,) = names("take_along", (dim,))
     return wrap(named.gather(node, at, dims=(name,)))
+
+
+def sel(x: Tensor, *args: Any, **more: Any) -> NoReturn:
+    """Refused: there are no coordinates to look up; `isel` takes positions."""
+    cure = "use x.isel, which takes positions, and gc.searchsorted to find them"
+    raise refusal("sel", "there are no coordinates", x, cure=cure, kind=GraphTypeError)
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:

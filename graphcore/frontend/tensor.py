@@ -27,7 +27,7 @@ from . import (
 from . import elementwise as e
 from .base import Base, refusal
 from .contraction import dot
-from .indexing import getitem, isel
+from .indexing import getitem, isel, sel
 from .lift import Operand
 from .rolling import coarsen, rolling
 from .updates import At
@@ -264,6 +264,8 @@ class Tensor(Base):
     pad = padding.pad
     astype = e.astype
     isel = isel
+    sel = sel
+    loc = property(sel)
     rolling = rolling
     coarsen = coarsen
     where = formulas.keep_where

@@ -55,13 +55,13 @@ class Region:
         node = x.node
         wanted = by_name("at", x, key)
         dims = present("at", node, names("at", tuple(wanted), node), "raise")
-        self._x = x
         self._at = selection(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims})
-        self._inner = pick(node, self._at._replace(indices={}))
+        self._x = wrap(self._at.x)
+        self._inner = pick(self._at._replace(indices={}))
 
     def get(self) -> Tensor:
         """The values there: `x[...]`."""
-        return wrap(pick(self._x.node, self._at))
+        return wrap(pick(self._at))
 
     def set(self, y: Operand) -> Tensor:
         """`x` with `y` there; of several values for one place the last, row-major, stays.

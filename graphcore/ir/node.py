@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import Refusal
+from .errors import GraphError, GraphValueError, Refusal
 from .interning import Interned
 from .provenance import Origin, current, inherit
 from .sizes import Size, same
@@ -43,6 +43,7 @@ class Need(NamedTuple):
     left: Size
     relation: str
     right: Size
+    kind: type[GraphError] = GraphValueError
 
 
 class _Pending(threading.local):
@@ -53,9 +54,15 @@ class _Pending(threading.local):
 _pending = _Pending()
 
 
-def need(dim: str, left: Size, relation: str, right: Size) -> None:
+def need(
+    dim: str,
+    left: Size,
+    relation: str,
+    right: Size,
+    kind: type[GraphError] = GraphValueError,
+) -> None:
     """Say in a type rule that the call must see to `left relation right` (`==` or `<`)."""
-    _pending.needs.append(Need(dim, left, relation, right))
+    _pending.needs.append(Need(dim, left, relation, right, kind))
 
 
 class Unfrozen:

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 import xarray
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
 from graphcore.ir.sizes import evaluate
+from tests.operations.updates import CHANGES, updated
 
 ENDS = st.one_of(st.none(), st.integers(-9, 9))
 STEPS = st.sampled_from([None, 1, 2, 3, -1, -2, -3])
@@ -74,8 +75,7 @@ def test_as_xarray(name):
     ours, theirs = gc.tensor("x", SIZES).isel(INDEXERS[name]), array.isel(INDEXERS[name])
     assert (ours.dims, ours.shape) == (theirs.dims, theirs.shape)
     unknown = gc.tensor("x", dict.fromkeys(SIZES))
-    if name != "mask":
-        assert unknown.isel(**INDEXERS[name]).dims == theirs.dims
+    assert unknown.isel(**INDEXERS[name]).dims == theirs.dims
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,7 @@ def test_a_position_may_be_a_size():
 def test_missing_dims():
     x = gc.tensor("x", {"t": 5})
     assert x.isel({"t": 0, "q": 1}, missing_dims="ignore") is x[0]
+    assert x.isel(t=0, drop=True) is x[0]
 
 
 REFUSED = {
@@ -124,7 +125,10 @@ REFUSED = {
     "array": (lambda x: x.isel(a=("z", [-6])), IndexError, "position -6"),
     "short mask": (lambda x: x[[True, False]], IndexError, "mask"),
     "long mask": (lambda x: x[[True] * 6], IndexError, "mask"),
-    "unknown mask": (lambda x: x.isel(b=[True]), IndexError, "known size"),
+    "mask of another dim": (lambda x: x.isel(a=("b", [True] * 5)), IndexError, "the one dim"),
+    "mask of two dims": (
+        lambda x: x.isel(a=(("a", "b"), np.ones((5, 2), bool))), IndexError, "gc.where",
+    ),
     "symbolic mask": (lambda x: x.isel(a=gc.ones({"a": 5}) > 0), TypeError, "gc.where"),
     "float": (lambda x: x[1.5], TypeError, "cannot be indexed by 1.5"),
     "floats": (lambda x: x[[0.5]], TypeError, "integers"),
@@ -135,6 +139,8 @@ REFUSED = {
     "None": (lambda x: x[None], TypeError, "expand_dims"),
     "too many": (lambda x: x[0, 0, 0], IndexError, "3 indexers"),
     "...": (lambda x: x[..., ...], IndexError, "2 indexers"),
+    "sel": (lambda x: x.sel(a=0.5), TypeError, "no coordinates"),
+    "loc": (lambda x: x.loc[0.5], TypeError, "isel"),
     "unknown": (lambda x: x.isel(aa=0), ValueError, "did you mean 'a'"),
     "step": (lambda x: x[::0], ValueError, "nonzero"),
     "slice of floats": (lambda x: x[0.5:], TypeError, "0.5"),
@@ -158,3 +164,155 @@ def test_refused(name):
 def test_unknown_sizes_leave_a_need():
     (need, *_) = gc.tensor("x", {"t": None})[3].node.needs
     assert (need.dim, need.left, need.relation, str(need.right)) == ("t", 3, "<", "t")
+
+
+LENGTHS = SIZES | {"p": 2, "q": 3}
+
+
+@st.composite
+def indexers(draw):
+    """Every form of indexer for some dims; tensors of one or two dims, new ones or those of x."""
+    found = {}
+    for dim in draw(st.permutations(list(SIZES)))[: draw(st.integers(1, 3))]:
+        size = SIZES[dim]
+        place = st.integers(-size, size - 1)
+        form = draw(st.sampled_from(["int", "slice", "list", "mask", "array", "array", "array"]))
+        if form == "int":
+            found[dim] = draw(place)
+        elif form == "slice":
+            found[dim] = slice(draw(ENDS), draw(ENDS), draw(STEPS))
+        elif form == "list":
+            found[dim] = draw(st.lists(place, max_size=3))
+        elif form == "mask":
+            found[dim] = draw(st.lists(st.booleans(), min_size=size, max_size=size))
+        else:
+            names = draw(st.lists(st.sampled_from([*LENGTHS]), max_size=2, unique=True))
+            shape = [LENGTHS[name] for name in names]
+            count = int(np.prod(shape))
+            values = draw(st.lists(place, min_size=count, max_size=count))
+            found[dim] = xarray.DataArray(np.reshape(values, shape).astype(int), dims=names)
+    return found
+
+
+def symbolic(array, chosen, at_the_call):
+    """The tensor, its indexers, and the inputs with their values."""
+    x = gc.tensor("x", array.sizes)
+    inputs, ours = {x: array.values}, dict(chosen)
+    for dim, indexer in chosen.items():
+        if at_the_call and isinstance(indexer, xarray.DataArray):
+            ours[dim] = gc.tensor(f"at {dim}", indexer.sizes, dtype="int64")
+            inputs[ours[dim]] = indexer.values
+    return x, ours, inputs
+
+
+@settings(max_examples=300, deadline=None)
+@given(indexers(), st.booleans())
+def test_every_combination_is_that_of_xarray(chosen, at_the_call):
+    """Dims, their order, and values, with positions known now or given at the call."""
+    array = xarray.DataArray(np.arange(120.0).reshape(4, 5, 6), dims=tuple(SIZES))
+    x, ours, inputs = symbolic(array, chosen, at_the_call)
+    try:
+        wanted = array.isel(chosen)
+    except (IndexError, ValueError):
+        with pytest.raises(gc.GraphError):
+            x.isel(ours)
+        return
+    found = x.isel(ours)
+    assert (found.dims, found.shape) == (wanted.dims, wanted.shape)
+    result = gc.compile(list(inputs), found)(*inputs.values())
+    np.testing.assert_array_equal(result, wanted.values)
+
+
+@settings(max_examples=200, deadline=None)
+@given(indexers(), st.booleans(), st.sampled_from([*CHANGES]), st.integers(0, 7))
+def test_every_combination_is_updated(chosen, at_the_call, change, left_out):
+    """The places that xarray picks, one after the other; values broadcast to their dims."""
+    random = np.random.default_rng(left_out)
+    array = xarray.DataArray(random.normal(size=(4, 5, 6)), dims=tuple(SIZES))
+    x, ours, inputs = symbolic(array, chosen, at_the_call)
+    try:
+        region = array.isel(chosen)
+    except (IndexError, ValueError):
+        return
+    sizes = {dim: size for i, (dim, size) in enumerate(region.sizes.items()) if i != left_out}
+    new = xarray.DataArray(random.normal(size=tuple(sizes.values())), dims=tuple(sizes))
+    y = gc.tensor("y", sizes)
+    inputs[y] = new.values
+    result = gc.compile(list(inputs), getattr(x.at[ours], change)(y))(*inputs.values())
+    wanted = updated(array, chosen, new, CHANGES[change])
+    np.testing.assert_allclose(result, wanted.values, rtol=1e-12)
+
+
+ROW = gc.tensor("x", {"row": None, "class": None})
+AT = gc.tensor("i", {"row": None}, dtype="int64")
+OUTSIDE = {
+    "take_along": gc.take_along(gc.exp(ROW), AT, "class"),
+    "its gradient": gc.grad(gc.take_along(ROW, AT, "class").sum(), ROW),
+    "its second derivative": gc.grad(
+        (gc.grad((gc.take_along(ROW, AT, "class") ** 3).sum(), ROW) ** 2).sum(), ROW
+    ),
+    **{
+        change: getattr(ROW.at[{"class": AT}], change)(1.0)
+        for change in ("set", "add", "multiply", "max")
+    },
+    "gradient of set": gc.grad((ROW.at[{"class": AT}].set(1.0) ** 2).sum(), ROW),
+}
+
+
+@pytest.mark.parametrize("wrong", [3, -4])
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_positions_outside_are_refused_at_the_call(name, wrong):
+    """Neither clamped nor wrapped: the dim, its size, the position and the line are named."""
+    f = gc.compile([ROW, AT], OUTSIDE[name])
+    reason = f"position {wrong} is outside dim 'class', which has size 3"
+    with pytest.raises(gc.GraphIndexError, match=reason) as caught:
+        f(np.ones((2, 3)), [0, wrong])
+    assert "test_indexing.py:" in str(caught.value)
+    f(np.ones((2, 3)), [-3, 2])
+
+
+def test_known_positions_outside_a_size_known_at_the_call():
+    x = gc.tensor("x", {"t": None})
+    for y in (x[[0, 5]], x[5], x[-6], x.at[[0, 5]].add(1), x.at[5].set(0), x.at[-6].set(0)):
+        f = gc.compile([x], y)
+        f(np.ones(6))
+        with pytest.raises(gc.GraphIndexError, match=r"5|-6"):
+            f(np.ones(5))
+
+
+def test_positions_in_a_loop_outside():
+    x = gc.tensor("x", {"t": 3})
+    _, y = gc.scan(lambda i, _: (i + 1, x.isel(t=i)), gc.zeros({}, "int64"), length=5, dim="t")
+    with pytest.raises(gc.GraphIndexError, match="position 3 is outside dim 't'"):
+        gc.compile([x], y)(np.ones(3))
+
+
+def test_pointwise_of_different_lengths():
+    x = gc.tensor("x", {"a": 5, "b": 5})
+    i, j = (gc.tensor(name, {"p": size}, dtype="int64") for name, size in (("i", "m"), ("j", "n")))
+    f = gc.compile([x, i, j], x.isel(a=i, b=j))
+    f(np.ones((5, 5)), [1, 2], [3, 4])
+    with pytest.raises(gc.GraphError, match="dim 'p', but they are 2 and 1"):
+        f(np.ones((5, 5)), [1, 2], [3])
+
+
+def test_a_mask_tells_an_unknown_size():
+    x = gc.tensor("x", {"t": None})
+    y = x[[True, False, True]]
+    assert y.sizes == {"t": 2}
+    f = gc.compile([x], [y, gc.grad((y * y).sum(), x), x.at[[True, False, True]].set(0)])
+    for found, wanted in zip(f([1.0, 2, 3]), ([1, 3], [2, 0, 6], [0, 2, 0]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(gc.GraphError, match="dim 't', but they are 4 and 3"):
+        f(np.ones(4))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_take_along_as_numpy(axis):
+    random = np.random.default_rng(0)
+    x, at = random.normal(size=(4, 5)), random.integers(0, 4, (4, 5))
+    at = at[:2] if axis == 0 else at[:, :3]
+    dims = ("a", "b")
+    found = gc.take_along(gc.constant(x, dims), gc.constant(at, dims), dims[axis])
+    wanted = np.take_along_axis(x, at, axis)
+    np.testing.assert_array_equal(gc.compile([], found)(), wanted)

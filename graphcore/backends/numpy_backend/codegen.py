@@ -23,14 +23,22 @@ FRESH = frozenset({tensor.argmax, tensor.argmin, tensor.argsort, tensor.searchso
 """Ops for which NumPy makes a new array, if the result has axes."""
 
 
+class Line(NamedTuple):
+    """What a line of the source computes, and the names of the operands there."""
+
+    node: Node
+    operands: tuple[str, ...]
+
+
 class Code(NamedTuple):
-    """A generated function: its source, what its names stand for, and the node of each line."""
+    """A generated function: its source, what its names stand for, and what its lines compute."""
 
     source: str
     scope: dict[str, Any]
-    lines: dict[int, Node]
+    lines: dict[int, Line]
     buffers: tuple[Buffer, ...]
     places: dict[Node, str]
+    sizes: dict[str, str]
 
 
 class Sheet:
@@ -39,7 +47,7 @@ class Sheet:
     def __init__(self, sizes: Sequence[str]) -> None:
         self.scope: dict[str, Any] = {}
         self.text: list[str] = []
-        self.lines: dict[int, Node] = {}
+        self.lines: dict[int, Line] = {}
         self.comments: dict[Any, str] = {}
         self.literals: dict[Literal, str] = {}
         self.constants: list[str] = []
@@ -121,7 +129,8 @@ class Writer:
         if (said := sheet.comments.get(key)) is None:
             said = sheet.comments[key] = self.comment(node)
         sheet.text.append(f"{sheet.indent}{text}  # {said}")
-        sheet.lines[len(sheet.text)] = node
+        operands = tuple(self.thins.get(x, "") for x in node.inputs)
+        sheet.lines[len(sheet.text)] = Line(node, operands)
 
     def comment(self, node: Node) -> str:
         """A node's type, in sizes as no dim may reach the source, and its line, printable."""
@@ -222,9 +231,10 @@ def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
     return Code(
         source,
         sheet.scope,
-        {len(head) + number: node for number, node in sheet.lines.items()},
+        {len(head) + number: line for number, line in sheet.lines.items()},
         tuple(sheet.buffers),
         sheet.places,
+        sheet.sizes,
     )
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from graphcore.ir.errors import GraphError, GraphIndexError, GraphValueError
 from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType, show_tensor
 
@@ -93,14 +94,36 @@ class Function:
     def _explained(self, error: Exception) -> GraphError:
         """The error with the op, its dims and the user's line."""
         trace = error.__traceback__
-        node = None
+        line, values = None, self._code.scope
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self._file:
-                node = self._code.lines.get(trace.tb_lineno)
+                line = self._code.lines.get(trace.tb_lineno)
+                values = self._code.scope | trace.tb_frame.f_locals
             trace = trace.tb_next
         kind = GraphIndexError if isinstance(error, IndexError) else GraphValueError
-        if node is None:
+        if line is None:
             return kind(f"call: {error}")
+        node = line.node
         several = isinstance(node.type, TupleType)
         shown = str(node.type) if several else show_tensor(node.type, node.labels)
-        return kind(f"call: {node.op.name}, {shown}, at {node.origin}: {error}")
+        reason = str(error)
+        if isinstance(error, IndexError) and "axes" in node.attrs:
+            known = {name: values[n] for name, n in self._code.sizes.items() if n in values}
+            reason = outside(node, [values.get(name) for name in line.operands], known) or reason
+        return kind(f"call: {node.op.name}, {shown}, at {node.origin}: {reason}")
+
+
+def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> str:
+    """Which position of an op that indexes axes is outside which dim, or ""."""
+    axes = node.attrs["axes"]
+    indexed = node if "shape" in node.attrs else node.inputs[0]
+    for axis, positions in zip(axes, operands[-len(axes) :], strict=True):
+        size = evaluate(indexed.type.shape[axis], known)
+        wrong = positions[(positions < -size) | (positions >= size)]
+        if wrong.size:
+            label = indexed.labels[axis] if indexed.labels else None
+            dim = f"axis {axis}" if label is None else f"dim {label!r}"
+            reason = f"position {wrong[0]} is outside {dim}, which has size {size}"
+            run = f"positions run from {-size} to {size - 1}" if size else "the dim is empty"
+            return f"{reason}\n  cure: {run}"
+    return ""

@@ -265,7 +265,7 @@ def from_start(positions: Array, size: int) -> Array:
     if positions.size and positions.view(np.uintp).max() >= size:
         positions = np.where(positions < 0, positions + size, positions)
         if positions.view(np.uintp).max() >= size:
-            raise IndexError(f"a position is outside an axis of size {size}")
+            raise IndexError("a position is outside")
     return positions
 
 

@@ -39,7 +39,7 @@ def inside(dim: str, low: Size, high: Size, reason: str) -> None:
         return
     most = upper_bound(gap)
     require(most is None or most >= 1, reason, "positions start at 0", GraphIndexError)
-    need(dim, low, "<", high)
+    need(dim, low, "<", high, GraphIndexError)
 
 
 @op
