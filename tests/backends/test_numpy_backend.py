@@ -202,3 +202,15 @@ def test_inputs_are_checked_at_compile() -> None:
         gc.compile([x, gc.tensor("x", {"k": 2})], x)
     with pytest.raises(gc.GraphTypeError, match="is no input"):
         gc.compile([x + 1], x + 1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_a_choice_of_zero_is_exact_to_the_bit(dtype: str) -> None:
+    values = np.array([1.0, -0.0, np.nan, np.inf, -3.0, np.nan], dtype)
+    mask = np.array([True, False, False, False, False, True])
+    x, m = gc.tensor("x", {"row": None}, dtype=dtype), gc.tensor("m", {"row": None}, dtype="bool")
+    f = gc.compile([x, m], [gc.where(m, 0.0, x), gc.where(m, x, 0.0), gc.where(m, -0.0, x)])
+    zero = np.zeros(6, dtype)
+    wanted = [np.where(mask, a, b) for a, b in ((zero, values), (values, zero), (-zero, values))]
+    for found, right in zip(f(values, mask), wanted, strict=True):
+        assert found.tobytes() == right.tobytes()

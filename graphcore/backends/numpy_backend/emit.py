@@ -197,8 +197,11 @@ def concat(node: Node, w: Writer, out: str) -> str:
 def where(node: Node, w: Writer, out: str) -> str:
     """A choice; of a real float or 0 by its bits, which is quicker where the condition varies."""
     condition, x, y = node.inputs
-    if node.type.dtype.kind == "f" and node.type.shape and is_positive_zero(y):
-        return call(w.bind("keep", routines.keep), w.thin(condition), w.thin(x), out)
+    if node.type.dtype.kind == "f" and node.type.shape:
+        if is_positive_zero(y):
+            return call(w.bind("keep", routines.keep), w.thin(condition), w.thin(x), out)
+        if is_positive_zero(x):
+            return call(w.bind("omit", routines.omit), w.thin(condition), w.thin(y), out)
     chosen = call(w.bind("where", np.where), *map(w.thin, node.inputs))
     return call(w.bind("cast", routines.cast), chosen, out)
 

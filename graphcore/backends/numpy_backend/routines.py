@@ -160,8 +160,17 @@ def imag(x: Array, out: Array) -> Array:
 
 def keep(condition: Array, x: Array, out: Array) -> Array:
     """Real floats where the condition holds, else 0: their bits masked, without branches."""
+    return masked(x, np.negative(condition.view(np.int8)), out)
+
+
+def omit(condition: Array, x: Array, out: Array) -> Array:
+    """Real floats where the condition does not hold, else 0."""
+    return masked(x, np.subtract(condition.view(np.int8), 1), out)
+
+
+def masked(x: Array, mask: Array, out: Array) -> Array:
+    """The bits of `x` where `mask` has ones; it is 0 or -1."""
     bits = BITS[out.dtype.itemsize]
-    mask = np.negative(condition.view(np.int8))
     np.bitwise_and(x.view(bits), mask, out.view(bits))
     return out
 
