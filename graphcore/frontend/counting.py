@@ -25,7 +25,7 @@ from .reductions import min as smallest
 from .searching import Row, edges_of, merged, searchsorted
 from .segments import segment_sum
 from .shape import concat, transpose, unstack
-from .sorting import argsort, sort
+from .sorting import argsort, put_back, sort
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -247,7 +247,7 @@ def unique_all(
     least = isel(ordered, {row: 0}) if fill_value is None else fill_value
     values = isel(concat([ordered, least], row), {row: begin})
     indices = isel(concat([order, isel(order, {row: 0})], row), {row: begin})
-    inverse = isel(group, {row: searchsorted(ordered, flat, row)}) - 1
+    inverse = put_back(group - 1, flat, row)
     if row not in value.dims:
         inverse = unstack(inverse, {row: {dim: value.sizes[dim] for dim in dims}})
     to = placed(value.dims, dims, new)

@@ -18,6 +18,7 @@ from .lift import Operand, single
 from .masking import as_float, isnull, notnull
 from .moves import flip
 from .searching import searchsorted
+from .shape import transpose
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -102,8 +103,15 @@ def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
     """
     value = wrap(single("rank", x))
     ordered = sort(value, dim)
-    below, up_to = (searchsorted(ordered, value, dim, side) for side in ("left", "right"))
-    ranks = astype(below + up_to + 1, as_float(value).dtype) / 2
+    below, up_to = (searchsorted(ordered, ordered, dim, side) for side in ("left", "right"))
+    ranks = astype(put_back(below + up_to + 1, value, dim), as_float(value).dtype) / 2
     if pct:
         ranks = ranks / astype(notnull(value).sum(dim), ranks.dtype)
     return where(isnull(value), math.nan, ranks)
+
+
+def put_back(y: Tensor, x: Tensor, dim: str) -> Tensor:
+    """`y`, which goes with `x` sorted along `dim`, in the order that `x` has."""
+    places = argsort(x, dim).node
+    back = named.scatter(y.node, places, over=(dim,), dims=(dim,), sizes=(x.sizes[dim],))
+    return transpose(wrap(back), *x.dims)
