@@ -14,6 +14,7 @@ from .frontend.calculus import *
 from .frontend.choices import *
 from .frontend.complex import *
 from .frontend.contraction import *
+from .frontend.copies import *
 from .frontend.counting import *
 from .frontend.creation import *
 from .frontend.cumulative import *
@@ -62,6 +63,7 @@ __all__ += frontend.branches.__all__
 __all__ += frontend.complex.__all__
 __all__ += frontend.contraction.__all__
 __all__ += frontend.counting.__all__
+__all__ += frontend.copies.__all__
 __all__ += frontend.creation.__all__
 __all__ += frontend.cumulative.__all__
 __all__ += frontend.derivatives.__all__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, Literal, TypeAlias
 
@@ -61,6 +61,13 @@ def dim_of(function: str, x: Node, dim: object) -> str:
     """The one dim meant, which `x` must have."""
     (name,) = names(function, (dim,), x)
     require_dims(function, x, (name,))
+    return name
+
+
+def fresh(name: str, taken: Sequence[str]) -> str:
+    """`name`, with as many primes as make it none of those taken."""
+    while name in taken:
+        name += "'"
     return name
 
 

@@ -37,6 +37,7 @@ from .elementwise import (
     square,
     trunc,
 )
+from .filling import with_nan
 from .lift import Operand, apply, common, single
 from .shape import aligned
 
@@ -94,18 +95,21 @@ def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     return wrap(ops.where(single("where", condition), *common("where", x, y)))
 
 
-def keep_where(x: Operand, condition: Operand, other: Operand = math.nan) -> Tensor:
+def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> Tensor:
     """`x` where the condition holds, else `other`: the method `x.where(condition, other)`.
 
-    As `gc.where`, but the dims of `x` come first. Without `other`, integers become float64.
+    As `gc.where`, but the dims of `x` come first. Without `other` it is nan, for which integers
+    become floats: float32 those of up to 16 bits, float64 the rest.
 
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
     >>> x.where(x > gc.tensor("limit", {"col": 3}))
     <Tensor: f64[row=2, col=3]>
     """
-    nodes = single("where", x), single("where", condition)
-    return where(aligned("where", nodes)[1], x, other)
+    node, mask = single("where", x), single("where", condition)
+    if other is None:
+        node, other = with_nan(node)
+    return where(aligned("where", (node, mask))[1], wrap(node), other)
 
 
 def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:

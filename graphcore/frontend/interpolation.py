@@ -11,9 +11,8 @@ from .formulas import where
 from .indexing import isel
 from .lift import Operand, common, single
 from .masking import as_float
-from .moves import agreed
 from .searching import Row, row_of, searchsorted
-from .shape import transpose
+from .shape import agreed, transpose
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arguments import dim_of
+from .arguments import dim_of, fresh
 from .base import Base, refusal, wrap
 from .creation import constant
 from .cumulative import cummax
@@ -16,7 +16,7 @@ from .formulas import keep_where, where
 from .indexing import take_along
 from .lift import Operand, single
 from .masking import may_be_null, notnull
-from .moves import flip, fresh
+from .moves import flip
 from .ranges import arange
 from .searching import searchsorted
 from .shape import stack

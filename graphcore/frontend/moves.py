@@ -1,33 +1,28 @@
-"""Values moved, repeated and parted along dims: their places put together in another order."""
+"""Values moved along dims: their places put together in another order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression, Size, maximum, same
+from graphcore.ir.sizes import Expression, Size, maximum, minimum
 from graphcore.ops import named
 
 from .arguments import (
     Dim,
-    SizeLike,
-    dim_of,
     dims_of,
     integer,
     mapping,
     names,
     require_dims,
-    size_of,
 )
 from .base import refusal, wrap
+from .filling import constant_end, with_fill
 from .indexing import isel
 from .lift import Operand, single
-from .shape import broadcast_to
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -35,13 +30,10 @@ if TYPE_CHECKING:
 __all__ = [
     "flip",
     "head",
-    "repeat",
     "roll",
-    "split",
+    "shift",
     "tail",
     "thin",
-    "tile",
-    "unbind",
 ]
 
 
@@ -88,6 +80,47 @@ def roll(x: Operand, shifts: Mapping[str, Size] | None = None, /, **more: Size) 
         size = node.type.size(dim)
         behind = places % maximum(size, 1)
         node = join([cut(node, dim, size - behind, behind), cut(node, dim, 0, size - behind)], dim)
+    return wrap(node)
+
+
+def shift(
+    x: Operand,
+    shifts: Mapping[str, Size] | None = None,
+    /,
+    fill_value: Operand | None = None,
+    **more: Size,
+) -> Tensor:
+    """`x` with values moved along dims; what leaves at one end is lost, and the other is filled.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    shifts
+        By how many places each dim moves, forwards if positive: integers or sizes, as a dict or as
+        keywords.
+    fill_value
+        A number or tensor, taken in the dtype of `x`. By default nan, for which integers become
+        floats: float32 those of up to 16 bits, float64 the rest.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 3], "t")
+    >>> gc.compile([], [gc.shift(x, t=1), gc.shift(x, t=-1, fill_value=0)])()
+    [array([nan,  1.,  2.]), array([2, 3, 0])]
+    """
+    node = single("shift", x)
+    wanted = amounts("shift", node, shifts, more)
+    if not wanted:
+        return wrap(node)
+    node, fill = with_fill("shift", node, fill_value)
+    for dim, places in wanted.items():
+        size = node.type.size(dim)
+        before, after = (minimum(maximum(p, 0), size) for p in (places, -places))
+        kept = cut(node, dim, after, size - before - after)
+        ends = [constant_end(node, dim, end, fill) for end in (before, after)]
+        node = join([ends[0], kept, ends[1]], dim)
     return wrap(node)
 
 
@@ -156,174 +189,3 @@ def ranged(
         if isinstance(number, int) and number < 0:
             raise refusal(function, f"{number} for dim {dim!r} is negative", node)
     return isel(wrap(node), {dim: made(n, node.type.size(dim)) for dim, n in wanted.items()})
-
-
-def tile(x: Operand, copies: Mapping[str, SizeLike] | None = None, /, **more: SizeLike) -> Tensor:
-    """`x` one copy after the other along dims.
-
-    Parameters
-    ----------
-    x
-        A tensor.
-    copies
-        How many copies along each dim, as a dict or as keywords; sizes may be symbolic.
-
-    Examples
-    --------
-    >>> import graphcore as gc
-    >>> gc.compile([], gc.tile(gc.constant([1, 2, 3], "t"), t=2))()
-    array([1, 2, 3, 1, 2, 3])
-    """
-    node = single("tile", x)
-    for dim, number in amounts("tile", node, copies, more).items():
-        node = tiled(node, dim, size_of("tile", dim, number))
-    return wrap(node)
-
-
-FEW = 8
-"""Copies that are put together one by one, which is quicker than an axis as short as that."""
-
-
-def tiled(x: Node, dim: str, copies: Size) -> Node:
-    """All places of `dim`, then all again."""
-    if isinstance(copies, int) and 0 < copies <= FEW:
-        return join([x] * copies, dim)
-    return spread(x, dim, copies, before=True)
-
-
-def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
-    """`x` repeated along a new dim right before or after `dim`, and the two made one."""
-    old: tuple[str, ...] = x.type.dims
-    each = fresh(f"copy of {dim}", old)
-    pair = (each, dim) if before else (dim, each)
-    dims = (*old[: old.index(dim)], *pair, *old[old.index(dim) + 1 :])
-
-    def along(size: Size) -> Node:
-        sizes = x.type.sizes | {each: size}
-        return named.broadcast(x, dims=dims, sizes=tuple(sizes[name] for name in dims))
-
-    if isinstance(copies, int) and 0 < copies <= FEW:
-        copied = join([along(1)] * copies, each)
-    else:
-        copied = along(copies)
-    merged = named.stack(copied, dims=pair, name=dim)
-    return merged if merged.type.dims == old else named.transpose(merged, dims=old)
-
-
-def fresh(name: str, taken: Sequence[str]) -> str:
-    """`name`, with as many primes as make it none of those taken."""
-    while name in taken:
-        name += "'"
-    return name
-
-
-def repeat(x: Operand, repeats: SizeLike | Sequence[int], dim: str) -> Tensor:
-    """`x` with each place of `dim` repeated.
-
-    Parameters
-    ----------
-    x
-        A tensor.
-    repeats
-        How often: one integer or size for all places, or an integer for each.
-    dim
-        The dim.
-
-    Examples
-    --------
-    >>> import graphcore as gc
-    >>> x = gc.constant([1, 2, 3], "t")
-    >>> gc.compile([], [gc.repeat(x, 2, dim="t"), gc.repeat(x, [0, 1, 3], dim="t")])()
-    [array([1, 1, 2, 2, 3, 3]), array([2, 3, 3, 3])]
-    """
-    node = single("repeat", x)
-    name = dim_of("repeat", node, dim)
-    if not isinstance(repeats, (list, tuple, np.ndarray)):
-        times = size_of("repeat", name, integer("repeat", repeats, f"dim {name!r}", node))
-        return wrap(node if times == 1 else spread(node, name, times, before=False))
-    counts = [size_of("repeat", name, number) for number in repeats]
-    if not all(isinstance(number, int) for number in counts):
-        cure = "the size would not be known: give integers"
-        raise refusal("repeat", f"repeats {repeats!r} are not all known", node, cure=cure)
-    places = np.repeat(np.arange(len(counts)), np.array(counts, int))
-    return isel(wrap(agreed(node, name, len(counts))), {name: places})
-
-
-def agreed(x: Node, dim: str, size: Size) -> Node:
-    """`x`, whose `dim` must have this size: what cannot be told now is checked at the call."""
-    sizes = x.type.sizes | {dim: size}
-    return broadcast_to(x, x.type.dims, tuple(sizes.values())).node
-
-
-def split(
-    x: Operand, parts: int | Sequence[SizeLike] | Mapping[str, Any], dim: str | None = None
-) -> list[Tensor]:
-    """The parts of `x` along `dim`, one after the other.
-
-    Parameters
-    ----------
-    x
-        A tensor.
-    parts
-        How many parts of one size, or the size of each; they add up to that of `dim`, and one may
-        be None: what remains. With a dict {dim: parts} the dim is told here. Unlike
-        `numpy.split`, these are sizes and no positions.
-    dim
-        The dim.
-
-    Examples
-    --------
-    >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 6, "col": 3})
-    >>> gc.split(x, 2, dim="row")
-    [<Tensor: f64[row=3, col=3]>, <Tensor: f64[row=3, col=3]>]
-    >>> gc.split(x, {"row": [2, None]})
-    [<Tensor: f64[row=2, col=3]>, <Tensor: f64[row=4, col=3]>]
-    """
-    node = single("split", x)
-    if isinstance(parts, Mapping):
-        if len(parts) != 1 or dim is not None:
-            raise refusal("split", "splits one dim", node, cure="write split(x, {'dim': parts})")
-        ((dim, parts),) = parts.items()
-    name = dim_of("split", node, dim)
-    sizes = sizes_of_parts(node, name, parts)
-    node = agreed(node, name, sum(sizes, start=0))
-    starts = accumulate((0, *sizes[:-1]))
-    return [wrap(cut(node, name, start, size)) for start, size in zip(starts, sizes, strict=True)]
-
-
-def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
-    """The sizes of the parts, with the one left open inferred."""
-    whole: Size = x.type.size(dim)
-    if isinstance(parts, (int, np.integer)):
-        if parts < 1 or same(whole % int(parts), 0) is False:
-            reason = f"dim {dim!r} of size {whole} does not split into {parts} parts of one size"
-            raise refusal("split", reason, x, cure="tell the size of each part")
-        return [whole // int(parts)] * int(parts)
-    if not isinstance(parts, (list, tuple, np.ndarray)):
-        cure = "give a number of parts, or a list of sizes"
-        raise refusal("split", f"{parts!r} is no list of sizes", x, cure=cure, kind=GraphTypeError)
-    told = [size_of("split", dim, size) for size in parts if size is not None]
-    if len(parts) - len(told) > 1:
-        raise refusal(
-            "split", f"several of {parts} are open", x, cure="leave one size open at most"
-        )
-    rest = maximum(whole - sum(told, start=0), 0)
-    given = iter(told)
-    return [rest if size is None else next(given) for size in parts]
-
-
-def unbind(x: Operand, dim: str) -> list[Tensor]:
-    """The places of `x` along `dim`, one tensor for each; the size of `dim` must be known.
-
-    >>> import graphcore as gc
-    >>> gc.unbind(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    [<Tensor: f64[col=3]>, <Tensor: f64[col=3]>]
-    """
-    node = single("unbind", x)
-    name = dim_of("unbind", node, dim)
-    size = node.type.size(name)
-    if not isinstance(size, int):
-        cure = "declare its size, or go over it with gc.scan"
-        raise refusal("unbind", f"the size {size} of dim {name!r} is unknown", node, cure=cure)
-    return [isel(wrap(node), {name: place}) for place in range(size)]

@@ -12,14 +12,14 @@ from graphcore.ir.sizes import Size, count, minimum, same
 from graphcore.ops import named
 
 from . import reductions
-from .arguments import SizeLike, mapping, names, require_dims, size_of
+from .arguments import SizeLike, fresh, mapping, names, require_dims, size_of
 from .base import refusal, wrap
 from .creation import ones
+from .filling import with_fill
 from .formulas import keep_where
 from .lift import Operand, single
 from .masking import as_float, notnull
-from .moves import cut, fresh
-from .padding import with_fill
+from .moves import cut
 from .shape import transpose, unstack
 from .windows import each, padded, steps
 

@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from graphcore.ops import named
 
-from .arguments import Dim, SizeLike, dim_of, dims_of, names, size_of
+from .arguments import Dim, SizeLike, dim_of, dims_of, fresh, names, size_of
 from .base import Base, refusal, wrap
 from .cumulative import cumsum
 from .elementwise import not_equal
 from .formulas import where
 from .lift import Operand, array, common, single
-from .moves import fresh
 from .ranges import arange
 from .shape import stack, transpose
 

@@ -174,6 +174,12 @@ def broadcast_to(x: Node, dims: tuple[str, ...], sizes: tuple[Size, ...]) -> Ten
     return wrap(named.broadcast(x, dims=dims, sizes=sizes))
 
 
+def agreed(x: Node, dim: str, size: Size) -> Node:
+    """`x`, whose `dim` must have this size: what cannot be told now is checked at the call."""
+    sizes = x.type.sizes | {dim: size}
+    return broadcast_to(x, x.type.dims, tuple(sizes.values())).node
+
+
 def broadcast_like(
     x: Operand, other: Operand, *, exclude: str | Iterable[str] | None = None
 ) -> Tensor:

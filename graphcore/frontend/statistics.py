@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphcore.ir.sizes import Size, count
 
-from .arguments import Dim, dims_of, require_dims
+from .arguments import Dim, dims_of, fresh, require_dims
 from .base import wrap
 from .calculus import diff
 from .complex import conjugate, real
@@ -20,7 +20,6 @@ from .formulas import where as choose
 from .indexing import take_along
 from .lift import Operand, single
 from .masking import as_float, notnull, part_of, ratio, root, squared_modulus
-from .moves import fresh
 from .quantiles import share_of
 from .reductions import all, any, mean, sum
 from .shape import broadcast, broadcast_to, stack, transpose

@@ -260,7 +260,7 @@ class Tensor(Base):
     head = moves.head
     tail = moves.tail
     thin = moves.thin
-    shift = padding.shift
+    shift = moves.shift
     pad = padding.pad
     astype = e.astype
     isel = isel

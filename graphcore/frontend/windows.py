@@ -13,9 +13,9 @@ from graphcore.ops import named
 
 from .arguments import SizeLike, mapping, names, require_dims, size_of
 from .base import refusal, wrap
+from .filling import constant_end, in_dtype
 from .lift import Operand, single
 from .moves import join
-from .padding import constant_end, in_dtype
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -122,3 +122,14 @@ def test_no_place_is_looked_up(function):
     f = gc.compile([x], [loss, g, gc.grad((g**2).sum(), x)])
     ops = {node.op.name for node in f.stages["optimized"].nodes()}
     assert not ops & {"gather", "scatter", "iota"}
+
+
+@pytest.mark.parametrize("dtype", ["bool", *DTYPES])
+def test_where_as_xarray(dtype):
+    array = np.arange(6).reshape(2, 3).astype(dtype)
+    for function in (lambda x: x.where(x > 2), lambda x: x.where(x > 2, 3)):
+        if dtype != "complex64":
+            found, wanted = both(function, array)
+            np.testing.assert_array_equal(found, wanted, strict=True)
+    found, wanted = both(lambda x: x.where(x.real > 2), array)
+    np.testing.assert_array_equal(found.imag, wanted.imag)

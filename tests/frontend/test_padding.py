@@ -64,7 +64,7 @@ def test_infinities_stay_where_they_are():
             np.testing.assert_array_equal(f(array), np.pad(array, 2, mode, reflect_type=kind))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", sorted(MODES.keys() - {"median"}))
 @pytest.mark.parametrize("size", [7, None])
 def test_no_place_is_looked_up(mode, size):
     """Values and derivatives are slices and what slices transpose to, never gathers."""
