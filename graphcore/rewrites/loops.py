@@ -46,7 +46,7 @@ class Loop(NamedTuple):
     @property
     def tests(self) -> tuple[Node, ...]:
         """What decides whether to go on."""
-        predicate = self.node.attrs.get("predicate")
+        predicate = self.attrs.get("predicate")
         return predicate.outputs if predicate else ()
 
     def role(self, param: Node) -> object:
@@ -196,7 +196,7 @@ def remember(loops: dict[Node, Loop], early: Node, late: Node) -> None:
         source.steps.setdefault(node, node)
         extended = source.build(source.operands)
         loops[extended] = source
-        param = saved(node, user.params)
+        param = new_param("saved", node, user.params)
         user.walked[param] = extended[place(source, extended, index_of(extended, node))]
         new[node] = param
     rewrite(user, new)
@@ -268,13 +268,13 @@ def found_inside(body: Graph) -> set[str]:
     return found
 
 
-def saved(node: Node, params: Iterable[Node]) -> Node:
-    """A param for the saved value of `node`."""
+def new_param(name: str, node: Node, params: Iterable[Node]) -> Node:
+    """A param for the value of `node`, named apart from others."""
     taken = {param.attrs["name"] for param in params}
-    name = next(name for i in count() if (name := f"saved {i}") not in taken)
+    free = next(numbered for i in count() if (numbered := f"{name} {i}") not in taken)
     type = node.type
-    new = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=None)
-    return new.label(node.labels)
+    param: Node = leaf.input_(name=free, dtype=type.dtype, shape=type.shape, dims=None)
+    return param.label(node.labels)
 
 
 def index_of(loop: Node, step: Node) -> int:
@@ -288,11 +288,13 @@ def rewrite(loop: Loop, new: dict[Node, Node]) -> None:
     """Replace nodes in the body of a loop."""
     if not new:
         return
-    keys = (*loop.update, *loop.steps)
-    values = substitute((*loop.update.values(), *loop.steps.values()), new)
-    changed = dict(zip(keys[: len(loop.update)], values, strict=False))
-    loop.update.update(changed)
-    loop.steps.update(zip(keys[len(changed) :], values[len(changed) :], strict=True))
+    inside = (*loop.update.values(), *loop.steps.values(), *loop.tests)
+    changed = dict(zip(inside, substitute(inside, new), strict=True))
+    for part in (loop.update, loop.steps):
+        part.update({key: changed[value] for key, value in part.items()})
+    if loop.tests:
+        tests = tuple(changed[test] for test in loop.tests)
+        loop.attrs["predicate"] = Graph(loop.params, tests)
 
 
 # ---- what nobody needs
@@ -358,8 +360,6 @@ def counters(loop: Loop) -> list[Node]:
 
 def inline(loop: Loop) -> None:
     """Constants that are handed to a body stand in it instead."""
-    if loop.tests:
-        return
     new = {p: x for p, x in loop.captured.items() if x.op is leaf.full}
     new |= {p: refill(x, x.type.shape[1:]) for p, x in loop.walked.items() if x.op is leaf.full}
     rewrite(loop, new)

@@ -14,7 +14,8 @@ from .contraction import contraction
 from .decompose import decompose
 from .engine import Firing, RuleSet, simplify
 from .expand import expand_derivatives
-from .loops import tidy_loops
+from .hoist import hoist
+from .loops import prune_loops, tidy_loops
 from .lower import lower_names
 from .motion import motion
 from .stabilise import stabilise
@@ -56,6 +57,16 @@ def finish(graph: Graph, firings: list[Firing]) -> Graph:
         graph = tidied
 
 
+def optimize(graph: Graph, firings: list[Firing]) -> Graph:
+    """Loops share their work and give up what need not be done at each step; then all is finished.
+
+    Matrix products bring views of what loops capture to light, so these are moved out again.
+    """
+    graph = finish(prune_loops(hoist(tidy_loops(graph))), firings)
+    moved = hoist(graph)
+    return graph if moved == graph else finish(prune_loops(moved), firings)
+
+
 gather_products = rewriting(algebra, motion, contraction)
 tidy = rewriting(algebra, motion)
 
@@ -68,7 +79,7 @@ PASSES: list[tuple[str, Pass, Contract]] = [
     ("lowered", lambda graph, _: lower_names(graph), PLAIN),
     ("simplified", rewriting(stabilise, algebra, motion), PLAIN),
     ("expanded", lambda graph, _: expand_derivatives(graph), EXPANDED),
-    ("optimized", lambda graph, firings: finish(tidy_loops(graph), firings), EXPANDED),
+    ("optimized", optimize, EXPANDED),
 ]
 
 
