@@ -22,7 +22,7 @@ from .moves import roll
 from .ranges import arange, linspace
 from .reductions import max as largest
 from .reductions import min as smallest
-from .searching import Row, edges_of, merged, searchsorted
+from .searching import Row, edges_of, merged, require_order, searchsorted
 from .segments import segment_sum
 from .shape import concat, transpose, unstack
 from .sorting import argsort, put_back, sort
@@ -142,8 +142,7 @@ def histogram(
 
 def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: str) -> Tensor:
     """The edges of bins; those of one width in the dtype of a mean of `x`."""
-    if x.dtype.kind == "c":
-        raise refusal("histogram", "complex numbers have no order", x, kind=GraphTypeError)
+    require_order("histogram", x)
     if isinstance(bins, (int, np.integer, Expression)):
         low, high = (smallest(x, dims), largest(x, dims)) if ends is None else ends
         return astype(evenly(x, bins, low, high, name), as_float(x).dtype)

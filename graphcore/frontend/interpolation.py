@@ -11,7 +11,7 @@ from .formulas import where
 from .indexing import isel
 from .lift import Operand, common, single
 from .masking import as_float
-from .searching import Row, row_of, searchsorted
+from .searching import Row, require_order, row_of, searchsorted
 from .shape import agreed, transpose
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def interp(
     array([15., 30., 40.])
     """
     at, places = map(wrap, common("interp", x, row_of("interp", xp, dim)))
+    require_order("interp", at)
+    require_order("interp", places)
     given = single("interp", row_of("interp", fp, dim))
     for operand in (places.node, given):
         dim_of("interp", operand, dim)

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.dtypes import FLOAT, INT
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.sizes import Size
 from graphcore.ops import named
 
@@ -22,7 +21,7 @@ from .indexing import isel
 from .interpolation import between
 from .lift import Operand, array, single
 from .masking import Mask, Part, as_float, isnull, may_be_null, over, part_of
-from .searching import merged
+from .searching import merged, require_order
 from .shape import transpose
 from .sorting import sort
 
@@ -182,10 +181,7 @@ def order_of(part: Part, skipna: bool) -> Order:
     """The values of each row in order. What takes no part is nan, so that it comes last."""
     x, dims = part.x, part.dims
     require_dims(part.function, x.node, dims)
-    if x.dtype.kind == "c":
-        cure = "treat gc.real and gc.imag apart"
-        raise refusal(part.function, "complex numbers have no order", x, cure=cure,
-                      kind=GraphTypeError)  # fmt: skip
+    require_order(part.function, x)
     if any(x.sizes[dim] == 0 for dim in dims):
         raise refusal(part.function, f"of nothing: {dims} of {x.node.type} are empty", x)
     if part.mask is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ops import named
 
 from .arguments import Dim, SizeLike, dim_of, dims_of, fresh, names, size_of
@@ -147,6 +148,13 @@ def nonzero(
         found[dim] = where(there, at % length, fill_value)
         at = at // length
     return {dim: found[dim] for dim in dims}
+
+
+def require_order(function: str, x: Tensor) -> None:
+    """Refuse complex numbers, of which none is larger."""
+    if x.dtype.kind == "c":
+        cure = "treat gc.real and gc.imag apart"
+        raise refusal(function, "complex numbers have no order", x, cure=cure, kind=GraphTypeError)
 
 
 def merged(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:

@@ -9,7 +9,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size
 from graphcore.ops import named
 
-from .arguments import dim_of, size_of
+from .arguments import dim_of, integer, size_of
 from .base import wrap
 from .elementwise import astype
 from .formulas import where
@@ -17,7 +17,7 @@ from .indexing import take_along
 from .lift import Operand, single
 from .masking import as_float, isnull, notnull
 from .moves import flip
-from .searching import searchsorted
+from .searching import require_order, searchsorted
 from .shape import transpose
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def top_k(x: Operand, k: int, dim: str) -> TopK:
     """
     node = single("top_k", x)
     name = dim_of("top_k", node, dim)
-    indices = order(node, name, size_of("top_k", name, k), descending=True)
+    size = size_of("top_k", name, integer("top_k", k, "k", node))
+    indices = order(node, name, size, descending=True)
     return TopK(take_along(wrap(node), indices, name), indices)
 
 
@@ -102,6 +103,7 @@ def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
     array([2.5, 1. , 2.5])
     """
     value = wrap(single("rank", x))
+    require_order("rank", value)
     ordered = sort(value, dim)
     below, up_to = (searchsorted(ordered, ordered, dim, side) for side in ("left", "right"))
     ranks = astype(put_back(below + up_to + 1, value, dim), as_float(value).dtype) / 2

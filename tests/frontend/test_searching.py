@@ -120,6 +120,7 @@ def test_refusals() -> None:
         lambda: gc.interp(x, [0, 1], [0, 1, 2], "p"),
         lambda: gc.interp(x, 1.0, [0, 1], "p"),
         lambda: gc.interp(x, [], [], "p"),
+        lambda: gc.interp(x.astype("complex128"), [0, 1], [0, 1], "p"),
         lambda: gc.nonzero(x, 2, dim="u"),
         lambda: gc.nonzero(x, -1),
         lambda: gc.nonzero(x, 1.5),  # type: ignore[arg-type]

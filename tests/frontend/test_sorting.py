@@ -136,6 +136,9 @@ def test_refusals() -> None:
         lambda: x.sort("col"),
         lambda: x.argsort("col"),
         lambda: x.top_k(1, "col"),
+        lambda: x.top_k(-1, "row"),
+        lambda: x.top_k(None, "row"),  # type: ignore[arg-type]
+        lambda: x.astype("complex128").rank("row"),
         lambda: gc.searchsorted(x, 1.0, "col"),
         lambda: gc.searchsorted(x, 1.0, "row", side="middle"),  # type: ignore[arg-type]
     ):
