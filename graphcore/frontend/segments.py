@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphcore.ir.dtypes import INT, float_for, sum_of
+from graphcore.ir.dtypes import float_for, sum_of
 from graphcore.ir.errors import GraphIndexError
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size
-from graphcore.ops import leaf, named
+from graphcore.ops import elementwise, leaf, named
 
 from .arguments import Dim, SizeLike, dims_of, names, size_of
 from .base import refusal, wrap
 from .creation import full, ones
 from .elementwise import astype
-from .formulas import where
 from .lift import Operand, array, single
 from .masking import lowest
 
@@ -81,12 +80,10 @@ def segments(
 
 
 def inside(function: str, ids: Node, size: Size) -> Node:
-    """Numbers from 0 on: a negative one counts from nowhere, and is as wrong as one too large."""
+    """Numbers from 0 on, unsigned: a negative one is then as wrong as one too large."""
     if ids.op is not leaf.constant:
-        if ids.type.dtype.kind != "i":
-            return ids
-        numbers = astype(wrap(ids), INT)
-        return where(numbers < 0, size, numbers).node
+        signed = ids.type.dtype.kind == "i"
+        return elementwise.cast(ids, dtype=np.dtype(np.uint64)) if signed else ids
     values = ids.attrs["value"].array
     wrong = values[(values < 0) | (isinstance(size, int) and values >= size)]
     if wrong.size:

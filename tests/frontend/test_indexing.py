@@ -271,6 +271,27 @@ def test_positions_outside_are_refused_at_the_call(name, wrong):
     f(np.ones((2, 3)), [-3, 2])
 
 
+def test_unsigned_positions_do_not_count_from_the_end():
+    i = gc.tensor("i", {"row": None}, dtype="uint64")
+    for y in (gc.take_along(ROW, i, "class"), ROW.at[{"class": i}].add(1)):
+        f = gc.compile([ROW, i], y)
+        f(np.ones((2, 3)), np.array([0, 2], np.uint64))
+        with pytest.raises(gc.GraphIndexError, match="position -1 is outside dim 'class'"):
+            f(np.ones((2, 3)), np.array([0, 2**64 - 1], np.uint64))
+
+
+@pytest.mark.parametrize("wrong", [-1, 3])
+@pytest.mark.parametrize("dtype", ["int64", "int8"])
+def test_segments_outside_are_refused_at_the_call(wrong, dtype):
+    ids = gc.tensor("i", {"class": None}, dtype=dtype)
+    y = gc.segment_sum(ROW, ids, 3, name="group")
+    for z in (y, gc.grad(y.sum(), ROW), gc.segment_max(ROW, ids, 3, name="group")):
+        f = gc.compile([ROW, ids], z)
+        f(np.ones((1, 2)), np.array([0, 2], dtype))
+        with pytest.raises(gc.GraphIndexError, match=f"position {wrong} is outside dim 'group'"):
+            f(np.ones((1, 2)), np.array([0, wrong], dtype))
+
+
 def test_known_positions_outside_a_size_known_at_the_call():
     x = gc.tensor("x", {"t": None})
     for y in (x[[0, 5]], x[5], x[-6], x.at[[0, 5]].add(1), x.at[5].set(0), x.at[-6].set(0)):

@@ -6,7 +6,7 @@ operands: `thin` where broadcasting is as good as repetition, `whole` where all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -224,7 +224,12 @@ def positions(node: Node, w: Writer, whole: Node) -> tuple[str, str]:
     rest = [axis for axis in range(whole.type.ndim) if axis not in axes]
     perm = (*sorted(axes), *rest)
     front = "" if perm == tuple(range(len(perm))) else f".transpose({perm})"
-    return front, spelled_index([indices_of(node)[i] for i in order], w)
+    spelled = spelled_indices(node, w)
+    for at, index in enumerate(indices_of(node)):
+        if index.type.dtype == np.uint64:  # NumPy would let it count from the end
+            size = w.size(whole.type.shape[axes[at]])
+            spelled[at] = call(w.bind("from_start", routines.from_start), spelled[at], size)
+    return front, ", ".join(spelled[i] for i in order)
 
 
 def indices_of(node: Node) -> tuple[Node, ...]:
@@ -232,12 +237,13 @@ def indices_of(node: Node) -> tuple[Node, ...]:
     return node.inputs[-len(node.attrs["axes"]) :]
 
 
-def spelled_index(indices: Sequence[Node], w: Writer) -> str:
+def spelled_indices(node: Node, w: Writer) -> list[str]:
     """Indices that broadcast to all their places."""
+    indices = indices_of(node)
     spelled = [w.thin(index) for index in indices]
     if not any(w.is_full_shape(index) for index in indices):
         spelled[0] = w.whole(indices[0])
-    return ", ".join(spelled)
+    return spelled
 
 
 def gather(node: Node, w: Writer, out: str) -> str:
@@ -258,7 +264,7 @@ def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0
             function = w.bind("place", routines.place)
             return call(function, begin, f"{out}{front}", f"({index},)", w.thin(updates), out)
         ufuncs = [w.bind(f"{ufunc.__name__}_ufunc", ufunc) for ufunc in combine]
-        axes, index = str(node.attrs["axes"]), f"({spelled_index(indices, w)},)"
+        axes, index = str(node.attrs["axes"]), f"({', '.join(spelled_indices(node, w))},)"
         function = w.bind(routine.__name__, routine)
         return call(function, *ufuncs, begin, axes, index, w.thin(updates), out)
 

@@ -19,6 +19,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType, show_tensor
+from graphcore.ops import tensor
 
 from .codegen import generate
 
@@ -116,14 +117,15 @@ class Function:
 def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> str:
     """Which position of an op that indexes axes is outside which dim, or ""."""
     axes = node.attrs["axes"]
-    indexed = node if "shape" in node.attrs else node.inputs[0]
+    indexed = node.inputs[0] if node.op is tensor.gather else node
     for axis, positions in zip(axes, operands[-len(axes) :], strict=True):
         size = evaluate(indexed.type.shape[axis], known)
-        wrong = positions[(positions < -size) | (positions >= size)]
+        least = 0 if positions.dtype.kind == "u" else -size
+        wrong = positions[(positions < least) | (positions >= size)].astype(np.int64)
         if wrong.size:
             label = indexed.labels[axis] if indexed.labels else None
             dim = f"axis {axis}" if label is None else f"dim {label!r}"
             reason = f"position {wrong[0]} is outside {dim}, which has size {size}"
-            run = f"positions run from {-size} to {size - 1}" if size else "the dim is empty"
+            run = f"positions run from {least} to {size - 1}" if size else "the dim is empty"
             return f"{reason}\n  cure: {run}"
     return ""

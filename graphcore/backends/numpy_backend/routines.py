@@ -236,7 +236,7 @@ def put(start: Start, axes: Axes, index: tuple[Array, ...], updates: Array, out:
     if start is not out:
         np.copyto(out, start)
     places = row_major(out.shape, axes, index)
-    out.reshape(-1)[places.reshape(-1)] = np.broadcast_to(updates, places.shape).reshape(-1)
+    out.reshape(-1)[places.reshape(-1)] = flat(updates, places.shape)
     return out
 
 
@@ -250,32 +250,43 @@ def scatter(
     if start is not out:
         np.copyto(out, start)
     places = row_major(out.shape, axes, index)
-    values = np.broadcast_to(updates, places.shape).reshape(-1)
-    ufunc.at(out.reshape(-1), places.reshape(-1), values)
+    ufunc.at(out.reshape(-1), places.reshape(-1), flat(updates, places.shape))
     return out
+
+
+def flat(x: Array, shape: tuple[int, ...]) -> Array:
+    """`x`, which broadcasts to `shape`, in one row."""
+    return (x if x.shape == shape else np.broadcast_to(x, shape)).reshape(-1)
 
 
 def row_major(shape: tuple[int, ...], axes: Axes, index: tuple[Array, ...]) -> Array:
     """Positions `index` along `axes`, and all along the others, counted through the whole shape."""
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    places: Array = np.zeros((), np.intp)
+    places: Array | None = None
     for axis, positions in zip(axes, index, strict=True):
-        places = places + from_start(positions, shape[axis]) * strides[axis]
+        found = from_start(positions, shape[axis])
+        if (stride := math.prod(shape[axis + 1 :])) != 1:
+            found = found * stride
+        places = found if places is None else places + found
+    assert places is not None
     for axis, size in enumerate(shape):
         if axis not in axes:
-            places = np.add.outer(places, np.arange(size) * strides[axis])
+            places = np.add.outer(places, np.arange(size) * math.prod(shape[axis + 1 :]))
     return places
 
 
 def from_start(positions: Array, size: int) -> Array:
-    """Positions counted from the start; an IndexError where one is outside."""
-    positions = np.asarray(positions, np.intp)
+    """Positions counted from the start; an IndexError where one is outside.
+
+    Unsigned ones count from the start alone, even those that would be negative if they were signed.
+    """
+    counted = positions.view(np.intp) if positions.itemsize == 8 else positions.astype(np.intp)
     # Negative ones are huge as unsigned: one pass finds out whether all is well.
-    if positions.size and positions.view(np.uintp).max() >= size:
-        positions = np.where(positions < 0, positions + size, positions)
-        if positions.view(np.uintp).max() >= size:
+    if counted.size and counted.view(np.uintp).max() >= size:
+        if positions.dtype.kind == "i":
+            counted = np.where(counted < 0, counted + size, counted)
+        if counted.view(np.uintp).max() >= size:
             raise IndexError("a position is outside")
-    return positions
+    return counted
 
 
 def recurrence(a: Array, b: Array, axis: int) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape, Size, count
-from graphcore.ops import elementwise, tensor
+from graphcore.ops import elementwise, leaf, tensor
 from graphcore.rewrites.plain import (
     cast,
     equals,
@@ -55,7 +55,8 @@ def products_of_others(x: Node, indices: Sequence[Node], sizes: Sequence[Size]) 
     places = row_major(indices, sizes)
     (many,) = places.type.shape
     order = tensor.argsort(places, axis=0, size=many, descending=False)
-    rank = tensor.argsort(order, axis=0, size=many, descending=False)
+    numbers = leaf.iota(size=many, dtype=INT, dims=None)
+    rank = tensor.put(full(0, INT, (many,)), numbers, order, axes=(0,))
     rest: Shape = x.type.shape[indices[0].type.ndim :]
     rows = tensor.gather(reshape(x, (many, *rest)), order, axes=(0,))
     runs = tensor.gather(places, order, axes=(0,))
