@@ -18,6 +18,7 @@ from graphcore.ops import control, leaf, tensor
 from .emit import EMIT, shape_of
 from .loops import CONTROL
 from .plan import BUFFERED, VIEWS, Buffer, plan
+from .scalars import is_number, spell
 
 FRESH = frozenset({tensor.argmax, tensor.argmin, tensor.argsort, tensor.searchsorted})
 """Ops for which NumPy makes a new array, if the result has axes."""
@@ -68,13 +69,16 @@ class Sheet:
 class Writer:
     """Spells the nodes of one graph; only names it has made itself reach the source.
 
-    The body of a loop has a writer of its own, on the same sheet.
+    The body of a loop has a writer of its own, on the same sheet, and spells single numbers as
+    Python's.
     """
 
-    def __init__(self, graph: Graph, sheet: Sheet) -> None:
+    def __init__(self, graph: Graph, sheet: Sheet, *, body: bool = False) -> None:
         self.graph, self.sheet, self.scope = graph, sheet, sheet.scope
+        self.is_body = body
         self.thins: dict[Node, str] = {}
         self.wholes: dict[Node, str] = {}
+        self.numbers: dict[Node, str] = {}
         self.made: dict[Node, str] = {}
         self.schedule = control.in_order(graph.nodes())
         self.block, sheet.blocks = sheet.blocks, sheet.blocks + 1
@@ -82,7 +86,7 @@ class Writer:
 
     def inside(self, graph: Graph) -> Writer:
         """The writer of a body."""
-        return Writer(graph, self.sheet)
+        return Writer(graph, self.sheet, body=True)
 
     def bind(self, name: str, value: Any) -> str:
         """A global name of the generated function."""
@@ -140,8 +144,27 @@ class Writer:
             text = f"{show_dtype(node.type.dtype)}[{sizes}]  {text}"
         return (text if text.isprintable() else ascii(text))[:120]
 
+    def number(self, node: Node) -> str:
+        """`node`, which is one number, as Python's."""
+        if node not in self.numbers:
+            if node.op is leaf.full or node.op is leaf.constant:
+                value = node.attrs["value"]
+                self.numbers[node] = self.bind(f"{self.literal(value)}_", value.item())
+            else:
+                self.numbers[node] = self.sheet.name("v")
+                self.write(f"{self.numbers[node]} = {self.thins[node]}.item()")
+        return self.numbers[node]
+
+    def take(self, node: Node, number: str) -> None:
+        """Know `node` as one of Python's numbers."""
+        self.numbers[node] = self.thins[node] = number
+
     def thin(self, node: Node) -> str:
-        """`node`, or what broadcasts to it."""
+        """`node`, or what broadcasts to it, as an array."""
+        if self.thins[node] == self.numbers.get(node):
+            name = self.thins[node] = self.sheet.name("a")
+            number, dtype = self.numbers[node], self.dtype(node.type.dtype)
+            self.write(f"{name} = {self.bind('asarray', np.asarray)}({number}, {dtype})")
         return self.thins[node]
 
     def whole(self, node: Node) -> str:
@@ -149,7 +172,7 @@ class Writer:
         if node in self.wholes:
             return self.wholes[node]
         if self.is_full_shape(node):
-            return self.thins[node]
+            return self.thin(node)
         name = self.sheet.name("w")
         shape = shape_of(node.type.shape, self)
         broadcast = self.bind("broadcast_to", np.broadcast_to)
@@ -195,6 +218,12 @@ class Writer:
         if node.op in CONTROL:
             self.thins[node] = ""  # its values have names of their own
             return CONTROL[node.op](node, self)
+        if self.is_body and is_number(node.type) and all(is_number(x.type) for x in node.inputs):
+            numbers = [self.number(x) for x in node.inputs]
+            if node.inputs and (text := spell(node, self, numbers)) is not None:
+                name = self.sheet.name("t")
+                self.take(node, name)
+                return self.line(f"{name} = {text}", node)
         out = ""
         if (buffer := self.planned.get(node)) is not None:
             out = self.sheet.places[node] = self.buffer(buffer)

@@ -1,6 +1,7 @@
 """CONTROL: how loops and branches are written: as blocks of the one function.
 
-Carries live in pairs of arrays: a step reads one and writes the other, then they change places.
+A carry is one of Python's numbers, or lives in a pair of arrays: a step reads one and writes the
+other, then they change places.
 """
 
 from __future__ import annotations
@@ -17,22 +18,38 @@ from graphcore.ops import control
 
 from . import routines
 from .plan import BUFFERED
+from .scalars import is_number
 
 if TYPE_CHECKING:
     from .codegen import Writer
 
 Block: TypeAlias = "Callable[[Node, Writer], None]"
+Names: TypeAlias = dict[Node, str]
 
 
-def arguments(graph: Graph, names: Sequence[str], w: Writer) -> None:
+def capture(params: Sequence[Node], operands: Sequence[Node], w: Writer) -> Names:
+    """What a body calls its captured values: numbers as Python's, the rest as whole arrays."""
+    return {
+        param: w.number(x) if is_number(param.type) else w.whole(x)
+        for param, x in zip(params, operands, strict=True)
+    }
+
+
+def know(names: Names, w: Writer) -> None:
     """Name the params of a body."""
-    w.thins.update(zip(graph.params, names, strict=True))
+    for param, name in names.items():
+        if is_number(param.type):
+            w.take(param, name)
+        else:
+            w.thins[param] = name
 
 
-def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> None:
-    """Have outputs of a body worked out in arrays given, or copied there."""
+def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str]:
+    """Have outputs of a body worked out in arrays given, or copied there; numbers are told."""
     copied = []
     for home, node in zip(homes, outputs, strict=True):
+        if is_number(node.type):
+            continue
         if node.op in BUFFERED and node not in w.made and node not in w.thins:
             w.made[node] = home
         else:
@@ -40,24 +57,33 @@ def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> None:
     w.emit_all()
     for home, node in copied:
         w.write(f"{w.bind('copyto', np.copyto)}({home}, {w.thin(node)})")
+    pairs = zip(homes, outputs, strict=True)
+    return [w.number(node) if is_number(node.type) else home for home, node in pairs]
 
 
 class Carried:
-    """The pairs of arrays that hold what a loop carries."""
+    """What a loop carries: a number, or the pair of arrays that hold it in turn."""
 
     def __init__(self, node: Node, w: Writer) -> None:
-        self.count = node.attrs["carries"]
-        body = node.attrs["body"]
-        self.now = [w.sheet.name("s") for _ in range(self.count)]
-        self.then = [w.sheet.name("s") for _ in range(self.count)]
-        for now, then, x, param in zip(self.now, self.then, node.inputs, body.params, strict=False):
+        self.params = node.attrs["body"].params[: node.attrs["carries"]]
+        self.now = [w.sheet.name("s") for _ in self.params]
+        self.then = ["" if is_number(param.type) else w.sheet.name("s") for param in self.params]
+        for param, now, then, x in zip(self.params, self.now, self.then, node.inputs, strict=False):
+            if is_number(param.type):
+                w.write(f"{now} = {w.number(x)}")
+                continue
             w.write(f"{now}, {then} = {w.room(param.type)}, {w.room(param.type)}")
             w.write(f"{w.bind('copyto', np.copyto)}({now}, {w.thin(x)})")
 
-    def turn(self, w: Writer) -> None:
-        """What was written is read from now on."""
-        if self.count:
-            left, right = [*self.now, *self.then], [*self.then, *self.now]
+    def names(self) -> Names:
+        """What the params are called."""
+        return dict(zip(self.params, self.now, strict=True))
+
+    def turn(self, made: Sequence[str], w: Writer) -> None:
+        """What was made is read from now on, and what was read can be written over."""
+        left = [*self.now, *filter(None, self.then)]
+        right = [*made, *[now for now, then in zip(self.now, self.then, strict=True) if then]]
+        if left:
             w.write(f"{', '.join(left)} = {', '.join(right)}")
 
 
@@ -66,23 +92,36 @@ def scan(node: Node, w: Writer) -> None:
     n, m = attrs["carries"], attrs["sequences"]
     length = w.size(attrs["length"])
     walked = [w.whole(x) for x in node.inputs[n : n + m]]
-    captured = [w.whole(x) for x in node.inputs[n + m :]]
+    captured = capture(body.params[n + m :], node.inputs[n + m :], w)
     carried = Carried(node, w)
     step, inner = w.sheet.name("i"), w.inside(body)
     steps = [node[i] for i in range(n, len(body.outputs))]
     stacked = [w.sheet.name("y") for _ in steps]
     for name, y in zip(stacked, steps, strict=True):
         w.write(f"{name} = {w.empty(y.type)}")
+    lists = []
+    for x, param in zip(walked, body.params[n:], strict=False):
+        lists.append(w.sheet.name("l") if is_number(param.type) else x)
+        if is_number(param.type):
+            w.write(f"{lists[-1]} = {x}.tolist()")
     count = f"range({length})"
     w.write(f"for {step} in {f'reversed({count})' if attrs['reverse'] else count}:")
     with w.indented():
-        places = [w.sheet.name("p") for _ in walked]
-        for place, x in zip(places, walked, strict=True):
-            w.write(f"{place} = {x}[{step}]")
-        arguments(body, [*carried.now, *places, *captured], inner)
-        homes = [place_of(name, step, w) for name in stacked]
-        settle([*carried.then, *homes], body.outputs, inner)
-        carried.turn(w)
+        places = [w.sheet.name("p") for _ in lists]
+        for name, x in zip(places, lists, strict=True):
+            w.write(f"{name} = {x}[{step}]")
+        known = carried.names() | dict(zip(body.params[n : n + m], places, strict=True))
+        know(known | captured, inner)
+        results = body.outputs[n:]
+        homes = [
+            f"{name}[{step}]" if is_number(y.type) else place_of(name, step, w)
+            for name, y in zip(stacked, results, strict=True)
+        ]
+        made = settle([*carried.then, *homes], body.outputs, inner)
+        for home, y, value in zip(homes, results, made[n:], strict=True):
+            if is_number(y.type):
+                w.write(f"{home} = {value}")
+        carried.turn(made[:n], w)
         if not body.outputs:
             w.write("pass")
     give(node, [*carried.now, *stacked], w)
@@ -90,7 +129,7 @@ def scan(node: Node, w: Writer) -> None:
 
 
 def place_of(name: str, step: str, w: Writer) -> str:
-    """Where a step's result goes, as an array also where it is one number."""
+    """Where a step's result goes, as an array also where it is one value."""
     place = w.sheet.name("o")
     w.write(f"{place} = {name}[{step}, ...]")
     return place
@@ -99,71 +138,88 @@ def place_of(name: str, step: str, w: Writer) -> str:
 def while_loop(node: Node, w: Writer) -> None:
     attrs, body, predicate = node.attrs, node.attrs["body"], node.attrs["predicate"]
     n, trips = attrs["carries"], attrs["trips"]
-    captured = [w.whole(x) for x in node.inputs[n:]]
+    captured = capture(body.params[n:], node.inputs[n:], w)
     carried = Carried(node, w)
     test, inner = w.inside(predicate), w.inside(body)
     results = body.outputs[n:] if trips is not None else ()
     records = [w.sheet.name("y") for _ in results]
     for name, y in zip(records, results, strict=True):
         recorder = w.bind("Recorder", routines.Recorder)
-        w.write(f"{name} = {recorder}({w.empty(y.type)})")
-    count, going = w.sheet.name("i"), w.room(predicate.outputs[0].type)
+        w.write(f"{name} = {'[]' if is_number(y.type) else f'{recorder}({w.empty(y.type)})'}")
+    count = w.sheet.name("i")
     w.write(f"{count} = 0")
     w.write("while True:")
     with w.indented():
-        arguments(predicate, [*carried.now, *captured], test)
-        settle([going], predicate.outputs, test)
+        know(dict(zip(predicate.params, carried.now, strict=False)), test)
+        know(dict(zip(predicate.params[n:], captured.values(), strict=True)), test)
+        (going,) = settle([""], predicate.outputs, test)
         w.write(f"if not {going}:")
         with w.indented():
             w.write("break")
-        arguments(body, [*carried.now, *captured], inner)
-        settle(carried.then, body.outputs[:n], inner)
+        know(carried.names() | captured, inner)
+        made = settle(carried.then, body.outputs[:n], inner)
         for name, y in zip(records, results, strict=True):
-            w.write(f"{name}.add({inner.thin(y)})")
-        carried.turn(w)
+            number = is_number(y.type)
+            w.write(f"{name}.append({inner.number(y) if number else inner.thin(y)})")
+        carried.turn(made, w)
         w.write(f"{count} += 1")
     if trips is not None:
         (name,) = trips.unknowns
         w.sheet.sizes[name] = count
-    for name in records:
-        w.write(f"{name} = {name}.all()")
+    for name, y in zip(records, results, strict=True):
+        array = f"{w.bind('array', np.array)}({name}, {w.dtype(y.type.dtype)})"
+        w.write(f"{name} = {array if is_number(y.type) else f'{name}.all()'}")
     give(node, [*carried.now, *records], w)
 
 
 def switch(node: Node, w: Writer) -> None:
     index, *operands = node.inputs
     branches = node.attrs["branches"]
-    given = [w.whole(x) for x in operands]
-    rooms = [w.room(type) for type in node.type.items]
+    captured = capture(branches[0].params, operands, w)
+    rooms = rooms_for(node, w)
     chosen = w.sheet.name("i")
     choose = w.bind("choose", routines.choose)
-    w.line(f"{chosen} = {choose}({w.thin(index)}, {len(branches)})", node)
+    w.line(f"{chosen} = {choose}({w.thins[index]}, {len(branches)})", node)
     for number, branch in enumerate(branches):
         w.write(f"{'elif' if number else 'if'} {chosen} == {number}:")
         with w.indented():
+            given = dict(zip(branch.params, captured.values(), strict=True))
             inside(branch, given, rooms, w)
     give(node, rooms, w)
 
 
 def call(node: Node, w: Writer) -> None:
-    given = [w.whole(x) for x in node.inputs]
-    rooms = [w.room(type) for type in node.type.items]
-    inside(node.attrs["body"], given, rooms, w)
+    body = node.attrs["body"]
+    captured = capture(body.params, node.inputs, w)
+    rooms = rooms_for(node, w)
+    inside(body, captured, rooms, w)
     give(node, rooms, w)
 
 
-def inside(body: Graph, given: Sequence[str], rooms: Sequence[str], w: Writer) -> None:
+def rooms_for(node: Node, w: Writer) -> list[str]:
+    """Where the results of a branch go: a name for a number, else an array."""
+    return [w.sheet.name("r") if is_number(y) else w.room(y) for y in node.type.items]
+
+
+def inside(body: Graph, given: Names, rooms: Sequence[str], w: Writer) -> None:
     """The lines of a body whose results go to rooms."""
     inner = w.inside(body)
-    arguments(body, given, inner)
-    settle(rooms, body.outputs, inner)
+    know(given, inner)
+    made = settle(rooms, body.outputs, inner)
+    for room, y, value in zip(rooms, body.outputs, made, strict=True):
+        if is_number(y.type):
+            w.write(f"{room} = {value}")
     if not body.outputs:
         w.write("pass")
 
 
 def give(node: Node, names: Sequence[str], w: Writer) -> None:
     """Name the values of a node of several."""
-    w.thins.update({node[i]: name for i, name in enumerate(names)})
+    for i, name in enumerate(names):
+        if is_number(node.type.items[i]):
+            w.take(node[i], name)
+        else:
+            w.thins[node[i]] = name
 
 
 CONTROL: dict[Op, Block] = {

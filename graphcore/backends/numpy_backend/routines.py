@@ -321,7 +321,7 @@ class Recorder:
         self.room = np.empty((8, *like.shape), like.dtype)
         self.count = 0
 
-    def add(self, value: Array) -> None:
+    def append(self, value: Array) -> None:
         """The result of one more step."""
         if self.count == len(self.room):
             self.room = np.concatenate([self.room, np.empty_like(self.room)])
@@ -333,7 +333,7 @@ class Recorder:
         return self.room[: self.count]
 
 
-def choose(index: Array, branches: int) -> int:
+def choose(index: Array | int, branches: int) -> int:
     """The number of a branch, refused unless there is one."""
     number = int(index)
     if not 0 <= number < branches:

@@ -1,0 +1,139 @@
+"""How ops of single numbers are written in loops: in Python's own arithmetic.
+
+A NumPy call on one number costs ten times as much. Where Python raises and NumPy does not (a
+division by zero, an overflow, a value outside of a function's domain), NumPy answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from operator import truediv
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.types import TensorType, Type
+from graphcore.ops import elementwise, tensor
+
+if TYPE_CHECKING:
+    from .codegen import Writer
+
+NUMBERS = frozenset({np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)})
+"""The dtypes whose values Python's float, int and bool hold exactly."""
+
+
+def is_number(type: Type) -> bool:
+    """Whether a value is one number that Python can hold."""
+    return isinstance(type, TensorType) and type.shape == () and type.dtype in NUMBERS
+
+
+def spell(node: Node, w: Writer, xs: list[str]) -> str | None:
+    """The expression of `node` on numbers spelled `xs`, if Python has it."""
+    if not all(is_number(x.type) for x in node.inputs):
+        return None
+    kind = node.inputs[-1].type.dtype.kind
+    if node.op in ANY:
+        return ANY[node.op].format(*xs)
+    if kind == "b" and node.op in LOGIC:
+        return LOGIC[node.op].format(*xs)
+    if kind == "i" and node.op in INTEGERS:
+        return f"{w.bind('wrapped', wrapped)}({INTEGERS[node.op].format(*xs)})"
+    if node.op is elementwise.cast:
+        return cast(node, w, *xs)
+    if kind != "f":
+        return None
+    if node.op in FLOATS:
+        return FLOATS[node.op].format(*xs)
+    if node.op in MATH:
+        ours, numpys = MATH[node.op], elementwise.UFUNC[node.op]
+        call = f"{w.bind(f'{node.op.name}_of_one', guarded(ours, numpys))}({', '.join(xs)})"
+        return f"{xs[0]} / {xs[1]} if {xs[1]} else {call}" if ours is truediv else call
+    return None
+
+
+def guarded(ours: Callable[..., float], numpys: Any) -> Callable[..., Any]:
+    """A function of Python's, or NumPy's where that one raises."""
+
+    def function(*xs: float) -> Any:
+        try:
+            return ours(*xs)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return numpys(*xs).item()
+
+    return function
+
+
+def cast(node: Node, w: Writer, x: str) -> str:
+    """A number in another dtype."""
+    before, after = node.inputs[0].type.dtype.kind, node.type.dtype.kind
+    if after == "b":
+        return f"{x} != 0"
+    if after == "f":
+        return f"{w.bind('float', float)}({x})"
+    if before == "f":
+        return f"{w.bind('without_fraction', without_fraction)}({x})"
+    return f"{w.bind('int', int)}({x})"
+
+
+def without_fraction(x: float) -> Any:
+    """A float as NumPy casts it to an integer."""
+    return np.float64(x).astype(np.int64).item()
+
+
+def wrapped(x: int) -> int:
+    """An integer as 64 bits hold it."""
+    return x if -(2**63) <= x < 2**63 else (x + 2**63) % 2**64 - 2**63
+
+
+MATH: dict[Op, Callable[..., float]] = {
+    elementwise.divide: truediv,
+    elementwise.exp: math.exp,
+    elementwise.expm1: math.expm1,
+    elementwise.log: math.log,
+    elementwise.log1p: math.log1p,
+    elementwise.sin: math.sin,
+    elementwise.cos: math.cos,
+    elementwise.tan: math.tan,
+    elementwise.arcsin: math.asin,
+    elementwise.arccos: math.acos,
+    elementwise.arctan: math.atan,
+    elementwise.arctan2: math.atan2,
+    elementwise.sinh: math.sinh,
+    elementwise.cosh: math.cosh,
+    elementwise.tanh: math.tanh,
+    elementwise.sqrt: math.sqrt,
+    elementwise.power: math.pow,
+}
+FLOATS: dict[Op, str] = {
+    elementwise.add: "{0} + {1}",
+    elementwise.subtract: "{0} - {1}",
+    elementwise.multiply: "{0} * {1}",
+    elementwise.negative: "-{0}",
+    elementwise.absolute: "abs({0})",
+    elementwise.square: "{0} * {0}",
+    elementwise.isnan: "{0} != {0}",
+    tensor.wins: "{0} if {1} > {2} else {0} * 0.5 if {1} == {2} else 0.0",
+}
+INTEGERS = {op: FLOATS[op] for op in (elementwise.add, elementwise.subtract, elementwise.multiply)}
+LOGIC: dict[Op, str] = {
+    elementwise.logical_and: "{0} and {1}",
+    elementwise.logical_or: "{0} or {1}",
+    elementwise.logical_not: "not {0}",
+    elementwise.bitwise_and: "{0} and {1}",
+    elementwise.bitwise_or: "{0} or {1}",
+    elementwise.invert: "not {0}",
+}
+ANY: dict[Op, str] = {
+    elementwise.equal: "{0} == {1}",
+    elementwise.not_equal: "{0} != {1}",
+    elementwise.less: "{0} < {1}",
+    elementwise.less_equal: "{0} <= {1}",
+    elementwise.greater: "{0} > {1}",
+    elementwise.greater_equal: "{0} >= {1}",
+    elementwise.maximum: "{0} if {0} >= {1} or {0} != {0} else {1}",
+    elementwise.minimum: "{0} if {0} <= {1} or {0} != {0} else {1}",
+    elementwise.where: "{1} if {0} else {2}",
+}
