@@ -119,9 +119,9 @@ def overwrite(x: TensorType, part: TensorType, *, starts: Shape, steps: Axes) ->
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """Tensors one after the other along `axis`."""
     first = xs[0]
-    for x in xs[1:]:
-        require(x.dtype == first.dtype, f"dtypes {first.dtype} and {x.dtype}")
-        require(len(x.shape) == len(first.shape), f"ranks of {first} and {x}")
+    alike = (first.dtype, len(first.shape))
+    odd = next((x for x in xs if (x.dtype, len(x.shape)) != alike), None)
+    require(odd is None, f"dtypes or ranks of {first} and {odd}")
     total: Size = 0
     for x in xs:
         total = total + x.shape[axis]

@@ -11,7 +11,7 @@ from itertools import product
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape, Size, count, lower_bound, same
 from graphcore.ops import leaf
-from graphcore.ops.elementwise import ELEMENTWISE, negative
+from graphcore.ops.elementwise import ELEMENTWISE, add, negative
 from graphcore.ops.leaf import iota
 from graphcore.ops.tensor import (
     concat,
@@ -252,6 +252,43 @@ def embed_of_view(node: Node) -> Node | None:
         starts=tuple(start for start, _ in places),
         steps=tuple(step for _, step in places),
     )
+
+
+@motion.on(add, under=[embed])
+def embeds_put_together(node: Node) -> Node | None:
+    """embed(x) + embed(y) = embed(concat(x, y)), where the places of y go on after those of x"""
+    a, b = node.inputs
+    if a.op is not embed or b.op is not embed or a.attrs["steps"] != b.attrs["steps"]:
+        return None
+    for first, second in ((a, b), (b, a)):
+        (x,), (y,) = first.inputs, second.inputs
+        starts, steps = first.attrs["starts"], first.attrs["steps"]
+        ends = [at + n * by for at, n, by in zip(starts, x.type.shape, steps)]
+        apart = [
+            axis
+            for axis, start in enumerate(second.attrs["starts"])
+            if (start, y.type.shape[axis]) != (starts[axis], x.type.shape[axis])
+        ]
+        if len(apart) == 1 and second.attrs["starts"][apart[0]] == ends[apart[0]]:
+            whole = concat(x, y, axis=apart[0])
+            return embed(whole, shape=node.type.shape, starts=starts, steps=steps)
+    return None
+
+
+MANY = 64
+"""Parts up to which a concat takes those of another in: a chain of them stays linear to build."""
+
+
+@motion.on(concat, under=[concat])
+def concat_of_concat(node: Node) -> Node | None:
+    """concat(concat(x, y), z) = concat(x, y, z)"""
+    axis = node.attrs["axis"]
+    parts = [
+        part
+        for x in node.inputs
+        for part in (x.inputs if x.op is concat and x.attrs["axis"] == axis else (x,))
+    ]
+    return concat(*parts, axis=axis) if len(node.inputs) < len(parts) <= MANY else None
 
 
 @motion.on(sum_)

@@ -133,3 +133,21 @@ def test_where_as_xarray(dtype):
             np.testing.assert_array_equal(found, wanted, strict=True)
     found, wanted = both(lambda x: x.where(x.real > 2), array)
     np.testing.assert_array_equal(found.imag, wanted.imag)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.roll(a=1, b=2),
+        lambda x: gc.concat([gc.exp(part) for part in gc.split(x, 3, "a")], "a"),
+        lambda x: gc.concat([gc.exp(part) for part in gc.unbind(x, "a")], "new"),
+    ],
+)
+def test_cotangents_of_parts_are_put_together(function):
+    """Not added up as arrays of the whole size each."""
+    x = gc.tensor("x", {"a": 6, "b": None})
+    y = function(x)
+    f = gc.compile([x], gc.grad((y * y).sum(), x))
+    ops = [node.op.name for node in f.stages["optimized"].nodes()]
+    assert "concat" in ops
+    assert "embed" not in ops

@@ -155,6 +155,15 @@ EXAMPLES: dict[str, list[Node]] = {
         embed(embed(X, (3, 7), (1, 6), (1, -3)), (9, 8), (8, 1), (-4, 1)),
         embed(embed(NX, (N + 1, 3), (1, 0), (1, 1)), (N + 3, 9), (N + 2, 1), (-1, 2)),
     ],
+    "embeds_put_together": [
+        embed(X, (2, 9), (0, 1), (1, 1)) + embed(given("p", 2, 2), (2, 9), (0, 4), (1, 1)),
+        embed(X, (7, 3), (3, 0), (2, 1)) + embed(given("p", 1, 3), (7, 3), (1, 0), (2, 1)),
+        embed(NX, (N + 4, 3), (1, 0), (1, 1)) + embed(X, (N + 4, 3), (N + 1, 0), (1, 1)),
+    ],
+    "concat_of_concat": [
+        tensor.concat(tensor.concat(X, Y, axis=1), Y, axis=1),
+        tensor.concat(X, tensor.concat(NX, X, axis=0), Y, axis=0),
+    ],
     "slice_of_view": [
         cut(twos(2, 3), (0, 0), (1, 2), (1, 1)),
         cut(X, (0, 0), (2, 3), (1, 1)),
@@ -243,6 +252,12 @@ DECLINED = [
     e.exp(windows(X, (1,), (1,), (2,), (1,))),
     windows(X, (0,), (2,), (1,), (1,)) + given("a", 2, 1, 3),
     windows(CUBE, (2,), (2,), (2,), (1,)) + windows(given("q", 2, 3, 5), (2,), (2,), (2,), (1,)),
+    embed(X, (2, 9), (0, 1), (1, 1)) + embed(Y, (2, 9), (0, 3), (1, 1)),
+    embed(X, (2, 9), (0, 1), (1, 1)) + embed(Y, (2, 9), (0, 5), (1, 1)),
+    embed(X, (2, 9), (0, 1), (1, 1)) + embed(Y, (2, 9), (0, 4), (1, 2)),
+    embed(given("a", 1, 2), (4, 4), (0, 0), (1, 1))
+    + embed(given("b", 1, 2), (4, 4), (1, 2), (1, 1)),
+    tensor.concat(tensor.concat(X, Y, axis=0), given("d", 4, 3), axis=1),
     total(INT * INT, 0),
     einsum(X, M, operands=((0, 1), (1, 2)), result=(0, 2)),
 ]
