@@ -10,12 +10,14 @@ from . import frontend
 from .compile import Compiled, compile
 from .frontend import special
 from .frontend.branches import *
+from .frontend import signal, special
 from .frontend.calculus import *
 from .frontend.choices import *
 from .frontend.complex import *
 from .frontend.contraction import *
 from .frontend.copies import *
 from .frontend.counting import *
+from .frontend.convolution import *
 from .frontend.creation import *
 from .frontend.cumulative import *
 from .frontend.derivatives import *
@@ -55,6 +57,7 @@ __all__ = [
     "GraphValueError",
     "compile",
     "debug_print",
+    "signal",
     "special",
 ]
 __all__ += frontend.calculus.__all__
@@ -64,6 +67,7 @@ __all__ += frontend.complex.__all__
 __all__ += frontend.contraction.__all__
 __all__ += frontend.counting.__all__
 __all__ += frontend.copies.__all__
+__all__ += frontend.convolution.__all__
 __all__ += frontend.creation.__all__
 __all__ += frontend.cumulative.__all__
 __all__ += frontend.derivatives.__all__

@@ -31,8 +31,7 @@ INTERNAL = {elementwise.zeta}
 """Ops that only derivatives use."""
 
 NOT_FUNCTIONS_OF_VALUES = {
-    *("tensor", "compile", "debug_print", "special", "Tensor"),
-    "Compiled",
+    *("tensor", "compile", "debug_print", "signal", "special", "Tensor", "Compiled"),
     *(name for name in gc.__all__ if name.endswith("Error")),
 }
 CREATION = {"zeros", "ones", "full", "full_like", "zeros_like", "ones_like", "constant"}
@@ -127,10 +126,13 @@ def test_every_op_is_in_the_table_of_tests() -> None:
     assert names(ops("named", "elementwise") - tested - INTERNAL - complex_only) == []
 
 
-@pytest.mark.parametrize("module", [gc, gc.special], ids=["gc", "gc.special"])
+MODULES = (gc, gc.signal, gc.special)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_every_public_function_is_in_the_table_of_tests(module: object) -> None:
     words = {key.split()[0] for key in CASES} | CREATION
-    tested = {id(vars(m)[word]) for word in words for m in (gc, gc.special) if word in vars(m)}
+    tested = {id(vars(m)[word]) for word in words for m in MODULES if word in vars(m)}
     untested = [
         name
         for name in module.__all__

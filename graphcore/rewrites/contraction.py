@@ -202,9 +202,14 @@ def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept:
 
 
 def merged(x: Node, letters: Axes, batch: Sequence[int], *groups: Sequence[int]) -> Node:
-    """`x` as (*batch, one axis for each group); reshaped before transposed if that is a view."""
+    """`x` as (*batch, one axis for each group).
+
+    Its last axis stays the last, so that a copy, if one is needed, runs along memory: the matrices
+    are transposed afterwards, which is a view.
+    """
     sizes = dict(zip(letters, x.type.shape, strict=True))
-    if len(groups) == 2 and list(letters) == [*batch, *groups[1], *groups[0]] and all(groups):
+    last = [letter for letter in letters if sizes[letter] != 1][-1:]
+    if len(groups) == 2 and last and last[0] in groups[0]:
         swapped = merged(x, letters, batch, groups[1], groups[0])
         rank = swapped.type.ndim
         return plain.transpose(swapped, (*range(rank - 2), rank - 1, rank - 2))

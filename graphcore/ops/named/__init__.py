@@ -265,6 +265,19 @@ def unstack(x: TensorType, *, dim: str, names: Dims, sizes: Shape) -> TensorType
     return TensorType(x.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *names))
 
 
+def fitting(dim: str, size: Size, name: str, window: Size, stride: int, dilation: int) -> Size:
+    """How many windows fit `size` places of `dim`; windows without a place are refused."""
+    most = upper_bound(window)
+    require(
+        min(stride, dilation, 1 if most is None else most) > 0,
+        f"windows of dim {dim!r} of size {window}, stride {stride}, dilation {dilation}",
+        "windows have one place at least, and strides and dilations are 1 or more",
+    )
+    if not isinstance(window, int):
+        need(name, 0, "<", window)
+    return window_count(size, window, stride, dilation)
+
+
 @op
 def windows(
     x: TensorType,
@@ -286,15 +299,7 @@ def windows(
     for dim, name, size, stride, dilation in zip(
         dims, names, sizes, strides, dilations, strict=True
     ):
-        most = upper_bound(size)
-        require(
-            min(stride, dilation, 1 if most is None else most) > 0,
-            f"windows of dim {dim!r} of size {size}, stride {stride}, dilation {dilation}",
-            "windows have one place at least, and strides and dilations are 1 or more",
-        )
-        if not isinstance(size, int):
-            need(name, 0, "<", size)
-        shape[dim] = window_count(shape[dim], size, stride, dilation)
+        shape[dim] = fitting(dim, shape[dim], name, size, stride, dilation)
     return TensorType(x.dtype, (*shape.values(), *sizes), (*shape, *names))
 
 
@@ -314,7 +319,7 @@ def overlap_add(
     for dim, name, size, stride, dilation in zip(
         dims, names, sizes, strides, dilations, strict=True
     ):
-        have, fits = shape[dim], window_count(size, shape.pop(name), stride, dilation)
+        have, fits = shape[dim], fitting(dim, size, name, shape.pop(name), stride, dilation)
         decided = same(have, fits)
         reason = f"dim {dim!r} has {have} windows, but {fits} fit {size} places"
         require(decided is not False, reason, "give the size that the windows were taken from")

@@ -1,0 +1,171 @@
+"""`gc.signal`: convolution and correlation of signals, and window functions, as SciPy has them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from graphcore.ir.sizes import Size, maximum, same
+
+from .arguments import Dim, SizeLike, names, require_dims, size_of
+from .base import refusal, wrap
+from .complex import conjugate
+from .convolution import conv
+from .creation import ones_like
+from .elementwise import absolute, cos, equal
+from .formulas import where
+from .lift import Operand, common, single
+from .moves import flip
+from .ranges import arange
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "convolve",
+    "correlate",
+    "hamming",
+    "hann",
+]
+
+Mode = Literal["full", "same", "valid"]
+
+
+def convolve(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") -> Tensor:
+    """Convolution along dims: z[k] = sum over j of x[k - j] * y[j].
+
+    Other dims align by name. The cost is the product of both sizes. `gc.conv` is the convolution of
+    neural networks, which does not flip `y`.
+
+    Parameters
+    ----------
+    x, y
+        Tensors.
+    dim
+        One dim, several, or None for all that both have.
+    mode
+        "full", wherever `x` and `y` meet: size x + y - 1. "same", of these as many in the middle as
+        `x` has. "valid", where the smaller lies within the other: size |x - y| + 1.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
+    >>> gc.compile([], [gc.signal.convolve(x, y, "time", mode) for mode in ("full", "valid")])()
+    [array([ 1., 12., 23., 30.]), array([12., 23.])]
+    """
+    signal, kernel, dims = along("convolve", x, y, dim)
+    return moved("convolve", signal, flip(kernel, dims), dims, mode)
+
+
+def correlate(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") -> Tensor:
+    """Cross-correlation along dims: z[k] = sum over j of x[k + j] * conj(y[j]).
+
+    Parameters
+    ----------
+    x, y, dim, mode
+        As in `convolve`. The first k of "full" is 1 - size of `y`: its last value alone meets `x`.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
+    >>> gc.compile([], gc.signal.correlate(x, y, "time"))()
+    array([10., 21., 32.,  3.])
+    """
+    signal, kernel, dims = along("correlate", x, y, dim)
+    return moved("correlate", signal, conjugate(kernel), dims, mode)
+
+
+def along(
+    function: str, x: Operand, y: Operand, dim: Dim
+) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+    """Both operands, and the dims meant."""
+    signal, kernel = common(function, x, y)
+    shared = tuple(name for name in signal.type.dims if name in kernel.type.dims)
+    dims = shared if dim is None or dim is ... else names(function, dim, signal)
+    require_dims(function, signal, dims)
+    require_dims(function, kernel, dims)
+    return wrap(signal), wrap(kernel), dims
+
+
+def moved(function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: Mode) -> Tensor:
+    """Sums of products wherever `mode` lets `y` meet `x`."""
+    if mode not in ("full", "same", "valid"):
+        cure = "use 'full', 'same' or 'valid'"
+        raise refusal(function, f"mode={mode!r} is not known", x, y, cure=cure)
+    ends: dict[str, tuple[Size, Size]] = {}
+    for dim in dims:
+        size, other = x.sizes[dim], y.sizes[dim]
+        lack = maximum(other - size, 0)
+        ends[dim] = {
+            "full": (other - 1, other - 1),
+            "same": (other // 2, (other - 1) // 2),
+            "valid": (lack, lack),
+        }[mode]
+    return conv(x, y, dims, contract=(), padding=ends)
+
+
+def hann(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
+    """The Hann window, (1 - cos(2 pi k / n)) / 2, along one dim.
+
+    `n` is size - 1, or the size itself without `sym`: one period, for spectra.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.signal.hann(5, dim="time"))().round(6)
+    array([0. , 0.5, 1. , 0.5, 0. ])
+    """
+    return cosines("hann", size, dim, sym, 0.5, 0.5)
+
+
+def hamming(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
+    """The Hamming window, 0.54 - 0.46 cos(2 pi k / n), along one dim; `n` as in `hann`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.signal.hamming(5, dim="time"))().round(6)
+    array([0.08, 0.54, 1.  , 0.54, 0.08])
+    """
+    return cosines("hamming", size, dim, sym, 0.54, 0.46)
+
+
+def blackman(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
+    """The Blackman window, 0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n); `n` as in `hann`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.signal.blackman(6, dim="time", sym=False))().round(6)
+    array([-0.  ,  0.13,  0.63,  1.  ,  0.63,  0.13])
+    """
+    return cosines("blackman", size, dim, sym, 0.42, 0.5, 0.08)
+
+
+def bartlett(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
+    """The Bartlett window, the triangle 1 - |2 k / n - 1|, along one dim; `n` as in `hann`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.signal.bartlett(5, dim="time"))()
+    array([0. , 0.5, 1. , 0.5, 0. ])
+    """
+    places = size_of("bartlett", dim, size)
+    return unless_one(places, 1 - absolute(2 * phase(places, dim, sym) - 1))
+
+
+def phase(size: Size, dim: str, sym: bool) -> Tensor:
+    """k / n, the part of the period that each place has behind it."""
+    return arange(size, dim=dim) / maximum(size - 1 if sym else size, 1)
+
+
+def cosines(function: str, size: SizeLike, dim: str, sym: bool, *weights: float) -> Tensor:
+    """The sum of (-1)^i weights[i] cos(2 pi i k / n)."""
+    places = size_of(function, dim, size)
+    angle = 2 * math.pi * phase(places, dim, sym)
+    first, *rest = ((-1) ** i * weight * cos(i * angle) for i, weight in enumerate(weights))
+    return unless_one(places, sum(rest, start=first))
+
+
+def unless_one(size: Size, window: Tensor) -> Tensor:
+    """A window of a single place is 1."""
+    if (alone := same(size, 1)) is not None:
+        return ones_like(window) if alone else window
+    return where(equal(wrap(single("window", size)), 1), 1.0, window)
