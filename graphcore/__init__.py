@@ -8,16 +8,15 @@
 
 from . import frontend
 from .compile import Compiled, compile
-from .frontend import special
-from .frontend.branches import *
 from .frontend import signal, special
+from .frontend.branches import *
 from .frontend.calculus import *
 from .frontend.choices import *
 from .frontend.complex import *
 from .frontend.contraction import *
+from .frontend.convolution import *
 from .frontend.copies import *
 from .frontend.counting import *
-from .frontend.convolution import *
 from .frontend.creation import *
 from .frontend.cumulative import *
 from .frontend.derivatives import *
