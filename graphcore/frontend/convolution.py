@@ -10,13 +10,13 @@ from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
 
 from . import reductions
-from .arguments import SizeLike, mapping, names, require_dims, size_of
+from .arguments import SizeLike, fresh, mapping, names, require_dims, size_of
 from .base import refusal, wrap
 from .creation import ones
 from .lift import Operand, common, single
 from .masking import as_float, lowest
 from .moves import cut
-from .windows import each, fresh, padded, steps
+from .windows import each, padded, steps
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -285,7 +285,8 @@ def aligned(
     require_dims(function, weights, own)
     if not along:
         raise refusal(function, "moves along no dim", values, weights, cure="use gc.dot")
-    new = [fresh(dim, values, weights) if dim in values.type.dims else dim for dim in own]
+    taken = (*values.type.dims, *weights.type.dims)
+    new = [fresh(dim, taken) if dim in values.type.dims else dim for dim in own]
     renamed = tuple((old, name) for old, name in zip(own, new, strict=True) if old != name)
     if renamed:
         weights = named.rename(weights, names=renamed)
@@ -321,6 +322,6 @@ def pooled(
     dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size")), node)
     require_dims(function, node, dims)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
-    new = [fresh(f"{dim} window", node) for dim in dims]
+    new = [fresh(f"{dim} window", node.type.dims) for dim in dims]
     by = steps(function, dims, dict(zip(dims, found, strict=True)) if stride is None else stride)
     return node, list(map(Move, dims, new, found, by, steps(function, dims, dilation)))

@@ -11,7 +11,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count, minimum, same
 from graphcore.ops import named
 
-from . import reductions
+from . import quantiles, reductions
 from .arguments import SizeLike, fresh, mapping, names, require_dims, size_of
 from .base import refusal, wrap
 from .creation import ones
@@ -45,10 +45,10 @@ def rolling(
 ) -> Rolling:
     """Windows that end at each place of some dims, to be reduced: `x.rolling(time=3).mean()`.
 
-    The result of `sum prod mean var std max min count` or `reduce(function)` has the dims of `x`,
-    and nan where a window has fewer values than `min_periods`; `construct("lag")` gives the windows
-    themselves. As in xarray, nan counts as no value, and integers become floats. A sum is worked
-    out for each window anew: its cost grows with the window's size.
+    The result of `sum prod mean median var std max min count` or `reduce(function)` has the dims of
+    `x`, and nan where a window has fewer values than `min_periods`; `construct("lag")` gives the
+    windows themselves. As in xarray, nan counts as no value, and integers become floats. Each
+    window is reduced anew: the cost grows with its size.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def coarsen(
 ) -> Coarsen:
     """Blocks that part some dims, to be reduced: `x.coarsen(time=12).mean()`.
 
-    The result of `sum prod mean var std max min count` or `reduce(function)` has a place for each
-    block; `construct(time=("year", "month"))` gives the blocks themselves. Unlike xarray's, a nan
-    makes its block nan, unless `skipna=True` is passed: `x.coarsen(time=12).mean(skipna=True)`.
+    The result of `sum prod mean median var std max min count` or `reduce(function)` has a place for
+    each block; `construct(time=("year", "month"))` gives the blocks themselves. Unlike in xarray, a
+    nan makes its block nan, but for `x.coarsen(time=12).mean(skipna=True)`.
 
     Parameters
     ----------
@@ -149,6 +149,10 @@ class Windowed:
     def std(self, **options: Any) -> Tensor:
         """Standard deviation of each window, with `ddof` as in `gc.std`."""
         return self._apply(reductions.std, options)
+
+    def median(self, **options: Any) -> Tensor:
+        """Median of each window."""
+        return self._apply(quantiles.median, options)
 
     def max(self, **options: Any) -> Tensor:
         """Largest value of each window."""

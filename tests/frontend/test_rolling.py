@@ -11,7 +11,7 @@ import xarray
 
 import graphcore as gc
 
-REDUCTIONS = ("sum", "prod", "mean", "var", "std", "max", "min", "count")
+REDUCTIONS = ("sum", "prod", "mean", "median", "var", "std", "max", "min", "count")
 SIZES = [(7, 4), (3, 2), (1, 1), (2, 5)]
 ignoring = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning")
 
@@ -61,18 +61,19 @@ def test_rolling_is_that_of_xarray(
 @pytest.mark.parametrize("windows", [{"a": 3}, {"b": 2, "a": 2}], ids=str)
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_coarsen_is_that_of_xarray(dtype: str, windows: Any, side: Any) -> None:
+    reduced = [name for name in REDUCTIONS if name != "median"]  # NumPy's refuses empty arrays
     pairs = {dim: (dim, f"{dim} place") for dim in windows}
     x = gc.tensor("x", {"a": None, "b": None}, dtype=dtype)
     for boundary in ("trim", "pad"):
         blocks = x.coarsen(windows, boundary=boundary, side=side)
         skipping = {"skipna": True} if dtype == "float64" else {}
-        made = [getattr(blocks, name)(**skipping if name != "count" else {}) for name in REDUCTIONS]
+        made = [getattr(blocks, name)(**skipping if name != "count" else {}) for name in reduced]
         f = gc.compile([x], [*made, blocks.construct(pairs)])
         for shape in SIZES:
             array = xarray.DataArray(values(shape, dtype), dims=("a", "b"))
             theirs = array.coarsen(windows, boundary=boundary, side=side)
-            *reduced, seen = f(array.values)
-            for name, found in zip(REDUCTIONS, reduced, strict=True):
+            *found_all, seen = f(array.values)
+            for name, found in zip(reduced, found_all, strict=True):
                 same(found, getattr(theirs, name)().astype(found.dtype))
             same(seen, theirs.construct(pairs).astype(seen.dtype))
 

@@ -31,7 +31,7 @@ def added(x: Any, dim: str, name: str, size: int, stride: int = 1, dilation: int
     return whole
 
 
-REDUCTIONS = ("sum", "prod", "mean", "var", "std", "max", "min", "count")
+REDUCTIONS = ("sum", "prod", "mean", "median", "var", "std", "max", "min", "count")
 
 
 def known(x: Any) -> Any:
