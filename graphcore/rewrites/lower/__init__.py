@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 from graphcore.ir.dtypes import INT, float_for, promote
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Shape, Size, count, maximum
+from graphcore.ir.sizes import Shape, count, maximum
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, named, tensor
-
-from .engine import Conversion, convert
-from .plain import (
+from graphcore.rewrites.engine import convert
+from graphcore.rewrites.plain import (
     cast,
     equals,
-    expand,
     full,
     nonzero,
     number,
@@ -28,47 +23,15 @@ from .plain import (
     where,
 )
 
-LOWER: dict[Op, Conversion] = {}
-ARRIVING = {named.scatter: tensor.scatter, named.scatter_prod: tensor.scatter_prod}
-"""Ops by which updates come together."""
+from . import positions
+from .table import LOWER, align, axes, lower
 
-RECEIVING = {
-    named.put: tensor.put,
-    named.scatter_max: tensor.scatter_max,
-    named.scatter_min: tensor.scatter_min,
-}
-"""Ops by which updates come to a tensor."""
-
-
-def lower(*ops: Op) -> Callable[[Conversion], Conversion]:
-    """Enter a rule into the table."""
-
-    def register(rule: Conversion) -> Conversion:
-        LOWER.update(dict.fromkeys(ops, rule))
-        return rule
-
-    return register
+__all__ = ["LOWER", "lower_names", "positions"]
 
 
 def lower_names(graph: Graph) -> Graph:
     """The same program on plain tensors; every axis keeps its dim as a label."""
     return convert(graph, LOWER)
-
-
-def axes(node: Node, dims: tuple[str, ...] | None = None, operand: int = 0) -> tuple[int, ...]:
-    """Where the dims a node speaks of stand in its operand."""
-    have = node.inputs[operand].type.dims
-    return tuple(have.index(dim) for dim in (node.attrs["dims"] if dims is None else dims))
-
-
-def align(x: Node, dims: tuple[str, ...], target: TensorType) -> Node:
-    """`x`, whose axes are `dims`, with those of `target`: permuted, and repeated along new ones."""
-    wanted = target.dims or ()
-    if dims == wanted:
-        return x
-    ordered = transpose(x, [dims.index(dim) for dim in wanted if dim in dims])
-    new = [axis for axis, dim in enumerate(wanted) if dim not in dims]
-    return expand(ordered, new, target.shape)
 
 
 @lower(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent)
@@ -330,131 +293,6 @@ def lower_unstack(node: Node, x: Node) -> Node:
     (split,) = axes(node, (node.attrs["dim"],))
     rest = [axis for axis in range(x.type.ndim) if axis != split]
     return reshape(transpose(x, (*rest, split)), node.type.shape)
-
-
-@lower(named.slice_)
-def lower_slice(node: Node, x: Node) -> Node:
-    dims = node.type.dims
-    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
-    return tensor.slice_(x, starts=starts, sizes=node.type.shape, steps=steps)
-
-
-def on_axes(node: Node, attr: str, default: int, dims: tuple[str, ...]) -> tuple[Any, ...]:
-    """An attr of the dims that a node speaks of, for all `dims`."""
-    given = dict(zip(node.attrs["dims"], node.attrs[attr], strict=True))
-    return tuple(given.get(dim, default) for dim in dims)
-
-
-@lower(named.windows)
-def lower_windows(node: Node, x: Node) -> Node:
-    wide, order = window_axes(node, node.inputs[0].type.dims)
-    seen = tensor.windows(x, **wide)
-    back = [order.index(dim) for dim in node.type.dims]
-    return transpose(seen.label(order), back)
-
-
-@lower(named.overlap_add)
-def lower_overlap_add(node: Node, x: Node) -> Node:
-    have = node.inputs[0].type.dims
-    wide, order = window_axes(node, node.type.dims)
-    return tensor.overlap_add(transpose(x, [have.index(dim) for dim in order]), **wide)
-
-
-def window_axes(node: Node, dims: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The attrs of plain windows along `dims`, by axis, and the dims of their axes in order."""
-    attrs = node.attrs
-    rows = zip(*[attrs[key] for key in ("dims", "names", "sizes", "strides", "dilations")])
-    order = sorted((dims.index(dim), name, *rest) for dim, name, *rest in rows)
-    axes, names, sizes, strides, dilations = zip(*order)
-    found = {"axes": axes, "sizes": sizes, "strides": strides, "dilations": dilations}
-    return found, (*dims[: axes[0]], *names, *dims[axes[0] :])
-
-
-@lower(named.index)
-def lower_index(node: Node, x: Node) -> Node:
-    picked = axes(node)
-    sizes = tuple(1 if axis in picked else size for axis, size in enumerate(x.type.shape))
-    steps = (1,) * x.type.ndim
-    starts = on_axes(node, "positions", 0, node.inputs[0].type.dims)
-    one = tensor.slice_(x, starts=starts, sizes=sizes, steps=steps)
-    return reshape(one, node.type.shape)
-
-
-@lower(named.gather)
-def lower_gather(node: Node, x: Node, *indices: Node) -> Node:
-    """The axes of x left over follow those of the indices."""
-    source, dims = node.inputs[0].type, node.attrs["dims"]
-    rest = [dim for dim in source.dims if dim not in dims]
-    joint, pointwise, shared = aligned_indices(node, indices, rest)
-    found = tensor.gather(x, *pointwise, axes=axes(node, (*dims, *shared)))
-    order = [*joint, *(dim for dim in rest if dim not in joint)]
-    return transpose(found, [order.index(dim) for dim in node.type.dims])
-
-
-@lower(*ARRIVING)
-def lower_scatter(node: Node, updates: Node, *indices: Node) -> Node:
-    updates, indices, at = arriving(node, updates, indices)
-    return ARRIVING[node.op](updates, *indices, axes=at, shape=node.type.shape)
-
-
-@lower(*RECEIVING)
-def lower_receiving(node: Node, x: Node, updates: Node, *indices: Node) -> Node:
-    updates, indices, at = arriving(node, cast(updates, node.type.dtype), indices)
-    x = align(x, node.inputs[0].type.dims, node.type)
-    return RECEIVING[node.op](x, updates, *indices, axes=at)
-
-
-def arriving(
-    node: Node, updates: Node, indices: tuple[Node, ...]
-) -> tuple[Node, tuple[Node, ...], tuple[int, ...]]:
-    """Updates and indices as plain scattering takes them, and the axes of the result it indexes."""
-    result, dims = node.type, node.attrs["dims"]
-    have = node.inputs[-1 - len(indices)].type
-    rest = [dim for dim in result.dims if dim not in dims]
-    joint, pointwise, shared = aligned_indices(node, indices, rest)
-    sizes = joint | {dim: result.size(dim) for dim in rest if dim not in joint}
-    target = TensorType(updates.type.dtype, tuple(sizes.values()), tuple(sizes))
-    at = tuple(result.dims.index(dim) for dim in (*dims, *shared))
-    return align(updates, have.dims, target), tuple(pointwise), at
-
-
-def aligned_indices(
-    node: Node, indices: tuple[Node, ...], kept: Sequence[str]
-) -> tuple[dict[str, Size], list[Node], list[str]]:
-    """The sizes of the dims of the indices; the indices with all these dims; those in `kept`.
-
-    With the indices go iotas that walk along the dims in `kept`. Dims in `over` that only the
-    updates have are dims of the indices as well.
-    """
-    old = node.inputs[-len(indices) :]
-    sizes = named.union(*[x.type for x in old])
-    for dim in node.attrs.get("over", ()):
-        if dim not in sizes:
-            sizes[dim] = node.inputs[-1 - len(indices)].type.size(dim)
-    joint = TensorType(INT, tuple(sizes.values()), tuple(sizes))
-    shared = [dim for dim in kept if dim in sizes]
-    walks = [leaf.iota(size=sizes[dim], dtype=INT, dims=None) for dim in shared]
-    pairs = [*zip(indices, (x.type.dims for x in old), strict=True)]
-    pairs += zip(walks, ((dim,) for dim in shared), strict=True)
-    return sizes, [align(x, dims, joint) for x, dims in pairs], shared
-
-
-@lower(named.embed)
-def lower_embed(node: Node, x: Node) -> Node:
-    dims = node.type.dims
-    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
-    return tensor.embed(x, shape=node.type.shape, starts=starts, steps=steps)
-
-
-@lower(named.overwrite)
-def lower_overwrite(node: Node, x: Node, part: Node) -> Node:
-    old, given = (y.type for y in node.inputs)
-    sizes = node.type.sizes | {dim: given.size(dim) for dim in node.attrs["dims"]}
-    target = TensorType(node.type.dtype, tuple(sizes.values()), tuple(sizes))
-    x, part = align(x, old.dims, node.type), align(cast(part, old.dtype), given.dims, target)
-    dims = node.type.dims
-    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
-    return tensor.overwrite(x, part, starts=starts, steps=steps)
 
 
 @lower(control.scan)
