@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def tile(x: Operand, copies: Mapping[str, SizeLike] | None = None, /, **more: SizeLike) -> Tensor:
+def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **more: Size) -> Tensor:
     """`x` one copy after the other along dims.
 
     Parameters
@@ -83,7 +83,7 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
     return merged if merged.type.dims == old else named.transpose(merged, dims=old)
 
 
-def repeat(x: Operand, repeats: SizeLike | Sequence[int], dim: str) -> Tensor:
+def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
     """`x` with each place of `dim` repeated.
 
     Parameters

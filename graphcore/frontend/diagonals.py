@@ -20,6 +20,7 @@ from .formulas import keep_where
 from .indexing import isel
 from .lift import Operand, single
 from .ranges import iota
+from .shape import transpose
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -161,9 +162,7 @@ def diagonal(
     node = isel(wrap(node), start).node
     place = iota(name, minimum(node.type.size(row), node.type.size(col))).node
     found = named.gather(node, place, place, dims=(row, col))
-    return wrap(
-        found if found.type.dims[-1] == name else named.transpose(found, dims=(*rest, name))
-    )
+    return transpose(wrap(found), *rest, name)
 
 
 def trace(x: Operand, dims: Pair = ("row", "col"), offset: Size = 0) -> Tensor:

@@ -11,14 +11,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum, minimum
 from graphcore.ops import named
 
-from .arguments import (
-    Dim,
-    dims_of,
-    integer,
-    mapping,
-    names,
-    require_dims,
-)
+from .arguments import Dim, dims_of, integer, mapping, names, require_dims
 from .base import refusal, wrap
 from .filling import constant_end, with_fill
 from .indexing import isel
@@ -58,7 +51,7 @@ def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> d
     return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
 
 
-def roll(x: Operand, shifts: Mapping[str, Size] | None = None, /, **more: Size) -> Tensor:
+def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **more: Size) -> Tensor:
     """`x` with values moved along dims; what leaves at one end comes in at the other.
 
     Parameters
@@ -85,8 +78,8 @@ def roll(x: Operand, shifts: Mapping[str, Size] | None = None, /, **more: Size) 
 
 def shift(
     x: Operand,
-    shifts: Mapping[str, Size] | None = None,
     /,
+    shifts: Mapping[str, Size] | None = None,
     fill_value: Operand | None = None,
     **more: Size,
 ) -> Tensor:

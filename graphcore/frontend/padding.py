@@ -32,6 +32,7 @@ __all__ = [
 
 def pad(
     x: Operand,
+    /,
     pad_width: Mapping[str, Any] | None = None,
     mode: str = "constant",
     stat_length: Any = None,
@@ -197,10 +198,10 @@ def statistic(reduce: Callable[..., Tensor]) -> Beyond:
 
 
 def mirrored(skipped: int) -> Beyond:
-    """The mode that goes back and forth, leaving out as many values at each turn.
+    """The mode that goes back and forth, skipping so many values at each turn.
 
-    Even: x[n-1+i], x[n-1+i+n], ... are the values backwards, then forwards, and again.
-    Odd: the same turned about each edge, so that the values rise by 2 (x[n-1] - x[0]) a period.
+    Even: the values come backwards, then forwards, and again. Odd: x[n-1+i] = 2 x[n-1] - x[n-1-i]
+    about each edge in turn, so that a period is 2 (x[n-1] - x[0]) higher than the one before.
     """
 
     def beyond(x: Tensor, dim: str, width: Size, kind: str) -> Tensor:

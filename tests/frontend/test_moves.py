@@ -89,6 +89,17 @@ def test_sizes_are_checked_at_the_call(function):
         gc.compile([x], function(x))(np.ones(3))
 
 
+def test_dims_may_have_the_names_of_parameters():
+    x = gc.tensor("x", {"x": 4, "names": 3, "copies": 2})
+    assert x.pad(x=(1, 2), mode="edge").sizes == {"x": 7, "names": 3, "copies": 2}
+    assert x.roll(x=1) is x.roll(shifts={"x": 1})
+    assert x.shift(x=1) is x.shift(shifts={"x": 1})
+    assert x.pad(x=1) is x.pad(pad_width={"x": 1})
+    assert gc.tile(x, copies=2, x=3).sizes == {"x": 12, "names": 3, "copies": 4}
+    assert x.head(x=1).tail(x=1).thin(x=1).sizes["x"] == 1
+    assert x.swap_dims(x="y").expand_dims(x=2).dims == ("x", "y", "names", "copies")
+
+
 def test_parts_are_lists():
     x = gc.tensor("x", {"a": 6, "b": None})
     parts = gc.split(x, 3, "a"), gc.split(x, {"b": [1, None, 2]}), gc.unbind(x, "a")
