@@ -28,17 +28,24 @@ def as_source(graph: Graph) -> str:
     >>> print(as_source(Graph((), (x.sum().node,))).splitlines()[-2])
     n1 = OPS['named.sum'](n0, dims=('row', ))
     """
-    names: dict[Node, str] = {}
-    lines = []
+    lines = [IMPORTS]
+    made = written(graph, {}, lines)
+    return "\n".join([*lines, f"graph = {made}", ""])
+
+
+def written(graph: Graph, names: dict[Node, str], lines: list[str]) -> str:
+    """The expression that makes a graph, once the lines that make its nodes are written."""
     for node in graph.nodes():
+        if node in names:
+            continue
+        attrs = [f"{key}={spell(value, names, lines)}" for key, value in node.attrs.items()]
         names[node] = f"n{len(names)}"
         operands = [names[x] for x in node.inputs]
-        attrs = [f"{key}={spell(value)}" for key, value in node.attrs.items()]
         lines.append(f"{names[node]} = OPS[{repr(node.op)!r}]({', '.join(operands + attrs)})")
     params, outputs = (
         "".join(f"{names[node]}, " for node in side) for side in (graph.params, graph.outputs)
     )
-    return "\n".join([IMPORTS, *lines, f"graph = Graph(({params}), ({outputs}))", ""])
+    return f"Graph(({params}), ({outputs}))"
 
 
 def rebuild(source: str) -> Graph:
@@ -49,8 +56,8 @@ def rebuild(source: str) -> Graph:
     return graph
 
 
-def spell(value: object) -> str:
-    """An attribute as an expression."""
+def spell(value: object, names: dict[Node, str], lines: list[str]) -> str:
+    """An attribute as an expression; a graph's nodes are written first."""
     match value:
         case Literal():
             array = value.array
@@ -61,7 +68,7 @@ def spell(value: object) -> str:
         case Expression():
             return f"({code(value, {name: f'unknown({name!r})' for name in unknowns(value)})})"
         case tuple():
-            return f"({''.join(f'{spell(item)}, ' for item in value)})"
+            return f"({''.join(f'{spell(item, names, lines)}, ' for item in value)})"
         case Graph():
-            raise TypeError("a graph inside a node is written down by itself")
+            return written(value, names, lines)
     return repr(value)
