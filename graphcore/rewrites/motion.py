@@ -254,29 +254,50 @@ def embed_of_view(node: Node) -> Node | None:
     )
 
 
+MANY = 64
+"""Parts that a concat takes in, and terms that a sum is looked through: chains stay linear."""
+
+
 @motion.on(add, under=[embed])
 def embeds_put_together(node: Node) -> Node | None:
-    """embed(x) + embed(y) = embed(concat(x, y)), where the places of y go on after those of x"""
-    a, b = node.inputs
-    if a.op is not embed or b.op is not embed or a.attrs["steps"] != b.attrs["steps"]:
+    """embed(x) + embed(y) + ... = embed(concat(x, y, ...)), if each goes on where another ends"""
+    parts = embedded_terms(node)
+    if not parts or len({part.attrs["steps"] for part in parts}) > 1:
         return None
-    for first, second in ((a, b), (b, a)):
-        (x,), (y,) = first.inputs, second.inputs
-        starts, steps = first.attrs["starts"], first.attrs["steps"]
-        ends = [at + n * by for at, n, by in zip(starts, x.type.shape, steps)]
-        apart = [
-            axis
-            for axis, start in enumerate(second.attrs["starts"])
-            if (start, y.type.shape[axis]) != (starts[axis], x.type.shape[axis])
-        ]
-        if len(apart) == 1 and second.attrs["starts"][apart[0]] == ends[apart[0]]:
-            whole = concat(x, y, axis=apart[0])
-            return embed(whole, shape=node.type.shape, starts=starts, steps=steps)
-    return None
+    ranges = [tuple(zip(part.attrs["starts"], part.inputs[0].type.shape)) for part in parts]
+    apart = [axis for axis, pairs in enumerate(zip(*ranges)) if len(set(pairs)) > 1]
+    if len(apart) != 1:
+        return None
+    (axis,), steps = apart, parts[0].attrs["steps"]
+    begins = {pairs[axis][0]: part.inputs[0] for pairs, part in zip(ranges, parts)}
+    ends = {start + size * steps[axis] for start, size in (pairs[axis] for pairs in ranges)}
+    if len(begins) < len(parts) or len(firsts := begins.keys() - ends) != 1:
+        return None
+    (start,), order = firsts, list[Node]()
+    at = start
+    while (x := begins.pop(at, None)) is not None:
+        order.append(x)
+        at = at + x.type.shape[axis] * steps[axis]
+    if begins:
+        return None
+    starts = parts[0].attrs["starts"]
+    starts = (*starts[:axis], start, *starts[axis + 1 :])
+    return embed(concat(*order, axis=axis), shape=node.type.shape, starts=starts, steps=steps)
 
 
-MANY = 64
-"""Parts up to which a concat takes those of another in: a chain of them stays linear to build."""
+def embedded_terms(node: Node) -> list[Node]:
+    """The terms of a sum, if all are embedded, and not too many."""
+    found: list[Node] = []
+    stack = list(node.inputs)
+    while stack:
+        x = stack.pop()
+        if x.op is embed and len(found) < MANY:
+            found.append(x)
+        elif x.op is add:
+            stack.extend(x.inputs)
+        else:
+            return []
+    return found
 
 
 @motion.on(concat, under=[concat])
