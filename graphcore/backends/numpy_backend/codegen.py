@@ -24,6 +24,10 @@ FRESH = frozenset({tensor.argmax, tensor.argmin, tensor.argsort, tensor.searchso
 """Ops for which NumPy makes a new array, if the result has axes."""
 
 
+DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] + "efdFD")
+"""Names that stand for dtypes: i64, c128."""
+
+
 class Line(NamedTuple):
     """What a line of the source computes, and the names of the operands there."""
 
@@ -61,8 +65,11 @@ class Sheet:
         self.indent = "    "
 
     def name(self, prefix: str) -> str:
-        """A new local name."""
-        number = self.numbers[prefix] = self.numbers.get(prefix, -1) + 1
+        """A new name, other than a dtype's."""
+        number = self.numbers.get(prefix, -1) + 1
+        while f"{prefix}{number}" in DTYPES:
+            number += 1
+        self.numbers[prefix] = number
         return f"{prefix}{number}"
 
 
@@ -107,7 +114,7 @@ class Writer:
         """A value known now, by a name that a comment explains."""
         sheet = self.sheet
         if (name := sheet.literals.get(value)) is None:
-            name = sheet.literals[value] = self.bind(f"c{len(sheet.literals)}", value.array)
+            name = sheet.literals[value] = self.bind(sheet.name("c"), value.array)
             sheet.constants.append(f"    # {name} = {value!r:.60}".splitlines()[0])
         return name
 

@@ -64,14 +64,17 @@ def varying(body: Graph, sources: Iterable[int], carries: int) -> tuple[set[int]
 
 
 def counting(body: Graph, targets: Iterable[int], carries: int) -> tuple[set[int], set[int]]:
-    """Which params the outputs `targets` vary with, and which outputs count for them."""
+    """Which params the outputs `targets` vary with, and which outputs count for them.
+
+    A carry varies with its start at least, as there may be no steps.
+    """
     outputs = set(targets)
     while True:
         ys = [body.outputs[i] for i in outputs]
         params = {i for i, x in enumerate(body.params) if not ys_apart(ys, x)}
         carried = {i for i in params if i < carries}
         if carried <= outputs:
-            return params, outputs
+            return params | {i for i in outputs if i < carries}, outputs
         outputs |= carried
 
 
