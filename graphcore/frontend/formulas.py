@@ -141,6 +141,8 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
         return value
     if places == 0:
         return rint(value)
+    if dtype.kind == "b":
+        raise refusal("round", "bool has no decimals", value, cure="cast it with astype")
     scale = 10.0 ** abs(places)
     rounded = rint(value * scale) / scale if places > 0 else rint(value / scale) * scale
     return astype(rounded, dtype) if dtype.kind in "iu" else rounded

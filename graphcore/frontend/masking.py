@@ -18,7 +18,6 @@ from graphcore.ops import leaf, named
 
 from .arguments import Dim, dims_of
 from .base import refusal, wrap
-from .creation import full_like
 from .elementwise import astype, equal, isnan, logical_not, maximum, sqrt, square
 from .formulas import where as choose
 from .lift import Operand, common, single
@@ -43,8 +42,7 @@ def isnull(x: Operand) -> Tensor:
     >>> gc.isnull(gc.tensor("x", {"row": 2}))
     <Tensor: bool[row=2]>
     """
-    value = wrap(single("isnull", x))
-    return isnan(value) if may_be_null(value) else full_like(value, False, "bool")
+    return isnan(wrap(single("isnull", x)))
 
 
 def notnull(x: Operand) -> Tensor:
@@ -54,8 +52,7 @@ def notnull(x: Operand) -> Tensor:
     >>> gc.notnull(gc.tensor("x", {"row": 2}))
     <Tensor: bool[row=2]>
     """
-    value = wrap(single("notnull", x))
-    return logical_not(isnan(value)) if may_be_null(value) else full_like(value, True, "bool")
+    return logical_not(isnan(wrap(single("notnull", x))))
 
 
 def may_be_null(x: Tensor) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from graphcore.ir.dtypes import BOOL
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
 from graphcore.ops.elementwise import cast, power, reciprocal, sqrt, square, where
 
+from . import plain
 from .engine import RuleSet
 from .pattern import P, variables
 
@@ -21,6 +23,11 @@ x, y, c = variables("x y c")
 def inexact(x: Node) -> Node | None:
     """`x` if it is floats: a quotient of integers or bool is not one of them."""
     return x if x.type.dtype.kind in "fc" else None
+
+
+def never(x: Node) -> Node | None:
+    """False everywhere: integers and bool know no nan."""
+    return None if inexact(x) else plain.full(False, BOOL, x.type.shape)
 
 
 algebra = RuleSet(
@@ -40,6 +47,7 @@ algebra = RuleSet(
         (P.square(-x), lambda x: square(x)),
         (P.absolute(-x), lambda x: inexact(elementwise.absolute(x))),
         (P.conjugate(P.conjugate(x)), lambda x: x),
+        (P.isnan(x), lambda x: never(x)),
         (P.logical_not(P.logical_not(x)), lambda x: x if x.type.dtype.kind == "b" else None),
         (P.where(c, x, x), lambda c, x: x),
         (P.where(P.logical_not(c), x, y), lambda c, x, y: where_bool(c, x, y)),

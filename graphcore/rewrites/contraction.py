@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
@@ -112,7 +112,7 @@ def single(x: Node, letters: Axes, result: Axes) -> Node:
     """`x` summed over the letters not in `result`, in its order."""
     gone = [axis for axis, letter in enumerate(letters) if letter not in result]
     kept = [letter for letter in letters if letter in result]
-    return plain.transpose(plain.sum_over(x, gone), [kept.index(letter) for letter in result])
+    return plain.transpose(summed(x, gone), [kept.index(letter) for letter in result])
 
 
 def path(node: Node) -> list[tuple[int, ...]]:
@@ -141,7 +141,19 @@ def pairwise(node: Node) -> Node:
             chosen.append(product(y, b, x, a, keep, result))
         terms.append(chosen[0])
     ((x, letters),) = terms
-    return single(x, letters, result)
+    return unless_empty(node, single(x, letters, result))
+
+
+def unless_empty(node: Node, found: Node) -> Node:
+    """`found`, but 0 where there is nothing to sum, even if an operand without places is infinite.
+
+    An operand that lacks a letter is multiplied with a sum over it: 0 * inf, if that is empty.
+    """
+    sizes, operands = letter_sizes(node), node.attrs["operands"]
+    alone = [
+        k for k in sizes if k not in node.attrs["result"] and not all(k in a for a in operands)
+    ]
+    return plain.unless_empty(count(sizes[k] for k in alone), found)
 
 
 def product(x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes) -> tuple[Node, Axes]:
@@ -185,7 +197,12 @@ def summed_alone(x: Node, letters: Axes, needed: set[int]) -> tuple[Node, Axes]:
     """`x` summed over the letters nobody else has."""
     kept = tuple(letter for letter in letters if letter in needed)
     gone = [axis for axis, letter in enumerate(letters) if letter not in needed]
-    return plain.sum_over(x, gone), kept
+    return summed(x, gone), kept
+
+
+def summed(x: Node, axes: Iterable[int]) -> Node:
+    """`x` summed in its own dtype, as all of a contraction is: a sum alone widens integers."""
+    return plain.cast(plain.sum_over(x, axes), x.type.dtype)
 
 
 def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept: int) -> Node:
@@ -198,7 +215,7 @@ def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept:
         ordered = plain.transpose(value, [own.index(letter) for letter in present])
         return plain.expand(ordered, [i for i, k in enumerate(letters) if k not in own], shape)
 
-    return plain.sum_over(spread(x, a) * spread(y, b), range(kept, len(letters)))
+    return summed(spread(x, a) * spread(y, b), range(kept, len(letters)))
 
 
 def merged(x: Node, letters: Axes, batch: Sequence[int], *groups: Sequence[int]) -> Node:

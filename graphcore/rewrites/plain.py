@@ -32,11 +32,15 @@ def number(size: Size, dtype: DType, shape: Shape = ()) -> Node:
 
 def times(x: Node, places: Size) -> Node:
     """The sum of `x` over as many places: x * places, and 0 for none even if x is infinite."""
-    many = number(places, x.type.dtype, x.type.shape)
+    return unless_empty(places, x) * number(places, x.type.dtype, x.type.shape)
+
+
+def unless_empty(places: Size, x: Node) -> Node:
+    """`x`, and 0 if there are no places."""
     least = lower_bound(places)
     if least is not None and least >= 1:
-        return x * many
-    return where(equals(many, 0), 0, x) * many
+        return x
+    return where(equals(number(places, x.type.dtype, x.type.shape), 0), 0, x)
 
 
 def cast(x: Node, dtype: DType) -> Node:
