@@ -383,6 +383,7 @@ REFERENCE: dict[Any, Any] = {
     tensor.scatter: scattered(0, np.add),
     tensor.scatter_prod: scattered(1, np.multiply),
     tensor.put: received(lambda old, new: new),
+    tensor.scatter_add: received(np.add),
     tensor.scatter_max: received(np.maximum),
     tensor.scatter_min: received(np.minimum),
     tensor.overwrite: overwritten,

@@ -263,7 +263,10 @@ PHRASES: dict[Op, Phrase] = {
     **dict.fromkeys((tensor.windows, tensor.overlap_add), window_axes),
     tensor.einsum: einsum,
     **dict.fromkeys(
-        (tensor.scatter, tensor.scatter_prod, tensor.put, tensor.scatter_max, tensor.scatter_min),
+        (
+            *(tensor.scatter, tensor.scatter_prod, tensor.put),
+            *(tensor.scatter_add, tensor.scatter_max, tensor.scatter_min),
+        ),
         result_axes("along"),
     ),
     tensor.overwrite: lambda node, view: slice_axes(

@@ -172,7 +172,7 @@ LABELS: dict[Op, Rule] = {
     tensor.overlap_add: overlap_add,
     tensor.gather: gather,
     **dict.fromkeys((tensor.scatter, tensor.scatter_prod), scatter),
-    **dict.fromkeys((tensor.put, tensor.scatter_max, tensor.scatter_min), same),
+    **dict.fromkeys((tensor.put, tensor.scatter_add, tensor.scatter_max, tensor.scatter_min), same),
 }
 
 ITEMS: dict[Op, Callable[[Node], Sequence[Node]]] = {

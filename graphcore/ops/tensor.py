@@ -341,6 +341,12 @@ def scatter(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape)
 
 
 @op
+def scatter_add(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
+    """`x` with `updates` added at positions."""
+    return received(x, updates, indices, axes)
+
+
+@op
 def scatter_prod(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
     """Ones of `shape` multiplied by `updates` at positions."""
     check_indices(indices, axes)

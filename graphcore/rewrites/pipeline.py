@@ -9,6 +9,7 @@ from typing import NamedTuple
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
 
+from .accumulate import accumulate
 from .algebra import algebra
 from .contraction import contraction
 from .decompose import decompose
@@ -60,11 +61,13 @@ def finish(graph: Graph, firings: list[Firing]) -> Graph:
 def optimize(graph: Graph, firings: list[Firing]) -> Graph:
     """Loops share their work and give up what need not be done at each step; then all is finished.
 
-    Matrix products bring views of what loops capture to light, so these are moved out again.
+    Matrix products bring views of what loops capture to light, so these are moved out again. At
+    last sums are added up in place.
     """
     graph = finish(prune_loops(hoist(tidy_loops(graph))), firings)
-    moved = hoist(graph)
-    return graph if moved == graph else finish(prune_loops(moved), firings)
+    if (moved := hoist(graph)) != graph:
+        graph = finish(prune_loops(moved), firings)
+    return tidy(accumulate(graph), firings)
 
 
 gather_products = rewriting(algebra, motion, contraction)

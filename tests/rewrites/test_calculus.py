@@ -81,6 +81,7 @@ TENSOR: dict[str, Node] = {
     "gather two": tensor.gather(CUBE, AT, J, axes=(2, 0)),
     "scatter": tensor.scatter(given("u", 5, N), AT, axes=(1,), shape=(N, 4)),
     "scatter_prod": tensor.scatter_prod(given("u", 5, N), AT, axes=(1,), shape=(N, 4)),
+    "scatter_add": tensor.scatter_add(M, given("u", 5, N), AT, axes=(1,)),
     "scatter_max": tensor.scatter_max(M, given("u", 5, N), AT, axes=(1,)),
     "scatter_min": tensor.scatter_min(CUBE, given("u", 5, N), AT, J, axes=(2, 0)),
     "put": tensor.put(M, given("u", 5, N), AT, axes=(1,)),

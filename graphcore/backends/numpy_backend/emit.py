@@ -362,6 +362,7 @@ EMIT: dict[Op, Emit] = {
     tensor.vecdot: product("vecdot", 0),
     tensor.gather: gather,
     tensor.scatter: receiving(routines.scatter, np.add),
+    tensor.scatter_add: receiving(routines.scatter, np.add),
     tensor.scatter_prod: receiving(routines.scatter, np.multiply, start=1),
     tensor.scatter_max: receiving(routines.scatter, np.maximum),
     tensor.scatter_min: receiving(routines.scatter, np.minimum),

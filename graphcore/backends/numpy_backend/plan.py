@@ -16,7 +16,12 @@ VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice
 INPLACE = frozenset(elementwise.UFUNC)
 """Ops that may write over an operand: each place is read before it is written."""
 
-RECEIVING = frozenset({tensor.put, tensor.overwrite, tensor.scatter_max, tensor.scatter_min})
+RECEIVING = frozenset(
+    {
+        *(tensor.put, tensor.overwrite),
+        *(tensor.scatter_add, tensor.scatter_max, tensor.scatter_min),
+    }
+)
 """Ops that may write over their first operand, but read the others when it is written."""
 
 BUFFERED = frozenset(

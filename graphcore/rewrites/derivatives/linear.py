@@ -96,6 +96,12 @@ def scatter_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
     return tensor.gather(ct, *indices, axes=node.attrs["axes"]), *(None,) * len(indices)
 
 
+def scatter_add_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
+    """x̄ = ȳ, and ū = ȳ at the positions u was added to"""
+    _, _, *indices = node.inputs
+    return ct, tensor.gather(ct, *indices, axes=node.attrs["axes"]), *(None,) * len(indices)
+
+
 def put_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
     """x̄ = ȳ where x is left, 0 elsewhere; and ū = ȳ at the positions of updates that are there"""
     (_, updates, *indices), axes = node.inputs, node.attrs["axes"]
@@ -149,6 +155,7 @@ TRANSPOSE: dict[Op, Transpose] = {
     tensor.concat: concat_transpose,
     tensor.gather: gather_transpose,
     tensor.scatter: scatter_transpose,
+    tensor.scatter_add: scatter_add_transpose,
     tensor.put: put_transpose,
     tensor.cumsum: cumsum_transpose,
 }
