@@ -10,7 +10,7 @@ import numpy as np
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size
+from graphcore.ir.sizes import Size, same
 from graphcore.ops import leaf, named
 
 from . import elementwise as e
@@ -90,6 +90,15 @@ class Region:
             raise refusal("at.divide", reason, self._x, cure=cure, kind=GraphTypeError)
         return self._scale("at.divide", e.divide, y)
 
+    def power(self, y: Operand) -> Tensor:
+        """`x` to the power of `y` there; positions must be known and none may repeat."""
+        values = self._values("at.power", y)
+        if not self._distinct():
+            cure = "index with slices, integers, masks or known positions that do not repeat"
+            reason = "positions may repeat, and powers of powers depend on their order"
+            raise refusal("at.power", reason, self._x, values, cure=cure)
+        return self._put(e.power(self.get(), wrap(values)).node)
+
     def min(self, y: Operand) -> Tensor:
         """`x` with the smaller of itself and `y` there; tied values share the derivative."""
         return self._extreme("at.min", e.minimum, named.scatter_min, y)
@@ -123,10 +132,14 @@ class Region:
             cure = f"cast them with astype({str(dtype)!r}), or cast what is changed"
             reason = f"values of {values.type.dtype} do not fit into {dtype}"
             raise refusal(function, reason, self._x, values, cure=cure, kind=GraphTypeError)
-        for dim in values.type.dims:
+        for dim, size in values.type.sizes.items():
             if dim not in region.dims:
                 cure = f"the places have the dims {region.dims}; sum or index it away"
                 reason = f"the values have a dim {dim!r} that the places lack"
+                raise refusal(function, reason, region, values, cure=cure)
+            if same(size, region.sizes[dim]) is False:
+                cure = "values have one for each place, or lack the dim: size 1 is never stretched"
+                reason = f"dim {dim!r} has {region.sizes[dim]} places and {size} values"
                 raise refusal(function, reason, region, values, cure=cure)
         values = e.astype(wrap(values), dtype).node
         return named.broadcast(values, dims=region.dims, sizes=region.shape)

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.frontend.base import wrap
+from graphcore.ir.graph import Graph
+from graphcore.ops import named
+from tests import reference
 
 INF, NAN = np.inf, np.nan
 
@@ -126,18 +130,56 @@ def test_products_of_places_are_exact_with_zeros():
         np.testing.assert_array_equal(ours, wanted)
 
 
+def batched(extra):
+    """Each op of updates, where x, the updates or the positions have a dim more."""
+    have = [{"e": 2} if name in extra else {} for name in ("x", "y", "i")]
+    x, y, i = (
+        gc.tensor("x", {"a": 3, "b": 2} | have[0]),
+        gc.tensor("y", {"n": 4} | have[1]),
+        gc.tensor("i", {"n": 4, "b": 2} | have[2], dtype="int64"),
+    )
+    together = {"over": ("n",), "dims": ("a",), "sizes": (3,)}
+    received = {"over": ("n",), "dims": ("a",)}
+    outputs = [
+        *(op(y.node, i.node, **together) for op in (named.scatter, named.scatter_prod)),
+        *(
+            op(x.node, y.node, i.node, **received)
+            for op in (named.put, named.scatter_max, named.scatter_min)
+        ),
+        named.overwrite(x.node, y.node, dims=(), starts=(), steps=()),
+        named.overwrite(x[:, :1].node, y[{"n": slice(2)}].rename(n="a").node,
+                        dims=("a",), starts=(2,), steps=(-2,)),
+    ]  # fmt: skip
+    return [x, y, i], outputs
+
+
+@pytest.mark.parametrize("extra", ["", "x", "y", "i", "xy", "yi", "xyi"])
+def test_more_dims_are_batch(extra):
+    """What the compiled function computes is what the op says place by place."""
+    inputs, outputs = batched(extra)
+    random = np.random.default_rng(0)
+    values = [random.normal(size=x.shape) for x in inputs[:2]]
+    values.append(random.integers(-3, 3, inputs[2].shape))
+    graph = Graph(tuple(x.node for x in inputs), tuple(outputs))
+    wanted = reference.run(graph, dict(zip("xyi", values, strict=True)), {})
+    found = gc.compile(inputs, [wrap(y) for y in outputs])(*values)
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+
+
 INTEGERS = gc.tensor("k", {"a": 4}, dtype="int32")
 REFUSED = {
-    "size": (lambda x: x.at[:2].set(gc.ones({"a": 3})), ValueError, "sizes 3 and 2"),
-    "size 1": (lambda x: x.at[:2].set(gc.ones({"a": 1})), ValueError, "sizes 1 and 2"),
+    "size": (lambda x: x.at[:2].set(gc.ones({"a": 3})), ValueError, "2 places and 3 values"),
+    "size 1": (lambda x: x.at[:2].set(gc.ones({"a": 1})), ValueError, "2 places and 1 values"),
     "row of wrong size": (
-        lambda x: x.at[{"b": 0}].set(gc.ones({"a": 7})), ValueError, "sizes 7 and 4",
+        lambda x: x.at[{"b": 0}].set(gc.ones({"a": 7})), ValueError, "4 places and 7",
     ),
     "new dim": (lambda x: x.at[0].add(gc.ones({"c": 2})), ValueError, "dim 'c' that the places"),
     "gone dim": (lambda x: x.at[0].add(gc.ones({"a": 4})), ValueError, "dim 'a' that the places"),
     "complex": (lambda x: x.at[0].set(1j), TypeError, "complex128 do not fit into float64"),
     "floats": (lambda x: INTEGERS.at[0].add(0.5), TypeError, "float64 do not fit into int32"),
     "quotient": (lambda x: INTEGERS.at[0].divide(2), TypeError, "astype"),
+    "powers": (lambda x: x.at[[0, 0]].power(2.0), ValueError, "positions may repeat"),
     "outside": (lambda x: x.at[4].set(0.0), IndexError, "position 4 is outside dim 'a'"),
     "list outside": (lambda x: x.at[[0, -5]].set(0.0), IndexError, "position -5"),
     "array": (lambda x: x.at[0].set(np.ones(3)), TypeError, "no dims"),
@@ -189,3 +231,30 @@ def test_segments_of_symbolic_size():
     y = gc.segment_sum(Y, N, n.sizes["group"], name="group") * n
     f = gc.compile([Y, N, n], y)
     np.testing.assert_array_equal(f([1.0, 2, 4], [0, 1, 0], [1.0, 1, 2]), [5, 2, 0])
+
+
+AT = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
+    "min": np.minimum, "max": np.maximum,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float32", "complex64"])
+@pytest.mark.parametrize("change", AT)
+def test_every_dtype_as_numpy(change, dtype):
+    """`x.at[i].add(y)` is `np.add.at(x, i, y)`; quotients of integers are refused."""
+    random = np.random.default_rng(0)
+    wanted, y = (random.integers(0, 5, n).astype(dtype) for n in (4, 9))
+    y = np.maximum(y, np.ones((), dtype))
+    given = wanted.copy(), y, random.integers(-4, 4, 9)
+    inputs = [gc.tensor("x", {"a": 4}, dtype=dtype), gc.tensor("y", {"n": 9}, dtype=dtype), N]
+    region = inputs[0].at[{"a": N}]
+    whole = wanted.dtype.kind in "biu"
+    if (change, dtype) == ("subtract", "bool") or (change == "divide" and whole):
+        with pytest.raises(gc.GraphTypeError):
+            getattr(region, change)(inputs[1])
+        return
+    found = gc.compile(inputs, getattr(region, change)(inputs[1]))(*given)
+    AT[change].at(wanted, given[2], y)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -85,7 +85,12 @@ for change in CHANGES:
     }  # fmt: skip
 CASES = {
     **PLACES,
+    "at power": Case(
+        lambda x, y: x.at[{"row": [2, 0], "col": slice(1, None)}].power(y),
+        lambda x, y: updated(x, {"row": [2, 0], "col": slice(1, None)}, y, np.power),
+        (Input("row col", 0.5, 2), Input("")), ("row",), batch=False,
+    ),
     "at get": Case(
         lambda x, i: x.at[{"row": i}].get(), lambda x, i: x.isel(row=i), (X, TABLE), **ROWS
     ),
-}
+}  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size
@@ -258,7 +259,7 @@ def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0
     def emit(node: Node, w: Writer, out: str) -> str:
         indices = indices_of(node)
         *first, updates = node.inputs[: -len(indices)]
-        begin = w.thin(first[0]) if first else str(start)
+        begin = w.thin(first[0]) if first else w.literal(Literal(start, node.type.dtype))
         if distinct(indices) and not (combine and first):
             front, index = positions(node, w, node)
             function = w.bind("place", routines.place)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 Array = npt.NDArray[Any]
-Start: TypeAlias = Array | float
-"""What a result is before updates come to it."""
 Axes = tuple[int, ...]
 ALL = slice(None)
 
@@ -220,7 +218,7 @@ def overwrite(x: Array, part: Array, index: tuple[slice, ...], out: Array) -> Ar
     return out
 
 
-def place(start: Start, view: Array, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
+def place(start: Array, view: Array, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
     """`start` with `updates` at the places `index` of a view of `out`, all of them different."""
     if start is not out:
         np.copyto(out, start)
@@ -228,7 +226,7 @@ def place(start: Start, view: Array, index: tuple[Array, ...], updates: Array, o
     return out
 
 
-def put(start: Start, axes: Axes, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
+def put(start: Array, axes: Axes, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
     """`start` with `updates` at positions `index` along `axes`; of several in one place the last.
 
     NumPy assigns in order only along one axis.
@@ -241,7 +239,7 @@ def put(start: Start, axes: Axes, index: tuple[Array, ...], updates: Array, out:
 
 
 def scatter(
-    ufunc: np.ufunc, start: Start, axes: Axes, index: tuple[Array, ...], updates: Array, out: Array
+    ufunc: np.ufunc, start: Array, axes: Axes, index: tuple[Array, ...], updates: Array, out: Array
 ) -> Array:
     """`start`, combined by `ufunc` with `updates` at positions `index` along `axes`.
 
