@@ -344,7 +344,10 @@ REFERENCE: dict[Any, Any] = {
     elementwise.cast: cast,
     elementwise.where: lambda xs, attrs, known: np.where(*xs),
     tensor.expand: spread,
-    tensor.reshape: lambda xs, attrs, known: xs[0].reshape(known(attrs["shape"])),
+    **dict.fromkeys(
+        (tensor.reshape, tensor.pack),
+        lambda xs, attrs, known: xs[0].reshape(known(attrs["shape"])),
+    ),
     tensor.transpose: lambda xs, attrs, known: xs[0].transpose(attrs["perm"]),
     tensor.slice_: sliced,
     tensor.embed: embedded,

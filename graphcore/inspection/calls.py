@@ -252,7 +252,7 @@ PHRASES: dict[Op, Phrase] = {
     **dict.fromkeys((named.embed, named.overwrite), placed_dims),
     named.index: index,
     tensor.expand: result_axes("new"),
-    tensor.reshape: nothing,
+    **dict.fromkeys((tensor.reshape, tensor.pack), nothing),
     tensor.transpose: transpose,
     tensor.slice_: lambda node, view: slice_axes(
         view.labels[node.inputs[0]], node.attrs["starts"], node.attrs["sizes"], node

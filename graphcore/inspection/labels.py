@@ -163,7 +163,7 @@ LABELS: dict[Op, Rule] = {
     **dict.fromkeys((tensor.prod, tensor.argmax, tensor.argmin), reduced_one),
     tensor.transpose: lambda node, x: pick(x, node.attrs["perm"]),
     tensor.expand: expand,
-    tensor.reshape: reshape,
+    **dict.fromkeys((tensor.reshape, tensor.pack), reshape),
     tensor.einsum: einsum,
     tensor.matmul: matmul,
     tensor.matvec: lambda node, x, y: (*merge(x[:-2], y[:-1]), x[-2]),

@@ -43,6 +43,13 @@ def reshape(x: TensorType, *, shape: Shape) -> TensorType:
 
 
 @op
+def pack(x: TensorType, *, shape: Shape) -> TensorType:
+    """A `reshape` that no view can be: the values are copied, row-major."""
+    require(not differ(x.count, count(shape)), f"{x} has not {count(shape)} values")
+    return TensorType(x.dtype, shape)
+
+
+@op
 def transpose(x: TensorType, *, perm: Axes) -> TensorType:
     """Axes in another order: result axis i is axis `perm[i]` of `x`."""
     require(sorted(perm) == list(range(len(x.shape))), f"{perm} is no order of the axes of {x}")

@@ -8,7 +8,17 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import cast, multiply, negative, square
-from graphcore.ops.tensor import einsum, expand, matmul, matvec, sum_, transpose, vecdot
+from graphcore.ops.tensor import (
+    einsum,
+    expand,
+    matmul,
+    matvec,
+    pack,
+    sum_,
+    transpose,
+    vecdot,
+    windows,
+)
 
 from . import plain
 from .engine import RuleSet
@@ -235,4 +245,14 @@ def merged(x: Node, letters: Axes, batch: Sequence[int], *groups: Sequence[int])
         *(sizes[letter] for letter in batch),
         *(count(sizes[letter] for letter in group) for group in groups),
     )
-    return plain.reshape(plain.transpose(x, [letters.index(k) for k in ordered]), shape)
+    moved = plain.transpose(x, [letters.index(k) for k in ordered])
+    if all(lie_together(group, letters, x) for group in groups):
+        return plain.reshape(moved, shape)
+    return pack(moved, shape=shape)
+
+
+def lie_together(group: Sequence[int], letters: Axes, x: Node) -> bool:
+    """Whether axes of `x` can be seen as one: those of windows cannot, as they overlap."""
+    first = letters.index(group[0]) if group else 0
+    together = letters[first : first + len(group)] == tuple(group) and x.op is not windows
+    return len(group) < 2 or together

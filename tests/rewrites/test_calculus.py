@@ -35,6 +35,7 @@ FLAG = given("f", 2, N, dtype="?")
 TENSOR: dict[str, Node] = {
     "expand": tensor.expand(V, axes=(0, 2), sizes=(2, 4)),
     "reshape": tensor.reshape(X, shape=(N * 2,)),
+    "pack": tensor.pack(X, shape=(N * 2,)),
     "transpose": tensor.transpose(CUBE, perm=(2, 0, 1)),
     "slice": tensor.slice_(CUBE, starts=(1, 0, 3), sizes=(2, N, 2), steps=(-1, 1, -2)),
     "embed": tensor.embed(X, shape=(5, N + 1), starts=(4, 1), steps=(-3, 1)),

@@ -332,6 +332,9 @@ EMIT: dict[Op, Emit] = {
     tensor.reshape: lambda node, w, out: (
         f"{w.whole(node.inputs[0])}.reshape({shape_of(node.type.shape, w)})"
     ),
+    tensor.pack: lambda node, w, out: call(
+        w.bind("pack", routines.pack), w.whole(node.inputs[0]), out
+    ),
     tensor.transpose: lambda node, w, out: (
         f"{w.whole(node.inputs[0])}.transpose({node.attrs['perm']})"
     ),

@@ -37,6 +37,7 @@ BUFFERED = frozenset(
             tensor.scatter,
             tensor.scatter_prod,
             tensor.overlap_add,
+            tensor.pack,
             tensor.sort,
         ),
         *(tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),

@@ -23,6 +23,12 @@ def span(start: int, size: int, step: int) -> slice:
     return slice(start, stop if stop >= 0 else None, step)
 
 
+def pack(x: Array, out: Array) -> Array:
+    """`x` in the memory of `out`, row-major."""
+    np.copyto(out.reshape(x.shape), x)
+    return out
+
+
 def embed(x: Array, index: tuple[slice, ...], out: Array) -> Array:
     """Zeros with `x` at `index`; along axes of step 1 they are written beside it only."""
     rest = out

@@ -145,6 +145,7 @@ TRANSPOSE: dict[Op, Transpose] = {
     elementwise.ldexp: lambda node, ct: (elementwise.ldexp(ct, node.inputs[1]), None),
     tensor.expand: lambda node, ct: (sum_over(ct, node.attrs["axes"]),),
     tensor.sum_: lambda node, ct: (unsum(ct, node.attrs["axes"], node.inputs[0]),),
+    tensor.pack: lambda node, ct: (reshape(ct, node.inputs[0].type.shape),),
     tensor.reshape: lambda node, ct: (reshape(ct, node.inputs[0].type.shape),),
     tensor.transpose: lambda node, ct: (transpose(ct, inverse(node.attrs["perm"])),),
     tensor.slice_: slice_transpose,
