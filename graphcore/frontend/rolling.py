@@ -18,7 +18,7 @@ from .creation import ones
 from .filling import with_fill
 from .formulas import keep_where
 from .lift import Operand, single
-from .masking import as_float, notnull
+from .masking import as_float
 from .moves import cut
 from .shape import transpose, unstack
 from .windows import each, padded, steps
@@ -193,8 +193,9 @@ class Rolling(Windowed):
         x = as_float(self._x).node
         if self._needs_all():
             return self._framed(function(self._seen(x), self._places, **options))
-        made = function(self._seen(self._extended(x, math.nan)), self._places, **options)
-        return keep_where(made, self._counts() >= self._enough)
+        seen = self._seen(self._extended(x, math.nan))
+        enough = reductions.count(seen, self._places) >= self._enough
+        return keep_where(function(seen, self._places, **options), enough)
 
     def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
         skipping = {} if self._needs_all() else {"skipna": True}
@@ -206,7 +207,8 @@ class Rolling(Windowed):
 
     def count(self) -> Tensor:
         """How many values of each window are there and not nan."""
-        counts = self._counts()
+        seen = self._seen(self._extended(as_float(self._x).node, math.nan))
+        counts = reductions.count(seen, self._places)
         return keep_where(counts, counts >= self._enough)
 
     def construct(
@@ -237,11 +239,6 @@ class Rolling(Windowed):
         every = (1,) * len(self._dims)
         told = {"names": new or self._places, "strides": strides or every, "dilations": every}
         return wrap(named.windows(x, dims=self._dims, sizes=self._sizes, **told))
-
-    def _counts(self) -> Tensor:
-        """How many values of each window are there and not nan."""
-        there = self._extended(notnull(self._x).node, False)
-        return reductions.sum(self._seen(there), self._places)
 
     def _framed(self, made: Tensor) -> Tensor:
         """One value for each complete window, and nan at the places of the others."""

@@ -214,3 +214,16 @@ def test_a_choice_of_zero_is_exact_to_the_bit(dtype: str) -> None:
     wanted = [np.where(mask, a, b) for a, b in ((zero, values), (values, zero), (-zero, values))]
     for found, right in zip(f(values, mask), wanted, strict=True):
         assert found.tobytes() == right.tobytes()
+
+
+def test_an_output_in_another_shape_is_not_copied() -> None:
+    y = gc.exp(x)
+    flat = y.stack(all=("row", "col"))
+    for outputs, copies in (([flat], 0), ([flat, y], 1), ([y, flat, flat], 2), ([flat.T, y.T], 1)):
+        f = gc.compile([x], outputs)
+        assert f.source.count("array(") == copies, f.source
+        results = f(X)
+        for i, a in enumerate(results):
+            assert a.flags.writeable
+            assert not any(np.shares_memory(a, b) for b in [*results[i + 1 :], *f(X)])
+        np.testing.assert_allclose(results[0].ravel(), np.exp(X).ravel())

@@ -101,3 +101,23 @@ def test_a_number_of_windows_that_does_not_fit_is_refused_at_the_call() -> None:
     np.testing.assert_array_equal(f(np.ones((2, 5))), [1, 2, 2, 2, 2, 1])
     with pytest.raises(gc.GraphValueError, match="needs row == 2"):
         f(np.ones((3, 5)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+@pytest.mark.parametrize("shape", [(7, 29), (3, 4), (2, 2)])
+def test_reductions_of_windows_that_are_apart(dtype: str, shape: tuple[int, int]) -> None:
+    t = gc.tensor("t", {"row": None, "col": None}, dtype=dtype)
+    seen = gc.windows(t, {"row": 2, "col": 3}, {"row": "i", "col": "j"}, {"row": 1, "col": 4})
+    names = ("sum", "max", "min", "any", "all")
+    f = gc.compile([t], [getattr(seen, name)(["i", "j"]) for name in names])
+    values = np.random.default_rng(0).integers(-2, 3, size=shape).astype(dtype)
+    if dtype == "float32":
+        values[0, 0] = np.nan
+    if shape[1] < 3:
+        assert [found.shape for found in f(values)] == [(shape[0] - 1, 0)] * 5
+        return
+    windows = np.lib.stride_tricks.sliding_window_view(values, (2, 3))[:, ::4]
+    for name, found in zip(names, f(values), strict=True):
+        wanted = getattr(np, name)(windows, axis=(2, 3))
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)

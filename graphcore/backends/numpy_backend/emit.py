@@ -47,6 +47,8 @@ def reduction(name: str, function: np.ufunc) -> Emit:
     """A ufunc's reduction over `axes`, or `axis`."""
 
     def emit(node: Node, w: Writer, out: str) -> str:
+        if folds(node):
+            return fold(w.bind(name, function), node, w, out)
         over = node.attrs["axes"] if "axes" in node.attrs else node.attrs["axis"]
         axes = over[0] if isinstance(over, tuple) and len(over) == 1 else over
         reduce = w.bind(f"{name}_reduce", function.reduce)
@@ -59,6 +61,8 @@ def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
     """A reduction to the largest or smallest value, which starts from the limit of the dtype."""
 
     def emit(node: Node, w: Writer, out: str) -> str:
+        if folds(node):
+            return fold(w.bind(name, function), node, w, out)
         (x,), axes = node.inputs, node.attrs["axes"]
         axis = str(axes[0] if len(axes) == 1 else axes)
         start: tuple[str, ...] = ()
@@ -70,6 +74,20 @@ def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
         return call(reduce, w.whole(x), axis, "None", out, *start)
 
     return emit
+
+
+def folds(node: Node) -> bool:
+    """Whether `node` reduces windows that are some places apart to one value each."""
+    (x,) = node.inputs
+    if x.op is not tensor.windows or set(x.attrs["strides"]) == {1} or "initial" in node.attrs:
+        return False
+    first, wide = x.attrs["axes"][0], len(x.attrs["axes"])
+    return node.attrs.get("axes") == tuple(range(first, first + wide))
+
+
+def fold(function: str, node: Node, w: Writer, out: str) -> str:
+    (x,), axes = node.inputs, node.attrs["axes"]
+    return call(w.bind("fold", routines.fold), function, w.thin(x), str(axes), out)
 
 
 def limit(x: Node, sign: int) -> object:
