@@ -146,7 +146,7 @@ def refusal(
     kind: type[GraphError] = GraphValueError,
 ) -> GraphError:
     """The error for arguments that `function` cannot accept, worded as type rules word theirs."""
-    nodes = (x.node if isinstance(x, Base) else x for x in operands)
+    nodes = dict.fromkeys(x.node if isinstance(x, Base) else x for x in operands)
     lines = [f"{function}: {reason}", *map(describe_operand, nodes), f"  built at {current()}"]
     if cure:
         lines.append(f"  cure: {cure}")

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from graphcore.ir.errors import GraphTypeError
-
 from . import (
     calculus,
     complex,
@@ -17,6 +15,7 @@ from . import (
     masking,
     missing,
     moves,
+    numpy_functions,
     padding,
     quantiles,
     reductions,
@@ -25,7 +24,7 @@ from . import (
     statistics,
 )
 from . import elementwise as e
-from .base import Base, refusal
+from .base import Base
 from .contraction import dot
 from .indexing import getitem, isel, sel
 from .lift import Operand
@@ -276,18 +275,10 @@ class Tensor(Base):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *xs: Any, **options: Any) -> Any:
         """NumPy's elementwise functions are ours: `np.exp(x)`, `np.float32(2) * x`."""
-        name = ufunc.__name__
-        places = (vars(module).get(name) for module in (e, formulas, complex))
-        function = next(filter(None, places), None)
-        if method != "__call__" or options or function is None:
-            raise self._use_ours(f"numpy.{name}")
-        return function(*xs)
+        return numpy_functions.call_ufunc(ufunc, method, xs, options)
 
-    def __array_function__(self, function: Callable[..., Any], *args: Any) -> Any:
-        """NumPy's other functions are refused: they speak of axes by position."""
-        raise self._use_ours(f"numpy.{function.__name__}")
-
-    def _use_ours(self, name: str) -> Exception:
-        cure = "use the function of graphcore, which takes names: gc.sum(x, dim='row')"
-        reason = "does not take symbolic tensors"
-        return refusal(name, reason, self, cure=cure, kind=GraphTypeError)
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, options: Any
+    ) -> Any:
+        """NumPy's other functions are ours where they speak of no axis: `np.where(c, x, y)`."""
+        return numpy_functions.call(function, args, options)

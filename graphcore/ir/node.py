@@ -273,7 +273,7 @@ CURE_SIZES = (
 
 def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
     """The full message of a refused operation: op, reason, operands, lines and the cure."""
-    lines = [f"{op.name}: {refusal.reason}", *map(describe_operand, inputs)]
+    lines = [f"{op.name}: {refusal.reason}", *map(describe_operand, dict.fromkeys(inputs))]
     lines.append(f"  built at {current()}")
     if refusal.cure:
         lines.append(f"  cure: {refusal.cure}")

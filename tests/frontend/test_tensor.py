@@ -137,10 +137,7 @@ def test_methods_are_the_functions(x):
         (lambda x: x * [1, 2, 3], "gc.constant"),
         (lambda x: x + None, "gc.constant"),
         (lambda x: x == "a", "gc.constant"),
-        (np.sum, "gc.sum"),
-        (lambda x: np.concatenate([x, x]), "graphcore"),
-        (np.add.reduce, "graphcore"),
-        (lambda x: np.add(x, x, out=np.ones(3)), "graphcore"),
+        (np.cumsum, "gc.cumsum"),
     ],
 )
 def test_what_a_tensor_is_not(x, wrong, cure):
