@@ -17,6 +17,7 @@ from graphcore.ops import named
 from .arguments import MissingDims, mapping, names, present
 from .base import Base, refusal, wrap
 from .lift import Operand, array, single
+from .shape import agreed
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -240,10 +241,7 @@ def masked(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any, Any])
         reason = f"a mask of [{shown}] for dim {dim!r} of size {size}"
         cure = "a mask has the one dim it picks from, and its size; or choose with gc.where"
         raise refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
-    if size == len(mask):
-        return x
-    sizes = x.type.sizes | {dim: len(mask)}
-    return named.broadcast(x, dims=x.type.dims, sizes=tuple(sizes.values()))
+    return agreed(x, dim, len(mask))
 
 
 def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any]) -> Node:

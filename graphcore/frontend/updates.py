@@ -18,6 +18,7 @@ from .arguments import names, present
 from .base import refusal, wrap
 from .indexing import by_name, pick, selection
 from .lift import Operand, common
+from .shape import broadcast_to
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -141,8 +142,7 @@ class Region:
                 cure = "values have one for each place, or lack the dim: size 1 is never stretched"
                 reason = f"dim {dim!r} has {region.sizes[dim]} places and {size} values"
                 raise refusal(function, reason, region, values, cure=cure)
-        values = e.astype(wrap(values), dtype).node
-        return named.broadcast(values, dims=region.dims, sizes=region.shape)
+        return broadcast_to(e.astype(wrap(values), dtype).node, region.dims, region.shape).node
 
     def _over(self) -> tuple[str, ...]:
         """The dims of the region that the positions bring."""

@@ -101,6 +101,11 @@ def slice_axes(labels: Labels, starts: Iterable[Size], sizes: Iterable[Size], no
     )
 
 
+def arriving(node: Node, places: str) -> str:
+    """`batch → class=3`: the dims of updates that vanish, and those they go to."""
+    return f"{dims(node.attrs['over'])} → {places}".lstrip()
+
+
 def index(node: Node, view: View) -> str:
     pairs = zip(node.attrs["dims"], node.attrs["positions"], strict=True)
     return few(f"{show_dim(dim)}[{position}]" for dim, position in pairs)
@@ -241,13 +246,11 @@ PHRASES: dict[Op, Phrase] = {
     **dict.fromkeys((named.windows, named.overlap_add), window_dims),
     **dict.fromkeys(
         (named.scatter, named.scatter_prod),
-        lambda node, view: (
-            f"{dims(node.attrs['over'])} → {sized(node.attrs['dims'], node.attrs['sizes'])}"
-        ),
+        lambda node, view: arriving(node, sized(node.attrs["dims"], node.attrs["sizes"])),
     ),
     **dict.fromkeys(
         (named.put, named.scatter_max, named.scatter_min),
-        lambda node, view: f"{dims(node.attrs['over'])} → {dims(node.attrs['dims'])}",
+        lambda node, view: arriving(node, dims(node.attrs["dims"])),
     ),
     **dict.fromkeys((named.embed, named.overwrite), placed_dims),
     named.index: index,

@@ -19,6 +19,7 @@ from graphcore.ops.tensor import (
     expand,
     max_,
     min_,
+    overwrite,
     reshape,
     scatter,
     slice_,
@@ -252,6 +253,28 @@ def embed_of_view(node: Node) -> Node | None:
         starts=tuple(start for start, _ in places),
         steps=tuple(step for _, step in places),
     )
+
+
+@motion.on(slice_, under=[overwrite])
+def slice_of_overwrite(node: Node) -> Node | None:
+    """slice(overwrite(x, u)) = u, at the same places"""
+    (x,) = node.inputs
+    if x.op is not overwrite:
+        return None
+    part = x.inputs[1]
+    same_places = all(x.attrs[name] == node.attrs[name] for name in ("starts", "steps"))
+    return part if same_places and part.type.shape == node.type.shape else None
+
+
+@motion.on(overwrite)
+def overwrite_of_all(node: Node) -> Node | None:
+    """overwrite(x, u) = slice(u), if u is as large; overwrite(overwrite(x, u), v) has v alone"""
+    (x, part), attrs = node.inputs, node.attrs
+    if part.type.shape == node.type.shape:  # every place is taken, forwards or backwards
+        return slice_(part, sizes=part.type.shape, **attrs)
+    if x.op is overwrite and x.attrs == attrs and x.inputs[1].type.shape == part.type.shape:
+        return overwrite(x.inputs[0], part, **attrs)
+    return None
 
 
 MANY = 64

@@ -52,6 +52,10 @@ def embed(x: Node, shape: Any, starts: Any, steps: Any) -> Node:
     return tensor.embed(x, shape=shape, starts=starts, steps=steps)
 
 
+def overwrite(x: Node, part: Node, starts: Any, steps: Any) -> Node:
+    return tensor.overwrite(x, part, starts=starts, steps=steps)
+
+
 def total(x: Node, *axes: int) -> Node:
     return tensor.sum_(x, axes=axes)
 
@@ -160,6 +164,15 @@ EXAMPLES: dict[str, list[Node]] = {
         embed(X, (7, 3), (3, 0), (2, 1)) + embed(given("p", 1, 3), (7, 3), (1, 0), (2, 1)),
         embed(NX, (N + 4, 3), (1, 0), (1, 1)) + embed(X, (N + 4, 3), (N + 1, 0), (1, 1)),
     ],
+    "slice_of_overwrite": [
+        cut(overwrite(X, given("a", 2, 2), (0, 2), (1, -2)), (0, 2), (2, 2), (1, -2)),
+        cut(overwrite(NX, given("a", N, 1), (0, 2), (1, 1)), (0, 2), (N, 1), (1, 1)),
+    ],
+    "overwrite_of_all": [
+        overwrite(X, Y, (1, 0), (-1, 1)),
+        overwrite(overwrite(X, full(0, X.type.dtype, (2, 1)), (0, 2), (1, 1)), given("a", 2, 1),
+                  (0, 2), (1, 1)),
+    ],
     "concat_of_concat": [
         tensor.concat(tensor.concat(X, Y, axis=1), Y, axis=1),
         tensor.concat(X, tensor.concat(NX, X, axis=0), Y, axis=0),
@@ -258,6 +271,8 @@ DECLINED = [
     embed(given("a", 1, 2), (4, 4), (0, 0), (1, 1))
     + embed(given("b", 1, 2), (4, 4), (1, 2), (1, 1)),
     tensor.concat(tensor.concat(X, Y, axis=0), given("d", 4, 3), axis=1),
+    cut(overwrite(X, given("a", 2, 2), (0, 1), (1, 1)), (0, 0), (2, 2), (1, 1)),
+    overwrite(overwrite(X, given("a", 2, 2), (0, 0), (1, 1)), given("b", 2, 1), (0, 0), (1, 1)),
     total(INT * INT, 0),
     einsum(X, M, operands=((0, 1), (1, 2)), result=(0, 2)),
 ]
