@@ -55,9 +55,11 @@ def test_4_a_broadcast_that_is_not_used_whole_is_still_checked() -> None:
     """There: a result of shape (4, 5) with `feature` of sizes 3 and 5."""
     m = gc.tensor("m", {"time": None, "feature": "n_m"})
     w = gc.tensor("w", {"feature": "n_w"})
-    f = gc.compile([m, w], gc.broadcast(m, w)[1])
-    with pytest.raises(gc.GraphValueError, match=r"n_w == n_m for dim 'feature'.*5 and 3"):
-        f(np.ones((4, 3)), np.ones(5))
+    for y in gc.broadcast(m, w):
+        f = gc.compile([m, w], y)
+        assert f(np.ones((4, 3)), np.ones(3)).shape == (4, 3)
+        with pytest.raises(gc.GraphValueError, match=r"for dim 'feature', but they are"):
+            f(np.ones((4, 3)), np.ones(5))
 
 
 def test_5_operands_that_cancel_are_still_checked() -> None:
@@ -72,9 +74,7 @@ def test_5_operands_that_cancel_are_still_checked() -> None:
 def test_6_a_mask_of_the_wrong_length_is_refused(mask: list[bool]) -> None:
     """There: a mask too short or too long lost its last places."""
     x = gc.tensor("x", {"row": 2, "col": 3})
-    with pytest.raises(
-        gc.GraphIndexError, match=rf"shape \({len(mask)},\) for dim 'row' of size 2"
-    ):
+    with pytest.raises(gc.GraphIndexError, match=r"a mask of .* for dim 'row' of size 2"):
         x[{"row": mask}]
 
 
@@ -111,7 +111,7 @@ def test_9_an_open_size_is_inferred_and_other_negative_ones_are_refused() -> Non
 def test_10_places_set_to_values_of_another_size_are_refused_when_built() -> None:
     """There: 7 against 3 was accepted."""
     m, y = gc.tensor("m", {"time": 4, "feature": 3}), gc.tensor("y", {"feature": 7})
-    with pytest.raises(gc.GraphValueError, match="'feature' has sizes 7 and 3"):
+    with pytest.raises(gc.GraphValueError, match="dim 'feature' has 3 places and 7 values"):
         m.at[{"time": 0}].set(y)
 
 
@@ -120,7 +120,7 @@ def test_11_a_dim_that_a_broadcast_adds_may_not_be_there_with_another_size() -> 
     x, like = gc.tensor("x", {"row": 2}), gc.tensor("like", {"row": 2, "col": 3})
     wide = gc.tensor("wide", {"col": 4, "row": 2})
     assert x.broadcast_like(like).sizes == {"row": 2, "col": 3}
-    with pytest.raises(gc.GraphValueError, match="'col' has sizes 3 and 4"):
+    with pytest.raises(gc.GraphValueError, match="broadcast_like: dim 'col' has sizes 3 and 4"):
         wide.broadcast_like(like)
 
 

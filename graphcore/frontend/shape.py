@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.node import Node
+from graphcore.ir.node import CURE_SIZES, Node
 from graphcore.ir.sizes import Size, count, same
 from graphcore.ops import named
 
@@ -210,17 +210,27 @@ def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple
 
 
 def aligned(function: str, nodes: Sequence[Node], exclude: object = None) -> tuple[Tensor, ...]:
-    """Each node with the dims of all, of which an operand of known size gives the size."""
+    """Each node with the dims of all, of which an operand of known size gives the size.
+
+    Each checks the sizes of all, so that no other result is needed for it.
+    """
     left_out = () if exclude is None else names(function, exclude)
     sizes: dict[str, Size] = {}
     for node in nodes:
         for dim, size in node.type.sizes.items():
-            if dim not in left_out and (isinstance(size, int) or dim not in sizes):
+            if dim not in left_out and same(sizes.setdefault(dim, size), size) is False:
+                reason = f"dim {dim!r} has sizes {sizes[dim]} and {size}"
+                raise refusal(function, reason, *nodes, cure=CURE_SIZES)
+            if dim not in left_out and isinstance(size, int):
                 sizes[dim] = size
     made = []
     for node in nodes:
         own = {dim: node.type.size(dim) for dim in left_out if dim in node.type.dims}
-        made.append(broadcast_to(node, (*sizes, *own), (*sizes.values(), *own.values())))
+        found = broadcast_to(node, (*sizes, *own), (*sizes.values(), *own.values()))
+        for told in (*[other.type.sizes for other in nodes], sizes):
+            wanted = found.sizes | {dim: told[dim] for dim in sizes if dim in told}
+            found = broadcast_to(found.node, found.dims, tuple(wanted.values()))
+        made.append(found)
     return tuple(made)
 
 

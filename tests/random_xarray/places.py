@@ -121,7 +121,8 @@ def padding(draw: Draw, pool: list[Value]) -> Step:
 
 
 def windows(draw: Draw, pool: list[Value]) -> Step:
-    x = pick(draw, *[x for x in pool if x.kind != "c"] or pool)  # of complex xarray's are wrong
+    # xarray is wrong for complex, and has float32 for some reductions of small integers
+    x = pick(draw, *[x for x in pool if x.kind in "if" and x.theirs.dtype.itemsize > 2] or pool)
     dim, size = one_dim(draw, x), draw(st.integers(1, 4))
     name = pick(draw, "sum", "mean", "max", "min", "std", "count")
     if pick(draw, False, True):

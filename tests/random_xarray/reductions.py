@@ -66,9 +66,9 @@ def products(draw: Draw, pool: list[Value]) -> Step:
     if dim in ("one", "several"):
         dim = one_dim(draw, x) if dim == "one" else some_dims(draw, x)
     if pick(draw, False, True):
-        return Step("matmul", (x, y), operator.matmul, operator.matmul)
+        return Step("matmul", (x, y), operator.matmul, operator.matmul, exact=False)  # -0.0 or 0.0
     return Step(f"dot(dim={dim!r})", (x, y), lambda x, y: gc.dot(x, y, dim=dim),
-                lambda x, y: xarray.dot(x, y, dim=dim))  # fmt: skip
+                lambda x, y: xarray.dot(x, y, dim=dim), exact=False)  # fmt: skip
 
 
 STEPS = (reductions, reductions, extremes, running, quantiles, products)
