@@ -8,7 +8,7 @@
 
 from . import frontend
 from .compile import Compiled, compile
-from .frontend import signal, special
+from .frontend import fft, signal, special
 from .frontend.branches import *
 from .frontend.calculus import *
 from .frontend.choices import *
@@ -56,6 +56,7 @@ __all__ = [
     "GraphValueError",
     "compile",
     "debug_print",
+    "fft",
     "signal",
     "special",
 ]

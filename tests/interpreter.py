@@ -190,6 +190,23 @@ def logsumexp(xs: Any, attrs: Any, known: Any) -> np.ndarray:
     return scipy.special.logsumexp(x, axis=axes) if axes else x
 
 
+def transformed(x: np.ndarray, axis: int, size: int, sign: int) -> np.ndarray:
+    """The first `size` values of a Fourier transform, by its matrix."""
+    n = x.shape[axis]
+    matrix = np.exp(sign * 2j * np.pi / n * np.outer(np.arange(size), np.arange(n)))
+    found = np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
+    return found.astype(np.result_type(x.dtype, np.complex64))
+
+
+def inverse_of_real(xs: Any, attrs: Any, known: Any) -> np.ndarray:
+    """Each value but the first, and the last of an even size, stands for its conjugate as well."""
+    (x,), axis, (size,) = xs, attrs["axis"], known((attrs["size"],))
+    k = np.arange(size // 2 + 1)
+    weight = np.where((k == 0) | (2 * k == size), 1, 2)
+    matrix = weight * np.exp(2j * np.pi / size * np.outer(np.arange(size), k))
+    return np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis).real.astype(x.real.dtype)
+
+
 def logcumsumexp(x: np.ndarray, axis: int) -> np.ndarray:
     """Each place from all before it, afresh."""
     moved = np.moveaxis(x, axis, 0)
@@ -372,6 +389,13 @@ REFERENCE: dict[Any, Any] = {
     tensor.logsumexp: logsumexp,
     tensor.softmax: softmax,
     tensor.log_softmax: log_softmax,
+    tensor.fft: lambda xs, attrs, known: transformed(
+        xs[0], attrs["axis"], xs[0].shape[attrs["axis"]], 1 if attrs["inverse"] else -1
+    ),
+    tensor.rfft: lambda xs, attrs, known: transformed(
+        xs[0], attrs["axis"], xs[0].shape[attrs["axis"]] // 2 + 1, -1
+    ),
+    tensor.irfft: inverse_of_real,
     tensor.cumsum: on_axis(np.cumsum),
     tensor.cumprod: on_axis(np.cumprod),
     tensor.cummax: on_axis(np.maximum.accumulate),

@@ -12,7 +12,7 @@ import graphcore as gc
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
-from graphcore.ops import autodiff, elementwise, named
+from graphcore.ops import autodiff, elementwise, named, tensor
 from graphcore.rewrites import pipeline
 from tests import interpreter
 
@@ -150,6 +150,15 @@ def dot(*xs: Array, dims: tuple[str, ...]) -> Array:
     if dtype.kind == "b":
         return product.any(dims)
     return product.reduce(np.sum, dims, dtype=dtype)
+
+
+def interpreted(op: Any, x: Array, dim: str, **attrs: Any) -> Array:
+    """What the interpreter makes of a plain op along one axis."""
+    attrs["axis"] = x.dims.index(dim)
+    values = floats(x).values
+    if op is not tensor.rfft:
+        values = values.astype(np.result_type(values, np.complex64))
+    return Array(interpreter.REFERENCE[op]([values], attrs, lambda shape: shape), dims=x.dims)
 
 
 def argsort(x: Array, *, dim: str, size: int, descending: bool) -> Array:
@@ -316,6 +325,9 @@ NAMED: dict[Any, Any] = {
     named.cummax: running(np.maximum.accumulate),
     named.cummin: running(np.minimum.accumulate),
     named.logcumsumexp: lambda x, *, dims: running(interpreter.logcumsumexp)(floats(x), dims=dims),
+    named.fft: lambda x, *, dim, inverse: interpreted(tensor.fft, x, dim, inverse=inverse),
+    named.rfft: lambda x, *, dim: interpreted(tensor.rfft, x, dim),
+    named.irfft: lambda x, *, dim, size: interpreted(tensor.irfft, x, dim, size=size),
     named.sort: lambda x, *, dim: x.copy(data=np.sort(x.values, x.dims.index(dim))),
     named.argsort: argsort,
     named.searchsorted: searchsorted,

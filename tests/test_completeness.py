@@ -31,7 +31,7 @@ INTERNAL = {elementwise.zeta}
 """Ops that only derivatives use."""
 
 NOT_FUNCTIONS_OF_VALUES = {
-    *("tensor", "compile", "debug_print", "signal", "special", "Tensor", "Compiled"),
+    *("tensor", "compile", "debug_print", "fft", "signal", "special", "Tensor", "Compiled"),
     *(name for name in gc.__all__ if name.endswith("Error")),
 }
 CREATION = {"zeros", "ones", "full", "full_like", "zeros_like", "ones_like", "constant"}
@@ -126,7 +126,7 @@ def test_every_op_is_in_the_table_of_tests() -> None:
     assert names(ops("named", "elementwise") - tested - INTERNAL - complex_only) == []
 
 
-MODULES = (gc, gc.signal, gc.special)
+MODULES = (gc, gc.fft, gc.signal, gc.special)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -157,6 +157,7 @@ LABELS: dict[Op, Rule] = {
     tensor.searchsorted: lambda node, x, values: values,
     **dict.fromkeys((tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin), same),
     tensor.logcumsumexp: same,
+    **dict.fromkeys((tensor.fft, tensor.rfft, tensor.irfft), same),
     **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins, tensor.overwrite), merged),
     **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.logsumexp), reduced),
     **dict.fromkeys((tensor.any_, tensor.all_, tensor.norm), reduced),

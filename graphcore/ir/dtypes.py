@@ -50,6 +50,11 @@ def real_of(dtype: DType) -> DType:
 
 
 @lru_cache(maxsize=1024)
+def complex_for(dtype: DType) -> DType:
+    """The complex dtype in which values of `dtype` are exact, or as exact as there is one."""
+    return np.result_type(float_for(dtype), np.complex64)
+
+
 def sum_of(dtype: DType) -> DType:
     """The dtype of a sum or product: small integers and bool are widened as NumPy does."""
     return np.add.reduce(np.zeros(1, dtype)).dtype if dtype.kind in "biu" else dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.dtypes import BOOL, INT, float_for, promote, sum_of
+from graphcore.ir.dtypes import BOOL, INT, complex_for, float_for, promote, real_of, sum_of
 from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.op import op
@@ -240,6 +240,29 @@ def softmax(x: TensorType, *, axes: Axes) -> TensorType:
 def log_softmax(x: TensorType, *, axes: Axes) -> TensorType:
     """x - logsumexp(x) over `axes`, to the last digit also where x is large."""
     return TensorType(float_for(x.dtype), x.shape)
+
+
+@op
+def fft(x: TensorType, *, axis: int, inverse: bool) -> TensorType:
+    """sum over j of x[j] e^(-2 pi i j k / n) along `axis`; of e^(+2 pi i j k / n) if `inverse`."""
+    require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
+    return x
+
+
+@op
+def rfft(x: TensorType, *, axis: int) -> TensorType:
+    """The first n // 2 + 1 values of `fft` of real `x`: the rest are their conjugates."""
+    require(x.dtype.kind == "f", f"transforms real values, not {x}", "", GraphTypeError)
+    shape = (*x.shape[:axis], x.shape[axis] // 2 + 1, *x.shape[axis + 1 :])
+    return TensorType(complex_for(x.dtype), shape)
+
+
+@op
+def irfft(x: TensorType, *, axis: int, size: Size) -> TensorType:
+    """The real values, `size` of them, whose `rfft` is `x`, times `size`."""
+    require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
+    require(not differ(x.shape[axis], size // 2 + 1), f"{x} is no rfft of {size} values")
+    return TensorType(real_of(x.dtype), (*x.shape[:axis], size, *x.shape[axis + 1 :]))
 
 
 @op

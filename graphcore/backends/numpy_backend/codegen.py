@@ -20,7 +20,12 @@ from .loops import CONTROL
 from .plan import BUFFERED, VIEWS, Buffer, plan
 from .scalars import is_number, spell
 
-FRESH = frozenset({tensor.argmax, tensor.argmin, tensor.argsort, tensor.searchsorted})
+FRESH = frozenset(
+    {
+        *(tensor.argmax, tensor.argmin, tensor.argsort, tensor.searchsorted),
+        *(tensor.fft, tensor.rfft, tensor.irfft),
+    }
+)
 """Ops for which NumPy makes a new array, if the result has axes."""
 
 

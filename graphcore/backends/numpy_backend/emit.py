@@ -301,6 +301,15 @@ def argsort(node: Node, w: Writer, out: str) -> str:
     return call(w.bind("argsort", routines.argsort), w.whole(node.inputs[0]), *how)
 
 
+def fourier(node: Node, w: Writer, out: str) -> str:
+    """NumPy divides the inverse by its size, unless `norm` says that the other is divided."""
+    inverse = node.op is tensor.irfft or node.attrs.get("inverse", False)
+    name = {tensor.rfft: "rfft", tensor.irfft: "irfft"}.get(node.op, "ifft" if inverse else "fft")
+    size = w.size(node.attrs["size"]) if node.op is tensor.irfft else "None"
+    how = (size, str(node.attrs["axis"]), *(("'forward'",) if inverse else ()))
+    return call(w.bind(name, getattr(np.fft, name)), w.whole(node.inputs[0]), *how)
+
+
 def searchsorted(node: Node, w: Writer, out: str) -> str:
     function = w.bind("searchsorted", routines.searchsorted)
     return call(function, *map(w.whole, node.inputs), repr(node.attrs["side"]))
@@ -370,6 +379,9 @@ EMIT: dict[Op, Emit] = {
     tensor.all_: reduction("logical_and", np.logical_and),
     tensor.argmax: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmax({node.attrs['axis']})",
     tensor.argmin: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmin({node.attrs['axis']})",
+    tensor.fft: fourier,
+    tensor.rfft: fourier,
+    tensor.irfft: fourier,
     tensor.sort: sort,
     tensor.argsort: argsort,
     tensor.searchsorted: searchsorted,

@@ -18,6 +18,9 @@ from .dims import Dims as Dims
 from .dims import close_match as close_match
 from .dims import distinct, drop, has, new_dims, not_empty
 from .dims import union as union
+from .fourier import fft as fft
+from .fourier import irfft as irfft
+from .fourier import rfft as rfft
 from .order import argsort as argsort
 from .order import searchsorted as searchsorted
 from .order import sort as sort

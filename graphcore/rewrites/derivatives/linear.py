@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from graphcore.ir.dtypes import INT
+from graphcore.ir.dtypes import INT, real_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size, count
@@ -18,9 +18,11 @@ from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.rewrites.plain import (
     cast,
     distinct,
+    equals,
     expand,
     flip,
     full,
+    number,
     reshape,
     sum_over,
     take_range,
@@ -124,6 +126,37 @@ def lasting(node: Node) -> Node:
     return expand(elementwise.equal(last, numbers), rest, updates.type.shape)
 
 
+def fft_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """The matrix e^(-2 pi i j k / n) is symmetric."""
+    return (node.with_inputs(ct),)
+
+
+def mirrored(node: Node, axis: int, size: Size, twice: float) -> Node:
+    """`twice` where a value of an rfft stands for its conjugate as well, else 1."""
+    half, real = node.type.shape[axis], real_of(node.type.dtype)
+    k = cast(leaf.iota(size=half, dtype=INT, dims=None), real)
+    alone = elementwise.logical_or(
+        equals(k, 0), elementwise.equal(2 * k, number(size, real, (half,)))
+    )
+    weight = where(alone, full(1, real, (half,)), full(twice, real, (half,)))
+    others = [other for other in range(node.type.ndim) if other != axis]
+    return cast(expand(weight, others, node.type.shape), node.type.dtype)
+
+
+def rfft_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """Re sum over k of ct[k] e^(-2 pi i j k / n), half of which is an irfft of the conjugates"""
+    axis, size = node.attrs["axis"], node.inputs[0].type.shape[node.attrs["axis"]]
+    halves = elementwise.conjugate(ct) * mirrored(ct, axis, size, 0.5)
+    return (tensor.irfft(halves, axis=axis, size=size),)
+
+
+def irfft_transpose(node: Node, ct: Node) -> tuple[Node]:
+    """The conjugate of an rfft, twice where a value stands for its conjugate as well"""
+    axis, size = node.attrs["axis"], node.attrs["size"]
+    spectrum = tensor.rfft(ct, axis=axis)
+    return (elementwise.conjugate(spectrum) * mirrored(spectrum, axis, size, 2),)
+
+
 def cumsum_transpose(node: Node, ct: Node) -> tuple[Node]:
     """x̄[i] = sum of ȳ[j] over j >= i: the running sum from the other end"""
     axis: int = node.attrs["axis"]
@@ -159,4 +192,7 @@ TRANSPOSE: dict[Op, Transpose] = {
     tensor.scatter_add: scatter_add_transpose,
     tensor.put: put_transpose,
     tensor.cumsum: cumsum_transpose,
+    tensor.fft: fft_transpose,
+    tensor.rfft: rfft_transpose,
+    tensor.irfft: irfft_transpose,
 }

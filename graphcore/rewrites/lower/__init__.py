@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.dtypes import INT, float_for, promote
+from graphcore.ir.dtypes import INT, complex_for, float_for, promote, real_of
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -223,6 +223,17 @@ def lower_argsort(node: Node, x: Node) -> Node:
     (axis,) = axes(node, (node.attrs["dim"],))
     attrs = node.attrs
     return tensor.argsort(x, axis=axis, size=attrs["size"], descending=attrs["descending"])
+
+
+@lower(named.fft, named.rfft, named.irfft)
+def lower_fft(node: Node, x: Node) -> Node:
+    (axis,) = axes(node, (node.attrs["dim"],))
+    dtype, attrs = node.type.dtype, node.attrs
+    if node.op is named.fft:
+        return tensor.fft(cast(x, dtype), axis=axis, inverse=attrs["inverse"])
+    if node.op is named.rfft:
+        return tensor.rfft(cast(x, real_of(dtype)), axis=axis)
+    return tensor.irfft(cast(x, complex_for(dtype)), axis=axis, size=attrs["size"])
 
 
 @lower(named.searchsorted)

@@ -1,0 +1,293 @@
+"""`gc.fft`: discrete Fourier transforms along dims, under NumPy's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from graphcore.ir.dtypes import real_of
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, maximum, minimum
+from graphcore.ops import named
+
+from .arguments import Dim, SizeLike, dims_of, names, require_dims, size_of
+from .base import refusal, wrap
+from .complex import conjugate
+from .elementwise import astype, sqrt
+from .formulas import where
+from .indexing import isel
+from .lift import Operand, single
+from .moves import roll
+from .padding import pad
+from .ranges import arange
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "fft",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfftn",
+    "rfft",
+    "rfftfreq",
+    "rfftn",
+]
+
+Norm = Literal["backward", "ortho", "forward"]
+INVERSE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+"""The factor of a transform whose inverse has this one."""
+
+
+def fft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+    """Fourier transform along a dim: sum over j of x[j] e^(-2 pi i j k / n), complex.
+
+    Parameters
+    ----------
+    x
+        Real or complex; float32 gives complex64.
+    dim
+        The dim, which keeps its name.
+    n
+        The size to transform: `x` is cut, or filled with zeros at its end. By default its own.
+    norm
+        Which of a transform and its inverse is divided by n: "backward", the inverse; "forward",
+        the transform; "ortho", each by the root of n.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.fft.fft(gc.tensor("x", {"time": 8}), dim="time")
+    <Tensor: c128[time=8]>
+    """
+    node, size = resized("fft", x, dim, n)
+    return scaled("fft", named.fft(node, dim=dim, inverse=False), size, norm)
+
+
+def ifft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+    """Inverse of `fft`: sum over j of x[j] e^(+2 pi i j k / n), divided by n.
+
+    >>> import graphcore as gc
+    >>> gc.fft.ifft(gc.tensor("z", {"time": 8}, dtype="complex64"), dim="time")
+    <Tensor: c64[time=8]>
+    """
+    node, size = resized("ifft", x, dim, n)
+    return scaled("ifft", named.fft(node, dim=dim, inverse=True), size, inverse_of("ifft", norm))
+
+
+def rfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+    """The first n // 2 + 1 values of `fft` of a real tensor; the rest are their conjugates.
+
+    >>> import graphcore as gc
+    >>> gc.fft.rfft(gc.tensor("x", {"time": 8}), dim="time")
+    <Tensor: c128[time=5]>
+    """
+    node, size = resized("rfft", x, dim, n)
+    return scaled("rfft", named.rfft(node, dim=dim), size, norm)
+
+
+def irfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+    """Inverse of `rfft`: `n` real values, by default 2 * (m - 1) of m complex ones.
+
+    Imaginary parts of the first value, and for even n of the last, do not count.
+
+    >>> import graphcore as gc
+    >>> gc.fft.irfft(gc.tensor("z", {"time": 5}, dtype="complex128"), dim="time")
+    <Tensor: f64[time=8]>
+    """
+    node = checked("irfft", x, dim)
+    size = 2 * (node.type.size(dim) - 1) if n is None else size_of("irfft", dim, n)
+    half, _ = resized("irfft", wrap(node), dim, size // 2 + 1)
+    made = named.irfft(half, dim=dim, size=size)
+    return scaled("irfft", made, size, inverse_of("irfft", norm))
+
+
+def hfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+    """`fft` of values whose second half would be the conjugates of the first: `n` real values.
+
+    >>> import graphcore as gc
+    >>> gc.fft.hfft(gc.tensor("z", {"time": 5}, dtype="complex128"), dim="time")
+    <Tensor: f64[time=8]>
+    """
+    return irfft(conjugate(x), dim, n, inverse_of("hfft", norm))
+
+
+def ihfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+    """Inverse of `hfft`: the first n // 2 + 1 values.
+
+    >>> import graphcore as gc
+    >>> gc.fft.ihfft(gc.tensor("x", {"time": 8}), dim="time")
+    <Tensor: c128[time=5]>
+    """
+    return conjugate(rfft(x, dim, n, inverse_of("ihfft", norm)))
+
+
+def fftn(
+    x: Operand, dim: Dim = None, n: Mapping[str, SizeLike] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """`fft` along several dims, or all (None); `n` gives sizes by dim.
+
+    >>> import graphcore as gc
+    >>> gc.fft.fftn(gc.tensor("x", {"row": 4, "col": 6}), n={"col": 8})
+    <Tensor: c128[row=4, col=8]>
+    """
+    return along(fft, "fftn", x, dim, n, norm)
+
+
+def ifftn(
+    x: Operand, dim: Dim = None, n: Mapping[str, SizeLike] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """`ifft` along several dims, or all (None); `n` gives sizes by dim.
+
+    >>> import graphcore as gc
+    >>> gc.fft.ifftn(gc.tensor("x", {"row": 4, "col": 6}))
+    <Tensor: c128[row=4, col=6]>
+    """
+    return along(ifft, "ifftn", x, dim, n, norm)
+
+
+def rfftn(
+    x: Operand, dim: Dim = None, n: Mapping[str, SizeLike] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """`rfft` along the last of several dims, then `fft` along the others.
+
+    >>> import graphcore as gc
+    >>> gc.fft.rfftn(gc.tensor("x", {"row": 4, "col": 6}))
+    <Tensor: c128[row=4, col=4]>
+    """
+    *others, last = ordered("rfftn", x, dim)
+    sizes = n or {}
+    return along(fft, "rfftn", rfft(x, last, sizes.get(last), norm), others, n, norm)
+
+
+def irfftn(
+    x: Operand, dim: Dim = None, n: Mapping[str, SizeLike] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """Inverse of `rfftn`: `ifft` along all but the last of several dims, then `irfft`.
+
+    >>> import graphcore as gc
+    >>> gc.fft.irfftn(gc.tensor("z", {"row": 4, "col": 4}, dtype="complex128"))
+    <Tensor: f64[row=4, col=6]>
+    """
+    *others, last = ordered("irfftn", x, dim)
+    sizes = n or {}
+    return irfft(along(ifft, "irfftn", x, others, n, norm), last, sizes.get(last), norm)
+
+
+def fftshift(x: Operand, dim: Dim = None) -> Tensor:
+    """The zero frequency moved to the middle of dims: a roll by n // 2.
+
+    >>> import graphcore as gc
+    >>> gc.fft.fftshift(gc.tensor("x", {"time": None}), "time")
+    <Tensor: f64[time]>
+    """
+    node = single("fftshift", x)
+    dims = dims_of("fftshift", node, dim)
+    require_dims("fftshift", node, dims)
+    return roll(wrap(node), {name: node.type.size(name) // 2 for name in dims})
+
+
+def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
+    """Inverse of `fftshift`.
+
+    >>> import graphcore as gc
+    >>> gc.fft.ifftshift(gc.tensor("x", {"time": None}), "time")
+    <Tensor: f64[time]>
+    """
+    node = single("ifftshift", x)
+    dims = dims_of("ifftshift", node, dim)
+    require_dims("ifftshift", node, dims)
+    return roll(wrap(node), {name: -(node.type.size(name) // 2) for name in dims})
+
+
+def fftfreq(n: SizeLike, d: float = 1.0, *, dim: str) -> Tensor:
+    """The frequencies of `fft`, in cycles per unit of the spacing `d`.
+
+    >>> import graphcore as gc, numpy as np
+    >>> gc.compile([], gc.fft.fftfreq(4, dim="time"))()
+    array([ 0.  ,  0.25, -0.5 , -0.25])
+    """
+    size = size_of("fftfreq", dim, n)
+    half = (size + 1) // 2
+    k = arange(size, dim=dim)
+    return (k - where(k >= half, size, 0)) / size / d
+
+
+def rfftfreq(n: SizeLike, d: float = 1.0, *, dim: str) -> Tensor:
+    """The frequencies of `rfft`, in cycles per unit of the spacing `d`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.fft.rfftfreq(4, dim="time"))()
+    array([0.  , 0.25, 0.5 ])
+    """
+    size = size_of("rfftfreq", dim, n)
+    return arange(size // 2 + 1, dim=dim) / size / d
+
+
+def along(
+    function: Callable[..., Tensor],
+    name: str,
+    x: Operand,
+    dim: Dim,
+    n: Mapping[str, SizeLike] | None,
+    norm: Norm,
+) -> Tensor:
+    """A transform along one dim after the other."""
+    made = wrap(single(name, x))
+    for one in ordered(name, made, dim):
+        made = function(made, one, (n or {}).get(one), norm)
+    return made
+
+
+def ordered(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
+    """The dims, in the order given."""
+    node = single(function, x)
+    dims = dims_of(function, node, dim, ordered=True)
+    require_dims(function, node, dims)
+    return dims
+
+
+def checked(function: str, x: Operand, dim: str) -> Node:
+    """The operand, refused unless it has the dim."""
+    node = single(function, x)
+    require_dims(function, node, names(function, dim, node))
+    return node
+
+
+def resized(function: str, x: Operand, dim: str, n: SizeLike) -> tuple[Node, Size]:
+    """The operand, cut or filled with zeros to size `n` of the dim, and this size."""
+    node = checked(function, x, dim)
+    own = node.type.size(dim)
+    if n is None:
+        return node, own
+    size = size_of(function, dim, n)
+    if size is own or size == own:
+        return node, own
+    kept, more = minimum(own, size), maximum(size - own, 0)
+    cut = isel(wrap(node), {dim: slice(0, kept)})
+    return pad(cut, {dim: (0, more)}, constant_values=0).node, size
+
+
+def inverse_of(function: str, norm: Any) -> Any:
+    """The norm of the forward transform whose factor the inverse one with `norm` has."""
+    if norm not in INVERSE:
+        cure = f"use one of {', '.join(map(repr, INVERSE))}"
+        raise refusal(function, f"norm={norm!r}", cure=cure)
+    return INVERSE[norm]
+
+
+def scaled(function: str, node: Node, size: Size, norm: Any) -> Tensor:
+    """A transform with its factor: "forward" is divided by its size."""
+    made = wrap(node)
+    if inverse_of(function, norm) == "forward":
+        return made
+    if norm == "forward":
+        return made / size
+    return made / astype(sqrt(size), real_of(made.dtype))
