@@ -19,7 +19,7 @@ from graphcore.ops import control, leaf, tensor
 
 from .plain import refill
 
-VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_})
+VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_, tensor.windows})
 LOOPS = frozenset({control.scan, control.while_loop})
 LEAVES = frozenset({leaf.full, leaf.constant, leaf.iota, leaf.extent})
 

@@ -132,3 +132,27 @@ def test_refusals(make: Any, message: str) -> None:
     x = gc.tensor("x", {"n": None, "t": 7, "channel": 2})
     with pytest.raises(gc.GraphError, match=message):
         make(x, gc.tensor("k", {"k": 3, "channel": 2, "out": 4}))
+
+
+def test_layers_inside_of_loops() -> None:
+    """A loop of layers is the layers written out: value, gradients and second order."""
+    u, k = gc.tensor("u", {"step": 3, "x": None}), gc.tensor("k", {"kx": 3})
+    start = gc.tensor("start", {"x": None})
+
+    def layer(state: gc.Tensor, u: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
+        new = gc.tanh(gc.conv(state, k, {"x": "kx"}, padding="same") + u)
+        return new, gc.max_pool(new, {"x": 3}, stride=2)
+
+    last, pooled = gc.scan(layer, start, u, dim="step")
+    state, total = start, gc.constant(0.0)
+    for t in range(3):
+        state, one = layer(state, u.isel(step=t))
+        total = total + (one**2).sum()
+    inputs = [start, u, k]
+    given = [random.normal(size=size) for size in (9, (3, 9), 3)]
+    results = []
+    for loss in ((pooled**2).sum() + last.sum(), total + state.sum()):
+        outputs = [loss, *gc.grad(loss, inputs), gc.hvp(loss, k, gc.ones_like(k))]
+        results.append(gc.compile(inputs, outputs)(*given))
+    for found, wanted in zip(*results, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
