@@ -15,6 +15,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
+from tests import integrals
 
 LAZY = (autodiff.pullback, autodiff.pushforward)
 
@@ -292,7 +293,19 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return scipy.special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))
 
 
-OURS = {"softplus": lambda x: np.logaddexp(0, x).astype(x.dtype), "expit": sigmoid}
+def log1mexp(x: np.ndarray) -> np.ndarray:
+    return np.where(x > -0.7, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+
+
+OURS = {
+    "softplus": lambda x: np.logaddexp(0, x).astype(x.dtype),
+    "expit": sigmoid,
+    "log1mexp": log1mexp,
+    "gamma_density": integrals.gamma_density,
+    "gammainc_by": integrals.gammainc_by,
+    "beta_density": integrals.beta_density,
+    "betainc_by": integrals.betainc_by,
+}
 """What SciPy lacks, or has for real numbers only."""
 
 

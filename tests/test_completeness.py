@@ -12,7 +12,7 @@ from graphcore.backends.numpy_backend import emit, loops
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
-from graphcore.ops import autodiff, elementwise, leaf, named, tensor
+from graphcore.ops import autodiff, elementwise, leaf, named, special, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
 from graphcore.rewrites.derivatives import CONTROL, PARTIALS, TRANSPOSE, VJP
 from graphcore.rewrites.expand import EXPAND
@@ -27,7 +27,10 @@ NO_FLOATS = {
 }
 """Plain ops whose result is never a float."""
 
-INTERNAL = {elementwise.zeta}
+INTERNAL = {
+    *(special.gamma_density, special.gammainc_by),
+    *(special.beta_density, special.betainc_by),
+}
 """Ops that only derivatives use."""
 
 NOT_FUNCTIONS_OF_VALUES = {

@@ -13,7 +13,9 @@ from graphcore.ir.node import Node, describe_operand, full_like, toposort
 from graphcore.ir.provenance import user_line
 from graphcore.ir.sizes import Size
 from graphcore.ops import autodiff, leaf
+from graphcore.ops.elementwise import refuse_unknown
 from graphcore.ops.named.dims import close_match
+from graphcore.ops.paths import between
 
 from .arguments import names
 from .instances import Axes, Instances, Mixed, carries
@@ -237,6 +239,9 @@ def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None
             raise refused(name, f"cannot differentiate by {x.type.dtype} values", [x], cure)
     if disconnected == "error":
         refuse_disconnected(name, ys, wrt)
+    moving = between(ys, wrt)
+    for node in moving:
+        refuse_unknown(node, moving)
 
 
 def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:

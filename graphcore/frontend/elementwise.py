@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
@@ -134,15 +134,16 @@ DOC = """{doc}, elementwise{like}.
 
 {dims}
 Integers become floats where the function needs them; a dtype it is not defined for is refused.
-
+{unknown}
 >>> import graphcore as gc
->>> {inputs}
+>>> {operands} = {inputs}
 >>> gc.{path}{name}({operands})
-<Tensor: {result}>
+<Tensor: {result}[{sizes}]>
 """
 ONE = "The dims are those of `x`."
-TWO = """Operands align by name: the dims of `x` first, then the new ones of `y`; a dim of size 1
-is never stretched. Python numbers are weak, as in NumPy 2."""
+SEVERAL = """Operands align by name: the dims of `x` first, then the new ones of `y`; a dim of size
+1 is never stretched. Python numbers are weak, as in NumPy 2."""
+EXAMPLE = {"x": ("row", 2), "y": ("col", 3), "z": ("batch", 4), "w": ("time", 5)}
 
 
 def unary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> Unary:
@@ -155,12 +156,7 @@ def unary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> U
     def function(x: Operand) -> Tensor:
         return apply(op, x)
 
-    function.__name__ = function.__qualname__ = op.name
-    inputs = f"x = gc.tensor('x', {{'row': 2}}, dtype={of!r})"
-    function.__doc__ = DOC.format(
-        doc=op.doc, like=like(op), dims=ONE, inputs=inputs, path=path, name=op.name,
-        operands="x", result=f"{result}[row=2]",
-    )  # fmt: skip
+    document(function, op, "x", result, of, path)
     return function
 
 
@@ -170,16 +166,32 @@ def binary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> 
     def function(x: Operand, y: Operand) -> Tensor:
         return apply(op, x, y)
 
-    function.__name__ = function.__qualname__ = op.name
-    inputs = (
-        f"x, y = gc.tensor('x', {{'row': 2}}, dtype={of!r}), "
-        f"gc.tensor('y', {{'col': 3}}, dtype={of!r})"
-    )
-    function.__doc__ = DOC.format(
-        doc=op.doc, like=like(op), dims=TWO, inputs=inputs, path=path, name=op.name,
-        operands="x, y", result=f"{result}[row=2, col=3]",
-    )  # fmt: skip
+    document(function, op, "xy", result, of, path)
     return function
+
+
+def document(
+    function: Any, op: Op, operands: str, result: str = "f64", of: str = "float64", path: str = ""
+) -> None:
+    """Name and describe the function of `op`, whose operands have one letter each."""
+    function.__name__ = function.__qualname__ = op.name
+    dims = [EXAMPLE[x] for x in operands]
+    unknown = [f"`{operands[place]}`" for place in ops.UNKNOWN.get(op, ())]
+    function.__doc__ = DOC.format(
+        doc=op.doc,
+        like=like(op),
+        dims=ONE if len(operands) == 1 else SEVERAL,
+        unknown=f"No derivative by {', '.join(unknown)} is known.\n" if unknown else "",
+        operands=", ".join(operands),
+        inputs=", ".join(
+            f"gc.tensor({x!r}, {{{dim!r}: {size}}}, dtype={of!r})"
+            for x, (dim, size) in zip(operands, dims, strict=True)
+        ),
+        path=path,
+        name=op.name,
+        result=result,
+        sizes=", ".join(f"{dim}={size}" for dim, size in dims),
+    )
 
 
 def like(op: Op) -> str:
@@ -272,12 +284,3 @@ isnan = unary(ops.isnan, "bool")
 isinf = unary(ops.isinf, "bool")
 isfinite = unary(ops.isfinite, "bool")
 signbit = unary(ops.signbit, "bool")
-
-sigmoid = expit = unary(ops.sigmoid, path="special.")
-softplus = unary(ops.softplus, path="special.")
-erf = unary(ops.erf, path="special.")
-erfc = unary(ops.erfc, path="special.")
-gammaln = unary(ops.gammaln, path="special.")
-digamma = psi = unary(ops.digamma, path="special.")
-xlogy = binary(ops.xlogy, path="special.")
-xlog1py = binary(ops.xlog1py, path="special.")

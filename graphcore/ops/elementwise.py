@@ -1,22 +1,29 @@
 """Elementwise ops. Named operands align by name; plain operands must agree in shape.
 
-`UFUNC` says what each computes: the NumPy ufunc, or the name of a SciPy special function.
+`UFUNC` says what each computes: the NumPy ufunc, or the name of a special function (those are
+declared in special.py).
 """
 
 from __future__ import annotations
+
+from collections.abc import Container
 
 import numpy as np
 
 from graphcore.ir.dtypes import BOOL, float_for, loop_dtypes, promote
 from graphcore.ir.errors import GraphTypeError, Refusal, require
-from graphcore.ir.node import agree
+from graphcore.ir.node import Node, agree, describe_operand
 from graphcore.ir.op import Op, declare, op
 from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import DType, TensorType
 
 UFUNC: dict[Op, np.ufunc | str] = {}
-REAL_ONLY = frozenset({"softplus", "gammaln", "digamma", "zeta"})
-"""Special functions without a complex form."""
+UNKNOWN: dict[Op, tuple[int, ...]] = {}
+"""The operands by which no derivative of an op is known: asking for one is refused."""
+ELEMENTWISE: set[Op] = set()
+"""All ops of this dialect."""
+COMPLEX = frozenset({"expit", "erf", "erfc", "xlogy", "xlog1py"})
+"""Special functions with a complex form."""
 
 
 def broadcast(dtype: DType, *types: TensorType) -> TensorType:
@@ -52,7 +59,7 @@ def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
         common = float_for(promote(*dtypes))
         cure = "there is no complex form of it here; take real and imaginary parts apart"
         require(
-            common.kind == "f" or ufunc not in REAL_ONLY,
+            common.kind == "f" or ufunc in COMPLEX,
             f"is not defined for {common}",
             cure,
             GraphTypeError,
@@ -68,15 +75,31 @@ def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
         raise Refusal(f"is not defined for {shown}", cure, GraphTypeError) from error
 
 
-def elementwise(name: str, ufunc: np.ufunc | str, doc: str) -> Op:
-    """An elementwise op computed by `ufunc`."""
+def elementwise(name: str, ufunc: np.ufunc | str, doc: str, unknown: tuple[int, ...] = ()) -> Op:
+    """An elementwise op computed by `ufunc`, with no derivative by its operands `unknown`."""
 
     def rule(*types: TensorType) -> TensorType:
         return broadcast(compute_dtypes(new, *[type.dtype for type in types])[-1], *types)
 
     new = declare(name, "elementwise", rule, doc)
     UFUNC[new] = ufunc
+    ELEMENTWISE.add(new)
+    if unknown:
+        UNKNOWN[new] = unknown
     return new
+
+
+def refuse_unknown(node: Node, moving: Container[Node]) -> None:
+    """Refuse the derivative by an operand that moves but by which none is known."""
+    for place in UNKNOWN.get(node.op, ()):
+        x = node.inputs[place]
+        if x in moving:
+            raise GraphTypeError(
+                f"{node.op.name}: no derivative by its operand {place + 1} is known\n"
+                f"{describe_operand(x)}\n"
+                f"  built at {node.origin}\n"
+                "  cure: put stop_gradient around the operand if it should count as constant"
+            )
 
 
 add = elementwise("add", np.add, "x + y")
@@ -156,16 +179,6 @@ isinf = elementwise("isinf", np.isinf, "whether x is infinite")
 isfinite = elementwise("isfinite", np.isfinite, "whether x is neither nan nor infinite")
 signbit = elementwise("signbit", np.signbit, "whether the sign of x is negative, also of -0.0")
 
-sigmoid = elementwise("sigmoid", "expit", "1 / (1 + e ** -x)")
-softplus = elementwise("softplus", "softplus", "log(1 + e ** x), without overflow")
-erf = elementwise("erf", "erf", "error function of x")
-erfc = elementwise("erfc", "erfc", "1 - erf(x), accurate for large x")
-gammaln = elementwise("gammaln", "gammaln", "log |gamma(x)|")
-digamma = elementwise("digamma", "digamma", "derivative of gammaln at x")
-zeta = elementwise("zeta", "zeta", "Hurwitz zeta function of exponent x at y")
-xlogy = elementwise("xlogy", "xlogy", "x * log(y); 0 where x is 0, even if y is")
-xlog1py = elementwise("xlog1py", "xlog1py", "x * log(1 + y); 0 where x is 0")
-
 
 @op
 def real(x: TensorType) -> TensorType:
@@ -197,4 +210,4 @@ def where(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
     return broadcast(promote(x.dtype, y.dtype), condition, x, y)
 
 
-ELEMENTWISE = frozenset({*UFUNC, real, imag, cast, where})
+ELEMENTWISE |= {real, imag, cast, where}

@@ -10,7 +10,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
-from graphcore.ops import elementwise, tensor
+from graphcore.ops import elementwise, special, tensor
 
 from .contraction import pairwise
 from .engine import Conversion, convert
@@ -62,12 +62,23 @@ def decompose_sigmoid(node: Node, x: Node) -> Node:
     return 1 / (1 + elementwise.exp(-x))
 
 
+def decompose_log1mexp(node: Node, x: Node) -> Node:
+    """log(-(e^x - 1)) near 0, log1p(-e^x) far below (Maechler 2012)"""
+    near = elementwise.greater(x, full_like(x, -math.log(2)))
+    return where(
+        near,
+        elementwise.log(-elementwise.expm1(x)),
+        elementwise.log1p(-elementwise.exp(x)),
+    )
+
+
 DECOMPOSE: dict[Op, Conversion] = {
     tensor.logsumexp: decompose_logsumexp,
     tensor.softmax: decompose_softmax,
     tensor.log_softmax: decompose_log_softmax,
-    elementwise.softplus: decompose_softplus,
-    elementwise.sigmoid: decompose_sigmoid,
+    special.softplus: decompose_softplus,
+    special.sigmoid: decompose_sigmoid,
+    special.log1mexp: decompose_log1mexp,
     tensor.einsum: lambda node, *xs: pairwise(node.with_inputs(*xs)),
 }
 

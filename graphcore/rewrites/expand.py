@@ -13,11 +13,11 @@ from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, inherit
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, elementwise, leaf, tensor
+from graphcore.ops.paths import between, of_floats
 
 from .derivatives import CONTROL, PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
-from .paths import between, of_floats
 from .plain import equals, where
 
 SELECTING = frozenset(
@@ -99,6 +99,7 @@ def cotangents(
     if not any(x in path for x in node.inputs):
         return (None,) * len(node.inputs)
     if node.op in PARTIALS:
+        elementwise.refuse_unknown(node, path)
         partials = PARTIALS[node.op](node, *node.inputs)
         return [
             scale(p, ct, omitted) if x in path else None
@@ -216,6 +217,8 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
 def pushed(node: Node, tangents: Sequence[Node | None], omitted: Omitted) -> Node | None:
     """The tangent of `node`, given those of its inputs (None: zero)."""
     if node.op in PARTIALS:
+        moving = [x for x, t in zip(node.inputs, tangents, strict=True) if t is not None]
+        elementwise.refuse_unknown(node, moving)
         partials = PARTIALS[node.op](node, *node.inputs)
         return total_of(
             scale(p, t, omitted) for p, t in zip(partials, tangents, strict=True) if t is not None

@@ -15,10 +15,9 @@ from graphcore.ops.elementwise import (
     expm1,
     log,
     log1p,
-    sigmoid,
-    softplus,
     subtract,
 )
+from graphcore.ops.special import log1mexp, sigmoid, softplus
 
 from .engine import RuleSet
 from .pattern import P, variables
@@ -38,6 +37,8 @@ stabilise = RuleSet(
         (P.exp(x) - 1, lambda x: expm1(x)),
         (P.log(P.exp(x)), lambda x: x if is_real(x) else None),
         (P.log1p(P.exp(x)), lambda x: softplus(x) if is_real(x) else None),
+        (P.log1p(-P.exp(x)), lambda x: log1mexp(x) if is_real(x) else None),
+        (P.log(-P.expm1(x)), lambda x: log1mexp(x) if is_real(x) else None),
         (1 / (1 + P.exp(-x)), lambda x: sigmoid(x) if is_real(x) else None),
         (P.log(P.sigmoid(x)), lambda x: -softplus(-x) if is_real(x) else None),
         (P.log1p(-P.sigmoid(x)), lambda x: -softplus(x) if is_real(x) else None),

@@ -11,7 +11,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.sizes import evaluate, unknown
-from graphcore.ops import autodiff, leaf, tensor
+from graphcore.ops import autodiff, leaf, special, tensor
 from graphcore.ops import elementwise as e
 from graphcore.rewrites.algebra import algebra
 from graphcore.rewrites.derivatives import PARTIALS, TRANSPOSE, VJP
@@ -102,7 +102,7 @@ TENSOR: dict[str, Node] = {
 }
 ELEMENTWISE: dict[str, Node] = {
     "add": X + Y,
-    "zeta": e.zeta(full_like(X, 3), e.square(X) + 1),
+    "zeta": special.zeta(full_like(X, 3), e.square(X) + 1),
     "multiply by itself": X * X,
     "where": e.where(FLAG, X, Y),
     "cast": e.cast(X, dtype=np.dtype("c16")),

@@ -16,7 +16,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknown
 from graphcore.ops import elementwise as e
-from graphcore.ops import leaf
+from graphcore.ops import leaf, special
 from graphcore.rewrites.algebra import algebra
 from graphcore.rewrites.contraction import contraction
 from graphcore.rewrites.engine import Equation
@@ -151,8 +151,10 @@ DECIMAL: dict[Any, Any] = {
     e.exp: exp,
     e.log: ln,
     e.log1p: lambda x: ln(1 + x),
-    e.sigmoid: lambda x: 1 / (1 + exp(-x)),
-    e.softplus: softplus,
+    e.expm1: lambda x: exp(x) - 1,
+    special.sigmoid: lambda x: 1 / (1 + exp(-x)),
+    special.softplus: softplus,
+    special.log1mexp: lambda x: ln(1 - exp(x)),
 }
 
 

@@ -106,10 +106,12 @@ class Writer:
         return name
 
     def special(self, name: str) -> str:
-        """A SciPy special function, imported when the first graph needs it."""
+        """A special function, of ours or SciPy's, imported when the first graph needs it."""
         import scipy.special
 
-        return self.bind(name, getattr(scipy.special, name))
+        from .special import ROUTINES
+
+        return self.bind(name, ROUTINES.get(name) or getattr(scipy.special, name))
 
     def dtype(self, dtype: DType) -> str:
         """A dtype by its short name."""

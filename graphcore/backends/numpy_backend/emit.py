@@ -15,7 +15,7 @@ from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size
-from graphcore.ops import elementwise, leaf, tensor
+from graphcore.ops import elementwise, leaf, special, tensor
 from graphcore.rewrites.plain import distinct
 
 from . import routines
@@ -338,7 +338,7 @@ def given(node: Node, w: Writer, out: str) -> str:
 DECOMPOSED = frozenset(
     {
         *(tensor.einsum, tensor.logsumexp, tensor.softmax, tensor.log_softmax),
-        *(elementwise.softplus, elementwise.sigmoid),
+        *(special.softplus, special.sigmoid, special.log1mexp),
     }
 )
 """Plain ops that rewrites take apart before a backend sees them."""

@@ -8,7 +8,9 @@ CONTROL    loops and branches: both maps, as loops and branches that hold a lazy
 
 from .control import CONTROL
 from .linear import TRANSPOSE
-from .partials import PARTIALS, Select, Wins
+from .partials import ELEMENTARY, Select, Wins
 from .rules import VJP
+from .special import SPECIAL
 
+PARTIALS = ELEMENTARY | SPECIAL
 __all__ = ["CONTROL", "PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]

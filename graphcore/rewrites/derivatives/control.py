@@ -18,8 +18,8 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression, Size, unknown
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, leaf
+from graphcore.ops.paths import between
 from graphcore.rewrites.checkpoint import in_chunks
-from graphcore.rewrites.paths import between
 
 Several = Sequence[Node | None]
 """One node for each of several values; None where it is zero."""

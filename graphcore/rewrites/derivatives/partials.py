@@ -1,8 +1,9 @@
 """PARTIALS: elementwise ops, `(z, *operands) -> d z / d operand`, one for each operand.
 
 `z` is the op's own result, so nothing is computed twice. A partial is a node, a number, a
-`Select`, a `Wins`, or None where the derivative is zero. For complex operands of holomorphic ops
-these are the complex derivatives.
+`Select`, a `Wins`, or None where the derivative is zero, or refused as `UNKNOWN` says. For complex
+operands of holomorphic ops these are the complex derivatives. Here are the elementary functions;
+special.py has the others.
 """
 
 from __future__ import annotations
@@ -29,11 +30,8 @@ from graphcore.ops.elementwise import (
     copysign,
     cos,
     cosh,
-    digamma,
     divide,
     equal,
-    erf,
-    erfc,
     exp,
     exp2,
     expm1,
@@ -42,7 +40,6 @@ from graphcore.ops.elementwise import (
     fmax,
     fmin,
     fmod,
-    gammaln,
     greater_equal,
     heaviside,
     hypot,
@@ -53,7 +50,6 @@ from graphcore.ops.elementwise import (
     log10,
     logaddexp,
     logaddexp2,
-    logical_and,
     logical_not,
     logical_or,
     maximum,
@@ -65,11 +61,9 @@ from graphcore.ops.elementwise import (
     reciprocal,
     remainder,
     rint,
-    sigmoid,
     sign,
     sin,
     sinh,
-    softplus,
     spacing,
     sqrt,
     square,
@@ -78,9 +72,6 @@ from graphcore.ops.elementwise import (
     tanh,
     trunc,
     where,
-    xlog1py,
-    xlogy,
-    zeta,
 )
 from graphcore.rewrites.plain import cast, equals, nonzero
 from graphcore.rewrites.plain import where as choose
@@ -96,7 +87,7 @@ class Select(NamedTuple):
     factor: Node | float = 1
 
 
-LN2, LN10, TWO_OVER_SQRT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
+LN2, LN10 = math.log(2), math.log(10)
 
 
 class Wins(NamedTuple):
@@ -120,11 +111,6 @@ def unless_nan(share: Select, other: Node) -> Select:
     return share._replace(condition=logical_or(share.condition, isnan(other)))
 
 
-def ratio(x: Node, y: Node) -> Node:
-    """x / y, and 0 for 0 / 0."""
-    return x / choose(logical_and(equals(x, 0), equals(y, 0)), 1, y)
-
-
 def phase(z: Node, x: Node) -> Node:
     """d|x| / dx = conj(x) / |x|, and 0 at 0."""
     return conjugate(x) / nonzero(z) if x.type.dtype.kind == "c" else sign(x)
@@ -143,7 +129,7 @@ def power_partials(z: Node, x: Node, y: Node) -> tuple[Partial, ...]:
     )
 
 
-PARTIALS: dict[Op, Partials] = {
+ELEMENTARY: dict[Op, Partials] = {
     add: lambda z, x, y: (1, 1),
     subtract: lambda z, x, y: (1, -1),
     multiply: lambda z, x, y: (y, x),
@@ -202,13 +188,4 @@ PARTIALS: dict[Op, Partials] = {
         Select(condition),
         Select(logical_not(condition)),
     ),
-    sigmoid: lambda z, x: (z * (1 - z),),
-    softplus: lambda z, x: (sigmoid(x),),
-    erf: lambda z, x: (TWO_OVER_SQRT_PI * exp(-square(x)),),
-    erfc: lambda z, x: (-TWO_OVER_SQRT_PI * exp(-square(x)),),
-    gammaln: lambda z, x: (digamma(x),),
-    digamma: lambda z, x: (zeta(full_like(x, 2), x),),
-    zeta: lambda z, s, x: (None, -s * zeta(s + 1, x)),
-    xlogy: lambda z, x, y: (log(y), ratio(x, y)),
-    xlog1py: lambda z, x, y: (log1p(y), ratio(x, 1 + y)),
 }

@@ -1,48 +1,25 @@
-"""`gc.special`: special functions under SciPy's names, and the softmax family over dims."""
+"""The softmax family over dims."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from graphcore.frontend.arguments import Dim
+from graphcore.frontend.cumulative import logcumsumexp
+from graphcore.frontend.formulas import where as choose
+from graphcore.frontend.lift import Operand
+from graphcore.frontend.masking import Mask, part_of
 from graphcore.ops import named
 
-from .arguments import Dim
-from .cumulative import logcumsumexp
-from .elementwise import (
-    digamma,
-    erf,
-    erfc,
-    expit,
-    gammaln,
-    psi,
-    sigmoid,
-    softplus,
-    xlog1py,
-    xlogy,
-)
-from .formulas import where as choose
-from .lift import Operand
-from .masking import Mask, part_of
-
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
-    "digamma",
-    "erf",
-    "erfc",
-    "expit",
-    "gammaln",
     "log_softmax",
     "logcumsumexp",
     "logsumexp",
-    "psi",
-    "sigmoid",
     "softmax",
-    "softplus",
-    "xlog1py",
-    "xlogy",
 ]
 
 

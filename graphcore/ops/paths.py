@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.types import TupleType, Type
-from graphcore.ops import autodiff
+
+from . import autodiff
 
 
 def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:

@@ -1,0 +1,117 @@
+"""Special functions that are made of several ops, under SciPy's names."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING
+
+from graphcore.frontend.base import refusal, wrap
+from graphcore.frontend.elementwise import astype, greater, hypot, square
+from graphcore.frontend.formulas import pair, where
+from graphcore.frontend.lift import Operand, apply, single
+from graphcore.ir.dtypes import float_for
+from graphcore.ops import special as ops
+
+from .functions import digamma, gammaln, softplus, zeta
+
+if TYPE_CHECKING:
+    from graphcore.frontend.tensor import Tensor
+
+__all__ = [
+    "expn",
+    "huber",
+    "log_expit",
+    "multigammaln",
+    "polygamma",
+    "pseudo_huber",
+]
+
+
+def integer(function: str, name: str, value: int, least: int, most: int) -> int:
+    """A Python integer within bounds."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        found = least - 1
+    if not least <= found <= most:
+        cure = f"{name} is a Python integer from {least} to {most}, known when the graph is built"
+        raise refusal(function, f"{name} is {value!r}", cure=cure)
+    return found
+
+
+def log_expit(x: Operand) -> Tensor:
+    """log(1 / (1 + e ** -x)), the logarithm of the sigmoid, accurate in both tails.
+
+    >>> import graphcore as gc
+    >>> gc.special.log_expit(gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    value = wrap(single("log_expit", x))
+    return -softplus(-astype(value, float_for(value.dtype)))
+
+
+def polygamma(n: int, x: Operand) -> Tensor:
+    """The n-th derivative of `digamma` at `x`, for an integer `n` known when the graph is built.
+
+    >>> import graphcore as gc
+    >>> gc.special.polygamma(1, gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    n = integer("polygamma", "n", n, 0, 170)
+    return (-1) ** (n + 1) * float(math.factorial(n)) * zeta(n + 1, x) if n else digamma(x)
+
+
+def multigammaln(a: Operand, d: int) -> Tensor:
+    """log of the multivariate gamma function of `d` dimensions at `a`; nan unless a > (d - 1) / 2.
+
+    It is the sum of gammaln(a - j / 2) over j = 0 ... d - 1, and d (d - 1) / 4 log(pi).
+
+    >>> import graphcore as gc
+    >>> gc.special.multigammaln(gc.tensor("a", {"row": 2}), 3)
+    <Tensor: f64[row=2]>
+    """
+    d = integer("multigammaln", "d", d, 1, 1000)
+    value = wrap(single("multigammaln", a))
+    inside = where(greater(value, (d - 1) / 2), value, math.nan)
+    total = gammaln(inside)
+    for j in range(1, d):
+        total = total + gammaln(inside - j / 2)
+    return total + d * (d - 1) / 4 * math.log(math.pi)
+
+
+def expn(n: int, x: Operand) -> Tensor:
+    """The integral of e ** (-x * t) / t ** n over t from 1 to infinity, for an integer `n`.
+
+    >>> import graphcore as gc
+    >>> gc.special.expn(2, gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    return apply(ops.expn, integer("expn", "n", n, 0, 10**6), x)
+
+
+def huber(delta: Operand, r: Operand) -> Tensor:
+    """r ** 2 / 2 where `|r| <= delta`, beyond it the line that goes on; inf for negative `delta`.
+
+    >>> import graphcore as gc
+    >>> gc.special.huber(1.0, gc.tensor("r", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    bound, residual = pair("huber", delta, r)
+    size = abs(residual)
+    value = where(bound >= size, 0.5 * square(residual), bound * (size - 0.5 * bound))
+    return where(bound < 0, math.inf, value)
+
+
+def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
+    """delta ** 2 * (sqrt(1 + (r / delta) ** 2) - 1), a smooth `huber`; inf for negative `delta`.
+
+    >>> import graphcore as gc
+    >>> gc.special.pseudo_huber(1.0, gc.tensor("r", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    # In a form that neither cancels nor divides by delta.
+    scale, residual = pair("pseudo_huber", delta, r)
+    both = hypot(scale, residual) + scale
+    value = scale * residual * (residual / where(both == 0, 1, both))
+    return where(scale < 0, math.inf, value)
