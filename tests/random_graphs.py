@@ -202,7 +202,7 @@ def indexed(draw: Draw, at: int, x: gc.Tensor, number: int) -> Step:
     dim = draw(st.sampled_from(x.dims))
     new = f"n{number}"
     size = x.sizes[dim]
-    forms = ["slice", "first", "last", "array"]
+    forms = ["slice", "first", "last", "array", "update"]
     if isinstance(size, int) and size >= 2 and "c" not in x.dims:
         forms.append("gather")
     elif isinstance(size, int) and size >= 2:
@@ -216,6 +216,16 @@ def indexed(draw: Draw, at: int, x: gc.Tensor, number: int) -> Step:
             f"take_along[{dim}]",
             lambda names, x, i: gc.take_along(x, i, names(dim)),
             (at, positions),
+        )
+    if form == "update":
+        change = draw(st.sampled_from(["set", "add", "multiply", "max"]))
+        places = draw(st.sampled_from([0, slice(1), slice(None, None, -2), [0, -1, 0]]))
+        return Step(
+            f"at[{dim}={places}].{change}",
+            lambda names, x: getattr(x.at[{names(dim): places}], change)(
+                gc.sin(x.isel({names(dim): places}))
+            ),
+            (at,),
         )
     if form == "array":
         return Step(
@@ -241,14 +251,16 @@ def shaped(draw: Draw, at: int, x: gc.Tensor, number: int) -> Step:
     """Views."""
     new = f"n{number}"
     forms = ["expand"]
+    dims = draw(st.permutations(x.dims))
     if x.dims:
-        forms += ["transpose", "rename", "concat", "flip", "roll", "windows"]
+        forms += ["transpose", "rename", "concat", "flip", "roll"]
+        if isinstance(size := x.sizes[dims[0]], int) and size >= 3:  # else none may fit
+            forms.append("windows")
     if len(x.dims) > 1:
         forms += ["stack", "restack"]
     if len(x.dims) > MOST_DIMS:
         forms.remove("expand")
     form = draw(st.sampled_from(forms))
-    dims = draw(st.permutations(x.dims))
     if form == "transpose":
         return Step(
             f"transpose{dims}", lambda names, x: x.transpose(..., *[names(d) for d in dims]), (at,)
