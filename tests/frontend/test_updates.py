@@ -258,3 +258,31 @@ def test_every_dtype_as_numpy(change, dtype):
     AT[change].at(wanted, given[2], y)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("change", [*AT, "set", "segment"])
+@pytest.mark.parametrize("wide", ["x", "y", "i"])
+def test_vectorised(change, wide):
+    """With a dim more on one input: the value and gradient of each place."""
+    inputs = dict(zip("xyi", (gc.tensor("x", {"a": 4}), gc.tensor("y", {"n": 9}), N), strict=True))
+    if change == "segment":
+        z = gc.segment_max(inputs["y"] * inputs["x"].sum(), N, 4, name="a")
+    else:
+        z = getattr(inputs["x"].at[{"a": N}], change)(inputs["y"])
+    outputs = [z, *gc.grad(gc.where(gc.isfinite(z), z * z, 0).sum(), [inputs["x"], inputs["y"]])]
+    old = inputs[wide]
+    many = gc.tensor(old.name, {"many": 3} | old.sizes, dtype=old.dtype)
+    random = np.random.default_rng(0)
+    values = [random.normal(size=4), random.uniform(1, 2, 9), random.integers(0, 4, 9)]
+    at = "xyi".index(wide)
+    stacked = np.stack([np.roll(values[at], shift) for shift in range(3)])
+    f = gc.compile([*inputs.values()], outputs)
+    wider = [
+        y.transpose("many", ...) for y in gc.vectorize(outputs, {old: many}) if "many" in y.dims
+    ]
+    g = gc.compile([many if x is old else x for x in inputs.values()], wider)
+    found = g(*values[:at], stacked, *values[at + 1 :])
+    assert len(found) == 3
+    for place, value in enumerate(stacked):
+        for ours, wanted in zip(found, f(*values[:at], value, *values[at + 1 :]), strict=True):
+            np.testing.assert_allclose(ours[place], wanted, rtol=1e-12)
