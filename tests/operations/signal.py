@@ -56,6 +56,8 @@ def window(name: str, size: Any, **options: Any) -> Case:
     return Case(ours, theirs)
 
 
+FUNCTIONS = (("convolve", convolved), ("correlate", correlated), ("fftconvolve", convolved))
+
 CASES: dict[str, Case] = {
     **{
         f"{name} {mode}": Case(
@@ -63,7 +65,7 @@ CASES: dict[str, Case] = {
             lambda x, y, theirs=theirs, mode=mode: theirs(x, y, "col", mode),
             (X, Input("batch col")),
         )
-        for name, theirs in (("convolve", convolved), ("correlate", correlated))
+        for name, theirs in FUNCTIONS
         for mode in MODES
     },
     "convolve longer": Case(
@@ -75,6 +77,16 @@ CASES: dict[str, Case] = {
         lambda x, y: gc.signal.correlate(x, y),
         lambda x, y: xarray.DataArray(
             scipy.signal.correlate(x.values, y.transpose("row", "col").values), dims=("row", "col")
+        ),
+        (X, Input("col row")),
+        fixed=("row", "col"),
+        batch=False,
+    ),
+    "fftconvolve several": Case(
+        lambda x, y: gc.signal.fftconvolve(x, y, ("row", "col"), "same"),
+        lambda x, y: xarray.DataArray(
+            scipy.signal.fftconvolve(x.values, y.transpose("row", "col").values, "same"),
+            dims=("row", "col"),
         ),
         (X, Input("col row")),
         fixed=("row", "col"),
