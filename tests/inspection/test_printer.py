@@ -225,3 +225,13 @@ def test_colour_only_where_asked() -> None:
     x = gc.tensor("x", {"a": 2})
     assert "\x1b" not in printed(x)
     assert "\x1b" in printed(x, color=True)
+
+
+def test_windows_are_told_by_dim_on_every_stage() -> None:
+    x = gc.tensor("x", {"batch": None, "time": 9})
+    seen = gc.windows(x, {"time": 3}, "lag", stride=2, dilation=2)
+    f = gc.compile([x], gc.grad((seen**2).max("lag").sum(), x))
+    assert "windows(x; time → lag=3 step 2 by 2)" in printed(f, "named")
+    assert "f64[batch, lag=3, time=3] = windows(x; time: 3 step 2 by 2)" in printed(f, "lowered")
+    (added,) = (line for line in printed(f, "expanded").splitlines() if "overlap_add" in line)
+    assert re.search(r"f64\[batch, time=9\] += overlap_add\(%\d+; time: 3 step 2 by 2\)", added)
