@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, TextIO
 
 from graphcore.backends import numpy_backend
+from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
+from graphcore.frontend.arguments import check_word
+from graphcore.frontend.base import refusal
 from graphcore.frontend.trees import flatten
 from graphcore.inspection import debug_print
 from graphcore.interop.xarrays import DataArrays
-from graphcore.ir.errors import GraphTypeError, GraphValueError
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.size_text import show_dim
@@ -64,8 +67,8 @@ def compile(inputs: Tree, outputs: Tree, *, returns: Returns = "numpy") -> Compi
     array(['a', 'b'], dtype='<U1')
     """
     arguments = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-    params, arranged = flatten(arguments)
-    results, mirrored = flatten(outputs)
+    params, arranged = flatten(arguments, "compile: inputs")
+    results, mirrored = flatten(outputs, "compile: outputs")
     graph = Graph(tuple(x.node for x in params), tuple(y.node for y in results))
     check_inputs(graph)
     forms = arranged(list(range(len(params)))), mirrored(list(range(len(results))))
@@ -77,25 +80,20 @@ def check_inputs(graph: Graph) -> None:
     names: dict[str, Node] = {}
     for node in graph.params:
         if node.op is not leaf.input_:
-            raise GraphTypeError(
-                f"compile: {node.op.name}(...): {node.type}, built at {node.origin}, is no input\n"
-                "  cure: list only tensors made by gc.tensor as inputs"
-            )
+            cure = "list only tensors made by gc.tensor as inputs"
+            reason = f"{node.op.name}(...) is no input"
+            raise refusal("compile", reason, node, cure=cure, kind=GraphTypeError)
         name = node.attrs["name"]
         if name in names:
-            raise GraphValueError(
-                f"compile: two inputs are named '{show_dim(name)}': {names[name].type} at "
-                f"{names[name].origin} and {node.type} at {node.origin}\n"
-                "  cure: give each input a name of its own, and list it once"
-            )
+            cure = "give each input a name of its own, and list it once"
+            reason = f"two inputs are named '{show_dim(name)}'"
+            raise refusal("compile", reason, names[name], node, cure=cure)
         names[name] = node
     for node in graph.nodes():
         if node.op is leaf.input_ and node not in graph.params:
-            raise GraphValueError(
-                f"compile: the outputs need input '{show_dim(node.attrs['name'])}': {node.type}, "
-                f"declared at {node.origin}, which is not among the inputs\n"
-                f"  cure: add it to the list of inputs ({listed(names) or 'now empty'})"
-            )
+            cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
+            reason = f"the outputs need input '{show_dim(node.attrs['name'])}', which is not among the inputs"
+            raise refusal("compile", reason, node, cure=cure)
 
 
 @contextmanager
@@ -145,7 +143,7 @@ class Compiled:
         self._bind, self._run = self._boundary.bind, self._function.__call__
         self.stages: dict[str, Graph] = {made.name: made.graph for made in self.passes}
         self.stages["scheduled"] = final
-        self._names = {param.name: param.number for param in self._boundary.params}
+        self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         flat = type(results) is list and results == list(range(len(graph.outputs)))
         self._result = list if flat else picker(results)
@@ -153,37 +151,11 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Tree:
         """The results for these arrays, by position or by name, in the form of the outputs."""
         if kwargs or len(args) != self._plain:
-            args = tuple(self._arrange(args, kwargs))
+            args = self._given.arrange(args, kwargs)
         values = self._run(*self._bind(args))
         if self._label is not None:
             values = self._label(values, args)
         return self._result(values)
-
-    def _arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments, by position or by name, one for each input."""
-        if len(args) > len(self._arguments):
-            raise GraphTypeError(
-                f"call: {len(args)} arguments for {len(self._arguments)} inputs "
-                f"({listed(self._names)})"
-            )
-        found: dict[int, Any] = {}
-        for place, form in enumerate(self._arguments[: len(args)]):
-            match_form(form, args[place], f"argument {place}", found)
-        for name, value in kwargs.items():
-            if name not in self._names:
-                raise GraphTypeError(
-                    f"call: there is no input '{show_dim(name)}'; they are {listed(self._names)}"
-                )
-            if self._names[name] in found:
-                raise GraphTypeError(f"call: input '{show_dim(name)}' is given twice")
-            found[self._names[name]] = value
-        missing = [name for name, number in self._names.items() if number not in found]
-        if missing:
-            raise GraphTypeError(
-                f"call: no argument for input {listed(missing)}\n  cure: pass one "
-                "array for each input, in order or by name"
-            )
-        return [found[i] for i in range(len(found))]
 
     @property
     def source(self) -> str:
@@ -208,8 +180,7 @@ class Compiled:
         return diff(self._stage(before), self._stage(after))
 
     def _stage(self, name: str) -> Graph:
-        if name not in self.stages:
-            raise GraphValueError(f"no stage {name!r}: the stages are {', '.join(self.stages)}")
+        check_word("Compiled", "stage", name, self.stages)
         return self.stages[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -223,36 +194,8 @@ class Compiled:
 
 def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
     """What turns arrays into what a call returns."""
-    match returns:
-        case "numpy":
-            return None
-        case "xarray":
-            return DataArrays(graph)
-    raise GraphValueError(
-        f"compile: returns={returns!r}\n  cure: results are 'numpy' arrays or 'xarray' DataArrays"
-    )
-
-
-def match_form(form: Tree, value: Any, path: str, found: dict[int, Any]) -> None:
-    """Enter into `found` the parts of `value` that stand where `form` has numbers."""
-    if isinstance(form, int):
-        found[form] = value
-        return
-    keys: Sequence[Any] = list(form) if isinstance(form, Mapping) else range(len(form))
-    given = list(value) if isinstance(value, Mapping) else None
-    if isinstance(form, Mapping):
-        same_form = given is not None and set(given) == set(keys)
-    else:
-        same_form = isinstance(value, list | tuple) and len(value) == len(keys)
-    if not same_form:
-        raise GraphTypeError(
-            f"call: {path} must be a {type(form).__name__} with {list(keys)}, like the inputs at "
-            f"compile, but got {type(value).__name__} with {given or len(value)}"
-            if hasattr(value, "__len__")
-            else f"call: {path} must be a {type(form).__name__}, but got {value!r:.60}"
-        )
-    for key in keys:
-        match_form(form[key], value[key], f"{path}[{key!r}]", found)
+    check_word("compile", "returns", returns, ("numpy", "xarray"))
+    return DataArrays(graph) if returns == "xarray" else None
 
 
 def picker(form: Tree) -> Callable[[list[Any]], Tree]:

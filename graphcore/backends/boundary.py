@@ -8,14 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.errors import GraphTypeError, GraphValueError
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Need, Node
-from graphcore.ir.provenance import Origin
+from graphcore.ir.provenance import Origin, user_line
 from graphcore.ir.sizes import code, evaluate, unknown, unknowns
 from graphcore.ir.types import TensorType
 
 Array = npt.NDArray[Any]
+
+
+def refusal(
+    reason: str, *told: str, cure: str, kind: type[GraphError] = GraphValueError
+) -> GraphError:
+    """The error for a call with arguments that do not fit, worded as those of the build are."""
+    lines = [f"call: {reason}", *[f"  {line}" for line in told], f"  called at {user_line()}"]
+    return kind("\n".join([*lines, f"  cure: {cure}"]))
 
 
 class Requirement(NamedTuple):
@@ -89,7 +97,8 @@ class Boundary:
         arrays, found = f"[{', '.join(xs)}]", f"({''.join(f'{n}, ' for n in sizes.values())})"
         if checks:
             lines += [f"    if not ({' and '.join(checks)}):", f"        refuse({arrays}, {found})"]
-        exec("\n".join([*lines, f"    return {arrays}, {found}"]), scope)
+        source = "\n".join([*lines, f"    return {arrays}, {found}"])
+        exec(compile(source, "<graphcore bind>", "exec"), scope)
         bind: Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]] = scope["bind"]
         return bind
 
@@ -123,11 +132,12 @@ class Boundary:
                     f"({self.giver[name][0].declared})"
                     for name in sorted(unknowns(size))
                 ]
-                raise GraphValueError(
-                    f"call: dim {dim!r} of input {param.shown} has size {got}, but must have "
-                    f"{size} = {want}: {'; '.join(others)}\n  {param.declared}\n"
-                    "  cure: pass arrays of matching sizes, or give the dim a size of its own "
-                    f"where it is declared, such as {{{dim!r}: 'n_other'}}"
+                told = f"{size} = {want}: {'; '.join(others)}" if others else f"{want}"
+                raise refusal(
+                    f"dim {dim!r} of input {param.shown} has size {got}, but must have {told}",
+                    param.declared,
+                    cure="pass arrays of matching sizes, or give the dim a size of its own "
+                    f"where it is declared, such as {{{dim!r}: 'n_other'}}",
                 )
 
     def _refuse(self, requirement: Requirement, known: dict[str, int]) -> None:
@@ -135,20 +145,17 @@ class Boundary:
         left, right = evaluate(need.left, known), evaluate(need.right, known)
         names = sorted(unknowns(need.left) | unknowns(need.right))
         how = [
-            f"  {name} = {known[name]}, from dim {self.giver[name][0].dims[self.giver[name][1]]!r} "
+            f"{name} = {known[name]}, from dim {self.giver[name][0].dims[self.giver[name][1]]!r} "
             f"of input {self.giver[name][0].shown} ({self.giver[name][0].declared})"
             for name in names
         ]
         cure = "whose sizes agree" if need.relation == "==" else "of sufficient size"
-        raise need.kind(
-            "\n".join(
-                [
-                    f"call: {op} at {origin} needs {need.left} {need.relation} {need.right} for "
-                    f"dim {need.dim!r}, but they are {left} and {right}",
-                    *how,
-                    f"  cure: pass arrays {cure}",
-                ]
-            )
+        raise refusal(
+            f"{op} at {origin} needs {need.left} {need.relation} {need.right} for dim "
+            f"{need.dim!r}, but they are {left} and {right}",
+            *how,
+            cure=f"pass arrays {cure}",
+            kind=need.kind,
         )
 
 
@@ -172,48 +179,70 @@ class Parameter:
         """`value` as an array of the declared dtype and dims."""
         array = self._cast(self._ordered(value) if hasattr(value, "dims") else value)
         if array.ndim != len(self.dims):
-            raise GraphValueError(
-                f"call: input {self.shown} has {len(self.dims)} dims {self.dims}, but got an array "
-                f"of shape {array.shape}\n  {self.declared}\n"
-                "  cure: pass an array with these dims in this order"
+            raise refusal(
+                f"input {self.shown} has {len(self.dims)} dims {self.dims}, but got an array of "
+                f"shape {array.shape}",
+                self.declared,
+                cure="pass an array with these dims in this order",
             )
         if self.fixed is not None and array.shape != self.fixed:
             for dim, want, got in zip(self.dims, self.fixed, array.shape, strict=True):
                 if want != got:
-                    raise GraphValueError(
-                        f"call: dim {dim!r} of input {self.shown} has size {got}, but must have "
-                        f"{want}\n  {self.declared}\n  cure: pass an array of the declared size, "
-                        f"or declare the dim with an unknown size, {{{dim!r}: None}}"
+                    raise refusal(
+                        f"dim {dim!r} of input {self.shown} has size {got}, but must have {want}",
+                        self.declared,
+                        cure="pass an array of the declared size, or declare the dim with an "
+                        f"unknown size, {{{dim!r}: None}}",
                     )
         return array
 
     def _ordered(self, value: Any) -> Any:
         given = tuple(value.dims)
         if sorted(given, key=str) != sorted(self.dims):
-            raise GraphValueError(
-                f"call: input {self.shown} has dims {self.dims}, but got dims {given}\n"
-                f"  {self.declared}\n  cure: rename or index the argument to these dims"
+            raise refusal(
+                f"input {self.shown} has dims {self.dims}, but got dims {given}",
+                self.declared,
+                cure="rename or index the argument to these dims",
+            )
+        if not (hasattr(value, "values") or hasattr(value, "data")):
+            raise refusal(
+                f"input {self.shown} takes an array, but got {value!r:.60}",
+                self.declared,
+                cure="pass values; what is computed from tensors is built before it is compiled",
+                kind=GraphTypeError,
             )
         array = np.asarray(value.values if hasattr(value, "values") else value.data)
         return array.transpose([given.index(dim) for dim in self.dims])
 
     def _cast(self, value: Any) -> Array:
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            cure = "pass an array, or nested lists whose rows have one length"
+            raise refusal(f"input {self.shown}: {error}", self.declared, cure=cure) from error
         have = array.dtype
         if have == self.dtype:
             return array if have.isnative else array.astype(self.dtype)
+        if have.kind not in "biufc":
+            reason = f"input {self.shown} takes numbers, but got {value!r:.60} of dtype {have}"
+            cure = f"pass an array of numbers that {self.dtype} holds"
+            raise refusal(reason, self.declared, cure=cure, kind=GraphTypeError)
         weak = not hasattr(value, "dtype")
         rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
         fits = have.kind in rank and (
             rank[have.kind] <= rank[self.dtype.kind] if weak else np.can_cast(have, self.dtype)
         )
         if not fits:
-            raise GraphTypeError(
-                f"call: input {self.shown} is {self.dtype}, but got {have}, which would lose "
-                f"values\n  {self.declared}\n  cure: convert it with .astype({str(self.dtype)!r}), "
-                f"or declare the input with dtype={str(have)!r}"
+            raise refusal(
+                f"input {self.shown} is {self.dtype}, but got {have}, which would lose values",
+                self.declared,
+                cure=f"convert it with .astype({str(self.dtype)!r}), or declare the input with "
+                f"dtype={str(have)!r}",
+                kind=GraphTypeError,
             )
         try:
             return np.asarray(value, dtype=self.dtype)
         except OverflowError as error:
-            raise GraphTypeError(f"call: input {self.shown}: {error}\n  {self.declared}") from error
+            cure = "pass numbers that the dtype holds, or declare another"
+            reason = f"input {self.shown}: {error}"
+            raise refusal(reason, self.declared, cure=cure, kind=GraphTypeError) from error

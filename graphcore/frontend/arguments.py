@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from types import EllipsisType
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from graphcore.ir.dtypes import as_dtype
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
-from graphcore.ir.types import DType
 from graphcore.ops.named import close_match
 
 from .base import Base, refusal
 from .lift import check_dims
+from .lift import dtype_of as dtype_of
 
 Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
 """One dim, several, or all of them (None or ...)."""
@@ -42,15 +39,20 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
     return dims
 
 
-def names(function: str, dim: object, x: Node | None = None) -> tuple[str, ...]:
-    """One or several names as a tuple; a position is refused, naming the dim it would be."""
+def names(
+    function: str, dim: object, x: Node | None = None, *, new: bool = False
+) -> tuple[str, ...]:
+    """One or several names as a tuple; a position is refused, naming the dim it would be.
+
+    Names of dims that are `new` have no position in `x`.
+    """
     several: tuple[Any, ...]
     several = tuple(dim) if isinstance(dim, Iterable) and not isinstance(dim, str) else (dim,)
     known = x.type.dims if x is not None else ()
     for name in several:
         if not isinstance(name, str):
             cure = "dims are named by strings"
-            if isinstance(name, int) and -len(known) <= name < len(known):
+            if isinstance(name, int) and not new and -len(known) <= name < len(known):
                 cure = f"axes have names here: dim={known[name]!r}"
             reason = f"{name!r} is not the name of a dim"
             raise refusal(function, reason, *([x] if x else []), cure=cure, kind=GraphTypeError)
@@ -86,8 +88,7 @@ def present(
     """`dims` without those that `x` lacks, if they are to be ignored."""
     if missing_dims == "ignore":
         return tuple(dim for dim in dims if dim in x.type.dims)
-    if missing_dims != "raise":
-        raise refusal(function, f"missing_dims={missing_dims!r}", cure="use 'raise' or 'ignore'")
+    check_word(function, "missing_dims", missing_dims, ("raise", "ignore"), x)
     require_dims(function, x, dims)
     return dims
 
@@ -103,7 +104,9 @@ def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str,
         found = names(function, dims)
         sizes = (None,) * len(found) if shape is None else several(shape)
         if len(sizes) != len(found):
-            raise refusal(function, f"shape {shape} has not one size for each of the dims {found}")
+            cure = f"map dims to sizes: {{{found[0]!r}: size, ...}}" if found else "leave it out"
+            reason = f"shape {shape} has not one size for each of the dims {found}"
+            raise refusal(function, reason, cure=cure)
         pairs = list(zip(found, sizes, strict=True))
     result = tuple(name for name, _ in pairs)
     check_dims(function, result)
@@ -141,25 +144,72 @@ def integer(function: str, number: Any, what: str, *operands: Base | Node) -> Si
         return operator.index(number)
     except TypeError:
         reason = f"{number!r} for {what} is not an integer or a size"
-        raise refusal(function, reason, *operands, kind=GraphTypeError) from None
+        cure = "use an integer, or a size of a tensor"
+        raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError) from None
 
 
-def dtype_of(function: str, dtype: npt.DTypeLike) -> DType:
-    """A dtype that graphcore computes with."""
+def whole(
+    function: str, number: Any, what: str, *operands: Base | Node, least: int | None = 0
+) -> int:
+    """An integer that a user gave for `what`, not below `least`; None is no bound."""
     try:
-        return as_dtype(np.dtype(dtype))
-    except TypeError as error:
-        cure = "use bool, integers, floats or complex of NumPy"
-        raise refusal(function, str(error), cure=cure, kind=GraphTypeError) from None
+        found = operator.index(number)
+    except TypeError:
+        reason = f"{what}={number!r} is not an integer"
+        raise refusal(
+            function, reason, *operands, cure="use an integer", kind=GraphTypeError
+        ) from None
+    if least is not None and found < least:
+        cure = f"use {least} or more"
+        raise refusal(function, f"{what}={found} is too small", *operands, cure=cure)
+    return found
 
 
-def mapping(function: str, given: object, more: Mapping[str, Any], what: str) -> dict[str, Any]:
+def check_word(
+    function: str, what: str, given: object, known: Iterable[str], *operands: Base | Node
+) -> None:
+    """Refuse a word that `what` does not know, with one that is like it."""
+    words = tuple(known)
+    if given not in words:
+        near = get_close_matches(str(given), words, 1)
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        cure = f"{meant}{what} is {', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
+        raise refusal(function, f"{what}={given!r} is not known", *operands, cure=cure)
+
+
+def no_keywords(function: str, unknown: Mapping[str, object], *operands: Node) -> None:
+    """Refuse keywords that are NumPy's, saying what is meant here."""
+    if not unknown:
+        return
+    known = operands[0].type.dims if operands else ()
+    cure = f"the keywords are {', '.join(KEYWORDS)}"
+    if "axis" in unknown:
+        at = [axis for axis in several(unknown["axis"]) if axis in range(-len(known), len(known))]
+        dims = [known[axis] for axis in at] or ["row"]
+        cure = f"axes have names here: dim={(dims if len(dims) > 1 else dims[0])!r}"
+    elif "keepdims" in unknown:
+        cure = "leave it out: operands align by name, so that no dim needs to be kept"
+    elif near := get_close_matches(next(iter(unknown)), KEYWORDS, 1):
+        cure = f"did you mean {near[0]}?"
+    reason = f"takes no {', '.join(unknown)}"
+    raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
+
+
+KEYWORDS = ("dim", "where", "skipna")
+
+
+def mapping(
+    function: str, given: object, more: Mapping[str, Any], what: str, *operands: Base | Node
+) -> dict[str, Any]:
     """The pairs of a dict or of keywords."""
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
         cure = f"write {function}(x, {{{what}}}) or keywords"
-        raise refusal(function, f"{given!r} is not a dict", cure=cure, kind=GraphTypeError)
+        reason = f"{given!r} is not a dict"
+        raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
     if given and more:
-        raise refusal(function, "takes a dict or keywords, not both", kind=GraphTypeError)
+        reason = f"takes a dict or keywords, not both: {given!r} and {', '.join(more)}"
+        cure = f"write {function}(x, {{{what}}}) or keywords"
+        raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
     return dict(given) or dict(more)

@@ -6,9 +6,15 @@ this file, so that imports run one way.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.errors import (
+    GraphAttributeError,
+    GraphError,
+    GraphTypeError,
+    GraphValueError,
+)
 from graphcore.ir.interning import Interned
 from graphcore.ir.node import Node, describe_operand
 from graphcore.ir.provenance import current
@@ -36,7 +42,16 @@ class Base:
         Base.complete = cls  # type: ignore[assignment]  # there is one subclass: Tensor
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"tensors are immutable: cannot set {name!r}")
+        cure = "make a new one: x.rename(...), or x.at[...].set(y)"
+        reason = f"is immutable: cannot set {name!r}"
+        raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):  # a protocol that Python or a library looks for
+            raise AttributeError(name)
+        cure = attribute_cure(self, name)
+        reason = f"has no attribute {name!r}"
+        raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -122,6 +137,21 @@ class Base:
         reason = f"asked for {what}, but a symbolic tensor has no value yet"
         return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
 
+
+def attribute_cure(x: Base, name: str) -> str:
+    """What to write instead of `x.name`."""
+    if name in VALUES:
+        return _COMPILE
+    if near := get_close_matches(name, x.dims, 1):
+        return f"{near[0]!r} is a dim: x.sizes[{near[0]!r}] is its size, x.isel({near[0]}=0) a part"
+    known = [word for word in dir(x) if not word.startswith("_")]
+    if near := get_close_matches(name, known, 1):
+        return f"did you mean {near[0]!r}?"
+    return "dir(x) lists what it has; more are functions, such as gc.take_along(x, index, dim)"
+
+
+VALUES = ("values", "data", "item", "tolist", "numpy", "to_numpy", "compute", "load")
+"""What other libraries call the values."""
 
 _COMPILE = "gc.compile(inputs, x) makes a function that computes it"
 _set_node = vars(Base)["node"].__set__

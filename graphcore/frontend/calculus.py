@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import maximum
 from graphcore.ops import elementwise
 
-from .arguments import dim_of
+from .arguments import dim_of, whole
 from .base import refusal, wrap
 from .cumulative import after, cumsum
 from .indexing import isel
@@ -40,10 +39,9 @@ def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
     >>> gc.compile([], [gc.diff(x, "t"), gc.diff(x, "t", n=2)])()
     [array([1, 2, 3]), array([1, 1])]
     """
-    node, times = single("diff", x), operator.index(n)
+    node = single("diff", x)
+    times = whole("diff", n, "n", node)
     name = dim_of("diff", node, dim)
-    if times < 0:
-        raise refusal("diff", f"n is {times}", node, cure="n is 0 or more")
     for _ in range(times):
         less = elementwise.not_equal if node.type.dtype.kind == "b" else elementwise.subtract
         node = less(*pairs(node, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from .base import refusal, wrap
+from .base import Base, refusal, wrap
 from .formulas import where
 from .lift import Operand, single
 
@@ -35,7 +35,9 @@ def select(
     conditions, choices = list(conditions), list(choices)
     if len(conditions) != len(choices) or not choices:
         reason = f"{len(choices)} choices for {len(conditions)} conditions"
-        raise refusal("select", reason, cure="give one choice for each condition, at least one")
+        given = [x for x in (*conditions, *choices) if isinstance(x, Base)]
+        cure = "give one choice for each condition, at least one"
+        raise refusal("select", reason, *given, cure=cure)
     result = default
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = where(condition, choice, result)

@@ -9,7 +9,7 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ops import named
 
-from .arguments import Dim, dim_of, names, require_dims
+from .arguments import Dim, dim_of, names, no_keywords, require_dims
 from .base import refusal, wrap
 from .creation import zeros_like
 from .indexing import isel
@@ -50,12 +50,11 @@ def dot(*xs: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
     >>> gc.dot(x, w, dim=...)
     <Tensor: f64[]>
     """
-    if unknown:
-        reason = f"takes no {', '.join(unknown)}"
-        raise refusal("dot", reason, cure="name the dims: dim='feature'", kind=GraphTypeError)
     if not xs:
-        raise refusal("dot", "takes at least one operand", kind=GraphTypeError)
+        cure = "give the tensors to multiply"
+        raise refusal("dot", "takes at least one operand", cure=cure, kind=GraphTypeError)
     nodes = common("dot", *xs)
+    no_keywords("dot", unknown, *nodes)
     return wrap(named.dot(*nodes, dims=contracted(nodes, dim)))
 
 
@@ -66,7 +65,7 @@ def contracted(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
         return tuple(uses)
     if dim is None:
         return tuple(name for name, count in uses.items() if count > 1)
-    meant = names("dot", dim)
+    meant = names("dot", dim, nodes[0])
     if len(set(meant)) < len(meant) or not set(meant) <= uses.keys():
         return meant  # the type rule will refuse, and suggest
     return tuple(name for name in uses if name in meant)
@@ -124,8 +123,8 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
     >>> gc.einsum("row inner, inner col -> col row", x, y)
     <Tensor: f64[batch, col=5, row=3]>
     """
-    listed, result = equation(spec, len(xs))
     nodes = common("einsum", *xs)
+    listed, result = equation(spec, *nodes)
     for dims, node in zip(listed, nodes, strict=True):
         require_dims("einsum", node, dims)
     spoken = dict.fromkeys(dim for dims in listed for dim in dims)
@@ -140,17 +139,20 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
     return product if order == product.dims else wrap(named.transpose(product.node, dims=order))
 
 
-def equation(spec: str, count: int) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+def equation(spec: str, *nodes: Node) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """The dims listed for each operand and for the result."""
     left, arrow, right = spec.partition("->")
     cure = "write einsum('row inner, inner col -> row col', x, y)"
     if not arrow:
-        raise refusal("einsum", f"{spec!r} has no arrow", cure=cure)
+        raise refusal("einsum", f"{spec!r} has no arrow", *nodes, cure=cure)
     *operands, result = (tuple(part.split()) for part in [*left.split(","), right])
-    if len(operands) != count:
-        raise refusal("einsum", f"{spec!r} lists {len(operands)} operands, {count} are given")
+    if len(operands) != len(nodes):
+        reason = f"{spec!r} lists {len(operands)} operands, {len(nodes)} are given"
+        raise refusal("einsum", reason, *nodes, cure="list the dims of each, between commas")
     for dims in (*operands, result):
         if len(set(dims)) < len(dims):
             reason = f"{spec!r} lists a dim twice in one place"
-            raise refusal("einsum", reason, cure="a diagonal is taken by isel, not by einsum")
+            raise refusal(
+                "einsum", reason, *nodes, cure="a diagonal is taken by isel, not by einsum"
+            )
     return [tuple(dim for dim in dims if dim != "...") for dims in operands], result

@@ -10,7 +10,7 @@ from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
 
 from . import reductions
-from .arguments import SizeLike, fresh, mapping, names, require_dims, size_of
+from .arguments import SizeLike, check_word, fresh, mapping, names, require_dims, size_of
 from .base import refusal, wrap
 from .creation import ones
 from .lift import Operand, common, single
@@ -267,6 +267,9 @@ def window_attrs(moves: list[Move]) -> dict[str, Any]:
 def windows_of(function: str, x: Node, moves: list[Move], padding: Any, fill: complex) -> Node:
     """The windows of `x`, padded."""
     given = each(function, tuple(move.dim for move in moves), padding)
+    for some in given:
+        if isinstance(some, str):
+            check_word(function, "padding", some, ("valid", "same", "full"), x)
     ends = {
         move.dim: move.ends(function, x.type.size(move.dim), some)
         for move, some in zip(moves, given, strict=True)
@@ -319,7 +322,7 @@ def pooled(
 ) -> tuple[Node, list[Move]]:
     """`x`, and windows that by default part it."""
     node = single(function, x)
-    dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size")), node)
+    dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size", node)), node)
     require_dims(function, node, dims)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
     new = [fresh(f"{dim} window", node.type.dims) for dim in dims]

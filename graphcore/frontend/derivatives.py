@@ -8,7 +8,7 @@ from types import EllipsisType
 from typing import Any, Literal
 
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.errors import GraphTypeError, GraphValueError
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node, describe_operand, full_like, toposort
 from graphcore.ir.provenance import user_line
 from graphcore.ir.sizes import Size
@@ -17,8 +17,9 @@ from graphcore.ops.elementwise import refuse_unknown
 from graphcore.ops.named.dims import close_match
 from graphcore.ops.paths import between
 
-from .arguments import names
+from .arguments import check_word, names
 from .instances import Axes, Instances, Mixed, carries
+from .lift import single
 from .tensor import Tensor
 from .trees import flatten
 from .vectorize import shielded, widen, widened
@@ -76,6 +77,7 @@ def grad(
     >>> gc.grad(w * x**2, w, per="row")
     <Tensor: f64[row=3]>
     """
+    y = Tensor(single("grad", y))
     if per != ():
         return per_instance(y, wrt, per, disconnected)
     if y.dims:
@@ -92,7 +94,7 @@ def per_instance(
     y: Tensor, wrt: Tree, per: str | Iterable[str] | EllipsisType, disconnected: str
 ) -> Tree:
     """The gradient of each instance: that of the sum by `wrt` repeated along the axes `per`."""
-    sources, rebuild = flatten(wrt)
+    sources, rebuild = flatten(wrt, "grad: wrt")
     xs = [t.node for t in sources]
     check("grad", [y.node], xs, disconnected)
     known = instance_sizes(y.node, xs)
@@ -157,8 +159,8 @@ def pullback(
     >>> gc.pullback(x**2, x, ct)
     <Tensor: f64[row=3]>
     """
-    ys, _ = flatten(y)
-    cts, _ = flatten(ct)
+    ys, _ = flatten(y, "pullback: y")
+    cts, _ = flatten(ct, "pullback: ct")
     matched = match_types("pullback", "cotangent", ys, cts)
     return pullback_of("pullback", [t.node for t in ys], wrt, matched, disconnected)
 
@@ -176,15 +178,7 @@ def pushforward(
     >>> gc.pushforward((x**2).sum(), x, v)
     <Tensor: f64[]>
     """
-    results, rebuild = flatten(y)
-    sources, _ = flatten(wrt)
-    tangents, _ = flatten(tangent)
-    matched = match_types("pushforward", "tangent", sources, tangents)
-    ys, xs = [t.node for t in results], [t.node for t in sources]
-    check("pushforward", ys, xs, disconnected)
-    ys, xs = shield(ys, xs)
-    node = autodiff.pushforward(*ys, *xs, *matched, ys=len(ys), wrt=len(xs))
-    return rebuild([Tensor(node[i]) for i in range(len(ys))])
+    return pushforward_of("pushforward", y, wrt, tangent, disconnected)
 
 
 def stop_gradient(x: Tensor) -> Tensor:
@@ -197,12 +191,12 @@ def stop_gradient(x: Tensor) -> Tensor:
     >>> gc.stop_gradient(x)
     <Tensor: f64[row=3]>
     """
-    return Tensor(autodiff.stop_gradient(x.node))
+    return Tensor(autodiff.stop_gradient(single("stop_gradient", x)))
 
 
 def pullback_of(name: str, ys: list[Node], wrt: Tree, cts: list[Node], disconnected: str) -> Tree:
     """The one pullback node, its results in the form of `wrt`."""
-    sources, rebuild = flatten(wrt)
+    sources, rebuild = flatten(wrt, f"{name}: wrt")
     xs = [t.node for t in sources]
     check(name, ys, xs, disconnected)
     ys, xs = shield(ys, xs)
@@ -210,12 +204,27 @@ def pullback_of(name: str, ys: list[Node], wrt: Tree, cts: list[Node], disconnec
     return rebuild([Tensor(node[i]) for i in range(len(xs))])
 
 
+def pushforward_of(name: str, y: Tree, wrt: Tree, tangent: Tree, disconnected: str) -> Tree:
+    """The one pushforward node, its results in the form of `y`."""
+    results, rebuild = flatten(y, f"{name}: y")
+    sources, _ = flatten(wrt, f"{name}: wrt")
+    tangents, _ = flatten(tangent, f"{name}: tangent")
+    matched = match_types(name, "tangent", sources, tangents)
+    ys, xs = [t.node for t in results], [t.node for t in sources]
+    check(name, ys, xs, disconnected)
+    ys, xs = shield(ys, xs)
+    node = autodiff.pushforward(*ys, *xs, *matched, ys=len(ys), wrt=len(xs))
+    return rebuild([Tensor(node[i]) for i in range(len(ys))])
+
+
 def match_types(
     name: str, what: str, primals: Sequence[Tensor], others: Sequence[Tensor]
 ) -> list[Node]:
     """Each tangent or cotangent with the dims in the order of its primal, and its dtype."""
     if len(primals) != len(others):
-        raise GraphTypeError(f"{name}: {len(others)} {what}s for {len(primals)} tensors")
+        nodes = [x.node for x in (*primals, *others)]
+        reason = f"{len(others)} {what}s for {len(primals)} tensors"
+        raise refused(name, reason, nodes, f"give one {what} for each")
     matched = []
     for x, t in zip(primals, others, strict=True):
         if set(x.dims) != set(t.dims):
@@ -227,8 +236,7 @@ def match_types(
 
 def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None:
     """Refuse what no derivative can be taken of or by, before anything is built."""
-    if disconnected not in ("error", "zero"):
-        raise GraphValueError(f"{name}: disconnected is 'error' or 'zero', not {disconnected!r}")
+    check_word(name, "disconnected", disconnected, ("error", "zero"), *ys)
     for y in ys:
         if not differentiable(y.type.dtype):
             cure = "cast it with astype('float64') if it should be a number"

@@ -101,10 +101,10 @@ def places(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
     """The positions along each of two dims."""
     if isinstance(shape, (int, str, Expression)):
         shape = (shape, shape)
-    known, sizes = sized(function, dims, shape)
-    if len(known) != 2:
+    if len(known := tuple(dims) if isinstance(dims, Iterable) else (dims,)) != 2:
         cure = f"gc.{function}({{'row': 3, 'col': 3}})"
         raise refusal(function, f"dims {known} are not two", cure=cure)
+    known, sizes = sized(function, dims, shape)
     row, col = map(iota, known, sizes)
     return row, col
 
@@ -157,7 +157,7 @@ def diagonal(
     rest = tuple(known for known in node.type.dims if known not in (row, col))
     if name in rest:
         cure = "choose a new name"
-        raise refusal("diagonal", f"there is a dim {name!r} already in", node, cure=cure)
+        raise refusal("diagonal", f"there is a dim {name!r} already", node, cure=cure)
     start = {row: slice(maximum(-offset, 0), None), col: slice(maximum(offset, 0), None)}
     node = isel(wrap(node), start).node
     place = iota(name, minimum(node.type.size(row), node.type.size(col))).node
@@ -172,7 +172,9 @@ def trace(x: Operand, dims: Pair = ("row", "col"), offset: Size = 0) -> Tensor:
     >>> gc.trace(gc.tensor("x", {"row": 3, "batch": None, "col": 4}))
     <Tensor: f64[batch]>
     """
-    row, _ = two("trace", dims, single("trace", x))
+    node = single("trace", x)
+    row, col = two("trace", dims, node)
+    require_dims("trace", node, (row, col))
     return reductions.sum(diagonal(x, dims, row, offset), row)
 
 

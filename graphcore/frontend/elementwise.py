@@ -206,7 +206,8 @@ def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
     >>> gc.astype(gc.tensor("x", {"row": 2}), "float32")
     <Tensor: f32[row=2]>
     """
-    node, wanted = single("astype", x), dtype_of("astype", dtype)
+    node = single("astype", x)
+    wanted = dtype_of("astype", dtype, node)
     return wrap(node if node.type.dtype == wanted else ops.cast(node, dtype=wanted))
 
 

@@ -10,8 +10,8 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, minimum
 from graphcore.ops import named
 
-from .arguments import Dim, SizeLike, dims_of, names, require_dims, size_of
-from .base import refusal, wrap
+from .arguments import Dim, SizeLike, check_word, dims_of, names, require_dims, size_of
+from .base import wrap
 from .complex import conjugate
 from .elementwise import astype, sqrt
 from .formulas import where
@@ -277,9 +277,7 @@ def resized(function: str, x: Operand, dim: str, n: SizeLike) -> tuple[Node, Siz
 
 def inverse_of(function: str, norm: Any) -> Any:
     """The norm of the forward transform whose factor the inverse one with `norm` has."""
-    if norm not in INVERSE:
-        cure = f"use one of {', '.join(map(repr, INVERSE))}"
-        raise refusal(function, f"norm={norm!r}", cure=cure)
+    check_word(function, "norm", norm, INVERSE)
     return INVERSE[norm]
 
 

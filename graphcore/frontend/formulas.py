@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from graphcore.ir.dtypes import loop_dtypes
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ops import elementwise as ops
 
+from .arguments import whole
 from .base import refusal, wrap
 from .elementwise import (
     absolute as _absolute,
@@ -135,7 +135,8 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
     >>> gc.round(gc.tensor("x", {"row": 2}), 2)
     <Tensor: f64[row=2]>
     """
-    node, places = single("round", x), operator.index(decimals)
+    node = single("round", x)
+    places = whole("round", decimals, "decimals", node, least=None)
     value, dtype = wrap(node), node.type.dtype
     if dtype.kind in "iu" and places >= 0:
         return value

@@ -14,7 +14,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
 from graphcore.ops import named
 
-from .arguments import MissingDims, mapping, names, present
+from .arguments import MissingDims, dim_of, mapping, names, present
 from .base import Base, refusal, wrap
 from .lift import Operand, array, single
 from .shape import agreed
@@ -72,7 +72,7 @@ def isel(
     <Tensor: f64[row=2, pick=3]>
     """
     node = single("isel", x)
-    wanted = mapping("isel", indexers, more, "'dim': position")
+    wanted = mapping("isel", indexers, more, "'dim': position", node)
     dims = present("isel", node, names("isel", tuple(wanted), node), missing_dims)
     return wrap(select(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
 
@@ -268,8 +268,8 @@ def take(x: Operand, index: Any, dim: str) -> Tensor:
     >>> gc.take(table, gc.tensor("text", {"batch": None, "time": None}, dtype="int64"), dim="word")
     <Tensor: f64[batch, time, feature=8]>
     """
-    (name,) = names("take", (dim,))
-    return isel(x, {name: index})
+    node = single("take", x)
+    return isel(wrap(node), {dim_of("take", node, dim): index})
 
 
 def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
@@ -283,8 +283,11 @@ def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
     <Tensor: f64[batch]>
     """
     node, at = single("take_along", x), single("take_along", index)
-    (name,) = names("take_along", (dim,))
-    return wrap(named.gather(node, at, dims=(name,)))
+    if at.type.dtype.kind not in "iu":
+        cure = "positions are integers: cast them with astype('int64')"
+        reason = f"takes no positions of {at.type.dtype}"
+        raise refusal("take_along", reason, node, at, cure=cure, kind=GraphTypeError)
+    return wrap(named.gather(node, at, dims=(dim_of("take_along", node, dim),)))
 
 
 def sel(x: Tensor, *args: Any, **more: Any) -> NoReturn:

@@ -11,7 +11,7 @@ from graphcore.ops import autodiff
 
 from .base import wrap
 from .creation import ones
-from .derivatives import check, grad, pushforward, shield
+from .derivatives import check, grad, pushforward_of, shield
 from .elementwise import astype, equal
 from .ranges import iota
 from .shape import rename, transpose
@@ -41,8 +41,8 @@ def jacobian(y: Tree, wrt: Tree) -> Tree:
     >>> gc.jacobian((w * x).sum("row"), x), gc.jacobian(x * x, x)
     (<Tensor: f64[col=2, row=3]>, <Tensor: f64[row=3, row'=3]>)
     """
-    ys, mirrored = flatten(y)
-    xs, rebuild = flatten(wrt)
+    ys, mirrored = flatten(y, "jacobian: y")
+    xs, rebuild = flatten(wrt, "jacobian: wrt")
     check("jacobian", [t.node for t in ys], [t.node for t in xs], "error")
     return mirrored([rebuild(rows_of(one, xs)) for one in ys])
 
@@ -71,7 +71,7 @@ def hvp(y: Tensor, wrt: Tree, v: Tree) -> Tree:
     >>> gc.hvp((x**3).sum(), x, v)
     <Tensor: f64[row=3]>
     """
-    return pushforward(grad(y, wrt), wrt, v)
+    return pushforward_of("hvp", grad(y, wrt), wrt, v, "error")
 
 
 def rows_of(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:

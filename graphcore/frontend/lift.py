@@ -6,10 +6,12 @@ operands. NumPy scalars and 0-d arrays are strong: they keep theirs. Arrays need
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for
 from graphcore.ir.errors import GraphError, GraphTypeError
@@ -58,7 +60,7 @@ COMPARISONS = frozenset(
 
 def apply(op: Op, *xs: Operand) -> Tensor:
     """An elementwise `op` of operands of any kind."""
-    nodes = [x.node if isinstance(x, Base) else strong(op.name, x) for x in xs]
+    nodes = [x.node if isinstance(x, Base) else strong(op.name, x, xs) for x in xs]
     if None not in nodes:
         return wrap(Node(op, tuple(nodes), NO_ATTRS))  # type: ignore[arg-type]
     kinds = tuple(kind(x) if node is None else node.type.dtype for x, node in zip(xs, nodes))
@@ -70,7 +72,7 @@ def apply(op: Op, *xs: Operand) -> Tensor:
 
 def common(function: str, *xs: Operand) -> tuple[Node, ...]:
     """Operands as nodes; weak ones in the dtype all others promote to."""
-    nodes = [x.node if isinstance(x, Base) else strong(function, x) for x in xs]
+    nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
     if None in nodes:
         kinds = (kind(x) if node is None else node.type.dtype for x, node in zip(xs, nodes))
         return filled(function, xs, nodes, (promoted(*kinds),) * len(xs))
@@ -82,23 +84,25 @@ def single(function: str, x: Operand) -> Node:
     return x.node if isinstance(x, Base) else common(function, x)[0]
 
 
-def strong(function: str, x: object) -> Node | None:
-    """The node of an operand with a dtype of its own; None for a weak one."""
+def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
+    """The node of an operand with a dtype of its own; None for a weak one. It is one of `xs`."""
     if isinstance(x, np.generic):
-        return scalar(x, as_dtype(x.dtype))
+        return scalar(x, dtype_of(function, x.dtype))
     if isinstance(x, (int, float, complex, Expression)):
         return None
     if isinstance(x, np.ndarray):
         if x.ndim == 0:
-            return scalar(x, as_dtype(x.dtype))
+            return scalar(x, dtype_of(function, x.dtype))
+        others = [y for y in xs if isinstance(y, Base)]
         cure = "say what its axes are: gc.constant(array, dims)"
         reason = f"an array of shape {x.shape} has no dims"
-        raise refusal(function, reason, cure=cure, kind=GraphTypeError)
+        raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
     if hasattr(x, "dims") and hasattr(x, "values"):
         return labelled(function, x)
     cure = "use tensors, numbers, or arrays with dims: gc.constant(array, dims)"
     reason = f"{type(x).__name__} {repr(x)[:60]} is not a tensor or a number"
-    raise refusal(function, reason, cure=cure, kind=GraphTypeError)
+    others = [y for y in xs if isinstance(y, Base)]
+    raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
 
 
 def labelled(function: str, x: Labelled) -> Node:
@@ -108,7 +112,7 @@ def labelled(function: str, x: Labelled) -> Node:
 
 def array(function: str, values: np.ndarray[Any, Any], dims: tuple[str, ...]) -> Node:
     """A constant whose axes are `dims`."""
-    dtype = as_dtype(values.dtype)
+    dtype = dtype_of(function, values.dtype)
     if values.ndim != len(dims):
         reason = f"an array of shape {values.shape} has {values.ndim} axes, not dims {dims}"
         raise refusal(function, reason, cure="name each axis once")
@@ -116,6 +120,15 @@ def array(function: str, values: np.ndarray[Any, Any], dims: tuple[str, ...]) ->
     if not dims:
         return scalar(values, dtype)
     return leaf.constant(value=Literal(values, dtype), dims=dims)
+
+
+def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DType:
+    """A dtype that graphcore computes with."""
+    try:
+        return as_dtype(np.dtype(dtype))
+    except TypeError as error:
+        cure = "use bool, integers, floats or complex of NumPy"
+        raise refusal(function, str(error), *operands, cure=cure, kind=GraphTypeError) from None
 
 
 def check_dims(function: str, dims: tuple[object, ...]) -> None:

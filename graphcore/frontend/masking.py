@@ -16,7 +16,7 @@ from graphcore.ir.sizes import count
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import leaf, named
 
-from .arguments import Dim, dims_of
+from .arguments import Dim, dims_of, no_keywords, whole
 from .base import refusal, wrap
 from .elementwise import astype, equal, isnan, logical_not, maximum, sqrt, square
 from .formulas import where as choose
@@ -117,10 +117,7 @@ def part_of(
 ) -> Part:
     """The values that take part; keywords such as NumPy's `axis` are refused."""
     node = single(function, x)
-    if unknown:
-        reason = f"takes no {', '.join(unknown)}"
-        cure = "axes have names here: dim='row'"
-        raise refusal(function, reason, node, cure=cure, kind=GraphTypeError)
+    no_keywords(function, unknown, node)
     value = wrap(node)
     mask = None if where is None else mask_of(function, where)
     if skipna and may_be_null(value):
@@ -162,6 +159,7 @@ def mean_of(part: Part) -> Tensor:
 
 def var_of(part: Part, ddof: int) -> Tensor:
     """The sum of |x - mean|^2 over (count - ddof), of what takes part."""
+    ddof = whole(part.function, ddof, "ddof", part.x, least=None)
     if part.mask is None:
         return part.reduce(named.var, 0, ddof=ddof)
     away = choose(part.mask, as_float(part.filled(0)) - mean_of(part), 0)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arguments import dim_of, fresh
-from .base import Base, refusal, wrap
+from .arguments import dim_of, fresh, whole
+from .base import Base, wrap
 from .creation import constant
 from .cumulative import cummax
 from .elementwise import maximum
@@ -62,8 +61,7 @@ def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
     last = cummax(where(notnull(value), place, -1), name)
     found = last >= 0
     if limit is not None:
-        if (most := operator.index(limit)) < 1:
-            raise refusal("ffill", f"limit={limit}", value, cure="fill one at least, or use None")
+        most = whole("ffill", limit, "limit", value, least=1)
         found = found & (place - last <= most)
     return keep_where(take_along(value, maximum(last, 0), name), found)
 

@@ -46,7 +46,7 @@ def join(parts: Iterable[Node], dim: str) -> Node:
 
 def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Size]:
     """An integer or a size for each of some dims of `x`."""
-    wanted = mapping(function, given, more, "'dim': 1")
+    wanted = mapping(function, given, more, "'dim': 1", x)
     require_dims(function, x, names(function, tuple(wanted), x))
     return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
 

@@ -10,7 +10,7 @@ from graphcore.ir.sizes import Size, maximum, minimum, upper_bound
 from graphcore.ops import named
 
 from . import quantiles, reductions
-from .arguments import integer, mapping, names, require_dims
+from .arguments import check_word, integer, mapping, names, require_dims
 from .base import refusal, wrap
 from .copies import tiled
 from .elementwise import astype, rint
@@ -79,10 +79,9 @@ def pad(
     array([0, 1, 2, 3, 0])
     """
     node = single("pad", x)
-    widths = mapping("pad", pad_width, more, "'dim': (before, after)")
+    widths = mapping("pad", pad_width, more, "'dim': (before, after)", node)
     require_dims("pad", node, names("pad", tuple(widths), node))
-    if mode not in MODES:
-        raise refusal("pad", f"there is no mode {mode!r}", node, cure=f"use {', '.join(MODES)}")
+    check_word("pad", "mode", mode, MODES, node)
     beyond, option, default = MODES[mode]
     options = {
         "stat_length": stat_length,

@@ -13,7 +13,7 @@ from graphcore.ir.dtypes import FLOAT, INT
 from graphcore.ir.sizes import Size
 from graphcore.ops import named
 
-from .arguments import Dim, require_dims
+from .arguments import Dim, check_word, require_dims
 from .base import Base, refusal, wrap
 from .elementwise import astype, ceil, equal, floor, maximum, minimum, rint
 from .formulas import where as choose
@@ -98,6 +98,7 @@ def quantile(
     <Tensor: f64[quantile=3, batch]>
     """
     part = part_of("quantile", x, dim, where, skipna, unknown)
+    check_word("quantile", "method", method, (*CHOSEN, *LINEAR), part.x)
     share, valid = share_of(part, q)
     order = order_of(part, skipna)
     if method in LINEAR:
@@ -106,12 +107,9 @@ def quantile(
         low = floor(at)
         a, b = order.near(low), order.near(low + 1)
         found = between(a, b, astype(at - low, a.dtype))
-    elif method in CHOSEN:
+    else:
         low, high = map(order.near, CHOSEN[method](share, order.size))
         found = low if low is high else middle(low, high)
-    else:
-        cure = f"use one of {', '.join((*CHOSEN, *LINEAR))}"
-        raise refusal("quantile", f"there is no method {method!r}", part.x, cure=cure)
     found = order.unspoiled(found)
     if valid is not None:
         found = choose(valid, found, math.nan)
@@ -183,7 +181,8 @@ def order_of(part: Part, skipna: bool) -> Order:
     require_dims(part.function, x.node, dims)
     require_order(part.function, x)
     if any(x.sizes[dim] == 0 for dim in dims):
-        raise refusal(part.function, f"of nothing: {dims} of {x.node.type} are empty", x)
+        cure = "an empty dim has no middle"
+        raise refusal(part.function, f"of nothing: {dims} of {x.node.type} are empty", x, cure=cure)
     if part.mask is not None:
         x = choose(part.mask, as_float(x), math.nan)
     x, dim = merged(x, dims)

@@ -59,6 +59,8 @@ def arange(
     if any(isinstance(end, Expression) for end in (start, stop)):
         made = count_up(name, start, stop, step)
     else:
+        if step == 0:
+            raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
         values = np.arange(start, stop, step)  # type: ignore[call-overload]
         made = wrap(array("arange", values, (name,)))
         if values.dtype == INT and (start, step) == (0, 1):
@@ -81,7 +83,7 @@ def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
         reason = f"{start!r}, {stop!r}, {step!r} are not all integers or sizes"
         raise refusal("arange", reason, cure=cure, kind=GraphTypeError) from None
     if step == 0:
-        raise refusal("arange", "the step is 0")
+        raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
     gap = stop - start if step > 0 else start - stop
     made = iota(dim, maximum((gap + abs(step) - 1) // abs(step), 0))
     scaled = made if step == 1 else made * step

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any, Never
 
 from graphcore.ops import named
 
-from .arguments import Dim
+from .arguments import Dim, whole
 from .base import refusal
 from .elementwise import subtract
 from .formulas import where as choose
@@ -100,7 +99,9 @@ def enough(part: Part, found: Tensor, where: Mask, skipna: bool, min_count: int 
     if where is None and not skipna:
         cure = "skip nan with skipna=True, or say with where= what takes part"
         raise refusal(part.function, "min_count where all values take part", part.x, cure=cure)
-    return choose(part.size() >= operator.index(min_count), found, math.nan)
+    return choose(
+        part.size() >= whole(part.function, min_count, "min_count", part.x), found, math.nan
+    )
 
 
 def mean(
@@ -135,7 +136,7 @@ def var(
     >>> gc.var(gc.tensor("x", {"row": 2, "col": 3}), dim="row", ddof=1)
     <Tensor: f64[col=3]>
     """
-    return var_of(part_of("var", x, dim, where, skipna, unknown), operator.index(ddof))
+    return var_of(part_of("var", x, dim, where, skipna, unknown), ddof)
 
 
 def std(
@@ -157,8 +158,8 @@ def std(
     """
     part = part_of("std", x, dim, where, skipna, unknown)
     if part.mask is None:
-        return part.reduce(named.std, 0, ddof=operator.index(ddof))
-    return root(var_of(part, operator.index(ddof)))
+        return part.reduce(named.std, 0, ddof=whole("std", ddof, "ddof", part.x, least=None))
+    return root(var_of(part, ddof))
 
 
 def max(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +11,7 @@ from graphcore.ir.sizes import Size, count, minimum, same
 from graphcore.ops import named
 
 from . import quantiles, reductions
-from .arguments import SizeLike, fresh, mapping, names, require_dims, size_of
+from .arguments import SizeLike, check_word, fresh, mapping, names, require_dims, size_of, whole
 from .base import refusal, wrap
 from .creation import ones
 from .filling import with_fill
@@ -68,7 +67,9 @@ def rolling(
     >>> gc.compile([], [x.rolling(time=3).mean(), x.rolling(time=3, min_periods=1).max()])()
     [array([       nan,        nan, 2.33333333, 4.66666667]), array([1., 2., 4., 8.])]
     """
-    return Rolling(x, mapping("rolling", dim, windows, "'time': 3"), min_periods, center)
+    value = wrap(single("rolling", x))
+    sizes = mapping("rolling", dim, windows, "'time': 3", value)
+    return Rolling(value, sizes, min_periods, center)
 
 
 def coarsen(
@@ -103,7 +104,9 @@ def coarsen(
     >>> gc.compile([], [x.coarsen(time=2, boundary=b).sum() for b in ("trim", "pad")])()
     [array([ 3., 12.]), array([ 3., 12., 16.])]
     """
-    return Coarsen(x, mapping("coarsen", dim, windows, "'time': 3"), boundary, side)
+    value = wrap(single("coarsen", x))
+    sizes = mapping("coarsen", dim, windows, "'time': 3", value)
+    return Coarsen(value, sizes, boundary, side)
 
 
 class Windowed:
@@ -180,10 +183,7 @@ class Rolling(Windowed):
         self._before = tuple(size // 2 if middle else size - 1 for size, middle in pairs)
         self._enough = count(self._sizes)
         if min_periods is not None:
-            self._enough = operator.index(min_periods)
-            if min_periods < 1:
-                cure = "say how many values a window needs, 1 or more"
-                raise refusal("rolling", f"min_periods is {min_periods}", self._x, cure=cure)
+            self._enough = whole("rolling", min_periods, "min_periods", self._x, least=1)
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """What `function(windows, dims, **options)` makes of all windows at once.
@@ -265,8 +265,9 @@ class Coarsen(Windowed):
         super().__init__("coarsen", x, sizes)
         self._boundaries: tuple[Boundary, ...] = each("coarsen", self._dims, boundary)
         self._sides: tuple[Side, ...] = each("coarsen", self._dims, side)
-        one_of(self._x, "boundary", self._boundaries, ("exact", "trim", "pad"))
-        one_of(self._x, "side", self._sides, ("left", "right"))
+        for boundary, side in zip(self._boundaries, self._sides, strict=True):
+            check_word("coarsen", "boundary", boundary, ("exact", "trim", "pad"), self._x)
+            check_word("coarsen", "side", side, ("left", "right"), self._x)
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """What `function(blocks, dims, **options)` makes of all blocks at once; padding is nan."""
@@ -323,11 +324,3 @@ class Coarsen(Windowed):
             parts = unstack(x, {dim: {blocks: x.sizes[dim] // size, place: size}})
             x = transpose(parts, *order)
         return x
-
-
-def one_of(x: Tensor, what: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:
-    """Refuse words that mean nothing."""
-    for word in given:
-        if word not in known:
-            cure = f"use {' or '.join(map(repr, known))}"
-            raise refusal("coarsen", f"{what}={word!r} is not known", x, cure=cure)

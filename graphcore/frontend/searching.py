@@ -11,7 +11,7 @@ import numpy.typing as npt
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ops import named
 
-from .arguments import Dim, SizeLike, dim_of, dims_of, fresh, names, size_of
+from .arguments import Dim, SizeLike, check_word, dim_of, dims_of, fresh, names, size_of
 from .base import Base, refusal, wrap
 from .cumulative import cumsum
 from .elementwise import not_equal
@@ -55,8 +55,7 @@ def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tens
     """
     rows, wanted = common("searchsorted", row_of("searchsorted", x, dim), values)
     name = dim_of("searchsorted", rows, dim)
-    if side not in ("left", "right"):
-        raise refusal("searchsorted", f"side={side!r}", rows, cure="use 'left' or 'right'")
+    check_word("searchsorted", "side", side, ("left", "right"), rows)
     return wrap(named.searchsorted(rows, wanted, dim=name, side=side))
 
 

@@ -110,10 +110,11 @@ def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **more: str
 def renamed(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
     """`x` with new names for some dims."""
     node = single(function, x)
-    pairs = mapping(function, given, more, "'old': 'new'")
+    pairs = mapping(function, given, more, "'old': 'new'", node)
     for new in pairs.values():
         if not isinstance(new, str):
-            raise refusal(function, f"{new!r} is not a name", node, kind=GraphTypeError)
+            cure = "dims are named by strings"
+            raise refusal(function, f"{new!r} is not a name", node, cure=cure, kind=GraphTypeError)
     order = dims_of(function, node, tuple(pairs))
     changes = tuple((old, pairs[old]) for old in order)
     if all(old == new and old in node.type.dims for old, new in changes):
@@ -150,18 +151,18 @@ def expand_dims(
         raise refusal("expand_dims", reason, node, cure=cure, kind=GraphTypeError)
     if dim is not None and not isinstance(dim, Mapping):
         dim = dict.fromkeys(names_of_new(node, dim), 1)
-    wanted = mapping("expand_dims", dim, sizes, "'new': size")
+    wanted = mapping("expand_dims", dim, sizes, "'new': size", node)
     for name in names("expand_dims", tuple(wanted)):
         if name in node.type.dims:
             cure = "choose a new name"
-            raise refusal("expand_dims", f"there is a dim {name!r} already in", node, cure=cure)
+            raise refusal("expand_dims", f"there is a dim {name!r} already", node, cure=cure)
     new = tuple(size_of("expand_dims", name, size) for name, size in wanted.items())
     return broadcast_to(node, (*wanted, *node.type.dims), (*new, *node.type.shape))
 
 
 def names_of_new(node: Node, dim: object) -> tuple[str, ...]:
     """The names of new dims, each once."""
-    new = names("expand_dims", dim)
+    new = names("expand_dims", dim, node, new=True)
     if len(set(new)) < len(new):
         raise refusal("expand_dims", f"dims {new} name one twice", node, cure="name each dim once")
     return new
@@ -271,7 +272,7 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     """
     nodes = common("concat", *xs)
     if not nodes:
-        raise refusal("concat", "there is nothing to concatenate")
+        raise refusal("concat", "there is nothing to join", cure="give one tensor at least")
     (name,) = names("concat", (dim,), nodes[0])
     return wrap(named.concat(*nodes, dim=name))
 
@@ -296,7 +297,7 @@ def stack(
     <Tensor: f64[batch, pixel=6]>
     """
     node = single("stack", x)
-    for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')").items():
+    for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')", node).items():
         parts = several(merged)
         if parts.count(...) > 1:
             raise refusal("stack", "... stands twice", node, cure="use one ...")
@@ -331,11 +332,13 @@ def unstack(
     <Tensor: f64[batch, row=2, col=3]>
     """
     node = single("unstack", x)
-    for dim, parts in mapping("unstack", dims, more, "'old': {'new': size}").items():
+    for dim, parts in mapping("unstack", dims, more, "'old': {'new': size}", node).items():
         require_dims("unstack", node, names("unstack", (dim,), node))
         if not isinstance(parts, Mapping):
             cure = f"write unstack(x, {dim}={{'new': size, ...}})"
-            raise refusal("unstack", f"{parts!r} is not a dict", cure=cure, kind=GraphTypeError)
+            raise refusal(
+                "unstack", f"{parts!r} is not a dict", node, cure=cure, kind=GraphTypeError
+            )
         sizes = split_sizes(node, dim, dict(parts))
         node = named.unstack(node, dim=dim, names=tuple(parts), sizes=sizes)
     return wrap(node)

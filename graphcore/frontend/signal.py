@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from graphcore.ir.sizes import Size, maximum, minimum, same
 
-from .arguments import Dim, SizeLike, names, require_dims, size_of
-from .base import refusal, wrap
+from .arguments import Dim, SizeLike, check_word, names, require_dims, size_of
+from .base import wrap
 from .complex import conjugate
 from .convolution import conv
 from .creation import ones_like
@@ -131,9 +131,7 @@ def middle(
     function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: Mode
 ) -> dict[str, tuple[Size, Size]]:
     """Where along each dim of "full" the results of `mode` start, and how many they are."""
-    if mode not in ("full", "same", "valid"):
-        cure = "use 'full', 'same' or 'valid'"
-        raise refusal(function, f"mode={mode!r} is not known", x, y, cure=cure)
+    check_word(function, "mode", mode, ("full", "same", "valid"), x, y)
     found: dict[str, tuple[Size, Size]] = {}
     for dim in dims:
         size, other = x.sizes[dim], y.sizes[dim]

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size
+from graphcore.ir.sizes import Size, upper_bound
 from graphcore.ops import named
 
 from .arguments import dim_of, integer, size_of
-from .base import wrap
+from .base import refusal, wrap
 from .elementwise import astype
 from .formulas import where
 from .indexing import take_along
@@ -88,6 +88,9 @@ def top_k(x: Operand, k: int, dim: str) -> TopK:
     node = single("top_k", x)
     name = dim_of("top_k", node, dim)
     size = size_of("top_k", name, integer("top_k", k, "k", node))
+    if (most := upper_bound(node.type.size(name) - size)) is not None and most < 0:
+        cure = "ask for as many as there are, or fewer"
+        raise refusal("top_k", f"dim {name!r} has no {size} places", node, cure=cure)
     indices = order(node, name, size, descending=True)
     return TopK(take_along(wrap(node), indices, name), indices)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphcore.ir.sizes import Size, count
 
-from .arguments import Dim, dims_of, fresh, require_dims
+from .arguments import Dim, dims_of, fresh, require_dims, whole
 from .base import wrap
 from .calculus import diff
 from .complex import conjugate, real
@@ -227,7 +226,7 @@ def cov(
     pair = pair_of("cov", x, y, dim, weights, skipna)
     mean = pair.mean_product(pair.x, pair.y)
     real = pair.total.dtype
-    left = maximum(pair.number - operator.index(ddof), 0)
+    left = maximum(pair.number - whole("cov", ddof, "ddof", least=None), 0)
     return ratio(mean * astype(pair.number, real), astype(left, real))
 
 

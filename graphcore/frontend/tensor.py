@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+
+from graphcore.ir.errors import GraphAttributeError
 
 from . import (
     calculus,
@@ -24,7 +26,7 @@ from . import (
     statistics,
 )
 from . import elementwise as e
-from .base import Base
+from .base import Base, refusal
 from .contraction import dot
 from .indexing import getitem, isel, sel
 from .lift import Operand
@@ -272,6 +274,13 @@ class Tensor(Base):
     round = formulas.round
     conj = complex.conjugate
     conjugate = complex.conjugate
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name not in numpy_functions.INSTEAD:
+            super().__getattr__(name)
+        cure = numpy_functions.instead(name, "", self.dims or ("row",))
+        reason = f"has no attribute {name!r}"
+        raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *xs: Any, **options: Any) -> Any:
         """NumPy's elementwise functions are ours: `np.exp(x)`, `np.float32(2) * x`."""

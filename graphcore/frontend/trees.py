@@ -19,7 +19,7 @@ LEAF = None
 """What stands for a tensor in a structure; a structure is made of lists, tuples and dicts."""
 
 
-def flatten(tree: Any, name: str = "outputs") -> tuple[list[Tensor], Rebuild]:
+def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
     """The tensors of `tree` in order, and the function that puts as many values in their places.
 
     Numbers and arrays with dims become constants. `name` is what errors call the tree.
@@ -75,6 +75,8 @@ def lifted(leaf: Any, path: str) -> Tensor:
         return wrap(single(path, leaf))
     except GraphTypeError as error:
         cure = "nest tensors, numbers and arrays with dims in lists, tuples and dicts"
+        if hasattr(leaf, "__array__"):
+            cure = "say what its axes are: gc.constant(array, dims)"
         reason = f"{type(leaf).__name__} {repr(leaf)[:60]} is not a tensor"
         raise refusal(path, reason, cure=cure, kind=GraphTypeError) from error
 

@@ -46,7 +46,7 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
     >>> gc.vectorize(gc.grad((x * w).sum() ** 2, w), {x: many})
     <Tensor: f64[batch, row=3]>
     """
-    tensors, rebuild = flatten(outputs)
+    tensors, rebuild = flatten(outputs, "vectorize: outputs")
     new = {}
     for old, wide in replace.items():
         if not set(old.dims) <= set(wide.dims) or old.dtype != wide.dtype:

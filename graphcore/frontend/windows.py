@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum
 from graphcore.ops import named
 
-from .arguments import SizeLike, mapping, names, require_dims, size_of
+from .arguments import SizeLike, mapping, names, require_dims, size_of, whole
 from .base import refusal, wrap
 from .filling import constant_end, in_dtype
 from .lift import Operand, single
@@ -116,7 +114,7 @@ def window_attrs(
     dilation: int | Mapping[str, int],
 ) -> dict[str, Any]:
     """The attrs of windows, from what users write."""
-    dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size")), x)
+    dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size", x)), x)
     require_dims(function, x, dims)
     told = each(function, dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new)
     return {
@@ -130,11 +128,7 @@ def window_attrs(
 
 def steps(function: str, dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
     """One integer for each of `dims`."""
-    try:
-        return tuple(map(operator.index, each(function, dims, given)))
-    except TypeError as error:
-        cure = "windows step by integers"
-        raise refusal(function, str(error), cure=cure, kind=GraphTypeError) from None
+    return tuple(whole(function, n, "step", least=None) for n in each(function, dims, given))
 
 
 def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:

@@ -22,9 +22,7 @@ def as_dtype(dtype: npt.DTypeLike) -> DType:
     except TypeError as error:
         raise GraphTypeError(f"{dtype!r} is not a dtype") from error
     if found.kind not in "biufc" or found.itemsize > (16 if found.kind == "c" else 8):
-        raise GraphTypeError(
-            f"dtype {found} is not supported: use bool, integers, floats or complex"
-        )
+        raise GraphTypeError(f"dtype {found} is not supported")
     return found
 
 

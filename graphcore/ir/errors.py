@@ -17,6 +17,10 @@ class GraphIndexError(GraphError, IndexError):
     """A position outside its dim."""
 
 
+class GraphAttributeError(GraphError, AttributeError):
+    """A name that an object does not have."""
+
+
 class ContractError(GraphError):
     """A stage holds what its contract forbids: a defect of the compiler, never of the program."""
 

@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance.py")
-OURS = tuple(
-    PACKAGE + part
-    for part in ("ir", "ops", "frontend", "inspection", "rewrites", "backends", "compile")
+OURS = (
+    "<graphcore ",  # generated code
+    *(PACKAGE + part for part in ("ir", "ops", "frontend", "inspection", "rewrites", "backends")),
+    *(PACKAGE + part for part in ("interop", "compile")),
 )
 
 

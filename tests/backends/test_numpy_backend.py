@@ -71,7 +71,7 @@ def test_read_only_arrays_are_taken_and_left_alone() -> None:
         (lambda: ((X, W[:2]), {}), "has size 2, but must have 3"),
         (lambda: ((X[0], W), {}), "but got an array of shape"),
         (lambda: ((X + 1j, W), {}), "would lose values"),
-        (lambda: ((X, np.array(["a"] * 3)), {}), "would lose values"),
+        (lambda: ((X, np.array(["a"] * 3)), {}), "takes numbers"),
         (lambda: ((xr.DataArray(X, dims=("row", "other")), W), {}), "but got dims"),
     ],
 )
@@ -134,7 +134,7 @@ def test_one_compilation_serves_every_size() -> None:
 def test_errors_name_the_op_and_show_both_lines() -> None:
     index = gc.tensor("i", {"pick": None}, dtype="int64")
     f = gc.compile([x, index], gc.take(x, index, "row") * 2)
-    with pytest.raises(gc.GraphIndexError, match=r"gather, f64\[.*at test_numpy_backend.py:") as e:
+    with pytest.raises(gc.GraphIndexError, match=r"gather at test_numpy_backend.py:") as e:
         f(X, np.array([0, 4]))
     text = "".join(traceback.format_exception(e.value))
     assert "<graphcore" in text

@@ -79,7 +79,7 @@ def test_diff() -> None:
     np.testing.assert_array_equal(run(lambda x: x.diff("t"), [True, False, False]), [True, False])
     assert run(lambda x: x.diff("t", n=5), np.zeros(3)).shape == (0,)
     assert line().diff("t", 0) is line()
-    with pytest.raises(gc.GraphError, match="n is -1"):
+    with pytest.raises(gc.GraphError, match="n=-1"):
         line().diff("t", -1)
     with pytest.raises(gc.GraphError, match="'time'"):
         line().diff("time")

@@ -91,7 +91,7 @@ REFUSED = {
     "float": (lambda x: x.pad(a=1.5), "not an integer"),
     "bool": (lambda x: (x > 0).pad(a=1), "no nan"),
     "inexact": (lambda x: x.astype("int8").pad(a=1, constant_values=0.5), "does not fit"),
-    "mode": (lambda x: x.pad(a=1, mode="empty"), "no mode 'empty'"),
+    "mode": (lambda x: x.pad(a=1, mode="empty"), "mode='empty'"),
     "option": (lambda x: x.pad(a=1, mode="edge", constant_values=1), "takes no constant_values"),
     "option dim": (lambda x: x.pad(a=1, constant_values={"q": 1}), "no dim 'q'"),
     "stat_length": (lambda x: x.pad(a=1, mode="mean", stat_length=0), "leaves no value"),

@@ -119,7 +119,7 @@ def test_a_convolution_is_one_copy_and_one_matrix_product() -> None:
         (lambda x, k: gc.conv(x, k, ()), "moves along no dim"),
         (lambda x, k: gc.conv(x, k, {"t": "k"}, "chanel"), "did you mean 'channel'"),
         (lambda x, k: gc.conv(x, k, {"t": "k"}, "t"), "moves along dim 't'"),
-        (lambda x, k: gc.conv(x, k, {"t": "k"}, padding="even"), "padding 'even' of dim 't'"),
+        (lambda x, k: gc.conv(x, k, {"t": "k"}, padding="even"), "padding='even'"),
         (lambda x, k: gc.conv(x, k, {"t": "k"}, padding=-1), "padding -1 of dim 't'"),
         (lambda x, k: gc.conv(x, k, {"t": "k"}, stride=0), "stride 0"),
         (lambda x, k: gc.conv_transpose(x, k, {"t": "k"}, stride=2, sizes={"t": 9}), "7 .* 4"),

@@ -41,5 +41,5 @@ def test_numbers_and_arrays_are_constants():
 
 @pytest.mark.parametrize("wrong", [None, "x", np.ones(3), object()])
 def test_anything_else_is_refused(wrong):
-    with pytest.raises(gc.GraphTypeError, match=r"outputs\['a'\]\[1\]"):
+    with pytest.raises(gc.GraphTypeError, match=r"tree\['a'\]\[1\]"):
         flatten({"a": [X, wrong]})

@@ -83,7 +83,7 @@ def test_windows_of_any_dtype(dtype: str) -> None:
         (lambda: gc.windows(x, {"row": 2}, "lag", dilation={"row": -1}), "strides and dilations"),
         (
             lambda: gc.windows(x, {"row": 2}, "lag", stride=1.5),
-            "cannot be interpreted as an integer",
+            "is not an integer",
         ),
         (lambda: gc.windows(x, ["row"], "lag"), "is not a dict"),
         (lambda: gc.overlap_add(gc.ones({"a": 2, "b": 3}), {"a": 9}, "b"), "7 fit 9 places"),

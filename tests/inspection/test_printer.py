@@ -94,7 +94,7 @@ def test_nested_tensors_and_unknown_stages() -> None:
         gc.debug_print(f, "expandd")
     with pytest.raises(gc.GraphError, match="holds no graph"):
         gc.debug_print(3)
-    with pytest.raises(gc.GraphError, match="no stage"):
+    with pytest.raises(gc.GraphError, match="is not known"):
         f.diff("named", "nowhere")
 
 

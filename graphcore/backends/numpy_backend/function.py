@@ -17,6 +17,7 @@ import numpy.typing as npt
 from graphcore.ir.errors import GraphError, GraphIndexError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import user_line
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType, show_tensor
 from graphcore.ops import tensor
@@ -103,19 +104,27 @@ class Function:
             trace = trace.tb_next
         kind = GraphIndexError if isinstance(error, IndexError) else GraphValueError
         if line is None:
-            return kind(f"call: {error}")
+            return kind(f"call: {error}\n  called at {user_line()}")
         node = line.node
         several = isinstance(node.type, TupleType)
         shown = str(node.type) if several else show_tensor(node.type, node.labels)
-        reason = str(error)
+        reason = str(error).rstrip(".")
+        cure = CURES.get(reason, "look at the values that reach it")
         if isinstance(error, IndexError) and "axes" in node.attrs:
             known = {name: values[n] for name, n in self._code.sizes.items() if n in values}
-            reason = outside(node, [values.get(name) for name in line.operands], known) or reason
-        return kind(f"call: {node.op.name}, {shown}, at {node.origin}: {reason}")
+            operands = [values.get(name) for name in line.operands]
+            reason, cure = outside(node, operands, known) or (reason, cure)
+        found = f"call: {node.op.name} at {node.origin}: {reason}\n  its result is {shown}"
+        return kind(f"{found}\n  called at {user_line()}\n  cure: {cure}")
 
 
-def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> str:
-    """Which position of an op that indexes axes is outside which dim, or ""."""
+CURES = {
+    "Integers to negative integer powers are not allowed": "use gc.float_power, or cast to floats",
+}
+
+
+def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple[str, str] | None:
+    """Which position of an op that indexes axes is outside which dim, and where they run."""
     axes = node.attrs["axes"]
     indexed = node.inputs[0] if node.op is tensor.gather else node
     for axis, positions in zip(axes, operands[-len(axes) :], strict=True):
@@ -127,5 +136,5 @@ def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> str:
             dim = f"axis {axis}" if label is None else f"dim {label!r}"
             reason = f"position {wrong[0]} is outside {dim}, which has size {size}"
             run = f"positions run from {least} to {size - 1}" if size else "the dim is empty"
-            return f"{reason}\n  cure: {run}"
-    return ""
+            return reason, run
+    return None

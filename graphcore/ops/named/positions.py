@@ -10,6 +10,8 @@ from graphcore.ir.types import TensorType
 
 from .dims import Dims, drop, has, new_dims, union
 
+CURE = "cast them with astype('int64')"
+
 
 @op
 def slice_(
@@ -58,7 +60,7 @@ def gather(x: TensorType, *indices: TensorType, dims: Dims) -> TensorType:
         for name, length in here.items():
             sizes[name] = agree(name, sizes[name], length) if name in sizes else length
     for i in indices:
-        require(i.dtype.kind in "iu", f"positions must be integers, not {i}", "", GraphTypeError)
+        require(i.dtype.kind in "iu", f"positions must be integers, not {i}", CURE, GraphTypeError)
     return TensorType(x.dtype, tuple(sizes.values()), tuple(sizes))
 
 
@@ -90,7 +92,7 @@ def arrived(
     rest = drop(updates.dtype, TensorType(updates.dtype, tuple(whole.values()), tuple(whole)), over)
     new_dims(rest, dims)
     for i in indices:
-        require(i.dtype.kind in "iu", f"positions must be integers, not {i}", "", GraphTypeError)
+        require(i.dtype.kind in "iu", f"positions must be integers, not {i}", CURE, GraphTypeError)
     return TensorType(updates.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *dims))
 
 

@@ -1,0 +1,358 @@
+"""Calls that cannot be right: the code, and words that its refusal must say.
+
+Each is run after `PRELUDE`, as the line of a user's file model.py.
+"""
+
+from __future__ import annotations
+
+import graphcore as gc
+
+PRELUDE = """\
+import numpy as np
+import graphcore as gc
+
+x = gc.tensor("x", {"batch": None, "feature": 4})
+y = gc.tensor("y", {"batch": None, "feature": 3})
+w = gc.tensor("w", {"feature": 4, "class": 3})
+n = gc.tensor("n", {"feature": 4}, dtype="int64")
+m = gc.tensor("m", {"feature": 4}, dtype="bool")
+z = gc.tensor("z", {"feature": 4}, dtype="complex128")
+t = gc.tensor("t", {"time": 5})
+b = gc.tensor("b", {"batch": None})
+s = gc.tensor("s", {})
+e = gc.tensor("e", {"feature": 0, "row": 2})
+u = gc.tensor("u", {"time": "n_u"})
+v = gc.tensor("v", {"time": "n_v"})
+h = x * 2
+loss = (x * x).sum()
+"""
+
+NO_OPERANDS = {"where no tensor stands", "compiling"}
+"""Groups in which there may be no tensor to show."""
+
+BUILD: dict[str, list[tuple[str, ...]]] = {
+    "a dim that is not there": [
+        ("x.sum('featrue')", "sum", "did you mean 'feature'?"),
+        ("x.mean(['batch', 'featrue'])", "mean", "did you mean 'feature'?"),
+        ("gc.std(x, 'bach')", "std", "did you mean 'batch'?"),
+        ("x.max('time')", "max", "the dims are 'batch', 'feature'"),
+        ("s.min('row')", "min", "it has no dims"),
+        ("x.argmax('classs')", "argmax"),
+        ("x.cumsum('featrue')", "cumsum", "did you mean 'feature'?"),
+        ("x.diff('featrue')", "diff", "did you mean 'feature'?"),
+        ("x.median('featrue')", "median", "did you mean 'feature'?"),
+        ("x.quantile(0.5, 'featrue')", "quantile", "did you mean 'feature'?"),
+        ("gc.special.softmax(x, 'featrue')", "softmax", "did you mean 'feature'?"),
+        ("gc.special.logsumexp(x, 'featrue')", "logsumexp", "did you mean 'feature'?"),
+        ("gc.dot(x, w, dim='featrue')", "dot", "did you mean 'feature'?"),
+        ("x.transpose('featrue', 'batch')", "transpose", "did you mean 'feature'?"),
+        ("x.rename(featrue='f')", "rename", "did you mean 'feature'?"),
+        ("x.squeeze('featrue')", "squeeze", "did you mean 'feature'?"),
+        ("x.stack(z=('batch', 'featrue'))", "stack", "did you mean 'feature'?"),
+        ("x.unstack(featrue={'a': 2, 'b': 2})", "unstack", "did you mean 'feature'?"),
+        ("x.isel(featrue=0)", "isel", "did you mean 'feature'?"),
+        ("x[{'featrue': 0}]", "did you mean 'feature'?"),
+        ("gc.take(x, [0], dim='featrue')", "take", "did you mean 'feature'?"),
+        ("gc.take_along(x, n, dim='featrue')", "take_along", "did you mean 'feature'?"),
+        ("x.at[{'featrue': 0}].set(1.0)", "at", "did you mean 'feature'?"),
+        ("x.roll(featrue=1)", "roll", "did you mean 'feature'?"),
+        ("x.shift(featrue=1)", "shift", "did you mean 'feature'?"),
+        ("x.pad(featrue=1)", "pad", "did you mean 'feature'?"),
+        ("x.head(featrue=1)", "head", "did you mean 'feature'?"),
+        ("gc.flip(x, 'featrue')", "flip", "did you mean 'feature'?"),
+        ("x.sort('featrue')", "sort", "did you mean 'feature'?"),
+        ("x.argsort('featrue')", "argsort", "did you mean 'feature'?"),
+        ("x.top_k(2, 'featrue')", "top_k", "did you mean 'feature'?"),
+        ("x.rolling(featrue=2).sum()", "rolling", "did you mean 'feature'?"),
+        ("x.coarsen(featrue=2).sum()", "coarsen", "did you mean 'feature'?"),
+        ("gc.windows(x, {'featrue': 2}, 'w')", "windows", "did you mean 'feature'?"),
+        ("gc.trace(x, dims=('batch', 'featrue'))", "trace", "did you mean 'feature'?"),
+        ("gc.gradient(x, 'featrue')", "gradient", "did you mean 'feature'?"),
+        ("gc.norm(x, 'featrue')", "norm", "did you mean 'feature'?"),
+        ("gc.repeat(x, 2, 'featrue')", "repeat", "did you mean 'feature'?"),
+        ("gc.split(x, 2, 'featrue')", "split", "did you mean 'feature'?"),
+        ("gc.unbind(x, 'featrue')", "unbind", "did you mean 'feature'?"),
+        ("gc.cov(x, x, 'featrue')", "cov", "did you mean 'feature'?"),
+        ("x.ffill('featrue')", "ffill", "did you mean 'feature'?"),
+        ("gc.grad(loss, x, per='batch')", "grad"),
+    ],
+    "sizes that differ": [
+        ("x + y", "add", "'feature' has sizes 4 and 3", "never stretched"),
+        ("x * x.isel(feature=slice(0, 1))", "multiply", "'feature' has sizes 4 and 1"),
+        ("gc.where(x > 0, x, y)", "where", "'feature' has sizes 4 and 3"),
+        ("gc.dot(y, w)", "dot", "'feature' has sizes 3 and 4"),
+        ("gc.concat([x, y], 'batch')", "concat", "'feature' has sizes 4 and 3"),
+        ("y.broadcast_like(x)", "broadcast_like", "'feature' has sizes 4 and 3"),
+        ("gc.broadcast(x, y)", "broadcast", "'feature' has sizes 4 and 3"),
+        ("x.isel(feature=('batch', [0, 1])) + gc.zeros({'batch': 3})", "'batch' has sizes"),
+        ("w.isel(feature=('p', [0, 1]), **{'class': ('p', [0, 1, 2])})", "'p' has sizes 2 and 3"),
+        ("x.at[{'batch': 0}].set(gc.ones({'feature': 3}))", "at.set", "'feature'"),
+        ("w.unstack(feature={'p': 3, 'q': 2})", "unstack", "'feature' has size 4", "3 * 2"),
+        ("w.unstack(feature={'p': 3, 'q': None})", "unstack", "'feature'", "3"),
+        ("x.squeeze('feature')", "squeeze", "'feature' has size 4"),
+        ("gc.pullback(h, x, y)", "pullback", "cotangent"),
+        ("gc.cross(w, w, 'feature')", "cross", "'feature' has size 4"),
+        ("w.coarsen(feature=3).sum()", "coarsen", "'feature' of size 4"),
+    ],
+    "names twice, names that clash": [
+        ("x.rename(batch='feature')", "rename", "'feature'"),
+        ("x.transpose('batch', 'batch')", "transpose", "twice"),
+        ("x.sum(['batch', 'batch'])", "sum", "twice"),
+        ("gc.dot(x, w, dim=('feature', 'feature'))", "dot", "twice"),
+        ("x.expand_dims('batch')", "expand_dims", "'batch'"),
+        ("x.stack(batch=('feature',))", "stack", "'batch'"),
+        ("x.stack(p=('feature', 'feature'))", "stack", "twice"),
+        ("x.unstack(feature={'batch': 2, 'q': 2})", "unstack", "'batch'"),
+        ("x.transpose(..., 'batch', ...)", "transpose", "..."),
+        ("x.transpose('batch')", "transpose", "..."),
+    ],
+    "axes by position": [
+        ("x.sum(axis=0)", "sum", "axis", "dim='batch'"),
+        ("x.sum(1)", "sum", "dim='feature'"),
+        ("x.mean(-1)", "mean", "dim='feature'"),
+        ("x.sum((0, 1))", "sum", "dim='batch'"),
+        ("x.sum('batch', keepdims=True)", "sum", "keepdims"),
+        ("x.transpose(1, 0)", "transpose", "dim='feature'"),
+        ("gc.dot(x, w, axis=1)", "dot", "dim="),
+        ("gc.concat([x, x], 0)", "concat", "dim='batch'"),
+        ("x.cumsum(0)", "cumsum", "dim='batch'"),
+        ("x.sort(-1)", "sort", "dim='feature'"),
+        ("np.sum(x, axis=1)", "numpy.sum", "gc.sum(x, dim='feature')"),
+        ("np.concatenate([x, x])", "numpy.concatenate", "gc.concat"),
+        ("np.reshape(x, (2, -1))", "numpy.reshape", "x.stack"),
+        ("x.squeeze(0)", "squeeze", "dim='batch'"),
+        ("x.expand_dims(0)", "expand_dims", "0 is not the name of a dim"),
+    ],
+    "arrays without names": [
+        ("x + np.ones(4)", "add", "has no dims", "gc.constant(array, dims)"),
+        ("np.ones((2, 4)) * x", "multiply", "has no dims", "gc.constant(array, dims)"),
+        ("x @ np.ones((4, 3))", "gc.constant"),
+        ("gc.where(x > 0, x, np.zeros(4))", "where", "gc.constant(array, dims)"),
+        ("gc.dot(x, [1, 2, 3, 4])", "dot", "gc.constant"),
+        ("x + [1, 2, 3, 4]", "add", "list", "gc.constant"),
+        ("x + None", "add", "None"),
+        ("x + '1'", "add", "'1'"),
+        ("x == 'a'", "equal", "'a'"),
+        ("x.at[{'batch': 0}].set(np.ones(4))", "at.set", "gc.constant"),
+    ],
+    "positions": [
+        ("x.isel(feature=4)", "isel", "position 4", "'feature'", "from -4 to 3"),
+        ("x.isel(feature=[0, -5])", "isel", "position -5"),
+        ("e.isel(feature=0)", "isel", "empty"),
+        ("x.isel(feature=1.5)", "isel", "1.5"),
+        ("x.isel(feature='a')", "isel", "'a'"),
+        ("x.isel(feature=None)", "isel", "None"),
+        ("x.isel(feature=[0.5, 1.0])", "isel", "f64"),
+        ("x.isel(feature=np.zeros((2, 2), int))", "isel", "several axes"),
+        ("x.isel(feature=[True, False])", "isel", "mask", "'feature'", "4"),
+        ("x.isel(feature=m)", "isel", "bool", "gc.where"),
+        ("x.isel(feature=w)", "isel", "f64"),
+        ("x.isel(feature=slice(0, 2, 0))", "isel", "step"),
+        ("x.isel(feature=slice('a', None))", "isel", "'a'"),
+        ("x[0, 0, 0]", "3 indexers"),
+        ("x[..., ...]", "indexers"),
+        ("x[None]", "expand_dims"),
+        ("x['feature']", "isel"),
+        ("gc.take_along(x, w, dim='feature')", "take_along", "integers"),
+        ("x.at[{'feature': 9}].add(1.0)", "position 9"),
+        ("x.at[{'feature': 0}].set(1j)", "at.set", "complex"),
+        ("n.at[{'feature': 0}].set(0.5)", "at.set", "int64"),
+    ],
+    "what a tensor is not": [
+        ("bool(x > 0)", "Tensor", "truth value", "gc.where"),
+        ("1 < x < 2", "truth value"),
+        ("(x > 0) and (x < 1)", "truth value", "&"),
+        ("for row in x: pass", "iterate", "isel"),
+        ("list(x)", "iterate"),
+        ("len(x)", "length", "sizes"),
+        ("float(s)", "number", "gc.compile"),
+        ("int(s)", "number"),
+        ("np.asarray(x)", "array", "gc.compile"),
+        ("2 in x", "members"),
+        ("[1, 2, 3][s]", "integer", "isel"),
+        ("x.featrue", "featrue", "feature"),
+        ("x.summ('batch')", "summ", "sum"),
+        ("x.name = 'other'", "immutable"),
+        ("x.values", "values", "gc.compile"),
+        ("x.reshape(2, 2)", "reshape", "stack"),
+    ],
+    "dtypes": [
+        ("x & x", "bitwise_and", "f64"),
+        ("~x", "invert", "f64"),
+        ("m - m", "subtract", "bool"),
+        ("-m", "negative", "bool"),
+        ("z % 2", "remainder", "c128"),
+        ("gc.floor(z)", "floor", "c128"),
+        ("gc.special.gammaln(z)", "gammaln", "c128"),
+        ("x.astype('strange')", "astype", "strange"),
+        ("x.astype(object)", "astype", "object"),
+        ("n.astype('int8') + 300", "add", "300", "int8"),
+        ("x.sum('feature', where=x)", "sum", "not bool"),
+        ("gc.gcd(x, 2)", "gcd", "f64"),
+    ],
+    "where no tensor stands": [
+        ("gc.grad(loss, np.ones(3))", "wrt", "gc.constant"),
+        ("gc.grad(loss, 'x')", "grad", "wrt"),
+        ("gc.concat([], 'row')", "concat", "nothing"),
+        ("gc.tensor('q', {}, dtype='datetime64[s]')", "tensor", "datetime64"),
+        ("gc.constant(np.ones((2, 2)), ('row', 'row'))", "constant", "'row' twice"),
+        ("gc.tensor('q', ('row', 'row'))", "tensor", "'row' twice"),
+        ("gc.tensor(3, {'row': 2})", "tensor", "3 is not a name"),
+        ("gc.tensor('q', {'row': -1})", "tensor", "'row' has size -1"),
+        ("gc.tensor('q', {'row': 2.5})", "tensor", "2.5", "'row'"),
+        ("gc.tensor('q', ('row', 'col'), shape=(2,))", "tensor", "('row', 'col')"),
+        ("gc.tensor('q', {0: 2})", "tensor", "0 is not the name"),
+        ("gc.tensor('q', {'row': 2}, (2,))", "tensor", "one place"),
+        ("gc.constant(np.ones((2, 3)))", "constant", "gc.constant(array, ('row', 'col'))"),
+        ("gc.constant(np.ones((2, 3)), 'row')", "constant", "2 axes"),
+        ("gc.constant([[1, 2], [3]], ('row', 'col'))", "constant", "length"),
+        ("gc.constant(['a'], 'row')", "constant", "<U"),
+        ("gc.full({'row': 2}, 300, dtype='int8')", "full", "300"),
+        ("gc.arange(0, 5, 0, dim='row')", "arange", "step"),
+        ("gc.linspace(0, 1, -1, dim='row')", "linspace", "-1"),
+        ("gc.one_hot(x, 3)", "one_hot", "integer"),
+        ("gc.eye(('row',), 3)", "eye", "two"),
+        ("gc.signal.hann(-2, dim='row')", "hann", "-2"),
+    ],
+    "words and numbers that mean nothing": [
+        ("x.pad(feature=1, mode='refelct')", "pad", "did you mean 'reflect'?"),
+        ("x.pad(feature=-1)", "pad", "-1", "isel"),
+        ("x.pad(feature=(1, 2, 3))", "pad", "pair"),
+        ("x.quantile(0.5, 'feature', method='liner')", "quantile", "did you mean 'linear'?"),
+        ("x.quantile(1.5, 'feature')", "quantile", "1.5"),
+        ("x.isel(feature=0, missing_dims='ignor')", "isel", "did you mean 'ignore'?"),
+        ("x.coarsen(feature=3, boundary='trimm').sum()", "coarsen", "did you mean 'trim'?"),
+        ("x.rolling(feature=0).sum()", "rolling", "0"),
+        ("x.rolling({'feature': 2}, feature=2)", "rolling", "not both"),
+        ("gc.searchsorted(n, n, 'feature', side='lef')", "searchsorted", "did you mean 'left'?"),
+        ("gc.grad(loss, x, disconnected='zeros')", "grad", "did you mean 'zero'?"),
+        ("x.top_k(9, 'feature')", "top_k", "9"),
+        ("x.diff('feature', -1)", "diff", "-1"),
+        ("x.unstack(feature={'p': None, 'q': None})", "unstack", "open"),
+        ("x.unstack(feature=('p', 'q'))", "unstack", "dict"),
+        ("x.rename('f')", "rename", "dict"),
+        ("x.rename(feature=3)", "rename", "3"),
+        ("gc.einsum('batch feature -> ', x, x)", "einsum", "operands"),
+        ("gc.einsum('batch featrue -> batch', x)", "einsum", "did you mean 'feature'?"),
+        ("gc.einsum('batch feature -> nothing', x)", "einsum", "nothing"),
+        ("gc.select([x > 0], [x, y])", "select", "1", "2"),
+        ("x.round(0.5)", "round", "0.5"),
+        ("x.sum('batch', min_count=1, ddof=1)", "sum", "ddof"),
+        ("x.sum(dims='batch')", "sum", "dims", "dim"),
+        ("gc.conv(x, w, 'feature', padding='smae')", "conv", "did you mean 'same'?"),
+        ("gc.signal.convolve(x, x, 'feature', mode='vaild')", "convolve", "did you mean 'valid'?"),
+        ("e.max('feature')", "max", "empty"),
+        ("e.argmin('feature')", "argmin", "empty"),
+        ("e.median('feature')", "median", "empty"),
+        ("x.var('feature', ddof='one')", "var", "'one'"),
+    ],
+    "derivatives": [
+        ("gc.grad(h, x)", "grad", "('batch', 'feature')", "gc.pullback(y, wrt, ct)"),
+        ("gc.grad(x.sum(), w)", "grad", "does not depend", "disconnected='zero'"),
+        ("gc.grad(loss, n)", "grad", "int64"),
+        ("gc.grad(n.sum(), n)", "grad", "int64"),
+        ("gc.grad((x > 0).sum(), x)", "grad"),
+        ("gc.grad(x.argmax('feature').sum(), x)", "grad"),
+        ("gc.grad(gc.stop_gradient(x).sum(), x)", "grad", "does not depend"),
+        ("gc.grad(loss, [x, y])", "grad", "does not depend", "y"),
+        ("gc.grad(2.0, x)", "grad"),
+        ("gc.pullback(h, x, s)", "pullback", "cotangent", "()"),
+        ("gc.pullback([h, h], x, [h])", "pullback", "1 cotangent"),
+        ("gc.pushforward(h, x, w)", "pushforward", "tangent"),
+        ("gc.hvp(loss, x, s)", "hvp"),
+        ("gc.jacobian(n, x)", "jacobian", "int64"),
+        ("gc.vectorize(loss, {x: w})", "vectorize", "cannot stand for"),
+    ],
+    "compiling": [
+        ("gc.compile([x, x], x)", "compile", "'x'"),
+        ("gc.compile([x], x + w.sum())", "compile", "'w'", "list of inputs"),
+        ("gc.compile([h], h + 1)", "compile", "gc.tensor"),
+        ("gc.compile([x, gc.tensor('x', {})], x)", "compile", "two inputs are named 'x'"),
+        ("gc.compile([x], None)", "outputs", "None"),
+        ("gc.compile([x], [x, 'a'])", "outputs[1]"),
+        ("gc.compile('x', x)", "inputs", "'x'"),
+        ("gc.compile([x], x, returns='xaray')", "compile", "did you mean 'xarray'?"),
+        ("gc.compile([gc.tensor('q', {'p': x.sizes['batch'] + 1})], 1)", "compile", "batch"),
+        ("gc.compile([x], x).diff('lowerd', 'named')", "did you mean 'lowered'?"),
+    ],
+}
+
+CALL: dict[str, list[tuple[str, ...]]] = {
+    "f = gc.compile([x, w], gc.dot(x, w))": [
+        ("f(np.ones((2, 4)))", "'w'", "cure"),
+        ("f()", "'x'", "'w'"),
+        ("f(np.ones((2, 4)), np.ones((4, 3)), 1)", "3 arguments"),
+        ("f(np.ones((2, 4)), v=np.ones((4, 3)))", "'v'", "'x'", "'w'"),
+        ("f(np.ones((2, 4)), ww=np.ones((4, 3)))", "did you mean 'w'?"),
+        ("f(np.ones((2, 4)), x=np.ones((2, 4)))", "'x' is given twice"),
+        ("f(np.ones(4), np.ones((4, 3)))", "'x'", "('batch', 'feature')", "(4,)"),
+        ("f(np.ones((2, 5)), np.ones((4, 3)))", "'feature'", "5", "4"),
+        ("f(np.ones((2, 4)), np.ones((3, 4)))", "'w'", "'feature'"),
+        ("f(np.ones((2, 4)) + 1j, np.ones((4, 3)))", "complex128", "float64"),
+        ("f('abc', np.ones((4, 3)))", "'x'", "float64"),
+        ("f(None, np.ones((4, 3)))", "'x'"),
+        ("f([[1, 2, 3, 4], [5, 6]], np.ones((4, 3)))", "'x'"),
+        ("f(x, np.ones((4, 3)))", "'x'"),
+    ],
+    "f = gc.compile([n, s], n.sum() + s)": [
+        ("f(np.ones(4), 1.0)", "'n'", "int64", "float64", "astype"),
+        ("f([1, 2, 3, 2**70], 1.0)", "'n'"),
+        ("f(np.ones(4, int), [1.0])", "'s'", "0 dims"),
+    ],
+    "f = gc.compile([u, v], u + v)": [
+        ("f(np.ones(3), np.ones(4))", "add", "'time'", "n_u", "n_v", "3", "4"),
+    ],
+    "f = gc.compile([x, b], x.sum('feature') + b)": [
+        ("f(np.ones((32, 4)), np.ones(31))", "'batch'", "32", "31", "'x'", "'b'"),
+    ],
+    "f = gc.compile({'p': x, 'q': [w]}, x.sum() + w.sum())": [
+        ("f({'p': np.ones((2, 4))})", "argument", "'q'"),
+        ("f({'p': np.ones((2, 4)), 'q': np.ones((4, 3))})", "list"),
+    ],
+    "f = gc.compile([x], x.isel(batch=2))": [
+        ("f(np.ones((2, 4)))", "'batch'", "2"),
+    ],
+    "f = gc.compile([x, n], x.isel(feature=n))": [
+        ("f(np.ones((2, 4)), [0, 1, 2, 4])", "position 4 is outside dim 'feature'"),
+    ],
+    "f = gc.compile([x], x.max('batch'))": [
+        ("f(np.ones((0, 4)))", "max", "'batch'", "0"),
+    ],
+    "f = gc.compile([x], x.unstack(batch={'p': 2, 'q': None}))": [
+        ("f(np.ones((3, 4)))", "unstack", "'batch'", "3"),
+    ],
+    "f = gc.compile([x], x.squeeze('batch'))": [
+        ("f(np.ones((3, 4)))", "squeeze", "'batch'", "3"),
+    ],
+    "f = gc.compile([n], n ** n)": [
+        ("f([1, -1, 2, 3])", "power", "negative"),
+    ],
+}
+
+CASES = [(PRELUDE, group, code, says) for group in BUILD for code, *says in BUILD[group]] + [
+    (f"{PRELUDE}{setup}\n", setup, code, says) for setup in CALL for code, *says in CALL[setup]
+]
+
+
+def refusal(setup: str, code: str) -> gc.GraphError:
+    """The error of the last line of model.py."""
+    scope: dict[str, object] = {}
+    exec(compile(setup, "model.py", "exec"), scope)
+    last = compile("\n" * setup.count("\n") + code, "model.py", "exec")
+    try:
+        exec(last, scope)
+    except gc.GraphError as error:
+        return error
+    raise AssertionError(f"not refused: {code}")
+
+
+def text() -> str:
+    """All refusals, as a session would show them."""
+    shown, before = [PRELUDE], ""
+    for setup, group, code, _ in CASES:
+        if group != before:
+            shown.append(f"# {group}\n")
+            before = group
+        error = refusal(setup, code)
+        shown.append(f">>> {code}\n{type(error).__name__}: {error}\n")
+    return "\n".join(shown)
