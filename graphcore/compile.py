@@ -92,7 +92,8 @@ def check_inputs(graph: Graph) -> None:
     for node in graph.nodes():
         if node.op is leaf.input_ and node not in graph.params:
             cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
-            reason = f"the outputs need input '{show_dim(node.attrs['name'])}', which is not among the inputs"
+            name = show_dim(node.attrs["name"])
+            reason = f"the outputs need input '{name}', which is not among the inputs"
             raise refusal("compile", reason, node, cure=cure)
 
 
