@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.node import recording
 from graphcore.ir.types import fits
 from graphcore.ops import control
 
@@ -118,9 +119,10 @@ def branch(
     given, rebuild = flatten(tuple(operands), "operands")
     names = [name for name, _ in paths(tuple(operands), "operand")]
     params = [placeholder(name, x.node.type) for name, x in zip(names, given, strict=True)]
-    made = [run(*rebuild([wrap(p) for p in params])) for run in functions]
-    leaves, mirrored = unified(function, made)
-    closed = close(names, params, *[[x.node for x in some] for some in leaves])
+    with recording() as built:
+        made = [run(*rebuild([wrap(p) for p in params])) for run in functions]
+        leaves, mirrored = unified(function, made)
+    closed = close(names, params, *[[x.node for x in some] for some in leaves], made=built)
     node = control.switch(
         index.node, *[x.node for x in given], *closed.captured, branches=closed.graphs
     )

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import recording
 from graphcore.ops import control
 
 from .base import refusal, wrap
@@ -36,8 +37,9 @@ def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
         given, rebuild = flatten(operands, "operands")
         names = [name for name, _ in paths(operands, "operand")]
         params = [placeholder(name, x.node.type) for name, x in zip(names, given, strict=True)]
-        ys, mirrored = flatten(function(*rebuild([wrap(p) for p in params])), "result")
-        closed = close(names, params, [y.node for y in ys])
+        with recording() as built:
+            ys, mirrored = flatten(function(*rebuild([wrap(p) for p in params])), "result")
+        closed = close(names, params, [y.node for y in ys], made=built)
         (body,) = closed.graphs
         node = control.call(*[x.node for x in given], *closed.captured, body=body)
         return mirrored([wrap(node[i]) for i in range(len(ys))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -29,9 +29,18 @@ class Closed(NamedTuple):
     captured: tuple[Node, ...]
 
 
-def close(names: Sequence[str], params: Sequence[Node], *outputs: Sequence[Node]) -> Closed:
-    """A graph for each list of outputs, its params numbered alike in equal programs."""
-    inside = between_params(params, [y for ys in outputs for y in ys])
+def close(
+    names: Sequence[str],
+    params: Sequence[Node],
+    *outputs: Sequence[Node],
+    made: Collection[Node] = (),
+) -> Closed:
+    """A graph for each list of outputs, its params numbered alike in equal programs.
+
+    What does not depend on the params is captured, unless it is among what was `made` inside.
+    """
+    computed = {x for x in made if x.op is not leaf.input_ and x.op not in LEAVES}
+    inside = between_params(computed.union(params), [y for ys in outputs for y in ys])
     captured = captures([y for ys in outputs for y in ys], inside)
     taken: set[str] = set()
     new: dict[Node, Node] = {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,14 +95,15 @@ class Node(Unfrozen):
         """The one node of this op, inputs and attrs; an error of the type rule is made whole."""
         key = (op, inputs, attrs) if attrs else (op, inputs)
         if (known := _interned.get(key)) is not None:
-            return known
+            return noted(known) if _records else known
         node: Any = new_object(Unfrozen)
         node.op, node.inputs, node.attrs = op, inputs, attrs
         node.type, node.needs = infer(op, inputs, attrs)
         node.origin = current()
         node.labels = getattr(node.type, "dims", None)
         node.__class__ = cls
-        return _interned.add(key, node)
+        node = _interned.add(key, node)
+        return noted(node) if _records else node
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"nodes are immutable: cannot set {name!r}")
@@ -182,6 +184,28 @@ def full_like(x: Any, value: complex) -> Node:
 
 
 _interned: Interned[Node] = Interned()
+_records: dict[int, tuple[int, set[Node]]] = {}
+
+
+@contextmanager
+def recording() -> Iterator[set[Node]]:
+    """The nodes that this thread builds in this block, those that were there already as well."""
+    made: set[Node] = set()
+    _records[id(made)] = threading.get_ident(), made
+    try:
+        yield made
+    finally:
+        del _records[id(made)]
+
+
+def noted(node: Node) -> Node:
+    """`node`, entered in the records of this thread."""
+    for thread, made in list(_records.values()):
+        if thread == threading.get_ident():
+            made.add(node)
+    return node
+
+
 new_object = object.__new__
 
 set_labels = vars(Unfrozen)["labels"].__set__

@@ -1,0 +1,262 @@
+"""Loops and branches whose values and derivatives have closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from tests.test_loop_programs import close
+
+# ---- powers: acc * x, again and again
+
+
+def by_while(x: gc.Tensor, n: int) -> gc.Tensor:
+    return gc.while_loop(
+        lambda state: state[0] < n, lambda state: (state[0] + 1, state[1] * x), (0, 1.0)
+    )[1]
+
+
+def by_while_counted(x: gc.Tensor, n: int) -> gc.Tensor:
+    return gc.while_loop(lambda acc: gc.constant(True), lambda acc: acc * x, 1.0, max_steps=n)
+
+
+def by_while_carried(x: gc.Tensor, n: int) -> gc.Tensor:
+    return gc.while_loop(
+        lambda state: state["i"] < n,
+        lambda state: {"i": state["i"] + 1, "acc": state["acc"] * state["x"], "x": state["x"]},
+        {"i": 0, "acc": 1.0, "x": x},
+    )["acc"]
+
+
+def by_scan(x: gc.Tensor, n: int) -> gc.Tensor:
+    return gc.scan(lambda acc, _: (acc * x, None), 1.0, length=n)[0]
+
+
+def by_scan_of_places(x: gc.Tensor, n: int) -> gc.Tensor:
+    return gc.scan(lambda acc, x: (acc * x, acc), 1.0, x.expand_dims(time=n))[0]
+
+
+def by_fori(x: gc.Tensor, n: int) -> gc.Tensor:
+    return gc.fori_loop(0, n, lambda i, acc: acc * x, 1.0)
+
+
+def by_fori_to_a_tensor(x: gc.Tensor, n: int) -> gc.Tensor:
+    return gc.fori_loop(2, gc.constant(n + 2), lambda i, acc: acc * x, 1.0)
+
+
+SPELLINGS: dict[str, Callable[[gc.Tensor, int], gc.Tensor]] = {
+    f.__name__: f
+    for f in (
+        by_while, by_while_counted, by_while_carried, by_scan, by_scan_of_places, by_fori,
+        by_fori_to_a_tensor,
+    )
+}  # fmt: skip
+every_spelling = pytest.mark.parametrize("spelling", SPELLINGS)
+
+
+def of_order(y: gc.Tensor, x: gc.Tensor, order: int) -> gc.Tensor:
+    for _ in range(order):
+        y = gc.grad(y.sum(), x, disconnected="zero")
+    return y
+
+
+def falling(n: int, order: int) -> int:
+    """n (n - 1) ... of so many factors."""
+    return int(np.prod([n - i for i in range(order)], initial=1))
+
+
+@every_spelling
+def test_a_half_twice(spelling: str) -> None:
+    x = gc.tensor("x", {})
+    y = SPELLINGS[spelling](x, 2)
+    assert [float(v) for v in gc.compile([x], [y, gc.grad(y, x)])(0.5)] == [0.25, 1.0]
+
+
+@every_spelling
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 17])
+def test_powers(spelling: str, n: int) -> None:
+    """x ** n and three derivatives, near 0, at 0, and with either sign; alone and as a vector."""
+    power = SPELLINGS[spelling]
+    values = np.array([0.5, 1e-3, 1e-150, 0.0, -1e-3, -0.7, 1.3, -2.0])
+    x, xs = gc.tensor("x", {}), gc.tensor("x", {"place": None})
+    alone, whole = power(x, n), power(xs, n)
+    one = gc.compile([x], [of_order(alone, x, k) for k in range(4)])
+    many = gc.compile([xs], [of_order(whole, xs, k) for k in range(4)])
+    wide = gc.compile([xs], gc.vectorize([of_order(alone, x, k) for k in range(4)], {x: xs}))
+    with np.errstate(all="ignore"):
+        wanted = [
+            falling(n, k) * np.prod([values] * max(n - k, 0), axis=0)
+            if n > k
+            else falling(n, k) * np.ones_like(values)
+            for k in range(4)
+        ]
+    for k in range(4):
+        close([one(v)[k] for v in values], wanted[k])
+        for found in (many(values)[k], wide(values)[k]):
+            close(np.broadcast_to(found, values.shape), wanted[k])
+
+
+@every_spelling
+def test_powers_forward(spelling: str) -> None:
+    x, v = gc.tensor("x", {"place": 3}), gc.tensor("v", {"place": 3})
+    y = SPELLINGS[spelling](x, 4)
+    slope = gc.pushforward(y, x, v)
+    f = gc.compile([x, v], [slope, gc.pushforward(slope, x, v), gc.pullback(slope, x, v)])
+    at, along = np.array([0.5, -0.3, 0.0]), np.array([1.0, 2.0, -1.0])
+    first, second, mixed = f(at, along)
+    close(first, 4 * at**3 * along)
+    close(second, 12 * at**2 * along**2)
+    close(mixed, 12 * at**2 * along**2)
+
+
+def test_composition_not_powers() -> None:
+    """x -> x² + c five times over: the derivative composes the slopes at each step's own x."""
+    x, c = gc.tensor("x", {}), gc.tensor("c", {})
+    y, _ = gc.scan(lambda z, _: (z * z + c, None), x, length=5)
+    found = gc.compile([x, c], [y, gc.grad(y, x), gc.grad(y, c)])(0.3, -0.4)
+    z, dx, dc = 0.3, 1.0, 0.0
+    for _ in range(5):
+        dx, dc, z = 2 * z * dx, 2 * z * dc + 1, z * z - 0.4
+    close(found, [z, dx, dc])
+
+
+# ---- members
+
+
+def test_members_stop_at_their_own_steps() -> None:
+    """A batched loop: value and three derivatives are those of a loop for each member."""
+    x, w = gc.tensor("x", {}), gc.tensor("w", {})
+
+    def loop(x: gc.Tensor, w: gc.Tensor) -> gc.Tensor:
+        return gc.while_loop(
+            lambda state: state[0] < 2.0,
+            lambda state: (
+                state[0] * 1.3 + w * w,
+                gc.sin(state[1] * x) + w * state[0],
+            ),
+            (x, x * w),
+        )[1]
+
+    xs, ws = gc.tensor("xs", {"member": None}), gc.tensor("ws", {"member": None})
+    at_x = np.array([0.05, 0.5, 1.0, 1.9, 2.0, 5.0])
+    at_w = np.array([0.3, 0.7, -0.6, 1.2, 0.1, 0.4])
+
+    def asked(y: gc.Tensor, x: gc.Tensor, w: gc.Tensor) -> list[gc.Tensor]:
+        first = gc.grad(y.sum(), [x, w])
+        return [y, *first, *gc.grad((first[0] * first[1]).sum(), [x, w]),
+                gc.pushforward(first[1], [x, w], [w, x])]  # fmt: skip
+
+    alone = gc.compile([x, w], asked(loop(x, w), x, w))
+    wanted = np.transpose([alone(*pair) for pair in zip(at_x, at_w)])
+    together = gc.compile([xs, ws], asked(loop(xs, ws), xs, ws))
+    widened = gc.compile([xs, ws], gc.vectorize(asked(loop(x, w), x, w), {x: xs, w: ws}))
+    for found in (together(at_x, at_w), widened(at_x, at_w)):
+        for got, want in zip(found, wanted, strict=True):
+            close(got, want)
+
+
+# ---- branches
+
+
+def test_branches_in_loops() -> None:
+    """Newton's method where it helps, else bisection: the derivative of the steps taken."""
+    x = gc.tensor("x", {})
+
+    def step(z: gc.Tensor, t: gc.Tensor) -> Any:
+        new = gc.cond(z > 1, lambda z: gc.log(z) * x, lambda z: z * z + x, z)
+        return gc.switch(t % 3, [gc.sin, lambda z: z + x * z, lambda z: 3 * z], new), None
+
+    last, _ = gc.scan(step, x, gc.arange(7, dim="time"))
+    outputs = [last, gc.grad(last, x), gc.grad(gc.grad(last, x), x)]
+    f = gc.compile([x], outputs)
+
+    def by_hand(x: Any) -> Any:
+        z = x
+        for t in range(7):
+            z = np.log(z) * x if z.real > 1 else z * z + x
+            z = [np.sin, lambda z: z + x * z, lambda z: 3 * z][t % 3](z)
+        return z
+
+    for at in (0.2, 0.7, 1.4, -0.3):
+        value, slope, curve = f(at)
+        close(value, by_hand(at))
+        close(slope, by_hand(at + 1e-30j).imag / 1e-30)
+        bumped = [by_hand(at + d + 1e-30j).imag / 1e-30 for d in (1e-5, -1e-5)]
+        close(curve, (bumped[0] - bumped[1]) / 2e-5, 1e-6)
+
+
+def test_loops_in_branches() -> None:
+    """Either branch has a loop of its own length; that not taken, which never ends, is not run."""
+    x, n = gc.tensor("x", {}), gc.tensor("n", {}, dtype="int64")
+    y = gc.cond(
+        x > 0,
+        lambda: gc.fori_loop(0, n, lambda i, p: p * x, 1.0),
+        lambda: gc.while_loop(lambda p: p * p > 0, lambda p: p * (x / x - 1) + 0 * x, x),
+    )
+    f = gc.compile([x, n], [y, gc.grad(y, x), gc.grad(gc.grad(y, x), x)])
+    close(f(1.5, 4), [1.5**4, 4 * 1.5**3, 12 * 1.5**2])
+    endless = gc.cond(
+        x > 0, lambda: gc.sin(x), lambda: gc.while_loop(lambda p: p == p, lambda p: p + x, x)
+    )
+    g = gc.compile([x], [endless, gc.grad(endless, x), gc.pushforward(endless, x, x)])
+    close(g(0.5), [np.sin(0.5), np.cos(0.5), np.cos(0.5) * 0.5])
+
+
+def test_the_branch_not_taken_is_not_computed() -> None:
+    """Its index out of range would be an error, in the derivative as well."""
+    x, i = gc.tensor("x", {"row": 3}), gc.tensor("i", {}, dtype="int64")
+    y = gc.cond(i < 3, lambda: gc.take(x, i, "row") ** 2, lambda: gc.sin(x).sum())
+    f = gc.compile([x, i], [y, gc.grad(y, x)])
+    values = np.array([1.0, 2.0, 3.0])
+    for at, wanted in ((1, [0, 4, 0]), (7, np.cos(values))):
+        close(f(values, at)[1], wanted)
+
+
+# ---- what carries no derivative
+
+
+def test_a_limit_has_no_derivative() -> None:
+    """What only the predicate reads, and the number of steps."""
+    x, limit = gc.tensor("x", {}), gc.tensor("limit", {})
+    y = gc.while_loop(lambda y: y < limit, lambda y: y * x, 1.0)
+    f = gc.compile([x, limit], [y, *gc.grad(y, [x, limit])])
+    close(f(2.0, 100.0), [128.0, 7 * 64.0, 0.0])
+    close(f(2.0, 0.5), [1.0, 0.0, 0.0])
+    n = gc.while_loop(lambda s: s[0] < limit, lambda s: (s[0] * x, s[1] + 1), (1.0, 0))[1]
+    with pytest.raises(gc.GraphTypeError, match="int64"):
+        gc.grad(n, x)
+
+
+def test_stopped_gradients_in_a_loop() -> None:
+    x = gc.tensor("x", {})
+    y, _ = gc.scan(lambda y, _: (gc.stop_gradient(y) * x, None), x, length=3)
+    close(gc.compile([x], [y, gc.grad(y, x)])(2.0), [16.0, 8.0])
+
+
+def test_an_inner_value_that_a_loop_captures() -> None:
+    """By a tensor made on the way, of which the loop uses a function as well."""
+    x = gc.tensor("x", {"row": 3})
+    h = gc.exp(x)
+    y, _ = gc.scan(lambda c, _: (c * h.sum() + (gc.log(h) * h).sum(), None), 0.0, length=2)
+    by_h, by_x = gc.grad(y, h), gc.grad(y, x)
+    values = np.array([0.1, 0.4, -0.2])
+    e = np.exp(values)
+    s, entropy = e.sum(), (values * e).sum()
+    slope = (values + 1) * (s + 1) + entropy
+    found = gc.compile([x], [y, by_h, by_x])(values)
+    for got, want in zip(found, [entropy * s + entropy, slope, slope * e], strict=True):
+        close(got, want)
+
+
+def test_long_loops_are_flat() -> None:
+    """The compiled function of a loop has as many lines whatever its length."""
+    x = gc.tensor("x", {})
+    lengths = []
+    for n in (10, 1000):
+        y = gc.fori_loop(0, n, lambda i, y: gc.sin(y) * x, x)
+        lengths.append(len(gc.compile([x], gc.grad(y, x)).source.splitlines()))
+    assert lengths[0] == lengths[1]
