@@ -216,6 +216,41 @@ def test_the_branch_not_taken_is_not_computed() -> None:
         close(f(values, at)[1], wanted)
 
 
+def test_equal_loops_in_loops_count_their_own_steps() -> None:
+    """The same inner loop, in a body and in a body of that body, takes other numbers of steps."""
+    x = gc.tensor("x", {})
+
+    def shrunk(z: gc.Tensor) -> gc.Tensor:
+        return gc.while_loop(lambda z: z > 1, lambda z: z * z / (z + x), z)
+
+    def outer(z: gc.Tensor, _: None) -> Any:
+        last, _ = gc.scan(lambda z, _: (shrunk(z) + 2 * x, None), 7.0 * z, length=3)
+        return last * shrunk(z) * 3, None
+
+    y, _ = gc.scan(outer, x * 5, length=2)
+    first = gc.grad(y, x)
+    f = gc.compile([x], [y, first, gc.grad(first, x)])
+
+    def by_hand(x: Any) -> Any:
+        def shrunk(z: Any) -> Any:
+            while z.real > 1:
+                z = z * z / (z + x)
+            return z
+
+        y = x * 5
+        for _ in range(2):
+            last = 7.0 * y
+            for _ in range(3):
+                last = shrunk(last) + 2 * x
+            y = last * shrunk(y) * 3
+        return y
+
+    slopes = [by_hand(1.7 + d + 1e-30j).imag / 1e-30 for d in (0, 1e-6, -1e-6)]
+    found = f(1.7)
+    close(found[:2], [by_hand(1.7), slopes[0]])
+    close(found[2], (slopes[1] - slopes[2]) / 2e-6, 1e-6)
+
+
 # ---- what carries no derivative
 
 

@@ -40,7 +40,7 @@ def close(
     What does not depend on the params is captured, unless it is among what was `made` inside.
     """
     computed = {x for x in made if x.op is not leaf.input_ and x.op not in LEAVES}
-    inside = between_params(computed.union(params), [y for ys in outputs for y in ys])
+    inside = between_params(params, [y for ys in outputs for y in ys], computed)
     captured = captures([y for ys in outputs for y in ys], inside)
     taken: set[str] = set()
     new: dict[Node, Node] = {}
@@ -61,13 +61,16 @@ def called(node: Node) -> str:
     return node.op.name
 
 
-def between_params(params: Iterable[Node], outputs: Sequence[Node]) -> set[Node]:
+def between_params(
+    params: Iterable[Node], outputs: Sequence[Node], made: Iterable[Node]
+) -> set[Node]:
     """What must be computed inside: what depends on the params, and all that is differentiated."""
     inside = set(params)
     order = toposort(outputs)
     for node in order:
         if not inside.isdisjoint(node.inputs):
             inside.add(node)
+    inside.update(made)
     seen: set[Node] = set()
     while lazy := [node for node in order if node.op in LAZY and node in inside - seen]:
         seen.update(lazy)

@@ -16,8 +16,9 @@ from graphcore.ir.provenance import inherit
 from graphcore.ir.sizes import Size, upper_bound
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, elementwise, leaf, tensor
+from graphcore.ops.control import spoken
 
-from .loops import LOOPS, VIEWS, Loop, apart, new_param, rewrite
+from .loops import LOOPS, VIEWS, Loop, apart, found_inside, new_param, rewrite
 from .plain import expand, reshape, transpose
 
 Stacked = Callable[[Node, Sequence[Node], Sequence[bool], Size], Node]
@@ -141,11 +142,11 @@ def all_steps(step: Node, node: Node, loop: Loop) -> Node:
 
 
 def invariants(loop: Loop) -> set[Node]:
-    """The nodes inside whose value is the same at all steps."""
-    fixed = set(loop.captured)
+    """The nodes inside whose value is the same at all steps, and that can be computed outside."""
+    fixed, local = set(loop.captured), found_inside(loop.node.attrs["body"])
     for node in toposort(inside(loop)):
         known = all(x in fixed or x.op in LEAVES for x in node.inputs)
-        if node.inputs and known and node.op not in RISKY:
+        if node.inputs and known and node.op not in RISKY and local.isdisjoint(spoken(node)):
             fixed.add(node)
     return fixed
 
@@ -185,13 +186,14 @@ def lift_invariants(loop: Loop) -> None:
 
 def lift_steps(loop: Loop) -> None:
     """f(x[t], k) is computed for all steps at once, and walked."""
-    steps = loop.attrs["length"]
+    steps, local = loop.attrs["length"], found_inside(loop.node.attrs["body"])
     fixed = invariants(loop)
     at_once: dict[Node, Node] = dict(loop.walked)
     for node in toposort(inside(loop)):
         own = [x in at_once for x in node.inputs]
         known = all(x in at_once or x in fixed or x.op in LEAVES for x in node.inputs)
-        if any(own) and known and node.op in STACKED and no_larger(node, own):
+        fits = node.op in STACKED and no_larger(node, own) and local.isdisjoint(spoken(node))
+        if any(own) and known and fits:
             given = [at_once.get(x) or substitute([x], loop.captured)[0] for x in node.inputs]
             at_once[node] = STACKED[node.op](node, given, own, steps)
     new: dict[Node, Node] = {}

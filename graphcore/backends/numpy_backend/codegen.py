@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -85,8 +85,11 @@ class Writer:
     Python's.
     """
 
-    def __init__(self, graph: Graph, sheet: Sheet, *, body: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, sheet: Sheet, sizes: Mapping[str, str], *, body: bool = False
+    ) -> None:
         self.graph, self.sheet, self.scope = graph, sheet, sheet.scope
+        self.sizes = dict(sizes)  # with the numbers of trips that this graph finds out
         self.is_body = body
         self.thins: dict[Node, str] = {}
         self.wholes: dict[Node, str] = {}
@@ -98,7 +101,7 @@ class Writer:
 
     def inside(self, graph: Graph) -> Writer:
         """The writer of a body."""
-        return Writer(graph, self.sheet, body=True)
+        return Writer(graph, self.sheet, self.sizes, body=True)
 
     def bind(self, name: str, value: Any) -> str:
         """A global name of the generated function."""
@@ -127,7 +130,7 @@ class Writer:
 
     def size(self, size: Size) -> str:
         """A size, worked out at the call."""
-        return code(size, self.sheet.sizes)
+        return code(size, self.sizes)
 
     def write(self, text: str) -> None:
         """One statement."""
@@ -258,7 +261,7 @@ class Writer:
 def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
     """Source for a plain graph in its final form, whose unknown sizes come in the order `sizes`."""
     sheet = Sheet(sizes)
-    w = Writer(graph, sheet)
+    w = Writer(graph, sheet, sheet.sizes)
     params = [f"x{i}" for i in range(len(graph.params))]
     w.thins.update(zip(graph.params, params, strict=True))
     w.emit_all()

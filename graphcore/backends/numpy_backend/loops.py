@@ -165,7 +165,7 @@ def while_loop(node: Node, w: Writer) -> None:
         w.write(f"{count} += 1")
     if trips is not None:
         (name,) = trips.unknowns
-        w.sheet.sizes[name] = count
+        w.sizes[name] = w.sheet.sizes[name] = count
     for name, y in zip(records, results, strict=True):
         array = f"{w.bind('array', np.array)}({name}, {w.dtype(y.type.dtype)})"
         w.write(f"{name} = {array if is_number(y.type) else f'{name}.all()'}")
