@@ -140,9 +140,6 @@ def test_programs_mean_what_they_mean_to_xarray(data: st.DataObject) -> None:
     check_program(data.draw)
 
 
-@pytest.mark.xfail(
-    reason="a known defect: a contraction of nothing with an infinity is nan, not 0", strict=False
-)
 @pytest.mark.slow
 @given(st.data())
 @settings(max_examples=3000, suppress_health_check=CHECKS)

@@ -86,7 +86,8 @@ def plan(
         for x in dying:
             if can_overwrite(node, x, root):
                 replaced[node] = x
-        if node.op in BUFFERED and node not in held and all(unknowns(n) <= sizes for n in type.shape):
+        inner = node.op in BUFFERED and node not in held
+        if inner and all(unknowns(size) <= sizes for size in type.shape):
             if (free := rooms.get(type)) is None:
                 free = rooms[type] = by_size.setdefault((type.dtype, type.count), [])
             if node in replaced:
