@@ -243,7 +243,6 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.signal.convolve(x, x, 'feature', mode='vaild')", "convolve", "did you mean 'valid'?"),
         ("e.max('feature')", "max", "empty"),
         ("e.argmin('feature')", "argmin", "empty"),
-        ("e.median('feature')", "median", "empty"),
         ("x.var('feature', ddof='one')", "var", "'one'"),
     ],
     "derivatives": [

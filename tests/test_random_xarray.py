@@ -20,9 +20,7 @@ TOLERANCE = {"float64": 1e-8, "float32": 2e-3, "complex128": 1e-8, "complex64": 
 # Where graphcore is stricter than xarray, on purpose: the step and what the refusal says.
 STRICTER = [
     ("pad", "there is no dim"),  # a tensor without dims is padded along any in xarray
-    ("median", "of nothing"),  # nan in xarray, with a warning
     ("median", "complex numbers have no order"),
-    ("median", "which has size 0"),  # the same at the call
 ]
 
 # Where it is laxer: the step, and what xarray says.
@@ -35,6 +33,7 @@ LAXER = [
     ("diff", "numpy boolean subtract"),  # of bool whether neighbours differ, as numpy.diff
     ("rolling", "did not contain a loop"),  # of bool
     ("quantile", "numpy boolean subtract"),
+    ("quantile", "is out of bounds for axis"),  # nan of nothing, as the median
 ]
 
 

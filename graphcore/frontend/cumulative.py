@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Never
 
+from graphcore.ir.op import Op
 from graphcore.ops import named
 
-from .arguments import Dim, dim_of
+from .arguments import Dim, dim_of, dims_of, require_dims
 from .creation import full
+from .formulas import where as choose
 from .lift import Operand, single
-from .masking import Mask, part_of, running_extreme
+from .masking import Mask, Part, isnull, may_be_null, over, part_of, running_extreme
 from .shape import concat
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def cumsum(
     >>> gc.cumsum(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[row=2, col=3]>
     """
-    return part_of("cumsum", x, dim, where, skipna, unknown).reduce(named.cumsum, 0)
+    return running(part_of("cumsum", x, dim, where, skipna, unknown), named.cumsum, 0, dim, skipna)
 
 
 def cumprod(
@@ -51,7 +53,24 @@ def cumprod(
     >>> gc.cumprod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[row=2, col=3]>
     """
-    return part_of("cumprod", x, dim, where, skipna, unknown).reduce(named.cumprod, 1)
+    return running(
+        part_of("cumprod", x, dim, where, skipna, unknown), named.cumprod, 1, dim, skipna
+    )
+
+
+def running(part: Part, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
+    """Along all dims; with `skipna` each, in the order given, leaves out what is nan by then.
+
+    inf - inf along one dim is missing along the next, as in xarray.
+    """
+    found = part.filled(neutral)
+    if not (skipna and may_be_null(part.x)):
+        return over(op, found, part.dims)
+    require_dims(part.function, part.x.node, part.dims)
+    for i, name in enumerate(dims_of(part.function, part.x.node, dim, ordered=True)):
+        kept = choose(isnull(found), neutral, found) if i > 0 else found
+        found = over(op, kept, (name,))
+    return found
 
 
 def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.dtypes import FLOAT, INT
-from graphcore.ir.sizes import Size
+from graphcore.ir.sizes import Size, lower_bound
+from graphcore.ir.sizes import maximum as most
 from graphcore.ops import named
 
 from .arguments import Dim, check_word, require_dims
@@ -22,7 +23,7 @@ from .interpolation import between
 from .lift import Operand, array, single
 from .masking import Mask, Part, as_float, isnull, may_be_null, over, part_of
 from .searching import merged, require_order
-from .shape import transpose
+from .shape import concat, transpose
 from .sorting import sort
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def median(
 
     Floats keep their dtype, the rest become float64; nan if any value that takes part is, or if
     none takes part. A derivative goes to the values in the middle, of ties to those that a stable
-    sort brings there. An empty dim is refused.
+    sort brings there.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.median(gc.constant([4.0, 1.0, 9.0, 2.0], "t")))()
@@ -68,7 +69,7 @@ def quantile(
 
     Floats keep their dtype, the rest become float64; nan if any value that takes part is, or if
     none takes part. A derivative goes to the values between which the quantile lies, of ties to
-    those that a stable sort brings there. An empty dim is refused.
+    those that a stable sort brings there.
 
     Parameters
     ----------
@@ -180,17 +181,17 @@ def order_of(part: Part, skipna: bool) -> Order:
     x, dims = part.x, part.dims
     require_dims(part.function, x.node, dims)
     require_order(part.function, x)
-    if any(x.sizes[dim] == 0 for dim in dims):
-        cure = "an empty dim has no middle"
-        raise refusal(part.function, f"of nothing: {dims} of {x.node.type} are empty", x, cure=cure)
     if part.mask is not None:
         x = choose(part.mask, as_float(x), math.nan)
     x, dim = merged(x, dims)
+    size = x.sizes[dim]
+    if (lower_bound(size) or 0) < 1:  # then a nan stands for the lack of values
+        x, size = concat([as_float(x), math.nan], dim), most(size, 1)
     values = sort(x, dim)
     if part.mask is None:
-        last = isel(values, {dim: -1})
+        last = isel(values, {dim: size - 1})
         spoiled = isnull(last) if may_be_null(last) else None
-        return Order(values, dim, values.sizes[dim], spoiled)
+        return Order(values, dim, size, spoiled)
     lost = None if skipna else over(named.any_, part.mask & isnull(part.x), part.dims)
     return Order(values, dim, part.size(), lost)
 

@@ -135,13 +135,17 @@ def test_refusals() -> None:
         lambda: x.quantile([[0.5]]),
         lambda: x.quantile(0.5, method="middle"),
         lambda: x.median(axis=0),  # type: ignore[arg-type]
-        lambda: x.isel(t=slice(0)).median(),
         lambda: z.median(),
         lambda: z.quantile(0.5),
     ):
         with pytest.raises(gc.GraphError):
             wrong()
+
+
+def test_the_middle_of_nothing_is_nan() -> None:
     n = gc.tensor("n", {"t": None}, dtype="int64")
-    for y in (n.median(), n.quantile(0.5), gc.quantile(n * 1.0, 0.5, skipna=True)):
-        with pytest.raises(gc.GraphError):
-            gc.compile([n], y)(np.zeros(0, int))
+    for y in (n.median(), n.quantile(0.5, method="lower"), gc.quantile(n * 1.0, 0.5, skipna=True)):
+        f = gc.compile([n], y)
+        assert np.isnan(f(np.zeros(0, int)))
+        assert f(np.array([3, 9, 4])) == 4
+    assert np.isnan(gc.compile([], gc.constant([1.0], "t").isel(t=slice(0)).median())())

@@ -19,39 +19,30 @@ INTEGERS = Input("row col", -9, 9, "int64")
 SHARE = Input("row batch", 0.1, 0.9)
 
 
-def filled(x: Any, dim: Any) -> None:
-    """Nothing has no quantile."""
-    if any(x.sizes[name] == 0 for name in ([dim] if isinstance(dim, str) else dim or x.dims)):
-        raise ValueError
-
-
 def median(dim: Any, skipna: bool = False) -> Any:
-    def theirs(x: Any) -> Any:
-        if skipna and not x.sum(dim).size:
-            return x.sum(dim)
-        filled(x, dim)
-        return x.median(dim, skipna=skipna)
-
-    return theirs
+    return lambda x: x.median(dim, skipna=skipna)
 
 
 def quantile(q: Any, dim: Any, method: Any = "linear", skipna: bool = False) -> Any:
     def theirs(x: Any) -> Any:
-        if skipna and not x.sum(dim).size:
-            return x.sum(dim).expand_dims(quantile=len(q))
-        filled(x, dim)
-        found = x.quantile(q, dim, method=method, skipna=skipna)
+        if x.size:
+            found = x.quantile(q, dim, method=method, skipna=skipna)
+        else:  # nan, if any
+            found = x.median(dim) + xarray.DataArray(
+                np.zeros_like(q), dims=["quantile"][: np.ndim(q)]
+            )
+            found = found.transpose("quantile", ...) if np.ndim(q) else found
         return found.astype(x.dtype if x.dtype.kind == "f" else "float64")
 
     return theirs
 
 
 def by_row(x: Any, q: Any) -> Any:
-    """A quantile of its own for each row and place of the batch."""
-    filled(x, "col")
-    found = np.zeros((x.sizes["row"], q.sizes["batch"]), x.dtype)
+    """A quantile of its own for each row and place of the batch; of none it is nan."""
+    found = np.full((x.sizes["row"], q.sizes["batch"]), np.nan, x.dtype)
     for row, place in np.ndindex(*found.shape):
-        found[row, place] = np.quantile(x.values[row], q.values[row, place])
+        if x.sizes["col"]:
+            found[row, place] = np.quantile(x.values[row], q.values[row, place])
     return xarray.DataArray(found, dims=("row", "batch"))
 
 

@@ -122,9 +122,10 @@ def padding(draw: Draw, pool: list[Value]) -> Step:
 
 def windows(draw: Draw, pool: list[Value]) -> Step:
     # xarray is wrong for complex, and has float32 for some reductions of small integers
-    x = pick(draw, *[x for x in pool if x.kind in "if" and x.theirs.dtype.itemsize > 2] or pool)
+    fit = [x for x in pool if x.kind in "if" and x.theirs.dtype.itemsize > 2]
+    x = pick(draw, *fit or pool)
     dim, size = one_dim(draw, x), draw(st.integers(1, 4))
-    name = pick(draw, "sum", "mean", "max", "min", "std", "count")
+    name = pick(draw, "sum", "mean", "max", "min", "std", "count") if fit else "count"
     if pick(draw, False, True):
         options = {"min_periods": pick(draw, None, 1), "center": pick(draw, False, True)}
         rolled = lambda x: getattr(x.rolling({dim: size}, **options), name)()
