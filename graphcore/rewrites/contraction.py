@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import leaf
@@ -105,8 +107,19 @@ def scalars_outside(node: Node) -> Node | None:
                 result=node.attrs["result"],
             )
             factor = x if x.type.dtype == node.type.dtype else cast(x, dtype=node.type.dtype)
-            return inner * plain.expand_to(factor, inner.type.shape)
+            found = inner * plain.expand_to(factor, inner.type.shape)
+            return found if is_finite(x) else plain.unless_empty(summed_places(node), found)
     return None
+
+
+def is_finite(x: Node) -> bool:
+    """Whether `x` is known to be a finite number."""
+    return x.op is leaf.full and bool(np.isfinite(x.attrs["value"].array).all())
+
+
+def summed_places(node: Node) -> Size:
+    """Over how many places an einsum sums for each of its results."""
+    return count(n for k, n in letter_sizes(node).items() if k not in node.attrs["result"])
 
 
 @contraction.on(einsum)
