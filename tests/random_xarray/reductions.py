@@ -64,8 +64,8 @@ def quantiles(draw: Draw, pool: list[Value]) -> Step:
 
 
 def products(draw: Draw, pool: list[Value]) -> Step:
-    # complex infinities times each other are what the order of the arithmetic makes of them
-    fit = [x for x in pool if x.kind != "c" or bool(np.isfinite(x.theirs.values).all())]
+    # With infinities a product depends on its order: sums over one operand alone come first here.
+    fit = [x for x in pool if x.kind in "biu" or not np.isinf(x.theirs.values).any()]
     x, y = pick(draw, *fit or pool), pick(draw, *fit or pool)
     dim = pick(draw, None, ..., "one", "several")
     if dim in ("one", "several"):
