@@ -26,6 +26,7 @@ class Value(NamedTuple):
     ours: gc.Tensor
     theirs: xarray.DataArray
     exact: bool
+    rounded: bool = False
 
     @property
     def dims(self) -> tuple[str, ...]:
