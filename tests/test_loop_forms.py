@@ -295,3 +295,23 @@ def test_long_loops_are_flat() -> None:
         y = gc.fori_loop(0, n, lambda i, y: gc.sin(y) * x, x)
         lengths.append(len(gc.compile([x], gc.grad(y, x)).source.splitlines()))
     assert lengths[0] == lengths[1]
+
+
+def test_members_of_a_counted_loop_of_numbers() -> None:
+    """Start values without dims, whose steps make a predicate with dims: the count widens too."""
+    x = gc.tensor("x", {"member": None})
+
+    def loop(most: int) -> gc.Tensor:
+        return gc.while_loop(
+            lambda state: abs(state[0] - state[1]) > 1e-13,
+            lambda state: (state[0] / 2 + x, state[0]),
+            (0.0, np.inf),
+            max_steps=most,
+        )[0]
+
+    f = gc.compile([x], [loop(100), loop(3), gc.grad(loop(3).sum(), x)])
+    at = np.array([1.0, 0.0, -3.0])
+    settled, short, slope = f(at)
+    close(settled, 2 * at)
+    close(short, 1.75 * at)
+    close(slope, [1.75, 1.0, 1.75])

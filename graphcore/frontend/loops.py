@@ -206,11 +206,13 @@ def while_loop(
         )
         return last
     carry = Carry("while_loop", init)
-    while missing := carry.lacking(holds(cond(carry.state()))):
-        carry.widen(missing)
 
     def step(state: Tree) -> tuple[Tree, Tensor]:
-        going, made = holds(cond(state)), body(state)
+        going = holds(cond(state))
+        if missing := carry.lacking(going):
+            carry.widen(missing)
+            return step(carry.state())
+        made = body(state)
         if going.dims:
             made = carry.select(going, made, state)
         return made, going
