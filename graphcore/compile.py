@@ -91,8 +91,12 @@ def check_inputs(graph: Graph) -> None:
         names[name] = node
     for node in graph.nodes():
         if node.op is leaf.input_ and node not in graph.params:
-            cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
             name = show_dim(node.attrs["name"])
+            if "trace" in node.attrs:
+                cure = "let the function return what is needed outside of it"
+                reason = f"'{name}' is known only inside the function that was given it"
+                raise refusal("compile", reason, node, cure=cure)
+            cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
             reason = f"the outputs need input '{name}', which is not among the inputs"
             raise refusal("compile", reason, node, cure=cure)
 

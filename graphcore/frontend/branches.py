@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.node import recording
-from graphcore.ir.types import fits
+from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
 
 from .base import refusal, wrap
-from .carries import aligned, is_weak
+from .carries import aligned, is_weak, side_by_side
 from .elementwise import astype
 from .formulas import where
 from .indexing import isel
@@ -67,8 +69,8 @@ def cond(
         reason = f"the predicate is {chosen.node.type}, not bool"
         raise refusal("cond", reason, chosen, cure=cure, kind=GraphTypeError)
     if chosen.dims:
-        both, mirrored = alike("cond", [then(*operands), otherwise(*operands)])
-        return mirrored([where(chosen, x, y) for x, y in zip(*both, strict=True)])
+        both, mirrored = alike("cond", [otherwise(*operands), then(*operands)])
+        return mirrored([where(chosen, x, y) for y, x in zip(*both, strict=True)])
     return branch("cond", astype(chosen, INT), [otherwise, then], operands)
 
 
@@ -144,7 +146,9 @@ def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Re
     raw = [[leaf for _, leaf in paths(tree, "result")] for tree in made]
     for i, column in enumerate(zip(*raw, strict=True)):
         strong = [n for n, leaf in enumerate(column) if not is_weak(leaf)]
-        type = leaves[strong[0] if strong else 0][i].node.type
+        own = leaves[strong[0] if strong else 0][i].node.type
+        numbers = [leaf if is_weak(leaf) else x[i].dtype for x, leaf in zip(leaves, column)]
+        type = TensorType(np.result_type(*numbers), own.shape, own.dims)
         for some, leaf in zip(leaves, column, strict=True):
             if is_weak(leaf):
                 cast = astype(some[i], type.dtype)
@@ -157,22 +161,17 @@ def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Re
 
 def differ(function: str, made: Sequence[Tree]) -> Exception:
     """The refusal of branches whose results differ, side by side."""
-    types = [
-        dict(zip([name for name, _ in paths(tree, "result")],
-                 [x.node.type for x in flatten(tree, "result")[0]], strict=True))
-        for tree in made
-    ]  # fmt: skip
-    rows = [["", *[f"branch {i}" for i in range(len(types))]]]
-    for name in dict.fromkeys(name for own in types for name in own):
-        row = [own.get(name) for own in types]
-        alike = all(x is not None and row[0] is not None and fits(row[0], x) for x in row)
-        rows.append([" " if alike else "*", *[f"{name}: {x}" if x else "-" for x in row]])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = "\n".join(
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+    names = (
+        ["otherwise", "then"] if function == "cond" else map("branch {}".format, range(len(made)))
     )
+    columns = {
+        name: dict(zip([leaf for leaf, _ in paths(tree, "result")],
+                       [x.node.type for x in flatten(tree, "result")[0]], strict=True))
+        for name, tree in zip(names, made)
+    }  # fmt: skip
+    first, *rest = columns.values()
+    same = {x for x in first if all(x in own and fits(first[x], own[x]) for own in rest)}
+    table = side_by_side(columns, same)
     reason = f"the branches differ in their results (*)\n{table}"
     cure = "return one structure, dims and dtypes: use astype, broadcast_like or gc.full_like"
     return refusal(function, reason, cure=cure, kind=GraphTypeError)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from graphcore.ir.dtypes import BOOL, FLOAT, INT
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.node import Node
-from graphcore.ir.types import DType, TensorType, fits
+from graphcore.ir.types import TensorType, fits
 
 from .base import refusal, wrap
 from .creation import full
@@ -22,15 +23,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 Tree = Any
-Step = Callable[[Tree], tuple[Tree, Any]]
-
-
-WEAK: dict[DType, DType] = {
-    np.dtype(np.float64): np.dtype(np.float16),
-    np.dtype(np.complex128): np.dtype(np.complex64),
-}
-"""What a Python number starts as, so that the dtype of what it meets is told from its own."""
-STRONG = {weak: strong for strong, weak in WEAK.items()}
+Made = TypeVar("Made")
+HALF = np.dtype(np.float16)
+LEAST = (BOOL, HALF)
+"""What Python's integers and its other numbers are tried as, so that any number prevails."""
 
 
 def is_weak(leaf: object) -> bool:
@@ -50,73 +46,75 @@ class Carry:
         leaves = paths(init, "carry")
         self.labels = [label for label, _ in leaves]
         self.weak = {i: leaf for i, (_, leaf) in enumerate(leaves) if is_weak(leaf)}
+        self.types: list[TensorType] = [x.node.type for x in self.tensors]
         self.params: list[Node] = []
-        for i in self.weak:  # any other float that it meets prevails
-            type = self.start[i].type
-            self.become(i, TensorType(WEAK.get(type.dtype, type.dtype), (), ()))
+        for i, leaf in self.weak.items():
+            self.types[i] = TensorType(LEAST[not isinstance(leaf, int)], (), ())
 
     @property
     def start(self) -> list[Node]:
         """The start values."""
-        return [x.node for x in self.tensors]
+        return [
+            full(type.sizes, self.weak[i], type.dtype).node
+            if i in self.weak
+            else broadcast_to(x.node, type.dims or (), type.shape).node
+            for i, (x, type) in enumerate(zip(self.tensors, self.types, strict=True))
+        ]
 
     def state(self) -> Tree:
         """New params for the start values, in the structure of the carry."""
-        pairs = zip(self.labels, self.start, strict=True)
-        self.params = [placeholder(label, x.type) for label, x in pairs]
+        self.params = list(map(placeholder, self.labels, self.types))
         return self.rebuild(map(wrap, self.params))
 
-    def settle(self, step: Step) -> tuple[list[Node], Any]:
+    def settle(self, step: Callable[[Tree], tuple[Tree, Made]]) -> tuple[list[Node], Made]:
         """The carry after one step, and what else `step` returns, once weak types are settled."""
         while True:
             try:
-                with np.errstate(over="ignore"):
-                    made, extra = step(self.state())
+                made, extra = step(self.state())
                 new = self.matched(made)
             except GraphError:  # the fault may lie in what weak values are tried as
                 if self.decide():
                     continue
                 raise
-            changed = [i for i in self.weak if not self.kept(i, new[i])]
-            for i in changed:
-                self.become(i, new[i].type)
-            if not changed and not self.decide():
+            before = list(self.types)
+            self.types = [self.joined(i, x.type) for i, x in enumerate(new)]
+            if all(map(fits, before, self.types)) and not self.decide():
                 return new, extra
 
+    def joined(self, i: int, new: TensorType) -> TensorType:
+        """The type of a start value that a step makes a value of type `new` of."""
+        if i not in self.weak or fits(self.types[i], new):
+            return self.types[i]
+        both = np.result_type(new.dtype, self.types[i].dtype)
+        dtype = both if both in LEAST else np.result_type(both, self.weak[i])
+        return TensorType(dtype, new.shape, new.dims)
+
     def decide(self) -> bool:
-        """Give weak values that have met no other float the dtype of a Python number."""
-        undecided = [i for i in self.weak if self.start[i].type.dtype in STRONG]
-        for i in undecided:
-            own = self.start[i].type
-            self.become(i, TensorType(STRONG[own.dtype], own.shape, own.dims))
-        return bool(undecided)
+        """Give weak values that have met no other the dtypes of Python's numbers: some, if any.
 
-    def kept(self, i: int, new: Node) -> bool:
-        """Whether a value has the type of the start value `i`."""
-        return fits(self.params[i].type, new.type)
-
-    def become(self, i: int, type: TensorType) -> None:
-        """Give a start value another type: more dims, and if it is weak another dtype."""
-        if i in self.weak:
-            with np.errstate(over="ignore"):
-                self.tensors[i] = full(type.sizes, self.weak[i], type.dtype)
-        else:
-            self.tensors[i] = broadcast_to(self.start[i], type.dims or (), type.shape)
+        Integers come first: they may be positions, for which no bool can stand.
+        """
+        own = {i: FLOAT if self.types[i].dtype == HALF else self.types[i].dtype for i in self.weak}
+        decided = {i: np.result_type(dtype, self.weak[i]) for i, dtype in own.items()}
+        open = {i: dtype for i, dtype in decided.items() if dtype != self.types[i].dtype}
+        integers = {i: dtype for i, dtype in open.items() if dtype == INT}
+        for i, dtype in (integers or open).items():
+            self.types[i] = TensorType(dtype, self.types[i].shape, self.types[i].dims)
+        return bool(open)
 
     def lacking(self, going: Tensor) -> dict[str, Any]:
         """The sizes of the dims of a predicate that not every start value has."""
         return {
             dim: size
             for dim, size in going.sizes.items()
-            if not all(dim in x.dims for x in self.tensors)
+            if not all(dim in type.sizes for type in self.types)
         }
 
     def widen(self, sizes: dict[str, Any]) -> None:
         """Repeat every start value along the dims it lacks, which come last."""
-        for i, x in enumerate(self.tensors):
-            own = x.node.type
+        for i, own in enumerate(self.types):
             both = own.sizes | {dim: size for dim, size in sizes.items() if dim not in own.sizes}
-            self.become(i, TensorType(own.dtype, tuple(both.values()), tuple(both)))
+            self.types[i] = TensorType(own.dtype, tuple(both.values()), tuple(both))
 
     def select(self, going: Tensor, made: Tree, state: Tree) -> Tree:
         """The new carry where the predicate holds, else the old one."""
@@ -129,29 +127,42 @@ class Carry:
     def matched(self, made: Tree) -> list[Node]:
         """The leaves of a new carry, dims in the order of the old; refused unless they fit."""
         leaves, _ = flatten(made, "carry")
-        if [label for label, _ in paths(made, "carry")] != self.labels:
-            raise self.mismatch([label for label, _ in paths(made, "carry")], leaves)
-        new = [aligned(x, p.type) for x, p in zip(leaves, self.params, strict=True)]
-        if not all(i in self.weak or self.kept(i, x) for i, x in enumerate(new)):
-            raise self.mismatch(self.labels, leaves)
+        labels = [label for label, _ in paths(made, "carry")]
+        if labels != self.labels:
+            raise self.mismatch(dict(zip(labels, [x.node.type for x in leaves], strict=True)))
+        new = [aligned(x, type) for x, type in zip(leaves, self.types, strict=True)]
+        if not all(self.fits(i, x.type) for i, x in enumerate(new)):
+            raise self.mismatch(dict(zip(labels, [x.type for x in new], strict=True)))
         return new
 
-    def mismatch(self, labels: Sequence[str], made: Sequence[Tensor]) -> Exception:
+    def fits(self, i: int, new: TensorType) -> bool:
+        """Whether a value can be carried in the place of the start value `i`.
+
+        A weak value may become what a step makes of it, unless it has done so in vain.
+        """
+        own = self.types[i]
+        return fits(own, new) or (i in self.weak and not fits(own, self.joined(i, new)))
+
+    def mismatch(self, new: Mapping[str, TensorType]) -> Exception:
         """The refusal of a carry that changes, old and new side by side."""
-        old = {label: p.type for label, p in zip(self.labels, self.params, strict=True)}
-        new = {label: x.node.type for label, x in zip(labels, made, strict=True)}
-        weak = {self.labels[i] for i in self.weak}
-        rows = [("", "before", "after a step")]
-        for label in dict.fromkeys((*old, *new)):
-            a, b = old.get(label), new.get(label)
-            same = a is not None and b is not None and (label in weak or fits(a, b))
-            before, after = (f"{label}: {x}" if x is not None else "-" for x in (a, b))
-            rows.append((" " if same else "*", before, after))
-        width = max(len(before) for _, before, _ in rows)
-        table = [f"  {mark:1} {before:{width}}  {after}" for mark, before, after in rows]
-        reason = "the body changes what it carries (*)\n" + "\n".join(table)
+        old = dict(zip(self.labels, self.types, strict=True))
+        place = {label: i for i, label in enumerate(self.labels)}
+        same = {x for x, type in new.items() if x in old and self.fits(place[x], type)}
+        table = side_by_side({"before": old, "after a step": new}, same)
+        reason = f"the body changes what it carries (*)\n{table}"
         cure = "keep structure, dims and dtypes: astype, transpose or broadcast in the body or init"
         return refusal(self.function, reason, cure=cure, kind=GraphTypeError)
+
+
+def side_by_side(columns: Mapping[str, Mapping[str, TensorType]], same: Collection[str]) -> str:
+    """The types of leaves, a column for each way they were made; all but the `same` are marked."""
+    rows = [("", list(columns))]
+    for leaf in dict.fromkeys(leaf for own in columns.values() for leaf in own):
+        cells = [f"{leaf}: {own[leaf]}" if leaf in own else "-" for own in columns.values()]
+        rows.append(("" if leaf in same else "*", cells))
+    widths = [max(map(len, column)) for column in zip(*(cells for _, cells in rows), strict=True)]
+    lines = [f"  {mark:1} {'  '.join(map(str.ljust, cells, widths))}" for mark, cells in rows]
+    return "\n".join(map(str.rstrip, lines))
 
 
 def aligned(x: Tensor, type: TensorType) -> Node:

@@ -95,7 +95,8 @@ def custom_pullback(
         )
         found, _ = flatten(shares if isinstance(shares, tuple) else (shares,), "cotangents")
         matched = [aligned(share, x.node.type) for share, x in zip(found, given)]
-        if [share.type for share in matched] != [x.node.type for x in given]:
+        wanted = [x.node.type for x in given]
+        if len(found) != len(given) or [share.type for share in matched] != wanted:
             reason = f"the pullback returns {[str(s.node.type) for s in found]}"
             cure = f"return cotangents of {[str(x.node.type) for x in given]}, one for each operand"
             raise refusal("custom_pullback", reason, *given, cure=cure, kind=GraphTypeError)

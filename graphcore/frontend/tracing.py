@@ -18,8 +18,8 @@ LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
 
 def placeholder(name: str, type: TensorType) -> Node:
     """A param of a function being traced, unlike any other so that traces may nest."""
-    name = f"{name} of trace {next(serial)}"
-    return leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
+    trace = next(serial)
+    return leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims, trace=trace)
 
 
 class Closed(NamedTuple):
@@ -56,9 +56,7 @@ def close(
 
 def called(node: Node) -> str:
     """What a captured value is called inside."""
-    if node.op is leaf.input_:
-        return str(node.attrs["name"]).partition(" of trace ")[0]
-    return node.op.name
+    return str(node.attrs["name"]) if node.op is leaf.input_ else node.op.name
 
 
 def between_params(

@@ -9,8 +9,10 @@ from graphcore.ir.types import DType, TensorType, TupleType
 
 
 @op
-def input_(*, name: str, dtype: DType, shape: Shape, dims: tuple[str, ...] | None) -> TensorType:
-    """A value given at the call."""
+def input_(
+    *, name: str, dtype: DType, shape: Shape, dims: tuple[str, ...] | None, trace: int | None = None
+) -> TensorType:
+    """A value given at the call, or to a function being traced, whose traces are numbered."""
     return TensorType(dtype, shape, dims)
 
 

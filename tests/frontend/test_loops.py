@@ -1,0 +1,461 @@
+"""Loops and branches: structures, weak numbers, dims and dtypes; and what is refused, and how."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+
+exactly = np.testing.assert_array_equal
+
+
+def run(inputs: Any, outputs: Any, *values: Any) -> Any:
+    return gc.compile(inputs, outputs)(*values)
+
+
+# ---- structures
+
+
+class State(NamedTuple):
+    h: Any
+    more: dict[str, Any]
+
+
+def test_nested_structures_come_back_as_they_are() -> None:
+    x = gc.tensor("x", {"time": None, "row": 2})
+    w = gc.tensor("w", {"time": None})
+
+    def body(state: State, given: dict[str, Any]) -> Any:
+        assert isinstance(state, State)
+        assert list(state.more) == ["total", "pair"]
+        left, right = state.more["pair"]
+        new = state.h + given["x"] * given["w"][0]
+        return (
+            State(new, {"total": state.more["total"] + new.sum(), "pair": [right, left]}),
+            (new, {"w": given["w"][0]}),
+        )
+
+    init = State(gc.zeros({"row": 2}), {"total": 0.0, "pair": [1, 2]})
+    last, ys = gc.scan(body, init, {"x": x, "w": [w]})
+    assert isinstance(last, State)
+    assert isinstance(last.more["pair"], list)
+    assert isinstance(ys, tuple)
+    values = np.arange(6.0).reshape(3, 2), np.array([1.0, -1.0, 2.0])
+    found = run([x, w], [last, ys], *values)
+    steps = np.cumsum(values[0] * values[1][:, None], axis=0)
+    assert isinstance(found[0], State)
+    exactly(found[0].h, steps[-1])
+    exactly(found[0].more["total"], steps.sum())
+    assert [int(v) for v in found[0].more["pair"]] == [2, 1]
+    exactly(found[1][0], steps)
+    exactly(found[1][1]["w"], values[1])
+
+
+def test_branches_and_calls_keep_structures() -> None:
+    x = gc.tensor("x", {"row": 3})
+    y = gc.cond(
+        x.sum() > 0,
+        lambda s: State(s["x"], {"n": 1}),
+        lambda s: State(-s["x"], {"n": 2.0}),
+        {"x": x},
+    )
+    assert isinstance(y, State)
+    found = run([x], y, np.array([1.0, 2.0, -9.0]))
+    exactly(found.h, [-1.0, -2.0, 9.0])
+    assert found.more["n"] == 2
+    again = gc.checkpoint(lambda s: {"a": (s[0] * 2, s[1])})([x, 3.0])
+    exactly(run([x], again, np.ones(3))["a"][0], [2, 2, 2])
+
+
+def test_several_sequences_and_none() -> None:
+    """Places of each sequence; dims in any order; results first along the dim that is walked."""
+    x = gc.tensor("x", {"row": 2, "time": None})
+    u = gc.tensor("u", {"time": None})
+    _, (a, b) = gc.scan(lambda c, p: (c, (p[0] * p[1], p[1])), 0.0, (x, u))
+    assert (a.dims, b.dims) == (("time", "row"), ("time",))
+    values = np.arange(8.0).reshape(2, 4), np.arange(4.0)
+    found = run([x, u], [a, b], *values)
+    exactly(found[0], (values[0] * values[1]).T)
+    exactly(found[1], values[1])
+    last, nothing = gc.scan(lambda c, x: (c + x, None), 1.0, u)
+    assert nothing is None
+    exactly(run([u], last, values[1]), 7.0)
+    carry, ys = gc.scan(lambda c, p: ((), p), (), u)
+    assert carry == ()
+    exactly(run([u], ys, values[1]), values[1])
+
+
+def test_order_of_steps_and_results() -> None:
+    x = gc.tensor("x", {"time": None})
+    values = np.array([1.0, 2.0, 4.0])
+    for reverse, wanted in ((False, [0, 1, 3]), (True, [6, 4, 0])):
+        last, before = gc.scan(lambda c, x: (c + x, c), 0.0, x, reverse=reverse)
+        found = run([x], [last, before], values)
+        exactly(found[0], 7.0)
+        exactly(found[1], wanted)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+@pytest.mark.parametrize("known", [False, True])
+def test_no_steps_and_one(size: int, known: bool) -> None:
+    x = gc.tensor("x", {"time": size if known else None, "row": 2})
+    last, ys = gc.scan(lambda c, x: (c * x, c + x), gc.ones({"row": 2}), x)
+    slope = gc.grad(last.sum() + (ys * ys).sum(), x)
+    values = np.array([[2.0, 3.0]])[:size]
+    found = run([x], [last, ys, slope], values)
+    exactly(found[0], [2.0, 3.0] if size else [1.0, 1.0])
+    exactly(found[1], values + 1)
+    exactly(found[2], 1 + 2 * (values + 1))
+
+
+def test_lengths_known_and_unknown() -> None:
+    x = gc.tensor("x", {"time": None})
+    n = x.sizes["time"]
+    by_size, _ = gc.scan(lambda c, _: (c * 2, None), 1.0, length=n)
+    counted = gc.fori_loop(0, n + 1, lambda i, c: c * 2, 1.0)
+    last, _ = gc.scan(lambda c, x: (c + x, None), 0.0, x, length=n)
+    f = gc.compile([x], [by_size, counted, last])
+    for size in (0, 1, 5):
+        assert [float(v) for v in f(np.ones(size))] == [2.0**size, 2.0 ** (size + 1), size]
+    known, _ = gc.scan(lambda c, x: (c + x, None), 0.0, x, length=3)
+    with pytest.raises(gc.GraphValueError, match="time"):
+        run([x], known, np.ones(4))
+    exactly(run([x], known, np.ones(3)), 3.0)
+
+
+@pytest.mark.parametrize(("lower", "upper", "wanted"), [(0, 3, 3), (2, 5, 9), (3, 3, 0), (4, 1, 0)])
+def test_ends_of_a_count(lower: int, upper: int, wanted: int) -> None:
+    """The sum of lower, lower + 1, ..., upper - 1, by numbers, by tensors and by both."""
+    n = gc.tensor("n", {}, dtype="int64")
+    for top in (upper, n):
+        total = gc.fori_loop(lower, top, lambda i, total: total + i, 0)
+        assert total.dtype == np.int64
+        assert int(run([n], total, upper)) == wanted
+    down = gc.fori_loop(n, upper, lambda i, total: total + i, 0)
+    assert int(run([n], down, lower)) == wanted
+
+
+def test_at_most_so_many_steps() -> None:
+    x = gc.tensor("x", {})
+    n = gc.tensor("n", {}, dtype="int64")
+    for most in (2, n):
+        y = gc.while_loop(lambda y: y < 100, lambda y: y * x, 1.0, max_steps=most)
+        f = gc.compile([x, n], [y, gc.grad(y, x)])
+        assert [float(v) for v in f(3.0, 2)] == [9.0, 6.0]
+        assert [float(v) for v in f(200.0, 2)] == [200.0, 1.0]
+
+
+# ---- numbers and dtypes
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int32", "uint64", "float32", "float64", "complex64", "complex128"]
+)
+@pytest.mark.parametrize("start", [True, 1, 1.0, 1 + 0j])
+def test_numbers_take_the_dtype_of_what_they_meet(start: complex, dtype: str) -> None:
+    """That of NumPy's sum of an array and a Python number."""
+    x = gc.tensor("x", {"time": 3, "row": 2}, dtype=dtype)
+    wanted = np.result_type(np.dtype(dtype), start)
+    values = np.arange(6).reshape(3, 2).astype(dtype)
+    last, ys = gc.scan(lambda c, x: (c + x, c), start, x)
+    assert (last.dims, last.dtype) == (("row",), wanted)
+    assert (ys.dims, ys.dtype) == (("time", "row"), wanted)
+    found = run([x], [last, ys], values)
+    assert [v.dtype for v in found] == [wanted, wanted]
+    exactly(found[0], 1 + values.sum(0))
+    exactly(found[1], 1 + np.cumsum(values, 0) - values)
+
+
+def test_numbers_that_meet_no_other_are_those_of_python() -> None:
+    def body(c: Any, _: None) -> Any:
+        return (c[0] / 2, c[1] + 1, ~c[2], ~c[3], -c[4]), None
+
+    last, _ = gc.scan(body, (1.0, 0, True, 5, 1j), length=3)
+    kinds = [np.float64, np.int64, np.bool_, np.int64, np.complex128]
+    assert [v.dtype for v in last] == kinds
+    assert [v.item() for v in run([], list(last))] == [0.125, 3, False, -6, -1j]
+
+
+def test_a_number_that_is_replaced() -> None:
+    """By values of a dtype that can hold it; by those of no other (see `changed_number`)."""
+    x = gc.tensor("x", {"time": 2}, dtype="float32")
+    last, ys = gc.scan(lambda c, x: (x, c), 0, x)
+    assert (last.dtype, ys.dtype) == (np.float32, np.float32)
+    exactly(run([x], ys, np.array([0.5, 1.5], "f4")), [0.0, 0.5])
+    half = gc.tensor("x", {"time": 2}, dtype="float16")
+    with pytest.raises(gc.GraphTypeError, match=r"carry: f64\[\]  carry: f16\[\]"):
+        gc.scan(lambda c, x: (x, c), 0.0, half)
+
+
+def test_integers_are_positions_where_floats_are_not_settled() -> None:
+    x = gc.tensor("x", {"row": 3}, dtype="float32")
+    total, n = gc.while_loop(
+        lambda s: x.isel(row=s[1]) > 0, lambda s: (s[0] + x.isel(row=s[1]), s[1] + 1), (0.0, 0)
+    )
+    assert (total.dtype, n.dtype) == (np.float32, np.int64)
+    assert [v.item() for v in run([x], [total, n], np.array([2, 3, -1], "f4"))] == [5.0, 2]
+
+
+def test_numbers_as_results_of_branches() -> None:
+    x = gc.tensor("x", {"row": 2}, dtype="float32")
+    y = gc.switch(N, [lambda: (1, x), lambda: (2.5, 0), lambda: (True, 0.5)])
+    assert [v.dtype for v in y] == [np.float64, np.float32]
+    for number, wanted in ((0, (1, [3, 4])), (1, (2.5, [0, 0])), (2, (1, [0.5, 0.5]))):
+        found = run([N, x], y, number, np.array([3, 4], "f4"))
+        assert found[0] == wanted[0]
+        exactly(found[1], wanted[1])
+
+
+def test_a_number_grows_the_dims_of_the_body() -> None:
+    """Also where the other carry has to grow first."""
+    x = gc.tensor("x", {"row": 2})
+    last, _ = gc.scan(lambda c, _: ((c[1], c[1] + x), None), (0.0, 1.0), length=2)
+    assert [v.dims for v in last] == [("row",), ("row",)]
+    found = run([x], list(last), np.array([1.0, 2.0]))
+    exactly(found[0], [2.0, 3.0])
+    exactly(found[1], [3.0, 5.0])
+
+
+def test_dims_may_change_places() -> None:
+    """A new carry is aligned by name with the old one."""
+    x = gc.tensor("x", {"row": 2, "col": 3})
+    y, _ = gc.scan(lambda c, _: (c.transpose("col", "row") * 2, None), x, length=3)
+    assert y.dims == ("row", "col")
+    values = np.arange(6.0).reshape(2, 3)
+    exactly(run([x], y, values), 8 * values)
+
+
+def test_float32_stays() -> None:
+    x = gc.tensor("x", {"row": None}, dtype="float32")
+    y = gc.while_loop(lambda y: y.sum() < 50, lambda y: y * 1.5, x)
+    slope = gc.grad(y.sum(), x)
+    assert (y.dtype, slope.dtype) == (np.float32, np.float32)
+    found = run([x], [y, slope], np.array([1, 2], "float32"))
+    assert [v.dtype for v in found] == [np.float32, np.float32]
+    exactly(found[1], np.float32(1.5**7))
+
+
+def test_integers_and_bools_are_carried_past_derivatives() -> None:
+    x = gc.tensor("x", {"row": 3})
+    flag = gc.tensor("flag", {}, dtype="bool")
+
+    def body(carry: Any, _: None) -> Any:
+        y, n, even = carry
+        return (gc.where(even, y * x, y + n), n + 1, ~even), n
+
+    (y, n, _), ns = gc.scan(body, (x, 1, flag), length=3)
+    f = gc.compile([x, flag], [y, n, ns, gc.grad(y.sum(), x), gc.pushforward(y, x, x)])
+    values = np.array([1.0, 2.0, 3.0])
+    found = f(values, True)  # (x * x + 2) * x
+    exactly(found[0], values**3 + 2 * values)
+    exactly(found[1], 4)
+    exactly(found[2], [1, 2, 3])
+    exactly(found[3], 3 * values**2 + 2)
+    exactly(found[4], 3 * values**3 + 2 * values)
+
+
+def test_a_predicate_of_a_bool_carry() -> None:
+    x = gc.tensor("x", {"row": None}, dtype="bool")
+    found, _ = gc.while_loop(
+        lambda s: ~s[0], lambda s: (x.isel(row=s[1]), s[1] + 1), (gc.constant(False), 0)
+    )
+    assert run([x], found, np.array([False, False, True]))
+
+
+# ---- names
+
+
+def test_names_in_the_printed_stages() -> None:
+    x, w = gc.tensor("x", {"time": None, "row": 2}), gc.tensor("w", {"row": 2})
+    _, ys = gc.scan(lambda c, p: ({"h": gc.tanh(c["h"] * w + p["x"])}, c["h"]),
+                    {"h": gc.zeros({"row": 2})}, {"x": x})  # fmt: skip
+    f = gc.compile([x, w], [ys, gc.grad(ys.sum(), w)])
+    for stage in f.stages:
+        text = io.StringIO()
+        f.debug_print(stage, file=text)
+        printed = text.getvalue()
+        assert "scan" in printed
+        assert "time" in printed
+        assert "row" in printed
+        assert "test_loops.py" in printed
+    named = io.StringIO()
+    f.debug_print("named", file=named)
+    assert "carry['h']" in named.getvalue()
+    assert "x['x']" in named.getvalue()
+
+
+# ---- refusals
+
+X = gc.tensor("x", {"time": None, "row": 3})
+W = gc.tensor("w", {"row": 3})
+S = gc.tensor("s", {})
+N = gc.tensor("n", {}, dtype="int64")
+LEAKED: list[gc.Tensor] = []
+
+
+def changed_dims() -> Any:
+    return gc.scan(lambda c, x: ({"h": c["h"].sum("row"), "n": c["n"]}, None), {"h": W, "n": N}, X)
+
+
+def changed_dtype() -> Any:
+    return gc.while_loop(lambda s: s[0] < 3, lambda s: (s[0] * 0.5, s[1]), (N, W))
+
+
+def changed_number() -> Any:
+    return gc.scan(lambda c, x: (x, c), 0.5, X.astype("int64"))
+
+
+def changed_structure() -> Any:
+    return gc.scan(lambda c, x: ((c[0], c[1], x), None), (W, S), X)
+
+
+def changed_keys() -> Any:
+    return gc.fori_loop(0, 3, lambda i, c: {"b": c["a"]}, {"a": W})
+
+
+def no_pair() -> Any:
+    return gc.scan(lambda c, x: c + x, W, X)
+
+
+def missing_dim() -> Any:
+    return gc.scan(lambda c, x: (c, x), 0.0, [X, W])
+
+
+def no_length() -> Any:
+    return gc.scan(lambda c, _: (c, None), 0.0)
+
+
+def wrong_length() -> Any:
+    return gc.scan(lambda c, x: (c, x), 0.0, W, dim="row", length=4)
+
+
+def repeated_dim() -> Any:
+    return gc.scan(lambda c, x: (c, X), 0.0, X)
+
+
+def wrong_policy() -> Any:
+    return gc.scan(lambda c, x: (c, x), 0.0, X, checkpoint=0)
+
+
+def number_for_a_predicate() -> Any:
+    return gc.while_loop(lambda s: s - 1, lambda s: s * 2, S)
+
+
+def number_to_branch_on() -> Any:
+    return gc.cond(S, lambda: S, lambda: S)
+
+
+def float_for_an_index() -> Any:
+    return gc.switch(S, [lambda: S, lambda: S])
+
+
+def branches_of_other_dims() -> Any:
+    return gc.cond(S > 0, lambda: {"a": W, "b": S}, lambda: {"a": W.sum(), "b": S})
+
+
+def branch_that_cannot_be() -> Any:
+    return gc.cond(S > 0, lambda: 0.5, lambda: N)
+
+
+def branches_of_other_structure() -> Any:
+    return gc.cond(S > 0, lambda: (W, S), lambda: W)
+
+
+def no_branches() -> Any:
+    return gc.switch(N, [])
+
+
+def branch_outside() -> Any:
+    return gc.switch(2, [lambda: S, lambda: S])
+
+
+def capturing_function() -> Any:
+    return gc.custom_pullback(lambda x: x * S, lambda xs, y, ct: (ct,))(W)
+
+
+def capturing_pullback() -> Any:
+    return gc.custom_pullback(lambda x: x * x, lambda xs, y, ct: (ct * S,))(W)
+
+
+def too_few_cotangents() -> Any:
+    return gc.custom_pullback(lambda x, y: x * y, lambda xs, y, ct: (ct * xs[1],))(W, W * 2)
+
+
+def too_many_cotangents() -> Any:
+    return gc.custom_pullback(lambda x: x * x, lambda xs, y, ct: (ct, ct))(W)
+
+
+def cotangent_of_other_dims() -> Any:
+    return gc.custom_pullback(lambda x: x.sum(), lambda xs, y, ct: (ct,))(W)
+
+
+def leaked() -> Any:
+    def body(c: gc.Tensor, x: gc.Tensor) -> Any:
+        LEAKED.append(x)
+        return c, None
+
+    gc.scan(body, W, X)
+    return gc.compile([X, W], LEAKED[-1] * 2)
+
+
+REFUSED: dict[Callable[[], Any], tuple[str, ...]] = {
+    changed_dims: (
+        "scan: the body changes what it carries",
+        "    before                  after a step",
+        "* carry['h']: f64[row=3]  carry['h']: f64[]",
+        "  carry['n']: i64[]       carry['n']: i64[]",
+        "test_loops.py",
+        "cure",
+    ),
+    changed_dtype: ("while_loop", "* carry[0]: i64[]       carry[0]: f64[]"),
+    changed_number: ("scan", "* carry: f64[row=3]  carry: i64[row=3]"),
+    changed_structure: ("scan", "* -", "carry[2]: f64[row=3]"),
+    changed_keys: ("* carry['a']: f64[row=3]  -", "* -"),
+    no_pair: ("scan", "not (carry, y)"),
+    missing_dim: ("scan", "no dim 'time'", "w: f64[row=3]", "cure"),
+    no_length: ("scan", "length", "cure"),
+    wrong_length: ("scan", "size 3", "4 steps"),
+    repeated_dim: ("scan", "'time' already"),
+    wrong_policy: ("checkpoint=0", "'log'"),
+    number_for_a_predicate: ("while_loop", "f64[], not bool", "cure"),
+    number_to_branch_on: ("cond", "f64[], not bool", "cure"),
+    float_for_an_index: ("switch", "f64[], not an integer", "cure"),
+    branches_of_other_dims: (
+        "cond",
+        "    otherwise           then",
+        "* result['a']: f64[]  result['a']: f64[row=3]",
+        "  result['b']: f64[]  result['b']: f64[]",
+    ),
+    branch_that_cannot_be: ("cond", "* result: i64[]  result: f64[]"),
+    branches_of_other_structure: ("cond", "the branches differ", "*"),
+    no_branches: ("switch", "no branches"),
+    branch_outside: ("switch", "no branch 2 among 2"),
+    capturing_function: ("custom_pullback", "captures", "s: f64[]", "pass it as an operand"),
+    capturing_pullback: ("custom_pullback", "captures", "s: f64[]"),
+    too_few_cotangents: ("custom_pullback", "returns ['f64[row=3]']", "f64[row=3]', 'f64[row=3]"),
+    too_many_cotangents: ("custom_pullback", "one for each operand"),
+    cotangent_of_other_dims: ("custom_pullback", "returns ['f64[]']"),
+    leaked: ("compile", "'x' is known only inside", "x: f64[row=3], built at", "cure"),
+}
+
+
+@pytest.mark.parametrize("attempt", REFUSED, ids=lambda attempt: attempt.__name__)
+def test_refused(attempt: Callable[[], Any]) -> None:
+    with pytest.raises(gc.GraphError) as caught:
+        attempt()
+    for part in REFUSED[attempt]:
+        assert part in str(caught.value), str(caught.value)
+
+
+def test_a_branch_outside_is_refused_at_the_call() -> None:
+    y = gc.switch(N, [lambda: S, lambda: -S])
+    f = gc.compile([N, S], [y, gc.grad(y, S)])
+    assert f(1, 2.0)[0] == -2
+    for number in (-1, 2):
+        with pytest.raises(gc.GraphIndexError, match=r"switch.*test_loops"):
+            f(number, 2.0)
