@@ -1,0 +1,113 @@
+"""The programs of benchmarks/programs: checked against their references, timed against peers.
+
+python -m benchmarks --check [NAME ...]
+python -m benchmarks [NAME ...] [--size SIZE] [--json FILE] [--plot FILE.png]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks import race, report
+from benchmarks.measure import settle_allocator, use_one_thread
+from benchmarks.programs import NAMES, Program
+
+
+def bar(out: Console) -> Progress:
+    """A bar that says what is being done, and goes away."""
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    return Progress(*columns, console=out, transient=True)
+
+
+def check(programs: Sequence[Program], out: Console) -> int:
+    """Compare all with their references; how many differ."""
+    tasks = [(p, size, dtype) for p in programs for size in p.module.SIZES for dtype in p.dtypes]
+    failed = 0
+    with bar(out) as progress:
+        task = progress.add_task("", total=len(tasks))
+        for program, size, dtype in tasks:
+            progress.update(task, description=f"{program.name} {size} {dtype}")
+            passed, said = verdict(program, size, dtype)
+            failed += not passed
+            out.print(f"{'ok  ' if passed else 'FAIL'} {program.name:18}{size:6} {dtype}  {said}")
+            progress.advance(task)
+    out.print(f"{len(tasks) - failed} passed, {failed} failed")
+    return failed
+
+
+def verdict(program: Program, size: str, dtype: str) -> tuple[bool, str]:
+    """Whether a program agrees with its reference, and its worst result."""
+    try:
+        agreement = program.check(size, dtype)
+    except Exception as reason:
+        return False, f"{type(reason).__name__}: {reason}"
+    name, off = agreement.worst
+    return agreement.passed, f"{off:.1e}  {name}"
+
+
+def measure(programs: Sequence[Program], size: str, rounds: int, out: Console) -> list[race.Result]:
+    """Race all, and print what was found."""
+    results = []
+    with bar(out) as progress:
+        task = progress.add_task("", total=len(programs))
+        for program in programs:
+            progress.update(task, description=program.name)
+            results.append(race.run(program, size, rounds))
+            progress.advance(task)
+    out.print(report.table(results))
+    return results
+
+
+def options(arguments: Iterable[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--check", action="store_true", help="compare with the references only")
+    parser.add_argument("--size", choices=["tiny", "small"], default="small")
+    parser.add_argument("--rounds", type=int, default=9, help="samples of each (default 9)")
+    parser.add_argument("--all-threads", action="store_true", help="not only one thread each")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the ratios of times")
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.names if name not in NAMES]
+    if unknown:
+        parser.error(f"no program {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    return chosen
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    chosen = options(arguments)
+    out = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+    programs = [Program(name) for name in chosen.names or NAMES]
+    if chosen.check:
+        return min(check(programs, out), 1)
+    if not chosen.all_threads:
+        use_one_thread()
+    settle_allocator()
+    results = measure(programs, chosen.size, chosen.rounds, out)
+    threads = "all" if chosen.all_threads else "one"
+    if chosen.json:
+        text = json.dumps(report.as_json(results, threads), indent=1)
+        chosen.json.write_text(text, encoding="utf-8")
+    if chosen.plot:
+        report.plot(results, chosen.plot)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""One program against its peers: calls in turn in this process, first calls each in one of its own.
+
+python -m benchmarks.race NAME SIZE WHO
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import NamedTuple
+
+from benchmarks.measure import (
+    Call,
+    Spread,
+    forget_peak,
+    interleaved,
+    peak_resident,
+    ratios,
+    resident,
+)
+from benchmarks.programs import TOLERANCE, Function, Inputs, Program, compared
+
+
+class Alone(NamedTuple):
+    """What one call took in a process of its own that had compiled another program before."""
+
+    seconds: float
+    """From what was written to the results."""
+    bytes: int
+    """At the peak, more than before."""
+
+
+class Result(NamedTuple):
+    """What was measured of one program at one size, by who computed it."""
+
+    name: str
+    size: str
+    medians: dict[str, float]
+    over_graphcore: dict[str, Spread]
+    alone: dict[str, Alone]
+
+    @property
+    def best_peer(self) -> float:
+        """The time of the fastest peer over ours."""
+        return min(ratio.median for ratio in self.over_graphcore.values())
+
+
+def run(program: Program, size: str, rounds: int) -> Result:
+    """Compare all with the reference, then measure them in turn, then each alone."""
+    given = program.module.inputs(size)
+    expected = program.module.reference(**given)
+    calls = {}
+    for who, function in program.functions():
+        calls[who] = Call(partial(waiting(who, function), **given), ())
+        require_same(program, who, calls[who].function(), expected)
+    samples = interleaved(calls, rounds)
+    return Result(
+        program.name,
+        size,
+        {who: Spread.of(times).median for who, times in samples.items()},
+        {
+            who: ratios(times, samples["graphcore"])
+            for who, times in samples.items()
+            if who != "graphcore"
+        },
+        {who: in_its_own_process(program, size, who) for who in calls},
+    )
+
+
+def waiting(who: str, function: Function) -> Function:
+    """A function that returns when its results are there."""
+    if who != "jax":
+        return function
+    import jax
+
+    return lambda **given: jax.block_until_ready(function(**given))
+
+
+def require_same(program: Program, who: str, found: dict, expected: Inputs) -> None:
+    tolerance = getattr(program.module, "TOLERANCE", TOLERANCE["float64"])
+    for name, off in compared(found, expected).items():
+        if not off <= tolerance:
+            raise AssertionError(f"{program.name}: {name} of {who} is {off:.1e} off the reference")
+
+
+def in_its_own_process(program: Program, size: str, who: str) -> Alone:
+    command = [sys.executable, "-m", "benchmarks.race", program.name, size, who]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{program.name} by {who}:\n{done.stderr}")
+    return Alone(*json.loads(done.stdout))
+
+
+def alone(name: str, size: str, who: str) -> Alone:
+    """The first call, after one of another program, so that what a library does once is done."""
+    first_call("logreg" if name == "eight_schools" else "eight_schools", "tiny", who)
+    return first_call(name, size, who)
+
+
+def first_call(name: str, size: str, who: str) -> Alone:
+    program = Program(name)
+    given = program.module.inputs(size)
+    before = resident()
+    forget_peak()
+    start = time.perf_counter()
+    function = program.make(who)
+    assert function is not None
+    waiting(who, function)(**given)
+    return Alone(time.perf_counter() - start, peak_resident() - before)
+
+
+if __name__ == "__main__":
+    print(json.dumps(alone(*sys.argv[1:])))
