@@ -8,7 +8,7 @@
 
 from . import frontend
 from .compile import Compiled, compile
-from .frontend import fft, signal, special
+from .frontend import fft, linalg, signal, special
 from .frontend.branches import *
 from .frontend.calculus import *
 from .frontend.choices import *
@@ -57,6 +57,7 @@ __all__ = [
     "compile",
     "debug_print",
     "fft",
+    "linalg",
     "signal",
     "special",
 ]

@@ -15,7 +15,7 @@ from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.ops.paths import between, of_floats
 
-from .derivatives import CONTROL, PARTIALS, TRANSPOSE, VJP, Select, Wins
+from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
 from .plain import equals, where
@@ -46,10 +46,15 @@ class Omitted(Enum):
 
 def omitted_after(node: Node, share: Node, before: Omitted) -> Omitted:
     """What is left out of an operand's share, given what was left out of the node's cotangent."""
-    if node.op not in SELECTING and (before is Omitted.NOWHERE or node.op in VJP):
-        return Omitted.NOWHERE  # a VJP mixes what counts with what does not
+    if node.op not in SELECTING and (before is Omitted.NOWHERE or mixes(node.op)):
+        return Omitted.NOWHERE
     in_sight = is_masked(share) and before is not Omitted.ANYWHERE
     return Omitted.IN_SIGHT if in_sight else Omitted.ANYWHERE
+
+
+def mixes(op: Op) -> bool:
+    """Whether what counts and what does not come together in the results of `op`."""
+    return op in VJP or op in JVP
 
 
 def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> list[Node]:
@@ -109,6 +114,8 @@ def cotangents(
         return TRANSPOSE[node.op](node, ct)
     if node.op in VJP:
         return VJP[node.op](node, ct)
+    if node.op in JVP:
+        return transposed(node, [ct], path)
     raise GraphTypeError(
         f"{node.op.name} at {node.origin} has no derivative: {node.type}\n"
         "  cure: put stop_gradient around it if its derivative should count as zero"
@@ -118,11 +125,33 @@ def cotangents(
 def several_cotangents(
     node: Node, total: dict[Node, Node], path: dict[Node, None]
 ) -> Sequence[Node | None]:
-    """The cotangents of the inputs of a loop or branch, given those of its results."""
+    """The cotangents of the inputs of an op of several results, given those of these."""
     cts = [total.get(node[i]) for i in range(len(node.type.items))]
     if all(ct is None for ct in cts):
         return (None,) * len(node.inputs)
+    if node.op in JVP:
+        return transposed(node, cts, path)
     return CONTROL[node.op].pullback(node, cts, [x in path for x in node.inputs])
+
+
+def transposed(
+    node: Node, cts: Sequence[Node | None], path: dict[Node, None]
+) -> Sequence[Node | None]:
+    """The cotangents of `node`'s inputs by its tangent map, which is linear in what moves them.
+
+    The values of that are never read.
+    """
+    tangents = [
+        autodiff.barrier(full_like(x, i)) if x in path else None for i, x in enumerate(node.inputs)
+    ]
+    results = [
+        (new, ct)
+        for new, ct in zip(JVP[node.op](node, tangents), cts, strict=True)
+        if new is not None and ct is not None
+    ]
+    moving = [tangent for tangent in tangents if tangent is not None]
+    shares = iter(pull_back([y for y, _ in results], moving, [ct for _, ct in results]))
+    return [None if tangent is None else next(shares) for tangent in tangents]
 
 
 def scale(partial: Partial, ct: Node, omitted: Omitted) -> Node | None:
@@ -195,7 +224,7 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
         if node not in tangent:
             inherit(Origin(node.origin.file, node.origin.line, via))
             if node.op in SELECTING or (
-                node.op not in VJP and any(x in omitted for x in node.inputs)
+                not mixes(node.op) and any(x in omitted for x in node.inputs)
             ):
                 omitted.add(node)
             place = Omitted.ANYWHERE if node in omitted else Omitted.NOWHERE
@@ -203,7 +232,8 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
             if node.op is leaf.project:
                 continue  # its tangent is set with the others of the node of several values
             if isinstance(node.type, TupleType):
-                for i, new in enumerate(CONTROL[node.op].pushforward(node, moving)):
+                rule = JVP.get(node.op) or CONTROL[node.op].pushforward
+                for i, new in enumerate(rule(node, moving)):
                     if new is not None and of_floats(node.type.items[i]):
                         tangent[node[i]] = new
                 continue
@@ -230,6 +260,9 @@ def pushed(node: Node, tangents: Sequence[Node | None], omitted: Omitted) -> Nod
                 for x, t in zip(node.inputs, tangents, strict=True)
             ]
         )
+    if node.op in JVP:
+        (new,) = JVP[node.op](node, tangents)
+        return new
     # The pushforward is the transpose of the pullback, which is linear in this cotangent; its
     # value is never read.
     ct = autodiff.barrier(full_like(node, 0))

@@ -74,8 +74,8 @@ gather_products = rewriting(algebra, motion, contraction)
 tidy = rewriting(algebra, motion)
 
 NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=True)
-PLAIN = Contract("leaf", "elementwise", "tensor", "autodiff", "control")
-EXPANDED = Contract("leaf", "elementwise", "tensor", "control")
+PLAIN = Contract("leaf", "elementwise", "tensor", "linalg", "autodiff", "control")
+EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
 
 PASSES: list[tuple[str, Pass, Contract]] = [
     ("named", lambda graph, _: graph, NAMED),

@@ -15,7 +15,7 @@ from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size
-from graphcore.ops import elementwise, leaf, special, tensor
+from graphcore.ops import elementwise, leaf, linalg, special, tensor
 from graphcore.rewrites.plain import distinct
 
 from . import routines
@@ -325,6 +325,15 @@ def iota(node: Node, w: Writer, out: str) -> str:
     return call(w.bind("arange", np.arange), w.size(node.attrs["size"]), f"dtype={dtype}")
 
 
+def matrices(node: Node, w: Writer, out: str) -> str:
+    """The routine of an op on matrices, its attrs as keywords."""
+    from . import linalg as own
+
+    how = [f"{name}={value!r}" for name, value in node.attrs.items()]
+    routine = w.bind(f"linalg_{node.op.name}", getattr(own, node.op.name))
+    return call(routine, *map(w.whole, node.inputs), *how)
+
+
 def extent(node: Node, w: Writer, out: str) -> str:
     dtype = w.dtype(node.type.dtype)
     return call(w.bind("asarray", np.asarray), w.size(node.attrs["size"]), dtype)
@@ -344,6 +353,8 @@ DECOMPOSED = frozenset(
 """Plain ops that rewrites take apart before a backend sees them."""
 
 EMIT: dict[Op, Emit] = {
+    leaf.project: lambda node, w, out: f"{w.thins[node.inputs[0]]}[{node.attrs['index']}]",
+    **dict.fromkeys(linalg.SIGNATURES, matrices),
     **dict.fromkeys(frozenset(elementwise.UFUNC) - DECOMPOSED, ufunc),
     elementwise.real: routine("real"),
     elementwise.imag: routine("imag"),

@@ -114,6 +114,10 @@ class Function:
             known = {name: values[n] for name, n in self._code.sizes.items() if n in values}
             operands = [values.get(name) for name in line.operands]
             reason, cure = outside(node, operands, known) or (reason, cure)
+        if element := getattr(error, "element", ()):
+            labels = node.labels or (None,) * len(element)
+            places = zip(labels, element, strict=False)
+            reason += ", for " + ", ".join(f"{dim or 'batch'}={at}" for dim, at in places)
         found = f"call: {node.op.name} at {node.origin}: {reason}\n  its result is {shown}"
         return kind(f"{found}\n  called at {user_line()}\n  cure: {cure}")
 

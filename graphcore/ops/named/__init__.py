@@ -14,6 +14,7 @@ from graphcore.ir.sizes import Shape, Size, count, same, upper_bound
 from graphcore.ir.types import TensorType
 from graphcore.ops.tensor import window_count
 
+from . import matrices as matrices
 from .dims import Dims as Dims
 from .dims import close_match as close_match
 from .dims import distinct, drop, has, new_dims, not_empty

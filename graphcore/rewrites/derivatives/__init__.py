@@ -3,14 +3,17 @@
 PARTIALS   elementwise ops: d result / d operand
 TRANSPOSE  linear ops: the tangent map is the op itself, the cotangent map is its transpose
 VJP        the rest: the cotangents of the operands; the tangent map is derived by transposition
+JVP        ops on matrices: the tangents of the results; the cotangent map is derived by transposition
 CONTROL    loops and branches: both maps, as loops and branches that hold a lazy derivative
 """
 
 from .control import CONTROL
 from .linear import TRANSPOSE
+from .matrices import JVP, SOLVING
 from .partials import ELEMENTARY, Select, Wins
-from .rules import VJP
+from .rules import MIXING
 from .special import SPECIAL
 
 PARTIALS = ELEMENTARY | SPECIAL
-__all__ = ["CONTROL", "PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]
+VJP = MIXING | SOLVING
+__all__ = ["CONTROL", "JVP", "PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]

@@ -184,7 +184,7 @@ def swap_last(x: Node) -> Node:
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
-VJP: dict[Op, Vjp] = {
+MIXING: dict[Op, Vjp] = {
     tensor.wins: wins_vjp,
     tensor.max_: extreme_vjp,
     tensor.min_: extreme_vjp,

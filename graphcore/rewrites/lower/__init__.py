@@ -23,10 +23,10 @@ from graphcore.rewrites.plain import (
     where,
 )
 
-from . import positions
+from . import matrices, positions
 from .table import LOWER, align, axes, lower
 
-__all__ = ["LOWER", "lower_names", "positions"]
+__all__ = ["LOWER", "lower_names", "matrices", "positions"]
 
 
 def lower_names(graph: Graph) -> Graph:

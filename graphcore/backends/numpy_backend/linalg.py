@@ -1,0 +1,244 @@
+"""How ops on matrices are computed: LAPACK, by NumPy where it takes a batch, else by SciPy.
+
+What fails for one matrix of a batch is found by taking them one by one: with `check` it is an error
+that says which, else nan stands for it. A matrix that is not finite gives nan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from numpy.linalg import LinAlgError
+
+Array: TypeAlias = npt.NDArray[Any]
+Results: TypeAlias = "Array | tuple[Array, ...]"
+
+FEW = 32
+"""Up to this size a triangular solve of many matrices is quicker as a general one in one call."""
+
+
+class MatrixError(ValueError):
+    """A matrix for which there is no result: why, and its place in the batch."""
+
+    def __init__(self, reason: str, element: tuple[int, ...]) -> None:
+        super().__init__(reason, element)
+        self.reason, self.element = reason, element
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def each(
+    function: Callable[..., Results], ranks: tuple[int, ...], reason: str, *xs: Array, check: bool
+) -> Results:
+    """`function` of one matrix after the other, of which some may fail for `reason`.
+
+    `ranks` says how many axes of each operand are no batch. There is at least one matrix.
+    """
+    batch = xs[0].shape[: xs[0].ndim - ranks[0]]
+    found = [
+        one(function, reason, at, *[x[at] for x in xs], check=check) for at in np.ndindex(batch)
+    ]
+    good = next((y for y in found if y is not None), None)
+    if good is None:
+        good = like(function, *[x[(0,) * len(batch)] for x in xs])
+    several = isinstance(good, tuple)
+    parts = good if isinstance(good, tuple) else (good,)
+    made = []
+    for i, part in enumerate(parts):
+        values = [part * np.nan if y is None else y[i] if several else y for y in found]
+        made.append(np.stack(values).reshape(*batch, *part.shape))
+    return tuple(made) if several else made[0]
+
+
+def like(function: Callable[..., Results], *xs: Array) -> Results:
+    """A result of the right shapes: that of unit matrices, and of ones."""
+    return function(
+        *[np.eye(*x.shape, dtype=x.dtype) if x.ndim > 1 else np.ones_like(x) for x in xs]
+    )
+
+
+def one(
+    function: Callable[..., Results], reason: str, at: tuple[int, ...], *xs: Array, check: bool
+) -> Results | None:
+    """The result for the matrix at a place of the batch; None stands for nan."""
+    try:
+        return function(*xs)
+    except (LinAlgError, ValueError) as error:
+        if not all(np.isfinite(x).all() for x in xs) or not check:
+            return None
+        raise MatrixError(reason, at) from error
+
+
+def batched(function: Callable[..., Results], reason: str, *ranks: int) -> Callable[..., Results]:
+    """`function`, which takes a batch, where it fails one by one."""
+
+    def run(*xs: Array, check: bool = True) -> Results:
+        try:
+            return function(*xs)
+        except LinAlgError:
+            return each(function, ranks, reason, *xs, check=check)
+
+    return run
+
+
+SINGULAR = "the matrix is singular"
+ENDLESS = "the iteration does not converge"
+
+cholesky = batched(np.linalg.cholesky, "the matrix is not positive definite", 2)
+inv = batched(np.linalg.inv, SINGULAR, 2)
+solve = batched(np.linalg.solve, SINGULAR, 2, 2)
+eigh = batched(np.linalg.eigh, ENDLESS, 2)
+eigvalsh = batched(np.linalg.eigvalsh, ENDLESS, 2)
+svdvals = batched(np.linalg.svdvals, ENDLESS, 2)
+
+
+def eig(a: Array) -> Results:
+    """Complex, also where all eigenvalues are real."""
+    w, v = batched(np.linalg.eig, ENDLESS, 2)(a)
+    dtype = np.result_type(a.dtype, np.complex64)
+    return w.astype(dtype, copy=False), v.astype(dtype, copy=False)
+
+
+def eigvals(a: Array) -> Array:
+    """Complex, also where all eigenvalues are real."""
+    w = batched(np.linalg.eigvals, ENDLESS, 2)(a)
+    assert isinstance(w, np.ndarray)
+    return w.astype(np.result_type(a.dtype, np.complex64), copy=False)
+
+
+def svd(a: Array) -> Results:
+    """u, s and v^H, as many columns as there are values."""
+    return batched(lambda a: tuple(np.linalg.svd(a, full_matrices=False)), ENDLESS, 2)(a)
+
+
+def svd_full(a: Array) -> Results:
+    """u, s and v^H, u and v square."""
+    return batched(lambda a: tuple(np.linalg.svd(a, full_matrices=True)), ENDLESS, 2)(a)
+
+
+def qr(a: Array) -> Results:
+    """q and r, as many columns as a has rows or columns, whichever are fewer."""
+    return tuple(np.linalg.qr(a, "reduced"))
+
+
+def qr_complete(a: Array) -> Results:
+    """q, square, and r."""
+    return tuple(np.linalg.qr(a, "complete"))
+
+
+def lu(a: Array) -> Results:
+    """The order of rows, l and u."""
+    if not a.size:
+        m, n = a.shape[-2:]
+        k, batch = min(m, n), a.shape[:-2]
+        order = np.broadcast_to(np.arange(m), (*batch, m))
+        eye = np.eye(m, k, dtype=a.dtype)
+        return order, np.broadcast_to(eye, (*batch, m, k)), np.zeros((*batch, k, n), a.dtype)
+    p, l, u = scipy.linalg.lu(a, p_indices=True, check_finite=False)
+    return np.argsort(p, -1).astype(np.int64, copy=False), l, u
+
+
+def slogdet(a: Array) -> Results:
+    """The sign and the logarithm."""
+    sign, log = np.linalg.slogdet(a)
+    return np.asarray(sign), np.asarray(log)
+
+
+def det(a: Array) -> Array:
+    return np.asarray(np.linalg.det(a))
+
+
+def cofactor(a: Array) -> Array:
+    """det(u) det(v^H) conj(u) diag(products of all singular values but one) conj(v^H)"""
+    u, s, vh = np.linalg.svd(a)
+    ones = np.ones_like(s[..., :1])
+    before = np.cumprod(np.concatenate([ones, s], -1), -1)[..., :-1]
+    after = np.cumprod(np.concatenate([ones, s[..., ::-1]], -1), -1)[..., -2::-1]
+    volume = np.linalg.det(u) * np.linalg.det(vh)
+    return np.asarray(volume[..., None, None] * ((u * (before * after)[..., None, :]) @ vh).conj())
+
+
+def solve_triangular(a: Array, b: Array, *, lower: bool, unit: bool, check: bool) -> Array:
+    """x with t x = b, for the triangle of a that counts."""
+    if not b.size or not a.size:
+        return np.zeros_like(b)
+    n = a.shape[-1]
+    places = np.arange(n)
+    on = a[..., places, places]
+    if check and not unit and not on.all():
+        raise MatrixError(SINGULAR, tuple(map(int, np.argwhere(on == 0)[0][:-1])))
+    if a.ndim > 2 and n <= FEW and not (on == 0).any():
+        t = np.tril(a) if lower else np.triu(a)
+        if unit:
+            t[..., places, places] = 1
+        return np.asarray(np.linalg.solve(t, b))
+    found = np.empty_like(b)
+    for at in np.ndindex(a.shape[:-2]):
+        found[at] = of_one(a[at], b[at], lower, unit)
+    return found
+
+
+def of_one(a: Array, b: Array, lower: bool, unit: bool) -> Array:
+    """The triangular solve of one matrix: one that is singular gives inf or nan, as it comes."""
+    # LAPACK reads columns first: the transpose of a row-major matrix is free.
+    (trtrs,) = scipy.linalg.get_lapack_funcs(("trtrs",), (a, b))
+    x, info = trtrs(a.T, b, lower=not lower, trans=1, unitdiag=unit)
+    return np.asarray(x) if info == 0 else np.full_like(b, np.nan)
+
+
+def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> Array:
+    """x by elimination with row exchanges (LAPACK's gtsv), one system after the other."""
+    (gtsv,) = scipy.linalg.get_lapack_funcs(("gtsv",), (diagonal, b))
+    found = np.empty_like(b)
+    for at in np.ndindex(b.shape[:-2]):
+        if not b[at].size:
+            continue
+        if b.shape[-2] == 1:
+            found[at] = b[at] / diagonal[at][:, None]
+            continue
+        *_, x, info = gtsv(lower[at][1:], diagonal[at], upper[at][:-1], b[at])
+        if info > 0:
+            raise MatrixError(SINGULAR, at)
+        found[at] = x
+    return found
+
+
+def pinv(a: Array, *, rtol: float) -> Array:
+    """The pseudo-inverse."""
+    run = batched(lambda a: np.linalg.pinv(a, rcond=rtol), ENDLESS, 2)
+    return np.asarray(run(a))
+
+
+def function(of: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A function of one matrix for a batch; nan where the result of a real one is not real."""
+
+    def run(a: Array) -> Array:
+        found = np.empty_like(a)
+        for at in np.ndindex(a.shape[:-2]):
+            found[at] = real_or_nan(of(a[at]), a.dtype) if np.isfinite(a[at]).all() else np.nan
+        return found
+
+    return run
+
+
+def real_or_nan(x: Array, dtype: np.dtype[Any]) -> Array:
+    """`x` in `dtype`; nan if that is real and `x` is not, but for rounding."""
+    if dtype.kind == "c" or x.dtype.kind != "c":
+        return x
+    eps = 1000 * np.finfo(dtype).eps
+    is_real = np.abs(x.imag).max(initial=0) <= eps * np.abs(x.real).max(initial=1)
+    return np.asarray(x.real if is_real else np.full_like(x.real, np.nan))
+
+
+logm = function(lambda a: scipy.linalg.logm(a) if a.size else a)
+sqrtm = function(lambda a: scipy.linalg.sqrtm(a) if a.size else a)
+
+
+def expm(a: Array) -> Array:
+    """SciPy's, which takes a batch."""
+    return np.asarray(scipy.linalg.expm(a)) if a.size else a

@@ -1,0 +1,139 @@
+"""Matrices made of vectors and of other matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..arguments import dim_of, fresh, names
+from ..base import refusal, wrap
+from ..complex import conjugate
+from ..contraction import cross
+from ..diagonals import trace
+from ..indexing import isel
+from ..lift import Operand, common, single
+from ..moves import flip
+from ..padding import pad
+from ..ranges import arange
+from ..shape import concat, rename, stack, transpose
+from .matrices import ROW_COL, pair, swapped
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = [
+    "block_diag",
+    "cross",
+    "kron",
+    "matrix_transpose",
+    "outer",
+    "toeplitz",
+    "trace",
+]
+
+
+def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
+    """Matrices transposed: what was a row is a column, under the same two dims.
+
+    To programs by name only this says something new: `transpose` merely lays values out otherwise.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([[1, 2], [3, 4]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.matrix_transpose(x))()
+    array([[1, 3],
+           [2, 4]])
+    """
+    node = single("matrix_transpose", x)
+    return transpose(swapped(wrap(node), pair("matrix_transpose", dims, node)), *node.type.dims)
+
+
+def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
+    """Outer product of vectors: `x` along the first of `dims`, `y` along the second.
+
+    Where `y` lacks the second it runs along the first as well, and is renamed.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2], "row")
+    >>> gc.compile([], gc.linalg.outer(x, x))()
+    array([[1, 2],
+           [2, 4]])
+    """
+    left, right = common("outer", x, y)
+    row, col = pair("outer", dims)
+    dim_of("outer", left, row)
+    other = wrap(right)
+    if col not in right.type.dims:
+        dim_of("outer", right, row)
+        other = rename(other, {row: col})
+    return transpose(wrap(left) * other, ..., row, col)
+
+
+def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
+    """Kronecker product of matrices, or of vectors along one dim: blocks `x[i, j] * y`.
+
+    >>> import graphcore as gc
+    >>> x, y = gc.constant([1, 10], "row"), gc.constant([1, 2, 3], "row")
+    >>> gc.compile([], gc.linalg.kron(x, y, "row"))()
+    array([ 1,  2,  3, 10, 20, 30])
+    """
+    left, right = common("kron", x, y)
+    own = names("kron", dims, left)
+    for dim in own:
+        dim_of("kron", left, dim)
+        dim_of("kron", right, dim)
+    taken = (*left.type.dims, *right.type.dims)
+    coarse, fine = ({dim: fresh(f"{dim}{mark}", taken) for dim in own} for mark in "<>")
+    found = rename(wrap(left), coarse) * rename(wrap(right), fine)
+    for dim in own:
+        found = stack(found, {dim: (coarse[dim], fine[dim])})
+    return transpose(found, ..., *own)
+
+
+def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
+    """Matrices along a diagonal, zeros elsewhere; other dims broadcast by name.
+
+    >>> import graphcore as gc
+    >>> x, y = (gc.constant(v, ("row", "col")) for v in ([[1, 2]], [[3]]))
+    >>> gc.compile([], gc.linalg.block_diag(x, y))()
+    array([[1, 2, 0],
+           [0, 0, 3]])
+    """
+    if not xs:
+        raise refusal("block_diag", "takes at least one matrix", cure="give the matrices")
+    nodes = common("block_diag", *xs)
+    row, col = pair("block_diag", dims, nodes[0])
+    blocks = [wrap(node) for node in nodes]
+    for node in nodes:
+        pair("block_diag", dims, node)
+    widths = [block.sizes[col] for block in blocks]
+    wide = []
+    for i, block in enumerate(blocks):
+        around = (sum(widths[:i]), sum(widths[i + 1 :]))
+        wide.append(pad(block, {col: around}, constant_values=0))
+    return transpose(concat(wide, row), ..., row, col)
+
+
+def toeplitz(
+    column: Operand, row: Operand | None = None, *, dim: str = "row", new: str = "col"
+) -> Tensor:
+    """Matrices with equal values along each diagonal, told by their first column and first row.
+
+    Both run along `dim`, which becomes that of the rows; that of the columns is `new`. The first
+    value of the row is not read. Without one it is the conjugate of the column.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.linalg.toeplitz(gc.constant([1, 2, 3], "row")))()
+    array([[1, 2, 3],
+           [2, 1, 2],
+           [3, 2, 1]])
+    """
+    down, right = common("toeplitz", column, column if row is None else row)
+    across = conjugate(wrap(right)) if row is None else wrap(right)
+    name = dim_of("toeplitz", down, dim)
+    dim_of("toeplitz", across.node, dim)
+    rest = isel(flip(across, name), {name: slice(None, -1)})
+    n, m = wrap(down).sizes[name], across.sizes[name]
+    places = arange(n, dim=name) - arange(m, dim=new) + (m - 1)
+    inner = fresh("diagonal", (*down.type.dims, *across.dims, new))
+    values = rename(concat([rest, wrap(down)], name), {name: inner})
+    return transpose(isel(values, {inner: places}), ..., name, new)

@@ -1,0 +1,281 @@
+"""Factorisations of matrices, and their eigenvalues and singular values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphcore.ops.named import matrices
+
+from ..arguments import names
+from ..base import refusal, wrap
+from ..complex import conjugate
+from ..lift import Operand
+from ..shape import transpose
+from .matrices import ROW_COL, floats, of_matrix, pair, square, swapped
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = [
+    "cholesky",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "lu",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+class QR(NamedTuple):
+    """Orthonormal columns, and an upper triangle."""
+
+    q: Tensor
+    r: Tensor
+
+
+class LU(NamedTuple):
+    """The order of the rows in which a matrix is `lower` times `upper`."""
+
+    permutation: Tensor
+    lower: Tensor
+    upper: Tensor
+
+
+class SVD(NamedTuple):
+    """Orthonormal columns, singular values, and orthonormal rows."""
+
+    u: Tensor
+    s: Tensor
+    vh: Tensor
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues and eigenvectors."""
+
+    values: Tensor
+    vectors: Tensor
+
+
+def cholesky(
+    x: Operand, dims: Sequence[str] = ROW_COL, *, upper: bool = False, check: bool = True
+) -> Tensor:
+    """Cholesky factor of Hermitian positive definite matrices: lower l with x = l l^H.
+
+    Only the lower triangle is read, so that the derivative by the rest is exactly 0.
+
+    Parameters
+    ----------
+    x
+        Matrices; all dims but two are batch, which come first in the result.
+    dims
+        Their dims, that of the rows first.
+    upper
+        Read the upper triangle instead, for upper u with x = u^H u.
+    check
+        Whether a matrix that is not positive definite is an error at the call; else nan.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([[4.0, 2.0], [2.0, 5.0]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.cholesky(x))()
+    array([[2., 0.],
+           [1., 2.]])
+    """
+    if not upper:
+        return square(matrices.cholesky, x, dims, check=check)
+    (node,) = floats("cholesky", x)
+    row, col = pair("cholesky", dims, node)
+    flipped = swapped(conjugate(wrap(node)), (row, col))
+    lower = square(matrices.cholesky, flipped, (row, col), check=check)
+    return transpose(swapped(conjugate(lower), (row, col)), ..., row, col)
+
+
+def qr(
+    x: Operand, dims: Sequence[str] = ROW_COL, *, mode: str = "reduced", new: str = "rank"
+) -> QR:
+    """QR factors of matrices: x = q r, with q^H q = 1 and upper triangular r.
+
+    Parameters
+    ----------
+    x
+        Matrices of any shape; all dims but two are batch.
+    dims
+        Their dims, that of the rows first.
+    mode
+        "reduced": q has as many columns as x has rows or columns, whichever are fewer; "complete":
+        q is square. Of the columns added the derivative is that of those that turn least.
+    new
+        The dim of the columns of q and of the rows of r.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.linalg.qr(gc.tensor("x", {"row": 5, "col": 3}))
+    QR(q=<Tensor: f64[row=5, rank=3]>, r=<Tensor: f64[rank=3, col=3]>)
+    """
+    from ..arguments import check_word
+
+    (node,) = floats("qr", x)
+    check_word("qr", "mode", mode, ("reduced", "complete"), node)
+    row, col = pair("qr", dims, node)
+    op = matrices.qr if mode == "reduced" else matrices.qr_complete
+    made = op(node, dims=(row, col), new=(row, new, new, col))
+    return QR(wrap(made[0]), wrap(made[1]))
+
+
+def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
+    """LU factors of matrices: `x` with its rows in the order `permutation` is lower times upper.
+
+    `lower` has ones on its diagonal. The permutation, along the dim of the rows, is constant but
+    for jumps.
+
+    >>> import graphcore as gc
+    >>> p, lower, upper = gc.linalg.lu(gc.tensor("x", {"row": 3, "col": 4}))
+    >>> p, lower, upper
+    (<Tensor: i64[row=3]>, <Tensor: f64[row=3, pivot=3]>, <Tensor: f64[pivot=3, col=4]>)
+    """
+    (node,) = floats("lu", x)
+    row, col = pair("lu", dims, node)
+    made = matrices.lu(node, dims=(row, col), new=(row, row, new, new, col))
+    return LU(*[wrap(made[i]) for i in range(3)])
+
+
+def svd(
+    x: Operand,
+    dims: Sequence[str] = ROW_COL,
+    *,
+    full_matrices: bool = False,
+    new: str | Sequence[str] | None = None,
+) -> SVD:
+    """Singular values of matrices and their vectors: x = u diag(s) vh, s falling.
+
+    Where singular values are equal their vectors may turn freely; the derivative is that of the
+    choice that does not, so it is exact for what does not depend on the choice, such as u vh.
+    Functions of the values alone are differentiated best through `svdvals`.
+
+    Parameters
+    ----------
+    x
+        Matrices of any shape; all dims but two are batch.
+    dims
+        Their dims, that of the rows first.
+    full_matrices
+        Whether u and vh are square: they are completed by vectors of no singular value.
+    new
+        The dim of the values, by default "rank"; for full matrices those of the columns of u, of
+        the values and of the rows of vh, by default "left", "rank" and "right".
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> u, s, vh = gc.linalg.svd(gc.tensor("x", {"row": 5, "col": 3}))
+    >>> u, s, vh
+    (<Tensor: f64[row=5, rank=3]>, <Tensor: f64[rank=3]>, <Tensor: f64[rank=3, col=3]>)
+    """
+    (node,) = floats("svd", x)
+    row, col = pair("svd", dims, node)
+    known = ("left", "rank", "right") if full_matrices else ("rank",)
+    own = known if new is None else names("svd", new, new=True)
+    if len(own) != len(known):
+        reason = f"new={new!r} names {len(own)} dims, {len(known)} are new"
+        raise refusal("svd", reason, node, cure=f"name {len(known)}, such as {known}")
+    left, rank, right = own if full_matrices else own * 3
+    op = matrices.svd_full if full_matrices else matrices.svd
+    made = op(node, dims=(row, col), new=(row, left, rank, right, col))
+    return SVD(*[wrap(made[i]) for i in range(3)])
+
+
+def svdvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "rank") -> Tensor:
+    """Singular values of matrices, falling, along the dim `new`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.linalg.svdvals(gc.constant([[0.0, 3.0], [-4.0, 0.0]], ("row", "col"))))()
+    array([4., 3.])
+    """
+    return wrap(of_matrix(matrices.svdvals, x, dims, new))
+
+
+def eigh(
+    x: Operand, dims: Sequence[str] = ROW_COL, *, lower: bool = True, new: str = "eigen"
+) -> Eigen:
+    """Eigenvalues, rising, and eigenvectors of Hermitian matrices.
+
+    Only one triangle is read, so that the derivative by the rest is exactly 0. The vectors of equal
+    eigenvalues have no derivative: it is inf or nan; a smooth function of the matrix has one, as
+    `expm`, `logm` and `sqrtm` do.
+
+    Parameters
+    ----------
+    x
+        Matrices; all dims but two are batch.
+    dims
+        Their dims, that of the rows first.
+    lower
+        Whether the lower triangle is read, or the upper one.
+    new
+        The dim of the values, and of the vectors beside that of the rows.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.linalg.eigh(gc.tensor("x", {"row": 3, "col": 3}))
+    Eigen(values=<Tensor: f64[eigen=3]>, vectors=<Tensor: f64[row=3, eigen=3]>)
+    """
+    node, row, col = triangle("eigh", x, dims, lower)
+    made = matrices.eigh(node.node, dims=(row, col), new=(new, row, new))
+    return Eigen(wrap(made[0]), wrap(made[1]))
+
+
+def eigvalsh(
+    x: Operand, dims: Sequence[str] = ROW_COL, *, lower: bool = True, new: str = "eigen"
+) -> Tensor:
+    """Eigenvalues of Hermitian matrices, rising, along the dim `new`; one triangle is read.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([[2.0, 0.0], [1.0, 2.0]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.eigvalsh(x))()
+    array([1., 3.])
+    """
+    node, row, col = triangle("eigvalsh", x, dims, lower)
+    return wrap(matrices.eigvalsh(node.node, dims=(row, col), new=(new,)))
+
+
+def triangle(
+    function: str, x: Operand, dims: Sequence[str], lower: bool
+) -> tuple[Tensor, str, str]:
+    """Matrices whose lower triangle is the one to read, and their dims."""
+    (node,) = floats(function, x)
+    row, col = pair(function, dims, node)
+    return wrap(node) if lower else swapped(conjugate(wrap(node)), (row, col)), row, col
+
+
+def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eigen:
+    """Eigenvalues and eigenvectors of square matrices, complex, in LAPACK's order.
+
+    Each vector has length 1 and its largest element is real. The derivative of the vectors of equal
+    eigenvalues is inf or nan.
+
+    >>> import graphcore as gc
+    >>> gc.linalg.eig(gc.tensor("x", {"row": 3, "col": 3}))
+    Eigen(values=<Tensor: c128[eigen=3]>, vectors=<Tensor: c128[row=3, eigen=3]>)
+    """
+    (node,) = floats("eig", x)
+    row, col = pair("eig", dims, node)
+    made = matrices.eig(node, dims=(row, col), new=(new, row, new))
+    return Eigen(wrap(made[0]), wrap(made[1]))
+
+
+def eigvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Tensor:
+    """Eigenvalues of square matrices, complex, along the dim `new`, in LAPACK's order.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([[0.0, -1.0], [1.0, 0.0]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.eigvals(x))()
+    array([0.+1.j, 0.-1.j])
+    """
+    return wrap(of_matrix(matrices.eigvals, x, dims, new))

@@ -1,0 +1,131 @@
+"""Functions of square matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphcore.ops.named import matrices
+
+from ..arguments import fresh, whole
+from ..base import wrap
+from ..complex import conjugate
+from ..contraction import dot
+from ..diagonals import eye
+from ..elementwise import astype
+from ..lift import Operand, single
+from ..shape import broadcast_like, rename, transpose
+from .factors import svd
+from .matrices import ROW_COL, Pair, floats, pair, square
+from .solving import inv
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = [
+    "expm",
+    "logm",
+    "matrix_power",
+    "polar",
+    "sqrtm",
+]
+
+
+class Polar(NamedTuple):
+    """Orthonormal columns or rows, and a Hermitian positive semidefinite matrix."""
+
+    unitary: Tensor
+    positive: Tensor
+
+
+def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
+    """e^x of square matrices, the matrix exponential; all other dims are batch.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.linalg.expm(gc.constant([[0.0, 1.0], [0.0, 0.0]], ("row", "col"))))()
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    return square(matrices.expm, x, dims)
+
+
+def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
+    """Principal logarithm of square matrices; of real ones it is nan where it is not real.
+
+    Cast them to complex if theirs may not be.
+
+    >>> import graphcore as gc
+    >>> gc.linalg.logm(gc.tensor("x", {"row": 3, "col": 3}))
+    <Tensor: f64[row=3, col=3]>
+    """
+    return square(matrices.logm, x, dims)
+
+
+def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
+    """Principal square root of square matrices; of real ones it is nan where it is not real.
+
+    Cast them to complex if theirs may not be.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.linalg.sqrtm(gc.constant([[4.0, 0.0], [0.0, 9.0]], ("row", "col"))))()
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    return square(matrices.sqrtm, x, dims)
+
+
+def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
+    """The product of `n` times the same square matrix, or of its inverse if `n` is negative.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([[1, 1], [0, 1]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.matrix_power(x, 5))()
+    array([[1, 5],
+           [0, 1]])
+    """
+    node = single("matrix_power", x)
+    row, col = pair("matrix_power", dims, node)
+    times = whole("matrix_power", n, "n", node, least=None)
+    base = transpose(wrap(node), ..., row, col)
+    if times < 0:
+        inverse = rename(inv(base, (row, col)), {row: col, col: row})
+        base, times = inverse, -times
+    found: Tensor | None = None
+    while times:
+        if times & 1:
+            found = base if found is None else product(found, base, (row, col))
+        times >>= 1
+        base = product(base, base, (row, col)) if times else base
+    if found is None:
+        one = astype(eye({row: base.sizes[row], col: base.sizes[row]}), base.dtype)
+        return transpose(broadcast_like(one, base), *base.dims)
+    return found
+
+
+def product(a: Tensor, b: Tensor, dims: Pair) -> Tensor:
+    """The matrix product of two tensors with the same two dims."""
+    row, col = dims
+    inner = fresh("inner", (*a.dims, *b.dims))
+    found = dot(rename(a, {col: inner}), rename(b, {row: inner}), dim=inner)
+    return transpose(found, ..., row, col)
+
+
+def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
+    """Polar factors of matrices, x = u p: the nearest u with orthonormal columns, and p = u^H x.
+
+    `u` has the dims of `x`; those of `p` are that of the columns, and the same with a prime. Exact
+    at equal singular values; where `x` is singular `u` has no derivative (Higham 1986).
+
+    >>> import graphcore as gc
+    >>> u, p = gc.linalg.polar(gc.tensor("x", {"row": 3, "col": 3}))
+    >>> u, p
+    (<Tensor: f64[row=3, col=3]>, <Tensor: f64[col=3, col'=3]>)
+    """
+    (node,) = floats("polar", x)
+    row, col = pair("polar", dims, node)
+    rank = fresh("rank", node.type.dims)
+    u, _, vh = svd(wrap(node), (row, col), new=rank)
+    unitary = dot(u, vh, dim=rank)
+    other = fresh(col, node.type.dims)
+    positive = dot(conjugate(unitary), rename(wrap(node), {col: other}), dim=row)
+    return Polar(unitary, positive)

@@ -1,0 +1,67 @@
+"""What all of linear algebra asks of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphcore.ir.dtypes import float_for
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ops.elementwise import cast
+
+from ..arguments import names, require_dims
+from ..base import refusal, wrap
+from ..lift import Operand, common
+from ..shape import rename
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+Pair = tuple[str, str]
+ROW_COL = ("row", "col")
+
+
+def floats(function: str, *xs: Operand) -> list[Node]:
+    """Operands in one dtype, of floats."""
+    nodes = common(function, *xs)
+    dtypes = {node.type.dtype for node in nodes}
+    dtype = float_for(max(dtypes, key=str) if len(dtypes) == 1 else promoted(dtypes))
+    if dtype.itemsize == 2:
+        cure = "cast it to float32 with astype"
+        raise refusal(function, "has no half precision", *nodes, cure=cure, kind=GraphTypeError)
+    return [node if node.type.dtype == dtype else cast(node, dtype=dtype) for node in nodes]
+
+
+def promoted(dtypes: set[Any]) -> Any:
+    from graphcore.ir.dtypes import promote
+
+    return promote(*dtypes)
+
+
+def pair(function: str, dims: Sequence[str], *operands: Node) -> Pair:
+    """The dims of a matrix, which the first operand must have."""
+    found = names(function, dims, *operands[:1])
+    if len(found) != 2 or found[0] == found[1]:
+        cure = 'a matrix has two dims, rows first: dims=("row", "col")'
+        raise refusal(function, f"dims={dims!r} are not two dims", *operands, cure=cure)
+    if operands:
+        require_dims(function, operands[0], found)
+    return found[0], found[1]
+
+
+def of_matrix(op: Op, x: Operand, dims: Sequence[str], *new: str, **attrs: Any) -> Node:
+    """An op of one matrix; its results have the dims `new`."""
+    (node,) = floats(op.name, x)
+    return op(node, dims=pair(op.name, dims, node), new=new, **attrs)
+
+
+def square(op: Op, x: Operand, dims: Sequence[str], **attrs: Any) -> Tensor:
+    """An op whose result is a matrix like its operand."""
+    return wrap(of_matrix(op, x, dims, *dims, **attrs))
+
+
+def swapped(x: Tensor, dims: Pair) -> Tensor:
+    """`x` with the names of two dims exchanged: the matrix transposed."""
+    return rename(x, {dims[0]: dims[1], dims[1]: dims[0]})

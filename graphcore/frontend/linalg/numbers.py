@@ -1,0 +1,127 @@
+"""What a matrix comes to: determinants, norms, rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from graphcore.ir.dtypes import real_of
+from graphcore.ir.sizes import maximum
+from graphcore.ops.named import matrices
+
+from .. import norms
+from ..arguments import check_word, dims_of
+from ..base import wrap
+from ..elementwise import absolute
+from ..lift import Operand, single
+from .factors import svdvals
+from .matrices import ROW_COL, floats, of_matrix, pair
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = [
+    "det",
+    "matrix_rank",
+    "norm",
+    "slogdet",
+]
+
+
+class SignLog(NamedTuple):
+    """A determinant by its sign and the logarithm of its size."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def det(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
+    """Determinant of square matrices; all other dims are batch.
+
+    Its derivative, the cofactors, is exact at singular matrices as well, to any order.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.linalg.det(gc.constant([[1.0, 2.0], [3.0, 4.0]], ("row", "col"))))()
+    array(-2.)
+    """
+    return wrap(of_matrix(matrices.det, x, dims))
+
+
+def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
+    """Sign of the determinant of square matrices, and log of its size, without overflow.
+
+    A singular matrix has sign 0 and logarithm -inf.
+
+    >>> import graphcore as gc
+    >>> gc.linalg.slogdet(gc.tensor("x", {"batch": None, "row": 3, "col": 3}))
+    SignLog(sign=<Tensor: f64[batch]>, logabsdet=<Tensor: f64[batch]>)
+    """
+    made = of_matrix(matrices.slogdet, x, dims)
+    return SignLog(wrap(made[0]), wrap(made[1]))
+
+
+def matrix_rank(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None) -> Tensor:
+    """Rank of matrices: how many singular values are above `rtol` times the largest.
+
+    By default `rtol` is what rounding may leave.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.linalg.matrix_rank(gc.constant([[1.0, 2.0], [2.0, 4.0]], ("row", "col"))))()
+    array(1)
+    """
+    (node,) = floats("matrix_rank", x)
+    row, col = pair("matrix_rank", dims, node)
+    s = svdvals(wrap(node), (row, col), new="rank'")
+    least = maximum(node.type.size(row), node.type.size(col)) * eps(node) if rtol is None else rtol
+    return (s > s.max("rank'", where=s >= 0) * least).sum("rank'")
+
+
+def eps(node) -> float:  # type: ignore[no-untyped-def]
+    return float(np.finfo(real_of(node.type.dtype)).eps)
+
+
+def norm(
+    x: Operand, dims: str | Sequence[str] | None = None, ord: float | str | None = None
+) -> Tensor:
+    """Norm of vectors along one dim, or of matrices over two, rows first; by default of all.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dims
+        One dim of vectors, two of matrices, or None for all values.
+    ord
+        For vectors a number, 2 by default, as `gc.norm`. For matrices "fro" (the root of the sum
+        of squares, the default), "nuc" (the sum of singular values), 2 or -2 (the largest or
+        smallest of them), 1 or -1 (the largest or smallest sum of sizes in a column), inf or -inf
+        (in a row). The derivative at 0 is 0.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([[3.0, 0.0], [0.0, -4.0]], ("row", "col"))
+    >>> gc.compile([], [gc.linalg.norm(x, ("row", "col"), ord=k) for k in ("fro", "nuc", 2, 1)])()
+    [array(5.), array(7.), array(4.), array(4.)]
+    """
+    node = single("norm", x)
+    names = dims_of("norm", node, dims, ordered=True)
+    if ord is None or (len(names) != 2 and not isinstance(ord, str)):
+        return norms.norm(wrap(node), names, 2 if ord is None else ord)  # type: ignore[arg-type]
+    row, col = pair("norm", names, node)
+    known = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+    if ord not in known:
+        check_word("norm", "ord", ord, map(str, known), node)
+    if ord == "fro":
+        return norms.norm(wrap(node), (row, col))
+    if ord == "nuc":
+        return svdvals(wrap(node), (row, col), new="rank'").sum("rank'")
+    if ord in (2, -2):
+        s = svdvals(wrap(node), (row, col), new="rank'")
+        return s.max("rank'") if ord == 2 else s.min("rank'")
+    inner, outer = (row, col) if ord in (1, -1) else (col, row)
+    sums = absolute(wrap(node)).sum(inner)
+    return sums.max(outer) if float(ord) > 0 else sums.min(outer)

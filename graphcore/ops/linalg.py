@@ -1,0 +1,140 @@
+"""Ops on matrices: the last axes of their operands, every axis before them is batch.
+
+An op is declared by what it takes and gives: `"m n -> m k, k, k n"`. Equal letters are equal sizes,
+`k` is the smaller of m and n. All operands have one dtype and the same batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from graphcore.ir.dtypes import INT, complex_for, real_of
+from graphcore.ir.errors import GraphTypeError, require
+from graphcore.ir.node import agree
+from graphcore.ir.op import Op, declare
+from graphcore.ir.sizes import Size, minimum
+from graphcore.ir.types import DType, TensorType, TupleType, Type
+
+Kind = Callable[[DType], DType]
+
+
+class Signature(NamedTuple):
+    """The letters of each operand and of each result, and the dtypes of the results."""
+
+    operands: tuple[tuple[str, ...], ...]
+    results: tuple[tuple[str, ...], ...]
+    kinds: tuple[Kind, ...]
+
+    def types(self, dtype: DType, batch: tuple[Size, ...], sizes: dict[str, Size]) -> Type:
+        """The type of the results, for sizes by letter."""
+        if {"m", "n"} <= sizes.keys():
+            sizes = sizes | {"k": minimum(sizes["m"], sizes["n"])}
+        items = tuple(
+            TensorType(kind(dtype), (*batch, *(sizes[letter] for letter in letters)))
+            for letters, kind in zip(self.results, self.kinds, strict=True)
+        )
+        return items[0] if len(items) == 1 else TupleType(items)
+
+
+SIGNATURES: dict[Op, Signature] = {}
+
+
+def matrices(name: str, letters: str, doc: str, *kinds: Kind) -> Op:
+    """Declare an op; without `kinds` its results have the dtype of its operands."""
+    operands, results = (
+        tuple(tuple(part.split()) for part in side.split(",")) for side in letters.split("->")
+    )
+    signature = Signature(operands, results, kinds or (same,) * len(results))
+
+    def rule(*xs: TensorType, **attrs: Any) -> Type:
+        batch = xs[0].shape[: xs[0].ndim - len(operands[0])]
+        sizes: dict[str, Size] = {}
+        for x, own in zip(xs, operands, strict=True):
+            first = x.ndim - len(own)
+            floats = x.dtype == xs[0].dtype and x.dtype.kind in "fc"
+            require(floats, f"is of floats of one dtype, not {x}", "", GraphTypeError)
+            require(x.dims is None and x.shape[:first] == batch, f"batch of {x}")
+            for letter, size in zip(own, x.shape[first:], strict=True):
+                sizes[letter] = agree(letter, sizes.get(letter, size), size)
+        return signature.types(xs[0].dtype, batch, sizes)
+
+    op = declare(name, "linalg", rule, doc)
+    SIGNATURES[op] = signature
+    return op
+
+
+def same(dtype: DType) -> DType:
+    """The dtype of the operands."""
+    return dtype
+
+
+def positions(dtype: DType) -> DType:
+    """Integers, whatever the operands."""
+    return INT
+
+
+cholesky = matrices(
+    "cholesky", "n n -> n n", "lower triangle l with a = l l^H; only the lower one of a is read"
+)
+inv = matrices("inv", "n n -> n n", "inverse")
+solve = matrices("solve", "n n, n c -> n c", "x with a x = b")
+solve_triangular = matrices(
+    "solve_triangular",
+    "n n, n c -> n c",
+    "x with t x = b, where t is the `lower` triangle of a or the upper one; with `unit` its "
+    "diagonal counts as ones",
+)
+solve_tridiagonal = matrices(
+    "solve_tridiagonal",
+    "n, n, n, n c -> n c",
+    "x with lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i]",
+)
+det = matrices("det", "n n -> ", "determinant")
+cofactor = matrices("cofactor", "n n -> n n", "derivative of the determinant by each element")
+slogdet = matrices(
+    "slogdet", "n n -> , ", "sign of the determinant, and log of its size", same, real_of
+)
+qr = matrices("qr", "m n -> m k, k n", "a = q r, q with orthonormal columns, r upper triangular")
+qr_complete = matrices("qr_complete", "m n -> m m, m n", "a = q r with q square")
+lu = matrices(
+    "lu",
+    "m n -> m, m k, k n",
+    "the order of the rows of a in which they are l u, unit lower l, and upper u",
+    positions,
+    same,
+    same,
+)
+svd = matrices(
+    "svd",
+    "m n -> m k, k, k n",
+    "a = u diag(s) v^H with orthonormal columns of u and v, and s falling",
+    same,
+    real_of,
+    same,
+)
+svd_full = matrices(
+    "svd_full", "m n -> m m, k, n n", "the same with u and v square", same, real_of, same
+)
+svdvals = matrices("svdvals", "m n -> k", "singular values, falling", real_of)
+eigh = matrices(
+    "eigh",
+    "n n -> n, n n",
+    "eigenvalues, rising, and eigenvectors in columns of the Hermitian a whose lower triangle is "
+    "given",
+    real_of,
+    same,
+)
+eigvalsh = matrices("eigvalsh", "n n -> n", "eigenvalues of a Hermitian matrix, rising", real_of)
+eig = matrices(
+    "eig", "n n -> n, n n", "eigenvalues and eigenvectors in columns", complex_for, complex_for
+)
+eigvals = matrices("eigvals", "n n -> n", "eigenvalues", complex_for)
+pinv = matrices(
+    "pinv", "m n -> n m", "pseudo-inverse; singular values up to `rtol` s[0] count as 0"
+)
+expm = matrices("expm", "n n -> n n", "e ** a, the matrix exponential")
+logm = matrices("logm", "n n -> n n", "principal logarithm of a matrix; nan where it is not real")
+sqrtm = matrices(
+    "sqrtm", "n n -> n n", "principal square root of a matrix; nan where it is not real"
+)
