@@ -18,7 +18,7 @@ from graphcore.ops.paths import between, of_floats
 from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
-from .plain import equals, where
+from .plain import equals, pick, where
 
 SELECTING = frozenset(
     {
@@ -293,14 +293,6 @@ def expand_pullback(node: Node, *operands: Node) -> Node:
 def expand_pushforward(node: Node, *operands: Node) -> Node:
     ys, wrt = node.attrs["ys"], node.attrs["wrt"]
     return leaf.tuple_(*push_forward(operands[:ys], operands[ys : ys + wrt], operands[ys + wrt :]))
-
-
-def pick(node: Node, several: Node) -> Node:
-    """project(tuple(x, y, ...), i) = the i-th"""
-    if several.op is leaf.tuple_:
-        index: int = node.attrs["index"]
-        return several.inputs[index]
-    return node.with_inputs(several)
 
 
 LAZY = frozenset({autodiff.pullback, autodiff.pushforward})

@@ -130,6 +130,14 @@ def nonzero(x: Node) -> Node:
     return where(equals(x, 0), 1, x)
 
 
+def pick(node: Node, several: Node) -> Node:
+    """project(tuple(x, y, ...), i) = the i-th"""
+    if several.op is leaf.tuple_:
+        index: int = node.attrs["index"]
+        return several.inputs[index]
+    return node.with_inputs(several)
+
+
 def distinct(indices: Sequence[Node]) -> bool:
     """Whether no place is named twice: each axis of the indices is walked by one of its own.
 

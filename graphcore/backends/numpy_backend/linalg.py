@@ -139,8 +139,8 @@ def lu(a: Array) -> Results:
         order = np.broadcast_to(np.arange(m), (*batch, m))
         eye = np.eye(m, k, dtype=a.dtype)
         return order, np.broadcast_to(eye, (*batch, m, k)), np.zeros((*batch, k, n), a.dtype)
-    p, l, u = scipy.linalg.lu(a, p_indices=True, check_finite=False)
-    return np.argsort(p, -1).astype(np.int64, copy=False), l, u
+    order, *factors = scipy.linalg.lu(a, p_indices=True, check_finite=False)
+    return np.argsort(order, -1).astype(np.int64, copy=False), *factors
 
 
 def slogdet(a: Array) -> Results:
@@ -208,8 +208,10 @@ def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> 
     return found
 
 
-def pinv(a: Array, *, rtol: float) -> Array:
-    """The pseudo-inverse."""
+def pinv(a: Array, *, rtol: float | None) -> Array:
+    """The pseudo-inverse; by default the rank is told from rounding."""
+    if rtol is None:
+        rtol = max(a.shape[-2:]) * float(np.finfo(a.dtype).eps)
     run = batched(lambda a: np.linalg.pinv(a, rcond=rtol), ENDLESS, 2)
     return np.asarray(run(a))
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..arguments import dim_of, fresh, names
-from ..base import refusal, wrap
-from ..complex import conjugate
-from ..contraction import cross
-from ..diagonals import trace
-from ..indexing import isel
-from ..lift import Operand, common, single
-from ..moves import flip
-from ..padding import pad
-from ..ranges import arange
-from ..shape import concat, rename, stack, transpose
+from graphcore.frontend.arguments import dim_of, fresh, names
+from graphcore.frontend.base import refusal, wrap
+from graphcore.frontend.complex import conjugate
+from graphcore.frontend.contraction import cross
+from graphcore.frontend.diagonals import trace
+from graphcore.frontend.indexing import isel
+from graphcore.frontend.lift import Operand, common, single
+from graphcore.frontend.moves import flip
+from graphcore.frontend.padding import pad
+from graphcore.frontend.ranges import arange
+from graphcore.frontend.shape import concat, rename, stack, transpose
+
 from .matrices import ROW_COL, pair, swapped
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "block_diag",

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphcore.frontend.arguments import check_word, names
+from graphcore.frontend.base import refusal, wrap
+from graphcore.frontend.complex import conjugate
+from graphcore.frontend.lift import Operand
+from graphcore.frontend.shape import transpose
 from graphcore.ops.named import matrices
 
-from ..arguments import names
-from ..base import refusal, wrap
-from ..complex import conjugate
-from ..lift import Operand
-from ..shape import transpose
 from .matrices import ROW_COL, floats, of_matrix, pair, square, swapped
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "cholesky",
@@ -118,8 +118,6 @@ def qr(
     >>> gc.linalg.qr(gc.tensor("x", {"row": 5, "col": 3}))
     QR(q=<Tensor: f64[row=5, rank=3]>, r=<Tensor: f64[rank=3, col=3]>)
     """
-    from ..arguments import check_word
-
     (node,) = floats("qr", x)
     check_word("qr", "mode", mode, ("reduced", "complete"), node)
     row, col = pair("qr", dims, node)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphcore.frontend.arguments import fresh, whole
+from graphcore.frontend.base import wrap
+from graphcore.frontend.complex import conjugate
+from graphcore.frontend.contraction import dot
+from graphcore.frontend.diagonals import eye
+from graphcore.frontend.elementwise import astype
+from graphcore.frontend.lift import Operand, single
+from graphcore.frontend.shape import broadcast_like, rename, transpose
 from graphcore.ops.named import matrices
 
-from ..arguments import fresh, whole
-from ..base import wrap
-from ..complex import conjugate
-from ..contraction import dot
-from ..diagonals import eye
-from ..elementwise import astype
-from ..lift import Operand, single
-from ..shape import broadcast_like, rename, transpose
 from .factors import svd
 from .matrices import ROW_COL, Pair, floats, pair, square
 from .solving import inv
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "expm",

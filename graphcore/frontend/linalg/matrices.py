@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphcore.ir.dtypes import float_for
+from graphcore.frontend.arguments import names, require_dims
+from graphcore.frontend.base import refusal, wrap
+from graphcore.frontend.lift import Operand, common
+from graphcore.frontend.shape import rename
+from graphcore.ir.dtypes import float_for, promote
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops.elementwise import cast
 
-from ..arguments import names, require_dims
-from ..base import refusal, wrap
-from ..lift import Operand, common
-from ..shape import rename
-
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from graphcore.frontend.tensor import Tensor
 
 Pair = tuple[str, str]
 ROW_COL = ("row", "col")
@@ -26,18 +25,11 @@ ROW_COL = ("row", "col")
 def floats(function: str, *xs: Operand) -> list[Node]:
     """Operands in one dtype, of floats."""
     nodes = common(function, *xs)
-    dtypes = {node.type.dtype for node in nodes}
-    dtype = float_for(max(dtypes, key=str) if len(dtypes) == 1 else promoted(dtypes))
+    dtype = float_for(promote(*[node.type.dtype for node in nodes]))
     if dtype.itemsize == 2:
         cure = "cast it to float32 with astype"
         raise refusal(function, "has no half precision", *nodes, cure=cure, kind=GraphTypeError)
     return [node if node.type.dtype == dtype else cast(node, dtype=dtype) for node in nodes]
-
-
-def promoted(dtypes: set[Any]) -> Any:
-    from graphcore.ir.dtypes import promote
-
-    return promote(*dtypes)
 
 
 def pair(function: str, dims: Sequence[str], *operands: Node) -> Pair:

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphcore.ir.dtypes import real_of
+from graphcore.frontend import norms
+from graphcore.frontend.arguments import check_word, dims_of
+from graphcore.frontend.base import wrap
+from graphcore.frontend.elementwise import absolute, astype
+from graphcore.frontend.lift import Operand, single
 from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 
-from .. import norms
-from ..arguments import check_word, dims_of
-from ..base import wrap
-from ..elementwise import absolute
-from ..lift import Operand, single
 from .factors import svdvals
 from .matrices import ROW_COL, floats, of_matrix, pair
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "det",
@@ -69,18 +68,18 @@ def matrix_rank(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None
     By default `rtol` is what rounding may leave.
 
     >>> import graphcore as gc
-    >>> gc.compile([], gc.linalg.matrix_rank(gc.constant([[1.0, 2.0], [2.0, 4.0]], ("row", "col"))))()
+    >>> x = gc.constant([[1.0, 2.0], [2.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.matrix_rank(x))()
     array(1)
     """
     (node,) = floats("matrix_rank", x)
     row, col = pair("matrix_rank", dims, node)
     s = svdvals(wrap(node), (row, col), new="rank'")
-    least = maximum(node.type.size(row), node.type.size(col)) * eps(node) if rtol is None else rtol
-    return (s > s.max("rank'", where=s >= 0) * least).sum("rank'")
-
-
-def eps(node) -> float:  # type: ignore[no-untyped-def]
-    return float(np.finfo(real_of(node.type.dtype)).eps)
+    units: Operand = 0.0 if rtol is None else rtol
+    if rtol is None:
+        places = single("matrix_rank", maximum(node.type.size(row), node.type.size(col)))
+        units = astype(wrap(places), s.dtype) * float(np.finfo(s.dtype).eps)
+    return (s > s.max("rank'", where=s >= 0) * units).sum("rank'")
 
 
 def norm(
@@ -110,7 +109,7 @@ def norm(
     node = single("norm", x)
     names = dims_of("norm", node, dims, ordered=True)
     if ord is None or (len(names) != 2 and not isinstance(ord, str)):
-        return norms.norm(wrap(node), names, 2 if ord is None else ord)  # type: ignore[arg-type]
+        return norms.norm(wrap(node), names, 2 if ord is None else ord)
     row, col = pair("norm", names, node)
     known = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
     if ord not in known:

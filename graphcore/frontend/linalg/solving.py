@@ -1,21 +1,22 @@
-"""Systems of linear equations. Dims say what is a vector: all that a matrix does not name is batch."""
+"""Systems of linear equations. Dims say what a vector is; all that is not named is batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from graphcore.frontend.arguments import dim_of
+from graphcore.frontend.base import refusal, wrap
+from graphcore.frontend.complex import conjugate
+from graphcore.frontend.contraction import dot
+from graphcore.frontend.lift import Operand
+from graphcore.ir.node import Node
 from graphcore.ops.named import matrices
 
-from ..arguments import dim_of
-from ..base import refusal, wrap
-from ..complex import conjugate
-from ..contraction import dot
-from ..lift import Operand
-from .matrices import ROW_COL, floats, pair
+from .matrices import ROW_COL, Pair, floats, pair
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "cho_solve",
@@ -58,7 +59,7 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
     return wrap(matrices.solve(matrix, right, dims=(row, col, row), new=(col,), check=check))
 
 
-def sides(function: str, dims: Sequence[str], a, b) -> tuple[str, str]:  # type: ignore[no-untyped-def]
+def sides(function: str, dims: Sequence[str], a: Node, b: Node) -> Pair:
     """The dims of a system, of which `b` has the first."""
     row, col = pair(function, dims, a)
     dim_of(function, b, row)

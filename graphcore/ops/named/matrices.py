@@ -1,7 +1,7 @@
 """Ops on matrices whose dims are told by name; all other dims are batch and come first.
 
-Each is the named form of an op of `graphcore.ops.linalg`, with its attrs and two more: `dims`, those
-of the matrices and vectors of all operands one after the other, and `new`, those of all results.
+Each is the named form of an op of `graphcore.ops.linalg`, with its attrs and two more: `dims`,
+those of the matrices and vectors of all operands one after the other, and `new`, of all results.
 Right-hand sides are vectors: where a plain op has columns, a named one has batch.
 """
 

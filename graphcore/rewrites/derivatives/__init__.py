@@ -3,7 +3,7 @@
 PARTIALS   elementwise ops: d result / d operand
 TRANSPOSE  linear ops: the tangent map is the op itself, the cotangent map is its transpose
 VJP        the rest: the cotangents of the operands; the tangent map is derived by transposition
-JVP        ops on matrices: the tangents of the results; the cotangent map is derived by transposition
+JVP        ops on matrices: the tangents of the results; the cotangent map is their transpose
 CONTROL    loops and branches: both maps, as loops and branches that hold a lazy derivative
 """
 

@@ -3,9 +3,9 @@
 JVP: `(node, tangent of each operand) -> tangent of each result`, None for one that does not vary.
 Every rule is linear in the tangents and made of plain ops, so the cotangent map is its transpose.
 
-The solves and what they are made of have a VJP, in which the rest ends. Transposes there are without
-conjugation, as everywhere in VJP. Where a factorisation is not unique, the derivative is that of the
-choice which turns least: no more of a block that may turn freely than it must.
+The solves and what they are made of have a VJP, in which the rest ends. Transposes there are
+without conjugation, as in all VJP. Where a factorisation is not unique, the derivative is that of
+the choice which turns least.
 
 Formulas: Giles (2008), "Collected matrix derivative results"; Walter & Lehmann (2010) for QR;
 Golub & Pereyra (1973) for the pseudo-inverse; Higham (2008) for matrix functions.

@@ -16,6 +16,7 @@ from graphcore.rewrites.plain import (
     full,
     nonzero,
     number,
+    pick,
     reshape,
     sum_over,
     transpose,
@@ -32,6 +33,9 @@ __all__ = ["LOWER", "lower_names", "matrices", "positions"]
 def lower_names(graph: Graph) -> Graph:
     """The same program on plain tensors; every axis keeps its dim as a label."""
     return convert(graph, LOWER)
+
+
+LOWER[leaf.project] = pick
 
 
 @lower(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent)
