@@ -8,10 +8,11 @@ CONTROL    loops and branches: both maps, as loops and branches that hold a lazy
 """
 
 from .control import CONTROL
+from .factors import JVP
 from .linear import TRANSPOSE
-from .matrices import JVP, SOLVING
 from .partials import ELEMENTARY, Select, Wins
 from .rules import MIXING
+from .solving import SOLVING
 from .special import SPECIAL
 
 PARTIALS = ELEMENTARY | SPECIAL

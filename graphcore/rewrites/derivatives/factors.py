@@ -1,14 +1,11 @@
-"""VJP and JVP of ops on matrices, written for the last two axes: all before them are batch.
+"""JVP of factorisations: `(node, tangent of each operand) -> tangent of each result`.
 
-JVP: `(node, tangent of each operand) -> tangent of each result`, None for one that does not vary.
-Every rule is linear in the tangents and made of plain ops, so the cotangent map is its transpose.
-
-The solves and what they are made of have a VJP, in which the rest ends. Transposes there are
-without conjugation, as in all VJP. Where a factorisation is not unique, the derivative is that of
+None stands for what does not vary. Every rule is linear in the tangents and made of plain ops, so
+the cotangent map is its transpose. Where a factorisation is not unique, the derivative is that of
 the choice which turns least.
 
 Formulas: Giles (2008), "Collected matrix derivative results"; Walter & Lehmann (2010) for QR;
-Golub & Pereyra (1973) for the pseudo-inverse; Higham (2008) for matrix functions.
+Golub & Pereyra (1973) for the pseudo-inverse.
 """
 
 from __future__ import annotations
@@ -19,134 +16,44 @@ from typing import TypeAlias
 
 import numpy as np
 
-from graphcore.ir.dtypes import INT, complex_for
-from graphcore.ir.literal import Literal
+from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, minimum
-from graphcore.ops import autodiff, leaf, linalg, tensor
+from graphcore.ir.sizes import minimum
+from graphcore.ops import linalg, tensor
 from graphcore.ops.elementwise import (
     absolute,
     conjugate,
     equal,
-    exp,
-    greater,
     greater_equal,
     imag,
     less_equal,
     real,
 )
-from graphcore.rewrites.plain import (
-    cast,
-    equals,
-    expand,
-    flip,
-    full,
-    nonzero,
-    number,
-    shift,
-    sum_over,
-    take_range,
-    transpose,
-    where,
+from graphcore.rewrites.matrices import (
+    after,
+    at,
+    columns,
+    diagonal,
+    expand_last,
+    first,
+    full_size,
+    h,
+    hermitian,
+    index,
+    largest,
+    on_diagonal,
+    padded,
+    real_part,
+    size,
+    t,
+    tril,
 )
+from graphcore.rewrites.plain import cast, expand, full, nonzero, sum_over, where
 
-Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
 Jvp: TypeAlias = "Callable[[Node, Sequence[Node | None]], tuple[Node | None, ...]]"
 EPS = 16
 """Values that differ by less than so many units of rounding count as equal."""
-
-# ---- words: matrices are the last two axes
-
-
-def t(x: Node) -> Node:
-    """Transposed."""
-    rank = x.type.ndim
-    return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
-
-
-def h(x: Node) -> Node:
-    """Transposed and conjugated."""
-    return t(conjugate(x)) if x.type.dtype.kind == "c" else t(x)
-
-
-def at(*factors: Node) -> Node:
-    """The matrix product."""
-    first, *rest = factors
-    for x in rest:
-        first = tensor.matmul(first, x)
-    return first
-
-
-def size(x: Node, axis: int) -> Size:
-    found: Size = x.type.shape[axis]
-    return found
-
-
-def index(x: Node, axis: int) -> Node:
-    """The position of each element of `x` along one of its axes."""
-    rank, shape = x.type.ndim, x.type.shape
-    steps = leaf.iota(size=shape[axis], dtype=INT, dims=None)
-    return expand(steps, [other for other in range(rank) if other != axis % rank], shape)
-
-
-def below(x: Node, offset: int = 0) -> Node:
-    """Where an element stands on the diagonal or below; with `offset` 1 strictly below."""
-    return greater_equal(index(x, -2), index(x, -1) + offset if offset else index(x, -1))
-
-
-def tril(x: Node, offset: int = 0) -> Node:
-    """`x`, and 0 above the diagonal; with `offset` 1 on it as well."""
-    return where(below(x, offset), x, 0)
-
-
-def on_diagonal(x: Node) -> Node:
-    return equal(index(x, -2), index(x, -1))
-
-
-def diagonal(x: Node) -> Node:
-    """The diagonal of square matrices."""
-    return sum_over(where(on_diagonal(x), x, 0), (x.type.ndim - 1,))
-
-
-def columns(x: Node, like: Node) -> Node:
-    """Vectors as a factor of each column of `like`: x[..., j] in (i, j)."""
-    return expand(x, (like.type.ndim - 2,), like.type.shape)
-
-
-def rows(x: Node, like: Node) -> Node:
-    """Vectors as a factor of each row of `like`: x[..., i] in (i, j)."""
-    return expand(x, (like.type.ndim - 1,), like.type.shape)
-
-
-def first(x: Node, axis: int, count: Size) -> Node:
-    """The first places along an axis."""
-    return x if size(x, axis) == count else take_range(x, axis % x.type.ndim, 0, count)
-
-
-def after(x: Node, axis: int, count: Size) -> Node:
-    """The places along an axis that come after the first `count`."""
-    return take_range(x, axis % x.type.ndim, count, size(x, axis) - count)
-
-
-def padded(x: Node, m: Size, n: Size, start: tuple[Size, Size] = (0, 0)) -> Node:
-    """`x` within zeros of (m, n)."""
-    batch = x.type.shape[:-2]
-    if (m, n) == x.type.shape[-2:]:
-        return x
-    starts, steps = (*(0 for _ in batch), *start), (1,) * x.type.ndim
-    return tensor.embed(x, shape=(*batch, m, n), starts=starts, steps=steps)
-
-
-def hermitian(x: Node) -> Node:
-    """The Hermitian matrices of which `x` gives the lower triangles."""
-    strict = tril(x, 1)
-    on = where(on_diagonal(x), x, 0)
-    return strict + h(strict) + (cast(real(on), x.type.dtype) if x.type.dtype.kind == "c" else on)
-
-
-def real_part(x: Node) -> Node:
-    return real(x) if x.type.dtype.kind == "c" else x
 
 
 def moving(tangents: Sequence[Node | None]) -> Node:
@@ -154,117 +61,6 @@ def moving(tangents: Sequence[Node | None]) -> Node:
     (dx,) = tangents
     assert dx is not None
     return dx
-
-
-# ---- solves
-
-
-def outer(x: Node, y: Node) -> Node:
-    """-x y^T, what a matrix receives of a solve"""
-    return -at(x, t(y))
-
-
-def solve_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
-    """x = a⁻¹ b:  b̄ = a⁻ᵀ x̄, ā = -b̄ xᵀ"""
-    a, _ = node.inputs
-    back = linalg.solve(t(a), ct, **node.attrs)
-    return outer(back, node), back
-
-
-def solve_triangular_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
-    """The same, of the triangle that is read"""
-    (a, _), attrs = node.inputs, node.attrs
-    back = linalg.solve_triangular(t(a), ct, **attrs | {"lower": not attrs["lower"]})
-    full_share = outer(back, node)
-    offset = int(attrs["unit"])
-    read = tril(full_share, offset) if attrs["lower"] else t(tril(t(full_share), offset))
-    return read, back
-
-
-def solve_tridiagonal_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
-    """b̄ solves the transposed system, each coefficient receives -b̄[i] x[i-1], x[i] or x[i+1]"""
-    lower, diagonal_, upper, _ = node.inputs
-    rank = node.type.ndim
-    back = linalg.solve_tridiagonal(
-        shift(upper, rank - 2, 0), diagonal_, earlier(lower, rank - 2), ct
-    )
-    shifted = (shift(node, rank - 2, 0), node, earlier(node, rank - 2))
-    return *[-sum_over(back * x, (rank - 1,)) for x in shifted], back
-
-
-def earlier(x: Node, axis: int) -> Node:
-    """Every value one place earlier along `axis`; the last one becomes 0."""
-    return flip(shift(flip(x, axis), axis, 0), axis)
-
-
-def inv_vjp(node: Node, ct: Node) -> tuple[Node]:
-    """ā = -a⁻ᵀ ȳ a⁻ᵀ"""
-    back = t(node)
-    return (-at(back, ct, back),)
-
-
-# ---- determinants
-
-
-def det_vjp(node: Node, ct: Node) -> tuple[Node]:
-    """ā = ȳ cofactor(a), which is finite at any rank"""
-    (a,) = node.inputs
-    rank = a.type.ndim
-    return (expand(ct, (rank - 2, rank - 1), a.type.shape) * linalg.cofactor(a),)
-
-
-def cofactor_vjp(node: Node, ct: Node) -> tuple[Node]:
-    """The derivative of a polynomial is the mean of those on a circle around the point.
-
-    Elements of cofactor(a + z q) are polynomials in z, whose mean over enough roots of unity,
-    turned by half a step, is their value at 0. With q the polar factor of `a` every matrix on the
-    circle is regular, so that det(b) (tr(b⁻¹ C̄) b⁻ᵀ - (b⁻¹ C̄ b⁻¹)ᵀ) serves at any rank and order.
-    """
-    (a,) = node.inputs
-    dtype = complex_for(a.type.dtype)
-    n = size(a, -1)
-    points = 2 * (n // 2 + 1)
-    shape = (*a.type.shape[:-2], points, n, n)
-    circle = a.type.ndim - 2
-
-    def spread(x: Node) -> Node:
-        return expand(cast(x, dtype), (circle,), shape)
-
-    radius, polar = ring(a)
-    steps = cast(leaf.iota(size=points, dtype=INT, dims=None), dtype)
-    angle = (2j * math.pi) * (steps + 0.5) / number(points, dtype, (points,))
-    turn = exp(angle)
-    z = expand(turn, [i for i in range(len(shape)) if i != circle], shape)
-    distance = expand(cast(radius, dtype), range(circle, circle + 3), shape)
-    b = spread(a) + z * distance * spread(polar)
-    inverse, c = linalg.inv(b, check=False), spread(ct)
-    sign, log = (linalg.slogdet(b)[i] for i in range(2))
-    volume = expand_last(sign * cast(exp(log), dtype), shape)
-    product = at(inverse, c)
-    trace = expand_last(sum_over(diagonal(product), (circle + 1,)), shape)
-    share = sum_over(volume * (trace * t(inverse) - t(at(product, inverse))), (circle,))
-    mean = share / number(points, dtype, share.type.shape)
-    return (mean if a.type.dtype.kind == "c" else real(mean),)
-
-
-def ring(a: Node) -> tuple[Node, Node]:
-    """A radius near the singular values that are not negligible, and the polar factor of `a`."""
-    fixed = autodiff.stop_gradient(a)
-    u, s, vh = (linalg.svd(fixed)[i] for i in range(3))
-    top = expand(largest(s), (s.type.ndim - 1,), s.type.shape)
-    least = -largest(where(greater(s, 1e-3 * top), -s, -math.inf), -math.inf)
-    return where(equals(least, math.inf), 1, 0.5 * least), at(u, vh)
-
-
-def largest(values: Node, least: float = 0) -> Node:
-    """The largest of each row, and no less than `least`."""
-    initial = Literal(least, values.type.dtype)
-    return tensor.max_(values, axes=(values.type.ndim - 1,), initial=initial)
-
-
-def expand_last(x: Node, shape: tuple[Size, ...]) -> Node:
-    """A number for each matrix, for each of its elements."""
-    return expand(x, (len(shape) - 2, len(shape) - 1), shape)
 
 
 def slogdet_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | None, ...]:
@@ -276,9 +72,6 @@ def slogdet_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | Non
         return None, trace
     turn = cast(imag(trace), a.type.dtype) * full(1j, a.type.dtype, trace.type.shape)
     return node[0] * turn, real(trace)
-
-
-# ---- factorisations
 
 
 def cholesky_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
@@ -351,11 +144,6 @@ def lu_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[None, Node, Nod
     dl = at(whole, low)
     du = first(moved, -2, k) - at(first(low, -2, k), u)
     return None, dl, du
-
-
-def full_size(n: Size, like: Node) -> Node:
-    """A size at each element of `like`, as a position."""
-    return number(n, INT, like.type.shape)
 
 
 def close(gap: Node, values: Node) -> Node:
@@ -499,33 +287,6 @@ def pinv_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     return (left - at(left, a, p) + right - at(p, at(a, right)) - at(p, da, p),)
 
 
-# ---- matrix functions
-
-
-def function_vjp(node: Node, ct: Node) -> tuple[Node]:
-    """ā = Df(aᵀ)[ȳ], the upper right block of f of [[aᵀ, ȳ], [0, aᵀ]] (Higham 2008, 3.16)"""
-    (a,) = node.inputs
-    n = size(a, -1)
-    turned = t(a)
-    block = (
-        padded(turned, 2 * n, 2 * n)
-        + padded(turned, 2 * n, 2 * n, (n, n))
-        + padded(ct, 2 * n, 2 * n, (0, n))
-    )
-    return (after(first(Node(node.op, (block,), node.attrs), -2, n), -1, n),)
-
-
-SOLVING: dict[Op, Vjp] = {
-    linalg.solve: solve_vjp,
-    linalg.solve_triangular: solve_triangular_vjp,
-    linalg.solve_tridiagonal: solve_tridiagonal_vjp,
-    linalg.inv: inv_vjp,
-    linalg.det: det_vjp,
-    linalg.cofactor: cofactor_vjp,
-    linalg.expm: function_vjp,
-    linalg.logm: function_vjp,
-    linalg.sqrtm: function_vjp,
-}
 JVP: dict[Op, Jvp] = {
     linalg.slogdet: slogdet_jvp,
     linalg.cholesky: cholesky_jvp,

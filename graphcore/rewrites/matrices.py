@@ -1,0 +1,123 @@
+"""Small words for matrices, which are the last two axes of plain nodes: the rest is batch."""
+
+from __future__ import annotations
+
+from graphcore.ir.dtypes import INT
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size
+from graphcore.ops import leaf, tensor
+from graphcore.ops.elementwise import conjugate, equal, greater_equal, real
+
+from .plain import cast, expand, flip, number, shift, sum_over, take_range, transpose, where
+
+
+def t(x: Node) -> Node:
+    """Transposed."""
+    rank = x.type.ndim
+    return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def h(x: Node) -> Node:
+    """Transposed and conjugated."""
+    return t(conjugate(x)) if x.type.dtype.kind == "c" else t(x)
+
+
+def at(*factors: Node) -> Node:
+    """The matrix product."""
+    first, *rest = factors
+    for x in rest:
+        first = tensor.matmul(first, x)
+    return first
+
+
+def size(x: Node, axis: int) -> Size:
+    found: Size = x.type.shape[axis]
+    return found
+
+
+def index(x: Node, axis: int) -> Node:
+    """The position of each element of `x` along one of its axes."""
+    rank, shape = x.type.ndim, x.type.shape
+    steps = leaf.iota(size=shape[axis], dtype=INT, dims=None)
+    return expand(steps, [other for other in range(rank) if other != axis % rank], shape)
+
+
+def below(x: Node, offset: int = 0) -> Node:
+    """Where an element stands on the diagonal or below; with `offset` 1 strictly below."""
+    return greater_equal(index(x, -2), index(x, -1) + offset if offset else index(x, -1))
+
+
+def tril(x: Node, offset: int = 0) -> Node:
+    """`x`, and 0 above the diagonal; with `offset` 1 on it as well."""
+    return where(below(x, offset), x, 0)
+
+
+def on_diagonal(x: Node) -> Node:
+    return equal(index(x, -2), index(x, -1))
+
+
+def diagonal(x: Node) -> Node:
+    """The diagonal of square matrices."""
+    return sum_over(where(on_diagonal(x), x, 0), (x.type.ndim - 1,))
+
+
+def columns(x: Node, like: Node) -> Node:
+    """Vectors as a factor of each column of `like`: x[..., j] in (i, j)."""
+    return expand(x, (like.type.ndim - 2,), like.type.shape)
+
+
+def rows(x: Node, like: Node) -> Node:
+    """Vectors as a factor of each row of `like`: x[..., i] in (i, j)."""
+    return expand(x, (like.type.ndim - 1,), like.type.shape)
+
+
+def first(x: Node, axis: int, count: Size) -> Node:
+    """The first places along an axis."""
+    return x if size(x, axis) == count else take_range(x, axis % x.type.ndim, 0, count)
+
+
+def after(x: Node, axis: int, count: Size) -> Node:
+    """The places along an axis that come after the first `count`."""
+    return take_range(x, axis % x.type.ndim, count, size(x, axis) - count)
+
+
+def padded(x: Node, m: Size, n: Size, start: tuple[Size, Size] = (0, 0)) -> Node:
+    """`x` within zeros of (m, n)."""
+    batch = x.type.shape[:-2]
+    if (m, n) == x.type.shape[-2:]:
+        return x
+    starts, steps = (*(0 for _ in batch), *start), (1,) * x.type.ndim
+    return tensor.embed(x, shape=(*batch, m, n), starts=starts, steps=steps)
+
+
+def hermitian(x: Node) -> Node:
+    """The Hermitian matrices of which `x` gives the lower triangles."""
+    strict = tril(x, 1)
+    on = where(on_diagonal(x), x, 0)
+    return strict + h(strict) + (cast(real(on), x.type.dtype) if x.type.dtype.kind == "c" else on)
+
+
+def real_part(x: Node) -> Node:
+    return real(x) if x.type.dtype.kind == "c" else x
+
+
+def earlier(x: Node, axis: int) -> Node:
+    """Every value one place earlier along `axis`; the last one becomes 0."""
+    return flip(shift(flip(x, axis), axis, 0), axis)
+
+
+def largest(values: Node, least: float = 0) -> Node:
+    """The largest of each row, and no less than `least`."""
+    initial = Literal(least, values.type.dtype)
+    return tensor.max_(values, axes=(values.type.ndim - 1,), initial=initial)
+
+
+def expand_last(x: Node, shape: tuple[Size, ...]) -> Node:
+    """A number for each matrix, for each of its elements."""
+    return expand(x, (len(shape) - 2, len(shape) - 1), shape)
+
+
+def full_size(n: Size, like: Node) -> Node:
+    """A size at each element of `like`, as a position."""
+    return number(n, INT, like.type.shape)
