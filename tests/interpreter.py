@@ -14,8 +14,9 @@ import scipy.special
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
+from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
-from tests import integrals
+from tests import integrals, matrices
 
 LAZY = (autodiff.pullback, autodiff.pushforward)
 
@@ -58,10 +59,13 @@ def compute(node: Node, xs: list[np.ndarray], values: Any, sizes: dict[str, int]
         return np.arange(evaluate(attrs["size"], sizes), dtype=attrs["dtype"])
     if op is leaf.extent:
         return np.asarray(evaluate(attrs["size"], sizes), attrs["dtype"])
-    result = np.asarray(REFERENCE[op](xs, attrs, known))
-    assert result.shape == known(node.type.shape), (node, result.shape)
-    assert result.dtype == node.type.dtype, (node, result.dtype)
-    return result
+    several = isinstance(node.type, TupleType)
+    found = REFERENCE[op](xs, attrs, known)
+    results = [np.asarray(result) for result in (found if several else [found])]
+    for result, type in zip(results, node.type.items if several else [node.type], strict=True):
+        assert result.shape == known(type.shape), (node, result.shape)
+        assert result.dtype == type.dtype, (node, result.dtype)
+    return results if several else results[0]
 
 
 def spread(xs: Any, attrs: Any, known: Any) -> np.ndarray:
@@ -357,6 +361,17 @@ def while_loop(node: Node, xs: list[Any], sizes: Any) -> list[Any]:
     return [*carry, *stacked(steps, node.type.items[n:], 1, sizes)]
 
 
+def of_matrices(op: Any) -> Any:
+    """An op on matrices: the only result, or all of them."""
+    several = len(matrices.linalg.SIGNATURES[op].results) > 1
+
+    def run(xs: Any, attrs: Any, known: Any) -> Any:
+        results = matrices.each(op, xs, attrs)
+        return results if several else results[0]
+
+    return run
+
+
 CONTROL: dict[Any, Any] = {
     control.scan: scan,
     control.while_loop: while_loop,
@@ -427,4 +442,5 @@ REFERENCE: dict[Any, Any] = {
     tensor.scatter_max: received(np.maximum),
     tensor.scatter_min: received(np.minimum),
     tensor.overwrite: overwritten,
+    **{op: of_matrices(op) for op in matrices.ONE},
 }

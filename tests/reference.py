@@ -12,9 +12,10 @@ import graphcore as gc
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
-from graphcore.ops import autodiff, elementwise, named, tensor
+from graphcore.ir.types import TupleType
+from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
 from graphcore.rewrites import pipeline
-from tests import interpreter
+from tests import interpreter, matrices
 
 Array = xarray.DataArray
 SIZED = ("sizes", "starts", "positions")
@@ -40,6 +41,10 @@ def compute(node: Node, xs: list[Any], values: Any, sizes: dict[str, int]) -> Ar
     def known(shape: Any) -> tuple[int, ...]:
         return tuple(evaluate(size, sizes) for size in shape)
 
+    if op is leaf.project:
+        return xs[0][attrs["index"]]
+    if op in named.matrices.PLAIN:
+        return of_matrices(node, xs, known)
     if op.dialect == "leaf":
         result = Array(interpreter.compute(node, [], values, sizes), dims=type.dims)
     elif op in (autodiff.barrier, autodiff.stop_gradient):
@@ -55,6 +60,32 @@ def compute(node: Node, xs: list[Any], values: Any, sizes: dict[str, int]) -> Ar
     assert result.shape == known(type.shape), (node, result.shape)
     assert result.dtype == type.dtype, (node, result.dtype)
     return result
+
+
+def of_matrices(node: Node, xs: list[Array], known: Any) -> Any:
+    """An op on matrices: matrix by matrix, in the batch of all operands."""
+    attrs, plain = node.attrs, named.matrices.PLAIN[node.op]
+    signature = linalg.SIGNATURES[plain]
+    left, vectors = iter(attrs["dims"]), "c" in signature.operands[-1]
+    cores = [[next(left) for letter in letters if letter != "c"] for letters in signature.operands]
+    batch: dict[str, int] = {}
+    for x, core in zip(xs, cores, strict=True):
+        batch |= {dim: size for dim, size in x.sizes.items() if dim not in core}
+    wide = [
+        broadcast(x, dims=(*batch, *core), sizes=(*batch.values(), *[x.sizes[d] for d in core]))
+        for x, core in zip(xs, cores, strict=True)
+    ]
+    values = [x.values for x in wide]
+    how = {name: value for name, value in attrs.items() if name not in ("dims", "new")}
+    if vectors:
+        values[-1] = values[-1][..., None]
+    results = matrices.each(plain, values, how)
+    results = [result[..., 0] for result in results] if vectors else results
+    types = node.type.items if isinstance(node.type, TupleType) else [node.type]
+    for result, type in zip(results, types, strict=True):
+        assert result.shape == known(type.shape), (node, result.shape)
+    made = [Array(result, dims=type.dims) for result, type in zip(results, types, strict=True)]
+    return made if isinstance(node.type, TupleType) else made[0]
 
 
 def axes(x: Array, dims: tuple[str, ...]) -> tuple[int, ...]:
@@ -351,6 +382,7 @@ NAMED: dict[Any, Any] = {
     named.scatter_min: received(np.minimum),
     named.overwrite: overwrite,
     named.embed: embed,
+    **dict.fromkeys(named.matrices.PLAIN, of_matrices),
 }
 
 

@@ -14,7 +14,7 @@ from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
 from graphcore.ops import autodiff, elementwise, leaf, named, special, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
-from graphcore.rewrites.derivatives import CONTROL, PARTIALS, TRANSPOSE, VJP
+from graphcore.rewrites.derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP
 from graphcore.rewrites.expand import EXPAND
 from graphcore.rewrites.lower import LOWER
 from tests import interpreter, reference
@@ -34,7 +34,17 @@ INTERNAL = {
 """Ops that only derivatives use."""
 
 NOT_FUNCTIONS_OF_VALUES = {
-    *("tensor", "compile", "debug_print", "fft", "signal", "special", "Tensor", "Compiled"),
+    *(
+        "tensor",
+        "compile",
+        "debug_print",
+        "fft",
+        "linalg",
+        "signal",
+        "special",
+        "Tensor",
+        "Compiled",
+    ),
     *(name for name in gc.__all__ if name.endswith("Error")),
 }
 CREATION = {"zeros", "ones", "full", "full_like", "zeros_like", "ones_like", "constant"}
@@ -56,24 +66,27 @@ def may_be_float(op: Op) -> bool:
     return isinstance(function, str) or any(loop[-1] == "d" for loop in function.types)
 
 
-DIFFERENTIABLE = {op for op in ops("elementwise") if may_be_float(op)} | (ops("tensor") - NO_FLOATS)
+DIFFERENTIABLE = {
+    *(op for op in ops("elementwise") if may_be_float(op)),
+    *(ops("tensor", "linalg") - NO_FLOATS),
+}
 
 
 def test_every_dialect_is_known() -> None:
     assert {op.dialect for op in OPS.values()} == {
-        "leaf", "elementwise", "named", "tensor", "autodiff", "control",
+        "leaf", "elementwise", "named", "tensor", "linalg", "autodiff", "control",
     }  # fmt: skip
 
 
 def test_every_differentiable_op_has_one_derivative() -> None:
-    tables = [PARTIALS.keys(), TRANSPOSE.keys(), VJP.keys()]
+    tables = [PARTIALS.keys(), TRANSPOSE.keys(), VJP.keys(), JVP.keys()]
     assert names(DIFFERENTIABLE - set().union(*tables)) == []
     twice = [op for op in OPS.values() if sum(op in table for table in tables) > 1]
     assert twice == []
 
 
 def test_no_other_op_has_a_derivative() -> None:
-    tables = {*PARTIALS, *TRANSPOSE, *VJP}
+    tables = {*PARTIALS, *TRANSPOSE, *VJP, *JVP}
     assert names(tables - DIFFERENTIABLE) == ["autodiff.barrier"]
 
 
@@ -87,7 +100,7 @@ def test_partials_are_of_elementwise_ops() -> None:
 
 def test_every_named_op_is_lowered() -> None:
     wanted = ops("named", "elementwise", "control") | {
-        *(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent),
+        *(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent, leaf.project),
         *(autodiff.barrier, autodiff.stop_gradient),
     }
     assert names(wanted ^ set(LOWER)) == []
@@ -103,12 +116,12 @@ def test_every_lazy_derivative_is_expanded() -> None:
 
 
 def test_every_op_has_its_meaning() -> None:
-    assert names(ops("elementwise", "tensor") ^ set(interpreter.REFERENCE)) == []
+    assert names(ops("elementwise", "tensor", "linalg") ^ set(interpreter.REFERENCE)) == []
     assert names(ops("named") ^ set(reference.NAMED)) == []
 
 
 def test_every_plain_op_is_emitted() -> None:
-    assert names(ops("elementwise", "tensor") - set(emit.EMIT) - set(DECOMPOSE)) == []
+    assert names(ops("elementwise", "tensor", "linalg") - set(emit.EMIT) - set(DECOMPOSE)) == []
 
 
 def test_every_op_is_documented() -> None:
@@ -129,7 +142,7 @@ def test_every_op_is_in_the_table_of_tests() -> None:
     assert names(ops("named", "elementwise") - tested - INTERNAL - complex_only) == []
 
 
-MODULES = (gc, gc.fft, gc.signal, gc.special)
+MODULES = (gc, gc.fft, gc.linalg, gc.signal, gc.special)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -79,7 +79,7 @@ def matrix_rank(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None
     if rtol is None:
         places = single("matrix_rank", maximum(node.type.size(row), node.type.size(col)))
         units = astype(wrap(places), s.dtype) * float(np.finfo(s.dtype).eps)
-    return (s > s.max("rank'", where=s >= 0) * units).sum("rank'")
+    return (s > norms.norm(s, "rank'", math.inf) * units).sum("rank'")
 
 
 def norm(

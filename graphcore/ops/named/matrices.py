@@ -86,4 +86,3 @@ eigh, eigvalsh, eig, eigvals = map(
     by_name, (linalg.eigh, linalg.eigvalsh, linalg.eig, linalg.eigvals)
 )
 pinv, expm, logm, sqrtm = map(by_name, (linalg.pinv, linalg.expm, linalg.logm, linalg.sqrtm))
-cofactor = by_name(linalg.cofactor)
