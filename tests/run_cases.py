@@ -143,9 +143,23 @@ def questions(case: Case, fn: Function, xs: Inputs) -> Iterator[tuple[str, gc.Te
             yield f"pushforward {name}", *forward(below, xs[name], entry, direction)
     if "per_instance" in expected:
         every = instances(case, xs)
-        y = fn(every)
+        wide = fn(every)
         for name, entry in expected["per_instance"].items():
-            yield f"per_instance {name}", derivative(y, every[name], order), entry
+            yield f"per_instance {name}", derivative(wide, every[name], order), entry
+            if (found := each_instance(case, y, xs[name], order)) is not None:
+                yield f"per_instance {name} by per", found, entry
+
+
+def each_instance(case: Case, y: gc.Tensor, x: gc.Tensor, order: int) -> gc.Tensor | None:
+    """The gradient of every instance, or nothing where instances mix and it is refused."""
+    try:
+        for _ in range(order):
+            y = gc.grad(y, x, per=case["vec_dims"], disconnected="zero")
+    except gc.GraphTypeError as error:
+        if "mix" not in str(error):
+            raise
+        return None
+    return y
 
 
 def whole(y: gc.Tensor, xs: Inputs, expected: Any) -> gc.Tensor:
