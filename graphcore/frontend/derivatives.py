@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from types import EllipsisType
 from typing import Any, Literal
 
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.node import Node, describe_operand, full_like, toposort
 from graphcore.ir.provenance import user_line
 from graphcore.ir.sizes import Size
@@ -50,13 +49,14 @@ def grad(
     Parameters
     ----------
     y
-        A float tensor without dims.
+        A float tensor without dims, unless `per` says otherwise.
     wrt
         Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.
     per
-        Dims of the inputs that tell instances apart, or ... for all of `y`: each instance gets a
-        gradient of its own. Every tensor of `wrt` is first repeated along those it lacks, and its
-        gradient has them all: `grad(y.sum(), x)` is `grad(y, x, per=dims).sum(dims not of x)`.
+        Dims of the inputs that tell instances apart (of the result, where it alone has them), or
+        ... for all of `y`: each instance gets a gradient of its own. Every tensor of `wrt` is first
+        repeated along those it lacks, and its gradient has them all: `grad(y.sum(), x)` is
+        `grad(y, x, per=dims).sum(dims not of x)`.
         Each element of `y` must depend on one instance only.
     disconnected
         What to do where `y` does not depend on a part of `wrt`: refuse, or answer zeros.
@@ -98,49 +98,63 @@ def per_instance(
     xs = [t.node for t in sources]
     check("grad", [y.node], xs, disconnected)
     known = instance_sizes(y.node, xs)
-    axes = axes_of(y.node, known) if per is ... else names("grad", per, y.node)
+    axes = axes_of(y.node, xs, known) if per is ... else names("grad", per, y.node)
     for axis in axes:
         if axis not in known:
             cure = close_match(axis, tuple(known))
             raise refused("grad", f"per: no input has a dim {axis!r}", [y.node, *xs], cure)
     sizes = {axis: known[axis] for axis in axes}
     wide: dict[Node, Node] = {}
-    for x in toposort(xs):
-        if x in xs:
-            wide[x] = shielded(widen(widened([x], wide)[0], sizes))
-    (new,) = widened([y.node], wide)
     try:
+        for x in toposort(xs):
+            if x in xs:
+                wide[x] = shielded(widen(widened([x], wide)[0], sizes))
+        (new,) = widened([y.node], wide)
+        for dim in sorted(new.type.sizes.keys() - y.sizes.keys()):
+            raise Mixed(y.node, dim, "has lost the dim")
         Instances(sizes).follow([new], {x: {a: (a,) for a in axes} for x in wide.values()})
     except Mixed as mixed:
         how = f"{mixed.node.op.name} at {mixed.node.origin} {mixed.how}"
         reason = f"per: the instances along {mixed.axis!r} mix: {how}"
         cure = f"leave {mixed.axis!r} out of per, or do not bring its instances together"
         raise refused("grad", reason, [y.node, *xs], cure) from None
+    except GraphError as error:
+        reason = (
+            f"per: repeated along {', '.join(axes)}, wrt is refused: {str(error).splitlines()[0]}"
+        )
+        raise refused("grad", reason, [y.node, *xs], "see whether instances mix there") from error
     node = autodiff.pullback(new, *wide.values(), full_like(new, 1), ys=1, wrt=len(wide))
     found = {x: Tensor(node[i]) for i, x in enumerate(wide)}
     return rebuild([found[x] for x in xs])
 
 
 def instance_sizes(y: Node, xs: Sequence[Node]) -> dict[str, Size]:
-    """The dims of what a program starts from."""
-    starts = [node for node in toposort([y]) if not node.inputs or node in xs]
-    return {dim: size for node in reversed(starts) for dim, size in node.type.sizes.items()}
-
-
-def axes_of(y: Node, known: dict[str, Size]) -> tuple[str, ...]:
-    """The dims of what a program starts from that the dims of `y` are."""
+    """The dims of `xs`, else those of the result, else those of what the program starts from."""
     starts = [node for node in toposort([y]) if not node.inputs]
-    found: dict[str, str] = {}
-    for axis in known:
-        sources: dict[Node, Axes] = {x: {axis: (axis,)} for x in starts if axis in x.type.sizes}
-        with suppress(Mixed):
-            for dim, axes in Instances(known).follow([y], sources).get(y, [{}])[0].items():
-                found |= {axis: dim} if axes else {}
-    for dim in y.type.dims:
-        if dim not in found.values():
-            reason = f"per: dim {dim!r} of the result is none of its inputs'"
-            raise refused("grad", reason, [y], "name the instances' dims: per=('row',)")
-    return tuple(found)
+    order = (*reversed(starts), y, *reversed(xs))
+    return {dim: size for node in order for dim, size in node.type.sizes.items()}
+
+
+def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, ...]:
+    """The dims of `xs` that the dims of `y` are; else, as `xs` lack them, those of `y`."""
+    kept = {dim for x in xs for dim in x.type.sizes}
+    while True:
+        sources: dict[Node, Axes] = {
+            x: {dim: (dim,) for dim in x.type.sizes if dim in kept} for x in xs
+        }
+        try:
+            found = Instances(known).follow([y], sources).get(y, [{}])[0]
+            break
+        except Mixed as mixed:
+            kept.remove(mixed.axis)
+    axes = [axis for dim in y.type.dims for axis in found.get(dim) or (dim,)]
+    for axis in axes:
+        if axes.count(axis) > 1:
+            reason = f"per: dim {axis!r} of the result is another than that of its inputs"
+            raise refused(
+                "grad", reason, [y, *xs], "rename one of them, or name the instances' dims"
+            )
+    return tuple(axes)
 
 
 def pullback(

@@ -45,7 +45,11 @@ class Instances:
                 live.update(x for x in node.inputs if carries(x))
         for node in order:
             if node in live and node not in found and any(x in found for x in node.inputs):
-                found[node] = self.after(node, [found.get(x, [{}]) for x in node.inputs])
+                several = [found.get(x, [{}]) for x in node.inputs]
+                if node.op in (autodiff.pullback, autodiff.pushforward):
+                    found[node] = self.derivative(node, [axes for axes, *_ in several], sources)
+                else:
+                    found[node] = self.after(node, several)
         return found
 
     def after(self, node: Node, several: Sequence[list[Axes]]) -> list[Axes]:
@@ -63,18 +67,41 @@ class Instances:
                 return [rest | {node.attrs["name"]: tuple(a for part in parts for a in part)}]
             case named.unstack:
                 return [self.unstacked(node, given[0])]
-            case autodiff.pullback | autodiff.pushforward:
-                return derivative(node, given)
             case control.scan | control.while_loop:
                 return self.loop(node, given)
             case control.switch:
                 branches = [self.inside(b, given[1:]) for b in node.attrs["branches"]]
                 return [joined(node, [given[0], *ys]) for ys in zip(*branches, strict=True)]
-            case control.call | control.custom:
+            case control.call:
                 return self.inside(node.attrs["body"], given)
+            case control.custom:
+                return self.custom(node, given)
         if node.op not in FREE:
             apart(node, worked(node), given)
         return [joined(node, given)]
+
+    def derivative(
+        self, node: Node, given: Sequence[Axes], sources: Mapping[Node, Axes]
+    ) -> list[Axes]:
+        """The axes of tangents are those of the results; cotangents have those that they meet.
+
+        What it is taken by may have axes for the derivative only: the program is followed again.
+        """
+        ys, wrt = node.attrs["ys"], node.attrs["wrt"]
+        results, xs, moved = given[:ys], given[ys : ys + wrt], given[ys + wrt :]
+        nodes = node.inputs[ys : ys + wrt]
+        if node.op is autodiff.pushforward:
+            taken = [joined(node, pair) for pair in zip(xs, moved, strict=True)]
+        else:
+            flowing = [*results, *moved]
+            taken = [completed(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)]
+        found = self.follow(node.inputs[:ys], {**sources, **dict(zip(nodes, taken, strict=True))})
+        made = [found.get(y, [{}])[0] for y in node.inputs[:ys]]
+        if node.op is autodiff.pushforward:
+            return made
+        for pair in zip(made, moved, strict=True):
+            joined(node, pair)
+        return taken
 
     def unstacked(self, node: Node, given: Axes) -> Axes:
         """A merged dim in its parts again, if they are those that were merged."""
@@ -92,6 +119,14 @@ class Instances:
         sources = {param: axes for param, axes in zip(body.params, given, strict=True) if axes}
         found = self.follow(body.outputs, sources)
         return [found.get(y, [{}])[0] for y in body.outputs]
+
+    def custom(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
+        """The axes of a function's results; the rule must not mix the cotangents that matter."""
+        rule = node.attrs["rule"]
+        made = self.inside(node.attrs["body"], given)
+        shares = [share for share, axes in zip(rule.outputs, given, strict=True) if axes]
+        self.inside(Graph(rule.params, tuple(shares)), [*given, *made, *made])
+        return made
 
     def loop(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
         """The axes of a loop's results; those that a carry takes on in a step it keeps."""
@@ -144,14 +179,17 @@ def joined(node: Node, given: Sequence[Axes]) -> Axes:
     return found
 
 
-def derivative(node: Node, given: Sequence[Axes]) -> list[Axes]:
-    """A cotangent sums the shares of all that depends on it: its axes must be those of the rest."""
-    ys, wrt = node.attrs["ys"], node.attrs["wrt"]
-    if node.op is autodiff.pushforward:
-        return list(given[:ys])
-    flowing = {axis for axes in given for along in axes.values() for axis in along}
-    for axes in given[ys : ys + wrt]:
-        own = {axis for along in axes.values() for axis in along}
-        for axis in sorted(flowing - own):
-            raise Mixed(node, axis, "sums over it")
-    return list(given[ys : ys + wrt])
+def completed(node: Node, x: Node, own: Axes, flowing: Sequence[Axes]) -> Axes:
+    """Axes of what a pullback is taken by: its own, and those that flow along dims it has as well.
+
+    A cotangent sums the shares of all that depends on it, so it must have all axes that flow.
+    """
+    whole = dict(own)
+    for axes in flowing:
+        whole |= {
+            dim: along for dim, along in axes.items() if dim in x.type.sizes and dim not in whole
+        }
+    known = {axis for along in whole.values() for axis in along}
+    for axis in sorted({a for axes in flowing for along in axes.values() for a in along} - known):
+        raise Mixed(node, axis, "sums over it")
+    return whole

@@ -15,6 +15,7 @@ from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
 
 from .base import refusal, wrap
+from .instances import Mixed
 from .shape import broadcast_to
 from .trees import flatten
 
@@ -125,6 +126,8 @@ def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> 
     """That of each place: what it is taken by is repeated first, then the results are made anew."""
     ys, wrt = node.attrs["ys"], node.attrs["wrt"]
     dims = extras(zip(node.inputs, inputs, strict=True))
+    if node.op is autodiff.pullback:
+        refuse_sums(node, dims, node.inputs[:ys], node.inputs[ys : ys + wrt])
     xs = [shielded(widen(x, dims)) for x in inputs[ys : ys + wrt]]
     sources = dict(zip(node.inputs[ys : ys + wrt], xs, strict=True))
     made = [widen(y, dims) for y in widened(node.inputs[:ys], {**new, **sources})]
@@ -133,6 +136,13 @@ def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> 
         ordered(widen(t, dims), like) for t, like in zip(inputs[ys + wrt :], likes, strict=True)
     ]
     return Node(node.op, (*made, *xs, *moved), node.attrs)
+
+
+def refuse_sums(node: Node, dims: Sizes, ys: Sequence[Node], xs: Sequence[Node]) -> None:
+    """Refuse a cotangent that is summed along what would be a new dim of it."""
+    for dim in dims:
+        if any(dim in y.type.sizes for y in ys) and any(dim not in x.type.sizes for x in xs):
+            raise Mixed(node, dim, "sums over it")
 
 
 def shielded(x: Node) -> Node:
@@ -172,7 +182,9 @@ def inside(body: Graph, dims: Sequence[Sizes]) -> tuple[list[Node], list[Node]]:
 
 def scan(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     body, n, m = node.attrs["body"], node.attrs["carries"], node.attrs["sequences"]
-    dims = operand_dims(node, inputs)
+    dims, walked = operand_dims(node, inputs), node.attrs["dim"]
+    if any(walked in more for more in dims):
+        raise Mixed(node, walked, "walks along it")
     while True:
         params, outputs = inside(body, dims)
         grown = [dims[i] | extra(body.outputs[i], y) for i, y in enumerate(outputs[:n])]
@@ -182,9 +194,9 @@ def scan(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     kept = [ordered(widen(y, d), p) for y, d, p in zip(outputs, dims[:n], params, strict=False)]
     start = [ordered(widen(x, d), p) for x, d, p in zip(inputs, dims[:n], params, strict=False)]
     attrs = Attrs(node.attrs | {"body": Graph(tuple(params), (*kept, *outputs[n:]))})
-    walked = [ordered_but(x, node.attrs["dim"], p) for x, p in zip(inputs[n : n + m], params[n:])]
+    places = [ordered_but(x, walked, p) for x, p in zip(inputs[n : n + m], params[n:])]
     held = [ordered(x, p) for x, p in zip(inputs[n + m :], params[n + m :], strict=True)]
-    return Node(node.op, (*start, *walked, *held), attrs)
+    return Node(node.op, (*start, *places, *held), attrs)
 
 
 def ordered_but(x: Node, dim: str, like: Node) -> Node:
@@ -262,6 +274,7 @@ def custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node
     """Every operand is repeated along all new dims, so that each place has a cotangent of it."""
     dims = extras(zip(node.inputs, inputs, strict=True))
     body, rule = node.attrs["body"], node.attrs["rule"]
+    refuse_sums(node, dims, body.outputs, node.inputs)
     params, outputs = inside(body, [dims] * len(inputs))
     wide = [widen(y, dims) for y in outputs]
     givens, shares = inside(rule, [dims] * len(rule.params))
