@@ -18,7 +18,7 @@ from graphcore.ops import control, leaf, tensor
 from .emit import EMIT, shape_of
 from .loops import CONTROL
 from .plan import BUFFERED, VIEWS, Buffer, plan
-from .scalars import is_number, spell
+from .scalars import is_spelled, spell
 
 FRESH = frozenset(
     {
@@ -79,18 +79,15 @@ class Sheet:
 
 
 class Writer:
-    """Spells the nodes of one graph; only names it has made itself reach the source.
+    """Spells the nodes of one graph, single numbers as Python's.
 
-    The body of a loop has a writer of its own, on the same sheet, and spells single numbers as
-    Python's.
+    Only names it has made itself reach the source. The body of a loop has a writer of its own, on
+    the same sheet.
     """
 
-    def __init__(
-        self, graph: Graph, sheet: Sheet, sizes: Mapping[str, str], *, body: bool = False
-    ) -> None:
+    def __init__(self, graph: Graph, sheet: Sheet, sizes: Mapping[str, str]) -> None:
         self.graph, self.sheet, self.scope = graph, sheet, sheet.scope
         self.sizes = dict(sizes)  # with the numbers of trips that this graph finds out
-        self.is_body = body
         self.thins: dict[Node, str] = {}
         self.wholes: dict[Node, str] = {}
         self.numbers: dict[Node, str] = {}
@@ -101,7 +98,7 @@ class Writer:
 
     def inside(self, graph: Graph) -> Writer:
         """The writer of a body."""
-        return Writer(graph, self.sheet, self.sizes, body=True)
+        return Writer(graph, self.sheet, self.sizes)
 
     def bind(self, name: str, value: Any) -> str:
         """A global name of the generated function."""
@@ -180,8 +177,7 @@ class Writer:
         """`node`, or what broadcasts to it, as an array."""
         if self.thins[node] == self.numbers.get(node):
             name = self.thins[node] = self.sheet.name("a")
-            number, dtype = self.numbers[node], self.dtype(node.type.dtype)
-            self.write(f"{name} = {self.bind('asarray', np.asarray)}({number}, {dtype})")
+            self.write(f"{name} = {self.bind('array', np.array)}({self.numbers[node]})")
         return self.thins[node]
 
     def whole(self, node: Node) -> str:
@@ -235,12 +231,10 @@ class Writer:
         if node.op in CONTROL:
             self.thins[node] = ""  # its values have names of their own
             return CONTROL[node.op](node, self)
-        if self.is_body and is_number(node.type) and all(is_number(x.type) for x in node.inputs):
-            numbers = [self.number(x) for x in node.inputs]
-            if node.inputs and (text := spell(node, self, numbers)) is not None:
-                name = self.sheet.name("t")
-                self.take(node, name)
-                return self.line(f"{name} = {text}", node)
+        if is_spelled(node):
+            text, name = spell(node, self), self.sheet.name("t")
+            self.take(node, name)
+            return self.line(f"{name} = {text}", node)
         out = ""
         if (buffer := self.planned.get(node)) is not None:
             out = self.sheet.places[node] = self.buffer(buffer)
@@ -302,6 +296,7 @@ def returned(graph: Graph, w: Writer) -> list[str]:
             root = root.inputs[0]
         own = root in w.made or (root is node and node.op in FRESH and node.type.shape)
         own = own and root not in seen
-        results.append(w.thins[node] if own else f"{w.bind('array', np.array)}({w.whole(node)})")
+        name = w.thins[node] if own else w.numbers.get(node) or w.whole(node)
+        results.append(name if own else f"{w.bind('array', np.array)}({name})")
         seen.add(root)
     return results

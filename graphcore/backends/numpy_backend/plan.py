@@ -10,6 +10,8 @@ from graphcore.ir.sizes import Size, unknowns
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import elementwise, tensor
 
+from .scalars import is_spelled
+
 VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_, tensor.windows})
 """Ops whose result may share memory with their operand."""
 
@@ -82,12 +84,12 @@ def plan(
         if node.op in VIEWS:
             continue
         type = node.type
+        placed = node.op in BUFFERED and not is_spelled(node)
         dying = [r for x in node.inputs if last[r := root[x]] == step and r in buffers]
-        for x in dying:
+        for x in dying if placed else ():
             if can_overwrite(node, x, root):
                 replaced[node] = x
-        inner = node.op in BUFFERED and node not in held
-        if inner and all(unknowns(size) <= sizes for size in type.shape):
+        if placed and node not in held and all(unknowns(size) <= sizes for size in type.shape):
             if (free := rooms.get(type)) is None:
                 free = rooms[type] = by_size.setdefault((type.dtype, type.count), [])
             if node in replaced:

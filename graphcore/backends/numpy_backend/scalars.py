@@ -1,4 +1,4 @@
-"""How ops of single numbers are written in loops: in Python's own arithmetic.
+"""How ops of single numbers are written: in Python's own arithmetic.
 
 A NumPy call on one number costs ten times as much. Where Python raises and NumPy does not (a
 division by zero, an overflow, a value outside of a function's domain), NumPy answers.
@@ -7,7 +7,7 @@ division by zero, an overflow, a value outside of a function's domain), NumPy an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from operator import truediv
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType, Type
-from graphcore.ops import elementwise, tensor
+from graphcore.ops import elementwise, leaf, tensor
 
 if TYPE_CHECKING:
     from .codegen import Writer
@@ -30,28 +30,36 @@ def is_number(type: Type) -> bool:
     return isinstance(type, TensorType) and type.shape == () and type.dtype in NUMBERS
 
 
-def spell(node: Node, w: Writer, xs: list[str]) -> str | None:
-    """The expression of `node` on numbers spelled `xs`, if Python has it."""
-    if not all(is_number(x.type) for x in node.inputs):
-        return None
-    kind = node.inputs[-1].type.dtype.kind
+def is_spelled(node: Node) -> bool:
+    """Whether Python has an expression for `node`, of numbers."""
+    if not is_number(node.type) or not all(is_number(x.type) for x in node.inputs):
+        return False
+    if not node.inputs:
+        return node.op is leaf.extent
+    ops = OPS[node.inputs[-1].type.dtype.kind]
+    return node.op in ANY or node.op is elementwise.cast or node.op in ops
+
+
+def spell(node: Node, w: Writer) -> str:
+    """The expression of a node that is spelled."""
+    if node.op is leaf.extent:
+        size = w.size(node.attrs["size"])
+        return f"{w.bind('float', float)}({size})" if node.type.dtype.kind == "f" else size
+    xs = [w.number(x) for x in node.inputs]
     if node.op in ANY:
         return ANY[node.op].format(*xs)
-    if kind == "b" and node.op in LOGIC:
-        return LOGIC[node.op].format(*xs)
-    if kind == "i" and node.op in INTEGERS:
-        return f"{w.bind('wrapped', wrapped)}({INTEGERS[node.op].format(*xs)})"
     if node.op is elementwise.cast:
         return cast(node, w, *xs)
-    if kind != "f":
-        return None
+    match node.inputs[-1].type.dtype.kind:
+        case "b":
+            return LOGIC[node.op].format(*xs)
+        case "i":
+            return f"{w.bind('wrapped', wrapped)}({INTEGERS[node.op].format(*xs)})"
     if node.op in FLOATS:
         return FLOATS[node.op].format(*xs)
-    if node.op in MATH:
-        ours, numpys = MATH[node.op], elementwise.UFUNC[node.op]
-        call = f"{w.bind(f'{node.op.name}_of_one', guarded(ours, numpys))}({', '.join(xs)})"
-        return f"{xs[0]} / {xs[1]} if {xs[1]} else {call}" if ours is truediv else call
-    return None
+    ours, numpys = MATH[node.op], elementwise.UFUNC[node.op]
+    call = f"{w.bind(f'{node.op.name}_of_one', guarded(ours, numpys))}({', '.join(xs)})"
+    return f"{xs[0]} / {xs[1]} if {xs[1]} else {call}" if ours is truediv else call
 
 
 def guarded(ours: Callable[..., float], numpys: Any) -> Callable[..., Any]:
@@ -137,3 +145,9 @@ ANY: dict[Op, str] = {
     elementwise.minimum: "{0} if {0} <= {1} or {0} != {0} else {1}",
     elementwise.where: "{1} if {0} else {2}",
 }
+OPS: dict[str, Container[Op]] = {
+    "b": LOGIC,
+    "i": INTEGERS,
+    "f": {*FLOATS, *MATH},
+}
+"""What is spelled besides, by the kind of the last operand."""
