@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import compile_time, measure, memory, rows, speed
+from benchmarks import compile_time, loops, measure, memory, rows, speed
 from benchmarks.rows import ROWS, Row, Sizes
 from graphcore.ir.node import toposort
 
@@ -105,3 +105,35 @@ def test_memory_is_watched(capsys: pytest.CaptureFixture[str]) -> None:
     memory.watch("calls", 20, lambda n, _: memory.calls(n))
     memory.watch("graphs", 20, memory.graphs)
     assert capsys.readouterr().out.count("drift") == 2
+
+
+def test_every_policy_of_checkpoints_has_the_same_gradient() -> None:
+    """That of a loop by hand."""
+    random = np.random.default_rng(0)
+    x, a, b = random.normal(size=50), random.uniform(0.5, 1, 3), random.normal(size=3)
+    states = [np.zeros(3)]
+    for xt in x:
+        states.append(np.tanh(a * states[-1] + b * xt))
+    dx, da, db, dy = np.zeros(50), np.zeros(3), np.zeros(3), 2 * states[-1]
+    for t in reversed(range(50)):
+        dz = dy * (1 - states[t + 1] ** 2)
+        dx[t], da, db, dy = dz @ b, da + dz * states[t], db + dz * x[t], dz * a
+    for policy in loops.POLICIES:
+        for found, wanted in zip(loops.recurrence(3, policy)(x, a, b), (dx, da, db), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+
+
+def test_loops_are_measured_in_processes_of_their_own() -> None:
+    found = loops.fresh("gradient", 20, 2, "log")
+    assert found.keys() == {"seconds", "bytes"}
+    assert found["seconds"] > 0
+
+
+def test_loops_are_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert loops.compile_seconds(repeats=1).keys() == {"first", "later"}
+    monkeypatch.setattr(loops, "fresh", loops.run_task)
+    loops.report_gradients([20], 2)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.count("MB") for line in lines] == [0, 0, len(loops.POLICIES)]
