@@ -52,8 +52,7 @@ def matrices(name: str, letters: str, doc: str, *kinds: Kind) -> Op:
         sizes: dict[str, Size] = {}
         for x, own in zip(xs, operands, strict=True):
             first = x.ndim - len(own)
-            floats = x.dtype == xs[0].dtype and x.dtype.kind in "fc"
-            require(floats, f"is of floats of one dtype, not {x}", "", GraphTypeError)
+            require(x.dtype in (xs[0].dtype, INT), f"dtype of {x}", "", GraphTypeError)
             require(x.dims is None and x.shape[:first] == batch, f"batch of {x}")
             for letter, size in zip(own, x.shape[first:], strict=True):
                 sizes[letter] = agree(letter, sizes.get(letter, size), size)
@@ -138,3 +137,14 @@ logm = matrices("logm", "n n -> n n", "principal logarithm of a matrix; nan wher
 sqrtm = matrices(
     "sqrtm", "n n -> n n", "principal square root of a matrix; nan where it is not real"
 )
+
+# What ops on one matrix share, found last: `rewrites/factors.py`.
+lu_factor = matrices(
+    "lu_factor", "n n -> n n, n", "LU factors in one matrix, and row exchanges", same, positions
+)
+lu_solve = matrices(
+    "lu_solve", "n n, n, n c -> n c", "x with a x = b for factored a; a^T x = b if `transposed`"
+)
+lu_det = matrices("lu_det", "n n, n -> ", "determinant of a factored matrix")
+lu_slogdet = matrices("lu_slogdet", "n n, n -> , ", "slogdet of a factored matrix", same, real_of)
+FACTORED = frozenset({lu_factor, lu_solve, lu_det, lu_slogdet})

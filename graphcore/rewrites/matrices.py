@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphcore.ir.dtypes import INT
 from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, full_like
 from graphcore.ir.sizes import Size
 from graphcore.ops import leaf, tensor
 from graphcore.ops.elementwise import conjugate, equal, greater_equal, real
@@ -121,3 +121,8 @@ def expand_last(x: Node, shape: tuple[Size, ...]) -> Node:
 def full_size(n: Size, like: Node) -> Node:
     """A size at each element of `like`, as a position."""
     return number(n, INT, like.type.shape)
+
+
+def eye_like(x: Node) -> Node:
+    """The unit matrix for each matrix of `x`."""
+    return where(on_diagonal(x), full_like(x, 1), 0)

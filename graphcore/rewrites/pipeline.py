@@ -15,11 +15,13 @@ from .contraction import contraction
 from .decompose import decompose
 from .engine import Firing, RuleSet, simplify
 from .expand import expand_derivatives
+from .factors import share_factors
 from .hoist import hoist
 from .loops import prune_loops, tidy_loops
 from .lower import lower_names
 from .motion import motion
 from .stabilise import stabilise
+from .structure import structure
 
 
 class Stage(NamedTuple):
@@ -62,12 +64,12 @@ def optimize(graph: Graph, firings: list[Firing]) -> Graph:
     """Loops share their work and give up what need not be done at each step; then all is finished.
 
     Matrix products bring views of what loops capture to light, so these are moved out again. At
-    last sums are added up in place.
+    last ops on one matrix share its factors, and sums are added up in place.
     """
     graph = finish(prune_loops(hoist(tidy_loops(graph))), firings)
     if (moved := hoist(graph)) != graph:
         graph = finish(prune_loops(moved), firings)
-    return tidy(accumulate(graph), firings)
+    return tidy(accumulate(share_factors(graph)), firings)
 
 
 gather_products = rewriting(algebra, motion, contraction)
@@ -80,7 +82,7 @@ EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
 PASSES: list[tuple[str, Pass, Contract]] = [
     ("named", lambda graph, _: graph, NAMED),
     ("lowered", lambda graph, _: lower_names(graph), PLAIN),
-    ("simplified", rewriting(stabilise, algebra, motion), PLAIN),
+    ("simplified", rewriting(stabilise, structure, algebra, motion), PLAIN),
     ("expanded", lambda graph, _: expand_derivatives(graph), EXPANDED),
     ("optimized", optimize, EXPANDED),
 ]

@@ -244,3 +244,47 @@ sqrtm = function(lambda a: scipy.linalg.sqrtm(a) if a.size else a)
 def expm(a: Array) -> Array:
     """SciPy's, which takes a batch."""
     return np.asarray(scipy.linalg.expm(a)) if a.size else a
+
+
+def lu_factor(a: Array) -> Results:
+    """LU factors in one matrix, and which row each was exchanged with."""
+    packed, exchanges = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int64)
+    (getrf,) = scipy.linalg.get_lapack_funcs(("getrf",), (a,))
+    for at in np.ndindex(a.shape[:-2]):
+        if a.size:
+            packed[at], exchanges[at], _ = getrf(a[at])
+    return packed, exchanges
+
+
+def lu_solve(packed: Array, exchanges: Array, b: Array, *, transposed: bool, check: bool) -> Array:
+    """x with a x = b, or aᵀ x = b."""
+    found = np.empty_like(b)
+    (getrs,) = scipy.linalg.get_lapack_funcs(("getrs",), (packed, b))
+    for at in np.ndindex(b.shape[:-2]):
+        if not b[at].size:
+            continue
+        regular = np.diagonal(packed[at]).all()
+        if check and not regular:
+            raise MatrixError(SINGULAR, at)
+        x, _ = getrs(packed[at], exchanges[at], b[at], trans=int(transposed))
+        found[at] = x if regular else np.nan
+    return found
+
+
+def lu_det(packed: Array, exchanges: Array) -> Array:
+    """The product of the pivots, signed by the exchanges."""
+    return np.asarray(parity(exchanges) * np.diagonal(packed, axis1=-2, axis2=-1).prod(-1))
+
+
+def lu_slogdet(packed: Array, exchanges: Array) -> Results:
+    """The sign of that, and the logarithm of its size."""
+    pivots = np.diagonal(packed, axis1=-2, axis2=-1)
+    sizes = np.abs(pivots)
+    sign = (pivots / np.where(sizes == 0, 1, sizes)).prod(-1)
+    return np.asarray(parity(exchanges) * sign), np.asarray(np.log(sizes).sum(-1))
+
+
+def parity(exchanges: Array) -> Array:
+    """1 for an even number of exchanges, -1 for an odd one."""
+    moved = exchanges != np.arange(exchanges.shape[-1])
+    return np.asarray(1 - 2 * (moved.sum(-1) % 2))

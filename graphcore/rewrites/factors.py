@@ -1,0 +1,99 @@
+"""Each matrix is factored once: what needs its factors, or a part of them, shares them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ops import leaf, linalg, tensor
+from graphcore.ops.elementwise import log, square
+
+from .engine import Conversion, convert
+from .matrices import diagonal, eye_like, h, real_part
+from .plain import cast, full, pick, sum_over
+from .structure import DEFINITE, facts, swaps
+
+WHOLE: dict[Op, tuple[Op, int]] = {
+    linalg.eigvalsh: (linalg.eigh, 0),
+    linalg.svdvals: (linalg.svd, 1),
+    linalg.eigvals: (linalg.eig, 0),
+}
+"""Ops that give a part of what another one gives."""
+
+BY_LU = frozenset({linalg.solve, linalg.inv, linalg.det, linalg.slogdet})
+
+
+def share_factors(graph: Graph) -> Graph:
+    """The graph in which each matrix is factored once."""
+    if not any(node.op.dialect == "linalg" for node in graph.every_node()):
+        return graph
+    return with_one_factor(with_whole(graph))
+
+
+def with_whole(graph: Graph) -> Graph:
+    """What an op with more results gives as well is taken from there."""
+    made = {(node.op, node.inputs) for node in graph.every_node()}
+
+    def part(node: Node, x: Node) -> Node:
+        op, index = WHOLE[node.op]
+        return op(x)[index] if (op, node.inputs) in made else node.with_inputs(x)
+
+    return convert(graph, dict.fromkeys(WHOLE, part))
+
+
+def matrix_of(x: Node) -> tuple[Node, bool]:
+    """A matrix, and whether `x` is its transpose."""
+    if x.op is tensor.transpose and swaps(x.attrs["perm"]):
+        return x.inputs[0], True
+    return x, False
+
+
+def by_cholesky(node: Node, check: bool, a: Node, *rest: Node) -> Node:
+    """a⁻¹ b = l⁻ᴴ l⁻¹ b, det(a) = Π l[i,i]², and its logarithm 2 Σ log l[i,i]"""
+    factor = linalg.cholesky(a, check=check)
+    if node.op in (linalg.solve, linalg.inv):
+        b = rest[0] if rest else eye_like(a)
+        how = {"unit": False, "check": check}
+        half = linalg.solve_triangular(factor, b, lower=True, **how)
+        return linalg.solve_triangular(h(factor), half, lower=False, **how)
+    values = real_part(diagonal(factor))
+    axis = values.type.ndim - 1
+    if node.op is linalg.det:
+        return square(cast(tensor.prod(values, axis=axis), node.type.dtype))
+    return leaf.tuple_(full(1, a.type.dtype), 2 * sum_over(log(values), (axis,)))
+
+
+def with_one_factor(graph: Graph) -> Graph:
+    """Solves and determinants of one matrix share its Cholesky factor, or its LU factors.
+
+    Of a batch NumPy does each in one call, which is quicker than to factor one by one.
+    """
+    met: Counter[Node] = Counter()
+    checked: set[Node] = set()
+    for node in graph.every_node():
+        if node.op in BY_LU and node.inputs[0].type.ndim == 2:
+            key, _ = matrix_of(node.inputs[0])
+            met[key] += 1
+            if node.attrs.get("check"):
+                checked.add(key)
+
+    def by_lu(node: Node, x: Node, *rest: Node) -> Node:
+        key, transposed = matrix_of(node.inputs[0])
+        if key in met and DEFINITE in facts(key):
+            return by_cholesky(node, key in checked, matrix_of(x)[0] if transposed else x, *rest)
+        if met[key] < 2:
+            return node.with_inputs(x, *rest)
+        several = linalg.lu_factor(matrix_of(x)[0] if transposed else x)
+        packed, exchanges = several[0], several[1]
+        if node.op is linalg.det:
+            return linalg.lu_det(packed, exchanges)
+        if node.op is linalg.slogdet:
+            return linalg.lu_slogdet(packed, exchanges)
+        b = rest[0] if rest else eye_like(x)
+        how = {"transposed": transposed, "check": key in checked}
+        return linalg.lu_solve(packed, exchanges, b, **how)
+
+    rules: dict[Op, Conversion] = {**dict.fromkeys(BY_LU, by_lu), leaf.project: pick}
+    return convert(graph, rules)

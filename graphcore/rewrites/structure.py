@@ -1,0 +1,312 @@
+"""What is known of matrices by construction, and what follows for solves and determinants.
+
+Facts are few and come from one place, `facts`. They are used before differentiation, so that a
+derivative is that of the simpler form.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from weakref import WeakKeyDictionary
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import count
+from graphcore.ops import elementwise, leaf, linalg, tensor
+from graphcore.ops.elementwise import absolute, log, sign
+
+from .contraction import letter_sizes, single
+from .engine import RuleSet
+from .matrices import at, diagonal, h, on_diagonal, t
+from .plain import cast, expand, pick, reshape, sum_over, transpose, where
+
+structure = RuleSet()
+
+
+class Fact(Enum):
+    """What may be known of the last two axes of a node."""
+
+    LOWER = auto()
+    UPPER = auto()
+    HERMITIAN = auto()
+    SEMIDEFINITE = auto()
+    """Hermitian, without negative eigenvalues."""
+    DEFINITE = auto()
+    """Hermitian with positive eigenvalues."""
+    UNITARY = auto()
+
+
+LOWER, UPPER, UNITARY = Fact.LOWER, Fact.UPPER, Fact.UNITARY
+HERMITIAN, SEMIDEFINITE, DEFINITE = Fact.HERMITIAN, Fact.SEMIDEFINITE, Fact.DEFINITE
+DIAGONAL = frozenset({LOWER, UPPER})
+POSITIVE = frozenset({HERMITIAN, SEMIDEFINITE, DEFINITE})
+NONE: frozenset[Fact] = frozenset()
+Facts = frozenset[Fact]
+
+_known: WeakKeyDictionary[Node, Facts] = WeakKeyDictionary()
+
+
+def facts(x: Node) -> Facts:
+    """All that is known of `x`, by the op that made it and what is known of its operands."""
+    if (known := _known.get(x)) is None:
+        known = _known[x] = found(x)
+    return known
+
+
+def found(x: Node) -> Facts:
+    match x:
+        case Node(linalg.cholesky):
+            return frozenset({LOWER})
+        case Node(leaf.project, [several], {"index": index}):
+            return PARTS.get((several.op, index), NONE) - (NONE if is_square(x) else {UNITARY})
+        case Node(linalg.inv, [a]):
+            return facts(a)
+        case Node(tensor.transpose, [a], {"perm": perm}) if swaps(perm):
+            return flipped(facts(a))
+        case Node(elementwise.conjugate | elementwise.cast, [a]) if a.type.dtype.kind in "fc":
+            return facts(a)
+        case Node(elementwise.cast, [a]) if diagonal_mask(a):
+            return DIAGONAL | POSITIVE
+        case Node(elementwise.where, [mask, a, zero]) if is_zero(zero):
+            return masked(mask, a)
+        case Node(elementwise.negative, [a]):
+            return facts(a) - {SEMIDEFINITE, DEFINITE}
+        case Node(elementwise.add, [a, b]):
+            both = facts(a) & facts(b) - {UNITARY, DEFINITE}
+            definite = SEMIDEFINITE in both and DEFINITE in facts(a) | facts(b)
+            return both | ({DEFINITE} if definite else NONE)
+        case Node(elementwise.subtract, [a, b]):
+            return facts(a) & facts(b) - {UNITARY, SEMIDEFINITE, DEFINITE}
+        case Node(elementwise.multiply, [a, b]):
+            return scaled(a, b) or scaled(b, a)
+        case Node(tensor.einsum, [a, b]) if a is b and is_gram(x):
+            return frozenset({HERMITIAN, SEMIDEFINITE})
+        case Node(tensor.matmul, [a, b]) if is_real(x) and b is t(a):
+            return frozenset({HERMITIAN, SEMIDEFINITE})
+        case Node(linalg.expm, [a]) if HERMITIAN in facts(a):
+            return POSITIVE
+    return NONE
+
+
+PARTS: dict[tuple[object, int], Facts] = {
+    (linalg.qr, 0): frozenset({UNITARY}),
+    (linalg.qr, 1): frozenset({UPPER}),
+    (linalg.qr_complete, 0): frozenset({UNITARY}),
+    (linalg.qr_complete, 1): frozenset({UPPER}),
+    (linalg.lu, 1): frozenset({LOWER}),
+    (linalg.lu, 2): frozenset({UPPER}),
+    (linalg.svd, 0): frozenset({UNITARY}),
+    (linalg.svd, 2): frozenset({UNITARY}),
+    (linalg.svd_full, 0): frozenset({UNITARY}),
+    (linalg.svd_full, 2): frozenset({UNITARY}),
+    (linalg.eigh, 1): frozenset({UNITARY}),
+}
+"""Of the results of factorisations; a factor is unitary only if it is square."""
+
+
+def is_square(x: Node) -> bool:
+    return bool(x.type.ndim > 1 and x.type.shape[-1] == x.type.shape[-2])
+
+
+def swaps(perm: tuple[int, ...]) -> bool:
+    """Whether an order of axes exchanges the last two and nothing else."""
+    n = len(perm)
+    return n > 1 and perm == (*range(n - 2), n - 1, n - 2)
+
+
+def flipped(known: Facts) -> Facts:
+    """What is known of the transpose."""
+    other = {LOWER: UPPER, UPPER: LOWER}
+    return frozenset(other.get(fact, fact) for fact in known)
+
+
+def is_zero(x: Node) -> bool:
+    return x.op is leaf.full and not x.attrs["value"].array.any()
+
+
+def masked(mask: Node, a: Node) -> Facts:
+    """What is known of `a` where a mask of positions holds, and 0 elsewhere."""
+    if diagonal_mask(mask):
+        positive = a.op is leaf.full and a.type.dtype.kind == "f" and a.attrs["value"].array > 0
+        return DIAGONAL | (POSITIVE if positive else {HERMITIAN} if is_real(a) else NONE)
+    kept = facts(a) & DIAGONAL
+    match walked(mask):
+        case (elementwise.greater_equal | elementwise.greater, -2, -1):
+            return kept | {LOWER}
+        case (elementwise.less_equal | elementwise.less, -2, -1):
+            return kept | {UPPER}
+        case (elementwise.greater_equal | elementwise.greater, -1, -2):
+            return kept | {UPPER}
+        case (elementwise.less_equal | elementwise.less, -1, -2):
+            return kept | {LOWER}
+    return kept
+
+
+def is_real(x: Node) -> bool:
+    return bool(x.type.dtype.kind == "f")
+
+
+def diagonal_mask(mask: Node) -> bool:
+    """Whether a mask holds on the diagonal alone."""
+    match walked(mask):
+        case (elementwise.equal, *_):
+            return True
+    return False
+
+
+def walked(mask: Node) -> tuple[object, int, int] | None:
+    """A comparison of the positions along the last two axes: how, and of which with which."""
+    rank = mask.type.ndim
+    if mask.op is tensor.expand and max(mask.attrs["axes"]) < rank - 2:
+        mask = mask.inputs[0]
+    if len(mask.inputs) != 2 or mask.type.ndim < 2:
+        return None
+    axes = [walks(x) for x in mask.inputs]
+    if None in axes or sorted(axes) != [-2, -1]:  # type: ignore[type-var]
+        return None
+    return mask.op, axes[0], axes[1]  # type: ignore[return-value]
+
+
+def walks(x: Node) -> int | None:
+    """The axis, from the end, along which `x` counts 0, 1, 2, ..."""
+    if x.op is tensor.expand and x.inputs[0].op is leaf.iota:
+        (axis,) = set(range(x.type.ndim)) - set(x.attrs["axes"])
+        return int(axis - x.type.ndim)
+    return None
+
+
+def scaled(a: Node, factor: Node) -> Facts:
+    """What is known of `a` times `factor`, a number for each matrix."""
+    n = a.type.ndim
+    one = factor.op is leaf.full or (
+        factor.op is tensor.expand and {n - 2, n - 1} <= set(factor.attrs["axes"])
+    )
+    if not one:
+        return facts(a) & DIAGONAL
+    positive = factor.op is leaf.full and is_real(factor) and factor.attrs["value"].array > 0
+    return facts(a) - {UNITARY} - (NONE if positive else {SEMIDEFINITE, DEFINITE})
+
+
+def is_gram(x: Node) -> bool:
+    """Whether an einsum of a real matrix with itself is a product a aᵀ."""
+    left, right = x.attrs["operands"]
+    result = x.attrs["result"]
+    if not is_real(x) or len(result) < 2 or len(left) != len(right):
+        return False
+    swap = {result[-1]: result[-2], result[-2]: result[-1]}
+    return tuple(swap.get(letter, letter) for letter in left) == tuple(right)
+
+
+# ---- what follows
+
+
+@structure.on(leaf.project, under=[leaf.tuple_])
+def chosen(node: Node) -> Node:
+    """project(tuple(x, y, ...), i) = the i-th"""
+    return pick(node, node.inputs[0])
+
+
+@structure.on(linalg.solve)
+def solve_by_structure(node: Node) -> Node | None:
+    """a⁻¹ b of a unitary matrix is aᴴ b; a triangular one is solved as what it is"""
+    (a, b), check = node.inputs, node.attrs["check"]
+    known = facts(a)
+    if UNITARY in known:
+        return at(h(a), b)
+    if known & DIAGONAL:
+        return linalg.solve_triangular(a, b, lower=LOWER in known, unit=False, check=check)
+    return None
+
+
+@structure.on(tensor.einsum, under=[linalg.inv])
+def product_with_inverse(node: Node) -> Node | None:
+    """a⁻¹ b = solve(a, b), and a⁻ᵀ b = solve(aᵀ, b)"""
+    operands, result = node.attrs["operands"], node.attrs["result"]
+    if len(operands) != 2:
+        return None
+    (inverse, letters), (b, own) = sorted(
+        zip(node.inputs, operands, strict=True), key=lambda pair: pair[0].op is not linalg.inv
+    )
+    *batch, i, j = letters
+    (a,) = inverse.inputs
+    for summed, kept, matrix in ((j, i, a), (i, j, t(a))):
+        if summed in own and summed not in result and kept not in own:
+            break
+    else:
+        return None
+    sizes = letter_sizes(node)
+    columns = [letter for letter in own if letter not in (*batch, summed)]
+    order = (*batch, summed, *columns)
+    present = [letter for letter in order if letter in own]
+    b = transpose(b, [own.index(letter) for letter in present])
+    shape = tuple(sizes[letter] for letter in order)
+    b = expand(b, [at for at, letter in enumerate(order) if letter not in own], shape)
+    start = (*shape[: len(batch)], sizes[summed])
+    wide = reshape(b, (*start, count(sizes[letter] for letter in columns)))
+    found = linalg.solve(matrix, wide, check=inverse.attrs["check"])
+    found = reshape(found, (*start, *(sizes[letter] for letter in columns)))
+    return single(found, (*batch, kept, *columns), result)
+
+
+@structure.on(linalg.inv)
+def inverse_by_structure(node: Node) -> Node | None:
+    """The inverse of a unitary matrix is aᴴ; that of a diagonal one is 1 / a on the diagonal"""
+    (a,) = node.inputs
+    known = facts(a)
+    if UNITARY in known:
+        return h(a)
+    if node.attrs["check"] or not known >= DIAGONAL:
+        return None
+    on = on_diagonal(a)
+    return where(on, 1 / where(on, a, 1), 0)
+
+
+@structure.on(linalg.det)
+def det_by_structure(node: Node) -> Node | None:
+    """The determinant of a triangular matrix is the product of its diagonal"""
+    (a,) = node.inputs
+    if not facts(a) & DIAGONAL:
+        return None
+    values = diagonal(a)
+    return tensor.prod(values, axis=values.type.ndim - 1)
+
+
+@structure.on(linalg.slogdet)
+def slogdet_by_structure(node: Node) -> Node | None:
+    """log|det a| = Σ log|a[i,i]| of a triangular matrix"""
+    (a,) = node.inputs
+    if not facts(a) & DIAGONAL:
+        return None
+    values = diagonal(a)
+    axis = values.type.ndim - 1
+    logs = sum_over(log(absolute(values)), (axis,))
+    return leaf.tuple_(tensor.prod(sign(values), axis=axis), logs)
+
+
+@structure.on(log, under=[linalg.det])
+def log_of_det(node: Node) -> Node:
+    """log(det(a)) = log(sign) + log|det a|, without overflow"""
+    both = linalg.slogdet(node.inputs[0].inputs[0])
+    return log(both[0]) + cast(both[1], node.type.dtype)
+
+
+@structure.on(log, under=[absolute])
+def log_of_size(node: Node) -> Node | None:
+    """log(|det(a)|) = log|det a|, without overflow"""
+    (inner,) = node.inputs[0].inputs
+    if inner.op is not linalg.det:
+        return None
+    found: Node = linalg.slogdet(inner.inputs[0])[1]
+    return found
+
+
+@structure.on(linalg.solve_triangular, under=[elementwise.where])
+def solve_of_triangle(node: Node) -> Node | None:
+    """The other triangle is not read, so that it need not be 0"""
+    (a, b), attrs = node.inputs, node.attrs
+    wanted = LOWER if attrs["lower"] else UPPER
+    mask, inner, zero = a.inputs
+    if not is_zero(zero) or diagonal_mask(mask) or wanted not in masked(mask, inner):
+        return None
+    if mask.op not in (elementwise.greater_equal, elementwise.less_equal) and not attrs["unit"]:
+        return None
+    return linalg.solve_triangular(inner, b, **attrs)

@@ -1,0 +1,181 @@
+"""What is known of matrices, what follows from it, and that each matrix is factored once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.ir.graph import Graph
+from graphcore.rewrites.engine import simplify
+from graphcore.rewrites.lower import lower_names
+from graphcore.rewrites.structure import Fact, facts, structure
+
+L = gc.linalg
+X = gc.tensor("x", {"row": 4, "col": 4})
+B = gc.tensor("b", {"row": 4})
+BATCH = gc.tensor("x", {"batch": 2, "row": 4, "col": 4})
+LOWER, UPPER, UNITARY = Fact.LOWER, Fact.UPPER, Fact.UNITARY
+DIAGONAL = {LOWER, UPPER}
+POSITIVE = {Fact.HERMITIAN, Fact.SEMIDEFINITE, Fact.DEFINITE}
+
+
+def as_square(x: gc.Tensor, new: str) -> gc.Tensor:
+    return x.rename({new: "col" if "row" in x.dims else "row"})
+
+
+def gram(x: gc.Tensor) -> gc.Tensor:
+    return gc.dot(x, x.rename(row="other"), dim="col").rename(other="col")
+
+
+EYE = gc.eye({"row": 4, "col": 4})
+KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
+    "nothing": (X, set()),
+    "cholesky": (L.cholesky(X), {LOWER}),
+    "cholesky upper": (L.cholesky(X, upper=True), {UPPER}),
+    "transpose": (L.matrix_transpose(L.cholesky(X)), {UPPER}),
+    "tril": (gc.tril(X), {LOWER}),
+    "triu": (gc.triu(X), {UPPER}),
+    "eye": (EYE, DIAGONAL | POSITIVE),
+    "scaled eye": (0.5 * EYE, DIAGONAL | POSITIVE),
+    "negative eye": (-EYE, DIAGONAL | {Fact.HERMITIAN}),
+    "qr": (as_square(L.qr(X).q, "rank"), {UNITARY}),
+    "r": (as_square(L.qr(X).r, "rank"), {UPPER}),
+    "eigh": (as_square(L.eigh(X).vectors, "eigen"), {UNITARY}),
+    "sum": (gc.tril(X) + L.cholesky(X), {LOWER}),
+    "mixed": (gc.tril(X) + gc.triu(X), set()),
+    "gram": (gram(X), {Fact.HERMITIAN, Fact.SEMIDEFINITE}),
+    "definite": (gram(X) + 1e-3 * EYE, POSITIVE),
+    "less": (gram(X) - 1e-3 * EYE, {Fact.HERMITIAN}),
+}
+
+
+def plain(*xs: gc.Tensor) -> Graph:
+    graph = lower_names(Graph((), tuple(x.node for x in xs)))
+    return simplify(graph, structure, [])
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_known(name: str) -> None:
+    x, wanted = KNOWN[name]
+    (node,) = plain(x).outputs
+    assert facts(node) == wanted
+
+
+def test_tall_factors_are_not_unitary() -> None:
+    tall = gc.tensor("t", {"row": 5, "col": 3})
+    (node,) = plain(L.qr(tall).q).outputs
+    assert facts(node) == frozenset()
+
+
+def ops(f: gc.Compiled) -> Counter[str]:
+    nodes = f.stages["optimized"].every_node()
+    return Counter(node.op.name for node in nodes if node.op.dialect == "linalg")
+
+
+def inverse_times(x: gc.Tensor) -> gc.Tensor:
+    return gc.dot(L.inv(x), B, dim="row")
+
+
+Case = tuple[Callable[[gc.Tensor], gc.Tensor], Callable[[Any, Any], Any], set[str]]
+b = np.array([1.0, -2.0, 3.0, 0.5])
+solve = lambda a: np.linalg.solve(a, np.broadcast_to(b[:, None], (*a.shape[:-1], 1)))[..., 0]
+t = lambda a: np.swapaxes(a, -1, -2)
+FOLLOWS: dict[str, Case] = {
+    "inverse times": (inverse_times, lambda a, b: solve(a), {"solve"}),
+    "times inverse": (
+        lambda x: gc.dot(L.inv(x), B.rename(row="col"), dim="col"),
+        lambda a, b: solve(t(a)), {"solve"},
+    ),
+    "log det": (
+        lambda x: gc.log(L.det(gram(x))), lambda a, b: np.log(np.linalg.det(a @ t(a))), {"slogdet"}
+    ),
+    "log abs det": (
+        lambda x: gc.log(abs(L.det(x))), lambda a, b: np.log(np.abs(np.linalg.det(a))), {"slogdet"}
+    ),
+    "log det negative": (
+        lambda x: gc.log(L.det(x * gc.constant([-1.0, 1, 1, 1], "row"))),
+        lambda a, b: np.log(np.linalg.det(a * np.array([-1.0, 1, 1, 1])[:, None])), {"slogdet"},
+    ),
+    "lower": (
+        lambda x: L.solve(gc.tril(x), B), lambda a, b: solve(np.tril(a)), {"solve_triangular"}
+    ),
+    "upper": (
+        lambda x: L.solve(gc.triu(x), B), lambda a, b: solve(np.triu(a)), {"solve_triangular"}
+    ),
+    "unitary": (
+        lambda x: L.solve(as_square(L.qr(x).q, "rank"), B),
+        lambda a, b: solve(np.linalg.qr(a)[0]), {"qr"},
+    ),
+    "inverse of unitary": (
+        lambda x: L.inv(as_square(L.qr(x).q, "rank")),
+        lambda a, b: np.linalg.inv(np.linalg.qr(a)[0]), {"qr"},
+    ),
+    "det of triangle": (
+        lambda x: L.det(gc.tril(x)), lambda a, b: np.linalg.det(np.tril(a)), set()
+    ),
+    "slogdet of triangle": (
+        lambda x: L.slogdet(gc.triu(x)).logabsdet,
+        lambda a, b: np.linalg.slogdet(np.triu(a))[1], set(),
+    ),
+    "masked triangle": (
+        lambda x: L.solve_triangular(gc.tril(x), B, lower=True),
+        lambda a, b: solve(np.tril(a)), {"solve_triangular"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("x", [X, BATCH], ids=["one", "batch"])
+@pytest.mark.parametrize("name", FOLLOWS)
+def test_what_follows(name: str, x: gc.Tensor) -> None:
+    ours, theirs, wanted = FOLLOWS[name]
+    values = np.random.default_rng(3).normal(size=x.shape) + 2 * np.eye(4)
+    f = gc.compile([x, B], ours(x))
+    assert set(ops(f)) == wanted
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(f(values, b), theirs(values, b), 1e-9, 1e-9)
+
+
+def test_one_matrix_is_factored_once() -> None:
+    """Values and gradients of solves and determinants of one matrix share its LU factors."""
+    y = L.slogdet(X).logabsdet + L.solve(X, B).sum() + L.det(X) + gc.sin(L.inv(X)).sum()
+    f = gc.compile([X, B], [y, gc.grad(y, X)])
+    assert ops(f)["lu_factor"] == 1
+    assert not {"solve", "inv", "det", "slogdet"} & ops(f).keys()
+    a = np.random.default_rng(1).normal(size=(4, 4)) + 3 * np.eye(4)
+    wanted = (
+        np.linalg.slogdet(a)[1] + solve(a).sum() + np.linalg.det(a) + np.sin(np.linalg.inv(a)).sum()
+    )
+    np.testing.assert_allclose(f(a, b)[0], wanted)
+
+
+def test_a_definite_matrix_is_factored_by_cholesky() -> None:
+    k = gram(X) + 0.1 * EYE
+    y = L.slogdet(k).logabsdet + gc.dot(B, L.solve(k, B).rename(col="row"))
+    f = gc.compile([X, B], [y, gc.grad(y, X)])
+    assert ops(f)["cholesky"] == 1
+    assert not {"lu_factor", "solve", "slogdet", "inv"} & ops(f).keys()
+    a = np.random.default_rng(1).normal(size=(4, 4))
+    full = a @ a.T + 0.1 * np.eye(4)
+    np.testing.assert_allclose(f(a, b)[0], np.linalg.slogdet(full)[1] + b @ solve(full))
+
+
+def test_vectors_give_the_values_as_well() -> None:
+    for values, vectors in (
+        (L.eigvalsh(X), L.eigh(X).vectors),
+        (L.svdvals(X), L.svd(X).u),
+    ):
+        f = gc.compile([X], [values, vectors])
+        assert sum(ops(f).values()) == 1
+        g = gc.compile([X], values)
+        assert ops(g).keys() <= {"eigvalsh", "svdvals"}
+
+
+def test_an_inverse_that_is_wanted_shares_its_factors() -> None:
+    inverse = L.inv(X)
+    f = gc.compile([X, B], [inverse, gc.dot(inverse, B, dim="row")])
+    assert ops(f) == {"lu_factor": 1, "lu_solve": 2}
