@@ -228,11 +228,14 @@ def product_with_inverse(node: Node) -> Node | None:
     )
     *batch, i, j = letters
     (a,) = inverse.inputs
-    for summed, kept, matrix in ((j, i, a), (i, j, t(a))):
-        if summed in own and summed not in result and kept not in own:
-            break
-    else:
+    ways = [
+        (summed, kept, matrix)
+        for summed, kept, matrix in ((j, i, a), (i, j, t(a)))
+        if summed in own and summed not in result and kept not in own
+    ]
+    if not ways:
         return None
+    summed, kept, matrix = ways[0]
     sizes = letter_sizes(node)
     columns = [letter for letter in own if letter not in (*batch, summed)]
     order = (*batch, summed, *columns)
