@@ -84,6 +84,26 @@ def lu(a: Array) -> tuple[Array, ...]:
     return np.argmax(p, axis=0) if a.size else np.arange(len(a)), *factors
 
 
+def lu_factor(a: Array) -> tuple[Array, Array]:
+    """Row by row: the largest pivot is exchanged to its place."""
+    a, exchanges = a.copy(), np.arange(len(a))
+    for j in range(len(a)):
+        exchanges[j] = pivot = j + int(np.argmax(np.abs(a[j:, j])))
+        a[[j, pivot]] = a[[pivot, j]]
+        for i in range(j + 1, len(a)):
+            a[i, j] = a[i, j] / a[j, j] if a[j, j] != 0 else 0
+            a[i, j + 1 :] = a[i, j + 1 :] - a[i, j] * a[j, j + 1 :]
+    return a, exchanges
+
+
+def multiplied(packed: Array, exchanges: Array) -> Array:
+    """The matrix of which these are the factors."""
+    a = (np.tril(packed, -1) + np.eye(len(packed))) @ np.triu(packed)
+    for j in reversed(range(len(a))):
+        a[[j, int(exchanges[j])]] = a[[int(exchanges[j]), j]]
+    return a
+
+
 def svd(a: Array, full: bool = False) -> tuple[Array, ...]:
     """By LAPACK's other routine."""
     if not a.size:
@@ -158,6 +178,12 @@ ONE: dict[Op, Callable[..., Any]] = {
     linalg.qr: qr("economic"),
     linalg.qr_complete: qr("full"),
     linalg.lu: lu,
+    linalg.lu_factor: lu_factor,
+    linalg.lu_solve: lambda packed, exchanges, b, transposed, check: eliminated(
+        multiplied(packed, exchanges).T if transposed else multiplied(packed, exchanges), b
+    ),
+    linalg.lu_det: lambda *factors: det(multiplied(*factors)),
+    linalg.lu_slogdet: lambda *factors: slogdet(multiplied(*factors)),
     linalg.svd: svd,
     linalg.svd_full: lambda a: svd(a, full=True),
     linalg.svdvals: lambda a: svd(a)[1],
@@ -174,7 +200,7 @@ ONE: dict[Op, Callable[..., Any]] = {
 
 def one(op: Op, xs: list[Array], attrs: dict[str, Any]) -> tuple[Array, ...]:
     """The results of an op for one matrix, each an array."""
-    wide = [x.astype(np.result_type(x.dtype, np.float64)) for x in xs]
+    wide = [x if x.dtype.kind == "i" else x.astype(np.result_type(x, float)) for x in xs]
     more = {"dtype": xs[0].dtype} if op is linalg.pinv else {}
     made = ONE[op](*wide, **attrs, **more)
     return made if isinstance(made, tuple) else (made,)

@@ -12,7 +12,7 @@ from graphcore.backends.numpy_backend import emit, loops
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
-from graphcore.ops import autodiff, elementwise, leaf, named, special, tensor
+from graphcore.ops import autodiff, elementwise, leaf, linalg, named, special, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
 from graphcore.rewrites.derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP
 from graphcore.rewrites.expand import EXPAND
@@ -68,7 +68,7 @@ def may_be_float(op: Op) -> bool:
 
 DIFFERENTIABLE = {
     *(op for op in ops("elementwise") if may_be_float(op)),
-    *(ops("tensor", "linalg") - NO_FLOATS),
+    *(ops("tensor", "linalg") - NO_FLOATS - linalg.FACTORED),
 }
 
 
