@@ -12,6 +12,7 @@ from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.sizes import Size, same
+from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, leaf, named
 
 Axes = dict[str, tuple[str, ...]]
@@ -78,7 +79,8 @@ class Instances:
                 return self.custom(node, given)
         if node.op not in FREE:
             apart(node, worked(node), given)
-        return [joined(node, given)]
+        results = len(node.type.items) if isinstance(node.type, TupleType) else 1
+        return [joined(node, given)] * results
 
     def derivative(
         self, node: Node, given: Sequence[Axes], sources: Mapping[Node, Axes]

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from graphcore.ir.dtypes import INT, complex_for, real_of
 from graphcore.ir.errors import GraphTypeError, require
-from graphcore.ir.node import agree
 from graphcore.ir.op import Op, declare
 from graphcore.ir.sizes import Size, minimum
 from graphcore.ir.types import DType, TensorType, TupleType, Type
+
+from .tensor import differ
 
 Kind = Callable[[DType], DType]
 
@@ -53,9 +54,10 @@ def matrices(name: str, letters: str, doc: str, *kinds: Kind) -> Op:
         for x, own in zip(xs, operands, strict=True):
             first = x.ndim - len(own)
             require(x.dtype in (xs[0].dtype, INT), f"dtype of {x}", "", GraphTypeError)
-            require(x.dims is None and x.shape[:first] == batch, f"batch of {x}")
+            require(x.dims is None and first == len(batch), f"rank of {x}")
+            require(not any(map(differ, x.shape[:first], batch)), f"batch of {x}")
             for letter, size in zip(own, x.shape[first:], strict=True):
-                sizes[letter] = agree(letter, sizes.get(letter, size), size)
+                require(not differ(sizes.setdefault(letter, size), size), f"sizes of {x}")
         return signature.types(xs[0].dtype, batch, sizes)
 
     op = declare(name, "linalg", rule, doc)
