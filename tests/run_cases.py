@@ -17,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import graphcore as gc
-from tests.caselang import NAMED, POSITIONAL, CannotSay, Positional, axes, total
+from tests.caselang import NAMED, POSITIONAL, Positional, axes, total
 
 Case = dict[str, Any]
 Inputs = dict[str, gc.Tensor]
@@ -35,7 +35,7 @@ def load(path: Path) -> list[Case]:
 
 
 def check(case: Case, cases: list[Case], unknown: bool = False) -> None:
-    """Raise CannotSay, Wrong, or whatever graphcore raises, unless `case` comes out as expected.
+    """Raise Wrong, or whatever graphcore raises, unless `case` comes out as expected.
 
     `cases` are all of the file, as some speak of others. With `unknown`, no size is known until
     the call.
@@ -241,8 +241,6 @@ def outcome(case: Case, cases: list[Case]) -> str:
     """Why a case fails, or nothing."""
     try:
         check(case, cases)
-    except CannotSay as error:
-        return f"cannot be said yet: {error}"
     except Wrong as error:
         return str(error)
     except Exception as error:  # whatever went wrong is this case's failure, not the end

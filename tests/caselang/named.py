@@ -8,7 +8,8 @@ import numpy as np
 
 import graphcore as gc
 
-from .words import ELEMENTWISE, REDUCTIONS, Function, missing, spelled_alike, stepping, total
+from .matrices import MATRICES, SYSTEMS, norm
+from .words import ELEMENTWISE, REDUCTIONS, Function, spelled_alike, stepping, total
 
 
 def const(data: Any, *dims: str) -> gc.Tensor:
@@ -85,5 +86,7 @@ NAMED: dict[str, Any] = {
     "slice": slice,
     "np": np,
     **stepping(same, same),
-    **missing(),
+    **MATRICES,
+    **SYSTEMS,
+    "norm": norm,
 }

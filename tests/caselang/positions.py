@@ -11,7 +11,8 @@ import graphcore as gc
 
 from .arrays import Positional, axes, broadcast, dot, elementwise, matmul, positional
 from .filters import conv, gather, indexed, pad, put_slice, scatter, window
-from .words import ELEMENTWISE, REDUCTIONS, Function, cast, missing, stepping, total
+from .matrices import OF_LAST_AXES
+from .words import ELEMENTWISE, REDUCTIONS, Function, cast, stepping, total
 
 
 def reduction(function: Function) -> Function:
@@ -245,5 +246,5 @@ POSITIONAL: dict[str, Any] = {
     "eye": np.eye,
     "iota": lambda *shape: np.arange(float(np.prod(shape))).reshape(shape),
     **stepping(Positional, lambda x: x if np.isscalar(x) else positional(x).tensor),
-    **missing(),
+    **OF_LAST_AXES,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -12,33 +12,10 @@ import graphcore as gc
 
 Function = Callable[..., Any]
 
-# Names of linear algebra that graphcore has no word for yet. Exact: a name that can be said leaves
-# the list, and none comes back to it.
-LATER = """
-    cholesky qr svd svdvals eigh lu solve tri_solve inv det slogdet pinv norm matrix_power lstsq
-    expm
-"""
-
-
-class CannotSay(Exception):
-    """graphcore has no word yet for a name of the language."""
-
 
 def spelled_alike(names: str) -> dict[str, Function]:
     """Functions of graphcore that have the name they have in the language."""
     return {name: getattr(gc, name) for name in names.split()}
-
-
-def missing() -> dict[str, Function]:
-    """A refusal for each name that cannot be said."""
-
-    def unsaid(name: str) -> Function:
-        def function(*args: object, **kwargs: object) -> NoReturn:
-            raise CannotSay(name)
-
-        return function
-
-    return {name: unsaid(name) for name in LATER.split()}
 
 
 def cast(x: gc.Tensor, dtype: str) -> gc.Tensor:
