@@ -9,16 +9,14 @@ An expression is a polynomial in canonical form, so two that are equal are one o
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 from threading import RLock
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
-from .formulas import Number
 from .size_text import operation, show_dim, text
 
 
@@ -36,23 +34,19 @@ Bounds: TypeAlias = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, weakref_slot=True)
-class Expression(Number):
-    """A size known only at the call; made by `unknown` and arithmetic, equal by identity.
-
-    With integers it makes sizes, by `+ - * // % **`; with floats and by `/`, formulas.
-    """
+class Expression:
+    """A size known only at the call; made by `unknown` and arithmetic, equal by identity."""
 
     terms: Terms
     unknowns: frozenset[str]
     bounds: Bounds
 
-    def __add__(self, other: Any) -> Any:
-        whole = isinstance(other, (int, Expression))
-        return _sum(self, 1, other) if whole else Number.__add__(self, other)
+    def __add__(self, other: Size) -> Size:
+        return _sum(self, 1, other) if isinstance(other, (int, Expression)) else NotImplemented
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Size) -> Size:
         if not isinstance(other, (int, Expression)):
-            return Number.__mul__(self, other)
+            return NotImplemented
         total: dict[Monomial, int] = {}
         for left, scale in self.terms:
             for right, coefficient in _terms(other):
@@ -63,17 +57,11 @@ class Expression(Number):
     def __neg__(self) -> Size:
         return _sum(0, -1, self)
 
-    def __sub__(self, other: Any) -> Any:
-        whole = isinstance(other, (int, Expression))
-        return _sum(self, -1, other) if whole else Number.__sub__(self, other)
+    def __sub__(self, other: Size) -> Size:
+        return _sum(self, -1, other) if isinstance(other, (int, Expression)) else NotImplemented
 
-    def __rsub__(self, other: Any) -> Any:
-        return _sum(other, -1, self) if isinstance(other, int) else Number.__rsub__(self, other)
-
-    def __pow__(self, other: Any) -> Any:
-        if not isinstance(other, int) or other < 0:
-            return Number.__pow__(self, other)
-        return functools.reduce(operator.mul, [self] * other, 1)
+    def __rsub__(self, other: int) -> Size:
+        return _sum(other, -1, self) if isinstance(other, int) else NotImplemented
 
     def __floordiv__(self, other: Size) -> Size:
         return _divmod(self, other)[0] if isinstance(other, (int, Expression)) else NotImplemented

@@ -91,11 +91,16 @@ def padded(x: Node, m: Size, n: Size, start: tuple[Size, Size] = (0, 0)) -> Node
     return tensor.embed(x, shape=(*batch, m, n), starts=starts, steps=steps)
 
 
+def half_triangle(x: Node) -> Node:
+    """1 below the diagonal, 1/2 on it and 0 above, for the last two axes of `x`."""
+    dtype = x.type.dtype
+    return 0.5 * (cast(below(x), dtype) + cast(below(x, 1), dtype))
+
+
 def hermitian(x: Node) -> Node:
     """The Hermitian matrices of which `x` gives the lower triangles."""
-    strict = tril(x, 1)
-    on = where(on_diagonal(x), x, 0)
-    return strict + h(strict) + (cast(real(on), x.type.dtype) if x.type.dtype.kind == "c" else on)
+    half = x * half_triangle(x)
+    return half + h(half)
 
 
 def real_part(x: Node) -> Node:

@@ -1,4 +1,4 @@
-"""What the compiler makes of three models, stage by stage; `--update-golden` rewrites the files."""
+"""What the compiler makes of four models, stage by stage; `--update-golden` rewrites the files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import graphcore as gc
+from tests.test_linalg_programs import gaussian_process
 
 
 def logistic_regression() -> gc.Compiled:
@@ -35,7 +36,7 @@ def layer_norm() -> gc.Compiled:
     return gc.compile([x, scale, ct], [y, *gc.pullback(y, [x, scale], ct)])
 
 
-@pytest.mark.parametrize("model", [logistic_regression, attention, layer_norm])
+@pytest.mark.parametrize("model", [logistic_regression, attention, layer_norm, gaussian_process])
 def test_stages(model: Callable[[], gc.Compiled], golden: Callable[[str, str], None]) -> None:
     f = model()
     out = io.StringIO()

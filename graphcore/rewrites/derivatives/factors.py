@@ -39,6 +39,7 @@ from graphcore.rewrites.matrices import (
     first,
     full_size,
     h,
+    half_triangle,
     hermitian,
     index,
     largest,
@@ -78,8 +79,7 @@ def cholesky_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dl = l Φ(l⁻¹ da l⁻ᴴ), Φ the lower triangle with half its diagonal (Murray 2016)"""
     half = linalg.solve_triangular(node, hermitian(moving(tangents)), **LOWER)
     inner = h(linalg.solve_triangular(node, h(half), **LOWER))
-    phi = where(on_diagonal(inner), 0.5 * inner, tril(inner))
-    return (at(node, phi),)
+    return (at(node, inner * half_triangle(inner)),)
 
 
 LOWER = {"lower": True, "unit": False, "check": False}
