@@ -97,10 +97,10 @@ def compare(
 ) -> None:
     """The time of one training step beside NumPy, for a batch and for all digits at once."""
     rows = []
-    for count, rounds in ((min(options.batch, len(digits.label)), 500), (len(digits.label), 60)):
+    for count in (min(options.batch, len(digits.label)), len(digits.label)):
         image, label = digits.image[:count], digits.label[:count]
         arguments = image, label, weights, training.at_rest(weights), options.rate
-        race = training.race(step, by_hand.training_step, arguments, rounds)
+        race = training.race(step, by_hand.training_step, arguments)
         rows.append(terminal.Row(f"{count:,} digits", race))
     terminal.show_races(out, rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import count
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -63,11 +64,14 @@ class Race(NamedTuple):
     difference: float
 
 
-def race(ours: Step, theirs: Step, arguments: tuple[Any, ...], rounds: int) -> Race:
-    """Both in turn, each as often first as second."""
+def race(ours: Step, theirs: Step, arguments: tuple[Any, ...], seconds: float = 0.5) -> Race:
+    """Both in turn, each as often first as second, for so many seconds or at least four rounds."""
     difference = largest_difference(ours(*arguments), theirs(*arguments))
     times: dict[Step, list[float]] = {ours: [], theirs: []}
-    for number in range(rounds):
+    end = time.perf_counter() + seconds
+    for number in count():
+        if number >= 4 and time.perf_counter() > end:
+            break
         for function in (ours, theirs) if number % 2 else (theirs, ours):
             start = time.perf_counter()
             function(*arguments)
