@@ -70,8 +70,7 @@ def gelu(x: gc.Tensor) -> gc.Tensor:
 def attention(x: gc.Tensor, w: dict[str, gc.Tensor]) -> gc.Tensor:
     query, key, value = gc.unbind(gc.dot(x, w["w_qkv"], dim="embed") + w["b_qkv"], "qkv")
     key, value = key.rename(time="past"), value.rename(time="past")
-    width = gc.sqrt(value.sizes["value"]).astype(x.dtype)
-    scores = gc.dot(query, key, dim="value") / width
+    scores = gc.dot(query, key, dim="value") / value.sizes["value"] ** 0.5
     time = x.sizes["time"]
     seen = gc.arange(time, dim="time") >= gc.arange(time, dim="past")
     weights = gc.special.softmax(scores.where(seen, -np.inf), "past")

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for
 from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.formulas import Formula
 from graphcore.ir.literal import Literal
-from graphcore.ir.node import NO_ATTRS, Attrs, Node
+from graphcore.ir.node import NO_ATTRS, OPS, Attrs, Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import DType, TensorType
@@ -41,8 +42,9 @@ class Labelled(Protocol):
 
 
 Number: TypeAlias = complex | np.generic
-Operand: TypeAlias = "Tensor | Number | np.ndarray[tuple[()], Any] | Expression | Labelled"
-Weak: TypeAlias = bool | int | float | complex | Expression
+Operand: TypeAlias = (
+    "Tensor | Number | np.ndarray[tuple[()], Any] | Expression | Formula | Labelled"
+)
 Kind: TypeAlias = DType | type[int] | type[float] | type[complex]
 
 SAMPLE: dict[object, complex] = {int: 0, float: 0.0, complex: 0j}
@@ -88,7 +90,7 @@ def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
     """The node of an operand with a dtype of its own; None for a weak one. It is one of `xs`."""
     if isinstance(x, np.generic):
         return scalar(x, dtype_of(function, x.dtype))
-    if isinstance(x, (int, float, complex, Expression)):
+    if isinstance(x, (int, float, complex, Expression, Formula)):
         return None
     if isinstance(x, np.ndarray):
         if x.ndim == 0:
@@ -157,7 +159,7 @@ def kind(x: object) -> Kind:
             return BOOL
         case int() | Expression():
             return int
-        case float():
+        case float() | Formula():
             return float
     return complex
 
@@ -193,6 +195,9 @@ def weak(function: str, x: Any, dtype: DType, others: list[Node | None]) -> Node
     """A Python number or a size as a number of `dtype`; of a size at least int64."""
     if isinstance(x, Expression):
         return leaf.extent(size=x, dtype=INT if dtype.kind in "biu" else dtype, dims=())
+    if isinstance(x, Formula):
+        operands = [weak(function, part, dtype, others) for part in x.operands]
+        return Node(OPS[f"elementwise.{x.operator}"], tuple(operands), NO_ATTRS)
     try:
         attrs = number(x, dtype, "" if isinstance(x, int) else repr(x))
     except (OverflowError, TypeError):

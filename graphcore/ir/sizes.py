@@ -9,14 +9,16 @@ An expression is a polynomial in canonical form, so two that are equal are one o
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 from threading import RLock
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
+from .formulas import Number
 from .size_text import operation, show_dim, text
 
 
@@ -34,19 +36,23 @@ Bounds: TypeAlias = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, weakref_slot=True)
-class Expression:
-    """A size known only at the call; made by `unknown` and arithmetic, equal by identity."""
+class Expression(Number):
+    """A size known only at the call; made by `unknown` and arithmetic, equal by identity.
+
+    With integers it makes sizes, by `+ - * // % **`; with floats and by `/`, formulas.
+    """
 
     terms: Terms
     unknowns: frozenset[str]
     bounds: Bounds
 
-    def __add__(self, other: Size) -> Size:
-        return _sum(self, 1, other) if isinstance(other, (int, Expression)) else NotImplemented
+    def __add__(self, other: Any) -> Any:
+        whole = isinstance(other, (int, Expression))
+        return _sum(self, 1, other) if whole else Number.__add__(self, other)
 
-    def __mul__(self, other: Size) -> Size:
+    def __mul__(self, other: Any) -> Any:
         if not isinstance(other, (int, Expression)):
-            return NotImplemented
+            return Number.__mul__(self, other)
         total: dict[Monomial, int] = {}
         for left, scale in self.terms:
             for right, coefficient in _terms(other):
@@ -57,11 +63,17 @@ class Expression:
     def __neg__(self) -> Size:
         return _sum(0, -1, self)
 
-    def __sub__(self, other: Size) -> Size:
-        return _sum(self, -1, other) if isinstance(other, (int, Expression)) else NotImplemented
+    def __sub__(self, other: Any) -> Any:
+        whole = isinstance(other, (int, Expression))
+        return _sum(self, -1, other) if whole else Number.__sub__(self, other)
 
-    def __rsub__(self, other: int) -> Size:
-        return _sum(other, -1, self) if isinstance(other, int) else NotImplemented
+    def __rsub__(self, other: Any) -> Any:
+        return _sum(other, -1, self) if isinstance(other, int) else Number.__rsub__(self, other)
+
+    def __pow__(self, other: Any) -> Any:
+        if not isinstance(other, int) or other < 0:
+            return Number.__pow__(self, other)
+        return functools.reduce(operator.mul, [self] * other, 1)
 
     def __floordiv__(self, other: Size) -> Size:
         return _divmod(self, other)[0] if isinstance(other, (int, Expression)) else NotImplemented

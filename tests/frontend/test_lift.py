@@ -112,3 +112,27 @@ def test_wrong_dims_of_arrays():
         gc.constant(np.ones((2, 2)), ("a", "a"))
     with pytest.raises(gc.GraphValueError, match="2 axes"):
         gc.constant(np.ones((2, 2)), "a")
+
+
+def test_formulas_of_sizes():
+    """Sizes known only at the call take part in arithmetic as Python's numbers do."""
+    for dtype in ("float32", "float64", "complex128", "int64"):
+        x = gc.tensor("x", {"row": None, "col": None}, dtype=dtype)
+        rows, cols = x.sizes["row"], x.sizes["col"]
+
+        def formulas(x, n, m):
+            return [
+                x / n**0.5, 0.5 * n * x, (n / 2 - 1) + x, x * (2.5 - n), n**2 * x, 2.0**n - x,
+                -(n / m) * x, x * (1 / n + m * 1.5 - 0.5 / m), x ** (m / 2), 3 / (n + 0.5) * x,
+            ]  # fmt: skip
+
+        values = np.arange(1, 7).reshape(2, 3).astype(dtype)
+        found = gc.compile([x], formulas(x, rows, cols))(values)
+        for ours, theirs in zip(found, formulas(values, 2, 3), strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert rows**2 is rows * rows
+    with pytest.raises(TypeError, match="known only at the call"):
+        bool(rows / 2)
+    with pytest.raises(TypeError):
+        rows * "2"
