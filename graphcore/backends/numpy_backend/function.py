@@ -124,6 +124,8 @@ class Function:
 
 CURES = {
     "Integers to negative integer powers are not allowed": "use gc.float_power, or cast to floats",
+    "the matrix is singular": "pass check=False for nan in its place, or see gc.linalg.pinv",
+    "the matrix is not positive definite": "pass check=False for nan, or add to its diagonal",
 }
 
 
