@@ -11,7 +11,8 @@ import numpy as np
 from graphcore.frontend import norms
 from graphcore.frontend.arguments import check_word, dims_of
 from graphcore.frontend.base import wrap
-from graphcore.frontend.elementwise import absolute, astype
+from graphcore.frontend.elementwise import absolute, astype, equal
+from graphcore.frontend.formulas import where
 from graphcore.frontend.lift import Operand, single
 from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
@@ -116,11 +117,10 @@ def norm(
         check_word("norm", "ord", ord, map(str, known), node)
     if ord == "fro":
         return norms.norm(wrap(node), (row, col))
-    if ord == "nuc":
-        return svdvals(wrap(node), (row, col), new="rank'").sum("rank'")
-    if ord in (2, -2):
+    if ord in ("nuc", 2, -2):
         s = svdvals(wrap(node), (row, col), new="rank'")
-        return s.max("rank'") if ord == 2 else s.min("rank'")
+        s = where(equal(s, 0), 0, s)  # has derivative 0 at 0
+        return s.sum("rank'") if ord == "nuc" else s.max("rank'") if ord == 2 else s.min("rank'")
     inner, outer = (row, col) if ord in (1, -1) else (col, row)
     sums = absolute(wrap(node)).sum(inner)
     return sums.max(outer) if float(ord) > 0 else sums.min(outer)
