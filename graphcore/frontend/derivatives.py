@@ -21,7 +21,7 @@ from .instances import Axes, Instances, Mixed, carries
 from .lift import single
 from .tensor import Tensor
 from .trees import flatten
-from .vectorize import shielded, widen, widened
+from .vectorize import repeated, widened
 
 __all__ = [
     "grad",
@@ -104,11 +104,8 @@ def per_instance(
             cure = close_match(axis, tuple(known))
             raise refused("grad", f"per: no input has a dim {axis!r}", [y.node, *xs], cure)
     sizes = {axis: known[axis] for axis in axes}
-    wide: dict[Node, Node] = {}
     try:
-        for x in toposort(xs):
-            if x in xs:
-                wide[x] = shielded(widen(widened([x], wide)[0], sizes))
+        wide = repeated(xs, sizes, {}, [y.node])
         (new,) = widened([y.node], wide)
         for dim in sorted(new.type.sizes.keys() - y.sizes.keys()):
             raise Mixed(y.node, dim, "has lost the dim")

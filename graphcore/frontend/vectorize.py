@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from graphcore.ir.errors import GraphTypeError
@@ -128,8 +129,8 @@ def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> 
     dims = extras(zip(node.inputs, inputs, strict=True))
     if node.op is autodiff.pullback:
         refuse_sums(node, dims, node.inputs[:ys], node.inputs[ys : ys + wrt])
-    xs = [shielded(widen(x, dims)) for x in inputs[ys : ys + wrt]]
-    sources = dict(zip(node.inputs[ys : ys + wrt], xs, strict=True))
+    sources = repeated(node.inputs[ys : ys + wrt], dims, new, inputs[:ys])
+    xs = [sources[x] for x in node.inputs[ys : ys + wrt]]
     made = [widen(y, dims) for y in widened(node.inputs[:ys], {**new, **sources})]
     likes = made if node.op is autodiff.pullback else xs
     moved = [
@@ -145,9 +146,22 @@ def refuse_sums(node: Node, dims: Sizes, ys: Sequence[Node], xs: Sequence[Node])
             raise Mixed(node, dim, "sums over it")
 
 
-def shielded(x: Node) -> Node:
-    """`x` as something to differentiate by."""
-    return x if x.op is leaf.input_ else autodiff.barrier(x)
+def repeated(
+    wrt: Sequence[Node], dims: Sizes, new: Mapping[Node, Node], ys: Sequence[Node]
+) -> dict[Node, Node]:
+    """For each of `wrt` what is differentiated by: itself along `dims`, with a barrier of its own.
+
+    What took its place may be used in `ys` for other things as well, which stay apart from it.
+    """
+    found: dict[Node, Node] = {}
+    used = set(toposort(ys))
+    for x in toposort(wrt):
+        if x in wrt:
+            wide = widen(widened([x], {**new, **found})[0], dims)
+            barriers = (autodiff.barrier(wide, mark=mark) for mark in count())
+            found[x] = next(barrier for barrier in barriers if barrier not in used)
+            used.add(found[x])
+    return found
 
 
 def ordered(x: Node, like: Node) -> Node:

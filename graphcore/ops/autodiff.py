@@ -28,8 +28,11 @@ def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
 
 
 @op
-def barrier(x: TensorType) -> TensorType:
-    """`x`, but no rule looks through it: marks an inner node that something differentiates by."""
+def barrier(x: TensorType, *, mark: int = 0) -> TensorType:
+    """`x`, but no rule looks through it: marks an inner node that something differentiates by.
+
+    Another `mark` makes another node, where several differentiate by the same value.
+    """
     return x
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import graphcore as gc
 
 from .matrices import MATRICES, SYSTEMS, norm
-from .words import ELEMENTWISE, REDUCTIONS, Function, spelled_alike, stepping, total
+from .words import ELEMENTWISE, REDUCTIONS, gradient, spelled_alike, stepping
 
 
 def const(data: Any, *dims: str) -> gc.Tensor:
@@ -55,11 +55,6 @@ def conv1d(x: gc.Tensor, k: gc.Tensor, dim: str) -> gc.Tensor:
     return gc.conv(x, k, dim, contract=())
 
 
-def gradient(function: Function) -> Function:
-    """The gradient of the sum of a function by its first argument."""
-    return lambda x, *others: gc.grad(total(function(x, *others)), x)
-
-
 def same(x: Any) -> Any:
     return x
 
@@ -82,7 +77,7 @@ NAMED: dict[str, Any] = {
     "const": const,
     "window_sum": window_sum,
     "conv1d": conv1d,
-    "grad": gradient,
+    "grad": gradient(same, same),
     "slice": slice,
     "np": np,
     **stepping(same, same),

@@ -12,7 +12,7 @@ import graphcore as gc
 from .arrays import Positional, axes, broadcast, dot, elementwise, matmul, positional
 from .filters import conv, gather, indexed, pad, put_slice, scatter, window
 from .matrices import OF_LAST_AXES
-from .words import ELEMENTWISE, REDUCTIONS, Function, cast, stepping, total
+from .words import ELEMENTWISE, REDUCTIONS, Function, cast, gradient, stepping
 
 
 def reduction(function: Function) -> Function:
@@ -183,13 +183,6 @@ def outer(x: Any, y: Any) -> Positional:
     return einsum("i,j->ij", reshape(x, -1), reshape(y, -1))
 
 
-def positional_grad(function: Function) -> Function:
-    def by_first(x: Positional, *others: Any) -> Positional:
-        return Positional(gc.grad(total(function(x, *others).tensor), x.tensor))
-
-    return by_first
-
-
 REDUCED = {name: reduction(f) for name, f in REDUCTIONS.items() if not name.startswith("arg")}
 
 POSITIONAL: dict[str, Any] = {
@@ -240,7 +233,7 @@ POSITIONAL: dict[str, Any] = {
     "window_min": window(gc.min, np.inf),
     "window_scatter_max": scatter(gc.argmax),
     "window_scatter_min": scatter(gc.argmin),
-    "grad": positional_grad,
+    "grad": gradient(Positional, lambda x: positional(x).tensor),
     "np": np,
     "pi": np.pi,
     "eye": np.eye,

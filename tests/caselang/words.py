@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -52,6 +53,27 @@ def total(y: gc.Tensor) -> gc.Tensor:
     """The real part of the sum: what the cases differentiate."""
     value = gc.sum(y)
     return gc.real(value) if value.dtype.kind == "c" else value
+
+
+STAND_INS = itertools.count()
+
+
+def gradient(wrap: Function, unwrap: Function) -> Function:
+    """The gradient of the sum of a function by its first argument.
+
+    The function may capture what it is called with, so the argument is a tensor of its own first.
+    """
+
+    def by_argument(function: Function) -> Function:
+        def differentiated(x: Any, *others: Any) -> Any:
+            own = unwrap(x)
+            argument = gc.tensor(f"argument {next(STAND_INS)}", own.sizes, dtype=own.dtype)
+            y = unwrap(function(wrap(argument), *others))
+            return wrap(gc.vectorize(gc.grad(total(y), argument), {argument: own}))
+
+        return differentiated
+
+    return by_argument
 
 
 def stepping(wrap: Callable[[gc.Tensor], Any], unwrap: Callable[[Any], Any]) -> dict[str, Function]:

@@ -234,3 +234,27 @@ def test_a_jacobian_may_be_differentiated() -> None:
     )
     second = gc.compile([x], gc.hessian((x**3).sum() * x.sum(), x))
     close(gc.compile([x], third)(*values), numeric(second, values, 0), rtol=1e-7)
+
+
+def test_what_a_derivative_is_by_stays_apart() -> None:
+    """Two inputs, or an input and what is captured, in whose place the same tensor comes."""
+    a, b, x = (gc.tensor(name, {"row": 2}) for name in "abx")
+    values = np.array([2.0, 3.0])
+
+    def at(y: gc.Tensor, *olds: gc.Tensor) -> np.ndarray:
+        return gc.compile([x], gc.vectorize(y, dict.fromkeys(olds, x)))(values)
+
+    def slope(y: gc.Tensor, wrt: gc.Tensor) -> gc.Tensor:
+        return gc.grad(y.sum(), wrt)
+
+    np.testing.assert_allclose(at(slope(a * b**2, a), a, b), values**2)
+    np.testing.assert_allclose(at(slope(a * x**2, a), a), values**2)
+    np.testing.assert_allclose(at(slope(a * x**2, x), a), 2 * values**2)
+    np.testing.assert_allclose(at(slope(slope(a * b * x**2, a) * b, b), a, b), 2 * values**2)
+    both = gc.grad((a * b**2).sum(), [a, b])
+    np.testing.assert_allclose(at(both[0] + 10 * both[1], a, b), 21 * values**2)
+    tangent = gc.pushforward(a * b**2, a, gc.ones_like(a))
+    np.testing.assert_allclose(at(tangent, a, b), values**2)
+    inner = a * 2
+    chain = gc.grad((inner**2 * a).sum(), [inner, a])
+    np.testing.assert_allclose(at(chain[0] + 100 * chain[1], a), 1204 * values**2)
