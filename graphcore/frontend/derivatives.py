@@ -17,7 +17,7 @@ from graphcore.ops.named.dims import close_match
 from graphcore.ops.paths import between
 
 from .arguments import check_word, names
-from .instances import Axes, Instances, Mixed, carries
+from .instances import Axes, Instances, Mixed, carries, told
 from .lift import single
 from .tensor import Tensor
 from .trees import flatten
@@ -144,7 +144,7 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
             break
         except Mixed as mixed:
             kept.remove(mixed.axis)
-    axes = [axis for dim in y.type.dims for axis in found.get(dim) or (dim,)]
+    axes = [axis for dim in y.type.dims for axis in told(found.get(dim, ())) or [dim]]
     for axis in axes:
         if axes.count(axis) > 1:
             reason = f"per: dim {axis!r} of the result is another than that of its inputs"

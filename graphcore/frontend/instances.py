@@ -15,8 +15,11 @@ from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, leaf, named
 
-Axes = dict[str, tuple[str, ...]]
-"""For each dim of a tensor the axes of the instances that run along it, slowest first."""
+Axes = dict[str, tuple[str | Size, ...]]
+"""For dims of a tensor the axes of the instances that run along them, slowest first.
+
+What is merged with an axis and tells no instances apart is there by its size.
+"""
 
 FREE = frozenset({named.transpose, named.broadcast})
 WORKS = ("dims", "dim", "over")
@@ -63,9 +66,7 @@ class Instances:
                 names = dict(node.attrs["names"])
                 return [{names.get(dim, dim): axes for dim, axes in given[0].items()}]
             case named.stack:
-                rest = dict(given[0])
-                parts = [rest.pop(dim, ()) for dim in node.attrs["dims"]]
-                return [rest | {node.attrs["name"]: tuple(a for part in parts for a in part)}]
+                return [stacked(node, given[0])]
             case named.unstack:
                 return [self.unstacked(node, given[0])]
             case control.scan | control.while_loop:
@@ -111,10 +112,11 @@ class Instances:
         if not (axes := rest.pop(dim, ())):
             return rest
         sizes = node.attrs["sizes"]
-        merged = [self.sizes[axis] for axis in axes]
+        merged = [self.sizes[axis] if isinstance(axis, str) else axis for axis in axes]
         if len(axes) != len(sizes) or not all(map(same, sizes, merged)):
-            raise Mixed(node, axes[0], f"splits dim {dim!r} into other parts")
-        return rest | {name: (axis,) for name, axis in zip(node.attrs["names"], axes, strict=True)}
+            raise Mixed(node, told(axes)[0], f"splits dim {dim!r} into other parts")
+        parts = zip(node.attrs["names"], axes, strict=True)
+        return rest | {name: (axis,) for name, axis in parts if isinstance(axis, str)}
 
     def inside(self, body: Graph, given: Sequence[Axes]) -> list[Axes]:
         """The axes of a body's outputs."""
@@ -150,6 +152,19 @@ def carries(node: Node) -> bool:
     return dtype is None or differentiable(dtype)
 
 
+def told(axes: Sequence[str | Size]) -> list[str]:
+    """The axes that tell instances apart."""
+    return [axis for axis in axes if isinstance(axis, str)]
+
+
+def stacked(node: Node, given: Axes) -> Axes:
+    """The merged dim has the axes of its parts, if any has one."""
+    rest, (x,) = dict(given), node.inputs
+    parts = [rest.pop(dim, ()) or (x.type.size(dim),) for dim in node.attrs["dims"]]
+    merged = tuple(axis for part in parts for axis in part)
+    return rest | ({node.attrs["name"]: merged} if told(merged) else {})
+
+
 def worked(node: Node) -> set[str]:
     """The dims that an op names as those it works along."""
     found: set[str] = set()
@@ -164,7 +179,7 @@ def apart(node: Node, dims: set[str], given: Sequence[Axes]) -> None:
     for operand in given:
         for dim, axes in operand.items():
             if dim in dims and axes:
-                raise Mixed(node, axes[0], f"works along dim {dim!r}")
+                raise Mixed(node, told(axes)[0], f"works along dim {dim!r}")
 
 
 def joined(node: Node, given: Sequence[Axes]) -> Axes:
@@ -174,8 +189,9 @@ def joined(node: Node, given: Sequence[Axes]) -> Axes:
     for operand in given:
         for dim, axes in operand.items():
             if axes and found.setdefault(dim, axes) != axes:
-                raise Mixed(node, axes[0], f"brings it together with axis {found[dim][0]!r}")
-            for axis in axes:
+                other = told(found[dim])[0]
+                raise Mixed(node, told(axes)[0], f"brings it together with axis {other!r}")
+            for axis in told(axes):
                 if where.setdefault(axis, dim) != dim:
                     raise Mixed(node, axis, f"has it along both {where[axis]!r} and {dim!r}")
     return found
@@ -191,7 +207,8 @@ def completed(node: Node, x: Node, own: Axes, flowing: Sequence[Axes]) -> Axes:
         whole |= {
             dim: along for dim, along in axes.items() if dim in x.type.sizes and dim not in whole
         }
-    known = {axis for along in whole.values() for axis in along}
-    for axis in sorted({a for axes in flowing for along in axes.values() for a in along} - known):
+    known = {axis for along in whole.values() for axis in told(along)}
+    moving = {axis for axes in flowing for along in axes.values() for axis in told(along)}
+    for axis in sorted(moving - known):
         raise Mixed(node, axis, "sums over it")
     return whole

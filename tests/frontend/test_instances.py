@@ -383,3 +383,17 @@ def test_inner_tensors_and_trees() -> None:
         gc.grad(out, gc.tensor("z", {}), per="row")
     zeros = gc.grad(out, gc.tensor("z", {}), per="row", disconnected="zero")
     assert zeros.dims == ("row",)
+
+
+def test_an_axis_merged_with_a_dim_that_is_none() -> None:
+    """It is known again when the parts are those that were merged."""
+    x = gc.tensor("x", {"row": None, "col": None})
+    merged = gc.sin(x.stack(k=("col", "row"))) ** 2
+    back = merged.unstack(k={"p": x.sizes["col"], "q": x.sizes["row"]})
+    each = gc.grad(back.sum("p"), x, per="row")
+    found, wanted = gc.compile([x], [each, gc.grad(back.sum(), x)])(np.ones((3, 2)))
+    exactly(found, wanted)
+    with pytest.raises(gc.GraphTypeError, match="splits dim 'k' into other parts"):
+        gc.grad(merged.unstack(k={"p": x.sizes["row"], "q": None}), x, per="row")
+    with pytest.raises(gc.GraphTypeError, match="'row' mix: sum"):
+        gc.grad(merged.sum("k"), x, per="row")
