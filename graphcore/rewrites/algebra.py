@@ -11,7 +11,7 @@ from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
-from graphcore.ops.elementwise import cast, power, reciprocal, sqrt, square, where
+from graphcore.ops.elementwise import cast, multiply, power, reciprocal, sqrt, square, where
 
 from . import plain
 from .engine import RuleSet
@@ -81,6 +81,39 @@ def small_powers(node: Node) -> Node | None:
         form = POWERS.get(y.attrs["value"].item())
         return form(x) if form else None
     return None
+
+
+@algebra.on(multiply, under=[multiply])
+def scaled_twice(node: Node) -> Node | None:
+    """a * (b * x) = (a * b) * x, where a or b is a power of two, as in 0.5 * (2 * x)"""
+    if node.type.dtype.kind != "f" or (outer := scaled(node)) is None:
+        return None
+    a, inner = outer
+    if inner.op is not multiply or (factors := scaled(inner)) is None:
+        return None
+    b, x = factors
+    values = [c.attrs["value"].array for c in (a, b)]
+    with np.errstate(all="ignore"):
+        product = np.asarray(values[0] * values[1])
+    if not all(in_range(v) for v in (*values, product)) or not any(map(is_power_of_two, values)):
+        return None
+    return leaf.full(value=Literal(product, a.type.dtype), shape=a.type.shape, dims=None) * x
+
+
+def scaled(product: Node) -> tuple[Node, Node] | None:
+    """The number and the other factor of a product with a number."""
+    x, y = product.inputs
+    return (x, y) if x.op is leaf.full else (y, x) if y.op is leaf.full else None
+
+
+def in_range(value: np.ndarray) -> bool:
+    """Whether a number is finite and has all its digits: a product with it is rounded once."""
+    return bool(np.isfinite(value)) and bool(abs(value) >= np.finfo(value.dtype).tiny)
+
+
+def is_power_of_two(value: np.ndarray) -> bool:
+    """Whether products with a number are exact."""
+    return bool(abs(np.frexp(value)[0]) == 0.5)
 
 
 @algebra.on(cast)

@@ -90,6 +90,10 @@ EXAMPLES: dict[str, list[Node]] = {
     "less_logsumexp": [X - expand(tensor.logsumexp(X, axes=(1,)), (1,), 3)],
     "small_powers": [X ** full(n, np.dtype("f8"), (2, 3)) for n in POWERS]
     + [Z ** full(n, np.dtype("c16"), (2, 3)) for n in POWERS],
+    "scaled_twice": [
+        twos(2, 3) * (full(-0.7, np.dtype("f8"), (2, 3)) * X),
+        (X * full(0.3, np.dtype("f8"), (2, 3))) * full(-0.5, np.dtype("f8"), (2, 3)),
+    ],
     "same_dtype": [
         cast(X, "float64"),
         cast(cast(X, "complex128"), "float64"),
@@ -253,6 +257,8 @@ DECLINED = [
     cast(cast(INT, "float64"), "int64"),  # rounds beyond 2**53
     cast(cast(INT, "float64"), "float32"),
     cast(cast(X, "float32"), "float64"),
+    full(0.3, np.dtype("f8"), (2, 3)) * (full(0.7, np.dtype("f8"), (2, 3)) * X),
+    twos(2, 3) * (full(1e-310, np.dtype("f8"), (2, 3)) * X),
     e.sqrt(Z * Z),
     e.log(e.exp(Z)),
     e.absolute(-given("g", 2, 3, dtype="uint8")),
