@@ -7,6 +7,7 @@ what a loop is: graphcore itself, or `WrittenOut`, which repeats the body in Pyt
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -53,6 +54,11 @@ class WrittenOut:
 
     def __init__(self, given: Mapping[str, gc.Tensor], values: Mapping[str, np.ndarray]) -> None:
         self.params, self.values = list(given.values()), values
+        self.count = itertools.count()
+
+    def apart(self, *xs: gc.Tensor) -> tuple[gc.Tensor, ...]:
+        """What a body is given: other tensors than those outside, also where they are equal."""
+        return tuple(gc.where(gc.constant(True), x, float(next(self.count))) for x in xs)
 
     def value(self, x: gc.Tensor) -> np.ndarray:
         return gc.compile(self.params, x)(**self.values)
@@ -64,7 +70,8 @@ class WrittenOut:
         steps = length if length is not None else xs[0].sizes[dim]
         carry, results = init, []
         for t in range(steps)[:: -1 if reverse else 1]:
-            carry, ys = body(carry, tuple(x.isel({dim: t}) for x in xs))
+            places = (x.isel({dim: t}) for x in xs)
+            carry, ys = body(self.apart(*carry), self.apart(*places))
             results.append(ys)
         if not results:
             _, ys = body(init, tuple(x.sum(dim) for x in xs))
@@ -77,7 +84,7 @@ class WrittenOut:
         limit = np.inf if max_steps is None else self.value(max_steps + gc.zeros({}, "int64"))
         state, steps = widened(init, cond(init)), 0
         while steps < limit and self.value(going := cond(state)).any():
-            new = body(state)
+            new = body(self.apart(*state))
             state = tuple(
                 gc.where(going, y, x).transpose(*x.dims) for x, y in zip(state, new, strict=True)
             )
@@ -89,19 +96,19 @@ class WrittenOut:
     ) -> Any:
         stop = upper if isinstance(upper, int) else int(self.value(upper))
         for i in range(lower, stop):
-            init = body(gc.constant(i), init)
+            init = body(gc.constant(i), self.apart(*init))
         return init
 
     def cond(self, pred: gc.Tensor, then: Any, otherwise: Any, *operands: Any) -> Any:
         if pred.dims:
             return gc.cond(pred, then, otherwise, *operands)
-        return (then if self.value(pred) else otherwise)(*operands)
+        return (then if self.value(pred) else otherwise)(*self.apart(*operands))
 
     def switch(self, index: gc.Tensor, branches: Sequence[Any], *operands: Any) -> Any:
-        return branches[int(self.value(index))](*operands)
+        return branches[int(self.value(index))](*self.apart(*operands))
 
     def checkpoint(self, function: Any) -> Any:
-        return function
+        return lambda *operands: function(*self.apart(*operands))
 
     def custom_pullback(self, function: Any, pullback: Any) -> Any:
         return function
