@@ -266,6 +266,47 @@ def test_a_limit_has_no_derivative() -> None:
         gc.grad(n, x)
 
 
+SLOPES: dict[str, Callable[[Any, gc.Tensor, gc.Tensor], gc.Tensor]] = {
+    "cond": lambda f, w, n: gc.cond(w.sum() > 0, f, gc.sin, w),
+    "cond by place": lambda f, w, n: gc.cond(w > 0, f, gc.sin, w),
+    "switch": lambda f, w, n: gc.switch(n, [f, gc.sin], w),
+    "switch by place": lambda f, w, n: gc.switch(n + gc.zeros_like(w, "int64"), [f, gc.sin], w),
+    "scan": lambda f, w, n: gc.scan(lambda c, _: (f(c), None), w, length=1)[0],
+    "while_loop": lambda f, w, n: gc.while_loop(lambda c: c[1] < 1, lambda c: (f(c[0]), c[1] + 1),
+                                                (w, n))[0],
+    "map": lambda f, w, n: gc.map(f, w, "row"),
+    "checkpoint": lambda f, w, n: gc.checkpoint(f)(w),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", SLOPES)
+def test_what_is_given_is_not_what_is_captured(spelling: str) -> None:
+    """A derivative by it leaves what was captured alone, though both are the same tensor."""
+    w, n = gc.tensor("w", {"row": 2}), gc.tensor("n", {}, dtype="int64")
+    many, ns = gc.tensor("w", {"k": 2, "row": 2}), gc.tensor("n", {"k": 2}, dtype="int64")
+    other = w.isel(row=0) + w.isel(row=1)
+    y = SLOPES[spelling](lambda x: gc.grad((x * x * other + x * w.sum()).sum(), x), w, n)
+    values = np.array([3.0, 5.0])
+    wanted = 2 * values * 8 + 8
+    close(gc.compile([w, n], y)(values, 0), wanted)
+    both = np.stack([values, values[::-1]])
+    every = gc.vectorize(y, {w: many, n: ns})
+    found = gc.compile([many, ns], every.transpose("k", "row"))(both, np.zeros(2, int))
+    close(found, 2 * both * 8 + 8)
+
+
+def test_operands_are_told_apart() -> None:
+    w = gc.tensor("w", {"row": 2})
+    product = lambda x, y: gc.grad((x * y).sum(), x)
+    for going in (w > 0, w.sum() > 0):
+        y = gc.cond(going, product, lambda x, y: x, w, w)
+        nested = gc.cond(going, lambda x, p=going: gc.cond(p, product, gc.add, x, w), gc.sin, w)
+        slope = gc.grad(nested.sum(), w)
+        values = np.array([3.0, 5.0])
+        for found, wanted in zip(gc.compile([w], [y, nested, slope])(values), (values, values, 1)):
+            close(found, wanted * np.ones(2))
+
+
 def test_stopped_gradients_in_a_loop() -> None:
     x = gc.tensor("x", {})
     y, _ = gc.scan(lambda y, _: (gc.stop_gradient(y) * x, None), x, length=3)

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
-from graphcore.ir.node import recording
+from graphcore.ir.node import recording, substitute
 from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
 
@@ -20,7 +20,7 @@ from .formulas import where
 from .indexing import isel
 from .lift import Operand, single
 from .shape import broadcast_to, concat
-from .tracing import close, placeholder
+from .tracing import applied, close, given
 from .trees import Rebuild, flatten, paths
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def cond(
         reason = f"the predicate is {chosen.node.type}, not bool"
         raise refusal("cond", reason, chosen, cure=cure, kind=GraphTypeError)
     if chosen.dims:
-        both, mirrored = alike("cond", [otherwise(*operands), then(*operands)])
+        both, mirrored = all_made("cond", [otherwise, then], operands)
         return mirrored([where(chosen, x, y) for y, x in zip(*both, strict=True)])
     return branch("cond", astype(chosen, INT), [otherwise, then], operands)
 
@@ -100,7 +100,7 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
         reason = f"the index is {chosen.node.type}, not an integer"
         raise refusal("switch", reason, chosen, cure=cure, kind=GraphTypeError)
     if chosen.dims:
-        leaves, mirrored = alike("switch", [run(*operands) for run in functions])
+        leaves, mirrored = all_made("switch", functions, operands)
         dim = new_name("branch", *[x for some in (*leaves, [chosen]) for x in some])
         columns = zip(*leaves, strict=True)
         return mirrored([isel(concat(list(column), dim), {dim: chosen}) for column in columns])
@@ -115,20 +115,30 @@ def new_name(name: str, *xs: Tensor) -> str:
 
 
 def branch(
-    function: str, index: Tensor, functions: Sequence[Callable[..., Tree]], operands: Sequence[Tree]
+    function: str,
+    index: Tensor,
+    functions: Sequence[Callable[..., Tree]],
+    operands: tuple[Tree, ...],
 ) -> Tree:
     """The node of a choice between functions of the same operands."""
-    given, rebuild = flatten(tuple(operands), "operands")
-    names = [name for name, _ in paths(tuple(operands), "operand")]
-    params = [placeholder(name, x.node.type) for name, x in zip(names, given, strict=True)]
+    nodes, names, params, state = given(operands)
     with recording() as built:
-        made = [run(*rebuild([wrap(p) for p in params])) for run in functions]
+        made = [run(*state) for run in functions]
         leaves, mirrored = unified(function, made)
     closed = close(names, params, *[[x.node for x in some] for some in leaves], made=built)
-    node = control.switch(
-        index.node, *[x.node for x in given], *closed.captured, branches=closed.graphs
-    )
+    node = control.switch(index.node, *nodes, *closed.captured, branches=closed.graphs)
     return mirrored([wrap(node[i]) for i in range(len(leaves[0]))])
+
+
+def all_made(
+    function: str, functions: Sequence[Callable[..., Tree]], operands: tuple[Tree, ...]
+) -> tuple[list[list[Tensor]], Rebuild]:
+    """What each of several functions makes of the same operands, for each place to choose from."""
+    nodes, _, params, state = given(operands)
+    leaves, mirrored = alike(function, [run(*state) for run in functions])
+    made = [x.node for some in leaves for x in some]
+    new = applied(params, nodes, made)
+    return [[wrap(y) for y in substitute([x.node for x in some], new)] for some in leaves], mirrored
 
 
 def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:

@@ -12,7 +12,7 @@ from graphcore.ops import control
 
 from .base import refusal, wrap
 from .carries import aligned
-from .tracing import close, placeholder
+from .tracing import close, given, placeholder
 from .trees import flatten, paths
 
 __all__ = ["checkpoint", "custom_pullback"]
@@ -34,14 +34,12 @@ def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
 
     @wraps(function)
     def called(*operands: Tree) -> Tree:
-        given, rebuild = flatten(operands, "operands")
-        names = [name for name, _ in paths(operands, "operand")]
-        params = [placeholder(name, x.node.type) for name, x in zip(names, given, strict=True)]
+        nodes, names, params, state = given(operands)
         with recording() as built:
-            ys, mirrored = flatten(function(*rebuild([wrap(p) for p in params])), "result")
+            ys, mirrored = flatten(function(*state), "result")
         closed = close(names, params, [y.node for y in ys], made=built)
         (body,) = closed.graphs
-        node = control.call(*[x.node for x in given], *closed.captured, body=body)
+        node = control.call(*nodes, *closed.captured, body=body)
         return mirrored([wrap(node[i]) for i in range(len(ys))])
 
     return called
@@ -81,10 +79,7 @@ def custom_pullback(
 
     @wraps(function)
     def called(*operands: Tree) -> Tree:
-        given, rebuild = flatten(operands, "operands")
-        names = [name for name, _ in paths(operands, "operand")]
-        params = [placeholder(name, x.node.type) for name, x in zip(names, given, strict=True)]
-        state = rebuild([wrap(p) for p in params])
+        nodes, names, params, state = given(operands)
         result = function(*state)
         ys, mirrored = flatten(result, "result")
         labels = [name for name, _ in paths(result, "result")]
@@ -94,19 +89,19 @@ def custom_pullback(
             state, mirrored([wrap(y) for y in shown]), mirrored([wrap(c) for c in cts])
         )
         found, _ = flatten(shares if isinstance(shares, tuple) else (shares,), "cotangents")
-        matched = [aligned(share, x.node.type) for share, x in zip(found, given)]
-        wanted = [x.node.type for x in given]
-        if len(found) != len(given) or [share.type for share in matched] != wanted:
+        wanted = [x.type for x in nodes]
+        matched = [aligned(share, type) for share, type in zip(found, wanted)]
+        if len(found) != len(nodes) or [share.type for share in matched] != wanted:
             reason = f"the pullback returns {[str(s.node.type) for s in found]}"
-            cure = f"return cotangents of {[str(x.node.type) for x in given]}, one for each operand"
-            raise refusal("custom_pullback", reason, *given, cure=cure, kind=GraphTypeError)
+            cure = f"return cotangents of {[str(type) for type in wanted]}, one for each operand"
+            raise refusal("custom_pullback", reason, *nodes, cure=cure, kind=GraphTypeError)
         body = close(names, params, [y.node for y in ys])
         rule = close([*names, *labels, *[f"ct of {n}" for n in labels]],
                      [*params, *shown, *cts], matched)  # fmt: skip
         if extra := (*body.captured, *rule.captured):
             reason = "the function or its pullback captures a tensor"
             raise refusal("custom_pullback", reason, *extra, cure="pass it as an operand")
-        node = control.custom(*[x.node for x in given], body=body.graphs[0], rule=rule.graphs[0])
+        node = control.custom(*nodes, body=body.graphs[0], rule=rule.graphs[0])
         return mirrored([wrap(node[i]) for i in range(len(ys))])
 
     return called

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, substitute, toposort
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, leaf
+
+from .base import wrap
+from .trees import flatten, paths
 
 serial = count()
 LEAVES = frozenset({leaf.constant, leaf.full, leaf.iota, leaf.extent})
@@ -20,6 +23,24 @@ def placeholder(name: str, type: TensorType) -> Node:
     """A param of a function being traced, unlike any other so that traces may nest."""
     trace = next(serial)
     return leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims, trace=trace)
+
+
+class Given(NamedTuple):
+    """What a function is given, and what stands for it inside: params, in the same structure."""
+
+    nodes: list[Node]
+    names: list[str]
+    params: list[Node]
+    state: tuple[Any, ...]
+
+
+def given(operands: tuple[Any, ...]) -> Given:
+    """Operands of a function to be traced."""
+    tensors, rebuild = flatten(operands, "operands")
+    names = [name for name, _ in paths(operands, "operand")]
+    nodes = [x.node for x in tensors]
+    params = [placeholder(name, x.type) for name, x in zip(names, nodes, strict=True)]
+    return Given(nodes, names, params, rebuild(map(wrap, params)))
 
 
 class Closed(NamedTuple):
@@ -52,6 +73,21 @@ def close(
         new[node] = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
     own = tuple(new[x] for x in (*params, *captured))
     return Closed(tuple(Graph(own, substitute(ys, new)) for ys in outputs), tuple(captured))
+
+
+def applied(
+    params: Sequence[Node], operands: Sequence[Node], outputs: Sequence[Node]
+) -> dict[Node, Node]:
+    """What stands for the params where outputs are computed at once, not in a graph of their own.
+
+    A derivative by a param is not one by what was captured, though it be the same tensor.
+    """
+    if not any(node.op in LAZY for node in between_params(params, outputs, ())):
+        return dict(zip(params, operands, strict=True))
+    before = toposort([*operands, *outputs])
+    first = 1 + max((x.attrs.get("mark", 0) for x in before if x.op is autodiff.barrier), default=0)
+    marked = [autodiff.barrier(x, mark=first + i) for i, x in enumerate(operands)]
+    return dict(zip(params, marked, strict=True))
 
 
 def called(node: Node) -> str:
