@@ -17,8 +17,8 @@ from numpy.linalg import LinAlgError
 Array: TypeAlias = npt.NDArray[Any]
 Results: TypeAlias = "Array | tuple[Array, ...]"
 
-FEW = 32
-"""Up to this size a triangular solve of many matrices is quicker as a general one in one call."""
+FEW = 8
+"""Up to this size triangular systems of many matrices are solved row by row, all at once."""
 
 
 class MatrixError(ValueError):
@@ -164,31 +164,48 @@ def cofactor(a: Array) -> Array:
 
 
 def solve_triangular(a: Array, b: Array, *, lower: bool, unit: bool, check: bool) -> Array:
-    """x with t x = b, for the triangle of a that counts."""
+    """x with t x = b, for the triangle of a that counts; of a singular one inf or nan."""
     if not b.size or not a.size:
         return np.zeros_like(b)
     n = a.shape[-1]
-    places = np.arange(n)
-    on = a[..., places, places]
-    if check and not unit and not on.all():
+    on = np.diagonal(a, axis1=-2, axis2=-1)
+    regular = unit or on.all()
+    if check and not regular:
         raise MatrixError(SINGULAR, tuple(map(int, np.argwhere(on == 0)[0][:-1])))
-    if a.ndim > 2 and n <= FEW and not (on == 0).any():
-        t = np.tril(a) if lower else np.triu(a)
-        if unit:
-            t[..., places, places] = 1
-        return np.asarray(np.linalg.solve(t, b))
-    found = np.empty_like(b)
+    matrices = on.size // n
+    if regular and n <= FEW and matrices >= 2 * n:
+        return row_by_row(a, b, lower, unit)
+    found = np.array(b, order="C")
     for at in np.ndindex(a.shape[:-2]):
-        found[at] = of_one(a[at], b[at], lower, unit)
+        solve_in_place(a[at], found[at], lower, unit)
     return found
 
 
-def of_one(a: Array, b: Array, lower: bool, unit: bool) -> Array:
-    """The triangular solve of one matrix: one that is singular gives inf or nan, as it comes."""
-    # LAPACK reads columns first: the transpose of a row-major matrix is free.
-    (trtrs,) = scipy.linalg.get_lapack_funcs(("trtrs",), (a, b))
-    x, info = trtrs(a.T, b, lower=not lower, trans=1, unitdiag=unit)
-    return np.asarray(x) if info == 0 else np.full_like(b, np.nan)
+def row_by_row(a: Array, b: Array, lower: bool, unit: bool) -> Array:
+    """One row of all solutions after the other: x[i] = (b[i] - Σ a[i,j] x[j]) / a[i,i]"""
+    found, n = np.empty(b.shape, b.dtype), a.shape[-1]
+    for i in range(n) if lower else reversed(range(n)):
+        known = slice(i) if lower else slice(i + 1, n)
+        share = (a[..., i : i + 1, known] @ found[..., known, :])[..., 0, :]
+        rest = np.subtract(b[..., i, :], share, out=found[..., i, :])
+        if not unit:
+            np.divide(rest, a[..., i, i, None], out=rest)
+    return found
+
+
+def solve_in_place(a: Array, b: Array, lower: bool, unit: bool) -> None:
+    """The solution of one system in place of its right-hand side, whose rows lie in order.
+
+    BLAS reads columns first: what lies row by row is its transpose, so that xᵀ tᵀ = bᵀ is solved.
+    """
+    trsm = TRSM[a.dtype.char]
+    if a.flags.c_contiguous:
+        trsm(1, a.T, b.T, side=1, lower=not lower, diag=unit, overwrite_b=True)
+    else:
+        trsm(1, a, b.T, side=1, lower=lower, trans_a=1, diag=unit, overwrite_b=True)
+
+
+TRSM = {char: scipy.linalg.get_blas_funcs("trsm", dtype=char) for char in "fdFD"}
 
 
 def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> Array:
