@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 
 import graphcore as gc
-from graphcore.backends.numpy_backend import emit, plan
+from graphcore.backends.numpy_backend import emit, plan, routines
 from graphcore.ir.node import OPS
 
 x = gc.tensor("x", {"row": None, "col": 3})
@@ -227,3 +227,22 @@ def test_an_output_in_another_shape_is_not_copied() -> None:
             assert a.flags.writeable
             assert not any(np.shares_memory(a, b) for b in [*results[i + 1 :], *f(X)])
         np.testing.assert_allclose(results[0].ravel(), np.exp(X).ravel())
+
+
+def test_guesses_in_even_rows_are_proven() -> None:
+    """Rows that are even, nearly so, of few digits or of wild values; values at and about them."""
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        count, dtype = random.integers(1, 40), random.choice(["f4", "f8"])
+        start, step = random.choice([0, 1e3, 1e8, -1e16, 1e300]), random.choice([1, 1e-3, 1e-310])
+        with np.errstate(all="ignore"):
+            row = np.linspace(start, start + step * count, count).astype(dtype)
+            if random.random() < 0.2:
+                row = np.sort(row + step * random.normal(size=count)).astype(dtype)
+            values = start + step * count * random.normal(size=16 * count + 5)
+            values = values.astype(random.choice(["f4", "f8"]))
+            values[::3] = random.choice(row, len(values[::3]))
+            values[1::7] = np.resize([np.nan, np.inf, -np.inf], len(values[1::7]))
+            for side in ("left", "right"):
+                found = routines.places(row, values, side)
+                np.testing.assert_array_equal(found, np.searchsorted(row, values, side))
