@@ -154,3 +154,24 @@ def test_running_sums_from_their_start() -> None:
         *(1, 2, 6)
     ]
     assert run(lambda x: gc.cumulative_sum(x, "t", include_initial=True), np.zeros(0)) == [0]
+
+
+@pytest.mark.parametrize(
+    ("values", "slopes"),
+    [
+        ([1.0, INF, 2.0], [1, 2, 0]),
+        ([1.0, INF, INF, 0.0], [1, 2, 1, 0]),
+        ([-INF, 1.0, INF], [0, 1, 1]),
+        ([-INF, -INF], [0, 0]),
+        ([INF], [1]),
+    ],
+)
+def test_logcumsumexp_of_infinities(values: Any, slopes: Any) -> None:
+    """What is infinite shares the derivative evenly, as the largest values do."""
+
+    def slope(x: gc.Tensor) -> gc.Tensor:
+        return gc.grad(gc.special.logcumsumexp(x, "t").sum(), x)
+
+    np.testing.assert_array_equal(run(slope, values), slopes)
+    again = run(lambda x: gc.grad(slope(x).sum(), x), values)
+    np.testing.assert_allclose(again, np.zeros(len(values)), atol=1e-15)
