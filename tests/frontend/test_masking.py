@@ -207,3 +207,21 @@ def test_an_initial_value_takes_part(name: str) -> None:
         slope = gc.grad(function(y, dim, initial=7.0).sum(), y)
         found = gc.compile([y], slope)(np.array([[7.0, 7.0]]))
         np.testing.assert_allclose(found, [[1 / 3, 1 / 3]] if dim else [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_infinite_extremes_share_nothing_with_what_is_masked(sign: int) -> None:
+    x, mask = gc.tensor("x", {"row": 2, "col": None}), gc.tensor("m", {"col": None}, dtype="bool")
+    low = -np.inf
+    values = sign * np.array([[low, 3.0, low, np.inf], [low, low, 1.0, low]])
+    extreme = gc.max if sign > 0 else gc.min
+    chosen = np.array([True, False, True, False])
+    y, hidden = extreme(x, "col", where=mask), extreme(x, "col", where=~mask)
+    grads = [gc.grad(y.sum(), x), gc.grad(hidden.sum(), x)]
+    seen, unseen, rest = gc.compile([x, mask], [y, *grads])(values, chosen)
+    np.testing.assert_array_equal(seen, sign * np.array([low, 1.0]))
+    np.testing.assert_array_equal(unseen, [[0.5, 0, 0.5, 0], [0, 0, 1, 0]])
+    np.testing.assert_array_equal(rest, [[0, 0, 0, 1], [0, 0.5, 0, 0.5]])
+    missing = extreme(x.where(mask), "col", skipna=True)
+    found = gc.compile([x, mask], gc.grad(missing.sum(), x))(values, chosen)
+    np.testing.assert_array_equal(found, [[0.5, 0, 0.5, 0], [0, 0, 1, 0]])

@@ -7,8 +7,10 @@ made of plain ops, so the pushforward is its transpose and derivatives of any or
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
+
+import numpy as np
 
 from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node
@@ -43,10 +45,27 @@ def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ / (number of ties) where x is the extreme value, 0 elsewhere"""
     (x,), axes = node.inputs, node.attrs["axes"]
     chosen = elementwise.equal(x, unsum(node, axes, x))
+    for part in taking_part(x):
+        chosen = elementwise.logical_and(chosen, part)
     ties = sum_over(cast(chosen, ct.type.dtype), axes)
     if (initial := node.attrs.get("initial")) is not None:
         ties = ties + cast(equals(node, initial.item()), ct.type.dtype)
-    return (where(chosen, unsum(ct / ties, axes, x), 0),)
+    return (where(chosen, unsum(ct / nonzero(ties), axes, x), 0),)
+
+
+def taking_part(x: Node) -> Iterator[Node]:
+    """Where `x` is no infinity that stands in place of what a mask left out."""
+    if x.op is elementwise.where:
+        mask, one, other = x.inputs
+        if is_infinite(other):
+            yield mask
+        if is_infinite(one):
+            yield elementwise.logical_not(mask)
+
+
+def is_infinite(x: Node) -> bool:
+    """Whether `x` is an infinity in every place."""
+    return x.op is leaf.full and bool(np.isinf(x.attrs["value"].item()))
 
 
 def sort_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -93,11 +112,21 @@ def running_extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
 
 
 def logcumsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
-    """x̄[i] = e^(x[i] - y[i]) s[i], with s[i] = ȳ[i] + e^(y[i] - y[i+1]) s[i+1]"""
+    """x̄[i] = e^(x[i] - y[i]) s[i], with s[i] = ȳ[i] + e^(y[i] - y[i+1]) s[i+1]
+
+    Where y is inf, the n values so far that are inf share: 1 / n, with n[i] / n[i+1] for the rest.
+    """
     (x,), axis = node.inputs, node.attrs["axis"]
-    finite = where(equals(node, -math.inf), 0, node)
-    decay = elementwise.exp(shift(node, axis, -math.inf) - finite)
-    return (elementwise.exp(x - finite) * backwards(decay, ct, axis),)
+    above = equals(node, math.inf)
+    most = cast(equals(x, math.inf), ct.type.dtype)
+    n = tensor.cumsum(most, axis=axis)
+    finite = where(equals(node, -math.inf), 0, where(above, 0, node))
+
+    def share(of: Node, count: Node) -> Node:
+        return where(above, count / nonzero(n), elementwise.exp(where(above, 0, of) - finite))
+
+    decay = share(shift(node, axis, -math.inf), shift(n, axis, 0))
+    return (share(x, most) * backwards(decay, ct, axis),)
 
 
 def recurrence_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
