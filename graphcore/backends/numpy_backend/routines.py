@@ -166,7 +166,7 @@ def places(row: Array, values: Array, side: Literal["left", "right"]) -> Array:
     if values.size < 16 * row.size or not is_even(row):
         return np.searchsorted(row, values, side)
     last = row.size - 2
-    scaled = (values - row[0]) * ((last + 1) / (row[-1] - row[0]))
+    scaled: Array = (values - row[0]) * ((last + 1) / (row[-1] - row[0]))
     guess = np.fmin(np.fmax(scaled, 0, scaled), last, scaled).astype(np.int64)
     low, high = row[guess], row[1:][guess]
     if side == "right":
