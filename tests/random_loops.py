@@ -100,9 +100,10 @@ class WrittenOut:
         return init
 
     def cond(self, pred: gc.Tensor, then: Any, otherwise: Any, *operands: Any) -> Any:
+        given = self.apart(*operands)
         if pred.dims:
-            return gc.cond(pred, then, otherwise, *operands)
-        return (then if self.value(pred) else otherwise)(*self.apart(*operands))
+            return gc.where(pred, then(*given), otherwise(*given))
+        return (then if self.value(pred) else otherwise)(*given)
 
     def switch(self, index: gc.Tensor, branches: Sequence[Any], *operands: Any) -> Any:
         return branches[int(self.value(index))](*self.apart(*operands))
