@@ -6,6 +6,7 @@ that says which, else nan stands for it. A matrix that is not finite gives nan.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -234,19 +235,23 @@ def pinv(a: Array, *, rtol: float | None) -> Array:
 
 
 def function(of: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """A function of one matrix for a batch; nan where the result of a real one is not real."""
+    """A function of one matrix for a batch, in double precision.
+
+    nan where there is none, and where that of a real matrix is not real.
+    """
 
     def run(a: Array) -> Array:
         found = np.empty_like(a)
+        wide = a.astype(np.result_type(a.dtype, np.float64), copy=False)
         for at in np.ndindex(a.shape[:-2]):
-            found[at] = real_or_nan(of(a[at]), a.dtype) if np.isfinite(a[at]).all() else np.nan
+            found[at] = real_or_nan(of(wide[at]), a.dtype) if np.isfinite(a[at]).all() else np.nan
         return found
 
     return run
 
 
 def real_or_nan(x: Array, dtype: np.dtype[Any]) -> Array:
-    """`x` in `dtype`; nan if that is real and `x` is not, but for rounding."""
+    """`x` for `dtype`; nan if that is real and `x` is not, but for rounding."""
     if dtype.kind == "c" or x.dtype.kind != "c":
         return x
     eps = 1000 * np.finfo(dtype).eps
@@ -254,8 +259,30 @@ def real_or_nan(x: Array, dtype: np.dtype[Any]) -> Array:
     return np.asarray(x.real if is_real else np.full_like(x.real, np.nan))
 
 
-logm = function(lambda a: scipy.linalg.logm(a) if a.size else a)
-sqrtm = function(lambda a: scipy.linalg.sqrtm(a) if a.size else a)
+def quietly(of: Callable[[Array], Array], a: Array) -> Array:
+    """SciPy's function without its warnings, which say less than a nan."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(of(a))
+
+
+def logm_of(a: Array) -> Array:
+    """nan for singular matrices, which have no logarithm."""
+    sizes = np.abs(np.linalg.eigvals(a))
+    lost = sizes.min(initial=1) <= len(a) * np.finfo(a.dtype).eps * sizes.max(initial=0)
+    return a * np.nan if lost else quietly(scipy.linalg.logm, a)
+
+
+def sqrtm_of(a: Array) -> Array:
+    """nan for what has no square root, as a singular matrix may."""
+    root = quietly(scipy.linalg.sqrtm, a)
+    with np.errstate(all="ignore"):
+        error = np.abs(root @ root - a).max(initial=0)
+    return root if error <= 1e-6 * np.abs(a).max(initial=0) else a * np.nan
+
+
+logm = function(lambda a: logm_of(a) if a.size else a)
+sqrtm = function(lambda a: sqrtm_of(a) if a.size else a)
 
 
 def expm(a: Array) -> Array:
