@@ -21,7 +21,9 @@ from benchmarks.measure import (
     ratios,
     resident,
 )
-from benchmarks.programs import TOLERANCE, Function, Inputs, Program, compared
+from benchmarks.programs import Function, Inputs, Program, compared
+
+PEERS_TOLERANCE = 1e-4
 
 
 class Alone(NamedTuple):
@@ -80,7 +82,8 @@ def waiting(who: str, function: Function) -> Function:
 
 
 def require_same(program: Program, who: str, found: dict, expected: Inputs) -> None:
-    tolerance = getattr(program.module, "TOLERANCE", TOLERANCE["float64"])
+    """Peers need not be as exact as we are: XLA's tanh, for one, is not near its ends."""
+    tolerance = program.tolerance if who == "graphcore" else PEERS_TOLERANCE
     for name, off in compared(found, expected).items():
         if not off <= tolerance:
             raise AssertionError(f"{program.name}: {name} of {who} is {off:.1e} off the reference")

@@ -59,6 +59,11 @@ class Program(NamedTuple):
         takes_dtype = "dtype" in inspect.signature(self.module.program).parameters
         return ["float64", "float32"] if takes_dtype else ["float64"]
 
+    @property
+    def tolerance(self) -> float:
+        """How far results may be from the reference's in double precision."""
+        return getattr(self.module, "TOLERANCE", TOLERANCE["float64"])
+
     def check(self, size: str, dtype: str = "float64") -> Agreement:
         """Our results beside the reference's, which computes in double precision."""
         given = in_dtype(self.module.inputs(size), dtype)
@@ -68,9 +73,7 @@ class Program(NamedTuple):
         for name, value in found.items():
             if value.dtype.kind == "f" and value.dtype != dtype:
                 raise TypeError(f"{self.name}: {name} is {value.dtype}, not {dtype}")
-        tolerance = TOLERANCE[dtype]
-        if dtype == "float64":
-            tolerance = getattr(self.module, "TOLERANCE", tolerance)
+        tolerance = self.tolerance if dtype == "float64" else TOLERANCE[dtype]
         return Agreement(compared(found, expected), tolerance)
 
 
