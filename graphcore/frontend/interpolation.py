@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from .arguments import dim_of
-from .base import wrap
-from .elementwise import equal, isfinite, maximum, minimum
+from .base import refusal, wrap
+from .elementwise import absolute, equal, isfinite, maximum, minimum, mod
 from .formulas import where
-from .indexing import isel
+from .indexing import isel, take_along
 from .lift import Operand, common, single
 from .masking import as_float
 from .searching import Row, require_order, row_of, searchsorted
-from .shape import agreed, transpose
+from .shape import agreed, concat, transpose
+from .sorting import argsort
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -29,6 +31,7 @@ def interp(
     dim: str,
     left: Operand | None = None,
     right: Operand | None = None,
+    period: Operand | None = None,
 ) -> Tensor:
     """Linear interpolation at `x` between the points (xp, fp) along `dim`, as `numpy.interp`.
 
@@ -39,13 +42,17 @@ def interp(
     x
         Where. Its dims come first.
     xp
-        The known places, which increase along `dim`, or a list along it. Other dims align by name.
+        The known places, or a list of them, which increase along `dim` unless there is a `period`.
+        Other dims align by name.
     fp
         The values there: a tensor with `dim`, or a list.
     dim
         The dim of the points.
     left, right
         The values below the first place and above the last; by default those at the ends.
+    period
+        After which the function repeats itself. Then the places may come in any order, and there
+        is nothing below or above them.
 
     Examples
     --------
@@ -61,6 +68,8 @@ def interp(
     for operand in (places.node, given):
         dim_of("interp", operand, dim)
     values = as_float(wrap(agreed(given, dim, places.sizes[dim])))
+    if period is not None:
+        at, places, values = repeated(at, places, values, dim, period)
     above = searchsorted(places, at, dim, "right")
     upper = minimum(maximum(above, 1), places.sizes[dim] - 1)
     lower = maximum(upper - 1, 0)
@@ -74,6 +83,22 @@ def interp(
     if right is not None:
         found = where(at > final, right, found)
     return transpose(found, *at.dims, ...)
+
+
+def repeated(
+    at: Tensor, places: Tensor, values: Tensor, dim: str, period: Operand
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All within one period, the points in order; the last stands before them, the first after."""
+    if isinstance(period, (int, float)) and not 0 < abs(period) < math.inf:
+        cure = "give a number that is not 0, for instance period=360"
+        raise refusal("interp", f"period={period}", at, places, cure=cure)
+    span = absolute(period)
+    at, places = mod(at, span), mod(places, span)
+    order = argsort(places, dim)
+    places, values = (take_along(x, order, dim) for x in (places, values))
+    before, after = {dim: slice(-1, None)}, {dim: slice(0, 1)}
+    around = concat([isel(places, before) - span, places, isel(places, after) + span], dim)
+    return at, around, concat([isel(values, before), values, isel(values, after)], dim)
 
 
 def between(a: Tensor, b: Tensor, share: Tensor) -> Tensor:

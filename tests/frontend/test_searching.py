@@ -51,6 +51,32 @@ def test_interp_agrees_with_numpy() -> None:
             np.testing.assert_array_equal(plain[inside], np.interp(at, known, values)[inside])
 
 
+def test_interp_of_what_repeats_itself() -> None:
+    """Points in any order; all operands have derivatives, the period as well."""
+    random = np.random.default_rng(3)
+    x, xp, fp = (gc.tensor(n, {"t": s}) for n, s in (("x", None), ("xp", "n"), ("fp", "n")))
+    period = gc.tensor("period", {})
+    y = gc.interp(x, xp, fp, "t", left=NAN, right=NAN, period=period)
+    params = [x, xp, fp, period]
+    f = gc.compile(params, [y, *gc.grad(y.sum(), params)])
+
+    def wanted(*given: Any) -> Any:
+        return np.interp(*given[:3], period=given[3])
+
+    for n in (1, 2, 5, 30):
+        given = [random.normal(size=20) * 5, random.normal(size=n) * 9, random.normal(size=n), -2.3]
+        found, *slopes = f(*given)
+        np.testing.assert_allclose(found, wanted(*given), 1e-11, 1e-12)
+        for i, slope in enumerate(slopes):
+            h = np.zeros_like(given[i])
+            h[(0,) * h.ndim] = 1e-6
+            ahead, behind = (wanted(*given[:i], given[i] + s * h, *given[i + 1 :]) for s in (1, -1))
+            close = np.sum(ahead - behind) / 2e-6
+            np.testing.assert_allclose(slope[(0,) * h.ndim], close, 1e-5, 1e-6)
+    with pytest.raises(gc.GraphValueError, match="period=0"):
+        gc.interp(x, xp, fp, "t", period=0)
+
+
 def test_interp_of_infinite_values() -> None:
     at = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, NAN]
     found = run(lambda x: gc.interp(x, [0, 1, 2, 4], [1.0, INF, INF, -INF], "p"), at)

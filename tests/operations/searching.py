@@ -72,6 +72,10 @@ CASES: dict[str, Case] = {
         lambda x: gc.interp(x, EDGES[:3], [1.0, 5.0, -2.0], "point", left=7, right=8),
         lambda x: interpolated(x, EDGES[:3], [1.0, 5.0, -2.0], left=7, right=8),
     ),
+    "interp period": Case(
+        lambda x: gc.interp(x, [2.9, 0.45, -1.3], [1.0, 5.0, -2.0], "point", period=-1.7),
+        lambda x: interpolated(x, [2.9, 0.45, -1.3], [1.0, 5.0, -2.0], period=1.7),
+    ),
     "interp by row": Case(
         lambda x, xp, fp: gc.interp(x, xp.cumsum("col"), fp, "col"),
         points, (Input("row batch", 0, 8), Input("row col", 0.5, 2), Input("col row"))
