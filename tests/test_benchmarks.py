@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import compile_time, loops, measure, memory, rows, speed
+from benchmarks import compile_time, linalg, loops, measure, memory, programs, rows, speed
 from benchmarks.rows import ROWS, Row, Sizes
 from graphcore.ir.node import toposort
 
@@ -137,3 +137,19 @@ def test_loops_are_printed(
     loops.report_gradients([20], 2)
     lines = capsys.readouterr().out.splitlines()
     assert [line.count("MB") for line in lines] == [0, 0, len(loops.POLICIES)]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
+def test_linear_algebra_is_measured_and_printed() -> None:
+    row = linalg.run("gp", "tiny", rounds=2)
+    assert row.first.keys() == row.medians.keys() >= {"graphcore", "jax"}
+    assert 0 < row.nodes < row.equations
+    assert str(row).startswith("gp ")
+
+
+def test_linear_algebra_is_measured_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "PEERS", ("numpy",))
+    monkeypatch.setattr(linalg, "equations", lambda program, size: None)
+    row = linalg.run("mvn", "tiny", rounds=2)
+    assert row.ratio is None
+    assert str(row).endswith("-")

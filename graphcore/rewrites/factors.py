@@ -13,7 +13,7 @@ from graphcore.ops.elementwise import log, square
 from .engine import Conversion, convert
 from .matrices import diagonal, eye_like, h, real_part
 from .plain import cast, full, pick, sum_over
-from .structure import DEFINITE, facts, swaps
+from .structure import DEFINITE, facts, matrix_of
 
 WHOLE: dict[Op, tuple[Op, int]] = {
     linalg.eigvalsh: (linalg.eigh, 0),
@@ -41,13 +41,6 @@ def with_whole(graph: Graph) -> Graph:
         return op(x)[index] if (op, node.inputs) in made else node.with_inputs(x)
 
     return convert(graph, dict.fromkeys(WHOLE, part))
-
-
-def matrix_of(x: Node) -> tuple[Node, bool]:
-    """A matrix, and whether `x` is its transpose."""
-    if x.op is tensor.transpose and swaps(x.attrs["perm"]):
-        return x.inputs[0], True
-    return x, False
 
 
 def by_cholesky(node: Node, check: bool, a: Node, *rest: Node) -> Node:

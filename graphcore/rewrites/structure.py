@@ -113,6 +113,13 @@ def swaps(perm: tuple[int, ...]) -> bool:
     return n > 1 and perm == (*range(n - 2), n - 1, n - 2)
 
 
+def matrix_of(x: Node) -> tuple[Node, bool]:
+    """A matrix, and whether `x` is its transpose."""
+    if x.op is tensor.transpose and swaps(x.attrs["perm"]):
+        return x.inputs[0], True
+    return x, False
+
+
 def flipped(known: Facts) -> Facts:
     """What is known of the transpose."""
     other = {LOWER: UPPER, UPPER: LOWER}
@@ -313,3 +320,13 @@ def solve_of_triangle(node: Node) -> Node | None:
     if mask.op not in (elementwise.greater_equal, elementwise.less_equal) and not attrs["unit"]:
         return None
     return linalg.solve_triangular(inner, b, **attrs)
+
+
+@structure.on(linalg.solve_triangular)
+def solve_of_factor(node: Node) -> Node | None:
+    """A Cholesky factor has no 0 on its diagonal: there is nothing to check"""
+    (a, b), attrs = node.inputs, node.attrs
+    factor, _ = matrix_of(a.inputs[0] if a.op is elementwise.conjugate else a)
+    if not attrs["check"] or factor.op is not linalg.cholesky:
+        return None
+    return linalg.solve_triangular(a, b, **attrs | {"check": False})

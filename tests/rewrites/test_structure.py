@@ -179,3 +179,13 @@ def test_an_inverse_that_is_wanted_shares_its_factors() -> None:
     inverse = L.inv(X)
     f = gc.compile([X, B], [inverse, gc.dot(inverse, B, dim="row")])
     assert ops(f) == {"lu_factor": 1, "lu_solve": 2}
+
+
+def test_solves_of_a_cholesky_factor_check_nothing() -> None:
+    """The factorisation has: what is not positive definite is an error of that one."""
+    f = gc.compile([X, B], L.cho_solve(L.cholesky(X), B))
+    solves = [n for n in f.stages["optimized"].every_node() if n.op.name == "solve_triangular"]
+    assert [n.attrs["check"] for n in solves] == [False, False]
+    np.testing.assert_allclose(f(4 * np.eye(4), b), b / 4)
+    with pytest.raises(gc.GraphError, match="not positive definite"):
+        f(np.zeros((4, 4)), b)

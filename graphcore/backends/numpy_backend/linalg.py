@@ -169,16 +169,15 @@ def solve_triangular(a: Array, b: Array, *, lower: bool, unit: bool, check: bool
     if not b.size or not a.size:
         return np.zeros_like(b)
     n = a.shape[-1]
-    on = np.diagonal(a, axis1=-2, axis2=-1)
-    regular = unit or on.all()
-    if check and not regular:
-        raise MatrixError(SINGULAR, tuple(map(int, np.argwhere(on == 0)[0][:-1])))
-    matrices = on.size // n
-    if regular and n <= FEW and matrices >= 2 * n:
+    if check and not unit:
+        on = np.diagonal(a, axis1=-2, axis2=-1)
+        if not on.all():
+            raise MatrixError(SINGULAR, tuple(map(int, np.argwhere(on == 0)[0][:-1])))
+    if n <= FEW and a.size >= 2 * n**3:
         return row_by_row(a, b, lower, unit)
     found = np.array(b, order="C")
-    for at in np.ndindex(a.shape[:-2]):
-        solve_in_place(a[at], found[at], lower, unit)
+    for matrix, right in zip(a.reshape(-1, n, n), found.reshape(-1, *b.shape[-2:]), strict=True):
+        solve_in_place(matrix, right, lower, unit)
     return found
 
 
@@ -187,10 +186,10 @@ def row_by_row(a: Array, b: Array, lower: bool, unit: bool) -> Array:
     found, n = np.empty(b.shape, b.dtype), a.shape[-1]
     for i in range(n) if lower else reversed(range(n)):
         known = slice(i) if lower else slice(i + 1, n)
-        share = (a[..., i : i + 1, known] @ found[..., known, :])[..., 0, :]
-        rest = np.subtract(b[..., i, :], share, out=found[..., i, :])
-        if not unit:
-            np.divide(rest, a[..., i, i, None], out=rest)
+        row, rest = found[..., i, :], b[..., i, :]
+        if i != (0 if lower else n - 1):
+            rest = rest - (a[..., i : i + 1, known] @ found[..., known, :])[..., 0, :]
+        np.divide(rest, 1 if unit else a[..., i, i, None], out=row)
     return found
 
 
