@@ -9,7 +9,7 @@ import numpy as np
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import leaf
-from graphcore.ops.elementwise import cast, multiply, negative, square
+from graphcore.ops.elementwise import cast, divide, multiply, negative, square
 from graphcore.ops.tensor import (
     einsum,
     expand,
@@ -65,6 +65,56 @@ def einsum_of_view(node: Node) -> Node | None:
 def source(x: Node) -> list[int]:
     """The axes of an expanded value that it had before."""
     return [axis for axis in range(x.type.ndim) if axis not in x.attrs["axes"]]
+
+
+@contraction.on(einsum, under=[multiply, einsum])
+def einsum_of_outer(node: Node) -> Node | None:
+    """einsum(x ∘ y, z) = einsum(x, y, z) for an outer product, which is larger than its factors"""
+    inputs, operands = list(node.inputs), list(node.attrs["operands"])
+    for i, (x, letters) in enumerate(zip(inputs, operands, strict=True)):
+        if factors := outer_factors(x):
+            inputs[i : i + 1] = [y for y, _ in factors]
+            operands[i : i + 1] = [tuple(letters[axis] for axis in axes) for _, axes in factors]
+            return einsum(*inputs, operands=tuple(operands), result=node.attrs["result"])
+    return None
+
+
+@contraction.on(divide, under=[multiply, einsum])
+def quotient_of_outer(node: Node) -> Node | None:
+    """(x ∘ y) / z = (x / z) ∘ y, where x has all axes of z"""
+    product, divisor = node.inputs
+    if divisor.op is not expand or not (factors := outer_factors(product)):
+        return None
+    needed = source(divisor)
+    for i, (x, axes) in enumerate(factors):
+        if set(needed) <= set(axes):
+            order = [needed.index(axis) for axis in axes if axis in needed]
+            lost = [place for place, axis in enumerate(axes) if axis not in needed]
+            z = plain.expand(plain.transpose(divisor.inputs[0], order), lost, x.type.shape)
+            factors[i] = x / z, axes
+            return einsum(
+                *[x for x, _ in factors],
+                operands=tuple(axes for _, axes in factors),
+                result=tuple(range(node.type.ndim)),
+            )
+    return None
+
+
+def outer_factors(x: Node) -> list[tuple[Node, Axes]]:
+    """What `x` is the product of and the axes of each, if each lacks some of `x`; else nothing."""
+    if x.op is multiply and all(y.op is expand for y in x.inputs):
+        factors = [(y.inputs[0], tuple(source(y))) for y in x.inputs]
+    elif x.op is einsum and len(x.inputs) > 1:
+        result: Axes = x.attrs["result"]
+        operands: tuple[Axes, ...] = x.attrs["operands"]
+        if not all(letter in result for letters in operands for letter in letters):
+            return []
+        axes = (tuple(result.index(letter) for letter in letters) for letters in operands)
+        factors = list(zip(x.inputs, axes, strict=True))
+    else:
+        return []
+    wide = {axis for axis, size in enumerate(x.type.shape) if size != 1}
+    return factors if all(wide - set(axes) for _, axes in factors) else []
 
 
 def contract(node: Node, inputs: Sequence[Node], operands: Sequence[Axes]) -> Node:

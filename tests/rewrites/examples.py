@@ -76,6 +76,9 @@ def cast(x: Node, dtype: str) -> Node:
     return e.cast(x, dtype=np.dtype(dtype))
 
 
+OUTER = expand(COL, (1,), 3) * expand(ROW, (0,), 2)
+BATCHED = einsum(X, given("b", 4, 2), operands=((0, 1), (2, 0)), result=(0, 1, 2))
+
 EXAMPLES: dict[str, list[Node]] = {
     "log_of_sum_of_exponentials": [e.log(total(E_X, 1)), e.log(total(E_X, 0, 1))],
     "quotient_of_exponentials": [
@@ -241,6 +244,16 @@ EXAMPLES: dict[str, list[Node]] = {
         einsum(expand(ROW, (0,), N), M, operands=((0, 1), (1, 2)), result=(2, 0)),
         einsum(twos(2, 3), X, operands=((0, 1), (0, 1)), result=(1,)),
         einsum(expand(S, (0,), 5), X, operands=((2,), (0, 1)), result=(1, 2)),
+    ],
+    "einsum_of_outer": [
+        einsum(OUTER, OUTER, operands=((0, 1), (0, 1)), result=()),
+        einsum(OUTER, M, operands=((0, 1), (1, 2)), result=(2, 0)),
+        einsum(BATCHED, X, operands=((0, 1, 2), (0, 1)), result=(2,)),
+    ],
+    "quotient_of_outer": [
+        OUTER / expand(given("p", 2), (1,), 3),
+        OUTER / expand(given("p", 3), (0,), 2),
+        BATCHED / expand(given("p", 2, 4), (1,), 3),
     ],
     "scalars_outside": [
         einsum(S, X, Y, operands=((), (0, 1), (0, 1)), result=(0,)),
