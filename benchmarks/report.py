@@ -17,7 +17,13 @@ from benchmarks.measure import seconds
 from benchmarks.programs import PEERS
 from benchmarks.race import Result
 
-TITLES = {"graphcore": "graphcore", "numpy": "NumPy", "jax": "JAX", "torch": "PyTorch"}
+TITLES = {
+    "graphcore": "graphcore",
+    "numpy": "NumPy",
+    "jax": "JAX",
+    "torch": "PyTorch",
+    "pytensor": "PyTensor",
+}
 SLOW = 1 / 1.3
 
 
@@ -86,7 +92,7 @@ def machine() -> str:
 
 
 def versions() -> dict[str, str]:
-    libraries = ["numpy", "scipy", "jax", "torch"]
+    libraries = ["numpy", "scipy", "jax", "torch", "pytensor"]
     installed = [name for name in libraries if importlib.util.find_spec(name) is not None]
     found = {name: importlib.metadata.version(name) for name in installed}
     return {"python": platform.python_version(), **found}

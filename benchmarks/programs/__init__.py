@@ -21,7 +21,7 @@ Function = Callable[..., Mapping[str, Any]]
 Inputs = dict[str, np.ndarray]
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
-PEERS = "numpy", "jax", "torch"
+PEERS = "numpy", "jax", "torch", "pytensor"
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
 
 
