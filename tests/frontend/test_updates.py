@@ -286,3 +286,26 @@ def test_vectorised(change, wide):
     for place, value in enumerate(stacked):
         for ours, wanted in zip(found, f(*values[:at], value, *values[at + 1 :]), strict=True):
             np.testing.assert_allclose(ours[place], wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["add", "multiply", "max", "min"])
+@pytest.mark.parametrize("dims", [("a", "b"), ("b", "a"), ("c", "a")])
+def test_places_that_differ_are_combined_at_once(how: str, dims: tuple[str, str]) -> None:
+    """Along two of three dims, whatever their order, with batch and updates that broadcast."""
+    ufuncs = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
+    x = gc.tensor("x", {"a": 4, "b": 5, "c": 4})
+    (rest,) = set("abc") - set(dims)
+    random = np.random.default_rng(0)
+    values = random.normal(size=(4, 5, 4))
+    walk = gc.arange(3, dim="walk")
+    for update_dims in (("walk", rest), ("walk",)):
+        sizes = {"walk": 3, rest: x.sizes[rest]}
+        update = random.normal(size=[sizes[dim] for dim in update_dims])
+        u = gc.tensor("u", {dim: sizes[dim] for dim in update_dims})
+        f = gc.compile([x, u], getattr(x.at[{dims[0]: walk, dims[1]: walk + 1}], how)(u))
+        wanted = values.copy()
+        moved = wanted.transpose(["abc".index(dim) for dim in (*dims, rest)])
+        spread = np.broadcast_to(update if update.ndim == 2 else update[:, None], (3, sizes[rest]))
+        for step in range(3):
+            moved[step, step + 1] = ufuncs[how](moved[step, step + 1], spread[step])
+        np.testing.assert_array_equal(f(values, update), wanted)

@@ -272,17 +272,19 @@ def gather(node: Node, w: Writer, out: str) -> str:
 
 
 def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0) -> Emit:
-    """Updates that come to `start` or to a tensor: assigned where no place is named twice."""
+    """Updates that come to `start` or to a tensor: all at once where no place is named twice."""
 
     def emit(node: Node, w: Writer, out: str) -> str:
         indices = indices_of(node)
         *first, updates = node.inputs[: -len(indices)]
         begin = w.thin(first[0]) if first else w.literal(Literal(start, node.type.dtype))
-        if distinct(indices) and not (combine and first):
-            front, index = positions(node, w, node)
-            function = w.bind("place", routines.place)
-            return call(function, begin, f"{out}{front}", f"({index},)", w.thin(updates), out)
         ufuncs = [w.bind(f"{ufunc.__name__}_ufunc", ufunc) for ufunc in combine]
+        if distinct(indices):
+            front, index = positions(node, w, node)
+            where = (f"{out}{front}", f"({index},)", w.thin(updates), out)
+            if not (combine and first):
+                return call(w.bind("place", routines.place), begin, *where)
+            return call(w.bind("combine", routines.combine), *ufuncs, begin, *where)
         axes, index = str(node.attrs["axes"]), f"({', '.join(spelled_indices(node, w))},)"
         function = w.bind(routine.__name__, routine)
         return call(function, *ufuncs, begin, axes, index, w.thin(updates), out)

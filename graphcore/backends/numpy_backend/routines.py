@@ -277,6 +277,21 @@ def place(start: Array, view: Array, index: tuple[Array, ...], updates: Array, o
     return out
 
 
+def combine(
+    ufunc: np.ufunc,
+    start: Array,
+    view: Array,
+    index: tuple[Array, ...],
+    updates: Array,
+    out: Array,
+) -> Array:
+    """The same, where `updates` are combined with what is there."""
+    if start is not out:
+        np.copyto(out, start)
+    view[index] = ufunc(view[index], updates)
+    return out
+
+
 def put(start: Array, axes: Axes, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
     """`start` with `updates` at positions `index` along `axes`; of several in one place the last.
 
