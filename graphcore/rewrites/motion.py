@@ -147,6 +147,23 @@ def reshape_of_view(node: Node) -> Node | None:
     return None
 
 
+@motion.on(reshape, under=[expand])
+def reshape_of_expand(node: Node) -> Node | None:
+    """reshape(expand(x)) = expand(reshape(x)), if no axis that is new is merged with one of x"""
+    (x,) = node.inputs
+    runs = factors(x.type.shape, node.type.shape) if x.op is expand else None
+    if runs is None:
+        return None
+    repeated = []
+    for old, new in runs:
+        if set(old) <= set(x.attrs["axes"]):
+            repeated += new
+        elif set(old) & set(x.attrs["axes"]):
+            return None
+    shape = tuple(node.type.shape[axis] for axis in source_axes(repeated, node.type.ndim))
+    return plain.expand(plain.reshape(x.inputs[0], shape), repeated, node.type.shape)
+
+
 @motion.on(reshape, under=[transpose])
 def reshape_of_transpose(node: Node) -> Node | None:
     """reshape(transpose(x)) = transpose(reshape(x)), if axes that are merged stood together in x"""
@@ -323,6 +340,20 @@ def embedded_terms(node: Node) -> list[Node]:
     return found
 
 
+@motion.on(concat, under=[expand])
+def concat_of_expand(node: Node) -> Node | None:
+    """concat(expand(x), expand(y)) = expand(concat(x, y)), over other axes that all repeat"""
+    axis = node.attrs["axis"]
+    if any(x.op is not expand for x in node.inputs):
+        return None
+    common = set.intersection(*(set(x.attrs["axes"]) for x in node.inputs)) - {axis}
+    if not common:
+        return None
+    smaller = [less_repeated(x, common) for x in node.inputs]
+    moved = axis - sum(gone < axis for gone in common)
+    return plain.expand(concat(*smaller, axis=moved), common, node.type.shape)
+
+
 @motion.on(concat, under=[concat])
 def concat_of_concat(node: Node) -> Node | None:
     """concat(concat(x, y), z) = concat(x, y, z)"""
@@ -361,18 +392,17 @@ def sum_of_view(node: Node) -> Node | None:
     return None
 
 
-def sum_of_expand(node: Node, x: Node) -> Node | None:
-    """Repeated values are counted instead of added."""
+def sum_of_expand(node: Node, x: Node) -> Node:
+    """Repeated values are counted instead of added, and added once."""
     axes, new = node.attrs["axes"], x.attrs["axes"]
     counted = [axis for axis in axes if axis in new]
-    if not counted:
-        return None
     kept = source_axes(new, x.type.ndim)
     inner = plain.sum_over(x.inputs[0], [kept.index(axis) for axis in axes if axis not in new])
     rest = source_axes(axes, x.type.ndim)
     repeated = [i for i, axis in enumerate(rest) if axis in new]
-    places = count(x.type.shape[axis] for axis in counted)
-    return plain.expand(times(inner, places), repeated, node.type.shape)
+    if counted:
+        inner = times(inner, count(x.type.shape[axis] for axis in counted))
+    return plain.expand(inner, repeated, node.type.shape)
 
 
 @motion.on(max_, min_, under=[transpose])

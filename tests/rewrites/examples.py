@@ -156,6 +156,16 @@ EXAMPLES: dict[str, list[Node]] = {
         tensor.reshape(transpose(NX, 1, 0), shape=(3, 1, N)),
         tensor.reshape(transpose(expand(CUBE, (1,), 1), 3, 0, 1, 2), shape=(4, 6)),
     ],
+    "reshape_of_expand": [
+        tensor.reshape(expand(ROW, (0,), 2), shape=(2, 1, 3)),
+        tensor.reshape(expand(CUBE, (1,), N), shape=(2, N, 12)),
+        tensor.reshape(expand(ROW, (0, 2), 4, N), shape=(2, 2, 3, N)),
+        tensor.reshape(expand(NX, (1, 2), 2, 5), shape=(N, 10, 3)),
+    ],
+    "concat_of_expand": [
+        tensor.concat(expand(ROW, (0,), 2), expand(given("t", 4), (0,), 2), axis=1),
+        tensor.concat(expand(ROW, (0, 2), 2, N), expand(X, (2,), N), axis=0),
+    ],
     "concat_of_zeros": [
         tensor.concat(full(0, X.type.dtype, (1, 3)), X, axis=0),
         tensor.concat(X, full(0, X.type.dtype, (2, N)), axis=1),
@@ -217,6 +227,7 @@ EXAMPLES: dict[str, list[Node]] = {
         total(expand(ROW, (0,), N), 0),
         total(expand(ROW, (0, 2), N, 4), 0, 1),
         total(expand(INT, (1,), N), 1, 2),
+        total(expand(CUBE, (1,), N), 0, 3),
         total(-X, 1),
         total(-Z, 0),
     ],
