@@ -122,6 +122,13 @@ def pinv(a: Array, rtol: float | None, dtype: Any = np.float64) -> Array:
     return vh[counts].conj().T / s[counts] @ u[:, counts].conj().T
 
 
+def lyapunov(h: Array, c: Array) -> Array:
+    """By the matrix that maps x, written as a vector, to h x + x h."""
+    one = np.eye(len(h))
+    whole = np.kron(h, one) + np.kron(one, h.T)
+    return eliminated(whole, c.reshape(-1, 1)).reshape(c.shape)
+
+
 def expm(a: Array) -> Array:
     """The power series of a fraction, squared again and again."""
     halvings = max(0, int(np.ceil(np.log2(np.abs(a).sum() + 1e-300))) + 1)
@@ -192,6 +199,8 @@ ONE: dict[Op, Callable[..., Any]] = {
     linalg.eig: unless_empty(scipy.linalg.eig, "n", "nn"),
     linalg.eigvals: unless_empty(scipy.linalg.eigvals, "n"),
     linalg.pinv: pinv,
+    linalg.polar: lambda a: scipy.linalg.polar(a)[0] if a.size else a,
+    linalg.lyapunov: lyapunov,
     linalg.expm: expm,
     linalg.logm: real_or_nan(scipy.linalg.logm),
     linalg.sqrtm: real_or_nan(scipy.linalg.sqrtm),

@@ -134,6 +134,12 @@ eigvals = matrices("eigvals", "n n -> n", "eigenvalues", complex_for)
 pinv = matrices(
     "pinv", "m n -> n m", "pseudo-inverse; singular values up to `rtol` s[0] count as 0"
 )
+polar = matrices(
+    "polar", "m n -> m n", "the matrix with orthonormal columns nearest to a; m is at least n"
+)
+lyapunov = matrices(
+    "lyapunov", "n n, n n -> n n", "x with h x + x h = c, for Hermitian positive definite h"
+)
 expm = matrices("expm", "n n -> n n", "e ** a, the matrix exponential")
 logm = matrices("logm", "n n -> n n", "principal logarithm of a matrix; nan where it is not real")
 sqrtm = matrices(

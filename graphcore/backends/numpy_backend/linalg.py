@@ -122,6 +122,19 @@ def svd_full(a: Array) -> Results:
     return batched(lambda a: tuple(np.linalg.svd(a, full_matrices=True)), ENDLESS, 2)(a)
 
 
+def polar(a: Array) -> Array:
+    """u v^H of the singular value decomposition."""
+    u, _, vh = svd(a)
+    return np.asarray(u @ vh)
+
+
+def lyapunov(h: Array, c: Array) -> Array:
+    """By the eigenvectors of h, between which c is divided by the sums of their values."""
+    w, v = eigh(h)
+    back = np.swapaxes(v.conj(), -1, -2)
+    return np.asarray(v @ ((back @ c @ v) / (w[..., :, None] + w[..., None, :])) @ back)
+
+
 def qr(a: Array) -> Results:
     """q and r, as many columns as a has rows or columns, whichever are fewer."""
     return tuple(np.linalg.qr(a, "reduced"))

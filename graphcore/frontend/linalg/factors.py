@@ -152,9 +152,9 @@ def svd(
 ) -> SVD:
     """Singular values of matrices and their vectors: x = u diag(s) vh, s falling.
 
-    Where singular values are equal their vectors may turn freely; the derivative is that of the
-    choice that does not, so it is exact for what does not depend on the choice, such as u vh.
-    Functions of the values alone are differentiated best through `svdvals`.
+    Where singular values are equal their vectors may turn freely; the first derivative is that of
+    the choice that does not, so it is exact for u vh and for functions of the values alone, and the
+    second is inf or nan. To any order serve `polar`, `pinv`, `expm` and their like.
 
     Parameters
     ----------

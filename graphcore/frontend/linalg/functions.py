@@ -13,6 +13,7 @@ from graphcore.frontend.diagonals import eye
 from graphcore.frontend.elementwise import astype
 from graphcore.frontend.lift import Operand, single
 from graphcore.frontend.shape import broadcast_like, rename, transpose
+from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices
 
 from .factors import svd
@@ -114,7 +115,8 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     """Polar factors of matrices, x = u p: the nearest u with orthonormal columns, and p = u^H x.
 
     `u` has the dims of `x`; those of `p` are that of the columns, and the same with a prime. Exact
-    at equal singular values; where `x` is singular `u` has no derivative (Higham 1986).
+    at equal singular values, to any order (of a matrix that is not known to be tall or wide to the
+    first); where `x` is singular `u` has no derivative (Higham 1986).
 
     >>> import graphcore as gc
     >>> u, p = gc.linalg.polar(gc.tensor("x", {"row": 3, "col": 3}))
@@ -123,9 +125,20 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     """
     (node,) = floats("polar", x)
     row, col = pair("polar", dims, node)
-    rank = fresh("rank", node.type.dims)
-    u, _, vh = svd(wrap(node), (row, col), new=rank)
-    unitary = dot(u, vh, dim=rank)
+    unitary = nearest(wrap(node), (row, col))
     other = fresh(col, node.type.dims)
     positive = dot(conjugate(unitary), rename(wrap(node), {col: other}), dim=row)
     return Polar(unitary, positive)
+
+
+def nearest(x: Tensor, dims: Pair) -> Tensor:
+    """The first polar factor; by singular values where it is open which dim is the longer."""
+    (m, n), whole = (x.sizes[dim] for dim in dims), x.node
+    if same(minimum(m, n), n):
+        return wrap(matrices.polar(whole, dims=dims, new=dims))
+    if same(minimum(m, n), m):
+        turned = matrices.polar(conjugate(x).node, dims=dims[::-1], new=dims[::-1])
+        return transpose(conjugate(wrap(turned)), ..., *dims)
+    rank = fresh("rank", whole.type.dims)
+    u, _, vh = svd(x, dims, new=rank)
+    return dot(u, vh, dim=rank)

@@ -85,4 +85,5 @@ svd, svd_full, svdvals = map(by_name, (linalg.svd, linalg.svd_full, linalg.svdva
 eigh, eigvalsh, eig, eigvals = map(
     by_name, (linalg.eigh, linalg.eigvalsh, linalg.eig, linalg.eigvals)
 )
-pinv, expm, logm, sqrtm = map(by_name, (linalg.pinv, linalg.expm, linalg.logm, linalg.sqrtm))
+pinv, polar = map(by_name, (linalg.pinv, linalg.polar))
+expm, logm, sqrtm = map(by_name, (linalg.expm, linalg.logm, linalg.sqrtm))

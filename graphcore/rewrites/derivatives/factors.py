@@ -10,7 +10,6 @@ Golub & Pereyra (1973) for the pseudo-inverse.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -20,7 +19,7 @@ from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import minimum
-from graphcore.ops import linalg, tensor
+from graphcore.ops import autodiff, linalg, tensor
 from graphcore.ops.elementwise import (
     absolute,
     conjugate,
@@ -28,7 +27,10 @@ from graphcore.ops.elementwise import (
     greater_equal,
     imag,
     less_equal,
+    logical_and,
+    logical_not,
     real,
+    sqrt,
 )
 from graphcore.rewrites.matrices import (
     after,
@@ -213,23 +215,50 @@ def eigvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     return (diagonal(linalg.solve(v, at(da, v), check=False)),)
 
 
+def others_equal(s: Node, like: Node) -> Node:
+    """Where in (i, j) two different values are equal."""
+    return logical_and(close(gaps(s, like, -1), s), logical_not(on_diagonal(like)))
+
+
+def untold(x: Node) -> Node:
+    """0, with a derivative that is inf or nan."""
+    return sqrt(x - autodiff.stop_gradient(x))
+
+
+def values_moved(s: Node, inner: Node) -> Node:
+    """ds = diag(inner); a second derivative is not told for equal values."""
+    equal_ = tensor.any_(others_equal(s, inner), axes=(inner.type.ndim - 1,))
+    return real_part(diagonal(inner)) * where(equal_, 1 + untold(s), 1)
+
+
 def svd_turns(s: Node, inner: Node) -> tuple[Node, Node]:
     """How u and v turn within themselves: skew matrices, for `inner` = uᴴ da v.
 
     Their sum is that of the Hermitian part over s[j] - s[i], which is taken for 0 where the two are
     equal, and their difference that of the skew part over s[j] + s[i]: so u vᴴ, the polar factor,
-    is exact at equal singular values.
+    is exact at equal singular values. The derivative of what is taken so is inf or nan.
     """
     gap, total = gaps(s, inner, -1), gaps(s, inner, 1)
     even, odd = inner + h(inner), inner - h(inner)
-    apart = where(close(gap, s), math.inf, gap)
-    both = even / cast(apart, inner.type.dtype)
     diagonal_ = on_diagonal(inner)
+    equal_ = others_equal(s, inner)
+    apart = where(equal_, untold(gap), 1 / where(close(gap, s), 1, gap))
+    both = even * cast(where(diagonal_, 0, apart), inner.type.dtype)
     if inner.type.dtype.kind == "c":
         other = odd / cast(total, inner.type.dtype)
     else:
         other = where(diagonal_, 0, odd / where(diagonal_, 1, total))
     return 0.5 * (both + other), 0.5 * (both - other)
+
+
+def polar_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
+    """With p = uᴴ a and c = uᴴ da:  du = u Ω + (da - u c) p⁻¹, p Ω + Ω p = c - cᴴ"""
+    (a,), u, da = node.inputs, node, moving(tangents)
+    p, c = at(h(u), a), at(h(u), da)
+    du = at(u, linalg.lyapunov(p, c - h(c)))
+    if size(a, -2) != size(a, -1):
+        du = du + t(linalg.solve(t(p), t(da - at(u, c)), check=False))
+    return (du,)
 
 
 def svd_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
@@ -248,7 +277,7 @@ def svd_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, No
     if n != size(s, -1):
         moved = at(h(da), u)
         dv = dv + (moved - at(v, at(h(v), moved))) / columns(scale, moved)
-    return du, real_part(diagonal(inner)), h(dv)
+    return du, values_moved(s, inner), h(dv)
 
 
 def svd_full_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
@@ -269,14 +298,14 @@ def svd_full_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Nod
         low = h(after(first(inner, -2, k), -1, k))
         low = padded(low / columns(scale, low), n, n, (k, 0))
         right = right + low - h(low)
-    ds = real_part(diagonal(first(first(inner, -2, k), -1, k)))
+    ds = values_moved(s, first(first(inner, -2, k), -1, k))
     return at(u, left), ds, h(at(v, right))
 
 
 def svdvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """ds = diag(uᴴ da v)"""
-    u, _, vh = (linalg.svd(*node.inputs)[i] for i in range(3))
-    return (real_part(diagonal(at(h(u), moving(tangents), h(vh)))),)
+    u, s, vh = (linalg.svd(*node.inputs)[i] for i in range(3))
+    return (values_moved(s, at(h(u), moving(tangents), h(vh))),)
 
 
 def pinv_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
@@ -301,4 +330,5 @@ JVP: dict[Op, Jvp] = {
     linalg.svd_full: svd_full_jvp,
     linalg.svdvals: svdvals_jvp,
     linalg.pinv: pinv_jvp,
+    linalg.polar: polar_jvp,
 }

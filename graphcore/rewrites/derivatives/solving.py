@@ -65,6 +65,13 @@ def solve_tridiagonal_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
     return *[-sum_over(back * x, (rank - 1,)) for x in shifted], back
 
 
+def lyapunov_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
+    """h x + x h = c:  c̄ solves the same with hᵀ and x̄, h̄ = -(c̄ xᵀ + xᵀ c̄)"""
+    matrix, _ = node.inputs
+    back = linalg.lyapunov(t(matrix), ct)
+    return -(at(back, t(node)) + at(t(node), back)), back
+
+
 def inv_vjp(node: Node, ct: Node) -> tuple[Node]:
     """ā = -a⁻ᵀ ȳ a⁻ᵀ"""
     back = t(node)
@@ -138,6 +145,7 @@ SOLVING: dict[Op, Vjp] = {
     linalg.solve: solve_vjp,
     linalg.solve_triangular: solve_triangular_vjp,
     linalg.solve_tridiagonal: solve_tridiagonal_vjp,
+    linalg.lyapunov: lyapunov_vjp,
     linalg.inv: inv_vjp,
     linalg.det: det_vjp,
     linalg.cofactor: cofactor_vjp,
