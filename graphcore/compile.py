@@ -81,7 +81,7 @@ def check_inputs(graph: Graph) -> None:
     for node in graph.params:
         if node.op is not leaf.input_:
             cure = "list only tensors made by gc.tensor as inputs"
-            reason = f"{node.op.name}(...) is no input"
+            reason = f"{node.op.said}(...) is no input"
             raise refusal("compile", reason, node, cure=cure, kind=GraphTypeError)
         name = node.attrs["name"]
         if name in names:

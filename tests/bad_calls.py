@@ -27,7 +27,7 @@ h = x * 2
 loss = (x * x).sum()
 """
 
-NO_OPERANDS = {"where no tensor stands", "compiling"}
+NO_OPERANDS = {"where no tensor stands", "compiling", "loops and branches"}
 """Groups in which there may be no tensor to show."""
 
 BUILD: dict[str, list[tuple[str, ...]]] = {
@@ -213,6 +213,14 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.one_hot(x, 3)", "one_hot", "integer"),
         ("gc.eye(('row',), 3)", "eye", "two"),
         ("gc.signal.hann(-2, dim='row')", "hann", "-2"),
+        ("gc.fft.fft(x, 'feature', n=-1)", "fft", "'feature' has size -1"),
+        ("gc.fft.fft(x, 'feature', norm='orto')", "fft", "did you mean 'ortho'?"),
+        ("gc.special.polygamma(-1, x)", "polygamma", "n is -1"),
+        ("gc.special.multigammaln(x, 0)", "multigammaln", "d is 0"),
+        ("gc.segment_max(n, [0, 1], 3)", "segment_max", "gc.constant"),
+        ("gc.segment_sum(n, n, -1)", "segment_sum", "size -1"),
+        ("gc.conv(x, w, 'feature', padding=-1)", "conv", "padding -1", "'same'"),
+        ("gc.mean_pool(x, {'feature': 2}, stride='a')", "mean_pool", "'a'"),
     ],
     "words and numbers that mean nothing": [
         ("x.pad(feature=1, mode='refelct')", "pad", "did you mean 'reflect'?"),
@@ -244,6 +252,64 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("e.max('feature')", "max", "empty"),
         ("e.argmin('feature')", "argmin", "empty"),
         ("x.var('feature', ddof='one')", "var", "'one'"),
+    ],
+    "Fourier transforms": [
+        ("gc.fft.fft(x, 'featrue')", "fft", "did you mean 'feature'?"),
+        ("gc.fft.fft(x, 1)", "fft", "dim='feature'"),
+        ("gc.fft.fft(e, 'feature')", "fft", "'feature'", "empty", "one place"),
+        ("gc.fft.rfft(z, 'feature')", "rfft", "c128", "use fft"),
+        ("gc.fft.irfft(z, 'feature', n=0)", "irfft", "n"),
+        ("gc.fft.fftn(x, ['batch', 'featrue'])", "fftn", "did you mean 'feature'?"),
+        ("gc.fft.fftshift(x, 'featrue')", "fftshift", "did you mean 'feature'?"),
+    ],
+    "special functions": [
+        ("gc.special.betainc(x, y, x)", "betainc", "'feature' has sizes 4 and 3"),
+        ("gc.special.xlogy(x, np.ones(4))", "xlogy", "gc.constant(array, dims)"),
+        ("gc.special.softmax(x, 'feature', where=x)", "softmax", "not bool"),
+        ("gc.special.logcumsumexp(z, 'feature')", "logcumsumexp", "c128", "imaginary"),
+    ],
+    "loops and branches": [
+        ("gc.scan(lambda c, r: (c + r, c), s, x, 'featrue')", "scan", "'featrue'", "dim="),
+        ("gc.scan(lambda c, r: c + r, s, x, 'feature')", "scan", "(carry, y)", "pair"),
+        ("gc.scan(lambda c, r: (c + r, c), s, x, 'feature')", "scan", "(*)", "broadcast"),
+        ("gc.scan(lambda c, r: (c, r), s, (x, y), 'feature')", "scan", "size 3", "4 steps"),
+        ("gc.scan(lambda c, r: (c, r), s, None)", "scan", "length=10"),
+        ("gc.scan(lambda c, r: (c, r), s, x, 'feature', checkpoint='lgo')", "scan", "'log'"),
+        ("gc.map(lambda r: r, x, 'featrue')", "map", "'featrue'", "dim="),
+        ("gc.while_loop(lambda c: c, lambda c: c + 1, s)", "while_loop", "not bool"),
+        ("gc.while_loop(lambda c: c > 0, lambda c: x * c, s)", "while_loop", "(*)"),
+        ("gc.fori_loop(0, 2.5, lambda i, c: c, s)", "fori_loop", "integers"),
+        ("gc.fori_loop(0, 3, lambda i, c: c.astype('int64'), s)", "fori_loop", "(*)"),
+        ("gc.cond(s, lambda: s, lambda: s)", "cond", "not bool"),
+        ("gc.cond(s > 0, lambda: s, lambda: x)", "cond", "(*)"),
+        ("gc.switch(s, [lambda: s])", "switch", "integer"),
+        ("gc.switch(gc.constant(0), [])", "switch", "no branches"),
+    ],
+    "segments, updates and positions": [
+        ("gc.segment_sum(x, x, 3)", "segment_sum", "name="),
+        ("gc.segment_mean(x, m, 3)", "segment_mean", "integers", "bool"),
+        ("gc.bincount(x, 3)", "bincount", "integers", "f64"),
+        ("x.at[{'feature': 0}].add(w)", "at.add", "'feature'", "sum or index"),
+        ("x.at[{'feature': [0, 1]}].max(gc.ones({'feature': 3}))", "at.max", "2 places"),
+        ("n.at[{'feature': 0}].divide(2)", "at.divide", "int64", "astype('float64')"),
+        ("x.at[{'feature': n}].power(2)", "at.power", "repeat"),
+        ("x.at[0, 0, 0].get()", "at", "3 indexers"),
+        ("gc.take(x, [9], 'feature')", "take", "position 9", "-4 to 3"),
+    ],
+    "windows and filters": [
+        ("gc.conv(x, w, 'featrue')", "conv", "did you mean 'feature'?"),
+        ("gc.conv(x, w, 'feature', contract='clas')", "conv", "did you mean 'class'?"),
+        ("gc.conv(x, w, 'feature', contract='feature')", "conv", "moves along dim 'feature'"),
+        ("gc.conv(x, w, 'feature', stride=0)", "conv", "stride 0", "1 or more"),
+        ("gc.conv(x, w, ())", "conv", "gc.dot"),
+        ("gc.conv_transpose(x, w, 'feature', sizes={'featrue': 9})", "did you mean 'feature'?"),
+        ("gc.max_pool(x, {'featrue': 2})", "max_pool", "did you mean 'feature'?"),
+        ("gc.max_pool(x, {'feature': 0})", "max_pool", "size 0", "one place"),
+        ("gc.windows(x, {'feature': 2}, 'batch')", "windows", "'batch'", "new name"),
+        ("gc.overlap_add(x, {'feature': 3}, 'lag')", "overlap_add", "'lag'"),
+        ("gc.signal.convolve(x, t)", "convolve", "moves along no dim"),
+        ("gc.signal.fftconvolve(x, n, 'feature', mode='ful')", "did you mean 'full'?"),
+        ("gc.interp(x, [0, 1], [0, 1, 2], 'p')", "interp", "'p' has sizes 3 and 2"),
     ],
     "derivatives": [
         ("gc.grad(h, x)", "grad", "('batch', 'feature')", "gc.pullback(y, wrt, ct)"),

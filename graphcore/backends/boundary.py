@@ -38,7 +38,7 @@ def requirements(graph: Graph) -> tuple[Requirement, ...]:
     """What the type rules of the user's graph left to the call."""
     return tuple(
         dict.fromkeys(
-            Requirement(need, node.op.name, node.origin)
+            Requirement(need, node.op.said, node.origin)
             for node in graph.every_node()
             for need in node.needs
         )

@@ -17,7 +17,7 @@ from graphcore.ir.errors import (
 )
 from graphcore.ir.interning import Interned
 from graphcore.ir.node import Node, describe_operand
-from graphcore.ir.provenance import current
+from graphcore.ir.provenance import called, current
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType
@@ -177,7 +177,11 @@ def refusal(
 ) -> GraphError:
     """The error for arguments that `function` cannot accept, worded as type rules word theirs."""
     nodes = dict.fromkeys(x.node if isinstance(x, Base) else x for x in operands)
-    lines = [f"{function}: {reason}", *map(describe_operand, nodes), f"  built at {current()}"]
+    lines = [
+        f"{called(function)}: {reason}",
+        *map(describe_operand, nodes),
+        f"  built at {current()}",
+    ]
     if cure:
         lines.append(f"  cure: {cure}")
     return kind("\n".join(lines))

@@ -311,7 +311,8 @@ def summed(
     for dim in meant:
         if dim not in known or dim in moved:
             reason = f"moves along dim {dim!r}" if dim in moved else f"no operand has dim {dim!r}"
-            cure = named.close_match(dim, tuple(other for other in known if other not in moved))
+            own = {*moved, *places(moves)}
+            cure = named.close_match(dim, tuple(other for other in known if other not in own))
             raise refusal(function, reason, x, kernel, cure=cure)
     over = {*meant, *places(moves)} if moves[0].place in mine else {*meant}
     return tuple(dim for dim in known if dim in over)

@@ -111,7 +111,7 @@ def per_instance(
             raise Mixed(y.node, dim, "has lost the dim")
         Instances(sizes).follow([new], {x: {a: (a,) for a in axes} for x in wide.values()})
     except Mixed as mixed:
-        how = f"{mixed.node.op.name} at {mixed.node.origin} {mixed.how}"
+        how = f"{mixed.node.op.said} at {mixed.node.origin} {mixed.how}"
         reason = f"per: the instances along {mixed.axis!r} mix: {how}"
         cure = f"leave {mixed.axis!r} out of per, or do not bring its instances together"
         raise refused("grad", reason, [y.node, *xs], cure) from None

@@ -80,7 +80,7 @@ def scan(
     sequences, rebuild = optional(xs, "xs")
     for x in sequences:
         if dim not in x.dims:
-            cure = "name the dim to walk: gc.scan(..., dim='time'), or capture the tensor"
+            cure = "name the dim to walk, as in dim='time', or capture the tensor"
             raise refusal("scan", f"xs has no dim {dim!r}", x, cure=cure)
     if length is None and not sequences:
         raise refusal("scan", "has neither xs nor a length", cure="give gc.scan(..., length=10)")
@@ -266,6 +266,11 @@ def fori_loop(
             lambda carry, i: (body(i, carry), None), init, counted, "step", checkpoint=checkpoint
         )
         return last
+    for end in (single("fori_loop", lower), single("fori_loop", upper)):
+        if end.type.dtype.kind not in "iu":
+            cure = "cast it with astype('int64')"
+            reason = f"ends are integers, not {end.type}"
+            raise refusal("fori_loop", reason, end, cure=cure, kind=GraphTypeError)
     first = astype(lower, INT)
     _, last = while_loop(
         lambda state: state[0] < upper, lambda state: (state[0] + 1, body(*state)), (first, init)

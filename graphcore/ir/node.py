@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import GraphError, GraphValueError, Refusal
 from .interning import Interned
-from .provenance import Origin, current, inherit
+from .provenance import Origin, called, current, inherit
 from .sizes import Size, same
 from .types import TensorType, Type
 
@@ -297,7 +297,7 @@ CURE_SIZES = (
 
 def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
     """The full message of a refused operation: op, reason, operands, lines and the cure."""
-    lines = [f"{op.name}: {refusal.reason}", *map(describe_operand, dict.fromkeys(inputs))]
+    lines = [f"{called(op.said)}: {refusal.reason}", *map(describe_operand, dict.fromkeys(inputs))]
     lines.append(f"  built at {current()}")
     if refusal.cure:
         lines.append(f"  cure: {refusal.cure}")
@@ -306,7 +306,7 @@ def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
 
 def describe_operand(node: Node) -> str:
     """`name: dtype[dims]`, where it was built, and how each of its sizes is known."""
-    name = node.attrs.get("name", f"{node.op.name}(...)")
+    name = node.attrs.get("name", f"{node.op.said}(...)")
     text = f"  {name[:60]}: {node.type}, built at {node.origin}"
     if isinstance(node.type, TensorType) and node.inputs:
         known = [f"{dim} is {known_from(node, dim)}" for dim in node.type.dims or ()]
@@ -325,6 +325,6 @@ def known_from(node: Node, dim: str) -> str:
                 break
         else:
             break
-    name = node.attrs.get("name", node.op.name)
+    name = node.attrs.get("name", node.op.said)
     how = "declared by" if "name" in node.attrs else "made by"
     return f"{size}, {how} {name[:60]} at {node.origin}"

@@ -9,6 +9,19 @@ from typing import Any
 from .node import NO_ATTRS, OPS, Attrs, Node
 from .types import Type
 
+SAID = {
+    **dict.fromkeys(("gather", "index", "slice"), "isel"),
+    **dict.fromkeys(("overwrite", "put", "scatter"), "at"),
+    **dict.fromkeys(("scatter_max", "scatter_min", "scatter_prod"), "at"),
+    "call": "checkpoint",
+    "cast": "astype",
+    "custom": "custom_pullback",
+    "embed": "pad",
+    "qr_complete": "qr",
+    "svd_full": "svd",
+}
+"""What users call ops that have a name of their own inside."""
+
 
 class Op:
     """A named operation; calling it builds a node. All else about it is in tables keyed by it."""
@@ -21,6 +34,11 @@ class Op:
     def __call__(self, *inputs: Node, **attrs: Any) -> Node:
         """The node of this op on these inputs."""
         return Node(self, inputs, Attrs(attrs) if attrs else NO_ATTRS)
+
+    @property
+    def said(self) -> str:
+        """Its name in what users read of errors."""
+        return SAID.get(self.name, self.name)
 
     def __repr__(self) -> str:
         return f"{self.dialect}.{self.name}"

@@ -61,6 +61,19 @@ def user_line() -> Origin:
     return Origin(frame.f_code.co_filename, frame.f_lineno)
 
 
+def called(otherwise: str) -> str:
+    """The public function that the user's line calls, by its module's `__all__`, or `otherwise`.
+
+    What is no single word, as `at.set` or a path to a part of an argument, says more and stays.
+    """
+    found, frame = otherwise, sys._getframe(1)
+    while otherwise.isidentifier() and is_ours(frame.f_code.co_filename) and frame.f_back:
+        if frame.f_code.co_name in frame.f_globals.get("__all__", ()):
+            found = frame.f_code.co_name
+        frame = frame.f_back
+    return found
+
+
 @lru_cache(maxsize=4096)
 def is_ours(file: str) -> bool:
     """Whether code in `file` is the library's own."""

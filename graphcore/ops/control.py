@@ -31,7 +31,9 @@ def one_step(x: TensorType, dim: str | None, length: Size) -> TensorType:
     decided = same(size, length)
     shown = f"dim {dim!r}" if dim else "the first axis"
     require(
-        decided is not False, f"{shown} of {x} has size {size}, but the loop has {length} steps"
+        decided is not False,
+        f"{shown} of {x} has size {size}, but the loop has {length} steps",
+        "walk tensors of one size, and leave length out",
     )
     if decided is None:
         need(dim or "", size, "==", length)

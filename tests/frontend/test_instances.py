@@ -187,9 +187,9 @@ MIXED: dict[str, tuple[Callable[[gc.Tensor], gc.Tensor], str]] = {
     "softmax": (lambda x: gc.special.softmax(x, "row"), "softmax"),
     "logsumexp": (lambda x: gc.special.logsumexp(x, "row"), "logsumexp"),
     "sort": (lambda x: gc.sort(x, "row"), "sort"),
-    "place": (lambda x: x.isel(row=0), "index"),
-    "slice": (lambda x: x.isel(row=slice(1, None)), "slice"),
-    "positions": (lambda x: x.isel(row=("k", [0, 1, 0])), "gather|index"),
+    "place": (lambda x: x.isel(row=0), "isel"),
+    "slice": (lambda x: x.isel(row=slice(1, None)), "isel"),
+    "positions": (lambda x: x.isel(row=("k", [0, 1, 0])), "isel"),
     "contraction": (lambda x: gc.dot(x, x, dim="row"), "dot"),
     "product with its transpose": (
         lambda x: x * x.rename(row="other"),
@@ -215,7 +215,7 @@ MIXED: dict[str, tuple[Callable[[gc.Tensor], gc.Tensor], str]] = {
     ),
     "sum in a branch": (
         lambda x: gc.cond(gc.constant(True), lambda: x.sum("row"), lambda: x.isel(row=0)),
-        "sum|index",
+        "sum|isel",
     ),
     "swap in a body": (
         lambda x: gc.scan(
@@ -231,7 +231,7 @@ MIXED: dict[str, tuple[Callable[[gc.Tensor], gc.Tensor], str]] = {
     ),
     "tangents, then summed": (
         lambda x: gc.pushforward(gc.sin(V), V, x.isel(col=0)).sum("row") * x,
-        "index|sum",
+        "isel|sum",
     ),
 }
 P, V = gc.tensor("p", {}), gc.tensor("v", {"row": 3})

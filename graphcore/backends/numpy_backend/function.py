@@ -118,7 +118,7 @@ class Function:
             labels = node.labels or (None,) * len(element)
             places = zip(labels, element, strict=False)
             reason += ", for " + ", ".join(f"{dim or 'batch'}={at}" for dim, at in places)
-        found = f"call: {node.op.name} at {node.origin}: {reason}\n  its result is {shown}"
+        found = f"call: {node.op.said} at {node.origin}: {reason}\n  its result is {shown}"
         return kind(f"{found}\n  called at {user_line()}\n  cure: {cure}")
 
 

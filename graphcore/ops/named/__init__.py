@@ -167,7 +167,8 @@ def cummin(x: TensorType, *, dims: Dims) -> TensorType:
 def logcumsumexp(x: TensorType, *, dims: Dims) -> TensorType:
     """log of the running sum of exp along each of `dims`, without overflow."""
     has(x, dims)
-    require(x.dtype.kind != "c", f"is not defined for {x}", "", GraphTypeError)
+    cure = "take real and imaginary parts apart"
+    require(x.dtype.kind != "c", f"is not defined for {x}", cure, GraphTypeError)
     return TensorType(float_for(x.dtype), x.shape, x.dims)
 
 

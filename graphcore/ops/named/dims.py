@@ -38,7 +38,7 @@ def not_empty(x: TensorType, dims: Dims) -> None:
     """Refuse, or have the call refuse, dims without places: there is no value to choose."""
     for dim in dims:
         size = x.size(dim) if dim in (x.dims or ()) else 1
-        require(size != 0, f"dim {dim!r} of {x} is empty", "an empty dim has no extreme value")
+        require(size != 0, f"dim {dim!r} of {x} is empty", "it needs one place at least")
         if not isinstance(size, int):
             need(dim, 0, "<", size)
 
