@@ -160,7 +160,7 @@ def reshape_of_expand(node: Node) -> Node | None:
             repeated += new
         elif set(old) & set(x.attrs["axes"]):
             return None
-    shape = tuple(node.type.shape[axis] for axis in source_axes(repeated, node.type.ndim))
+    shape = tuple(node.type.shape[axis] for axis in source_axes(tuple(repeated), node.type.ndim))
     return plain.expand(plain.reshape(x.inputs[0], shape), repeated, node.type.shape)
 
 
