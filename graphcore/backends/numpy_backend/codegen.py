@@ -85,20 +85,22 @@ class Writer:
     the same sheet.
     """
 
-    def __init__(self, graph: Graph, sheet: Sheet, sizes: Mapping[str, str]) -> None:
+    def __init__(
+        self, graph: Graph, sheet: Sheet, sizes: Mapping[str, str], schedule: Sequence[Node] = ()
+    ) -> None:
         self.graph, self.sheet, self.scope = graph, sheet, sheet.scope
         self.sizes = dict(sizes)  # with the numbers of trips that this graph finds out
         self.thins: dict[Node, str] = {}
         self.wholes: dict[Node, str] = {}
         self.numbers: dict[Node, str] = {}
         self.made: dict[Node, str] = {}
-        self.schedule = control.in_order(graph.nodes())
+        self.schedule = schedule or control.in_order(graph.nodes())
         self.block, sheet.blocks = sheet.blocks, sheet.blocks + 1
         self.planned, self.homes = plan(self.schedule, graph.outputs, self.block, sheet.known)
 
-    def inside(self, graph: Graph) -> Writer:
-        """The writer of a body."""
-        return Writer(graph, self.sheet, self.sizes)
+    def inside(self, graph: Graph, schedule: Sequence[Node] = ()) -> Writer:
+        """The writer of a body, whose nodes may come in an order of their own."""
+        return Writer(graph, self.sheet, self.sizes, schedule)
 
     def bind(self, name: str, value: Any) -> str:
         """A global name of the generated function."""

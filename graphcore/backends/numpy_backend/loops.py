@@ -1,7 +1,7 @@
 """CONTROL: how loops and branches are written: as blocks of the one function.
 
 A carry is one of Python's numbers, or lives in a pair of arrays: a step reads one and writes the
-other, then they change places.
+other, then they change places. A carry that a step updates in some places lives in one array.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from graphcore.ir.op import Op
 from graphcore.ops import control
 
 from . import routines
-from .plan import BUFFERED
+from .plan import BUFFERED, in_place
 from .scalars import is_number
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str
             continue
         if node.op in BUFFERED and node not in w.made and node not in w.thins:
             w.made[node] = home
-        else:
+        elif w.thins.get(node) != home:
             copied.append((home, node))
     w.emit_all()
     for home, node in copied:
@@ -62,17 +62,23 @@ def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str
 
 
 class Carried:
-    """What a loop carries: a number, or the pair of arrays that hold it in turn."""
+    """What a loop carries: a number, an array, or the pair of arrays that hold it in turn."""
 
     def __init__(self, node: Node, w: Writer) -> None:
-        self.params = node.attrs["body"].params[: node.attrs["carries"]]
+        body, carries = node.attrs["body"], node.attrs["carries"]
+        self.params = body.params[:carries]
+        self.schedule, single = in_place(body, carries)
         self.now = [w.sheet.name("s") for _ in self.params]
-        self.then = ["" if is_number(param.type) else w.sheet.name("s") for param in self.params]
+        self.then = [
+            now if is_number(param.type) or param in single else w.sheet.name("s")
+            for param, now in zip(self.params, self.now, strict=True)
+        ]
         for param, now, then, x in zip(self.params, self.now, self.then, node.inputs, strict=False):
             if is_number(param.type):
                 w.write(f"{now} = {w.number(x)}")
                 continue
-            w.write(f"{now}, {then} = {w.room(param.type)}, {w.room(param.type)}")
+            for name in dict.fromkeys((now, then)):
+                w.write(f"{name} = {w.room(param.type)}")
             w.write(f"{w.bind('copyto', np.copyto)}({now}, {w.thin(x)})")
 
     def names(self) -> Names:
@@ -81,10 +87,10 @@ class Carried:
 
     def turn(self, made: Sequence[str], w: Writer) -> None:
         """What was made is read from now on, and what was read can be written over."""
-        left = [*self.now, *filter(None, self.then)]
-        right = [*made, *[now for now, then in zip(self.now, self.then, strict=True) if then]]
-        if left:
-            w.write(f"{', '.join(left)} = {', '.join(right)}")
+        new = dict(zip(self.now, made, strict=True))
+        new |= {then: now for now, then in zip(self.now, self.then, strict=True) if then != now}
+        if turned := {name: value for name, value in new.items() if name != value}:
+            w.write(f"{', '.join(turned)} = {', '.join(turned.values())}")
 
 
 def scan(node: Node, w: Writer) -> None:
@@ -94,7 +100,7 @@ def scan(node: Node, w: Writer) -> None:
     walked = [w.whole(x) for x in node.inputs[n : n + m]]
     captured = capture(body.params[n + m :], node.inputs[n + m :], w)
     carried = Carried(node, w)
-    step, inner = w.sheet.name("i"), w.inside(body)
+    step, inner = w.sheet.name("i"), w.inside(body, carried.schedule)
     steps = [node[i] for i in range(n, len(body.outputs))]
     stacked = [w.sheet.name("y") for _ in steps]
     for name, y in zip(stacked, steps, strict=True):
@@ -106,6 +112,7 @@ def scan(node: Node, w: Writer) -> None:
             w.write(f"{lists[-1]} = {x}.tolist()")
     count = f"range({length})"
     w.write(f"for {step} in {f'reversed({count})' if attrs['reverse'] else count}:")
+    lines = len(w.sheet.text)
     with w.indented():
         places = [w.sheet.name("p") for _ in lists]
         for name, x in zip(places, lists, strict=True):
@@ -122,7 +129,7 @@ def scan(node: Node, w: Writer) -> None:
             if is_number(y.type):
                 w.write(f"{home} = {value}")
         carried.turn(made[:n], w)
-        if not body.outputs:
+        if len(w.sheet.text) == lines:
             w.write("pass")
     give(node, [*carried.now, *stacked], w)
     w.made.update(zip(steps, stacked, strict=True))
@@ -140,7 +147,7 @@ def while_loop(node: Node, w: Writer) -> None:
     n, trips = attrs["carries"], attrs["trips"]
     captured = capture(body.params[n:], node.inputs[n:], w)
     carried = Carried(node, w)
-    test, inner = w.inside(predicate), w.inside(body)
+    test, inner = w.inside(predicate), w.inside(body, carried.schedule)
     results = body.outputs[n:] if trips is not None else ()
     records = [w.sheet.name("y") for _ in results]
     for name, y in zip(records, results, strict=True):

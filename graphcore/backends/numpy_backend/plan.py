@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, unknowns
 from graphcore.ir.types import DType, TensorType
-from graphcore.ops import elementwise, tensor
+from graphcore.ops import control, elementwise, tensor
 
 from .scalars import is_spelled
 
@@ -114,6 +116,54 @@ def plan(
             homes[x] = node
             del buffers[x]
     return Plan(buffers, homes)
+
+
+class InPlace(NamedTuple):
+    """The order of a loop's body, and the carries whose new values are, or replace, the old."""
+
+    schedule: Sequence[Node]
+    carries: set[Node]
+
+
+def in_place(body: Graph, carries: int) -> InPlace:
+    """Updates of a carry come as late as they can: after all that reads what they write over."""
+    new = dict(zip(body.params[:carries], body.outputs, strict=False))
+    chains = {param: updates(y, param) for param, y in new.items()}
+    schedule: Sequence[Node] = body.nodes()
+    for chain in chains.values():
+        for update in chain:
+            late = {update}
+            for node in schedule:
+                if not late.isdisjoint(node.inputs):
+                    late.add(node)
+            schedule = sorted(schedule, key=late.__contains__)
+    schedule = control.in_order(schedule)
+    root, step = roots(schedule), {node: i for i, node in enumerate(schedule)}
+    readers: dict[Node, list[Node]] = {}
+    for node in schedule:
+        for x in node.inputs if node.op not in VIEWS else ():
+            readers.setdefault(root[x], []).append(node)
+    held = {root[y] for y in body.outputs}
+    kept = {param for param, y in new.items() if y is param}
+    for param, chain in chains.items():
+        alone = chain and all(
+            old not in held
+            and readers[old].count(update) == 1
+            and all(step[reader] <= step[update] for reader in readers[old])
+            for old, update in pairwise((param, *chain))
+        )
+        if alone:
+            kept.add(param)
+    return InPlace(schedule, kept)
+
+
+def updates(y: Node, param: Node) -> list[Node]:
+    """The updates that make `y` of a param, if it is made so, the first one first."""
+    found: list[Node] = []
+    while y.op in RECEIVING and y.type is param.type:
+        found.append(y)
+        y = y.inputs[0]
+    return found[::-1] if y is param else []
 
 
 def roots(schedule: Sequence[Node]) -> dict[Node, Node]:
