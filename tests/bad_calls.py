@@ -27,6 +27,7 @@ h = x * 2
 loss = (x * x).sum()
 """
 
+MATRICES = "a = gc.tensor('a', {'batch': None, 'row': 2, 'col': 2})"
 NO_OPERANDS = {"where no tensor stands", "compiling", "loops and branches"}
 """Groups in which there may be no tensor to show."""
 
@@ -311,6 +312,35 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.signal.fftconvolve(x, n, 'feature', mode='ful')", "did you mean 'full'?"),
         ("gc.interp(x, [0, 1], [0, 1, 2], 'p')", "interp", "'p' has sizes 3 and 2"),
     ],
+    "matrices": [
+        (
+            "gc.linalg.det(w, ('feature', 'class'))",
+            "det",
+            "'feature'",
+            "'class'",
+            "4",
+            "3",
+            "square",
+        ),
+        ("gc.linalg.inv(w)", "inv", "no dim 'row'", "'feature', 'class'"),
+        ("gc.linalg.cholesky(w, ('class', 'class'))", "cholesky", "not two dims"),
+        ("gc.linalg.cholesky(w, 'class')", "cholesky", "not two dims"),
+        ("gc.linalg.qr(w, ('featrue', 'class'))", "qr", "did you mean 'feature'?"),
+        ("gc.linalg.qr(w, ('feature', 'class'), mode='full')", "qr", "'complete'"),
+        ("gc.linalg.qr(w, ('feature', 'class'), new='class')", "qr", "'class'", "another name"),
+        ("gc.linalg.svd(w, ('feature', 'class'), new=('u', 'v'))", "svd", "names 2 dims, 1"),
+        ("gc.linalg.norm(w, ('feature', 'class'), 'l2')", "norm", "'fro'"),
+        ("gc.linalg.matrix_power(w, 0.5, ('feature', 'class'))", "matrix_power", "integer"),
+        ("gc.linalg.expm(w.astype('float16'), ('feature', 'class'))", "half", "float32"),
+        ("gc.linalg.solve(gc.eye({'row': 2, 'col': 2}), w)", "solve", "no dim 'row'"),
+        (
+            "gc.linalg.solve(gc.eye({'row': 4, 'class': 4}), w.rename(feature='row'), "
+            "('row', 'class'))",
+            *("solve", "has dim 'class' already", "rename"),
+        ),
+        ("gc.linalg.solve(gc.eye({'row': 3, 'col': 3}), w.rename(feature='row'))", "3", "4"),
+        ("gc.linalg.solve_tridiagonal(x, x, x, x, 'cell')", "solve_tridiagonal", "'cell'"),
+    ],
     "derivatives": [
         ("gc.grad(h, x)", "grad", "('batch', 'feature')", "gc.pullback(y, wrt, ct)"),
         ("gc.grad(x.sum(), w)", "grad", "does not depend", "disconnected='zero'"),
@@ -388,6 +418,12 @@ CALL: dict[str, list[tuple[str, ...]]] = {
     ],
     "f = gc.compile([x], x.squeeze('batch'))": [
         ("f(np.ones((3, 4)))", "squeeze", "'batch'", "3"),
+    ],
+    f"{MATRICES}\nf = gc.compile([a], gc.linalg.inv(a))": [
+        ("f(np.stack([np.eye(2), np.ones((2, 2))]))", "inv", "singular", "batch=1"),
+    ],
+    f"{MATRICES}\nf = gc.compile([a], gc.linalg.cholesky(a))": [
+        ("f(-np.eye(2)[None])", "cholesky", "not positive definite", "batch=0"),
     ],
     "f = gc.compile([n], n ** n)": [
         ("f([1, -1, 2, 3])", "power", "negative"),
