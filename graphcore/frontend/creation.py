@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.formulas import Formula
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape
+from graphcore.ir.sizes import Expression, Shape
 from graphcore.ops import leaf
 
 from .arguments import SizeLike, dtype_of, names, sized
@@ -93,7 +94,8 @@ def constant(
     >>> gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     <Tensor: i64[row=2, col=3]>
     """
-    if isinstance(value, Base) or (hasattr(value, "dims") and hasattr(value, "values")):
+    named = hasattr(value, "dims") and hasattr(value, "values")
+    if named or isinstance(value, (Base, Formula, Expression)):
         made = wrap(single("constant", value))  # type: ignore[arg-type]
         if dims is not None and names("constant", dims) != made.dims:
             raise refusal("constant", f"dims {made.dims} are not {dims}", made, cure="rename them")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for
+from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for, real_of
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.formulas import Formula
 from graphcore.ir.literal import Literal
@@ -159,8 +159,10 @@ def kind(x: object) -> Kind:
             return BOOL
         case int() | Expression():
             return int
-        case float() | Formula():
+        case float():
             return float
+        case Formula():
+            return complex if complex in map(kind, x.operands) else float
     return complex
 
 
@@ -196,6 +198,9 @@ def weak(function: str, x: Any, dtype: DType, others: list[Node | None]) -> Node
     if isinstance(x, Expression):
         return leaf.extent(size=x, dtype=INT if dtype.kind in "biu" else dtype, dims=())
     if isinstance(x, Formula):
+        if kind(x) is float and dtype.kind == "c":  # there is no floor of a complex number
+            real = weak(function, x, real_of(dtype), others)
+            return elementwise.cast(real, dtype=dtype)
         operands = [weak(function, part, dtype, others) for part in x.operands]
         return Node(OPS[f"elementwise.{x.operator}"], tuple(operands), NO_ATTRS)
     try:

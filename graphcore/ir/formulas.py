@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .errors import GraphTypeError
+from .provenance import called, current
+
 
 class Number:
     """What takes part in formulas: a size known only at the call, or a formula of some."""
@@ -34,6 +37,24 @@ class Number:
     def __rtruediv__(self, other: Any) -> Any:
         return formula("divide", other, self)
 
+    def __floordiv__(self, other: Any) -> Any:
+        return formula("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return formula("floor_divide", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return formula("remainder", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return formula("remainder", other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __pow__(self, other: Any) -> Any:
         return formula("power", self, other)
 
@@ -43,12 +64,52 @@ class Number:
     def __neg__(self) -> Any:
         return formula("negative", self)
 
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return formula("absolute", self)
+
+    def __lt__(self, other: Any) -> Any:
+        return unknown("less", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return unknown("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return unknown("greater", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return unknown("greater_equal", self, other)
+
     def __bool__(self) -> bool:
-        raise TypeError(f"{self} is known only at the call")
+        raise refused("bool", self, "choose at the call: gc.where, gc.cond(gc.less(n, 3), f, g)")
+
+    def __float__(self) -> float:
+        raise refused("float", self, COMPUTE)
+
+    def __int__(self) -> int:
+        raise refused("int", self, COMPUTE)
+
+
+COMPUTE = "give a number known now; where a tensor may stand, this may stand as well"
+
+
+def refused(function: str, x: Number, cure: str) -> GraphTypeError:
+    """The error for asking for the value of `x` before the call."""
+    reason = f"{x} is known only at the call"
+    return GraphTypeError(f"{called(function)}: {reason}\n  built at {current()}\n  cure: {cure}")
+
+
+def unknown(comparison: str, x: Number, other: Any) -> Any:
+    """The refusal to compare numbers now; what is no number has its say."""
+    if not isinstance(other, (int, float, Number)):
+        return NotImplemented
+    raise refused(comparison, x, f"compare at the call: gc.{comparison}({x}, {other})")
 
 
 class Formula(Number):
-    """An elementwise op of sizes and Python numbers, as weak a float as these."""
+    """An elementwise op of sizes and Python numbers, as weak a float or complex as these."""
 
     __slots__ = ("operands", "operator")
 
@@ -60,11 +121,11 @@ class Formula(Number):
 
 
 def formula(operator: str, *operands: Any) -> Any:
-    """A formula; of what is no real number NotImplemented, so that the other operand has its say.
+    """A formula; of what is no number NotImplemented, so that the other operand has its say.
 
     >>> from graphcore.ir.sizes import unknown
     >>> 0.5 * unknown("batch")
     multiply(batch, 0.5)
     """
-    known = all(isinstance(x, (int, float, Number)) for x in operands)
+    known = all(isinstance(x, (int, float, complex, Number)) for x in operands)
     return Formula(operator, operands) if known else NotImplemented

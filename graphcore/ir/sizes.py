@@ -39,7 +39,7 @@ Bounds: TypeAlias = tuple[int | None, int | None]
 class Expression(Number):
     """A size known only at the call; made by `unknown` and arithmetic, equal by identity.
 
-    With integers it makes sizes, by `+ - * // % **`; with floats and by `/`, formulas.
+    With integers it makes sizes, by `+ - * // % **`; with other numbers and by `/`, formulas.
     """
 
     terms: Terms
@@ -63,6 +63,9 @@ class Expression(Number):
     def __neg__(self) -> Size:
         return _sum(0, -1, self)
 
+    def __abs__(self) -> Size:
+        return maximum(self, -self)
+
     def __sub__(self, other: Any) -> Any:
         whole = isinstance(other, (int, Expression))
         return _sum(self, -1, other) if whole else Number.__sub__(self, other)
@@ -75,23 +78,24 @@ class Expression(Number):
             return Number.__pow__(self, other)
         return functools.reduce(operator.mul, [self] * other, 1)
 
-    def __floordiv__(self, other: Size) -> Size:
-        return _divmod(self, other)[0] if isinstance(other, (int, Expression)) else NotImplemented
+    def __floordiv__(self, other: Any) -> Any:
+        whole = isinstance(other, (int, Expression))
+        return _divmod(self, other)[0] if whole else Number.__floordiv__(self, other)
 
-    def __rfloordiv__(self, other: int) -> Size:
-        return _divmod(other, self)[0] if isinstance(other, int) else NotImplemented
+    def __rfloordiv__(self, other: Any) -> Any:
+        whole = isinstance(other, int)
+        return _divmod(other, self)[0] if whole else Number.__rfloordiv__(self, other)
 
-    def __mod__(self, other: Size) -> Size:
-        return _divmod(self, other)[1] if isinstance(other, (int, Expression)) else NotImplemented
+    def __mod__(self, other: Any) -> Any:
+        whole = isinstance(other, (int, Expression))
+        return _divmod(self, other)[1] if whole else Number.__mod__(self, other)
 
-    def __rmod__(self, other: int) -> Size:
-        return _divmod(other, self)[1] if isinstance(other, int) else NotImplemented
+    def __rmod__(self, other: Any) -> Any:
+        whole = isinstance(other, int)
+        return _divmod(other, self)[1] if whole else Number.__rmod__(self, other)
 
     __radd__ = __add__
     __rmul__ = __mul__
-
-    def __bool__(self) -> bool:
-        raise TypeError(f"the size {self} is known only at the call; compare sizes with `same`")
 
     def __repr__(self) -> str:
         return text(self, show_dim)

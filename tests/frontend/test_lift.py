@@ -124,6 +124,8 @@ def test_formulas_of_sizes():
             return [
                 x / n**0.5, 0.5 * n * x, (n / 2 - 1) + x, x * (2.5 - n), n**2 * x, 2.0**n - x,
                 -(n / m) * x, x * (1 / n + m * 1.5 - 0.5 / m), x ** (m / 2), 3 / (n + 0.5) * x,
+                x + m // 1.5, x - 7.5 % n, (n / m) // 0.25 * x, x * +(0.5 * n % m), x - 1j * m / n,
+                abs(n - 3.5) * x, x + divmod(m, 0.7)[1], 2j * n + x,
             ]  # fmt: skip
 
         values = np.arange(1, 7).reshape(2, 3).astype(dtype)
@@ -132,6 +134,10 @@ def test_formulas_of_sizes():
             assert ours.dtype == theirs.dtype
             np.testing.assert_allclose(ours, theirs, rtol=1e-6)
     assert rows**2 is rows * rows
+    assert abs(rows) is rows
+    assert divmod(rows, 2) == (rows // 2, rows % 2)
+    both = gc.compile([x], [gc.constant(rows), gc.constant(1j * rows)])(np.ones((3, 1), int))
+    assert [str(number) for number in both] == ["3", "3j"]
     with pytest.raises(TypeError, match="known only at the call"):
         bool(rows / 2)
     with pytest.raises(TypeError):
