@@ -17,7 +17,7 @@ from graphcore.ops import leaf
 from .arguments import SizeLike, dtype_of, names, sized
 from .base import Base, refusal, wrap
 from .elementwise import astype
-from .lift import Labelled, Operand, array, single, weak
+from .lift import Labelled, Operand, array, needing, single, weak
 from .shape import broadcast_to
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) ->
     <Tensor: f64[row=2]>
     """
     node = single("full_like", x)
-    return full(node.type.sizes, value, node.type.dtype if dtype is None else dtype)
+    made = full(node.type.sizes, value, node.type.dtype if dtype is None else dtype)
+    return wrap(needing(made.node, node))
 
 
 def zeros_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:

@@ -16,12 +16,13 @@ import numpy.typing as npt
 from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for, real_of
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.formulas import Formula
+from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import NO_ATTRS, OPS, Attrs, Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import DType, TensorType
-from graphcore.ops import elementwise, leaf
+from graphcore.ops import autodiff, elementwise, leaf
 
 from .base import Base, refusal, wrap
 
@@ -248,4 +249,13 @@ def foregone(
     other = nodes[1 - at]
     assert other is not None
     type: TensorType = other.type
-    return leaf.full(value=Literal(answer, BOOL), shape=type.shape, dims=type.dims)
+    made = leaf.full(value=Literal(answer, BOOL), shape=type.shape, dims=type.dims)
+    return needing(made, other)
+
+
+def needing(made: Node, x: Node) -> Node:
+    """`made`, built of the type of `x` alone, with what the call must see to for there to be x."""
+    if not any(node.needs for node in Graph((), (x,)).every_node()):
+        return made
+    unused = autodiff.stop_gradient(elementwise.cast(x, dtype=made.type.dtype))
+    return elementwise.where(scalar(True, BOOL), made, unused)

@@ -105,3 +105,32 @@ def test_refused(name):
     wrong, reason = REFUSED[name]
     with pytest.raises(gc.GraphError, match=reason):
         wrong()
+
+
+BUILT_OF_SIZES = {
+    "zeros_like": gc.zeros_like,
+    "ones_like": lambda x: gc.ones_like(x.sum(), dtype="float32"),
+    "full_like": lambda x: gc.full_like(x, gc.tensor("v", {"c": 2})),
+    "imag": gc.imag,
+    "isreal": gc.isreal,
+    "iscomplex": lambda x: gc.iscomplex(x).any(),
+    "comparison": lambda x: x.astype("uint8") < 300,
+    "comparison reversed": lambda x: gc.not_equal(-1, x.astype("uint8")),
+    "of a loop": lambda x: gc.ones_like(gc.fori_loop(0, 2, lambda i, s: s + x, x)),
+    "in a loop": lambda x: gc.fori_loop(0, 2, lambda i, s: s + gc.zeros_like(x), x),
+}
+
+
+@pytest.mark.parametrize("name", BUILT_OF_SIZES)
+def test_what_is_built_of_sizes_alone_keeps_their_checks(name):
+    x = gc.tensor("x", {"a": None, "b": 2})
+    y = gc.tensor("y", {"a": "other"})
+    build, v = BUILT_OF_SIZES[name], gc.tensor("v", {"c": 2})
+    f, alone = gc.compile([x, y, v], build(x + y)), gc.compile([x, v], build(x))
+    values, given = np.arange(6.0).reshape(3, 2), np.ones(2)
+    found, expected = f(values, np.zeros(3), given), alone(values, given)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(gc.GraphValueError, match=r"add at .* needs .* for dim 'a'"):
+        f(values, np.zeros(4), given)
+    assert gc.zeros_like(x * 2).node.op.name == "full"
