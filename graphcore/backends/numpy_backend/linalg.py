@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 from numpy.linalg import LinAlgError
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -20,6 +20,14 @@ Results: TypeAlias = "Array | tuple[Array, ...]"
 
 FEW = 8
 """Up to this size triangular systems of many matrices are solved row by row, all at once."""
+
+
+@cache
+def scipy_linalg() -> Any:
+    """`scipy.linalg`, imported when it is first called: that takes longer than to compile."""
+    import scipy.linalg
+
+    return scipy.linalg
 
 
 class MatrixError(ValueError):
@@ -153,7 +161,7 @@ def lu(a: Array) -> Results:
         order = np.broadcast_to(np.arange(m), (*batch, m))
         eye = np.eye(m, k, dtype=a.dtype)
         return order, np.broadcast_to(eye, (*batch, m, k)), np.zeros((*batch, k, n), a.dtype)
-    order, *factors = scipy.linalg.lu(a, p_indices=True, check_finite=False)
+    order, *factors = scipy_linalg().lu(a, p_indices=True, check_finite=False)
     return np.argsort(order, -1).astype(np.int64, copy=False), *factors
 
 
@@ -211,19 +219,23 @@ def solve_in_place(a: Array, b: Array, lower: bool, unit: bool) -> None:
 
     BLAS reads columns first: what lies row by row is its transpose, so that xᵀ tᵀ = bᵀ is solved.
     """
-    trsm = TRSM[a.dtype.char]
+    trsm = trsm_for(a.dtype.char)
     if a.flags.c_contiguous:
         trsm(1, a.T, b.T, side=1, lower=not lower, diag=unit, overwrite_b=True)
     else:
         trsm(1, a, b.T, side=1, lower=lower, trans_a=1, diag=unit, overwrite_b=True)
 
 
-TRSM = {char: scipy.linalg.get_blas_funcs("trsm", dtype=char) for char in "fdFD"}
+@cache
+def trsm_for(char: str) -> Callable[..., Array]:
+    """BLAS's solution of triangular systems in a dtype."""
+    trsm: Callable[..., Array] = scipy_linalg().get_blas_funcs("trsm", dtype=char)
+    return trsm
 
 
 def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> Array:
     """x by elimination with row exchanges (LAPACK's gtsv), one system after the other."""
-    (gtsv,) = scipy.linalg.get_lapack_funcs(("gtsv",), (diagonal, b))
+    (gtsv,) = scipy_linalg().get_lapack_funcs(("gtsv",), (diagonal, b))
     found = np.empty_like(b)
     for at in np.ndindex(b.shape[:-2]):
         if not b[at].size:
@@ -282,12 +294,12 @@ def logm_of(a: Array) -> Array:
     """nan for singular matrices, which have no logarithm."""
     sizes = np.abs(np.linalg.eigvals(a))
     lost = sizes.min(initial=1) <= len(a) * np.finfo(a.dtype).eps * sizes.max(initial=0)
-    return a * np.nan if lost else quietly(scipy.linalg.logm, a)
+    return a * np.nan if lost else quietly(scipy_linalg().logm, a)
 
 
 def sqrtm_of(a: Array) -> Array:
     """nan for what has no square root, as a singular matrix may."""
-    root = quietly(scipy.linalg.sqrtm, a)
+    root = quietly(scipy_linalg().sqrtm, a)
     with np.errstate(all="ignore"):
         error = np.abs(root @ root - a).max(initial=0)
     return root if error <= 1e-6 * np.abs(a).max(initial=0) else a * np.nan
@@ -299,13 +311,13 @@ sqrtm = function(lambda a: sqrtm_of(a) if a.size else a)
 
 def expm(a: Array) -> Array:
     """SciPy's, which takes a batch."""
-    return np.asarray(scipy.linalg.expm(a)) if a.size else a
+    return np.asarray(scipy_linalg().expm(a)) if a.size else a
 
 
 def lu_factor(a: Array) -> Results:
     """LU factors in one matrix, and which row each was exchanged with."""
     packed, exchanges = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int64)
-    (getrf,) = scipy.linalg.get_lapack_funcs(("getrf",), (a,))
+    (getrf,) = scipy_linalg().get_lapack_funcs(("getrf",), (a,))
     for at in np.ndindex(a.shape[:-2]):
         if a.size:
             packed[at], exchanges[at], _ = getrf(a[at])
@@ -315,7 +327,7 @@ def lu_factor(a: Array) -> Results:
 def lu_solve(packed: Array, exchanges: Array, b: Array, *, transposed: bool, check: bool) -> Array:
     """x with a x = b, or aᵀ x = b."""
     found = np.empty_like(b)
-    (getrs,) = scipy.linalg.get_lapack_funcs(("getrs",), (packed, b))
+    (getrs,) = scipy_linalg().get_lapack_funcs(("getrs",), (packed, b))
     for at in np.ndindex(b.shape[:-2]):
         if not b[at].size:
             continue
