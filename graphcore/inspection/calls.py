@@ -11,7 +11,8 @@ from graphcore.ir.op import Op
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Size
 from graphcore.ir.types import show_dtype
-from graphcore.ops import autodiff, elementwise, leaf, named, tensor
+from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
+from graphcore.ops.named import matrices as by_name
 
 from .labels import Labels, letters
 from .text import few, show, show_literal
@@ -210,6 +211,31 @@ def ordered(along: Phrase) -> Phrase:
     return phrase
 
 
+def matrices(node: Node, view: View) -> str:
+    """`row col, row → col; upper`: the dims of the matrices, and how these are read."""
+    attrs = node.attrs
+    told = [signs[attrs[name]] for name, signs in READ.items() if name in attrs]
+    if attrs.get("rtol") is not None:
+        told.append(f"rtol {attrs['rtol']}")
+    if node.op in by_name.PLAIN:
+        letters = linalg.SIGNATURES[by_name.PLAIN[node.op]]
+        given, made = (
+            few(filter(None, (" ".join(map(show_dim, part)) for part in by_name.parted(*side))))
+            for side in ((attrs["dims"], letters.operands), (attrs["new"], letters.results))
+        )
+        told.insert(0, f"{given} → {made}".rstrip(" →"))
+    return "; ".join(filter(None, told))
+
+
+READ = {
+    "lower": ("upper", "lower"),
+    "unit": ("", "unit diagonal"),
+    "transposed": ("", "transposed"),
+    "check": ("unchecked", ""),
+}
+"""What is said of an op on matrices where a flag is false, and where it is true."""
+
+
 def nothing(node: Node, view: View) -> str:
     """The type column says it all."""
     return ""
@@ -291,6 +317,7 @@ PHRASES: dict[Op, Phrase] = {
     ),
     **dict.fromkeys((named.max_, tensor.max_), extreme("at least")),
     **dict.fromkeys((named.min_, tensor.min_), extreme("at most")),
+    **dict.fromkeys((*by_name.PLAIN, *linalg.SIGNATURES), matrices),
     tensor.sort: operand_axes("along"),
     tensor.argsort: ordered(operand_axes("along")),
     tensor.searchsorted: lambda node, view: node.attrs["side"],

@@ -13,7 +13,7 @@ from itertools import chain
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType
-from graphcore.ops import autodiff, elementwise, leaf, tensor
+from graphcore.ops import autodiff, elementwise, leaf, linalg, tensor
 
 Labels = tuple[str | None, ...]
 Rule = Callable[..., Labels]
@@ -53,6 +53,8 @@ def items_of(node: Node, known: Mapping[Node, Labels]) -> list[Labels]:
     """The labels of each of the values that `node` makes."""
     if (typed_like := ITEMS.get(node.op)) is not None:
         return [known[x] for x in typed_like(node)]
+    if node.op in MATRICES:
+        return matrices(node, *[known[x] for x in node.inputs])
     return [item.dims or (None,) * len(item.shape) for item in node.type.items]
 
 
@@ -147,6 +149,42 @@ def scatter(node: Node, updates: Labels, *indices: Labels) -> Labels:
     return tuple(None if axis in axes else next(rest) for axis in range(len(node.type.shape)))
 
 
+def matrices(node: Node, *operands: Labels) -> list[Labels]:
+    """Of each result of an op on matrices: batch first, then what `MATRICES` says."""
+    given, made = (side.split(",") for side in MATRICES[node.op].split("->"))
+    if node.attrs.get("transposed"):
+        given[0] = " ".join(reversed(given[0].split()))
+    named: dict[str, str | None] = {}
+    batches = []
+    for labels, letters in zip(operands, map(str.split, given), strict=True):
+        batch, own = labels[: -len(letters)], labels[-len(letters) :]
+        batches.append(batch)
+        for letter, label in zip(letters, own, strict=True):
+            named[letter] = named.get(letter) or label
+    return [(*merge(*batches), *map(named.get, item.split())) for item in made]
+
+
+MATRICES: dict[Op, str] = {
+    **dict.fromkeys((linalg.cholesky, linalg.cofactor), "r c -> r c"),
+    **dict.fromkeys((linalg.expm, linalg.logm, linalg.sqrtm, linalg.polar), "r c -> r c"),
+    **dict.fromkeys((linalg.inv, linalg.pinv), "r c -> c r"),
+    **dict.fromkeys((linalg.solve, linalg.solve_triangular), "r c, r k -> c k"),
+    linalg.solve_tridiagonal: "n, n, n, n k -> n k",
+    linalg.lyapunov: "a b, r c -> r c",
+    linalg.det: "r c -> ",
+    linalg.slogdet: "r c -> , ",
+    **dict.fromkeys((linalg.qr, linalg.qr_complete), "r c -> r new, new c"),
+    linalg.lu: "r c -> old, old new, new c",
+    **dict.fromkeys((linalg.svd, linalg.svd_full), "r c -> r new, new, new c"),
+    **dict.fromkeys((linalg.eigh, linalg.eig), "r c -> new, r new"),
+    **dict.fromkeys((linalg.svdvals, linalg.eigvalsh, linalg.eigvals), "r c -> new"),
+    linalg.lu_factor: "r c -> r c, r",
+    linalg.lu_solve: "r c, i, r k -> c k",
+    linalg.lu_det: "r c, i -> ",
+    linalg.lu_slogdet: "r c, i -> , ",
+}
+"""The axes of results that are axes of the operands; letters that no operand has are new axes."""
+
 ALIGNED = frozenset((*elementwise.ELEMENTWISE, autodiff.barrier, autodiff.stop_gradient))
 """Ops whose plain operands and result have the same axes."""
 
@@ -174,6 +212,7 @@ LABELS: dict[Op, Rule] = {
     tensor.gather: gather,
     **dict.fromkeys((tensor.scatter, tensor.scatter_prod), scatter),
     **dict.fromkeys((tensor.put, tensor.scatter_add, tensor.scatter_max, tensor.scatter_min), same),
+    **dict.fromkeys(MATRICES, lambda node, *operands: matrices(node, *operands)[0]),
 }
 
 ITEMS: dict[Op, Callable[[Node], Sequence[Node]]] = {
