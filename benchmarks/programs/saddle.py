@@ -63,7 +63,7 @@ def program() -> gc.Compiled:
         return least(lambda b: -f(a, b), b0, rate)
 
     a = least(lambda a: f(a, greatest(a)), a0, rate)
-    return gc.compile([a0, b0, rate], {"a": a, "b": greatest(a)})
+    return gc.compile([a0, b0, rate], {"a": a, "b": greatest(gc.stop_gradient(a))})
 
 
 def reference(a0: np.ndarray, b0: np.ndarray, rate: np.ndarray) -> dict[str, np.ndarray]:
