@@ -406,6 +406,9 @@ REFERENCE: dict[Any, Any] = {
     tensor.wins: lambda xs, attrs, known: np.where(
         xs[1] > xs[2], xs[0], np.where(xs[1] == xs[2], xs[0] / 2, 0)
     ),
+    tensor.absorb: lambda xs, attrs, known: np.where(
+        (xs[0] == 0) & ~np.isfinite(xs[1]), xs[0], xs[0] * xs[1]
+    ),
     tensor.norm: norm,
     tensor.any_: along(np.any),
     tensor.all_: along(np.all),

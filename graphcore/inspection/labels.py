@@ -13,7 +13,7 @@ from itertools import chain
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType
-from graphcore.ops import autodiff, elementwise, leaf, linalg, tensor
+from graphcore.ops import autodiff, leaf, linalg, tensor
 
 Labels = tuple[str | None, ...]
 Rule = Callable[..., Labels]
@@ -185,7 +185,7 @@ MATRICES: dict[Op, str] = {
 }
 """The axes of results that are axes of the operands; letters that no operand has are new axes."""
 
-ALIGNED = frozenset((*elementwise.ELEMENTWISE, autodiff.barrier, autodiff.stop_gradient))
+ALIGNED = frozenset((*tensor.POINTWISE, autodiff.barrier, autodiff.stop_gradient))
 """Ops whose plain operands and result have the same axes."""
 
 LABELS: dict[Op, Rule] = {
@@ -196,7 +196,7 @@ LABELS: dict[Op, Rule] = {
     **dict.fromkeys((tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin), same),
     tensor.logcumsumexp: same,
     **dict.fromkeys((tensor.fft, tensor.rfft, tensor.irfft), same),
-    **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.wins, tensor.overwrite), merged),
+    **dict.fromkeys((tensor.concat, tensor.recurrence, tensor.overwrite), merged),
     **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.logsumexp), reduced),
     **dict.fromkeys((tensor.any_, tensor.all_, tensor.norm), reduced),
     **dict.fromkeys((tensor.prod, tensor.argmax, tensor.argmin), reduced_one),

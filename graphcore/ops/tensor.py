@@ -9,6 +9,8 @@ from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size, count, maximum, same
 from graphcore.ir.types import TensorType
 
+from .elementwise import ELEMENTWISE
+
 Axes = tuple[int, ...]
 
 
@@ -165,6 +167,18 @@ def wins(value: TensorType, x: TensorType, y: TensorType) -> TensorType:
     sizes = zip(value.shape, x.shape, y.shape, strict=True)
     require(not any(differ(a, b) or differ(a, c) for a, b, c in sizes), f"{value}, {x}, {y}")
     return value
+
+
+@op
+def absorb(x: TensorType, factor: TensorType) -> TensorType:
+    """x * factor, but x where that is 0, even if the factor is infinite or nan there."""
+    sizes = zip(x.shape, factor.shape, strict=True)
+    require(not any(differ(a, b) for a, b in sizes), f"{x}, {factor}")
+    return TensorType(promote(x.dtype, factor.dtype), x.shape)
+
+
+POINTWISE = frozenset({*ELEMENTWISE, wins, absorb})
+"""Ops that make each place of their result of the same place of their operands."""
 
 
 @op

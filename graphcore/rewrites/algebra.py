@@ -12,6 +12,7 @@ from graphcore.ir.node import Node, full_like
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
 from graphcore.ops.elementwise import cast, multiply, power, reciprocal, sqrt, square, where
+from graphcore.ops.tensor import absorb
 
 from . import plain
 from .engine import RuleSet
@@ -81,6 +82,15 @@ def small_powers(node: Node) -> Node | None:
         form = POWERS.get(y.attrs["value"].item())
         return form(x) if form else None
     return None
+
+
+@algebra.on(absorb, under=[leaf.full, elementwise.negative])
+def absorb_of_simple(node: Node) -> Node | None:
+    """absorb(x, c) = x * c, for a finite c; absorb(-x, y) = -absorb(x, y)"""
+    x, factor = node.inputs
+    if factor.op is leaf.full and np.isfinite(factor.attrs["value"].array):
+        return x * factor
+    return -absorb(x.inputs[0], factor) if x.op is elementwise.negative else None
 
 
 @algebra.on(multiply, under=[multiply])

@@ -18,14 +18,14 @@ from graphcore.ops.paths import between, of_floats
 from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
-from .plain import equals, pick, where
+from .plain import pick, where
 
 SELECTING = frozenset(
     {
         *(elementwise.where, elementwise.maximum, elementwise.minimum),
         *(elementwise.fmax, elementwise.fmin, tensor.max_, tensor.min_),
-        *(tensor.slice_, tensor.gather, tensor.wins, tensor.put, tensor.overwrite),
-        *(tensor.scatter_max, tensor.scatter_min, tensor.sort),
+        *(tensor.slice_, tensor.gather, tensor.wins, tensor.absorb),
+        *(tensor.put, tensor.overwrite, tensor.scatter_max, tensor.scatter_min, tensor.sort),
     }
 )
 """Ops that leave some of their operands' values out: the cotangent of those is exactly 0.
@@ -173,9 +173,7 @@ def scale(partial: Partial, ct: Node, omitted: Omitted) -> Node | None:
         case Node() if omitted is Omitted.IN_SIGHT and partial.op is not leaf.full:
             return masked_product(partial, ct)
         case Node() if omitted is Omitted.ANYWHERE and partial.op is not leaf.full:
-            # Only at a singular partial: elsewhere the product must keep its own derivative.
-            singular = elementwise.logical_not(elementwise.isfinite(partial))
-            return where(elementwise.logical_and(equals(ct, 0), singular), 0, ct * partial)
+            return tensor.absorb(ct, partial)
         case _:
             return ct * partial
 

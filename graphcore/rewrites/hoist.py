@@ -68,7 +68,7 @@ def stacked_einsum(node: Node, xs: Sequence[Node], stacked: Sequence[bool], step
 
 
 STACKED: dict[Op, Stacked] = {
-    **dict.fromkeys(elementwise.ELEMENTWISE, on_each),
+    **dict.fromkeys(tensor.POINTWISE, on_each),
     **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.any_, tensor.all_), axes_later),
     **dict.fromkeys((tensor.prod, tensor.cumsum, tensor.cumprod, tensor.concat), axes_later),
     **dict.fromkeys((tensor.softmax, tensor.log_softmax, tensor.logsumexp), axes_later),

@@ -11,9 +11,10 @@ from itertools import product
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape, Size, count, lower_bound, same
 from graphcore.ops import leaf
-from graphcore.ops.elementwise import ELEMENTWISE, add, negative
+from graphcore.ops.elementwise import add, negative
 from graphcore.ops.leaf import iota
 from graphcore.ops.tensor import (
+    POINTWISE,
     concat,
     embed,
     expand,
@@ -40,7 +41,7 @@ def source_axes(new: Axes, rank: int) -> list[int]:
     return [axis for axis in range(rank) if axis not in new]
 
 
-@motion.on(*ELEMENTWISE, under=[expand])
+@motion.on(*POINTWISE, under=[expand])
 def repeat_later(node: Node) -> Node | None:
     """f(expand(x), expand(y), c) = expand(f(x, y, c)), over the axes that all of them repeat"""
     common: set[int] | None = None
@@ -67,7 +68,7 @@ def less_repeated(x: Node, axes: set[int]) -> Node:
     return plain.expand(x.inputs[0], moved, shape)
 
 
-@motion.on(*ELEMENTWISE, under=[transpose])
+@motion.on(*POINTWISE, under=[transpose])
 def permute_later(node: Node) -> Node | None:
     """f(transpose(x), transpose(y), c) = transpose(f(x, y, c)), if all are in the same order"""
     perm: Axes | None = None
@@ -85,7 +86,7 @@ def permute_later(node: Node) -> Node | None:
     return transpose(node.with_inputs(*operands), perm=perm)
 
 
-@motion.on(*ELEMENTWISE, under=[windows])
+@motion.on(*POINTWISE, under=[windows])
 def windows_later(node: Node) -> Node | None:
     """f(windows(x), windows(y), c) = windows(f(x, y, c)), for windows without gaps between them"""
     seen = [x for x in node.inputs if x.op is not leaf.full]

@@ -97,6 +97,10 @@ EXAMPLES: dict[str, list[Node]] = {
         twos(2, 3) * (full(-0.7, np.dtype("f8"), (2, 3)) * X),
         (X * full(0.3, np.dtype("f8"), (2, 3))) * full(-0.5, np.dtype("f8"), (2, 3)),
     ],
+    "absorb_of_simple": [
+        tensor.absorb(X, full(-0.7, np.dtype("f8"), (2, 3))),
+        tensor.absorb(-X, Y),
+    ],
     "same_dtype": [
         cast(X, "float64"),
         cast(cast(X, "complex128"), "float64"),

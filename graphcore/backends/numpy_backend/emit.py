@@ -363,6 +363,7 @@ EMIT: dict[Op, Emit] = {
     elementwise.cast: routine("cast"),
     elementwise.where: where,
     tensor.wins: routine("wins"),
+    tensor.absorb: routine("absorb"),
     leaf.input_: given,
     leaf.constant: given,
     leaf.full: given,

@@ -17,7 +17,7 @@ from .scalars import is_spelled
 VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_, tensor.windows})
 """Ops whose result may share memory with their operand."""
 
-INPLACE = frozenset(elementwise.UFUNC)
+INPLACE = frozenset({*elementwise.UFUNC, tensor.absorb})
 """Ops that may write over an operand: each place is read before it is written."""
 
 RECEIVING = frozenset(

@@ -236,6 +236,19 @@ def wins(value: Array, x: Array, y: Array, out: Array) -> Array:
     return out
 
 
+def absorb(x: Array, factor: Array, out: Array) -> Array:
+    """`x` times `factor`, but `x` where that is 0, even if the factor is not finite there.
+
+    A sum tells in one pass whether all factors are finite; where it overflows it asks in vain.
+    """
+    total = np.add.reduce(factor, None)
+    if total - total == 0:
+        return np.multiply(x, factor, out)
+    absorbed = np.logical_and(np.equal(x, 0), np.logical_not(np.isfinite(factor)))
+    np.copyto(out, np.where(absorbed, x, np.multiply(x, factor)))
+    return out
+
+
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape
 from graphcore.ops import elementwise, leaf, tensor
@@ -39,6 +39,15 @@ def wins_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
     """Linear in the value, and constant but for jumps in what is compared"""
     _, x, y = node.inputs
     return tensor.wins(ct, x, y), None, None
+
+
+def absorb_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
+    """That of the product, and 0 where x is 0 at a factor that is not finite"""
+    x, factor = node.inputs
+    counts = elementwise.logical_or(
+        elementwise.isfinite(factor), elementwise.not_equal(x, full_like(x, 0))
+    )
+    return where(counts, ct * factor, 0), where(counts, ct * x, 0)
 
 
 def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -215,6 +224,7 @@ def swap_last(x: Node) -> Node:
 
 MIXING: dict[Op, Vjp] = {
     tensor.wins: wins_vjp,
+    tensor.absorb: absorb_vjp,
     tensor.max_: extreme_vjp,
     tensor.min_: extreme_vjp,
     tensor.scatter_max: scatter_extreme_vjp,

@@ -1,0 +1,61 @@
+"""Plain ops that only rewrites make, emitted and run by themselves."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from graphcore.backends.numpy_backend.function import Function
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import unknown
+from graphcore.ops import elementwise, leaf, tensor
+from tests import interpreter
+
+N = unknown("n")
+EDGES = np.array([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan])
+
+
+def given(name: str, *shape: object, dtype: str = "float64") -> Node:
+    return leaf.input_(name=name, dtype=np.dtype(dtype), shape=shape, dims=None)
+
+
+def agrees(node: Node, *arrays: np.ndarray, n: int = 0) -> None:
+    """The backend computes what the interpreter does, the sign of zero included."""
+    params = tuple(x for x in Graph((), (node,)).nodes() if x.op is leaf.input_)
+    names = sorted(params, key=lambda x: x.attrs["name"])
+    (found,) = Function(Graph(tuple(names), (node,)), ("n",))(arrays, (n,))
+    given = dict(zip((x.attrs["name"] for x in names), arrays, strict=True))
+    with np.errstate(all="ignore"):
+        (wanted,) = interpreter.run(Graph((), (node,)), given, {"n": n})
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+    if wanted.dtype.kind == "f":
+        zeros = wanted == 0
+        np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(wanted[zeros]))
+
+
+PAIRS = np.array(list(itertools.product(EDGES, EDGES)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128"])
+@pytest.mark.parametrize("values", [PAIRS, PAIRS[np.isfinite(PAIRS).all(1)], PAIRS[:0]])
+def test_absorb(dtype: str, values: np.ndarray) -> None:
+    x, y = given("x", N, dtype=dtype), given("y", N, dtype=dtype)
+    a, b = values.T.astype(dtype)
+    one = given("y", dtype=dtype)
+    agrees(tensor.absorb(x, y), a, b, n=len(a))
+    for inner in (tensor.absorb(elementwise.negative(x), y), tensor.absorb(x, elementwise.sin(y))):
+        agrees(inner, a, b, n=len(a))  # in the buffer of an operand
+    for value in EDGES.astype(dtype):
+        agrees(tensor.absorb(x, tensor.expand(one, axes=(0,), sizes=(N,))), a, value, n=len(a))
+        agrees(tensor.absorb(tensor.expand(one, axes=(0,), sizes=(N,)), x), a, value, n=len(a))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_absorb_of_single_numbers(dtype: str) -> None:
+    for a, b in PAIRS.astype(dtype):
+        x, y = given("x", dtype=dtype), given("y", dtype=dtype)
+        agrees(tensor.absorb(x, y), np.asarray(a), np.asarray(b))
