@@ -23,6 +23,7 @@ from graphcore.ops.tensor import (
     overwrite,
     reshape,
     scatter,
+    scatter_add,
     slice_,
     sum_,
     transpose,
@@ -440,6 +441,13 @@ def sum_of_scatter(node: Node) -> Node | None:
     order = {axis: positions + i for i, axis in enumerate(rest)} | walked
     kept = [axis for axis in range(x.type.ndim) if axis not in axes]
     return plain.transpose(updates, [order[axis] for axis in kept])
+
+
+@motion.on(scatter_add, under=[leaf.full])
+def scatter_to_zeros(node: Node) -> Node | None:
+    """scatter_add(0, u, i) = scatter(u, i)"""
+    x, *given = node.inputs
+    return scatter(*given, axes=node.attrs["axes"], shape=node.type.shape) if is_zero(x) else None
 
 
 def unexpanded(x: Node) -> tuple[Node, int]:

@@ -235,6 +235,14 @@ EXAMPLES: dict[str, list[Node]] = {
         total(-X, 1),
         total(-Z, 0),
     ],
+    "scatter_to_zeros": [
+        tensor.scatter_add(
+            full(0, np.dtype("f8"), (3, 4)),
+            given("u", 2, 4),
+            given("k", 2, dtype="uint8"),
+            axes=(0,),
+        ),
+    ],
     "sum_of_scatter": [
         total(
             tensor.scatter(

@@ -268,6 +268,8 @@ def spelled_indices(node: Node, w: Writer) -> list[str]:
 def gather(node: Node, w: Writer, out: str) -> str:
     x = node.inputs[0]
     front, index = positions(node, w, x)
+    if node.attrs["axes"] == (0,) and x.type.ndim > 1:
+        return call(w.bind("rows", routines.rows), w.whole(x), index)
     return f"{w.whole(x)}{front}[{index}]"
 
 
@@ -286,6 +288,8 @@ def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0
                 return call(w.bind("place", routines.place), begin, *where)
             return call(w.bind("combine", routines.combine), *ufuncs, begin, *where)
         axes, index = str(node.attrs["axes"]), f"({', '.join(spelled_indices(node, w))},)"
+        if combine == (np.add,) and not first and node.type.dtype.kind == "f":
+            return call(w.bind("sums", routines.sums), axes, index, w.thin(updates), out)
         function = w.bind(routine.__name__, routine)
         return call(function, *ufuncs, begin, axes, index, w.thin(updates), out)
 

@@ -331,6 +331,30 @@ def scatter(
     return out
 
 
+def sums(axes: Axes, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
+    """Zeros with `updates` added at positions `index` along `axes`: counts with weights.
+
+    Each place of the other axes is counted by itself, unless these are more than the positions.
+    """
+    if out.ndim == 1:
+        places = from_start(index[0], out.size)
+        out[:] = np.bincount(places.reshape(-1), flat(updates, places.shape), out.size)
+        return out
+    sizes = tuple([out.shape[axis] for axis in axes])
+    places = row_major(sizes, tuple(range(len(axes))), index)
+    others = tuple([axis for axis in range(out.ndim) if axis not in axes])
+    width, count = tuple([out.shape[axis] for axis in others]), math.prod(sizes)
+    if math.prod(width) > places.size:
+        return scatter(np.add, np.zeros((), out.dtype), axes, index, updates, out)
+    if updates.shape != (shape := (*places.shape, *width)):
+        updates = np.broadcast_to(updates, shape)
+    places, target = places.reshape(-1), out.transpose((*axes, *others))
+    for other in product(*map(range, width)):
+        at: tuple[Any, ...] = (..., *other)
+        target[at] = np.bincount(places, updates[at].reshape(-1), count).reshape(sizes)
+    return out
+
+
 def flat(x: Array, shape: tuple[int, ...]) -> Array:
     """`x`, which broadcasts to `shape`, in one row."""
     return (x if x.shape == shape else np.broadcast_to(x, shape)).reshape(-1)
@@ -358,12 +382,20 @@ def from_start(positions: Array, size: int) -> Array:
     """
     counted = positions.view(np.intp) if positions.itemsize == 8 else positions.astype(np.intp)
     # Negative ones are huge as unsigned: one pass finds out whether all is well.
-    if counted.size and counted.view(np.uintp).max() >= size:
+    if counted.size and np.maximum.reduce(counted.view(np.uintp), None) >= size:
         if positions.dtype.kind == "i":
             counted = np.where(counted < 0, counted + size, counted)
         if counted.view(np.uintp).max() >= size:
             raise IndexError("a position is outside")
     return counted
+
+
+def rows(x: Array, positions: Array) -> Array:
+    """Some of the places on the first axis: taken, which is quicker than an index for short rows.
+
+    That would copy all of what does not lie in order.
+    """
+    return x.take(positions, 0) if x.flags.c_contiguous else x[positions]
 
 
 def recurrence(a: Array, b: Array, axis: int) -> Array:
