@@ -59,7 +59,7 @@ def lower_solve(node: Node, *xs: Node) -> Node:
     b = laid_out(xs[-1], type, (*own, *columns), batch)
     wide = (*batch.values(), type.size(own[0]), count(columns.values()))
     a = [laid_out(x, given, core, batch) for x, (given, core, _) in zip(xs, matrix, strict=False)]
-    found = plain(node, [*a, reshape(b, wide)])
+    found = plain(node, [*a, reshape(b, wide)]).label((*batch, *node.attrs["new"], None))
     found = reshape(found, (*batch.values(), type.size(own[0]), *columns.values()))
     have = (*batch, *node.attrs["new"], *columns)
     return transpose(found, [have.index(dim) for dim in node.type.dims])
