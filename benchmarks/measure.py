@@ -16,14 +16,19 @@ ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "NUMBA_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
 }
 
 
 def use_one_thread() -> None:
-    """Start this process anew unless its libraries were told at their start to use one thread."""
+    """Start this process anew unless its libraries were told at their start to use one thread.
+
+    XLA has no such option: it takes as many threads as it finds CPUs, so there shall be one.
+    """
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         sys.stdout.flush()
         os.execve(sys.executable, sys.orig_argv, os.environ | ONE_THREAD)
 

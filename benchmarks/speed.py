@@ -27,7 +27,10 @@ from benchmarks.measure import (
 )
 from benchmarks.rows import ROWS, Row, Sizes
 
-HEAD = f"{'row':12}{'size':>22}{'graphcore':>11}{'NumPy':>10}{'JAX':>10}  {'NumPy / graphcore':21}{'JAX / graphcore':21}{'first call, graphcore':>22}{'JAX':>9}"  # noqa: E501
+HEAD = (
+    f"{'row':12}{'size':>22}{'graphcore':>11}{'NumPy':>10}{'JAX':>10}  "
+    f"{'NumPy / graphcore':21}{'JAX / graphcore':21}{'first call, graphcore':>22}{'JAX':>9}"
+)
 
 
 class Result(NamedTuple):

@@ -5,25 +5,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-CAMERA = "rotation", "centre", "focal", "principal", "radial"
+from benchmarks.programs.peers.ba import CAMERA, error_with
 
-
-def rotated(x, by):
-    square = by @ by
-    turns = square > 0
-    angle = jnp.sqrt(jnp.where(turns, square, 1))
-    axis = by / angle
-    along = axis * (axis @ x) * (1 - jnp.cos(angle))
-    turned = x * jnp.cos(angle) + jnp.cross(axis, x) * jnp.sin(angle) + along
-    return jnp.where(turns, turned, x + jnp.cross(by, x))
-
-
-def error(p, seen):
-    x = rotated(p["point"] - p["centre"], p["rotation"])
-    flat = x[:2] / x[2]
-    square = flat @ flat
-    bent = flat * (1 + p["radial"][0] * square + p["radial"][1] * square**2)
-    return p["weight"] * (bent * p["focal"] + p["principal"] - seen)
+error = error_with(jnp, jnp.cross)
 
 
 def program() -> Callable[..., dict[str, jax.Array]]:

@@ -5,12 +5,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from benchmarks.programs.peers.eight_schools import PARAMETERS, log_density_with
 
-def logp(theta_trans, mu, log_tau, y, sigma):
-    tau = jnp.exp(log_tau)
-    z = (y - (mu + tau * theta_trans)) / sigma
-    prior = -0.5 * (theta_trans**2).sum() - mu**2 / 50 - jnp.log(1 + tau**2 / 25)
-    return prior - 0.5 * (z**2).sum() + log_tau
+log_density = log_density_with(jnp.exp, jnp.log)
 
 
 def program() -> Callable[..., dict[str, jax.Array]]:
@@ -18,8 +15,8 @@ def program() -> Callable[..., dict[str, jax.Array]]:
 
     @jax.jit
     def f(theta_trans, mu, log_tau, y, sigma):
-        value, grads = jax.value_and_grad(logp, (0, 1, 2))(theta_trans, mu, log_tau, y, sigma)
-        names = ("grad_theta_trans", "grad_mu", "grad_log_tau")
-        return {"value": value, **dict(zip(names, grads))}
+        of = jax.value_and_grad(log_density, (0, 1, 2))
+        value, grads = of(theta_trans, mu, log_tau, y, sigma)
+        return {"value": value, **{f"grad_{name}": g for name, g in zip(PARAMETERS, grads)}}
 
     return f

@@ -3,28 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+from benchmarks.programs.peers.ba import CAMERA, error_with
 from torch.func import jacrev, vmap
-from torch.linalg import cross
 
-CAMERA = "rotation", "centre", "focal", "principal", "radial"
-
-
-def rotated(x, by):
-    square = by @ by
-    turns = square > 0
-    angle = torch.sqrt(torch.where(turns, square, 1.0))
-    axis = by / angle
-    along = axis * (axis @ x) * (1 - torch.cos(angle))
-    turned = x * torch.cos(angle) + cross(axis, x) * torch.sin(angle) + along
-    return torch.where(turns, turned, x + cross(by, x))
-
-
-def error(p, seen):
-    x = rotated(p["point"] - p["centre"], p["rotation"])
-    flat = x[:2] / x[2]
-    square = flat @ flat
-    bent = flat * (1 + p["radial"][0] * square + p["radial"][1] * square**2)
-    return p["weight"] * (bent * p["focal"] + p["principal"] - seen)
+error = error_with(torch, torch.linalg.cross)
 
 
 def program() -> Callable[..., dict[str, torch.Tensor]]:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-
 from benchmarks.programs.eos import enthalpy
 
 

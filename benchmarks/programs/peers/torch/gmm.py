@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import torch
 
+from . import value_and_gradients
+
 
 def log_posterior(x, alpha, mu, q, off, gamma, m):
     (n, d), k = x.shape, len(alpha)
@@ -28,11 +30,4 @@ def log_posterior(x, alpha, mu, q, off, gamma, m):
 
 
 def program() -> Callable[..., dict[str, torch.Tensor]]:
-    def f(**arrays):
-        given = {name: torch.from_numpy(x) for name, x in arrays.items()}
-        wrt = {name: given[name].requires_grad_() for name in ("alpha", "mu", "q", "off")}
-        value = log_posterior(**given)
-        grads = torch.autograd.grad(value, list(wrt.values()))
-        return {"value": value.detach(), **{f"grad_{n}": g for n, g in zip(wrt, grads)}}
-
-    return f
+    return value_and_gradients(log_posterior, ["alpha", "mu", "q", "off"])

@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 import torch
 
+from . import value_and_gradients
+
+PARAMETERS = "log_amplitude", "log_length", "log_noise", "mean"
 JITTER = 1e-4
 
 
@@ -20,10 +23,4 @@ def log_likelihood(X, y, log_amplitude, log_length, log_noise, mean):
 
 
 def program() -> Callable[..., dict[str, torch.Tensor]]:
-    def f(X, y, **arrays):
-        wrt = {name: torch.from_numpy(x).requires_grad_() for name, x in arrays.items()}
-        value = log_likelihood(torch.from_numpy(X), torch.from_numpy(y), **wrt)
-        grads = torch.autograd.grad(value, list(wrt.values()))
-        return {"value": value.detach(), **{f"grad_{n}": g for n, g in zip(wrt, grads)}}
-
-    return f
+    return value_and_gradients(log_likelihood, PARAMETERS)

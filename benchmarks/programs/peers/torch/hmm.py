@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import torch
 
+from . import value_and_gradients
+
 NAMES = ("pi_raw", "A_raw", "mu_raw", "log_sigma")
 
 
@@ -20,11 +22,4 @@ def log_likelihood(pi_raw, A_raw, mu_raw, log_sigma, y):
 
 
 def program() -> Callable[..., dict[str, torch.Tensor]]:
-    def f(**arrays):
-        given = {name: torch.from_numpy(x) for name, x in arrays.items()}
-        wrt = [given[name].requires_grad_() for name in NAMES]
-        value = log_likelihood(**given)
-        grads = torch.autograd.grad(value, wrt)
-        return {"value": value.detach(), **{f"grad_{n}": g for n, g in zip(NAMES, grads)}}
-
-    return f
+    return value_and_gradients(log_likelihood, NAMES)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import torch
 
+from . import value_and_gradients
+
 NAMES = ("w", "b", "w_in", "w_out", "b_out")
 
 
@@ -23,11 +25,4 @@ def loss(w, b, w_in, w_out, b_out, h0, c0, sequence):
 
 
 def program() -> Callable[..., dict[str, torch.Tensor]]:
-    def f(**arrays):
-        given = {name: torch.from_numpy(x) for name, x in arrays.items()}
-        wrt = [given[name].requires_grad_() for name in NAMES]
-        value = loss(**given)
-        grads = torch.autograd.grad(value, wrt)
-        return {"value": value.detach(), **{f"grad_{n}": g for n, g in zip(NAMES, grads)}}
-
-    return f
+    return value_and_gradients(loss, NAMES)
