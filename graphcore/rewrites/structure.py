@@ -47,12 +47,29 @@ _known: WeakKeyDictionary[Node, Facts] = WeakKeyDictionary()
 
 def facts(x: Node) -> Facts:
     """All that is known of `x`, by the op that made it and what is known of its operands."""
-    if (known := _known.get(x)) is None:
-        known = _known[x] = found(x)
-    return known
+    stack = [x]
+    while x not in _known:
+        node = stack[-1]
+        waiting = [y for y in node.inputs if y not in _known] if node.op in THROUGH else []
+        if waiting:
+            stack.extend(waiting)
+        else:
+            _known[stack.pop()] = found(node)
+    return _known[x]
+
+
+THROUGH = frozenset(
+    {
+        *(linalg.inv, linalg.expm, tensor.transpose),
+        *(elementwise.conjugate, elementwise.cast, elementwise.where, elementwise.negative),
+        *(elementwise.add, elementwise.subtract, elementwise.multiply),
+    }
+)
+"""Ops of which more is known if more is known of their operands."""
 
 
 def found(x: Node) -> Facts:
+    """What is known of `x`, once that of its operands is."""
     match x:
         case Node(linalg.cholesky):
             return frozenset({LOWER})

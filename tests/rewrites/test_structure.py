@@ -72,6 +72,16 @@ def test_tall_factors_are_not_unitary() -> None:
     assert facts(node) == frozenset()
 
 
+def test_facts_of_a_long_sum() -> None:
+    """As deep as a graph may be."""
+    k = gc.tril(X)
+    for i in range(3000):
+        k = k + gc.tril(X) * float(i)
+    f = gc.compile([X, B], L.solve(k, B))
+    assert set(ops(f)) == {"solve_triangular"}
+    np.testing.assert_allclose(f(np.eye(4), b), b / (1 + 2999 * 1500))
+
+
 def ops(f: gc.Compiled) -> Counter[str]:
     nodes = f.stages["optimized"].every_node()
     return Counter(node.op.name for node in nodes if node.op.dialect == "linalg")
