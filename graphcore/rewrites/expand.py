@@ -179,14 +179,29 @@ def scale(partial: Partial, ct: Node, omitted: Omitted) -> Node | None:
 
 
 def masked_product(partial: Node, ct: Node) -> Node:
-    """where(condition, inner, 0) * partial = where(condition, inner * partial, 0)"""
-    if not is_masked(ct):
-        return ct * partial
-    if ct.op is tensor.wins:
-        inner, x, y = ct.inputs
-        return tensor.wins(masked_product(partial, inner), x, y)
-    condition, inner, zero = ct.inputs
-    return elementwise.where(condition, masked_product(partial, inner), zero)
+    """where(condition, inner, 0) * partial = where(condition, inner * partial, 0)
+
+    Conditions that follow each other are made one, so that a long chain stays as short.
+    """
+    masks = []
+    while is_masked(ct):
+        masks.append(ct)
+        ct = ct.inputs[0 if ct.op is tensor.wins else 1]
+    product = ct * partial
+    for mask in reversed(masks):
+        product = masked_like(mask, product)
+    return product
+
+
+def masked_like(mask: Node, inner: Node) -> Node:
+    """`inner`, left out where `mask` leaves something out."""
+    if mask.op is tensor.wins:
+        return tensor.wins(inner, *mask.inputs[1:])
+    condition, _, zero = mask.inputs
+    if inner.op is elementwise.where and is_zero(inner.inputs[2]):
+        condition = elementwise.logical_and(condition, inner.inputs[0])
+        inner = inner.inputs[1]
+    return elementwise.where(condition, inner, zero)
 
 
 def is_masked(node: Node) -> bool:

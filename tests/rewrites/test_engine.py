@@ -138,6 +138,18 @@ def test_deep_derivatives() -> None:
     garbage.collect()
 
 
+def test_derivatives_of_many_choices_in_a_row() -> None:
+    """What each leaves out is left out at once."""
+    param = leaf.input_(name="x", dtype=F8, shape=(), dims=())
+    zero = leaf.full(value=full(0, F8).attrs["value"], shape=(), dims=())
+    one = leaf.full(value=full(1, F8).attrs["value"], shape=(), dims=())
+    node = param
+    for _ in range(1500):
+        node = e.where(e.greater(param, zero), e.sin(node), zero)
+    slope = autodiff.pullback(node, param, one, ys=1, wrt=1)[0]
+    assert len(pipeline.run(Graph((param,), (slope,)))[-1].graph) < 10 * 1500
+
+
 def test_convert_may_change_types_and_visits_once() -> None:
     visits = []
 
