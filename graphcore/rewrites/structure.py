@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import count
 from graphcore.ops import elementwise, leaf, linalg, tensor
@@ -199,15 +201,18 @@ def walks(x: Node) -> int | None:
 
 
 def scaled(a: Node, factor: Node) -> Facts:
-    """What is known of `a` times `factor`, a number for each matrix."""
+    """What is known of `a` times `factor`, which counts if it is one number for each matrix."""
     n = a.type.ndim
     one = factor.op is leaf.full or (
         factor.op is tensor.expand and {n - 2, n - 1} <= set(factor.attrs["axes"])
     )
     if not one:
         return facts(a) & DIAGONAL
-    positive = factor.op is leaf.full and is_real(factor) and factor.attrs["value"].array > 0
-    return facts(a) - {UNITARY} - (NONE if positive else {SEMIDEFINITE, DEFINITE})
+    value = factor.attrs["value"].item() if factor.op is leaf.full else None
+    known = facts(a) - {UNITARY}
+    if value is not None and np.imag(value) == 0:
+        return known if np.real(value) > 0 else known - {SEMIDEFINITE, DEFINITE}
+    return known & DIAGONAL if factor.type.dtype.kind == "c" else known - {SEMIDEFINITE, DEFINITE}
 
 
 def is_gram(x: Node) -> bool:

@@ -32,6 +32,7 @@ def gram(x: gc.Tensor) -> gc.Tensor:
     return gc.dot(x, x.rename(row="other"), dim="col").rename(other="col")
 
 
+GRAM = {Fact.HERMITIAN, Fact.SEMIDEFINITE}
 EYE = gc.eye({"row": 4, "col": 4})
 KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "nothing": (X, set()),
@@ -48,9 +49,12 @@ KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "eigh": (as_square(L.eigh(X).vectors, "eigen"), {UNITARY}),
     "sum": (gc.tril(X) + L.cholesky(X), {LOWER}),
     "mixed": (gc.tril(X) + gc.triu(X), set()),
-    "gram": (gram(X), {Fact.HERMITIAN, Fact.SEMIDEFINITE}),
+    "gram": (gram(X), GRAM),
     "definite": (gram(X) + 1e-3 * EYE, POSITIVE),
     "less": (gram(X) - 1e-3 * EYE, {Fact.HERMITIAN}),
+    "by a complex number": (1j * gc.tril(X), {LOWER}),
+    "by a real one of complex dtype": (gram(X).astype("complex128") * (2 + 0j), GRAM),
+    "complex": (gram(X).astype("complex128") * 1j, set()),
 }
 
 
