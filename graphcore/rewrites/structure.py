@@ -41,6 +41,7 @@ LOWER, UPPER, UNITARY = Fact.LOWER, Fact.UPPER, Fact.UNITARY
 HERMITIAN, SEMIDEFINITE, DEFINITE = Fact.HERMITIAN, Fact.SEMIDEFINITE, Fact.DEFINITE
 DIAGONAL = frozenset({LOWER, UPPER})
 POSITIVE = frozenset({HERMITIAN, SEMIDEFINITE, DEFINITE})
+SPECTRAL = frozenset({SEMIDEFINITE, DEFINITE, UNITARY})
 NONE: frozenset[Fact] = frozenset()
 Facts = frozenset[Fact]
 
@@ -81,10 +82,10 @@ def found(x: Node) -> Facts:
             return facts(a)
         case Node(tensor.transpose, [a], {"perm": perm}) if swaps(perm):
             return flipped(facts(a))
-        case Node(elementwise.conjugate | elementwise.cast, [a]) if a.type.dtype.kind in "fc":
+        case Node(elementwise.conjugate, [a]):
             return facts(a)
-        case Node(elementwise.cast, [a]) if diagonal_mask(a):
-            return DIAGONAL | POSITIVE
+        case Node(elementwise.cast, [a]):
+            return DIAGONAL | POSITIVE if diagonal_mask(a) else facts(a) - lost(a, x)
         case Node(elementwise.where, [mask, a, zero]) if is_zero(zero):
             return masked(mask, a)
         case Node(elementwise.negative, [a]):
@@ -120,6 +121,15 @@ PARTS: dict[tuple[object, int], Facts] = {
     (linalg.eigh, 1): frozenset({UNITARY}),
 }
 """Of the results of factorisations; a factor is unitary only if it is square."""
+
+
+def lost(a: Node, x: Node) -> Facts:
+    """What need not hold of a matrix any more once it is cast, `a` to `x`."""
+    source, target = a.type.dtype, x.type.dtype
+    inexact = source.kind in "fc" and target.kind in "fc"
+    if not inexact or np.finfo(target).eps < np.finfo(source).eps:
+        return SPECTRAL  # of integers, and of what held but for coarser rounding
+    return frozenset({UNITARY}) if source.kind == "c" and target.kind == "f" else NONE
 
 
 def is_square(x: Node) -> bool:

@@ -34,6 +34,7 @@ def gram(x: gc.Tensor) -> gc.Tensor:
 
 GRAM = {Fact.HERMITIAN, Fact.SEMIDEFINITE}
 EYE = gc.eye({"row": 4, "col": 4})
+Q = as_square(L.qr(X).q, "rank")
 KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "nothing": (X, set()),
     "cholesky": (L.cholesky(X), {LOWER}),
@@ -44,7 +45,7 @@ KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "eye": (EYE, DIAGONAL | POSITIVE),
     "scaled eye": (0.5 * EYE, DIAGONAL | POSITIVE),
     "negative eye": (-EYE, DIAGONAL | {Fact.HERMITIAN}),
-    "qr": (as_square(L.qr(X).q, "rank"), {UNITARY}),
+    "qr": (Q, {UNITARY}),
     "r": (as_square(L.qr(X).r, "rank"), {UPPER}),
     "eigh": (as_square(L.eigh(X).vectors, "eigen"), {UNITARY}),
     "sum": (gc.tril(X) + L.cholesky(X), {LOWER}),
@@ -52,6 +53,15 @@ KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "gram": (gram(X), GRAM),
     "definite": (gram(X) + 1e-3 * EYE, POSITIVE),
     "less": (gram(X) - 1e-3 * EYE, {Fact.HERMITIAN}),
+    "in single precision": (Q.astype("float32"), {UNITARY}),
+    "in double again": (Q.astype("float32").astype("float64"), set()),
+    "rounded": (Q.astype("int64").astype("float64"), set()),
+    "rounded triangle": (gc.tril(X).astype("int64").astype("float64"), {LOWER}),
+    "rounded gram": (gram(X).astype("int64").astype("float64"), {Fact.HERMITIAN}),
+    "real part of unitary": (Q.astype("complex128").astype("float64"), set()),
+    "complex unitary": (Q.astype("complex128"), {UNITARY}),
+    "real part of gram": (gram(X).astype("complex128").astype("float64"), GRAM),
+    "rounded eye": (EYE.astype("int64").astype("float64"), DIAGONAL | {Fact.HERMITIAN}),
     "by a complex number": (1j * gc.tril(X), {LOWER}),
     "by a real one of complex dtype": (gram(X).astype("complex128") * (2 + 0j), GRAM),
     "complex": (gram(X).astype("complex128") * 1j, set()),
