@@ -98,8 +98,8 @@ def found(x: Node) -> Facts:
             return facts(a) & facts(b) - {UNITARY, SEMIDEFINITE, DEFINITE}
         case Node(elementwise.multiply, [a, b]):
             return scaled(a, b) or scaled(b, a)
-        case Node(tensor.einsum, [a, b]) if a is b and is_gram(x):
-            return frozenset({HERMITIAN, SEMIDEFINITE})
+        case Node(tensor.einsum, [a, b]) if a is b and is_real(x):
+            return gram(x)
         case Node(tensor.matmul, [a, b]) if is_real(x) and b is t(a):
             return frozenset({HERMITIAN, SEMIDEFINITE})
         case Node(linalg.expm, [a]) if HERMITIAN in facts(a):
@@ -225,14 +225,14 @@ def scaled(a: Node, factor: Node) -> Facts:
     return known & DIAGONAL if factor.type.dtype.kind == "c" else known - {SEMIDEFINITE, DEFINITE}
 
 
-def is_gram(x: Node) -> bool:
-    """Whether an einsum of a real matrix with itself is a product a aᵀ."""
+def gram(x: Node) -> Facts:
+    """What is known of an einsum of a real matrix with itself: of a aᵀ, and of a ∘ aᵀ."""
     left, right = x.attrs["operands"]
-    result = x.attrs["result"]
-    if not is_real(x) or len(result) < 2 or len(left) != len(right):
-        return False
-    swap = {result[-1]: result[-2], result[-2]: result[-1]}
-    return tuple(swap.get(letter, letter) for letter in left) == tuple(right)
+    i, j = x.attrs["result"][-2:] if x.type.ndim > 1 else (None, None)
+    swap = {i: j, j: i}
+    if i == j or tuple(swap.get(letter, letter) for letter in left) != tuple(right):
+        return NONE
+    return frozenset({HERMITIAN} if i in left and j in left else {HERMITIAN, SEMIDEFINITE})
 
 
 # ---- what follows

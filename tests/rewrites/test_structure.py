@@ -11,6 +11,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.ir.graph import Graph
+from graphcore.ops import leaf, tensor
 from graphcore.rewrites.engine import simplify
 from graphcore.rewrites.lower import lower_names
 from graphcore.rewrites.structure import Fact, facts, structure
@@ -20,8 +21,9 @@ X = gc.tensor("x", {"row": 4, "col": 4})
 B = gc.tensor("b", {"row": 4})
 BATCH = gc.tensor("x", {"batch": 2, "row": 4, "col": 4})
 LOWER, UPPER, UNITARY = Fact.LOWER, Fact.UPPER, Fact.UNITARY
+SEMIDEFINITE = Fact.SEMIDEFINITE
 DIAGONAL = {LOWER, UPPER}
-POSITIVE = {Fact.HERMITIAN, Fact.SEMIDEFINITE, Fact.DEFINITE}
+POSITIVE = {Fact.HERMITIAN, SEMIDEFINITE, Fact.DEFINITE}
 
 
 def as_square(x: gc.Tensor, new: str) -> gc.Tensor:
@@ -32,7 +34,7 @@ def gram(x: gc.Tensor) -> gc.Tensor:
     return gc.dot(x, x.rename(row="other"), dim="col").rename(other="col")
 
 
-GRAM = {Fact.HERMITIAN, Fact.SEMIDEFINITE}
+GRAM = {Fact.HERMITIAN, SEMIDEFINITE}
 EYE = gc.eye({"row": 4, "col": 4})
 Q = as_square(L.qr(X).q, "rank")
 KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
@@ -84,6 +86,33 @@ def test_tall_factors_are_not_unitary() -> None:
     tall = gc.tensor("t", {"row": 5, "col": 3})
     (node,) = plain(L.qr(tall).q).outputs
     assert facts(node) == frozenset()
+
+
+EINSUMS: dict[str, tuple[tuple[tuple[int, ...], ...], tuple[int, ...], set[Fact]]] = {
+    "gram": (((0, 1, 2), (0, 3, 2)), (0, 1, 3), GRAM),
+    "gram of the other order": (((0, 1, 2), (0, 3, 2)), (0, 3, 1), GRAM),
+    "of columns": (((0, 1, 2), (0, 1, 3)), (0, 2, 3), GRAM),
+    "summed over the batch": (((0, 1, 2), (0, 3, 2)), (1, 3), GRAM),
+    "over the batch alone": (((0, 1, 2), (0, 3, 2)), (2, 1, 3), GRAM),
+    "times its transpose": (((0, 1, 2), (0, 2, 1)), (0, 1, 2), {Fact.HERMITIAN}),
+    "the same, summed": (((0, 1, 2), (0, 2, 1)), (1, 2), {Fact.HERMITIAN}),
+    "squares": (((0, 1, 2), (0, 1, 2)), (0, 1, 2), set()),
+    "between elements of the batch": (((0, 1, 2), (3, 1, 2)), (1, 0, 3), GRAM),
+    "of other elements": (((0, 1, 2), (3, 4, 2)), (0, 1, 4), set()),
+    "product": (((0, 1, 2), (0, 2, 3)), (0, 1, 3), set()),
+}
+
+
+@pytest.mark.parametrize("name", EINSUMS)
+def test_what_is_known_of_a_matrix_with_itself(name: str) -> None:
+    operands, result, wanted = EINSUMS[name]
+    x = leaf.input_(name="x", dtype=np.dtype(float), shape=(4, 4, 4), dims=None)
+    y = tensor.einsum(x, x, operands=operands, result=result)
+    assert facts(y) == wanted
+    a = np.random.default_rng(0).normal(size=(4, 4, 4))
+    letters = [word for pair in zip([a, a], operands, strict=True) for word in pair]
+    if SEMIDEFINITE in wanted:
+        assert np.linalg.eigvalsh(np.einsum(*letters, result)).min() > -1e-12
 
 
 def test_facts_of_a_long_sum() -> None:
