@@ -85,7 +85,7 @@ def found(x: Node) -> Facts:
         case Node(elementwise.conjugate, [a]):
             return facts(a)
         case Node(elementwise.cast, [a]):
-            return DIAGONAL | POSITIVE if diagonal_mask(a) else facts(a) - lost(a, x)
+            return DIAGONAL | POSITIVE if left_by(a) == DIAGONAL else facts(a) - lost(a, x)
         case Node(elementwise.where, [mask, a, zero]) if is_zero(zero):
             return masked(mask, a)
         case Node(elementwise.negative, [a]):
@@ -161,45 +161,39 @@ def is_zero(x: Node) -> bool:
 
 def masked(mask: Node, a: Node) -> Facts:
     """What is known of `a` where a mask of positions holds, and 0 elsewhere."""
-    if diagonal_mask(mask):
-        positive = a.op is leaf.full and a.type.dtype.kind == "f" and a.attrs["value"].array > 0
-        return DIAGONAL | (POSITIVE if positive else {HERMITIAN} if is_real(a) else NONE)
-    kept = facts(a) & DIAGONAL
-    match walked(mask):
+    left = left_by(mask)
+    if left != DIAGONAL:
+        return left | facts(a) & DIAGONAL
+    positive = a.op is leaf.full and is_real(a) and a.attrs["value"].array > 0
+    return left | (POSITIVE if positive else {HERMITIAN} if is_real(a) else NONE)
+
+
+def left_by(mask: Node) -> Facts:
+    """The triangle of a matrix that a mask of positions leaves, or its diagonal."""
+    mask = mask_of_one(mask)
+    match mask.op, *map(walks, mask.inputs):
+        case (elementwise.equal, -2, -1) | (elementwise.equal, -1, -2):
+            return DIAGONAL
         case (elementwise.greater_equal | elementwise.greater, -2, -1):
-            return kept | {LOWER}
-        case (elementwise.less_equal | elementwise.less, -2, -1):
-            return kept | {UPPER}
-        case (elementwise.greater_equal | elementwise.greater, -1, -2):
-            return kept | {UPPER}
+            return frozenset({LOWER})
         case (elementwise.less_equal | elementwise.less, -1, -2):
-            return kept | {LOWER}
-    return kept
+            return frozenset({LOWER})
+        case (elementwise.less_equal | elementwise.less, -2, -1):
+            return frozenset({UPPER})
+        case (elementwise.greater_equal | elementwise.greater, -1, -2):
+            return frozenset({UPPER})
+    return NONE
+
+
+def mask_of_one(mask: Node) -> Node:
+    """The mask of each matrix of a batch, if it is the same for all."""
+    rank = mask.type.ndim
+    same = mask.op is tensor.expand and max(mask.attrs["axes"]) < rank - 2
+    return mask.inputs[0] if same else mask
 
 
 def is_real(x: Node) -> bool:
     return bool(x.type.dtype.kind == "f")
-
-
-def diagonal_mask(mask: Node) -> bool:
-    """Whether a mask holds on the diagonal alone."""
-    match walked(mask):
-        case (elementwise.equal, *_):
-            return True
-    return False
-
-
-def walked(mask: Node) -> tuple[object, int, int] | None:
-    """A comparison of the positions along the last two axes: how, and of which with which."""
-    rank = mask.type.ndim
-    if mask.op is tensor.expand and max(mask.attrs["axes"]) < rank - 2:
-        mask = mask.inputs[0]
-    if len(mask.inputs) != 2 or mask.type.ndim < 2:
-        return None
-    axes = [walks(x) for x in mask.inputs]
-    if None in axes or sorted(axes) != [-2, -1]:  # type: ignore[type-var]
-        return None
-    return mask.op, axes[0], axes[1]  # type: ignore[return-value]
 
 
 def walks(x: Node) -> int | None:
@@ -345,11 +339,11 @@ def log_of_size(node: Node) -> Node | None:
 def solve_of_triangle(node: Node) -> Node | None:
     """The other triangle is not read, so that it need not be 0"""
     (a, b), attrs = node.inputs, node.attrs
-    wanted = LOWER if attrs["lower"] else UPPER
     mask, inner, zero = a.inputs
-    if not is_zero(zero) or diagonal_mask(mask) or wanted not in masked(mask, inner):
+    if not is_zero(zero) or left_by(mask) != {LOWER if attrs["lower"] else UPPER}:
         return None
-    if mask.op not in (elementwise.greater_equal, elementwise.less_equal) and not attrs["unit"]:
+    with_diagonal = mask_of_one(mask).op in (elementwise.greater_equal, elementwise.less_equal)
+    if not with_diagonal and not attrs["unit"]:
         return None
     return linalg.solve_triangular(inner, b, **attrs)
 

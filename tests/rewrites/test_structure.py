@@ -138,6 +138,7 @@ Case = tuple[Callable[[gc.Tensor], gc.Tensor], Callable[[Any, Any], Any], set[st
 b = np.array([1.0, -2.0, 3.0, 0.5])
 solve = lambda a: np.linalg.solve(a, np.broadcast_to(b[:, None], (*a.shape[:-1], 1)))[..., 0]
 t = lambda a: np.swapaxes(a, -1, -2)
+diagonal = lambda a: np.diagonal(a, axis1=-2, axis2=-1)
 FOLLOWS: dict[str, Case] = {
     "inverse times": (inverse_times, lambda a, b: solve(a), {"solve"}),
     "times inverse": (
@@ -178,6 +179,15 @@ FOLLOWS: dict[str, Case] = {
     "masked triangle": (
         lambda x: L.solve_triangular(gc.tril(x), B, lower=True),
         lambda a, b: solve(np.tril(a)), {"solve_triangular"},
+    ),
+    "diagonal of a triangle": (
+        lambda x: L.solve_triangular(gc.triu(L.cholesky(gram(x))), B, lower=True),
+        lambda a, b: b / diagonal(np.linalg.cholesky(a @ t(a))), {"cholesky", "solve_triangular"},
+    ),
+    "triangle masked by values": (
+        lambda x: L.solve_triangular(gc.where(x >= -1e9 * EYE + EYE, gc.tril(x), 0), B, lower=True),
+        lambda a, b: solve(np.where(a >= -1e9 * np.eye(4) + np.eye(4), np.tril(a), 0)),
+        {"solve_triangular"},
     ),
 }  # fmt: skip
 
