@@ -8,7 +8,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops import leaf, linalg, tensor
-from graphcore.ops.elementwise import log, square
+from graphcore.ops.elementwise import conjugate, log, square
 
 from .engine import Conversion, convert
 from .matrices import diagonal, eye_like, h, real_part
@@ -43,9 +43,14 @@ def with_whole(graph: Graph) -> Graph:
     return convert(graph, dict.fromkeys(WHOLE, part))
 
 
-def by_cholesky(node: Node, check: bool, a: Node, *rest: Node) -> Node:
-    """a⁻¹ b = l⁻ᴴ l⁻¹ b, det(a) = Π l[i,i]², and its logarithm 2 Σ log l[i,i]"""
+def by_cholesky(node: Node, check: bool, transposed: bool, a: Node, *rest: Node) -> Node:
+    """a⁻¹ b = l⁻ᴴ l⁻¹ b, det(a) = Π l[i,i]², and its logarithm 2 Σ log l[i,i]
+
+    The factor of aᵀ, the conjugate of a, is that of l.
+    """
     factor = linalg.cholesky(a, check=check)
+    if transposed and a.type.dtype.kind == "c":
+        factor = conjugate(factor)
     if node.op in (linalg.solve, linalg.inv):
         b = rest[0] if rest else eye_like(a)
         how = {"unit": False, "check": check}
@@ -74,11 +79,12 @@ def with_one_factor(graph: Graph) -> Graph:
 
     def by_lu(node: Node, x: Node, *rest: Node) -> Node:
         key, transposed = matrix_of(node.inputs[0])
+        a = matrix_of(x)[0] if transposed else x
         if key in met and DEFINITE in facts(key):
-            return by_cholesky(node, key in checked, matrix_of(x)[0] if transposed else x, *rest)
+            return by_cholesky(node, key in checked, transposed, a, *rest)
         if met[key] < 2:
             return node.with_inputs(x, *rest)
-        several = linalg.lu_factor(matrix_of(x)[0] if transposed else x)
+        several = linalg.lu_factor(a)
         packed, exchanges = several[0], several[1]
         if node.op is linalg.det:
             return linalg.lu_det(packed, exchanges)

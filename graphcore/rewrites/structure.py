@@ -98,10 +98,12 @@ def found(x: Node) -> Facts:
             return facts(a) & facts(b) - {UNITARY, SEMIDEFINITE, DEFINITE}
         case Node(elementwise.multiply, [a, b]):
             return scaled(a, b) or scaled(b, a)
-        case Node(tensor.einsum, [a, b]) if a is b and is_real(x):
+        case Node(tensor.einsum, [a, b]) if conjugates(a, b):
             return gram(x)
-        case Node(tensor.matmul, [a, b]) if is_real(x) and b is t(a):
-            return frozenset({HERMITIAN, SEMIDEFINITE})
+        case Node(tensor.matmul, [a, b]):
+            (a, left), (b, right) = matrix_of(a), matrix_of(b)
+            if left != right and conjugates(a, b):
+                return frozenset({HERMITIAN, SEMIDEFINITE})
         case Node(linalg.expm, [a]) if HERMITIAN in facts(a):
             return POSITIVE
     return NONE
@@ -192,6 +194,13 @@ def mask_of_one(mask: Node) -> Node:
     return mask.inputs[0] if same else mask
 
 
+def conjugates(a: Node, b: Node) -> bool:
+    """Whether each is the complex conjugate of the other."""
+    if a.type.dtype.kind == "c":
+        return elementwise.conjugate(a) is b or elementwise.conjugate(b) is a
+    return a is b and is_real(a)
+
+
 def is_real(x: Node) -> bool:
     return bool(x.type.dtype.kind == "f")
 
@@ -220,7 +229,7 @@ def scaled(a: Node, factor: Node) -> Facts:
 
 
 def gram(x: Node) -> Facts:
-    """What is known of an einsum of a real matrix with itself: of a aᵀ, and of a ∘ aᵀ."""
+    """What is known of an einsum of a matrix with its conjugate: of a aᴴ, and of a ∘ aᴴ."""
     left, right = x.attrs["operands"]
     i, j = x.attrs["result"][-2:] if x.type.ndim > 1 else (None, None)
     swap = {i: j, j: i}

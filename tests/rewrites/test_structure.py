@@ -34,8 +34,13 @@ def gram(x: gc.Tensor) -> gc.Tensor:
     return gc.dot(x, x.rename(row="other"), dim="col").rename(other="col")
 
 
+def complex_gram(x: gc.Tensor) -> gc.Tensor:
+    return gc.dot(x, gc.conj(x).rename(row="other"), dim="col").rename(other="col")
+
+
 GRAM = {Fact.HERMITIAN, SEMIDEFINITE}
 EYE = gc.eye({"row": 4, "col": 4})
+Z = gc.tensor("z", {"row": 4, "col": 4}, dtype="complex128")
 Q = as_square(L.qr(X).q, "rank")
 KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "nothing": (X, set()),
@@ -55,6 +60,8 @@ KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "gram": (gram(X), GRAM),
     "definite": (gram(X) + 1e-3 * EYE, POSITIVE),
     "less": (gram(X) - 1e-3 * EYE, {Fact.HERMITIAN}),
+    "complex gram": (complex_gram(Z), GRAM),
+    "complex, without conjugation": (gram(Z), set()),
     "in single precision": (Q.astype("float32"), {UNITARY}),
     "in double again": (Q.astype("float32").astype("float64"), set()),
     "rounded": (Q.astype("int64").astype("float64"), set()),
@@ -225,6 +232,21 @@ def test_a_definite_matrix_is_factored_by_cholesky() -> None:
     a = np.random.default_rng(1).normal(size=(4, 4))
     full = a @ a.T + 0.1 * np.eye(4)
     np.testing.assert_allclose(f(a, b)[0], np.linalg.slogdet(full)[1] + b @ solve(full))
+
+
+def test_transposed_solves_of_complex_definite_matrices() -> None:
+    """They share the Cholesky factor; aᵀ is the conjugate of a."""
+    k = complex_gram(Z) + EYE
+    right = B.astype("complex128")
+    turned = L.solve(L.matrix_transpose(k), right)
+    f = gc.compile([Z, B], [L.solve(k, right), turned, L.inv(k), gc.grad(gc.real(turned).sum(), Z)])
+    assert ops(f)["cholesky"] == 1
+    assert not {"lu_factor", "solve", "inv"} & ops(f).keys()
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=(4, 4)) + 1j * rng.normal(size=(4, 4))
+    full = a @ a.conj().T + np.eye(4)
+    for found, wanted in zip(f(a, b), [full, full.T], strict=False):
+        np.testing.assert_allclose(found, np.linalg.solve(wanted, b))
 
 
 def test_vectors_give_the_values_as_well() -> None:
