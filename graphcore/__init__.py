@@ -6,6 +6,8 @@
 <Tensor: f64[batch]>
 """
 
+from typing import TYPE_CHECKING
+
 from . import frontend
 from .compile import Compiled, compile
 from .frontend import fft, linalg, signal, special
@@ -97,3 +99,6 @@ __all__ += frontend.sorting.__all__
 __all__ += frontend.tensor.__all__
 __all__ += frontend.vectorize.__all__
 __all__ += frontend.windows.__all__
+
+if not TYPE_CHECKING:  # for which any name would be known
+    __getattr__ = frontend.numpy_functions.absent

@@ -160,6 +160,8 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("n.at[{'feature': 0}].set(0.5)", "at.set", "int64"),
     ],
     "what a tensor is not": [
+        ("x[{'batch': 0}] = 1.0", "immutable", "x.at[...].set"),
+        ("x[0] += 1.0", "immutable", "x.at[...].set"),
         ("bool(x > 0)", "Tensor", "truth value", "gc.where"),
         ("1 < x < 2", "truth value"),
         ("(x > 0) and (x < 1)", "truth value", "&"),
@@ -192,6 +194,12 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.gcd(x, 2)", "gcd", "f64"),
     ],
     "where no tensor stands": [
+        ("gc.softmax(x, 'feature')", "graphcore: has no 'softmax'", "use gc.special.softmax"),
+        ("gc.matmul(x, w)", "has no 'matmul'", "gc.dot"),
+        ("gc.array([1.0])", "has no 'array'", "gc.constant"),
+        ("gc.sqr(x)", "has no 'sqr'", "did you mean gc.sqrt?"),
+        ("gc.vmap(np.exp)", "gc.vectorize(outputs, {x: x_with_more_dims})"),
+        ("gc.constant(np.ma.masked_equal([1.0, 2.0], 2.0), 'row')", "constant", "masked", "filled"),
         ("gc.grad(loss, np.ones(3))", "wrt", "gc.constant"),
         ("gc.grad(loss, 'x')", "grad", "wrt"),
         ("gc.concat([], 'row')", "concat", "nothing"),
@@ -342,6 +350,7 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.linalg.solve_tridiagonal(x, x, x, x, 'cell')", "solve_tridiagonal", "'cell'"),
     ],
     "derivatives": [
+        ("gc.hessian(x.sum('feature'), x)", "hessian: the result has dims ('batch',)"),
         ("gc.grad(h, x)", "grad", "('batch', 'feature')", "gc.pullback(y, wrt, ct)"),
         ("gc.grad(x.sum(), w)", "grad", "does not depend", "disconnected='zero'"),
         ("gc.grad(loss, n)", "grad", "int64"),
@@ -388,6 +397,7 @@ CALL: dict[str, list[tuple[str, ...]]] = {
         ("f(None, np.ones((4, 3)))", "'x'"),
         ("f([[1, 2, 3, 4], [5, 6]], np.ones((4, 3)))", "'x'"),
         ("f(x, np.ones((4, 3)))", "'x'"),
+        ("f(np.ma.masked_less(np.eye(2, 4), 1), np.ones((4, 3)))", "'x'", "masked", "filled"),
     ],
     "f = gc.compile([n, s], n.sum() + s)": [
         ("f(np.ones(4), 1.0)", "'n'", "int64", "float64", "astype"),
@@ -398,6 +408,7 @@ CALL: dict[str, list[tuple[str, ...]]] = {
         ("f(np.ones(3), np.ones(4))", "add", "'time'", "n_u", "n_v", "3", "4"),
     ],
     "f = gc.compile([x, b], x.sum('feature') + b)": [
+        ("f(np.ones((2, 5)), np.ones(2))", "'feature'", "must have 4", "{'feature': None}"),
         ("f(np.ones((32, 4)), np.ones(31))", "'batch'", "32", "31", "'x'", "'b'"),
     ],
     "f = gc.compile({'p': x, 'q': [w]}, x.sum() + w.sum())": [

@@ -133,12 +133,9 @@ class Boundary:
                     for name in sorted(unknowns(size))
                 ]
                 told = f"{size} = {want}: {'; '.join(others)}" if others else f"{want}"
-                raise refusal(
-                    f"dim {dim!r} of input {param.shown} has size {got}, but must have {told}",
-                    param.declared,
-                    cure="pass arrays of matching sizes, or give the dim a size of its own "
-                    f"where it is declared, such as {{{dim!r}: 'n_other'}}",
-                )
+                cure = "pass arrays of matching sizes, or give the dim a size of its own where it "
+                cure += f"is declared, such as {{{dim!r}: 'n_other'}}"
+                raise param.of_another_size(dim, got, told, cure if others else param.unsized(dim))
 
     def _refuse(self, requirement: Requirement, known: dict[str, int]) -> None:
         need, op, origin = requirement
@@ -188,13 +185,20 @@ class Parameter:
         if self.fixed is not None and array.shape != self.fixed:
             for dim, want, got in zip(self.dims, self.fixed, array.shape, strict=True):
                 if want != got:
-                    raise refusal(
-                        f"dim {dim!r} of input {self.shown} has size {got}, but must have {want}",
-                        self.declared,
-                        cure="pass an array of the declared size, or declare the dim with an "
-                        f"unknown size, {{{dim!r}: None}}",
-                    )
+                    raise self.of_another_size(dim, got, want, self.unsized(dim))
         return array
+
+    def of_another_size(self, dim: str, got: int, want: object, cure: str) -> GraphError:
+        """The refusal of an array, for one of its dims."""
+        reason = f"dim {dim!r} of input {self.shown} has size {got}, but must have {want}"
+        return refusal(reason, self.declared, cure=cure)
+
+    def unsized(self, dim: str) -> str:
+        """What to do about a size that was declared as a number."""
+        return (
+            "pass an array of the declared size, or declare the dim with an unknown size, "
+            f"{{{dim!r}: None}}"
+        )
 
     def _ordered(self, value: Any) -> Any:
         given = tuple(value.dims)
@@ -221,6 +225,9 @@ class Parameter:
             cure = "pass an array, or nested lists whose rows have one length"
             raise refusal(f"input {self.shown}: {error}", self.declared, cure=cure) from error
         have = array.dtype
+        if np.ma.is_masked(value):
+            cure = "fill them, value.filled(np.nan), and skip nan: x.mean(skipna=True)"
+            raise refusal(f"input {self.shown} has masked values", self.declared, cure=cure)
         if have == self.dtype:
             return array if have.isnative else array.astype(self.dtype)
         if have.kind not in "biufc":

@@ -46,6 +46,12 @@ class Base:
         reason = f"is immutable: cannot set {name!r}"
         raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
 
+    def __setitem__(self, key: object, value: object) -> NoReturn:
+        cure = "make a new one: x.at[...].set(y), or .add and others"
+        raise refusal(
+            "Tensor", "is immutable: no place can be set", self, cure=cure, kind=GraphTypeError
+        )
+
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):  # a protocol that Python or a library looks for
             raise AttributeError(name)

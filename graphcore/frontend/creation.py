@@ -112,6 +112,9 @@ def constant(
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
     """A NumPy array of numbers, nested lists or whatever else NumPy takes."""
+    if np.ma.is_masked(value):
+        cure = "fill them: value.filled(np.nan)"
+        raise refusal("constant", "the array has masked values", cure=cure)
     try:
         return np.asarray(value)
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.node import Node, describe_operand, full_like, toposort
-from graphcore.ir.provenance import user_line
+from graphcore.ir.provenance import called, user_line
 from graphcore.ir.sizes import Size
 from graphcore.ops import autodiff, leaf
 from graphcore.ops.elementwise import refuse_unknown
@@ -281,7 +281,7 @@ def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
 
 def refused(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:
     """The error with its operands, the user's line and the cure."""
-    lines = [f"{name}: {reason}", *map(describe_operand, operands)]
+    lines = [f"{called(name)}: {reason}", *map(describe_operand, operands)]
     return GraphTypeError("\n".join([*lines, f"  asked at {user_line()}", f"  cure: {cure}"]))
 
 

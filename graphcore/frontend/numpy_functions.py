@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.errors import GraphAttributeError, GraphError, GraphTypeError
 
 from .base import Base, refusal
 
@@ -73,8 +73,14 @@ INSTEAD = {
     "size": "x.size",
     "take_along_axis": "gc.take_along(x, index, dim={0!r})",
     "unstack": "gc.unbind(x, dim={0!r})",
+    **dict.fromkeys(("array", "asarray"), "gc.constant(array, ({0!r}, ...))"),
+    **dict.fromkeys(("function", "jit"), "gc.compile(inputs, outputs)"),
+    "vmap": "gc.vectorize(outputs, {{x: x_with_more_dims}})",
+    "vjp": "gc.pullback(y, x, ct)",
+    "jvp": "gc.pushforward(y, x, tangent)",
+    "relu": "gc.maximum(x, 0)",
 }
-"""What to write for functions that have no namesake here; {0!r} is a dim."""
+"""What to write for functions of NumPy, JAX and others without a namesake; {0!r} is a dim."""
 
 METHODS = {
     "reduce": {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
@@ -171,6 +177,15 @@ def instead(name: str, space: str, dims: tuple[str, ...]) -> str:
     elif "dims" in parameters and len(dims) > 1:
         shown.append(f"dims={dims[-2:]!r}")
     return f"use gc.{space}{'.' * bool(space)}{name}({', '.join([*shown, *more])})"
+
+
+def absent(name: str) -> NoReturn:
+    """Refuse `gc.name`, where there is none."""
+    if name.startswith("_"):  # what Python or a library looks for
+        raise AttributeError(name)
+    homes = [space for space in SPACES if name in public(space)]
+    cure = f"use gc.{homes[0]}.{name}" if homes else instead(name, "", ("row",))
+    raise refusal("graphcore", f"has no {name!r}", cure=cure, kind=GraphAttributeError)
 
 
 @cache
