@@ -18,7 +18,7 @@ from graphcore.ops import control, leaf, tensor
 from .emit import EMIT, shape_of
 from .loops import CONTROL
 from .plan import BUFFERED, VIEWS, Buffer, plan
-from .scalars import is_spelled, spell
+from .scalars import is_spelled, repeats_number, spell
 
 FRESH = frozenset(
     {
@@ -31,6 +31,9 @@ FRESH = frozenset(
 
 DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] + "efdFD")
 """Names that stand for dtypes: i64, c128."""
+
+
+INDENT = "    "
 
 
 class Line(NamedTuple):
@@ -61,13 +64,14 @@ class Sheet:
         self.comments: dict[Any, str] = {}
         self.literals: dict[Literal, str] = {}
         self.constants: list[str] = []
+        self.fixed: dict[str, str] = {}
         self.buffers: dict[Buffer, str] = {}
         self.places: dict[Node, str] = {}
         self.known = frozenset(sizes)
         self.sizes = {name: f"n{i}" for i, name in enumerate(sizes)}
         self.numbers: dict[str, int] = {}
         self.blocks = 0
-        self.indent = "    "
+        self.indent = INDENT
 
     def name(self, prefix: str) -> str:
         """A new name, other than a dtype's."""
@@ -131,6 +135,15 @@ class Writer:
         """A size, worked out at the call."""
         return code(size, self.sizes)
 
+    def from_sizes(self, text: str, *sizes: Size) -> str:
+        """An expression in sizes: inside of a block it is worked out once, before everything."""
+        sheet = self.sheet
+        if sheet.indent == INDENT or not all(unknowns(size) <= sheet.known for size in sizes):
+            return text
+        if text not in sheet.fixed:
+            sheet.fixed[text] = sheet.name("k")
+        return sheet.fixed[text]
+
     def write(self, text: str) -> None:
         """One statement."""
         self.sheet.text.append(self.sheet.indent + text)
@@ -138,7 +151,7 @@ class Writer:
     @contextmanager
     def indented(self) -> Iterator[None]:
         """What is written here belongs to the statement before."""
-        before, self.sheet.indent = self.sheet.indent, self.sheet.indent + "    "
+        before, self.sheet.indent = self.sheet.indent, self.sheet.indent + INDENT
         yield
         self.sheet.indent = before
 
@@ -177,10 +190,16 @@ class Writer:
 
     def thin(self, node: Node) -> str:
         """`node`, or what broadcasts to it, as an array."""
+        if repeats_number(node):
+            return self.thin(node.inputs[0])
         if self.thins[node] == self.numbers.get(node):
             name = self.thins[node] = self.sheet.name("a")
             self.write(f"{name} = {self.bind('array', np.array)}({self.numbers[node]})")
         return self.thins[node]
+
+    def operand(self, node: Node) -> str:
+        """`node` as a ufunc takes it: an array, or one number."""
+        return self.thin(node) if repeats_number(node) else self.thins[node]
 
     def whole(self, node: Node) -> str:
         """`node` with all its places."""
@@ -191,7 +210,7 @@ class Writer:
         name = self.sheet.name("w")
         shape = shape_of(node.type.shape, self)
         broadcast = self.bind("broadcast_to", np.broadcast_to)
-        self.line(f"{name} = {broadcast}({self.thins[node]}, {shape})", node)
+        self.line(f"{name} = {broadcast}({self.thin(node)}, {shape})", node)
         self.wholes[node] = name
         return name
 
@@ -230,6 +249,8 @@ class Writer:
         if node.op is leaf.full or node.op is leaf.constant:
             self.thins[node] = self.literal(node.attrs["value"])
             return
+        if repeats_number(node):
+            return  # whoever needs an array makes it of the number
         if node.op in CONTROL:
             self.thins[node] = ""  # its values have names of their own
             return CONTROL[node.op](node, self)
@@ -247,7 +268,7 @@ class Writer:
                 self.write(f"{out} = {self.empty(node.type)}")
         name = self.sheet.name("t")
         expression = EMIT[node.op](node, self, out)
-        if node.op in VIEWS and expression == self.thins[node.inputs[0]]:
+        if expression == out or (node.op in VIEWS and expression == self.thins[node.inputs[0]]):
             self.thins[node] = expression
             return
         self.thins[node] = name
@@ -268,6 +289,7 @@ def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
         *unpacked([sheet.sizes[name] for name in sizes], "sizes"),
         *unpacked(list(sheet.buffers.values()), "buffers"),
         *sheet.constants,
+        *[f"    {name} = {text}" for text, name in sheet.fixed.items()],
     ]
     source = "\n".join([*head, *sheet.text, f"    return [{', '.join(results)}]", ""])
     return Code(

@@ -19,6 +19,7 @@ from graphcore.ops import elementwise, leaf, linalg, special, tensor
 from graphcore.rewrites.plain import distinct
 
 from . import routines
+from .scalars import is_number, repeats_number
 
 if TYPE_CHECKING:
     from .codegen import Writer
@@ -39,7 +40,7 @@ def ufunc(node: Node, w: Writer, out: str) -> str:
     """An elementwise op: the ufunc with `out` in its last place, the quickest way to pass it."""
     function = elementwise.UFUNC[node.op]
     name = w.special(function) if isinstance(function, str) else w.bind(node.op.name, function)
-    operands = ", ".join([w.thins[x] for x in node.inputs])
+    operands = ", ".join([w.operand(x) for x in node.inputs])
     return f"{name}({operands}, {'out=' if node.op in KEYWORD else ''}{out})"
 
 
@@ -128,7 +129,8 @@ def routine(name: str) -> Emit:
 
 def shape_of(shape: Shape, w: Writer) -> str:
     """A shape as a tuple."""
-    return f"({', '.join(w.size(size) for size in shape)}{',' if len(shape) == 1 else ''})"
+    text = f"({', '.join(w.size(size) for size in shape)}{',' if len(shape) == 1 else ''})"
+    return text if all(isinstance(size, int) for size in shape) else w.from_sizes(text, *shape)
 
 
 def ranges(node: Node, sizes: Shape, w: Writer) -> str:
@@ -139,7 +141,8 @@ def ranges(node: Node, sizes: Shape, w: Writer) -> str:
             node.attrs["starts"], sizes, node.attrs["steps"], full_shape(node), strict=True
         )
     ]
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    text = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return w.from_sizes(text, *node.attrs["starts"], *sizes, *full_shape(node))
 
 
 def full_shape(node: Node) -> Shape:
@@ -216,6 +219,11 @@ def concat(node: Node, w: Writer, out: str) -> str:
 def where(node: Node, w: Writer, out: str) -> str:
     """A choice; of a real float or 0 by its bits, which is quicker where the condition varies."""
     condition, x, y = node.inputs
+    one = condition.inputs[0] if repeats_number(condition) else condition
+    if is_number(one.type):
+        chosen = f"{w.thin(x)} if {w.number(one)} else {w.thin(y)}"
+        w.line(f"{w.bind('copyto', np.copyto)}({out}, {chosen})", node)
+        return out
     if node.type.dtype.kind == "f" and node.type.shape:
         if is_positive_zero(y):
             return call(w.bind("keep", routines.keep), w.thin(condition), w.thin(x), out)

@@ -6,42 +6,80 @@ other, then they change places. A carry that a step updates in some places lives
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Container, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphcore.ir.graph import Graph
+from graphcore.ir.dtypes import BOOL
+from graphcore.ir.graph import Graph, graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ops import control
+from graphcore.ops import control, elementwise, leaf
 
 from . import routines
 from .plan import BUFFERED, in_place
-from .scalars import is_number
+from .scalars import is_number, is_spelled, repeats_number
 
 if TYPE_CHECKING:
     from .codegen import Writer
 
 Block: TypeAlias = "Callable[[Node, Writer], None]"
-Names: TypeAlias = dict[Node, str]
 
 
-def capture(params: Sequence[Node], operands: Sequence[Node], w: Writer) -> Names:
-    """What a body calls its captured values: numbers as Python's, the rest as whole arrays."""
-    return {
-        param: w.number(x) if is_number(param.type) else w.whole(x)
-        for param, x in zip(params, operands, strict=True)
-    }
+class Name(NamedTuple):
+    """What a value is called in the source: as one of Python's numbers, as an array, or both."""
+
+    number: str = ""
+    array: str = ""
+
+
+Names: TypeAlias = dict[Node, Name]
+
+
+def named(param: Node, name: str) -> Name:
+    """The name of a param that is only a number, or only an array."""
+    return Name(number=name) if is_number(param.type) else Name(array=name)
+
+
+def capture(
+    params: Sequence[Node], operands: Sequence[Node], w: Writer, arrays: Container[Node] = ()
+) -> Names:
+    """What a body calls its captured values: numbers as Python's, the rest as whole arrays.
+
+    Numbers are arrays as well if they are already, or stand among `arrays`.
+    """
+    names = {}
+    for param, x in zip(params, operands, strict=True):
+        if not is_number(param.type):
+            names[param] = Name(array=w.whole(x))
+            continue
+        array = w.thin(x) if param in arrays else w.thins[x]
+        number = w.number(x)
+        names[param] = Name(number, "" if array == number else array)
+    return names
+
+
+def read_as_arrays(graph: Graph) -> set[Node]:
+    """What other than Python's own arithmetic reads in a body: numbers are made arrays for it."""
+    found = set(graph.outputs)
+    for node in graph.nodes():
+        if node.op in CONTROL:
+            for held in graphs(node):
+                read = read_as_arrays(held)
+                pairs = zip(held.params[::-1], node.inputs[::-1], strict=False)
+                found |= {x for param, x in pairs if param in read}
+        elif not is_spelled(node) and not repeats_number(node):
+            found.update(node.inputs[1:] if node.op is elementwise.where else node.inputs)
+    return found | {x.inputs[0] for x in found if repeats_number(x)}
 
 
 def know(names: Names, w: Writer) -> None:
     """Name the params of a body."""
     for param, name in names.items():
-        if is_number(param.type):
-            w.take(param, name)
-        else:
-            w.thins[param] = name
+        w.thins[param] = name.array or name.number
+        if name.number:
+            w.numbers[param] = name.number
 
 
 def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str]:
@@ -50,7 +88,8 @@ def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str
     for home, node in zip(homes, outputs, strict=True):
         if is_number(node.type):
             continue
-        if node.op in BUFFERED and node not in w.made and node not in w.thins:
+        written = node.op in BUFFERED or is_branched(node)
+        if written and node not in w.made and node not in w.thins:
             w.made[node] = home
         elif w.thins.get(node) != home:
             copied.append((home, node))
@@ -59,6 +98,14 @@ def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str
         w.write(f"{w.bind('copyto', np.copyto)}({home}, {w.thin(node)})")
     pairs = zip(homes, outputs, strict=True)
     return [w.number(node) if is_number(node.type) else home for home, node in pairs]
+
+
+def is_branched(node: Node) -> bool:
+    """Whether `node` is a result of one of several branches, which write it where they are told."""
+    return node.op is leaf.project and node.inputs[0].op in BRANCHES
+
+
+BRANCHES = frozenset({control.switch, control.call, control.custom})
 
 
 class Carried:
@@ -83,7 +130,7 @@ class Carried:
 
     def names(self) -> Names:
         """What the params are called."""
-        return dict(zip(self.params, self.now, strict=True))
+        return {param: named(param, now) for param, now in zip(self.params, self.now, strict=True)}
 
     def turn(self, made: Sequence[str], w: Writer) -> None:
         """What was made is read from now on, and what was read can be written over."""
@@ -98,32 +145,40 @@ def scan(node: Node, w: Writer) -> None:
     n, m = attrs["carries"], attrs["sequences"]
     length = w.size(attrs["length"])
     walked = [w.whole(x) for x in node.inputs[n : n + m]]
-    captured = capture(body.params[n + m :], node.inputs[n + m :], w)
+    arrays = read_as_arrays(body)
+    captured = capture(body.params[n + m :], node.inputs[n + m :], w, arrays)
     carried = Carried(node, w)
-    step, inner = w.sheet.name("i"), w.inside(body, carried.schedule)
+    inner = w.inside(body, carried.schedule)
     steps = [node[i] for i in range(n, len(body.outputs))]
     stacked = [w.sheet.name("y") for _ in steps]
     for name, y in zip(stacked, steps, strict=True):
         w.write(f"{name} = {w.empty(y.type)}")
-    lists = []
+    step, backwards = w.sheet.name("i"), "[::-1]" if attrs["reverse"] else ""
+    turns, runs = [step], [f"range({length}){backwards}"]
+
+    def along(prefix: str, sequence: str) -> str:
+        """The name of each place of a sequence in turn."""
+        turns.append(w.sheet.name(prefix))
+        runs.append(f"{sequence}{backwards}")
+        return turns[-1]
+
+    known = carried.names() | captured
     for x, param in zip(walked, body.params[n:], strict=False):
-        lists.append(w.sheet.name("l") if is_number(param.type) else x)
-        if is_number(param.type):
-            w.write(f"{lists[-1]} = {x}.tolist()")
-    count = f"range({length})"
-    w.write(f"for {step} in {f'reversed({count})' if attrs['reverse'] else count}:")
+        number = is_number(param.type)
+        known[param] = named(param, along("p", f"{x}.tolist()" if number else x))
+    results = body.outputs[n:]
+    homes = [
+        along("o", name) if y.type.shape else f"{name}[{step}]"
+        for name, y in zip(stacked, results, strict=True)
+    ]
+    together = f"zip({', '.join(runs)})" if len(runs) > 1 else runs[0]
+    w.write(f"for {', '.join(turns)} in {together}:")
     lines = len(w.sheet.text)
     with w.indented():
-        places = [w.sheet.name("p") for _ in lists]
-        for name, x in zip(places, lists, strict=True):
-            w.write(f"{name} = {x}[{step}]")
-        known = carried.names() | dict(zip(body.params[n : n + m], places, strict=True))
-        know(known | captured, inner)
-        results = body.outputs[n:]
-        homes = [
-            f"{name}[{step}]" if is_number(y.type) else place_of(name, step, w)
-            for name, y in zip(stacked, results, strict=True)
-        ]
+        know(known, inner)
+        for at, y in enumerate(results):
+            if not y.type.shape and not is_number(y.type):
+                homes[at] = place_of(stacked[at], step, w)
         made = settle([*carried.then, *homes], body.outputs, inner)
         for home, y, value in zip(homes, results, made[n:], strict=True):
             if is_number(y.type):
@@ -145,7 +200,10 @@ def place_of(name: str, step: str, w: Writer) -> str:
 def while_loop(node: Node, w: Writer) -> None:
     attrs, body, predicate = node.attrs, node.attrs["body"], node.attrs["predicate"]
     n, trips = attrs["carries"], attrs["trips"]
-    captured = capture(body.params[n:], node.inputs[n:], w)
+    tested = read_as_arrays(predicate)
+    arrays = {y for x, y in zip(predicate.params, body.params, strict=True) if x in tested}
+    arrays |= read_as_arrays(body)
+    captured = capture(body.params[n:], node.inputs[n:], w, arrays)
     carried = Carried(node, w)
     test, inner = w.inside(predicate), w.inside(body, carried.schedule)
     results = body.outputs[n:] if trips is not None else ()
@@ -157,8 +215,8 @@ def while_loop(node: Node, w: Writer) -> None:
     w.write(f"{count} = 0")
     w.write("while True:")
     with w.indented():
-        know(dict(zip(predicate.params, carried.now, strict=False)), test)
-        know(dict(zip(predicate.params[n:], captured.values(), strict=True)), test)
+        given = (*carried.names().values(), *captured.values())
+        know(dict(zip(predicate.params, given, strict=True)), test)
         (going,) = settle([""], predicate.outputs, test)
         w.write(f"if not {going}:")
         with w.indented():
@@ -180,19 +238,25 @@ def while_loop(node: Node, w: Writer) -> None:
 
 
 def switch(node: Node, w: Writer) -> None:
-    index, *operands = node.inputs
     branches = node.attrs["branches"]
-    captured = capture(branches[0].params, operands, w)
+    captured = capture(branches[0].params, node.inputs[1:], w)
     rooms = rooms_for(node, w)
-    chosen = w.sheet.name("i")
-    choose = w.bind("choose", routines.choose)
-    w.line(f"{chosen} = {choose}({w.thins[index]}, {len(branches)})", node)
-    for number, branch in enumerate(branches):
-        w.write(f"{'elif' if number else 'if'} {chosen} == {number}:")
+    for condition, branch in zip(conditions(node, w), branches, strict=True):
+        w.write(condition)
         with w.indented():
             given = dict(zip(branch.params, captured.values(), strict=True))
             inside(branch, given, rooms, w)
     give(node, rooms, w)
+
+
+def conditions(node: Node, w: Writer) -> list[str]:
+    """What begins each branch; one of two needs no number if it goes by a bool."""
+    index, count = node.inputs[0], len(node.attrs["branches"])
+    if count == 2 and index.op is elementwise.cast and index.inputs[0].type.dtype == BOOL:
+        return [f"if not {w.number(index.inputs[0])}:", "else:"]
+    chosen, choose = w.sheet.name("i"), w.bind("choose", routines.choose)
+    w.line(f"{chosen} = {choose}({w.thins[index]}, {count})", node)
+    return [f"{'elif' if at else 'if'} {chosen} == {at}:" for at in range(count)]
 
 
 def call(node: Node, w: Writer) -> None:
@@ -205,7 +269,10 @@ def call(node: Node, w: Writer) -> None:
 
 def rooms_for(node: Node, w: Writer) -> list[str]:
     """Where the results of a branch go: a name for a number, else an array."""
-    return [w.sheet.name("r") if is_number(y) else w.room(y) for y in node.type.items]
+    return [
+        w.sheet.name("r") if is_number(y) else w.made.get(node[i]) or w.room(y)
+        for i, y in enumerate(node.type.items)
+    ]
 
 
 def inside(body: Graph, given: Names, rooms: Sequence[str], w: Writer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import product
 from typing import Any, Literal
 
@@ -255,14 +256,23 @@ BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 def norm(x: Array, axes: tuple[int, ...], out: Array) -> Array:
     """Square root of the sum of squares over `axes`; scaled where squares leave the range."""
     root_of_squares(x, axes, out)
-    limits = np.finfo(x.dtype)
-    sound = np.isfinite(out) & (out > np.sqrt(limits.tiny / limits.eps))
+    least = least_exact(x.dtype)
+    if not out.ndim and least < out < np.inf:
+        return out
+    sound = (least < out) & (out < np.inf)
     if not sound.all():
         largest = np.max(np.abs(x), axes, keepdims=True, initial=0)
         _, exponent = np.frexp(largest)  # powers of 2 round nothing
         found = root_of_squares(np.ldexp(x, -exponent), axes, np.empty_like(out))
         np.copyto(out, np.ldexp(found, exponent.reshape(out.shape)), where=~sound)
     return out
+
+
+@cache
+def least_exact(dtype: np.dtype[Any]) -> float:
+    """Above which number the root of a sum of squares has lost nothing."""
+    limits = np.finfo(dtype)
+    return float(np.sqrt(limits.tiny / limits.eps))
 
 
 def root_of_squares(x: Array, axes: tuple[int, ...], out: Array) -> Array:

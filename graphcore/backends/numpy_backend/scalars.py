@@ -30,6 +30,11 @@ def is_number(type: Type) -> bool:
     return isinstance(type, TensorType) and type.shape == () and type.dtype in NUMBERS
 
 
+def repeats_number(node: Node) -> bool:
+    """Whether `node` is one number everywhere."""
+    return node.op is tensor.expand and bool(node.type.shape) and is_number(node.inputs[0].type)
+
+
 def is_spelled(node: Node) -> bool:
     """Whether Python has an expression for `node`, of numbers."""
     if not is_number(node.type) or not all(is_number(x.type) for x in node.inputs):

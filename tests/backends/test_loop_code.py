@@ -1,0 +1,121 @@
+"""What is written inside of a loop: nothing that could stand before it, and the same values."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+
+x = gc.tensor("x", {"row": None})
+STEPS = [0, 1, 2, 7]
+EDGES = np.array([1.5, -0.0, np.inf, np.nan, -2.0])
+
+
+def inside(source: str) -> str:
+    """The lines of all blocks."""
+    lines = (line.partition("#")[0] for line in source.splitlines())
+    return "\n".join(line for line in lines if re.match(r" {8}", line))
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_sizes_and_arrays_of_numbers_are_made_before_the_loop(steps: int) -> None:
+    rate = gc.tensor("rate", {})
+    n = gc.tensor("n", {}, dtype="int64")
+
+    def step(_: gc.Tensor, y: gc.Tensor) -> gc.Tensor:
+        return rate * y.shift(row=1, fill_value=1) + gc.concat([x, x], "row").head(
+            row=x.sizes["row"]
+        )
+
+    f = gc.compile([x, rate, n], gc.fori_loop(0, n, step, x))
+    for given in (EDGES, EDGES[:1], EDGES[:0]):
+        wanted = given
+        for _ in range(steps):
+            shifted = np.concatenate([[1.0], wanted[:-1]])[: len(given)]
+            wanted = 0.5 * shifted + given
+        np.testing.assert_array_equal(f(given, 0.5, steps), wanted)
+    assert not re.search(r"\b(span|array|min)\(", inside(f.source))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_a_choice_by_one_bool_copies_what_is_chosen(dtype: str) -> None:
+    y = gc.tensor("y", {"row": None}, dtype=dtype)
+    z = gc.tensor("z", {"row": None}, dtype=dtype)
+    flag = gc.tensor("flag", {}, dtype="bool")
+    f = gc.compile([y, z, flag], [gc.where(flag, y, z), gc.where(flag, y, 0), gc.where(flag, 0, y)])
+    edges = EDGES if dtype.startswith("f") else np.arange(5)
+    a, b = edges.astype(dtype), edges[::-1].astype(dtype)
+    for yes in (True, False):
+        found = f(a, b, yes)
+        wanted = [
+            a if yes else b,
+            a if yes else 0 * np.ones_like(a),
+            np.zeros_like(a) if yes else a,
+        ]
+        for ours, theirs in zip(found, wanted, strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
+    assert "where(" not in f.source
+    assert not any(np.shares_memory(one, other) for one in found for other in (a, b))
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_branches_write_into_what_a_loop_carries(steps: int, dtype: str) -> None:
+    y = gc.tensor("y", {"row": None}, dtype=dtype)
+    n = gc.tensor("n", {}, dtype="int64")
+
+    def step(i: gc.Tensor, state: tuple) -> tuple:
+        a, b, c = state
+        return gc.cond(i % 2 == 0, lambda: (b, a, c + 1), lambda: (a * 2, a, -c))
+
+    start = (y, 3 * y, y.sum())
+    f = gc.compile([y, n], gc.fori_loop(0, n, step, start))
+    given = np.array([1.0, 2.0, -0.5], dtype)
+    a, b, c = given, 3 * given, given.sum()
+    for i in range(steps):
+        a, b, c = (b, a, c + 1) if i % 2 == 0 else (a * 2, a, -c)
+    for found, wanted in zip(f(given, steps), (a, b, c), strict=True):
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, wanted)
+    assert "choose(" not in f.source
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "complex64"])
+def test_places_are_walked_and_filled_in_turn(steps: int, dtype: str, reverse: bool) -> None:
+    u = gc.tensor("u", {"time": None}, dtype=dtype)
+    v = gc.tensor("v", {"time": None, "col": 2}, dtype=dtype)
+
+    def step(total: gc.Tensor, place: tuple) -> tuple:
+        one, row = place
+        new = total + one * row
+        return new, (new, new.sum(), one)
+
+    zero = gc.zeros({"col": 2}, dtype=dtype)
+    last, results = gc.scan(step, zero, (u, v), dim="time", reverse=reverse)
+    found = gc.compile([u, v], [last, *results])
+    a = np.arange(1, steps + 1).astype(dtype)
+    b = np.arange(2 * steps).reshape(steps, 2).astype(dtype)
+    total, rows = np.zeros(2, dtype), np.zeros((steps, 2), dtype)
+    for t in reversed(range(steps)) if reverse else range(steps):
+        total = rows[t] = total + a[t] * b[t]
+    given = found(a, b)
+    for ours, theirs in zip(given, [total, rows, rows.sum(1), a], strict=True):
+        assert ours.dtype == theirs.dtype or dtype == "int32"
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-30, 1.0, 1e30, 1e300, np.inf, np.nan])
+def test_norm_keeps_its_digits(dtype: str, scale: float) -> None:
+    y = gc.tensor("y", {"row": None}, dtype=dtype)
+    f = gc.compile([y], gc.norm(y))
+    with np.errstate(all="ignore"):
+        given = (scale * np.array([3.0, 4.0])).astype(dtype)
+        wanted = np.hypot(*given.astype(np.longdouble)).astype(dtype)
+    np.testing.assert_allclose(f(given), wanted, rtol=4 * np.finfo(dtype).eps)
