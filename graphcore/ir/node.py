@@ -245,18 +245,14 @@ def toposort(roots: Iterable[Node]) -> list[Node]:
     seen: set[Node] = set()
     order: list[Node] = []
     for root in roots:
-        stack = [root]
+        stack = [] if root in seen else [(root, iter(root.inputs))]
         while stack:
-            node = stack[-1]
-            if node in seen:
-                stack.pop()
-                continue
-            ready = True
-            for x in reversed(node.inputs):
+            node, rest = stack[-1]
+            for x in rest:
                 if x not in seen:
-                    stack.append(x)
-                    ready = False
-            if ready:
+                    stack.append((x, iter(x.inputs)))
+                    break
+            else:
                 stack.pop()
                 seen.add(node)
                 order.append(node)

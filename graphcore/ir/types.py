@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,8 +90,12 @@ def show_dtype(dtype: DType) -> str:
     return "bool" if dtype.kind == "b" else f"{SHORT[dtype.kind]}{8 * dtype.itemsize}"
 
 
+@lru_cache(maxsize=4096)
 def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:
-    """`f64[batch, class=3]`: an unknown size that bears its dim's name is not said twice."""
+    """`f64[batch, class=3]`: an unknown size that bears its dim's name is not said twice.
+
+    Remembered, as type rules word why they would refuse before they know whether they do.
+    """
     axes = labels or (None,) * len(type.shape)
     shown = [
         str(size) if dim is None or str(size) == show_dim(dim) else f"{show_dim(dim)}={size}"
