@@ -17,13 +17,12 @@ class Contract:
 
     def check(self, graph: Graph, stage: str) -> None:
         """Raise ContractError unless every node of `graph` obeys."""
-        nodes = list(graph.every_node())
-        forbidden = {op for op in {node.op for node in nodes} if op.dialect not in self.dialects}
+        forbidden = {op for op in graph.ops() if op.dialect not in self.dialects}
         if forbidden:
-            node = next(node for node in nodes if node.op in forbidden)
+            node = next(node for node in graph.every_node() if node.op in forbidden)
             raise ContractError(f"{node!r} may not stand in stage {stage!r} ({node.origin})")
         if not self.named:
-            for node in nodes:
+            for node in graph.every_node():
                 if has_names(node.type):
                     raise ContractError(f"{node!r} still has dims in stage {stage!r}")
 

@@ -18,11 +18,13 @@ Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] 
 class Graph:
     """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
 
-    __slots__ = ("_nodes", "outputs", "params")
+    __slots__ = ("_nodes", "_ops", "outputs", "params", "settled")
 
     def __init__(self, params: tuple[Node, ...], outputs: tuple[Node, ...]) -> None:
         self.params, self.outputs = params, outputs
         self._nodes: list[Node] | None = None
+        self._ops: frozenset[Op] | None = None
+        self.settled: object = None  # the rules of which none fires here any more
 
     def nodes(self) -> list[Node]:
         """Every node, inputs before users."""
@@ -30,12 +32,20 @@ class Graph:
             self._nodes = toposort((*self.params, *self.outputs))
         return self._nodes
 
+    def ops(self) -> frozenset[Op]:
+        """The ops of every node, those of the graphs that nodes hold included."""
+        if self._ops is None:
+            held = [graph.ops() for node in self.nodes() for graph in graphs(node)]
+            self._ops = frozenset({node.op for node in self.nodes()}).union(*held)
+        return self._ops
+
     def every_node(self) -> Iterator[Node]:
         """Every node, those of the graphs that nodes hold included."""
         for node in self.nodes():
             yield node
-            for graph in graphs(node):
-                yield from graph.every_node()
+            if node.op.dialect == "control":
+                for graph in graphs(node):
+                    yield from graph.every_node()
 
     def __len__(self) -> int:
         return len(self.nodes())
@@ -73,16 +83,18 @@ def graphs(node: Node) -> list[Graph]:
     return found
 
 
-def with_graphs(attrs: Attrs, change: Callable[[Graph], Graph]) -> Attrs:
-    """The attrs with every graph among them changed."""
+def with_graphs(node: Node, change: Callable[[Graph], Graph]) -> Attrs:
+    """The attrs of a node with every graph among them changed."""
+    if node.op.dialect != "control":
+        return node.attrs
     new: dict[str, Any] = {}
-    for name, value in attrs.items():
+    for name, value in node.attrs.items():
         if isinstance(value, Graph):
             value = change(value)
         elif isinstance(value, tuple) and value and isinstance(value[0], Graph):
             value = tuple(map(change, value))
         new[name] = value
-    return attrs if new == attrs else Attrs(new)
+    return node.attrs if new == node.attrs else Attrs(new)
 
 
 def _rebuild(rows: list[Row], params: list[int], outputs: list[int]) -> Graph:

@@ -22,16 +22,13 @@ OPS: dict[str, Op] = {}
 
 
 class Attrs(dict[str, Any]):
-    """Static parameters of a node, hashable so that nodes can be interned."""
+    """Static parameters of a node, with a hashable `key` so that nodes can be interned."""
 
-    __slots__ = ("_hash",)
+    __slots__ = ("key",)
 
     def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         super().__init__(items)
-        self._hash = hash(frozenset(self.items()))
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return self._hash
+        self.key = frozenset(self.items())  # keeps its hash
 
 
 NO_ATTRS = Attrs()
@@ -93,7 +90,7 @@ class Node(Unfrozen):
 
     def __new__(cls, op: Op, inputs: tuple[Node, ...] = (), attrs: Attrs = NO_ATTRS) -> Node:
         """The one node of this op, inputs and attrs; an error of the type rule is made whole."""
-        key = (op, inputs, attrs) if attrs else (op, inputs)
+        key = (op, inputs, attrs.key) if attrs else (op, inputs)
         if (known := _interned.get(key)) is not None:
             return noted(known) if _records else known
         node: Any = new_object(Unfrozen)
@@ -131,6 +128,17 @@ class Node(Unfrozen):
     def with_inputs(self, *inputs: Node) -> Node:
         """The same operation on other inputs."""
         return self if inputs == self.inputs else Node(self.op, inputs, self.attrs)
+
+    def after(self, done: Mapping[Node, Node]) -> Node:
+        """The same operation on what its inputs have become, of the same origin and labels."""
+        inputs = tuple([done[x] for x in self.inputs])
+        if inputs == self.inputs:
+            return self
+        before = inherit(self.origin)
+        try:
+            return Node(self.op, inputs, self.attrs).label(self.labels)
+        finally:
+            inherit(before)
 
     # Infix notation for the plain graphs of rules; `==` stays identity, as nodes are interned.
     def __add__(self, other: Node | complex) -> Node:
@@ -218,7 +226,7 @@ REMEMBERED = 4096
 
 def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[Need, ...]]:
     """What the type rule of `op` says, and what it leaves to the call."""
-    key = (op, attrs, *map(type_of, inputs)) if attrs else (op, *map(type_of, inputs))
+    key = (op, attrs.key, *map(type_of, inputs)) if attrs else (op, *map(type_of, inputs))
     if (known := _inferred.get(key)) is not None:
         return known
     pending = _pending.needs
@@ -263,14 +271,9 @@ def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, .
     """`roots` with every node that is a key of `new` replaced; the rest keep their origins."""
     roots = tuple(roots)
     done = dict(new)
-    before = inherit(None)
-    try:
-        for node in toposort(roots):
-            if node not in done:
-                inherit(node.origin)
-                done[node] = node.with_inputs(*[done[x] for x in node.inputs]).label(node.labels)
-    finally:
-        inherit(before)
+    for node in toposort(roots):
+        if node not in done:
+            done[node] = node.after(done)
     return tuple(done[root] for root in roots)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, graphs, with_graphs
+from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import inherit
@@ -31,27 +31,22 @@ def convert(graph: Graph, rules: dict[Op, Conversion]) -> Graph:
     Types may change. A node without a rule is rebuilt on its new inputs; the graphs it holds are
     converted as well.
     """
+    if graph.ops().isdisjoint(rules):
+        return graph
     done: dict[Node, Node] = {}
     before = inherit(None)
     try:
         for node in graph.nodes():
-            rule = rules.get(node.op)
-            if rule is None:
-                if graphs(node):
-                    attrs = with_graphs(node.attrs, lambda held: convert(held, rules))
-                    inherit(node.origin)
-                    done[node] = Node(node.op, tuple(done[x] for x in node.inputs), attrs)
-                    continue
-                for x in node.inputs:
-                    if done[x] is not x:
-                        break
-                else:
-                    done[node] = node
-                    continue
-            inputs = [done[x] for x in node.inputs]
-            inherit(node.origin)
-            new = rule(node, *inputs) if rule else node.with_inputs(*inputs)
-            done[node] = new if new.labels is not None else new.label(node.labels)
+            if (rule := rules.get(node.op)) is not None:
+                inherit(node.origin)
+                new = rule(node, *[done[x] for x in node.inputs])
+                done[node] = new if new.labels is not None else new.label(node.labels)
+            elif node.op.dialect == "control":
+                attrs = with_graphs(node, lambda held: convert(held, rules))
+                inherit(node.origin)
+                done[node] = Node(node.op, tuple([done[x] for x in node.inputs]), attrs)
+            else:
+                done[node] = node.after(done)
     finally:
         inherit(before)
     return rebuilt(graph, done)
@@ -61,11 +56,6 @@ def rebuilt(graph: Graph, done: dict[Node, Node]) -> Graph:
     """The graph of what became of the params and outputs."""
     new = Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
     return graph if new == graph else new
-
-
-def unchanged(node: Node, done: dict[Node, Node]) -> bool:
-    """Whether the inputs of a node stay as they are."""
-    return all(done[x] is x for x in node.inputs)
 
 
 class RuleSet:
@@ -79,7 +69,7 @@ class RuleSet:
         self, equations: Iterable[tuple[Pattern, Callable[..., Node | None]]] = ()
     ) -> None:
         self.always: dict[Op, list[Rule]] = {}
-        self.under: dict[tuple[Op, Op], list[Rule]] = {}
+        self.under: dict[Op, dict[Op, list[Rule]]] = {}
         for left, right in equations:
             assert left.op is not None, "an equation needs an op on its left-hand side"
             rule = Equation(left, right)
@@ -93,7 +83,7 @@ class RuleSet:
             if not under:
                 self.always.setdefault(op, []).append(rule)
             for operand in under:
-                self.under.setdefault((op, operand), []).append(rule)
+                self.under.setdefault(op, {}).setdefault(operand, []).append(rule)
 
     def on(self, *ops: Op, under: Iterable[Op] = ()) -> Callable[[Rule], Rule]:
         """Take a rule written as a function: `node -> new node`, or None where it fails."""
@@ -110,27 +100,28 @@ class RuleSet:
         for rules in (self, other):
             for op, some in rules.always.items():
                 both.always.setdefault(op, []).extend(some)
-            for pair, some in rules.under.items():
-                both.under.setdefault(pair, []).extend(some)
+            for op, near in rules.under.items():
+                for operand, some in near.items():
+                    both.under.setdefault(op, {}).setdefault(operand, []).extend(some)
         return both
 
     def rules(self) -> list[Rule]:
         """Every rule once."""
-        lists = [*self.always.values(), *self.under.values()]
+        lists = [*self.always.values()]
+        for near in self.under.values():
+            lists += near.values()
         return list(dict.fromkeys(rule for some in lists for rule in some))
 
     def step(self, node: Node) -> tuple[Rule, Node] | None:
         """The first rule that changes `node`, and what it makes of it."""
-        op, under = node.op, self.under
-        for x in node.inputs:
-            if (op, x.op) in under:
-                for rule in under[op, x.op]:
+        if (near := self.under.get(node.op)) is not None:
+            for x in node.inputs:
+                for rule in near.get(x.op, ()):
                     if (new := rule(node)) is not None and new is not node:
                         return rule, new
-        if op in self.always:
-            for rule in self.always[op]:
-                if (new := rule(node)) is not None and new is not node:
-                    return rule, new
+        for rule in self.always.get(node.op, ()):
+            if (new := rule(node)) is not None and new is not node:
+                return rule, new
         return None
 
 
@@ -159,39 +150,45 @@ def simplify(graph: Graph, rules: RuleSet, firings: list[Firing]) -> Graph:
 
     The graphs that nodes hold are simplified with them.
     """
+    if graph.settled is rules:
+        return graph
     done: dict[Node, Node] = {}
-    always, under = rules.always, rules.under
     before = inherit(None)
     try:
         for node in graph.nodes():
-            op = node.op
-            for x in node.inputs:
-                if done[x] is not x or (op, x.op) in under:
-                    settle(node, rules, done, firings)
-                    break
-            else:
-                if op in always or op.dialect == "control":
-                    settle(node, rules, done, firings)
-                else:  # most nodes: nothing below has changed and no rule looks at them
-                    done[node] = node
+            if node not in done:
+                form = advanced(node, rules, done, firings)
+                done[node] = node if form is node else settled(form, rules, done, firings)
     finally:
         inherit(before)
-    return rebuilt(graph, done)
+    new = rebuilt(graph, done)
+    new.settled = rules
+    return new
 
 
-def fire(rules: RuleSet, node: Node) -> tuple[Rule, Node] | None:
-    """The first rule that changes `node`, whose origin the new nodes inherit."""
+def advanced(node: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Firing]) -> Node:
+    """One step from `node`, whose inputs are in their final form, towards its own; or itself."""
+    if (new := node.after(done)) is not node:
+        return new
     inherit(node.origin)
-    return rules.step(node)
+    if (fired := rules.step(node)) is not None:
+        rule, new = fired
+        assert fits(node.type, new.type), f"{rule} changes the type: {node!r} -> {new!r}"
+        firings.append(Firing(rule, node, new.label(node.labels)))
+        return new
+    if node.op.dialect != "control":
+        return node
+    attrs = with_graphs(node, lambda held: simplify(held, rules, firings))
+    inherit(node.origin)
+    return Node(node.op, node.inputs, attrs)
 
 
-def settle(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Firing]) -> None:
-    """Bring `root` to its final form in `done`, on a stack instead of recursion.
+def settled(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Firing]) -> Node:
+    """The final form of `root`, on a stack instead of recursion.
 
     A node waits first for its inputs, then for what it `becomes` when a rule fires.
     """
     becomes: dict[Node, Node] = {}
-    inside: set[Node] = set()  # whose graphs are in their final form
     stack = [root]
     while stack:
         node = stack[-1]
@@ -205,25 +202,8 @@ def settle(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Fir
                 stack.append(form)
         elif waiting := [x for x in node.inputs if x not in done]:
             stack.extend(reversed(waiting))
-        elif not unchanged(node, done):
-            inherit(node.origin)
-            new = node.with_inputs(*[done[x] for x in node.inputs])
-            becomes[node] = new.label(node.labels)
-        elif fired := fire(rules, node):
-            rule, after = fired
-            assert fits(node.type, after.type), f"{rule} changes the type: {node!r} -> {after!r}"
-            firings.append(Firing(rule, node, after.label(node.labels)))
-            becomes[node] = after
-        elif node.op.dialect == "control" and node not in inside:
-            inside.add(held := simplified(node, rules, firings))
-            if held is not node:
-                becomes[node] = held
-        else:
+        elif (form := advanced(node, rules, done, firings)) is node:
             done[node] = node
-
-
-def simplified(node: Node, rules: RuleSet, firings: list[Firing]) -> Node:
-    """`node` with the graphs it holds in their final form."""
-    attrs = with_graphs(node.attrs, lambda held: simplify(held, rules, firings))
-    inherit(node.origin)
-    return Node(node.op, node.inputs, attrs)
+        else:
+            becomes[node] = form
+    return done[root]

@@ -322,7 +322,7 @@ DROP: dict[Op, Conversion] = {
 
 def is_lazy(graph: Graph) -> bool:
     """Whether a lazy derivative is left, if only inside a loop."""
-    return any(node.op in LAZY for node in graph.every_node())
+    return not LAZY.isdisjoint(graph.ops())
 
 
 def expand_derivatives(graph: Graph) -> Graph:

@@ -27,7 +27,7 @@ BY_LU = frozenset({linalg.solve, linalg.inv, linalg.det, linalg.slogdet})
 
 def share_factors(graph: Graph) -> Graph:
     """The graph in which each matrix is factored once."""
-    if not any(node.op.dialect == "linalg" for node in graph.every_node()):
+    if not any(op.dialect == "linalg" for op in graph.ops()):
         return graph
     return with_one_factor(with_whole(graph))
 

@@ -90,7 +90,7 @@ RISKY = frozenset({tensor.gather, tensor.scatter})
 
 def hoist(graph: Graph) -> Graph:
     """Move work out of the loops of a graph, the inner ones first."""
-    if not any(node.op.dialect == "control" for node in graph.nodes()):
+    if LOOPS.isdisjoint(graph.ops()):
         return graph
     done: dict[Node, Node] = {}
     before = inherit(None)
@@ -99,7 +99,7 @@ def hoist(graph: Graph) -> Graph:
             if node in done:
                 continue
             inherit(node.origin)
-            new = Node(node.op, tuple(done[x] for x in node.inputs), with_graphs(node.attrs, hoist))
+            new = Node(node.op, tuple([done[x] for x in node.inputs]), with_graphs(node, hoist))
             done[node] = new.label(node.labels)
             if node.op in LOOPS:
                 done.update(zip(results(node), outside(new), strict=True))

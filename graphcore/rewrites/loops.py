@@ -122,8 +122,7 @@ def rebuild(graph: Graph, loops: dict[Node, Loop]) -> Graph:
                 at = place(loops[source], source, node.attrs["index"])
                 done[node] = done[source][at].label(node.labels)
             else:
-                with inheriting(node.origin):
-                    done[node] = node.with_inputs(*[done[x] for x in needed]).label(node.labels)
+                done[node] = node.after(done)
     return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
 
 
@@ -262,6 +261,8 @@ def worth_saving(node: Node, local: set[str]) -> bool:
 def found_inside(body: Graph) -> set[str]:
     """The numbers of trips that loops inside a body find out anew at each step."""
     found: set[str] = set()
+    if control.while_loop not in body.ops():
+        return found
     for node in body.every_node():
         if isinstance(trips := node.attrs.get("trips"), Expression):
             found |= trips.unknowns
@@ -367,14 +368,12 @@ def inline(loop: Loop) -> None:
 
 def tidy_loops(graph: Graph) -> Graph:
     """All of it, and the same inside of loops and branches."""
-    if not any(node.op.dialect == "control" for node in graph.nodes()):
+    if LOOPS.isdisjoint(graph.ops()):
         return graph
     graph = prune_loops(save_for_pullbacks(merge_loops(prune_loops(graph))))
     done: dict[Node, Node] = {}
     for node in graph.nodes():
         inputs = tuple(done[x] for x in node.inputs)
         with inheriting(node.origin):
-            done[node] = Node(node.op, inputs, with_graphs(node.attrs, tidy_loops)).label(
-                node.labels
-            )
+            done[node] = Node(node.op, inputs, with_graphs(node, tidy_loops)).label(node.labels)
     return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))

@@ -318,9 +318,9 @@ def lower_scan(node: Node, *xs: Node) -> Node:
     for i in range(first, first + node.attrs["sequences"]):
         order = node.inputs[i].type.dims
         operands[i] = transpose(xs[i], axes(node, (dim, *[d for d in order if d != dim]), i))
-    return node.op(*operands, **with_graphs(node.attrs, lower_names) | {"dim": None})
+    return node.op(*operands, **with_graphs(node, lower_names) | {"dim": None})
 
 
 @lower(control.while_loop, control.switch, control.call, control.custom)
 def lower_control(node: Node, *xs: Node) -> Node:
-    return node.op(*xs, **with_graphs(node.attrs, lower_names))
+    return node.op(*xs, **with_graphs(node, lower_names))
