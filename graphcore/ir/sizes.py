@@ -14,11 +14,10 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
-from threading import RLock
 from typing import Any, NamedTuple, TypeAlias
-from weakref import WeakValueDictionary
 
 from .formulas import Number
+from .interning import Interned
 from .size_text import operation, show_dim, text
 
 
@@ -53,6 +52,8 @@ class Expression(Number):
     def __mul__(self, other: Any) -> Any:
         if not isinstance(other, (int, Expression)):
             return Number.__mul__(self, other)
+        if other == 1:
+            return self
         total: dict[Monomial, int] = {}
         for left, scale in self.terms:
             for right, coefficient in _terms(other):
@@ -257,19 +258,16 @@ def _substituted(atom: Atom, known: Mapping[str, Size]) -> Size:
 
 # --- canonical form -----------------------------------------------------------------------------
 
-_table: WeakValueDictionary[Terms, Expression] = WeakValueDictionary()
-_lock = RLock()  # a finalizer that makes sizes may run while it is held
+_table: Interned[Expression] = Interned()
 
 
 def _interned(terms: Terms) -> Expression:
     """The one expression with these canonical terms."""
-    with _lock:
-        found = _table.get(terms)
-        if found is None:
-            parts = (_atom_unknowns(atom) for monomial, _ in terms for atom, _ in monomial)
-            found = Expression(terms, frozenset[str]().union(*parts), _sum_bounds(terms))
-            _table[terms] = found
+    if (found := _table.get(terms)) is not None:
         return found
+    parts = (_atom_unknowns(atom) for monomial, _ in terms for atom, _ in monomial)
+    new = Expression(terms, frozenset[str]().union(*parts), _sum_bounds(terms))
+    return _table.add(terms, new)
 
 
 def _sum(a: Size, scale: int, b: Size) -> Size:
@@ -282,9 +280,11 @@ def _sum(a: Size, scale: int, b: Size) -> Size:
 
 def _size(total: dict[Monomial, int]) -> Size:
     """The sum of `coefficient * monomial`."""
-    terms = tuple(sorted((term for term in total.items() if term[1]), key=_grade))
+    terms = tuple([term for term in total.items() if term[1]])
     if not terms:
         return 0
+    if len(terms) > 1:
+        terms = tuple(sorted(terms, key=_grade))
     return terms[0][1] if not terms[0][0] else _interned(terms)
 
 
