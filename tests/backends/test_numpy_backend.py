@@ -285,3 +285,22 @@ def test_values_at_repeated_positions_are_added(dtype: str, many: int) -> None:
         for wrong in (5, -6, 2**40):
             with pytest.raises(gc.GraphIndexError, match=f"position {wrong} is outside"):
                 f(np.ones((5, 3), dtype), values, wide, np.full(many, wrong), cols)
+
+
+@np.errstate(invalid="ignore")
+@pytest.mark.parametrize("steps", [1, 2, 64, 65, 100, 257])
+@pytest.mark.parametrize("width", [(), (3,), (300,)])
+def test_recurrences_by_doubling(steps: int, width: tuple[int, ...]) -> None:
+    """Long narrow ones are taken in logarithmically many steps; a factor of 0 forgets the past."""
+    random = np.random.default_rng(steps)
+    a, b = random.uniform(-1, 1, (2, steps, *width))
+    for infinite in (False, True):
+        if infinite:
+            b[steps // 3], a[steps // 2] = np.inf, 0
+        wanted = np.array(b)
+        for t in range(1, steps):
+            wanted[t] += np.where(a[t] == 0, 0, a[t] * wanted[t - 1])
+        for axis in range(1 + len(width)):
+            given = (np.moveaxis(x, 0, axis) for x in (a, b))
+            found = routines.recurrence(*given, axis)
+            np.testing.assert_allclose(np.moveaxis(found, axis, 0), wanted, rtol=1e-12, atol=1e-14)

@@ -1,0 +1,116 @@
+"""What leaves a loop: what all steps share, what needs no carry, sums, and what nobody uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.ir.graph import Graph, graphs
+
+PRODUCTS = {"matmul", "matvec", "vecdot", "einsum"}
+X = gc.tensor("x", {"time": None, "in": 3})
+W = gc.tensor("w", {"in": 3, "state": 4})
+U = gc.tensor("u", {"state": 4, "next": 4})
+H = gc.zeros({"state": 4})
+V = gc.tensor("v", {"time": None})
+
+
+def bodies(graph: Graph) -> list[Counter[str]]:
+    """How often each op stands in each loop."""
+    held = [graph for node in graph.nodes() for graph in graphs(node)]
+    return [Counter(node.op.name for node in body.nodes()) for body in held]
+
+
+def inside(f: gc.Compiled) -> Counter[str]:
+    """How often each op stands in the loops of the finished graph."""
+    return sum(bodies(f.stages["optimized"]), Counter())
+
+
+def products(counts: Counter[str]) -> int:
+    return sum(counts[name] for name in PRODUCTS)
+
+
+def cell(state: gc.Tensor, x: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
+    new = gc.tanh(gc.dot(state, U, dim="state").rename(next="state") + gc.dot(x, W, dim="in"))
+    return new, new
+
+
+def test_products_that_need_no_carry() -> None:
+    """Of a recurrent network one product stays in the loop, and one in that of its gradient."""
+    _, states = gc.scan(cell, H, X, dim="time")
+    f = gc.compile([X, W, U], [states, *gc.grad((states**2).sum(), [W, U])])
+    assert [products(body) for body in bodies(f.stages["optimized"])] == [1, 1]
+    outside = Counter(node.op.name for node in f.stages["optimized"].nodes())
+    assert products(outside) == 3  # of the inputs with w, and the gradients of w and u
+
+
+def test_sums_after_the_loop() -> None:
+    """A carry that adds up products is one product; others of the loop stay."""
+    y = gc.tensor("y", {"time": None, "out": 2})
+
+    def step(carry: tuple[gc.Tensor, gc.Tensor], rows: tuple[gc.Tensor, gc.Tensor]) -> object:
+        total, last = carry
+        x, y = rows
+        return (total + x * y, gc.sin(last + x.sum())), None
+
+    (total, last), _ = gc.scan(step, (gc.zeros({"in": 3, "out": 2}), 0.5), (X, y), dim="time")
+    f = gc.compile([X, y], [total, last])
+    random = np.random.default_rng(0)
+    xs, ys = random.normal(size=(6, 3)), random.normal(size=(6, 2))
+    found, _ = f(xs, ys)
+    np.testing.assert_allclose(found, xs.T @ ys, rtol=1e-14)
+    again, _ = f(xs[:0], ys[:0])
+    np.testing.assert_array_equal(again, np.zeros((3, 2)))
+
+
+SAME = {
+    "exp": lambda s, v: gc.exp(W.sum()) * s + v,
+    "sorted": lambda s, v: s + gc.sort(W, "in").isel(state=0).sum() * v,
+    "solved": lambda s, v: s * v + gc.linalg.det(U.rename(next="col"), ("state", "col")),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_is_the_same_at_all_steps(name: str) -> None:
+    last, _ = gc.scan(lambda s, v: (SAME[name](s, v), None), 1.0, V, dim="time")
+    f = gc.compile([V, W, U], last)
+    assert not {"exp", "sort", "det", "lu_factor", "sum"} & inside(f).keys()
+    random = np.random.default_rng(1)
+    v, w, u = random.normal(size=5), random.normal(size=(3, 4)), random.normal(size=(4, 4))
+    s: gc.Tensor = gc.tensor("s", {})
+    step = gc.compile([s, V, W, U], SAME[name](s, V.isel(time=0)))
+    value = 1.0
+    for each in v:
+        value = step(value, [each], w, u)
+    np.testing.assert_allclose(f(v, w, u), value, rtol=1e-12)
+
+
+def test_steps_that_need_no_carry_are_taken_at_once() -> None:
+    """Elementwise functions of a sequence are computed of all steps in one call."""
+    last, ys = gc.scan(lambda s, v: (s * gc.cos(v), gc.log(v + 2)), 1.0, V, dim="time")
+    f = gc.compile([V], [last, ys])
+    assert not {"cos", "log", "add"} & inside(f).keys()
+    v = np.linspace(0, 1, 5)
+    np.testing.assert_allclose(f(v)[0], np.prod(np.cos(v)), rtol=1e-14)
+    np.testing.assert_allclose(f(v)[1], np.log(v + 2), rtol=1e-14)
+
+
+def test_a_value_and_its_tangent_take_their_steps_together() -> None:
+    last, _ = gc.scan(lambda s, v: (gc.sin(s * v), None), 1.0, V, dim="time")
+    f = gc.compile([V], [last, gc.pushforward(last, V, V)])
+    assert len(bodies(f.stages["expanded"])) == 2
+    assert len(bodies(f.stages["optimized"])) == 1
+    assert inside(f)["sin"] == 1
+
+
+def test_what_nobody_uses_is_not_carried() -> None:
+    def step(carry: tuple[gc.Tensor, gc.Tensor], v: gc.Tensor) -> object:
+        used, unused = carry
+        return (used * v, gc.tanh(unused + v)), gc.exp(unused)
+
+    (used, _), _ = gc.scan(step, (1.0, 0.0), V, dim="time")
+    f = gc.compile([V], used)
+    assert not {"tanh", "exp"} & inside(f).keys()
