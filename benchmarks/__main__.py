@@ -1,7 +1,7 @@
 """The programs of benchmarks/programs: checked against their references, timed against peers.
 
 python -m benchmarks --check [NAME ...]
-python -m benchmarks [NAME ...] [--size SIZE] [--json FILE] [--plot FILE.png]
+python -m benchmarks [NAME ...] [--size SIZE] [--json FILE] [--markdown FILE.md] [--plot FILE.png]
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def verdict(program: Program, size: str, dtype: str) -> tuple[bool, str]:
 
 
 def measure(programs: Sequence[Program], size: str, rounds: int, out: Console) -> list[race.Result]:
-    """Race all, and print what was found."""
+    """Race all."""
     results = []
     with bar(out) as progress:
         task = progress.add_task("", total=len(programs))
@@ -66,7 +66,6 @@ def measure(programs: Sequence[Program], size: str, rounds: int, out: Console) -
             progress.update(task, description=program.name)
             results.append(race.run(program, size, rounds))
             progress.advance(task)
-    out.print(report.table(results))
     return results
 
 
@@ -82,6 +81,7 @@ def options(arguments: Iterable[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=9, help="samples of each (default 9)")
     parser.add_argument("--all-threads", action="store_true", help="not only one thread each")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
+    parser.add_argument("--markdown", type=Path, metavar="FILE.md", help="write the README's table")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the ratios of times")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.names if name not in NAMES]
@@ -100,12 +100,15 @@ def main(arguments: Iterable[str] | None = None) -> int:
         use_one_thread()
     settle_allocator()
     results = measure(programs, chosen.size, chosen.rounds, out)
-    threads = "all" if chosen.all_threads else "one"
+    found = report.as_json(results, "all" if chosen.all_threads else "one")
+    out.print(report.table(found))
+    out.print(*report.misses(found), sep="\n")
     if chosen.json:
-        text = json.dumps(report.as_json(results, threads), indent=1)
-        chosen.json.write_text(text, encoding="utf-8")
+        chosen.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    if chosen.markdown:
+        chosen.markdown.write_text(report.markdown(found), encoding="utf-8")
     if chosen.plot:
-        report.plot(results, chosen.plot)
+        report.plot(found, chosen.plot)
     return 0
 
 

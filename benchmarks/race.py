@@ -24,6 +24,7 @@ from benchmarks.measure import (
     resident,
 )
 from benchmarks.programs import Function, Inputs, Program, compared
+from benchmarks.where import Where, where
 
 PEERS_TOLERANCE = 1e-4
 OTHERS = {"torch": ("ba", "dpsgd")}
@@ -47,19 +48,15 @@ class Result(NamedTuple):
     medians: dict[str, float]
     over_graphcore: dict[str, Spread]
     alone: dict[str, Alone]
-
-    @property
-    def best_peer(self) -> float:
-        """The time of the fastest peer over ours."""
-        return min(ratio.median for ratio in self.over_graphcore.values())
+    where: Where
 
 
 def run(program: Program, size: str, rounds: int) -> Result:
     """Compare all with the reference, then measure them in turn, then each alone."""
     given = program.module.inputs(size)
     expected = program.module.reference(**given)
-    calls = {}
-    for who, function in program.functions():
+    calls, functions = {}, dict(program.functions())
+    for who, function in functions.items():
         calls[who] = Call(partial(waiting(who, function), **given), ())
         require_same(program, who, calls[who].function(), expected)
     samples = interleaved(calls, rounds)
@@ -73,6 +70,7 @@ def run(program: Program, size: str, rounds: int) -> Result:
             if who != "graphcore"
         },
         {who: in_its_own_process(program, size, who) for who in calls},
+        where(functions["graphcore"], given),
     )
 
 

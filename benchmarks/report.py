@@ -1,13 +1,18 @@
-"""What was measured of the programs: a table, JSON, a plot."""
+"""What was measured of the programs: JSON, tables, what was missed, a plot.
+
+python -m benchmarks.report FILE.json ...
+"""
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import importlib.metadata
 import importlib.util
+import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,52 +30,19 @@ TITLES = {
     "pytensor": "PyTensor",
 }
 SLOW = 1 / 1.3
+"""Where a peer takes a smaller part of our time, a program is one of those that are missed."""
+LATE = 0.5
+"""And where our first call takes more seconds."""
+
+Report = Mapping[str, Any]
+"""What `as_json` returns."""
 
 
-def table(results: Sequence[Result]) -> Table:
-    """A row a program: our time, how many times as long the peers take, first calls, memory."""
-    peers = present(results)
-    compilers = ["graphcore", *(who for who in peers if who != "numpy")]
-    shown = Table(box=None, pad_edge=False, header_style="dim")
-    shown.add_column("program")
-    titles = [
-        "a call",
-        *(TITLES[who] for who in peers),
-        "best peer",
-        *(f"first: {TITLES[who]}" for who in compilers),
-        *(f"MB: {TITLES[who]}" for who in compilers),
-    ]
-    for title in titles:
-        shown.add_column(title, justify="right", no_wrap=True)
-    for result in results:
-        ratios = [result.over_graphcore.get(who) for who in peers]
-        alone = [result.alone.get(who) for who in compilers]
-        shown.add_row(
-            result.name,
-            seconds(result.medians["graphcore"]),
-            *("-" if ratio is None else f"{ratio.median:.2f}x" for ratio in ratios),
-            in_color(result.best_peer),
-            *("-" if one is None else seconds(one.seconds) for one in alone),
-            *("-" if one is None else f"{one.bytes / 2**20:.1f}" for one in alone),
-        )
-    return shown
-
-
-def in_color(ratio: float) -> str:
-    color = "green" if ratio >= 1 else "red" if ratio < SLOW else "yellow"
-    return f"[{color}]{ratio:.2f}x[/]"
-
-
-def present(results: Sequence[Result]) -> list[str]:
-    """The peers that any program has been run by."""
-    return [who for who in PEERS if any(who in result.medians for result in results)]
-
-
-def as_json(results: Sequence[Result], threads: str) -> dict[str, Any]:
+def as_json(results: Iterable[Result], threads: str) -> dict[str, Any]:
     """Everything, with what it was measured on; times in seconds, memory in bytes."""
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
         "threads": threads,
         "versions": versions(),
         "programs": [
@@ -81,14 +53,11 @@ def as_json(results: Sequence[Result], threads: str) -> dict[str, Any]:
                 "over graphcore": {w: r._asdict() for w, r in result.over_graphcore.items()},
                 "first call": {who: one.seconds for who, one in result.alone.items()},
                 "peak": {who: one.bytes for who, one in result.alone.items()},
+                "where": result.where.as_json(),
             }
             for result in results
         ],
     }
-
-
-def machine() -> str:
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"
 
 
 def versions() -> dict[str, str]:
@@ -98,25 +67,115 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def plot(results: Sequence[Result], path: Path) -> None:
+def merged(reports: Sequence[Report]) -> Report:
+    """One report of all programs, measured on what the first was."""
+    return {**reports[0], "programs": [row for report in reports for row in report["programs"]]}
+
+
+def present(report: Report) -> list[str]:
+    """The peers that any program has been run by."""
+    return [who for who in PEERS if any(who in row["medians"] for row in report["programs"])]
+
+
+def titles(report: Report, between: str) -> list[str]:
+    peers = [TITLES[who] for who in present(report)]
+    compilers = [TITLES[who] for who in ("graphcore", *present(report)) if who != "numpy"]
+    alone = [f"{what}{between}{title}" for what in ("first", "MB") for title in compilers]
+    return ["program", "a call", *peers, *alone]
+
+
+def rows(report: Report, missed: Callable[[str], str]) -> Iterator[list[str]]:
+    """A row a program: our time, those of the peers over ours, first calls, memory."""
+    peers = present(report)
+    compilers = ["graphcore", *(who for who in peers if who != "numpy")]
+    for row in report["programs"]:
+        over, first, peak = row["over graphcore"], row["first call"], row["peak"]
+        ratios = {who: f"{over[who]['median']:.2f}" for who in over}
+        calls = {who: seconds(first[who]) for who in first}
+        memory = {who: f"{peak[who] / 2**20:.1f}" for who in peak}
+        ratios |= {who: missed(ratios[who]) for who in over if over[who]["median"] < SLOW}
+        if first["graphcore"] > LATE:
+            calls["graphcore"] = missed(calls["graphcore"])
+        yield [
+            row["name"],
+            seconds(row["medians"]["graphcore"]),
+            *(ratios.get(who, "-") for who in peers),
+            *(calls.get(who, "-") for who in compilers),
+            *(memory.get(who, "-") for who in compilers),
+        ]
+
+
+def table(report: Report) -> Table:
+    """For a terminal; an exclamation mark is at what is missed."""
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    for title in titles(report, "\n"):
+        shown.add_column(title, justify="left" if title == "program" else "right", no_wrap=True)
+    for row in rows(report, lambda text: f"[red]!{text}[/]"):
+        shown.add_row(*row)
+    return shown
+
+
+def misses(report: Report) -> Iterator[str]:
+    """Where the time goes in programs that are slower than a peer's; first calls that are late."""
+    for row in report["programs"]:
+        over = {ratio["median"]: TITLES[who] for who, ratio in row["over graphcore"].items()}
+        if min(over) < SLOW:
+            yield f"{row['name']}, {over[min(over)]} {min(over):.2f}: {row['where']['said']}"
+    first = {row["name"]: row["first call"]["graphcore"] for row in report["programs"]}
+    late = [f"{name} {seconds(taken)}" for name, taken in first.items() if taken > LATE]
+    yield f"first calls over {LATE} s: {', '.join(late) or 'none'}"
+
+
+def markdown(report: Report) -> str:
+    """For the README; what is missed is in bold."""
+    named = {"python": "Python", "scipy": "SciPy", **TITLES}
+    versions = ", ".join(f"{named[name]} {known}" for name, known in report["versions"].items())
+    said = (
+        f"{report['date']}, {report['machine']}, {report['threads']} thread; {versions}; medians "
+        "of calls in turn. Under a library's name is its time over ours. In bold: a peer is faster "
+        f"by more than {1 / SLOW:.2g}, or a first call of ours takes over {LATE} s. Memory is the "
+        "peak of a first call, in MB. PyTorch is not compiled, which takes a C++ compiler."
+    )
+    head = titles(report, ": ")
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows(report, "**{}**".format)]
+    shown = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([said, "", *shown, "", *(f"- {line}" for line in misses(report)), ""])
+
+
+def plot(report: Report, path: Path) -> None:
     """Times of the peers over ours, a line a program."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    ordered = sorted(results, key=lambda result: result.best_peer)
+    over = {
+        row["name"]: {who: ratio["median"] for who, ratio in row["over graphcore"].items()}
+        for row in report["programs"]
+    }
+    ordered = sorted(over, key=lambda name: min(over[name].values()))
     figure, axes = pyplot.subplots(figsize=(7, 1.2 + 0.25 * len(ordered)), layout="constrained")
-    for who in present(results):
-        shown = [(r.over_graphcore[who], y) for y, r in enumerate(ordered) if who in r.medians]
-        axes.plot(
-            [ratio.median for ratio, _ in shown], [y for _, y in shown], "o", label=TITLES[who]
-        )
+    for who in present(report):
+        points = [(over[name][who], y) for y, name in enumerate(ordered) if who in over[name]]
+        axes.plot([x for x, _ in points], [y for _, y in points], "o", label=TITLES[who])
     axes.axvline(1, color="0.5", linewidth=1)
     axes.set_xscale("log")
-    axes.set_yticks(range(len(ordered)), [result.name for result in ordered])
+    axes.set_yticks(range(len(ordered)), ordered)
     axes.set_xlabel("time of the peer / time of graphcore (right of 1: graphcore is faster)")
     axes.grid(axis="x", alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
+
+
+def main(arguments: Iterable[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.report", description="Markdown of what was measured."
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
+    files = parser.parse_args(arguments).files
+    print(markdown(merged([json.loads(file.read_text(encoding="utf-8")) for file in files])))
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks import __main__ as command
-from benchmarks import programs, race, report
+from benchmarks import programs, race, report, where
 from benchmarks.programs import NAMES, PEERS, Program, compared
 
 CASES = [(name, dtype) for name in NAMES for dtype in Program(name).dtypes]
@@ -48,27 +48,73 @@ def test_a_program_says_what_it_is(name: str) -> None:
 
 
 def test_a_program_is_measured_and_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(programs, "PEERS", ["numpy"])
-    out = Console(record=True, width=200, quiet=False)
-    measured = command.measure([Program("eight_schools")], "tiny", 2, out)
+    measured = command.measure([Program("eight_schools")], "tiny", 2, Console(quiet=True))
     (result,) = measured
     assert {"graphcore", "numpy"} == result.medians.keys() == result.alone.keys()
-    assert "eight_schools" in out.export_text()
     path = tmp_path / "report.json"
     path.write_text(json.dumps(report.as_json(measured, "one")), encoding="utf-8")
     (found,) = json.loads(path.read_text(encoding="utf-8"))["programs"]
     assert found["over graphcore"]["numpy"].keys() == {"low", "median", "high"}
+    report.main([str(path), str(path)])
+    assert capsys.readouterr().out.count("| eight_schools |") == 2
+
+
+def measured(name: str, peer: float, first: float) -> race.Result:
+    """A program that took us a second, and a peer as long as is said."""
+    medians, over = {"graphcore": 1.0, "jax": peer}, {"jax": race.Spread(peer, peer, peer)}
+    alone = {"graphcore": race.Alone(first, 1), "jax": race.Alone(0.1, 1)}
+    spent = where.Where(1.0, 3, {"dot": 0.7, "add": 0.26, "exp": 0.04}, [where.Loop(2, 0.4)])
+    return race.Result(name, "tiny", medians, over, alone, spent)
+
+
+def test_what_is_missed_is_marked_and_explained() -> None:
+    found = report.as_json([measured("gmm", 0.5, 0.1), measured("gp", 0.8, 0.6)], "one")
+    spent = "gmm, JAX 0.50: 70% dot, 26% add; 2 steps of 400 ms (3 calls, 1 s)"
+    assert list(report.misses(found)) == [spent, "first calls over 0.5 s: gp 600 ms"]
+    assert "| gmm | 1 s | **0.50** | 100 ms |" in report.markdown(found)
+    assert "| gp | 1 s | 0.80 | **600 ms** |" in report.markdown(found)
+    out = Console(record=True, width=200, quiet=False)
+    out.print(report.table(found))
+    gmm, gp = out.export_text().splitlines()[-2:]
+    assert ("!0.50" in gmm, "!" in gp.split()[3]) == (True, False)
+    assert "!600 ms" in gp
+
+
+def test_where_a_call_spends_its_time() -> None:
+    program = Program("heat1d")
+    given, compiled = program.module.inputs("tiny"), program.module.program()
+    before = compiled(**given)
+    found = where.where(compiled, given)
+    assert sum(found.shares.values()) == pytest.approx(1)
+    assert {"pad", "multiply", where.PYTHON, where.ENTRANCE} <= found.shares.keys()
+    assert [loop.steps for loop in found.loops] == [5, 5]
+    assert all(0 < loop.steps * loop.seconds < found.seconds for loop in found.loops)
+    assert compared(compiled(**given), before) == dict.fromkeys(before, 0.0)
+
+
+def test_clocks_are_between_what_calls_something_else() -> None:
+    source = """def f(x):
+    a = np.exp(x)
+    b = np.exp(a)
+    c = 2 * 3
+    for i in range(4):
+        if i == 1:
+            b.append(c)
+    return b
+"""
+    clocked = where.Clocked(source, {}, {4: "multiply"})
+    lines = [(group.calls, group.lines, group.loop) for group in clocked.groups]
+    expected = [(where.ENTRANCE, 0, 0), ("exp", 2, 0), ("multiply", 1, 0), ("append", 1, 5)]
+    assert lines == expected
 
 
 def test_a_plot_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    spread = race.Spread(0.9, 1.0, 1.1)
-    alone = {"graphcore": race.Alone(0.1, 1), "numpy": race.Alone(0.1, 1)}
-    medians = {"graphcore": 1.0, "numpy": 1.0}
     path = tmp_path / "ratios.png"
-    report.plot([race.Result("gmm", "tiny", medians, {"numpy": spread}, alone)], path)
+    report.plot(report.as_json([measured("gmm", 0.5, 0.1)], "one"), path)
     assert path.read_bytes().startswith(b"\x89PNG")
 
 

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytensor
 import pytensor.tensor as pt
+from pytensor.gradient import disconnected_grad
 
 from . import symbols, value_and_gradients
 
 PARAMETERS = "pi_raw", "A_raw", "mu_raw", "log_sigma"
+
+
+def logsumexp(x):
+    """Over the first axis. The gradient of pt.logsumexp is nan in a scan where all exp(x) are 0."""
+    top = disconnected_grad(x.max(0))
+    return pt.log(pt.exp(x - top).sum(0)) + top
 
 
 def likelihood(pi_raw, A_raw, mu_raw, log_sigma, y):
@@ -19,7 +26,7 @@ def likelihood(pi_raw, A_raw, mu_raw, log_sigma, y):
     log_b = -0.5 * z**2 - log_sigma - 0.5 * math.log(2 * math.pi)
 
     def step(log_b, log_a, log_A):
-        return pt.logsumexp(log_a[:, None] + log_A, axis=0) + log_b
+        return logsumexp(log_a[:, None] + log_A) + log_b
 
     log_a = pytensor.scan(
         step,
@@ -28,7 +35,7 @@ def likelihood(pi_raw, A_raw, mu_raw, log_sigma, y):
         non_sequences=[log_A],
         return_updates=False,
     )
-    return pt.logsumexp(log_a[-1])
+    return logsumexp(log_a[-1])
 
 
 def program() -> Callable[..., dict[str, Any]]:
