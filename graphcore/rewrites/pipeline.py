@@ -17,6 +17,7 @@ from .engine import Firing, RuleSet, simplify
 from .expand import expand_derivatives
 from .factors import share_factors
 from .hoist import hoist
+from .layout import short_axes_first
 from .loops import prune_loops, tidy_loops
 from .lower import lower_names
 from .motion import motion
@@ -64,12 +65,12 @@ def optimize(graph: Graph, firings: list[Firing]) -> Graph:
     """Loops share their work and give up what need not be done at each step; then all is finished.
 
     Matrix products bring views of what loops capture to light, so these are moved out again. At
-    last ops on one matrix share its factors, and sums are added up in place.
+    last ops on one matrix share its factors, sums are added up in place, and short axes come first.
     """
     graph = finish(prune_loops(hoist(tidy_loops(graph))), firings)
     if (moved := hoist(graph)) != graph:
         graph = finish(prune_loops(moved), firings)
-    return tidy(accumulate(share_factors(graph)), firings)
+    return short_axes_first(tidy(accumulate(share_factors(graph)), firings))
 
 
 gather_products = rewriting(algebra, motion, contraction)

@@ -310,13 +310,14 @@ def unpacked(names: list[str], source: str) -> list[str]:
 def returned(graph: Graph, w: Writer) -> list[str]:
     """Each output as an array of the caller's own: views, leaves and repeats are copied.
 
-    Another shape of a new array is as good as the array itself, if that is not returned as well.
+    Another shape or order of a new array is as good as the array itself, if that is not returned
+    as well.
     """
     seen: set[Node] = set()
     results = []
     for node in graph.outputs:
         root = node
-        while root.op is tensor.reshape:
+        while root.op in (tensor.reshape, tensor.transpose):
             root = root.inputs[0]
         own = root in w.made or (root is node and node.op in FRESH and node.type.shape)
         own = own and root not in seen

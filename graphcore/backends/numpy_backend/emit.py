@@ -14,11 +14,11 @@ import numpy as np
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Shape, Size
+from graphcore.ir.sizes import Shape, Size, count
 from graphcore.ops import elementwise, leaf, linalg, special, tensor
 from graphcore.rewrites.plain import distinct
 
-from . import routines
+from . import routines, short
 from .scalars import is_number, repeats_number
 
 if TYPE_CHECKING:
@@ -62,33 +62,39 @@ def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
     """A reduction to the largest or smallest value, which starts from the limit of the dtype."""
 
     def emit(node: Node, w: Writer, out: str) -> str:
-        if folds(node):
-            return fold(w.bind(name, function), node, w, out)
         (x,), axes = node.inputs, node.attrs["axes"]
+        initial = node.attrs.get("initial")
+        start = () if initial is None else (w.literal(initial),)
+        if folds(node):
+            return fold(w.bind(name, function), node, w, out, *start)
         axis = str(axes[0] if len(axes) == 1 else axes)
-        start: tuple[str, ...] = ()
-        if (initial := node.attrs.get("initial")) is not None:
-            start = ("False", w.literal(initial))
-        elif not all(isinstance(x.type.shape[i], int) and x.type.shape[i] for i in axes):
-            start = ("False", w.bind(f"{name}_start_{w.dtype(x.type.dtype)}", limit(x, sign)))
+        if not start and not all(isinstance(n := x.type.shape[i], int) and n for i in axes):
+            start = (w.bind(f"{name}_start_{w.dtype(x.type.dtype)}", limit(x, sign)),)
         reduce = w.bind(f"{name}_reduce", function.reduce)
-        return call(reduce, w.whole(x), axis, "None", out, *start)
+        return call(reduce, w.whole(x), axis, "None", out, *(("False", *start) if start else ()))
 
     return emit
 
 
 def folds(node: Node) -> bool:
-    """Whether `node` reduces windows that are some places apart to one value each."""
+    """Whether `node` reduces a few places to one value each: along short axes, or of windows."""
     (x,) = node.inputs
-    if x.op is not tensor.windows or set(x.attrs["strides"]) == {1} or "initial" in node.attrs:
+    if "axes" not in node.attrs or len(node.attrs["axes"]) == x.type.ndim:
         return False
-    first, wide = x.attrs["axes"][0], len(x.attrs["axes"])
-    return node.attrs.get("axes") == tuple(range(first, first + wide))
+    places = count(x.type.shape[axis] for axis in node.attrs["axes"])
+    return isinstance(places, int) and (0 < places <= short.SHORT or of_windows(x))
 
 
-def fold(function: str, node: Node, w: Writer, out: str) -> str:
+def of_windows(x: Node) -> bool:
+    """Whether `x` is a view of windows."""
+    while x.op in (tensor.transpose, tensor.slice_):
+        x = x.inputs[0]
+    return x.op is tensor.windows
+
+
+def fold(function: str, node: Node, w: Writer, out: str, *start: str) -> str:
     (x,), axes = node.inputs, node.attrs["axes"]
-    return call(w.bind("fold", routines.fold), function, w.thin(x), str(axes), out)
+    return call(w.bind("fold", short.fold), function, w.whole(x), str(axes), out, *start)
 
 
 def limit(x: Node, sign: int) -> object:
@@ -205,8 +211,11 @@ def product(name: str, rank: int) -> Emit:
     """A contraction of two operands: `dot` where a result of `rank` axes leaves none for batch."""
 
     def emit(node: Node, w: Writer, out: str) -> str:
-        function = "dot" if node.type.ndim == rank else name
-        return call(w.bind(function, getattr(np, function)), *map(w.whole, node.inputs), out)
+        operands = map(w.whole, node.inputs)
+        if node.type.ndim == rank:
+            return call(w.bind("dot", np.dot), *operands, out)
+        function = np if node.type.dtype.kind == "c" else short
+        return call(w.bind(name, getattr(function, name)), *operands, out)
 
     return emit
 

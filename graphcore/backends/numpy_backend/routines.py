@@ -63,22 +63,6 @@ def windows(
     return as_strided(x, shape, steps, writeable=writeable)
 
 
-def fold(function: np.ufunc, x: Array, axes: Axes, out: Array) -> Array:
-    """Windows some places apart, reduced: all their first places, then all their second, ...
-
-    NumPy's own reduction runs along memory, which here is along the few places of one window.
-    """
-    sizes = [x.shape[axis] for axis in axes]
-    if math.prod(sizes) > out.size:
-        return np.asarray(function.reduce(x, axes, None, out))
-    first, *others = np.ndindex(*sizes)
-    before: tuple[Any, ...] = (slice(None),) * axes[0]
-    np.copyto(out, x[(*before, *first)])
-    for place in others:
-        function(out, x[(*before, *place)], out=out)
-    return out
-
-
 def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array) -> Array:
     """Windows added up where `windows` takes them from.
 

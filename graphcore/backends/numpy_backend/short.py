@@ -1,0 +1,84 @@
+"""Short axes: to begin one of NumPy's loops costs as much as 50 values, and they run along memory.
+
+Where the last axes are short, a call is made for each of their places instead, along the long ones.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Axes = tuple[int, ...]
+
+SHORT = 8
+"""Up to how many places are walked: with more, each call would skip most of what it reads."""
+
+LONG = 128
+"""How many values each call must have, for each of the calls, to be worth them."""
+
+
+def fold(ufunc: np.ufunc, x: Array, axes: Axes, out: Array, *start: object) -> Array:
+    """A reduction over few places: all their first values, with all their second ones, ..."""
+    sizes = [x.shape[axis] for axis in axes]
+    places = math.prod(sizes)
+    if not 0 < places <= out.size // LONG:
+        begin: Any = ufunc.reduce
+        begin(x, axes, None, out, False, *start)
+        return out
+    whole: tuple[Any, ...] = (slice(None),) * x.ndim
+    for at in product(*map(range, sizes)):
+        index = list(whole)
+        for axis, place in zip(axes, at, strict=True):
+            index[axis] = place
+        part = x[tuple(index)]
+        if any(at):
+            ufunc(out, part, out=out)
+        elif start:
+            ufunc(part, *start, out=out)
+        else:
+            np.copyto(out, part, casting="unsafe")
+    return out
+
+
+def limit(x: Array) -> int:
+    """How many places may be walked: more if the values of a place lie together."""
+    return SHORT if x.strides[-1] == x.itemsize else 4 * SHORT
+
+
+def vecdot(x: Array, y: Array, out: Array) -> Array:
+    """Products of the vectors on the last axis."""
+    size = x.shape[-1]
+    if not 0 < size <= limit(x) or out.size < LONG * size:
+        np.vecdot(x, y, out)
+        return out
+    np.multiply(x[..., 0], y[..., 0], out)
+    for at in range(1, size):
+        np.add(out, x[..., at] * y[..., at], out)
+    return out
+
+
+def matvec(a: Array, x: Array, out: Array) -> Array:
+    """Products of matrices and vectors."""
+    if not 0 < (places := math.prod(a.shape[-2:])) <= limit(a) or out.size < LONG * places:
+        np.matvec(a, x, out)
+        return out
+    for row in range(a.shape[-2]):
+        vecdot(a[..., row, :], x, out[..., row])
+    return out
+
+
+def matmul(a: Array, b: Array, out: Array) -> Array:
+    """Products of matrices."""
+    places = math.prod(a.shape[-2:]) * b.shape[-1]
+    if not 0 < places <= 4 * SHORT or out.size < LONG * places:
+        np.matmul(a, b, out)
+        return out
+    for col in range(b.shape[-1]):
+        for row in range(a.shape[-2]):
+            vecdot(a[..., row, :], b[..., col], out[..., row, col])
+    return out

@@ -1,0 +1,119 @@
+"""Layout: values whose short axes come first in memory, as NumPy's loops run along the last one.
+
+To begin a loop costs as much as 50 values, so that a loop of two or three costs ten times too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.provenance import inherit
+from graphcore.ir.sizes import Shape
+from graphcore.ops import tensor
+
+from .engine import RuleSet, rebuilt, simplify
+from .motion import expand_of_expand, permute_later, transpose_of_view
+from .plain import Axes, transpose
+
+SHORT = 16
+"""How many places a short axis has at most."""
+
+REDUCING = frozenset(
+    {
+        *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
+        tensor.norm,
+    }
+)
+"""Ops whose axes vanish."""
+
+ANYHOW = frozenset(
+    {
+        *(*tensor.POINTWISE, *REDUCING),
+        *(tensor.concat, tensor.embed, tensor.overwrite),
+        *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin),
+    }
+)
+"""Ops to which all axes are alike."""
+
+views = RuleSet()
+views.add(transpose_of_view, [tensor.transpose], [])
+views.add(expand_of_expand, [tensor.expand], [])
+views.add(permute_later, tensor.POINTWISE, [tensor.transpose])
+
+
+def short_axes_first(graph: Graph) -> Graph:
+    """The graph whose ops work with their short axes first, and see each other's results so.
+
+    Loops and branches are left as they are: a view costs as much as a call, and what they compute
+    at a step is small.
+    """
+    done: dict[Node, Node] = {}
+    before = inherit(None)
+    try:
+        for node in graph.nodes():
+            inherit(node.origin)
+            if (perm := order(node)) is not None:
+                inputs = [done[x] for x in node.inputs]
+                done[node] = moved(node, inputs, perm).label(node.labels)
+            else:
+                done[node] = node.after(done)
+    finally:
+        inherit(before)
+    new = rebuilt(graph, done)
+    return graph if new is graph else simplify(new, views, [])
+
+
+def order(node: Node) -> Axes | None:
+    """The order of axes that `node` works in, if it is another."""
+    if node.op is tensor.matmul and node.type.ndim == 2:
+        return by_length(node.type.shape)
+    if node.op not in ANYHOW:
+        return None
+    return by_length((node.inputs[0] if node.op in REDUCING else node).type.shape)
+
+
+def by_length(shape: Shape) -> Axes | None:
+    """The short axes, then the long ones, if that is another order that matters."""
+    short = [axis for axis, size in enumerate(shape) if isinstance(size, int) and size <= SHORT]
+    long = [axis for axis in range(len(shape)) if axis not in short]
+    wide = [axis for axis in short if shape[axis] != 1]
+    return (*short, *long) if wide and long and wide[-1] > long[0] else None
+
+
+def moved(node: Node, inputs: list[Node], perm: Axes) -> Node:
+    """`node` worked out with the axes of its operands in the order `perm`, and seen as before."""
+    if node.op is tensor.matmul:  # (a b)ᵀ = bᵀ aᵀ
+        a, b = inputs
+        return transpose(tensor.matmul(transpose(b, perm), transpose(a, perm)), perm)
+    operands = [transpose(x, perm) for x in inputs]
+    new: Node = node.op(*operands, **rearranged(node.attrs, perm))
+    gone = vanishing(node)
+    left = [axis for axis in perm if axis not in gone]
+    back = [left.index(axis) for axis in sorted(left)]
+    if node.labels is not None:
+        new = new.label(tuple(node.labels[sorted(left).index(axis)] for axis in left))
+    return transpose(new, back)
+
+
+def vanishing(node: Node) -> Axes:
+    """The axes of the operand that the result does not have."""
+    if node.op not in REDUCING:
+        return ()
+    axes: Axes = node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
+    return axes
+
+
+def rearranged(attrs: Mapping[str, Any], perm: Axes) -> dict[str, Any]:
+    """What is said of axes, said of them in the order `perm`."""
+    new = dict(attrs)
+    if "axis" in new:
+        new["axis"] = perm.index(new["axis"])
+    if "axes" in new:
+        new["axes"] = tuple(sorted(perm.index(axis) for axis in new["axes"]))
+    for name in ("shape", "starts", "steps"):
+        if name in new:
+            new[name] = tuple(new[name][axis] for axis in perm)
+    return new
