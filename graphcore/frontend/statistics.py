@@ -21,6 +21,7 @@ from .lift import Operand, single
 from .masking import as_float, notnull, part_of, ratio, root, squared_modulus
 from .quantiles import share_of
 from .reductions import all, any, mean, sum
+from .searching import require_order
 from .shape import broadcast, broadcast_to, stack, transpose
 from .sorting import argsort
 
@@ -86,6 +87,8 @@ class Weighted:
         stand for as many values as Kish's effective sample size says.
         """
         x, weights = broadcast(as_float(self.x), as_float(self.weights))
+        require_order("quantile", x)
+        require_order("quantile", weights)
         mask = notnull(x) & not_equal(weights, 0)
         part = part_of("quantile", x, dim, mask)
         share, valid = share_of(part, q)

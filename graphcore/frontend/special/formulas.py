@@ -10,6 +10,7 @@ from graphcore.frontend.base import refusal, wrap
 from graphcore.frontend.elementwise import astype, greater, hypot, square
 from graphcore.frontend.formulas import pair, where
 from graphcore.frontend.lift import Operand, apply, single
+from graphcore.frontend.searching import require_order
 from graphcore.ir.dtypes import float_for
 from graphcore.ops import special as ops
 
@@ -98,6 +99,7 @@ def huber(delta: Operand, r: Operand) -> Tensor:
     <Tensor: f64[row=2]>
     """
     bound, residual = pair("huber", delta, r)
+    require_order("huber", bound)
     size = abs(residual)
     value = where(bound >= size, 0.5 * square(residual), bound * (size - 0.5 * bound))
     return where(bound < 0, math.inf, value)
