@@ -15,9 +15,9 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import control
 from graphcore.ops.control import spoken
 
-from .loops import LOOPS, Loop, apart, found_inside, new_param, rewrite
+from .loops import LOOPS, Loop, apart, found_inside, new_param, positions, rewrite, unused
 from .stacked import LEAVES, REPEATED, STACKED, inside, invariants, no_larger
-from .totals import Total, all_steps, summed
+from .totals import Total, summed
 
 
 def hoist(graph: Graph) -> Graph:
@@ -57,12 +57,12 @@ def outside(node: Node) -> list[Node]:
     for param in sums:
         del loop.update[param]
     new = loop.build(loop.operands)
-    carries = list(loop.start)
+    carries, steps = positions(loop)
     last = [
-        starts[param] + sums[param](new, loop) if param in sums else new[carries.index(param)]
+        starts[param] + sums[param](new, loop) if param in sums else new[carries[param]]
         for param in body.params[:n]
     ]
-    return [*last, *[all_steps(y, new, loop) for y in body.outputs[n:]]]
+    return [*last, *[new[steps[y]] for y in body.outputs[n:]]]
 
 
 # ---- before the loop
@@ -88,11 +88,10 @@ def nearest(loop: Loop, some: set[Node], through: frozenset[Op]) -> list[Node]:
 
 def lift_invariants(loop: Loop) -> None:
     """f(k) is computed once, and captured."""
-    new: dict[Node, Node] = {}
-    for node in nearest(loop, invariants(loop), REPEATED):
-        (value,) = substitute([node], loop.captured)
-        new[node] = new_param("fixed", node, loop.params)
-        loop.captured[new[node]] = value
+    found = nearest(loop, invariants(loop), REPEATED)
+    new = {node: new_param(name, node) for name, node in zip(unused("fixed", loop.params), found)}
+    values = substitute(found, loop.captured)
+    loop.captured.update(zip(new.values(), values, strict=True))
     rewrite(loop, new)
 
 
@@ -108,8 +107,7 @@ def lift_steps(loop: Loop) -> None:
         if any(own) and known and fits:
             given = [at_once.get(x) or substitute([x], loop.captured)[0] for x in node.inputs]
             at_once[node] = STACKED[node.op](node, given, own, steps)
-    new: dict[Node, Node] = {}
-    for node in nearest(loop, at_once.keys() - loop.walked.keys(), REPEATED):
-        new[node] = new_param("each", node, loop.params)
-        loop.walked[new[node]] = at_once[node]
+    found = nearest(loop, at_once.keys() - loop.walked.keys(), REPEATED)
+    new = {node: new_param(name, node) for name, node in zip(unused("each", loop.params), found)}
+    loop.walked.update({param: at_once[node] for node, param in new.items()})
     rewrite(loop, new)

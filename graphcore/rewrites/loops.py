@@ -6,7 +6,7 @@ whether one computes again what the other has computed, is a question of identit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -91,18 +91,17 @@ def apart(node: Node) -> Loop:
     )
 
 
-def place(loop: Loop, node: Node, i: int) -> int:
-    """Where result `i` of the loop `node` stands among those of `loop`."""
-    body, n = node.attrs["body"], node.attrs["carries"]
-    if i < n:
-        return list(loop.start).index(body.params[i])
-    return len(loop.start) + list(loop.steps).index(body.outputs[i])
+def positions(loop: Loop) -> tuple[dict[Node, int], dict[Node, int]]:
+    """Which result the last value of a carry is, by its param, and the values of a step."""
+    carries = {param: i for i, param in enumerate(loop.start)}
+    return carries, {y: i for i, y in enumerate(loop.steps, len(carries))}
 
 
 def rebuild(graph: Graph, loops: dict[Node, Loop]) -> Graph:
     """The graph with loops replaced by others, of which several may have become one."""
     done: dict[Node, Node] = {}
     built: dict[int, Node] = {}
+    place: dict[Node, tuple[dict[Node, int], dict[Node, int]]] = {}
     for root in (*graph.params, *graph.outputs):
         stack = [root]
         while stack:
@@ -115,11 +114,15 @@ def rebuild(graph: Graph, loops: dict[Node, Loop]) -> Graph:
             stack.pop()
             if loop is not None:
                 if id(loop) not in built:
-                    built[id(loop)] = loop.build([done[x] for x in needed])
+                    built[id(loop)] = new = loop.build([done[x] for x in needed])
+                    place[new] = positions(loop)
                 done[node] = built[id(loop)]
             elif node.op is leaf.project and node.inputs[0] in loops:
                 (source,) = node.inputs
-                at = place(loops[source], source, node.attrs["index"])
+                body, i = source.attrs["body"], node.attrs["index"]
+                carries, steps = place[done[source]]
+                own = i < source.attrs["carries"]
+                at = carries[body.params[i]] if own else steps[body.outputs[i]]
                 done[node] = done[source][at].label(node.labels)
             else:
                 done[node] = node.after(done)
@@ -137,9 +140,8 @@ def merge_loops(graph: Graph) -> Graph:
         if node.op not in LOOPS:
             continue
         new = apart(node)
-        under = set(toposort(node.inputs))
         for loop in kept:
-            if agree(loop, new) and not any(x in under for x in loops if loops[x] is loop):
+            if agree(loop, new) and not leads_to(loop, node, loops):
                 if loop.attrs.get("trips", 0) is None:
                     loop.attrs["trips"] = new.attrs["trips"]
                 loop.start.update(new.start)
@@ -153,6 +155,11 @@ def merge_loops(graph: Graph) -> Graph:
             kept.append(new)
         loops[node] = new
     return rebuild(graph, loops) if len(kept) < len(loops) else graph
+
+
+def leads_to(loop: Loop, node: Node, loops: dict[Node, Loop]) -> bool:
+    """Whether a node is made of what the loop computes."""
+    return any(loops.get(x) is loop for x in toposort(node.inputs))
 
 
 def agree(a: Loop, b: Loop) -> bool:
@@ -177,9 +184,18 @@ def save_for_pullbacks(graph: Graph) -> Graph:
     """What an earlier loop has computed at each step is remembered, not computed again."""
     loops = {node: apart(node) for node in graph.nodes() if node.op in LOOPS}
     order = list(loops)
+    place = {node: i for i, node in enumerate(order)}
+    walking: dict[Node, list[Node]] = {}
+    for node, loop in loops.items():
+        for x in loop.walked.values():
+            walking.setdefault(x, []).append(node)
     for late in reversed(order):
-        for early in order[: order.index(late)]:
-            remember(loops, early, late)
+        near = {x.inputs[0] for x in loops[late].walked.values() if x.op is leaf.project}
+        for x in loops[late].walked.values():
+            near.update(walking[x])
+        for early in sorted(near & loops.keys(), key=place.__getitem__):
+            if place[early] < place[late]:
+                remember(loops, early, late)
     return rebuild(graph, loops)
 
 
@@ -190,14 +206,14 @@ def remember(loops: dict[Node, Loop], early: Node, late: Node) -> None:
         return
     shared = {p for p in user.params if stands_alike(loops, source, user, p)}
     outputs = (*user.update.values(), *user.steps.values())
-    new: dict[Node, Node] = {}
-    for node in frontier(early, outputs, shared, shared - user.captured.keys()):
-        source.steps.setdefault(node, node)
-        extended = source.build(source.operands)
-        loops[extended] = source
-        param = new_param("saved", node, user.params)
-        user.walked[param] = extended[place(source, extended, index_of(extended, node))]
-        new[node] = param
+    if not (found := frontier(early, outputs, shared, shared - user.captured.keys())):
+        return
+    source.steps.update({node: node for node in found if node not in source.steps})
+    extended = source.build(source.operands)
+    loops[extended] = source
+    _, at = positions(source)
+    new = {node: new_param(name, node) for name, node in zip(unused("saved", user.params), found)}
+    user.walked.update({param: extended[at[node]] for node, param in new.items()})
     rewrite(user, new)
 
 
@@ -269,20 +285,17 @@ def found_inside(body: Graph) -> set[str]:
     return found
 
 
-def new_param(name: str, node: Node, params: Iterable[Node]) -> Node:
-    """A param for the value of `node`, named apart from others."""
+def unused(name: str, params: Iterable[Node]) -> Iterator[str]:
+    """Names for new params beside others: `name 0`, `name 1`, ..."""
     taken = {param.attrs["name"] for param in params}
-    free = next(numbered for i in count() if (numbered := f"{name} {i}") not in taken)
+    return (numbered for i in count() if (numbered := f"{name} {i}") not in taken)
+
+
+def new_param(name: str, node: Node) -> Node:
+    """A param for the value of `node`."""
     type = node.type
-    param: Node = leaf.input_(name=free, dtype=type.dtype, shape=type.shape, dims=None)
+    param: Node = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=None)
     return param.label(node.labels)
-
-
-def index_of(loop: Node, step: Node) -> int:
-    """Which result of a loop the values of a step are."""
-    n = loop.attrs["carries"]
-    found: int = n + loop.attrs["body"].outputs[n:].index(step)
-    return found
 
 
 def rewrite(loop: Loop, new: dict[Node, Node]) -> None:

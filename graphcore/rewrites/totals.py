@@ -5,6 +5,7 @@ What only they need is computed after the loop as well, for all steps at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from graphcore.ir.node import Node, substitute, toposort
@@ -13,7 +14,7 @@ from graphcore.ops import elementwise, tensor
 from graphcore.ops.control import spoken
 
 from .loops import Loop, found_inside
-from .stacked import LEAVES, REPEATED, STACKED, einsum_letter, invariants
+from .stacked import LEAVES, REPEATED, STACKED, einsum_letter, inside, invariants
 
 Varies = Callable[[Node], bool]
 """Whether a value differs from step to step."""
@@ -33,7 +34,11 @@ def summed(loop: Loop) -> dict[Node, Total]:
 
     What only they need is computed after it as well, for all steps at once.
     """
-    terms = {param: term for param in loop.start if (term := added(loop, param)) is not None}
+    roots = inside(loop)
+    used = Counter(roots)
+    used.update(x for node in toposort(roots) for x in node.inputs)
+    added = {param: addend(param, y, used) for param, y in loop.update.items()}
+    terms = {param: term for param, term in added.items() if term is not None}
     others = [y for param, y in loop.update.items() if param not in terms]
     needed = set(toposort((*others, *loop.steps.values(), *loop.tests)))
     fixed = invariants(loop)
@@ -167,9 +172,10 @@ def over_steps(node: Node, xs: Sequence[Node], stacked: Sequence[bool]) -> Node:
     return tensor.einsum(*xs, operands=operands, result=node.attrs["result"])
 
 
-def added(loop: Loop, param: Node) -> Node | None:
+def addend(param: Node, update: Node, used: Counter[Node]) -> Node | None:
     """What each step adds to a carry that nothing else depends on."""
-    update = loop.update[param]
+    if used[param] != 1 or used[update] != 1:
+        return None
     if update.op not in (elementwise.add, elementwise.subtract) or param not in update.inputs:
         return None
     left, right = update.inputs
@@ -177,8 +183,4 @@ def added(loop: Loop, param: Node) -> Node | None:
         if right is param:
             return None
         right = -right
-    term = right if left is param else left
-    others = (y for p, y in loop.update.items() if p is not param)
-    if param in toposort([term, *others, *loop.steps.values(), *loop.tests]):
-        return None
-    return term
+    return right if left is param else left
