@@ -304,3 +304,17 @@ def test_recurrences_by_doubling(steps: int, width: tuple[int, ...]) -> None:
             given = (np.moveaxis(x, 0, axis) for x in (a, b))
             found = routines.recurrence(*given, axis)
             np.testing.assert_allclose(np.moveaxis(found, axis, 0), wanted, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("op", ["add", "subtract", "multiply", "square", "negative"])
+def test_single_integers_wrap_as_those_of_arrays(op: str) -> None:
+    """They are Python's, which have no bounds."""
+    function, several = getattr(gc, op), getattr(np, op)
+    values = np.array([2**63 - 1, -(2**63), 2**62, 3 * 2**61, -5, 0, 2**40])
+    given = [gc.tensor(name, {}, dtype="int64") for name in "ij"][: several.nin]
+    f = gc.compile(given, function(*given) + 0 * given[0])
+    for x in values:
+        for y in values:
+            xs = [x, y][: several.nin]
+            assert f(*xs) == several(*map(np.atleast_1d, xs))[0]

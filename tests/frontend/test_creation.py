@@ -107,6 +107,31 @@ def test_refused(name):
         wrong()
 
 
+RANGES = [
+    (0, 1, 1),
+    (2, 1, 1),
+    (1, 2, 3),
+    (0, 1, -1),
+    (9, 1, -2),
+    (9, 0, -4),
+    (-3, 1, 1),
+    (5, 1, 2),
+]
+
+
+@pytest.mark.parametrize(("start", "sizes", "step"), RANGES)
+def test_ranges_between_sizes(start, sizes, step):
+    """From a number to a size, and from a size to a number."""
+    x = gc.tensor("x", {"row": None})
+    stop = sizes * x.sizes["row"]
+    ends = (start, stop, step), (stop, start, step), (stop, stop + start, step)
+    f = gc.compile([x], [gc.arange(*some, dim="t") for some in ends])
+    for n in (0, 1, 5, 8):
+        wanted = (start, sizes * n), (sizes * n, start), (sizes * n, sizes * n + start)
+        for found, some in zip(f(np.zeros(n)), wanted, strict=True):
+            np.testing.assert_array_equal(found, np.arange(*some, step))
+
+
 BUILT_OF_SIZES = {
     "zeros_like": gc.zeros_like,
     "ones_like": lambda x: gc.ones_like(x.sum(), dtype="float32"),
