@@ -130,6 +130,8 @@ def test_ranges_between_sizes(start, sizes, step):
         wanted = (start, sizes * n), (sizes * n, start), (sizes * n, sizes * n + start)
         for found, some in zip(f(np.zeros(n)), wanted, strict=True):
             np.testing.assert_array_equal(found, np.arange(*some, step))
+            now = gc.compile([], gc.arange(*some, step, dim="t"))()
+            np.testing.assert_array_equal(now, np.arange(*some, step))
 
 
 BUILT_OF_SIZES = {

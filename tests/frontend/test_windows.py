@@ -121,3 +121,19 @@ def test_reductions_of_windows_that_are_apart(dtype: str, shape: tuple[int, int]
         wanted = getattr(np, name)(windows, axis=(2, 3))
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dilation", [1, 2, 3])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+def test_windows_that_overlap_are_added_up(stride: int, dilation: int) -> None:
+    """Whichever of many windows or many places there are."""
+    for places, many in ((1, 4), (2, 2), (2, 5), (3, 3), (5, 2)):
+        x = gc.tensor("x", {"at": many, "lag": places, "batch": 2})
+        y = gc.overlap_add(x, {"at": None}, "lag", stride, dilation)
+        values = np.arange(1.0, 1 + 2 * many * places).reshape(many, places, 2)
+        wanted = np.zeros(((many - 1) * stride + (places - 1) * dilation + 1, 2))
+        for at in range(many):
+            for lag in range(places):
+                wanted[at * stride + lag * dilation] += values[at, lag]
+        found = gc.compile([x], y.transpose("at", "batch"))(values)
+        np.testing.assert_array_equal(found, wanted)

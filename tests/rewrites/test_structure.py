@@ -187,6 +187,10 @@ FOLLOWS: dict[str, Case] = {
         lambda x: L.solve_triangular(gc.tril(x), B, lower=True),
         lambda a, b: solve(np.tril(a)), {"solve_triangular"},
     ),
+    "inverse of a diagonal": (
+        lambda x: L.inv(gc.tril(gc.triu(x)), check=False) @ B.rename(row="col"),
+        lambda a, b: 1 / diagonal(a) * b, set(),
+    ),
     "diagonal of a triangle": (
         lambda x: L.solve_triangular(gc.triu(L.cholesky(gram(x))), B, lower=True),
         lambda a, b: b / diagonal(np.linalg.cholesky(a @ t(a))), {"cholesky", "solve_triangular"},
