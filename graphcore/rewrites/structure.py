@@ -348,6 +348,8 @@ def log_of_size(node: Node) -> Node | None:
 def solve_of_triangle(node: Node) -> Node | None:
     """The other triangle is not read, so that it need not be 0"""
     (a, b), attrs = node.inputs, node.attrs
+    if a.op is not elementwise.where:
+        return None
     mask, inner, zero = a.inputs
     if not is_zero(zero) or left_by(mask) != {LOWER if attrs["lower"] else UPPER}:
         return None

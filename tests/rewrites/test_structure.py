@@ -195,6 +195,11 @@ FOLLOWS: dict[str, Case] = {
         lambda x: L.solve_triangular(gc.triu(L.cholesky(gram(x))), B, lower=True),
         lambda a, b: b / diagonal(np.linalg.cholesky(a @ t(a))), {"cholesky", "solve_triangular"},
     ),
+    "masked right-hand side": (
+        lambda x: L.solve_triangular(x, gc.where(B > 0, B, 0)),
+        lambda a, b: np.linalg.solve(np.triu(a), np.maximum(b, 0)[:, None])[..., 0],
+        {"solve_triangular"},
+    ),
     "triangle masked by values": (
         lambda x: L.solve_triangular(gc.where(x >= -1e9 * EYE + EYE, gc.tril(x), 0), B, lower=True),
         lambda a, b: solve(np.where(a >= -1e9 * np.eye(4) + np.eye(4), np.tril(a), 0)),
