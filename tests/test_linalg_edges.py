@@ -405,6 +405,25 @@ def test_pinv_of_zeros() -> None:
         assert not found.any()
 
 
+# ---- what is not finite
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "polar", "det"])
+def test_matrices_that_are_not_finite(name: str, value: float) -> None:
+    """They have nan, in that element of a batch alone, and an end."""
+    a = np.random.default_rng(0).normal(size=(2, 3, 3)) + 3 * np.eye(3)
+    a[0, 1, 0] = a[0, 0, 1] = value
+    x = gc.tensor("x", {"b": 2, "p": 3, "q": 3})
+    y = getattr(L, name)(x, PQ)
+    y = {"svd": lambda: y.u, "polar": lambda: y.unitary}.get(name, lambda: y)()
+    found = gc.compile([x], [y, gc.grad(gc.sin(y).sum(), x)])(a)
+    for part in found[name == "det" :]:
+        assert np.isnan(part[0]).all()
+    for part in found:
+        assert np.isfinite(part[1]).all()
+
+
 # ---- one degenerate matrix in a batch
 
 IN_A_BATCH: dict[str, Function] = {

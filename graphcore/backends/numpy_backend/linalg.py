@@ -103,7 +103,13 @@ inv = batched(np.linalg.inv, SINGULAR, 2)
 solve = batched(np.linalg.solve, SINGULAR, 2, 2)
 eigh = batched(np.linalg.eigh, ENDLESS, 2)
 eigvalsh = batched(np.linalg.eigvalsh, ENDLESS, 2)
-svdvals = batched(np.linalg.svdvals, ENDLESS, 2)
+svdvals = batched(lambda a: np.linalg.svdvals(without_infinities(a)), ENDLESS, 2)
+
+
+def without_infinities(a: Array) -> Array:
+    """`a` with nan in their place: at infinities LAPACK's gesdd may not come to an end."""
+    finite = np.isfinite(a)
+    return a if finite.all() else np.where(finite, a, np.nan)
 
 
 def eig(a: Array) -> Results:
@@ -122,12 +128,16 @@ def eigvals(a: Array) -> Array:
 
 def svd(a: Array) -> Results:
     """u, s and v^H, as many columns as there are values."""
-    return batched(lambda a: tuple(np.linalg.svd(a, full_matrices=False)), ENDLESS, 2)(a)
+    return batched(
+        lambda a: tuple(np.linalg.svd(without_infinities(a), full_matrices=False)), ENDLESS, 2
+    )(a)
 
 
 def svd_full(a: Array) -> Results:
     """u, s and v^H, u and v square."""
-    return batched(lambda a: tuple(np.linalg.svd(a, full_matrices=True)), ENDLESS, 2)(a)
+    return batched(
+        lambda a: tuple(np.linalg.svd(without_infinities(a), full_matrices=True)), ENDLESS, 2
+    )(a)
 
 
 def polar(a: Array) -> Array:
@@ -177,7 +187,7 @@ def det(a: Array) -> Array:
 
 def cofactor(a: Array) -> Array:
     """det(u) det(v^H) conj(u) diag(products of all singular values but one) conj(v^H)"""
-    u, s, vh = np.linalg.svd(a)
+    u, s, vh = svd(a)
     ones = np.ones_like(s[..., :1])
     before = np.cumprod(np.concatenate([ones, s], -1), -1)[..., :-1]
     after = np.cumprod(np.concatenate([ones, s[..., ::-1]], -1), -1)[..., -2::-1]
@@ -254,7 +264,7 @@ def pinv(a: Array, *, rtol: float | None) -> Array:
     """The pseudo-inverse; by default the rank is told from rounding."""
     if rtol is None:
         rtol = max(a.shape[-2:]) * float(np.finfo(a.dtype).eps)
-    run = batched(lambda a: np.linalg.pinv(a, rcond=rtol), ENDLESS, 2)
+    run = batched(lambda a: np.linalg.pinv(without_infinities(a), rcond=rtol), ENDLESS, 2)
     return np.asarray(run(a))
 
 
