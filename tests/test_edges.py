@@ -171,7 +171,7 @@ COMPLEX: dict[str, Callable[..., gc.Tensor]] = {
             *("negative", "square", "sqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2"),
             *("log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh"),
             *("cosh", "tanh", "arcsinh", "arccosh", "arctanh", "absolute", "conj", "real"),
-            *("imag", "angle", "sum", "mean", "prod", "var", "std", "cumsum", "cumprod"),
+            *("sign", "imag", "angle", "sum", "mean", "prod", "var", "std", "cumsum", "cumprod"),
         )
     },
     "multiply": lambda z: z * z.isel(row=0),

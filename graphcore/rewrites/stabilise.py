@@ -15,12 +15,14 @@ from graphcore.ops.elementwise import (
     expm1,
     log,
     log1p,
+    sign,
     subtract,
 )
 from graphcore.ops.special import log1mexp, sigmoid, softplus
 
 from .engine import RuleSet
 from .pattern import P, variables
+from .plain import cast, equals, nonzero, where
 
 (x,) = variables("x")
 
@@ -47,6 +49,16 @@ stabilise = RuleSet(
         (P.sqrt(P.square(x)), lambda x: absolute(x) if is_real(x) else None),
     ]
 )
+
+
+@stabilise.on(sign)
+def sign_of_complex(node: Node) -> Node | None:
+    """sign(x) = x / |x| of a complex x, and 0 at 0: it turns with x, a real one does not"""
+    (x,) = node.inputs
+    if x.type.dtype.kind != "c":
+        return None
+    size = cast(absolute(x), x.type.dtype)
+    return where(equals(x, 0), 0, x / nonzero(size))
 
 
 @stabilise.on(log, under=[tensor.sum_])

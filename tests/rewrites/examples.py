@@ -85,6 +85,7 @@ EXAMPLES: dict[str, list[Node]] = {
         E_X / expand(total(E_X, 1), (1,), 3),
         E_X / expand(total(E_X, 0, 1), (0, 1), 2, 3),
     ],
+    "sign_of_complex": [e.sign(Z), e.sign(Z * 0)],
     "log_of_softmax": [e.log(tensor.softmax(X, axes=(0,))), e.log(tensor.softmax(X, axes=(0, 1)))],
     "exponential_of_log_softmax": [
         e.exp(tensor.log_softmax(X, axes=(1,))),
