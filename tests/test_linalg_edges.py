@@ -307,11 +307,28 @@ def test_complete_qr_of_a_tall_matrix(at: str) -> None:
     check(lambda x: onto(L.qr(x, PQ, mode="complete").q, "rank", 2), beside, TALL[at])
 
 
-def test_second_order_of_singular_values_that_are_equal() -> None:
-    """It is not told: inf or nan in forward mode."""
-    for f in (L.svdvals, L.eigvalsh, lambda x, dims: L.norm(x, dims, "nuc")):
-        second = derivatives(lambda x, f=f: gc.sin(f(x, PQ)), np.eye(2))
-        assert not np.isfinite(second["forward of reverse"]).any()
+OF_VALUES: dict[str, Function] = {
+    "svdvals": lambda x: gc.sin(L.svdvals(x, PQ)),
+    "squares": lambda x: L.svdvals(x, PQ) ** 2,
+    "svd": lambda x: gc.sin(L.svd(x, PQ).s),
+    "full svd": lambda x: gc.sin(L.svd(x, PQ, full_matrices=True).s),
+    "nuclear norm": lambda x: L.norm(x, PQ, "nuc"),
+    "eigvalsh": lambda x: gc.sin(L.eigvalsh(x, PQ)),
+    "product": lambda x: gc.dot(*L.svd(x, PQ)[::2], dim="rank"),
+}
+
+
+@pytest.mark.parametrize("of", [np.eye(2), 2 * np.eye(3, 2), np.ones((2, 2)) - np.eye(2)])
+@pytest.mark.parametrize("name", OF_VALUES)
+def test_second_order_of_values_that_are_equal(name: str, of: np.ndarray) -> None:
+    """It is not told: inf or nan in every nesting of modes, and finite beside such values."""
+    if name == "eigvalsh" and not np.array_equal(of, np.eye(2)):
+        pytest.skip("not of equal eigenvalues")
+    second = derivatives(OF_VALUES[name], of)
+    different = derivatives(OF_VALUES[name], of + np.arange(of.size).reshape(of.shape))
+    for nesting in ("forward of reverse", "reverse of reverse", "reverse of forward"):
+        assert not np.isfinite(second[nesting]).any()
+        assert np.isfinite(different[nesting]).all()
 
 
 LU = {

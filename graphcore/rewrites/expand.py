@@ -317,6 +317,8 @@ EXPAND: dict[Op, Conversion] = {
 DROP: dict[Op, Conversion] = {
     autodiff.barrier: lambda node, x: x,
     autodiff.stop_gradient: lambda node, x: x,
+    autodiff.svd_of: lambda node, x, *factors: leaf.tuple_(*factors),
+    leaf.project: pick,
 }
 
 

@@ -27,10 +27,7 @@ from graphcore.ops.elementwise import (
     greater_equal,
     imag,
     less_equal,
-    logical_and,
-    logical_not,
     real,
-    sqrt,
 )
 from graphcore.rewrites.matrices import (
     after,
@@ -215,38 +212,45 @@ def eigvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     return (diagonal(linalg.solve(v, at(da, v), check=False)),)
 
 
-def others_equal(s: Node, like: Node) -> Node:
-    """Where in (i, j) two different values are equal."""
-    return logical_and(close(gaps(s, like, -1), s), logical_not(on_diagonal(like)))
+def varying(a: Node, factors: Node) -> Node:
+    """The factors of `a`, of which a further derivative is inf or nan between equal values.
+
+    What the first derivative takes for 0 there is right for all that does not depend on the choice
+    of vectors, but it says nothing of how that changes.
+    """
+    return autodiff.svd_of(a, *[autodiff.stop_gradient(factors[i]) for i in range(3)])
 
 
-def untold(x: Node) -> Node:
-    """0, with a derivative that is inf or nan."""
-    return sqrt(x - autodiff.stop_gradient(x))
+def nearest(s: Node, like: Node) -> Node:
+    """1 / (s[j] - s[i]) in (i, j), and 0 between equal values."""
+    gap = gaps(s, like, -1)
+    equal_ = close(gap, s)
+    return where(equal_, 0, 1 / where(equal_, 1, gap))
 
 
-def values_moved(s: Node, inner: Node) -> Node:
-    """ds = diag(inner); a second derivative is not told for equal values."""
-    equal_ = tensor.any_(others_equal(s, inner), axes=(inner.type.ndim - 1,))
-    return real_part(diagonal(inner)) * where(equal_, 1 + untold(s), 1)
+def unbounded(s: Node, like: Node) -> Node:
+    """The same, infinite between two equal values."""
+    gap, diagonal_ = gaps(s, like, -1), on_diagonal(like)
+    return where(diagonal_, 0, 1 / where(diagonal_, 1, where(close(gap, s), 0, gap)))
 
 
-def svd_turns(s: Node, inner: Node) -> tuple[Node, Node]:
+Between: TypeAlias = Callable[[Node, Node], Node]
+
+
+def svd_turns(s: Node, inner: Node, between: Between) -> tuple[Node, Node]:
     """How u and v turn within themselves: skew matrices, for `inner` = uᴴ da v.
 
-    Their sum is that of the Hermitian part over s[j] - s[i], which is taken for 0 where the two are
-    equal, and their difference that of the skew part over s[j] + s[i]: so u vᴴ, the polar factor,
-    is exact at equal singular values. The derivative of what is taken so is inf or nan.
+    Their sum is that of the Hermitian part over s[j] - s[i], for which `between` stands, and their
+    difference that of the skew part over s[j] + s[i]: so u vᴴ, the polar factor, is exact at equal
+    singular values.
     """
-    gap, total = gaps(s, inner, -1), gaps(s, inner, 1)
+    total = gaps(s, inner, 1)
     even, odd = inner + h(inner), inner - h(inner)
-    diagonal_ = on_diagonal(inner)
-    equal_ = others_equal(s, inner)
-    apart = where(equal_, untold(gap), 1 / where(close(gap, s), 1, gap))
-    both = even * cast(where(diagonal_, 0, apart), inner.type.dtype)
+    both = even * cast(between(s, inner), inner.type.dtype)
     if inner.type.dtype.kind == "c":
         other = odd / cast(total, inner.type.dtype)
     else:
+        diagonal_ = on_diagonal(inner)
         other = where(diagonal_, 0, odd / where(diagonal_, 1, total))
     return 0.5 * (both + other), 0.5 * (both - other)
 
@@ -261,13 +265,12 @@ def polar_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     return (du,)
 
 
-def svd_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
+def svd_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Node, Node]:
     """With p = uᴴ da v:  ds = diag(p), du = u Ω + (1 - u uᴴ) da v s⁻¹, dv likewise with daᴴ"""
-    da = moving(tangents)
-    u, s, vh = (node[i] for i in range(3))
+    u, s, vh = (factors[i] for i in range(3))
     v = h(vh)
     inner = at(h(u), da, v)
-    left, right = svd_turns(s, inner)
+    left, right = svd_turns(s, inner, between)
     du, dv = at(u, left), at(v, right)
     m, n = size(da, -2), size(da, -1)
     scale = cast(s, da.type.dtype)
@@ -277,17 +280,17 @@ def svd_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, No
     if n != size(s, -1):
         moved = at(h(da), u)
         dv = dv + (moved - at(v, at(h(v), moved))) / columns(scale, moved)
-    return du, values_moved(s, inner), h(dv)
+    return du, real_part(diagonal(inner)), h(dv)
 
 
-def svd_full_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
+def svd_full_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Node, Node]:
     """The same, where u and v turn towards the vectors that belong to no singular value."""
-    da = moving(tangents)
-    u, s, vh = (node[i] for i in range(3))
+    u, s, vh = (factors[i] for i in range(3))
     v, k = h(vh), size(s, -1)
     m, n = size(da, -2), size(da, -1)
     inner = at(h(u), da, v)
-    left, right = svd_turns(s, first(first(inner, -2, k), -1, k))
+    core = first(first(inner, -2, k), -1, k)
+    left, right = svd_turns(s, core, between)
     scale = cast(s, da.type.dtype)
     left, right = padded(left, m, m), padded(right, n, n)
     if m != k:
@@ -298,14 +301,32 @@ def svd_full_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Nod
         low = h(after(first(inner, -2, k), -1, k))
         low = padded(low / columns(scale, low), n, n, (k, 0))
         right = right + low - h(low)
-    ds = values_moved(s, first(first(inner, -2, k), -1, k))
-    return at(u, left), ds, h(at(v, right))
+    return at(u, left), real_part(diagonal(core)), h(at(v, right))
+
+
+def svd_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
+    """As above, the vectors of equal values not turning among themselves"""
+    return svd_moved(varying(node.inputs[0], node), moving(tangents), nearest)
+
+
+def svd_full_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
+    """As above, the vectors of equal values not turning among themselves"""
+    return svd_full_moved(varying(node.inputs[0], node), moving(tangents), nearest)
+
+
+def svd_of_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | None, ...]:
+    """As above, inf or nan between equal values"""
+    da, *_ = tangents
+    assert da is not None
+    full_ = (size(node[0], -1), size(node[2], -2)) == da.type.shape[-2:]
+    return (svd_full_moved if full_ else svd_moved)(node, da, unbounded)
 
 
 def svdvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """ds = diag(uᴴ da v)"""
-    u, s, vh = (linalg.svd(*node.inputs)[i] for i in range(3))
-    return (values_moved(s, at(h(u), moving(tangents), h(vh))),)
+    (a,) = node.inputs
+    u, _, vh = (varying(a, linalg.svd(a))[i] for i in range(3))
+    return (real_part(diagonal(at(h(u), moving(tangents), h(vh)))),)
 
 
 def pinv_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
@@ -329,6 +350,7 @@ JVP: dict[Op, Jvp] = {
     linalg.svd: svd_jvp,
     linalg.svd_full: svd_full_jvp,
     linalg.svdvals: svdvals_jvp,
+    autodiff.svd_of: svd_of_jvp,
     linalg.pinv: pinv_jvp,
     linalg.polar: polar_jvp,
 }
