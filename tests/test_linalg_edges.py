@@ -385,6 +385,17 @@ def test_a_triangle_that_is_not_read(name: str) -> None:
         assert (wanted[word][:, unread] == 0).all()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", TRIANGLES)
+def test_a_tangent_in_a_triangle_that_is_not_read(name: str, value: float) -> None:
+    lower, f = TRIANGLES[name]
+    a = np.array([[4.0, 1.0, 0.5], [1.0, 5.0, -1.0], [0.5, -1.0, 3.0]])
+    unread = (np.triu if lower else np.tril)(np.ones((3, 3), bool), 1 if lower else -1)
+    x, v = (gc.tensor(word, {"p": 3, "q": 3}) for word in "xv")
+    moved = gc.compile([x, v], gc.pushforward(f(x), x, v))
+    np.testing.assert_array_equal(moved(a, np.where(unread, value, a)), moved(a, a))
+
+
 def test_unit_diagonals_are_not_read() -> None:
     a = np.array([[np.nan, 5.0], [2.0, np.nan]])
     x = gc.tensor("x", {"p": 2, "q": 2})

@@ -99,7 +99,7 @@ def half_triangle(x: Node) -> Node:
 
 def hermitian(x: Node) -> Node:
     """The Hermitian matrices of which `x` gives the lower triangles."""
-    half = x * half_triangle(x)
+    half = tril(x) * half_triangle(x)
     return half + h(half)
 
 
