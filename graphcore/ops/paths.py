@@ -25,6 +25,18 @@ def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
     return active
 
 
+def leading_to(ys: Iterable[Node]) -> set[Node]:
+    """The nodes from which a derivative flows to any of `ys`."""
+    found: set[Node] = set()
+    stack = list(ys)
+    while stack:
+        node = stack.pop()
+        if node not in found and of_floats(node.type):
+            found.add(node)
+            stack += () if node.op is autodiff.stop_gradient else node.inputs
+    return found
+
+
 def of_floats(type: Type) -> bool:
     """Whether a value, or one of several, can carry a derivative."""
     if isinstance(type, TupleType):

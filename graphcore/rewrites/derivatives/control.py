@@ -18,7 +18,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression, Size, unknown
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, leaf
-from graphcore.ops.paths import between
+from graphcore.ops.paths import between, leading_to
 from graphcore.rewrites.checkpoint import in_chunks
 
 Several = Sequence[Node | None]
@@ -70,17 +70,12 @@ def counting(body: Graph, targets: Iterable[int], carries: int) -> tuple[set[int
     """
     outputs = set(targets)
     while True:
-        ys = [body.outputs[i] for i in outputs]
-        params = {i for i, x in enumerate(body.params) if not ys_apart(ys, x)}
+        found = leading_to([body.outputs[i] for i in outputs])
+        params = {i for i, x in enumerate(body.params) if x in found}
         carried = {i for i in params if i < carries}
         if carried <= outputs:
             return params | {i for i in outputs if i < carries}, outputs
         outputs |= carried
-
-
-def ys_apart(ys: Sequence[Node], x: Node) -> bool:
-    """Whether no derivative flows from `x` to any of `ys`."""
-    return not differentiable(x.type.dtype) or between(ys, [x]).keys().isdisjoint(ys)
 
 
 def pick(items: Sequence[Node], indices: Iterable[int]) -> list[Node]:
