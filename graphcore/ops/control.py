@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphcore.ir.dtypes import BOOL
-from graphcore.ir.errors import GraphTypeError, require
+from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, need
 from graphcore.ir.op import op
@@ -30,11 +30,11 @@ def one_step(x: TensorType, dim: str | None, length: Size) -> TensorType:
     size = x.shape[axis]
     decided = same(size, length)
     shown = f"dim {dim!r}" if dim else "the first axis"
-    require(
-        decided is not False,
-        f"{shown} of {x} has size {size}, but the loop has {length} steps",
-        "walk tensors of one size, and leave length out",
-    )
+    if decided is False:
+        raise Refusal(
+            f"{shown} of {x} has size {size}, but the loop has {length} steps",
+            "walk tensors of one size, and leave length out",
+        )
     if decided is None:
         need(dim or "", size, "==", length)
     dims = None if x.dims is None else (*x.dims[:axis], *x.dims[axis + 1 :])
@@ -51,11 +51,9 @@ def all_steps(y: TensorType, dim: str | None, length: Size) -> TensorType:
 
 def accept(graph: Graph, operands: tuple[TensorType, ...]) -> None:
     """Refuse operands that are not those of the graph's params."""
-    require(
-        len(graph.params) == len(operands)
-        and all(fits(param.type, x) for param, x in zip(graph.params, operands, strict=True)),
-        f"the body takes {[str(x.type) for x in graph.params]}, not {[str(x) for x in operands]}",
-    )
+    wanted = [param.type for param in graph.params]
+    if len(wanted) != len(operands) or not all(map(fits, wanted, operands)):
+        raise Refusal(f"the body takes {[*map(str, wanted)]}, not {[*map(str, operands)]}")
 
 
 def keep(body: Graph, carries: int) -> None:

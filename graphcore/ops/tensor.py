@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphcore.ir.dtypes import BOOL, INT, complex_for, float_for, promote, real_of, sum_of
-from graphcore.ir.errors import GraphTypeError, require
+from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size, count, maximum, same
@@ -37,18 +37,23 @@ def expand(x: TensorType, *, axes: Axes, sizes: Shape) -> TensorType:
     return TensorType(x.dtype, tuple(new[i] if i in new else next(old) for i in range(rank)))
 
 
+def reshaped(x: TensorType, shape: Shape) -> TensorType:
+    """`x` in another shape of as many values."""
+    if differ(x.count, count(shape)):
+        raise Refusal(f"{x} has not {count(shape)} values")
+    return TensorType(x.dtype, shape)
+
+
 @op
 def reshape(x: TensorType, *, shape: Shape) -> TensorType:
     """The same values, row-major, in another shape."""
-    require(not differ(x.count, count(shape)), f"{x} has not {count(shape)} values")
-    return TensorType(x.dtype, shape)
+    return reshaped(x, shape)
 
 
 @op
 def pack(x: TensorType, *, shape: Shape) -> TensorType:
     """A `reshape` that no view can be: the values are copied, row-major."""
-    require(not differ(x.count, count(shape)), f"{x} has not {count(shape)} values")
-    return TensorType(x.dtype, shape)
+    return reshaped(x, shape)
 
 
 @op
@@ -330,7 +335,7 @@ def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorT
     for x, letters in zip(xs, operands, strict=True):
         require(len(letters) == len(x.shape) == len(set(letters)), f"letters {letters} for {x}")
         for letter, size in zip(letters, x.shape, strict=True):
-            require(not differ(sizes.setdefault(letter, size), size), f"letter {letter} in {xs}")
+            require(not differ(sizes.setdefault(letter, size), size), f"letter {letter} of {x}")
     return TensorType(promote(*[x.dtype for x in xs]), tuple(sizes[i] for i in result))
 
 

@@ -6,7 +6,7 @@ Dims an op does not mention are batch: it works on each of their places alone.
 from __future__ import annotations
 
 from graphcore.ir.dtypes import BOOL, INT, float_for, promote, real_of, sum_of
-from graphcore.ir.errors import GraphTypeError, require
+from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import agree, need
 from graphcore.ir.op import op
@@ -177,8 +177,8 @@ def dot(*xs: TensorType, dims: Dims) -> TensorType:
     """Product of all operands, aligned by name, summed over `dims`: one contraction."""
     sizes = union(*xs)
     for dim in dims:
-        known = tuple(sizes)
-        require(dim in sizes, f"no operand has dim {dim!r}", close_match(dim, known))
+        if dim not in sizes:
+            raise Refusal(f"no operand has dim {dim!r}", close_match(dim, tuple(sizes)))
     require(len(set(dims)) == len(dims), f"dims {dims} name one twice", "name each dim once")
     kept = {dim: size for dim, size in sizes.items() if dim not in dims}
     return TensorType(promote(*[x.dtype for x in xs]), tuple(kept.values()), tuple(kept))

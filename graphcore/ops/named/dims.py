@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.errors import require
+from graphcore.ir.errors import Refusal, require
 from graphcore.ir.node import agree, need
 from graphcore.ir.sizes import Size
 from graphcore.ir.types import DType, TensorType
@@ -14,7 +14,8 @@ def has(x: TensorType, dims: Dims) -> None:
     """Refuse dims that `x` lacks, or that are named twice."""
     known = x.dims or ()
     for dim in dims:
-        require(dim in known, f"there is no dim {dim!r} in {x}", close_match(dim, known))
+        if dim not in known:  # only then is a close match looked for, which takes long
+            raise Refusal(f"there is no dim {dim!r} in {x}", close_match(dim, known))
     require(len(set(dims)) == len(dims), f"dims {dims} name one twice", "name each dim once")
 
 
