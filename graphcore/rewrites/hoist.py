@@ -17,7 +17,7 @@ from graphcore.ops.control import spoken
 
 from .loops import LOOPS, Loop, apart, found_inside, new_param, positions, rewrite, unused
 from .stacked import LEAVES, REPEATED, STACKED, inside, invariants, no_larger
-from .totals import Total, summed
+from .totals import After, results_after, summed
 
 
 def hoist(graph: Graph) -> Graph:
@@ -49,9 +49,11 @@ def outside(node: Node) -> list[Node]:
     """The results of a loop, computed outside of it as far as they can be."""
     loop, body, n = apart(node), node.attrs["body"], node.attrs["carries"]
     lift_invariants(loop)
-    sums: dict[Node, Total] = {}
+    sums: dict[Node, After] = {}
+    late: dict[Node, After] = {}
     if node.op is control.scan:
         lift_steps(loop)
+        late = results_after(loop)
         sums = summed(loop)
     starts = {param: loop.start.pop(param) for param in sums}
     for param in sums:
@@ -62,7 +64,8 @@ def outside(node: Node) -> list[Node]:
         starts[param] + sums[param](new, loop) if param in sums else new[carries[param]]
         for param in body.params[:n]
     ]
-    return [*last, *[new[steps[y]] for y in body.outputs[n:]]]
+    each = [late[y](new, loop) if y in late else new[steps[y]] for y in body.outputs[n:]]
+    return [*last, *each]
 
 
 # ---- before the loop

@@ -1,6 +1,7 @@
-"""Carries that only add up, computed after their loop: total + f(a[t]) -> sum of f(a) over steps.
+"""What no later step needs, computed after its loop from what the steps recorded.
 
-What only they need is computed after the loop as well, for all steps at once.
+added up       total + f(a[t])   -> f(a) of all steps at once, summed over them
+results        y[t] = f(a[t])    -> f(a) of all steps at once
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from .stacked import LEAVES, REPEATED, STACKED, einsum_letter, inside, invariant
 
 Varies = Callable[[Node], bool]
 """Whether a value differs from step to step."""
-Total = Callable[[Node, Loop], Node]
-"""(the loop as it became, its parts) -> what a carry that only adds up has added up"""
+REDUCING = frozenset({tensor.sum_, tensor.max_, tensor.min_, tensor.any_, tensor.all_})
+After = Callable[[Node, Loop], Node]
+"""(the loop as it became, its parts) -> a value computed after it"""
 
 
 def all_steps(step: Node, node: Node, loop: Loop) -> Node:
@@ -29,11 +31,8 @@ def all_steps(step: Node, node: Node, loop: Loop) -> Node:
     return node[len(loop.start) + at]
 
 
-def summed(loop: Loop) -> dict[Node, Total]:
-    """How carries that only add up are computed after the loop, from what they add up.
-
-    What only they need is computed after it as well, for all steps at once.
-    """
+def summed(loop: Loop) -> dict[Node, After]:
+    """How carries that only add up are computed from what they add up."""
     roots = inside(loop)
     used = Counter(roots)
     used.update(x for node in toposort(roots) for x in node.inputs)
@@ -41,13 +40,9 @@ def summed(loop: Loop) -> dict[Node, Total]:
     terms = {param: term for param, term in added.items() if term is not None}
     others = [y for param, y in loop.update.items() if param not in terms]
     needed = set(toposort((*others, *loop.steps.values(), *loop.tests)))
-    fixed = invariants(loop)
-
-    def varies(x: Node) -> bool:
-        return x not in fixed and x.op not in LEAVES
-
+    varies = variation(loop)
     late = computed_late(loop, terms.values(), needed, varies)
-    totals: dict[Node, Total] = {}
+    totals: dict[Node, After] = {}
     while found := {
         param: total
         for param, term in terms.items()
@@ -57,6 +52,52 @@ def summed(loop: Loop) -> dict[Node, Total]:
     return totals
 
 
+def results_after(loop: Loop) -> dict[Node, After]:
+    """How results that no carry needs are computed, from as much recorded as they would be."""
+    needed = set(toposort((*loop.update.values(), *loop.tests)))
+    varies = variation(loop)
+    late = computed_late(loop, loop.steps.values(), needed, varies)
+    found: dict[Node, After] = {}
+    for key, y in reversed([*loop.steps.items()]):
+        if y not in late and y not in loop.walked:
+            continue
+        del loop.steps[key]
+        given = sources_of(y, loop, late, varies)
+        new = unrecorded(loop, given)
+        if y in loop.walked or (no_more(count_of(new), y.type.count) and not single(given)):
+            record(loop, new)
+            found[key] = at_once(given, y, varies)
+        else:
+            loop.steps[key] = y
+    return found
+
+
+def at_once(given: Iterable[Node], y: Node, varies: Varies) -> After:
+    """`y` of all steps, made of what is given."""
+
+    def after(node: Node, loop: Loop) -> Node:
+        return stacked(given, [y], varies, node, loop)[y]
+
+    return after
+
+
+def stacked(
+    given: Iterable[Node], roots: Sequence[Node], varies: Varies, node: Node, loop: Loop
+) -> dict[Node, Node]:
+    """The values of all steps of some roots, and of all that they are made of."""
+    values = {x: loop.walked.get(x) or all_steps(x, node, loop) for x in given}
+    for x in above(given, roots, varies):
+        xs, own = stacked_inputs(x, values, loop)
+        values[x] = STACKED[x.op](x, xs, own, loop.attrs["length"])
+    return values
+
+
+def variation(loop: Loop) -> Varies:
+    """What differs from step to step."""
+    fixed = invariants(loop)
+    return lambda x: x not in fixed and x.op not in LEAVES
+
+
 def computed_late(
     loop: Loop, terms: Iterable[Node], needed: set[Node], varies: Varies
 ) -> set[Node]:
@@ -64,15 +105,23 @@ def computed_late(
     local = found_inside(loop.node.attrs["body"])
     late: set[Node] = set()
     for node in toposort(terms):
-        own = [x.inputs[0] if x.op in REPEATED else x for x in node.inputs if varies(x)]
-        if not own or node in needed or node.op not in STACKED:
+        if node in needed or node.op not in STACKED or not any(map(varies, node.inputs)):
             continue
-        if local.isdisjoint(spoken(node)) and (node.op in REPEATED or no_more([node], own)):
+        if stays_small(node, varies) and local.isdisjoint(spoken(node)):
             late.add(node)
     return late
 
 
-def total_of(loop: Loop, term: Node, late: set[Node], varies: Varies) -> Total | None:
+def stays_small(node: Node, varies: Varies) -> bool:
+    """Whether the values of all steps take no more room than those that they are made of."""
+    own = [x.inputs[0] if x.op in REPEATED else x for x in node.inputs if varies(x)]
+    if node.op is tensor.einsum:
+        pairs = zip(node.attrs["operands"], node.inputs, strict=True)
+        return any(varies(x) and {*letters} >= {*node.attrs["result"]} for letters, x in pairs)
+    return node.op in REPEATED | REDUCING or no_more(node.type.count, count_of(own))
+
+
+def total_of(loop: Loop, term: Node, late: set[Node], varies: Varies) -> After | None:
     """How one term is added up, from as little recorded as it takes; None if it is not worth it."""
     views = []
     while term.op in (tensor.reshape, tensor.transpose, elementwise.negative):
@@ -82,27 +131,34 @@ def total_of(loop: Loop, term: Node, late: set[Node], varies: Varies) -> Total |
     parts = [x for x in term.inputs if varies(x)] if contracts or term in late else [term]
     if not parts or not varies(term) or not (contracts or term.type.dtype.kind in "fc"):
         return None
+    alike = parts if term.op in tensor.POINTWISE else ()  # as large as the term, if by another name
+
+    def room(some: Iterable[Node]) -> Size:
+        return count_of(term if x in alike else x for x in some)
+
     deep = {part: sources_of(part, loop, late, varies) for part in parts}
-    shallow = {x: y if no_more(unrecorded(loop, y), [x]) else {x: None} for x, y in deep.items()}
+    shallow = {
+        x: y if no_more(room(unrecorded(loop, y)), room([x])) else {x: None}
+        for x, y in deep.items()
+    }
     for chosen in (deep, shallow):
         given = {x: None for sources in chosen.values() for x in sources}
         new = unrecorded(loop, given)
-        if no_more(new, parts if contracts else [x for x in given if x not in new]):
+        if no_more(room(new), room(parts if contracts else [x for x in given if x not in new])):
             break
     else:
         if not contracts:
             return None
-    loop.steps.update((x, x) for x in new)
+    if single([term, *given]):
+        return None
+    record(loop, new)
 
     def total(node: Node, loop: Loop) -> Node:
-        at_once = {x: loop.walked.get(x) or all_steps(x, node, loop) for x in given}
-        for x in above(given, parts if contracts else [term], varies):
-            xs, own = stacked_inputs(x, at_once, loop)
-            at_once[x] = STACKED[x.op](x, xs, own, loop.attrs["length"])
+        values = stacked(given, parts if contracts else [term], varies, node, loop)
         if contracts:
-            found = over_steps(term, *stacked_inputs(term, at_once, loop))
+            found = over_steps(term, *stacked_inputs(term, values, loop))
         else:
-            found = tensor.sum_(at_once[term], axes=(0,))
+            found = tensor.sum_(values[term], axes=(0,))
         for view in reversed(views):
             found = Node(view.op, (found,), view.attrs)
         return found
@@ -144,14 +200,27 @@ def unrecorded(loop: Loop, some: Iterable[Node]) -> list[Node]:
     return [x for x in some if x not in there]
 
 
-def no_more(some: Iterable[Node], others: Iterable[Node]) -> bool:
-    """Whether some values take provably no more room than others."""
-    room: Size = 0
+def single(some: Iterable[Node]) -> bool:
+    """Whether all are single numbers: a step costs less with them than a call for all steps."""
+    return not any(x.type.shape for x in some)
+
+
+def record(loop: Loop, some: Iterable[Node]) -> None:
+    """Have a loop remember the values of all steps."""
+    loop.steps.update((x, x) for x in some)
+
+
+def count_of(some: Iterable[Node]) -> Size:
+    """How many values there are in all."""
+    total: Size = 0
     for x in some:
-        room = room + x.type.count
-    for x in others:
-        room = room - x.type.count
-    most = upper_bound(room)
+        total = total + x.type.count
+    return total
+
+
+def no_more(a: Size, b: Size) -> bool:
+    """Whether `a` is provably not above `b`."""
+    most = upper_bound(a - b)
     return most is not None and most <= 0
 
 

@@ -119,3 +119,28 @@ def test_norm_keeps_its_digits(dtype: str, scale: float) -> None:
         given = (scale * np.array([3.0, 4.0])).astype(dtype)
         wanted = np.hypot(*given.astype(np.longdouble)).astype(dtype)
     np.testing.assert_allclose(f(given), wanted, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("limit", [-1.0, 0.0, 3.0, 50.0, np.nan])
+def test_what_the_test_of_a_loop_has_found_is_not_found_again(limit: float) -> None:
+    y, most = gc.tensor("y", {"row": None}), gc.tensor("most", {})
+
+    def goes_on(state: tuple) -> gc.Tensor:
+        return (state[0] * gc.exp(x)).sum() < most
+
+    def step(state: tuple) -> tuple:
+        v, found = state
+        reached = v * gc.exp(x)
+        return v + gc.sin(reached), found + reached.sum()
+
+    last, found = gc.while_loop(goes_on, step, (y, 0.0))
+    f = gc.compile([x, y, most], [last, found])
+    assert len(re.findall(r"\bdot\(", f.source)) == 1
+    for size in (3, 1):
+        a, v, total = 0.1 * np.arange(1.0, size + 1), np.full(size, 0.3), 0.0
+        while (v * np.exp(a)).sum() < min(limit, 2.5):
+            total += (v * np.exp(a)).sum()
+            v = v + np.sin(v * np.exp(a))
+        ours = f(a, np.full(size, 0.3), min(limit, 2.5))
+        np.testing.assert_allclose(ours[0], v, rtol=1e-12)
+        np.testing.assert_allclose(ours[1], total, rtol=1e-12)

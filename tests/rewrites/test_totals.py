@@ -108,3 +108,48 @@ def test_what_would_take_more_room_is_added_up_in_the_loop() -> None:
     assert loop.attrs["carries"] == 2
     given, b = np.arange(6.0).reshape(2, 3), np.array([0.5, -1.0])
     np.testing.assert_allclose(f(given, b), np.exp(0 * given) + np.exp(np.sin(0.5) * given))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_results_that_no_step_needs_are_those_of_all_steps(reverse: bool) -> None:
+    def step(state: gc.Tensor, place: tuple) -> tuple:
+        a, b = place
+        new = gc.tanh(k * state + a)
+        away = new - b
+        return new, (0.5 * (away**2).mean("col"), away, gc.where(a > 0, new, 0), new, away, b * b)
+
+    last, found = gc.scan(step, 0 * k, (x, s), dim="time", reverse=reverse)
+    f = gc.compile([k, x, s], [last, *found])
+    (loop,) = [n for n in f.stages["optimized"].nodes() if n.op is control.scan]
+    assert len(loop.attrs["body"].outputs) == 2  # the carry, and the state of each step
+    random = np.random.default_rng(4)
+    for steps in (0, 1, 6):
+        a, b, state = random.normal(size=(steps, 3)), random.normal(size=steps), np.zeros(3)
+        wanted = [np.zeros((steps, 3)) for _ in range(6)]
+        rows = range(steps)[::-1] if reverse else range(steps)
+        wanted[0], wanted[5] = np.zeros(steps), b * b
+        for t in rows:
+            state = np.tanh(FACTORS * state + a[t])
+            away = state - b[t]
+            wanted[0][t] = 0.5 * (away**2).mean()
+            wanted[1][t] = wanted[4][t] = away
+            wanted[2][t], wanted[3][t] = np.where(a[t] > 0, state, 0), state
+        for ours, theirs in zip(f(FACTORS, a, b), [state, *wanted], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
+
+
+def test_single_numbers_stay_in_their_loop() -> None:
+    (last, total), ys = gc.scan(
+        lambda state, b: ((gc.sin(state[0] + b), state[1] + state[0] * b), state[0] * b),
+        (0.0, 0.0), s, dim="time",
+    )  # fmt: skip
+    f = gc.compile([s], [last, total, ys])
+    (loop,) = [n for n in f.stages["optimized"].nodes() if n.op is control.scan]
+    assert loop.attrs["carries"] == 2
+    for b in (np.zeros(0), np.array([0.5, -1.0, 2.0])):
+        one, sum_of, each = 0.0, 0.0, []
+        for value in b:
+            each.append(one * value)
+            one, sum_of = np.sin(one + value), sum_of + one * value
+        for ours, theirs in zip(f(b), [one, sum_of, each], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-14)

@@ -90,7 +90,12 @@ class Writer:
     """
 
     def __init__(
-        self, graph: Graph, sheet: Sheet, sizes: Mapping[str, str], schedule: Sequence[Node] = ()
+        self,
+        graph: Graph,
+        sheet: Sheet,
+        sizes: Mapping[str, str],
+        schedule: Sequence[Node] = (),
+        homes: Sequence[Node] | None = None,
     ) -> None:
         self.graph, self.sheet, self.scope = graph, sheet, sheet.scope
         self.sizes = dict(sizes)  # with the numbers of trips that this graph finds out
@@ -100,11 +105,16 @@ class Writer:
         self.made: dict[Node, str] = {}
         self.schedule = schedule or control.in_order(graph.nodes())
         self.block, sheet.blocks = sheet.blocks, sheet.blocks + 1
-        self.planned, self.homes = plan(self.schedule, graph.outputs, self.block, sheet.known)
+        held = graph.outputs if homes is None else homes
+        kept = [x for x in graph.outputs if x not in held]
+        self.planned, self.homes = plan(self.schedule, held, kept, self.block, sheet.known)
 
-    def inside(self, graph: Graph, schedule: Sequence[Node] = ()) -> Writer:
-        """The writer of a body, whose nodes may come in an order of their own."""
-        return Writer(graph, self.sheet, self.sizes, schedule)
+    def inside(self, graph: Graph, homes: Sequence[Node], schedule: Sequence[Node] = ()) -> Writer:
+        """The writer of a body, whose nodes may come in an order of their own.
+
+        It is told where to write the outputs `homes`; the others are read when all is done.
+        """
+        return Writer(graph, self.sheet, self.sizes, schedule, homes)
 
     def bind(self, name: str, value: Any) -> str:
         """A global name of the generated function."""
@@ -238,9 +248,9 @@ class Writer:
             buffers[buffer] = f"b{len(buffers)}"
         return buffers[buffer]
 
-    def emit_all(self) -> None:
-        """Every node that has no name yet."""
-        for node in self.schedule:
+    def emit_all(self, nodes: Sequence[Node] = ()) -> None:
+        """Every node that has no name yet, or of some nodes each."""
+        for node in nodes or self.schedule:
             if node not in self.thins:
                 self.emit(node)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.graph import Graph, graphs
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, substitute
 from graphcore.ir.op import Op
 from graphcore.ops import control, elementwise, leaf
 
@@ -88,8 +88,7 @@ def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str
     for home, node in zip(homes, outputs, strict=True):
         if is_number(node.type):
             continue
-        written = node.op in BUFFERED or is_branched(node)
-        if written and node not in w.made and node not in w.thins:
+        if written([node]) and node not in w.made and node not in w.thins:
             w.made[node] = home
         elif w.thins.get(node) != home:
             copied.append((home, node))
@@ -100,9 +99,14 @@ def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str
     return [w.number(node) if is_number(node.type) else home for home, node in pairs]
 
 
-def is_branched(node: Node) -> bool:
-    """Whether `node` is a result of one of several branches, which write it where they are told."""
-    return node.op is leaf.project and node.inputs[0].op in BRANCHES
+def written(outputs: Sequence[Node]) -> list[Node]:
+    """The outputs that are arrays which ops, or branches, write where they are told."""
+    return [
+        node
+        for node in outputs
+        if not is_number(node.type)
+        and (node.op in BUFFERED or (node.op is leaf.project and node.inputs[0].op in BRANCHES))
+    ]
 
 
 BRANCHES = frozenset({control.switch, control.call, control.custom})
@@ -148,7 +152,7 @@ def scan(node: Node, w: Writer) -> None:
     arrays = read_as_arrays(body)
     captured = capture(body.params[n + m :], node.inputs[n + m :], w, arrays)
     carried = Carried(node, w)
-    inner = w.inside(body, carried.schedule)
+    inner = w.inside(body, written(body.outputs), carried.schedule)
     steps = [node[i] for i in range(n, len(body.outputs))]
     stacked = [w.sheet.name("y") for _ in steps]
     for name, y in zip(stacked, steps, strict=True):
@@ -200,12 +204,13 @@ def place_of(name: str, step: str, w: Writer) -> str:
 def while_loop(node: Node, w: Writer) -> None:
     attrs, body, predicate = node.attrs, node.attrs["body"], node.attrs["predicate"]
     n, trips = attrs["carries"], attrs["trips"]
-    tested = read_as_arrays(predicate)
-    arrays = {y for x, y in zip(predicate.params, body.params, strict=True) if x in tested}
-    arrays |= read_as_arrays(body)
-    captured = capture(body.params[n:], node.inputs[n:], w, arrays)
+    tests = substitute(predicate.outputs, dict(zip(predicate.params, body.params, strict=True)))
+    step = Graph(body.params, (*tests, *body.outputs))
+    captured = capture(body.params[n:], node.inputs[n:], w, read_as_arrays(step))
     carried = Carried(node, w)
-    test, inner = w.inside(predicate), w.inside(body, carried.schedule)
+    first = control.in_order(Graph(body.params, tests).nodes())
+    then = [x for x in carried.schedule if x not in set(first)]
+    inner = w.inside(step, written(body.outputs[:n]), [*first, *then])
     results = body.outputs[n:] if trips is not None else ()
     records = [w.sheet.name("y") for _ in results]
     for name, y in zip(records, results, strict=True):
@@ -215,13 +220,11 @@ def while_loop(node: Node, w: Writer) -> None:
     w.write(f"{count} = 0")
     w.write("while True:")
     with w.indented():
-        given = (*carried.names().values(), *captured.values())
-        know(dict(zip(predicate.params, given, strict=True)), test)
-        (going,) = settle([""], predicate.outputs, test)
-        w.write(f"if not {going}:")
+        know(carried.names() | captured, inner)
+        inner.emit_all(first)
+        w.write(f"if not {inner.number(tests[0])}:")
         with w.indented():
             w.write("break")
-        know(carried.names() | captured, inner)
         made = settle(carried.then, body.outputs[:n], inner)
         for name, y in zip(records, results, strict=True):
             number = is_number(y.type)
@@ -277,7 +280,7 @@ def rooms_for(node: Node, w: Writer) -> list[str]:
 
 def inside(body: Graph, given: Names, rooms: Sequence[str], w: Writer) -> None:
     """The lines of a body whose results go to rooms."""
-    inner = w.inside(body)
+    inner = w.inside(body, written(body.outputs))
     know(given, inner)
     made = settle(rooms, body.outputs, inner)
     for room, y, value in zip(rooms, body.outputs, made, strict=True):

@@ -65,15 +65,20 @@ class Plan(NamedTuple):
 
 
 def plan(
-    schedule: Sequence[Node], outputs: Sequence[Node], block: int, sizes: frozenset[str]
+    schedule: Sequence[Node],
+    outputs: Sequence[Node],
+    kept: Sequence[Node],
+    block: int,
+    sizes: frozenset[str],
 ) -> Plan:
     """Buffers for all results that nobody outside will hold, shared where lives do not overlap.
 
-    Each block of the function has slots of its own. Only what is sized by `sizes`, which are known
-    at the call, can be kept between calls.
+    Those of `kept` are read when all is done. Each block of the function has slots of its own. Only
+    what is sized by `sizes`, which are known at the call, can be kept between calls.
     """
     root = roots(schedule)
     last = {root[x]: step for step, node in enumerate(schedule) for x in node.inputs}
+    last |= {root[x]: len(schedule) for x in kept}
     held = {root[x] for x in outputs}
     buffers: dict[Node, Buffer] = {}
     replaced: dict[Node, Node] = {}
