@@ -52,6 +52,9 @@ def reduction(name: str, function: np.ufunc) -> Emit:
             return fold(w.bind(name, function), node, w, out)
         over = node.attrs["axes"] if "axes" in node.attrs else node.attrs["axis"]
         axes = over[0] if isinstance(over, tuple) and len(over) == 1 else over
+        if is_partial(node, w):
+            how = w.bind(name, function), w.whole(node.inputs[0]), str(over), out
+            return call(w.bind("reduce", short.reduce), *how)
         reduce = w.bind(f"{name}_reduce", function.reduce)
         return call(reduce, w.whole(node.inputs[0]), str(axes), *(("None", out) if out else ()))
 
@@ -70,10 +73,18 @@ def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
         axis = str(axes[0] if len(axes) == 1 else axes)
         if not start and not all(isinstance(n := x.type.shape[i], int) and n for i in axes):
             start = (w.bind(f"{name}_start_{w.dtype(x.type.dtype)}", limit(x, sign)),)
+        if is_partial(node, w):
+            how = w.bind(name, function), w.whole(x), str(axes), out, *start
+            return call(w.bind("reduce", short.reduce), *how)
         reduce = w.bind(f"{name}_reduce", function.reduce)
         return call(reduce, w.whole(x), axis, "None", out, *(("False", *start) if start else ()))
 
     return emit
+
+
+def is_partial(node: Node, w: Writer) -> bool:
+    """Whether `node` reduces some of several axes, not in a loop, where arrays are small."""
+    return w.block == 0 and 0 < len(node.attrs.get("axes", ())) < node.inputs[0].type.ndim
 
 
 def folds(node: Node) -> bool:
@@ -208,14 +219,19 @@ def expand(node: Node, w: Writer, out: str) -> str:
 
 
 def product(name: str, rank: int) -> Emit:
-    """A contraction of two operands: `dot` where a result of `rank` axes leaves none for batch."""
+    """A contraction of two operands: `dot` where a result of `rank` axes leaves none for batch.
+
+    It is quicker to call than `matmul`, which tells in loops, but first clears its result, which
+    tells where matrices are large.
+    """
 
     def emit(node: Node, w: Writer, out: str) -> str:
-        operands = map(w.whole, node.inputs)
-        if node.type.ndim == rank:
-            return call(w.bind("dot", np.dot), *operands, out)
-        function = np if node.type.dtype.kind == "c" else short
-        return call(w.bind(name, getattr(function, name)), *operands, out)
+        operands, kind = map(w.whole, node.inputs), node.type.dtype.kind
+        if node.type.ndim > rank and kind != "c":
+            return call(w.bind(f"each_{name}", getattr(short, name)), *operands, out)
+        if node.type.ndim > rank or (rank == 2 and kind in "fc" and w.block == 0):
+            return call(w.bind(name, getattr(np, name)), *operands, out)
+        return call(w.bind("dot", np.dot), *operands, out)
 
     return emit
 
@@ -238,8 +254,7 @@ def where(node: Node, w: Writer, out: str) -> str:
             return call(w.bind("keep", routines.keep), w.thin(condition), w.thin(x), out)
         if is_positive_zero(x):
             return call(w.bind("omit", routines.omit), w.thin(condition), w.thin(y), out)
-    chosen = call(w.bind("where", np.where), *map(w.thin, node.inputs))
-    return call(w.bind("cast", routines.cast), chosen, out)
+    return call(w.bind("either", routines.either), *map(w.thin, node.inputs), out)
 
 
 def is_positive_zero(node: Node) -> bool:

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
+from .short import LONG, SHORT
+
 Array = npt.NDArray[Any]
 Axes = tuple[int, ...]
 ALL = slice(None)
@@ -66,7 +68,8 @@ def windows(
 def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array) -> Array:
     """Windows added up where `windows` takes them from.
 
-    Where windows meet, one place of all of them is added at a time, or one whole window.
+    Where windows meet, one place of all of them is added at a time, or one whole window; one place
+    of a short last axis as well.
     """
     out.fill(0)
     first, wide = axes[0], len(axes)
@@ -77,6 +80,9 @@ def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array
         for i, axis in enumerate(axes)
         if strides[i] <= (sizes[i] - 1) * dilations[i]
     ]
+    rest = [size for axis, size in enumerate(x.shape[:-1]) if axis not in stepped]
+    if 1 < x.shape[-1] <= SHORT and x.ndim - 1 not in stepped and math.prod(rest) >= LONG:
+        stepped.append(x.ndim - 1)
     index: list[Any] = [slice(None)] * x.ndim
     for place in product(*[range(x.shape[axis]) for axis in stepped]):
         for axis, at in zip(stepped, place, strict=True):
@@ -206,6 +212,16 @@ def masked(x: Array, mask: Array, out: Array) -> Array:
     """The bits of `x` where `mask` has ones; it is 0 or -1."""
     bits = BITS[out.dtype.itemsize]
     np.bitwise_and(x.view(bits), mask, out.view(bits))
+    return out
+
+
+def either(condition: Array, x: Array, y: Array, out: Array) -> Array:
+    """`x` where the condition holds, else `y`; a mask that is put is quicker than a choice."""
+    if condition.shape == out.shape and (x.ndim == 0 or x.shape == out.shape):
+        np.copyto(out, y)
+        np.putmask(out, condition, x)
+    else:
+        np.copyto(out, np.where(condition, x, y))
     return out
 
 

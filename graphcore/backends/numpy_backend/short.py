@@ -45,6 +45,28 @@ def fold(ufunc: np.ufunc, x: Array, axes: Axes, out: Array, *start: object) -> A
     return out
 
 
+def reduce(ufunc: np.ufunc, x: Array, axes: Axes, out: Array, *start: object) -> Array:
+    """A reduction over the first axes or the last ones, but not in many loops along short rows.
+
+    Sums are products with ones; for all else what is short is turned first.
+    """
+    wide = len(axes)
+    last = axes[0] + wide == x.ndim
+    count = out.size if last else x.size // max(out.size, 1)
+    if count >= 2 * LONG and x.flags.c_contiguous and (last or axes[-1] + 1 == wide):
+        rows, flat = x.reshape(count, -1), out.reshape(-1)
+        size = rows.shape[1]
+        if ufunc is np.add and x.dtype.char in "fd" and size <= 2 * LONG:
+            ones = np.ones(size if last else count, x.dtype)
+            np.dot(rows, ones, flat) if last else np.dot(ones, rows, flat)
+            return out
+        if last and size <= 2 * SHORT:
+            x, axes = np.array(rows.T, order="C").reshape(size, *out.shape), (0,)
+    begin: Any = ufunc.reduce
+    begin(x, axes, None, out, False, *start)
+    return out
+
+
 def limit(x: Array) -> int:
     """How many places may be walked: more if the values of a place lie together."""
     return SHORT if x.strides[-1] == x.itemsize else 4 * SHORT
