@@ -97,6 +97,7 @@ __all__ = [
     "remainder",
     "right_shift",
     "rint",
+    "sign",
     "signbit",
     "sin",
     "sinh",
@@ -220,6 +221,7 @@ fmod = binary(ops.fmod)
 power = pow = binary(ops.power)
 negative = unary(ops.negative)
 absolute = abs = unary(ops.absolute)
+sign = unary(ops.sign)
 square = unary(ops.square)
 sqrt = unary(ops.sqrt)
 cbrt = unary(ops.cbrt)

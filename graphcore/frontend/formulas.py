@@ -64,7 +64,6 @@ __all__ = [
     "rad2deg",
     "radians",
     "round",
-    "sign",
     "sinc",
     "where",
 ]
@@ -79,21 +78,6 @@ def computed_like(ufunc: np.ufunc, x: Operand) -> Tensor:
         reason = f"is not defined for {node.type.dtype}"
         cure = "cast the operand with astype first"
         raise refusal(ufunc.__name__, reason, node, cure=cure, kind=GraphTypeError) from None
-
-
-def sign(x: Operand) -> Tensor:
-    """-1, 0 or 1, as `x` is below, at or above 0; of a complex number x / |x|, and 0 at 0.
-
-    >>> import graphcore as gc
-    >>> gc.sign(gc.tensor("x", {"row": 2}))
-    <Tensor: f64[row=2]>
-    """
-    node = single("sign", x)
-    if node.type.dtype.kind != "c":
-        return wrap(ops.sign(node))
-    size = _absolute(wrap(node))  # its angle turns with x: unlike the real one it has a derivative
-    away = size != 0
-    return where(away, wrap(node) / where(away, size, 1), 0)
 
 
 def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
