@@ -102,7 +102,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     results = measure(programs, chosen.size, chosen.rounds, out)
     found = report.as_json(results, "all" if chosen.all_threads else "one")
     out.print(report.table(found))
-    out.print(*report.misses(found), sep="\n")
+    out.print(*report.misses(found), sep="\n", soft_wrap=True)
     if chosen.json:
         chosen.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     if chosen.markdown:
