@@ -103,6 +103,13 @@ def ratios(over: Sequence[float], under: Sequence[float]) -> Spread:
     return Spread.of([a / b for a, b in zip(over, under, strict=True)])
 
 
+def summary(samples: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], dict[str, Spread]]:
+    """The median of each, and the times of all others over ours."""
+    ours = samples["graphcore"]
+    medians = {who: Spread.of(times).median for who, times in samples.items()}
+    return medians, {who: ratios(samples[who], ours) for who in samples if who != "graphcore"}
+
+
 def seconds(value: float) -> str:
     """A time in the unit that suits it."""
     unit, factor = ("s", 1) if value >= 1 else ("ms", 1e3) if value >= 1e-3 else ("us", 1e6)

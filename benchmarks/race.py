@@ -20,8 +20,8 @@ from benchmarks.measure import (
     forget_peak,
     interleaved,
     peak_resident,
-    ratios,
     resident,
+    summary,
 )
 from benchmarks.programs import Function, Inputs, Program, compared
 from benchmarks.where import Where, where
@@ -59,16 +59,10 @@ def run(program: Program, size: str, rounds: int) -> Result:
     for who, function in functions.items():
         calls[who] = Call(partial(waiting(who, function), **given), ())
         require_same(program, who, calls[who].function(), expected)
-    samples = interleaved(calls, rounds)
     return Result(
         program.name,
         size,
-        {who: Spread.of(times).median for who, times in samples.items()},
-        {
-            who: ratios(times, samples["graphcore"])
-            for who, times in samples.items()
-            if who != "graphcore"
-        },
+        *summary(interleaved(calls, rounds)),
         {who: in_its_own_process(program, size, who) for who in calls},
         where(functions["graphcore"], given),
     )

@@ -20,9 +20,9 @@ from benchmarks.measure import (
     Call,
     Spread,
     interleaved,
-    ratios,
     seconds,
     settle_allocator,
+    summary,
     use_one_thread,
 )
 from benchmarks.rows import ROWS, Row, Sizes
@@ -76,12 +76,7 @@ def run(row: Row, sizes: Sizes, jax: ModuleType | None, rounds: int) -> Result:
     return Result(
         row.name,
         sizes,
-        {who: Spread.of(times).median for who, times in samples.items()},
-        {
-            who: ratios(times, samples["graphcore"])
-            for who, times in samples.items()
-            if who != "graphcore"
-        },
+        *summary(samples),
         first,
     )
 

@@ -86,6 +86,12 @@ def test_ratios_are_of_pairs() -> None:
     assert measure.ratios([2.0, 30.0, 4.0], [1.0, 10.0, 4.0]) == measure.Spread(1.5, 2.0, 2.5)
 
 
+def test_samples_are_summed_up_by_medians_and_by_ratios_to_ours() -> None:
+    medians, over = measure.summary({"numpy": [2.0, 8.0], "graphcore": [1.0, 2.0]})
+    assert medians == {"numpy": 5.0, "graphcore": 1.5}
+    assert over == {"numpy": measure.Spread(2.5, 3.0, 3.5)}
+
+
 def test_the_chain_has_as_many_nodes_as_it_says() -> None:
     inputs, y = compile_time.chain(1000)
     found = set(toposort([y.node])) - {x.node for x in inputs} - {y.node}
