@@ -74,6 +74,10 @@ KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "by a complex number": (1j * gc.tril(X), {LOWER}),
     "by a real one of complex dtype": (gram(X).astype("complex128") * (2 + 0j), GRAM),
     "complex": (gram(X).astype("complex128") * 1j, set()),
+    "by a number known at the call": (gram(X) * gc.tensor("s", {}), {Fact.HERMITIAN}),
+    "by one number for each row": (gram(X) * B, set()),
+    "exponential": (L.expm(X), set()),
+    "exponential of a Hermitian one": (L.expm(gram(X)), POSITIVE),
 }
 
 
