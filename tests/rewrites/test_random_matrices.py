@@ -118,6 +118,20 @@ QUESTIONS: dict[str, Callable[[T], T]] = {
     "sign": lambda k: L.slogdet(k).sign,
     "inverse times": lambda k: gc.dot(L.inv(k, check=False), B, dim="row"),
     "times inverse": lambda k: gc.dot(B.rename(row="col"), L.inv(k, check=False), dim="col"),
+    "inverse times a batch": lambda k: gc.dot(
+        L.inv(k, check=False), MANY.rename(col="k"), dim="row"
+    ),
+    "inverse times single": lambda k: gc.dot(L.inv(k, check=False), B.astype("float32"), dim="row"),
+    "inverse times complex": lambda k: gc.dot(Z.rename(row="k"), L.inv(k, check=False), dim="col"),
+    "over both": lambda k: gc.dot(L.inv(k, check=False), Y, dim=["row", "col"]),
+    "over the batch": lambda k: gc.dot(L.inv(k, check=False), MANY, dim=["batch", "row"]),
+    "elementwise and summed": lambda k: gc.dot(L.inv(k, check=False), Y, dim="row"),
+    "quadratic": lambda k: gc.dot(
+        B, L.inv(k, check=False), B.rename(row="col"), dim=["row", "col"]
+    ),
+    "log of det": lambda k: gc.log(abs(L.det(k))),
+    "log of complex det": lambda k: gc.log(L.det(k.astype("complex128"))),
+    "cho_solve": lambda k: L.cho_solve(L.cholesky(times(k, turned(k)) + EYE, check=False), B),
 }
 
 
