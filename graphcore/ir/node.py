@@ -131,9 +131,12 @@ class Node(Unfrozen):
 
     def after(self, done: Mapping[Node, Node]) -> Node:
         """The same operation on what its inputs have become, of the same origin and labels."""
-        inputs = tuple([done[x] for x in self.inputs])
-        if inputs == self.inputs:
+        for x in self.inputs:
+            if done[x] is not x:
+                break
+        else:
             return self
+        inputs = tuple([done[x] for x in self.inputs])
         before = inherit(self.origin)
         try:
             return Node(self.op, inputs, self.attrs).label(self.labels)

@@ -125,6 +125,8 @@ def minimum(a: Size, b: Size) -> Size:
     >>> minimum(batch, 8), minimum(batch, batch + 2), minimum(batch // 2, batch)
     (min(batch, 8), batch, batch//2)
     """
+    if a is b:
+        return a
     if isinstance(a, int) and isinstance(b, int):
         return a if a <= b else b
     return _ordered("min", a, b, b - a)
@@ -137,6 +139,8 @@ def maximum(a: Size, b: Size) -> Size:
     >>> maximum(batch - 3, 0), maximum(batch, 0)
     (max(batch - 3, 0), batch)
     """
+    if a is b:
+        return a
     if isinstance(a, int) and isinstance(b, int):
         return a if a >= b else b
     return _ordered("max", a, b, a - b)
@@ -272,6 +276,8 @@ def _interned(terms: Terms) -> Expression:
 
 def _sum(a: Size, scale: int, b: Size) -> Size:
     """`a + scale * b`."""
+    if b == 0:
+        return a
     total = dict(_terms(a))
     for monomial, coefficient in _terms(b):
         total[monomial] = total.get(monomial, 0) + scale * coefficient
@@ -359,6 +365,8 @@ def _divmod(a: Size, b: Size) -> tuple[Size, Size]:
         return quotient, -remainder
     if b == 0:
         raise ZeroDivisionError(f"{a} is divided by zero")
+    if b == 1:
+        return a, 0
     whole, part, factor, low, b = _reduced(a, b) if isinstance(b, int) else (0, a, 1, 0, b)
     if _at_least(part, 0) and _at_least(b - part, 1):
         quotient, remainder = 0, part

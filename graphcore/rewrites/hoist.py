@@ -13,9 +13,18 @@ from graphcore.ir.op import Op
 from graphcore.ir.provenance import inherit
 from graphcore.ir.types import TensorType
 from graphcore.ops import control
-from graphcore.ops.control import spoken
 
-from .loops import LOOPS, Loop, apart, found_inside, new_param, positions, rewrite, unused
+from .loops import (
+    LOOPS,
+    Loop,
+    apart,
+    found_inside,
+    new_param,
+    positions,
+    rewrite,
+    speaks_of,
+    unused,
+)
 from .stacked import LEAVES, REPEATED, STACKED, inside, invariants, no_larger
 from .totals import After, results_after, summed
 
@@ -106,7 +115,7 @@ def lift_steps(loop: Loop) -> None:
     for node in toposort(inside(loop)):
         own = [x in at_once for x in node.inputs]
         known = all(x in at_once or x in fixed or x.op in LEAVES for x in node.inputs)
-        fits = node.op in STACKED and no_larger(node, own) and local.isdisjoint(spoken(node))
+        fits = node.op in STACKED and no_larger(node, own) and not speaks_of(node, local)
         if any(own) and known and fits:
             given = [at_once.get(x) or substitute([x], loop.captured)[0] for x in node.inputs]
             at_once[node] = STACKED[node.op](node, given, own, steps)

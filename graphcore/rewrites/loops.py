@@ -285,6 +285,11 @@ def found_inside(body: Graph) -> set[str]:
     return found
 
 
+def speaks_of(node: Node, local: set[str]) -> bool:
+    """Whether a node speaks of one of the numbers that `found_inside` found."""
+    return bool(local) and not local.isdisjoint(control.spoken(node))
+
+
 def unused(name: str, params: Iterable[Node]) -> Iterator[str]:
     """Names for new params beside others: `name 0`, `name 1`, ..."""
     taken = {param.attrs["name"] for param in params}

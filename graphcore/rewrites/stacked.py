@@ -8,9 +8,8 @@ from graphcore.ir.node import Attrs, Node, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, upper_bound
 from graphcore.ops import leaf, tensor
-from graphcore.ops.control import spoken
 
-from .loops import Loop, found_inside
+from .loops import Loop, found_inside, speaks_of
 from .plain import expand, reshape, transpose
 
 Stacked = Callable[[Node, Sequence[Node], Sequence[bool], Size], Node]
@@ -87,7 +86,7 @@ def invariants(loop: Loop) -> set[Node]:
     fixed, local = set(loop.captured), found_inside(loop.node.attrs["body"])
     for node in toposort(inside(loop)):
         known = all(x in fixed or x.op in LEAVES for x in node.inputs)
-        if node.inputs and known and node.op not in RISKY and local.isdisjoint(spoken(node)):
+        if node.inputs and known and node.op not in RISKY and not speaks_of(node, local):
             fixed.add(node)
     return fixed
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from graphcore.ir.node import Node, substitute, toposort
 from graphcore.ir.sizes import Size, upper_bound
 from graphcore.ops import elementwise, tensor
-from graphcore.ops.control import spoken
 
-from .loops import Loop, found_inside
+from .loops import Loop, found_inside, speaks_of
 from .stacked import LEAVES, REPEATED, STACKED, einsum_letter, inside, invariants
 
 Varies = Callable[[Node], bool]
@@ -107,7 +106,7 @@ def computed_late(
     for node in toposort(terms):
         if node in needed or node.op not in STACKED or not any(map(varies, node.inputs)):
             continue
-        if stays_small(node, varies) and local.isdisjoint(spoken(node)):
+        if stays_small(node, varies) and not speaks_of(node, local):
             late.add(node)
     return late
 
