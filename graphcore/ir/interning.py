@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import Any, Generic, TypeVar
 from weakref import ref
 
@@ -16,7 +17,7 @@ class Entry(ref[Value]):
 
 
 class Interned(Generic[Value]):
-    """Values by key, held weakly; safe under threads, as each step on the dict is atomic.
+    """Values by key, held weakly; safe under threads, as what is filed is never replaced.
 
     Leaner than a WeakValueDictionary, as this runs once for every node built.
     """
@@ -25,10 +26,12 @@ class Interned(Generic[Value]):
 
     def __init__(self) -> None:
         entries: dict[Any, Entry[Value]] = {}
+        lock = RLock()  # a finalizer that forgets may run while it is held
 
         def forget(entry: Entry[Value]) -> None:
-            if entries.get(entry.key) is entry:
-                del entries[entry.key]
+            with lock:  # else another thread may file anew between the look and the removal
+                if entries.get(entry.key) is entry:
+                    entries.pop(entry.key, None)
 
         self.entries, self._forget = entries, forget
 
