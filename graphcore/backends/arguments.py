@@ -23,6 +23,8 @@ class Arguments:
 
     def arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """One argument for each input."""
+        if not args and kwargs.keys() == self._names.keys():  # the usual call, for speed
+            return tuple([kwargs[name] for name in self._names])
         if len(args) > len(self._forms):
             reason = f"{len(args)} arguments for {len(self._forms)} inputs"
             raise self._refused(reason, self._params, "pass one for each input")

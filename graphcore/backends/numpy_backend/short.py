@@ -53,7 +53,8 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Axes, out: Array, *start: object) ->
     wide = len(axes)
     last = axes[0] + wide == x.ndim
     count = out.size if last else x.size // max(out.size, 1)
-    if count >= 2 * LONG and x.flags.c_contiguous and (last or axes[-1] + 1 == wide):
+    in_order = x.flags.c_contiguous and out.flags.c_contiguous
+    if count >= 2 * LONG and in_order and (last or axes[-1] + 1 == wide):
         rows, flat = x.reshape(count, -1), out.reshape(-1)
         size = rows.shape[1]
         if ufunc is np.add and x.dtype.char in "fd" and size <= 2 * LONG:
