@@ -144,3 +144,27 @@ def test_what_the_test_of_a_loop_has_found_is_not_found_again(limit: float) -> N
         ours = f(a, np.full(size, 0.3), min(limit, 2.5))
         np.testing.assert_allclose(ours[0], v, rtol=1e-12)
         np.testing.assert_allclose(ours[1], total, rtol=1e-12)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_a_place_named_by_one_number_is_the_callers_own_value(steps: int) -> None:
+    table = gc.tensor("table", {"place": None, "row": None})
+    n = gc.tensor("n", {}, dtype="int64")
+
+    def step(i: gc.Tensor, state: gc.Tensor) -> gc.Tensor:
+        before = state[{"place": i}]
+        state = state.at[{"place": i}].set(
+            2 * before[{"row": 0}] + table[{"row": -1}][{"place": i}]
+        )
+        return state.at[{"place": -1 - i}].add(before)
+
+    f = gc.compile([table, n], gc.fori_loop(0, n, step, table))
+    given = np.arange(16.0).reshape(8, 2)
+    wanted = given.copy()
+    for i in range(steps):
+        before = wanted[i].copy()
+        wanted[i] = 2 * before[0] + given[i, -1]
+        wanted[-1 - i] += before
+    np.testing.assert_array_equal(f(given, steps), wanted)
+    with pytest.raises(gc.GraphIndexError, match="position 8 is outside dim 'place'"):
+        f(given, 9)

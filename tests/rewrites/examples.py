@@ -220,6 +220,7 @@ EXAMPLES: dict[str, list[Node]] = {
         windows(twos(N, 3), (0,), (2,), (2,), (1,)),
     ],
     "sum_of_view": [
+        tensor.sum_(given("one", 1, N, 1), axes=(0, 2)),
         total(X),
         total(twos(2, 3), 1),
         total(twos(N, 3), 0, 1),

@@ -275,12 +275,19 @@ def positions(node: Node, w: Writer, whole: Node) -> tuple[str, str]:
     rest = [axis for axis in range(whole.type.ndim) if axis not in axes]
     perm = (*sorted(axes), *rest)
     front = "" if perm == tuple(range(len(perm))) else f".transpose({perm})"
+    if at_one_place(node):
+        return front, ", ".join(w.number(indices_of(node)[i]) for i in order)
     spelled = spelled_indices(node, w)
     for at, index in enumerate(indices_of(node)):
         if index.type.dtype == np.uint64:  # NumPy would let it count from the end
             size = w.size(whole.type.shape[axes[at]])
             spelled[at] = call(w.bind("from_start", routines.from_start), spelled[at], size)
     return front, ", ".join(spelled[i] for i in order)
+
+
+def at_one_place(node: Node) -> bool:
+    """Whether all positions of `node` are single numbers."""
+    return all(is_number(index.type) for index in indices_of(node))
 
 
 def indices_of(node: Node) -> tuple[Node, ...]:
@@ -302,7 +309,8 @@ def gather(node: Node, w: Writer, out: str) -> str:
     front, index = positions(node, w, x)
     if node.attrs["axes"] == (0,) and x.type.ndim > 1:
         return call(w.bind("rows", routines.rows), w.whole(x), index)
-    return f"{w.whole(x)}{front}[{index}]"
+    own = ".copy()" if node.type.shape and at_one_place(node) else ""  # else it is no view
+    return f"{w.whole(x)}{front}[{index}]{own}"
 
 
 def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0) -> Emit:

@@ -133,7 +133,7 @@ def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple
     """Which position of an op that indexes axes is outside which dim, and where they run."""
     axes = node.attrs["axes"]
     indexed = node.inputs[0] if node.op is tensor.gather else node
-    for axis, positions in zip(axes, operands[-len(axes) :], strict=True):
+    for axis, positions in zip(axes, map(np.asarray, operands[-len(axes) :]), strict=True):
         size = evaluate(indexed.type.shape[axis], known)
         least = 0 if positions.dtype.kind == "u" else -size
         wrong = positions[(positions < least) | (positions >= size)].astype(np.int64)
