@@ -143,11 +143,10 @@ class Compiled:
         with uncollected():
             self._boundary = Boundary(graph)
             self.passes = pipeline.run(graph)
-            final = self.passes[-1].graph
-            self._function = numpy_backend.build(final, self._boundary.unknowns)
+            last = self.passes[-1].graph
+            self._function = numpy_backend.build(last, self._boundary.unknowns)
         self._bind, self._run = self._boundary.bind, self._function.__call__
         self.stages: dict[str, Graph] = {made.name: made.graph for made in self.passes}
-        self.stages["scheduled"] = final
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         flat = type(results) is list and results == list(range(len(graph.outputs)))

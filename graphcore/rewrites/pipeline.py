@@ -65,12 +65,12 @@ def optimize(graph: Graph, firings: list[Firing]) -> Graph:
     """Loops share their work and give up what need not be done at each step; then all is finished.
 
     Matrix products bring views of what loops capture to light, so these are moved out again. At
-    last ops on one matrix share its factors, sums are added up in place, and short axes come first.
+    last ops on one matrix share its factors, and sums are added up in place.
     """
     graph = finish(prune_loops(hoist(tidy_loops(graph))), firings)
     if (moved := hoist(graph)) != graph:
         graph = finish(prune_loops(moved), firings)
-    return short_axes_first(tidy(accumulate(share_factors(graph)), firings))
+    return tidy(accumulate(share_factors(graph)), firings)
 
 
 gather_products = rewriting(algebra, motion, contraction)
@@ -86,6 +86,7 @@ PASSES: list[tuple[str, Pass, Contract]] = [
     ("simplified", rewriting(stabilise, structure, algebra, motion), PLAIN),
     ("expanded", lambda graph, _: expand_derivatives(graph), EXPANDED),
     ("optimized", optimize, EXPANDED),
+    ("scheduled", lambda graph, _: short_axes_first(graph), EXPANDED),
 ]
 
 
