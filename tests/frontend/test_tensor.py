@@ -46,6 +46,20 @@ def test_tensors_are_freed():
     assert died() is None
 
 
+def test_all_of_a_compiled_program_is_freed():
+    def program():
+        x = gc.tensor("only here too", {"time": None, "row": 2})
+        k = gc.constant(np.array([3.25, 7.5]), "row")
+        last, _ = gc.scan(lambda c, v: (gc.sin(c * v + k),) * 2, k, x, dim="time")
+        return gc.compile([x], [last, gc.grad(last.sum(), x)])
+
+    stages = program().stages.values()
+    died = [weakref.ref(node) for stage in stages for node in stage.every_node() if node.inputs]
+    del stages
+    garbage.collect()
+    assert {ref() for ref in died} == {None}
+
+
 def test_immutable(x):
     with pytest.raises(AttributeError, match="immutable"):
         x.name = "y"
