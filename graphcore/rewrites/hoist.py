@@ -115,7 +115,7 @@ def lift_steps(loop: Loop) -> None:
     for node in toposort(inside(loop)):
         own = [x in at_once for x in node.inputs]
         known = all(x in at_once or x in fixed or x.op in LEAVES for x in node.inputs)
-        fits = node.op in STACKED and no_larger(node, own) and not speaks_of(node, local)
+        fits = node.op in STACKED and no_larger(node, own, loop) and not speaks_of(node, local)
         if any(own) and known and fits:
             given = [at_once.get(x) or substitute([x], loop.captured)[0] for x in node.inputs]
             at_once[node] = STACKED[node.op](node, given, own, steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from graphcore.ir.node import Attrs, Node, toposort
 from graphcore.ir.op import Op
@@ -74,6 +74,9 @@ STACKED: dict[Op, Stacked] = {
 }
 """How an op works on all steps at once. An op that is not here stays in its loop."""
 
+FEW = 4
+"""How many times the room that is taken anyhow the values of all steps may take."""
+
 LEAVES = frozenset({leaf.full, leaf.constant, leaf.iota, leaf.extent})
 REPEATED = frozenset({tensor.expand})
 """Ops that are free at each step, but not outside, where what they repeat would be walked."""
@@ -96,11 +99,31 @@ def inside(loop: Loop) -> tuple[Node, ...]:
     return (*loop.update.values(), *loop.steps.values(), *loop.tests)
 
 
-def no_larger(node: Node, stacked: Sequence[bool]) -> bool:
-    """Whether all steps' results take no more room than what they are made of, or are products."""
+def no_larger(node: Node, stacked: Sequence[bool], loop: Loop) -> bool:
+    """Whether all steps' results are products, or take but a few times the room that is taken."""
     if node.op is tensor.einsum:
         letters = {i for operand in node.attrs["operands"] for i in operand}
         return len(letters) > len(node.attrs["result"])
-    own = (x for x, yes in zip(node.inputs, stacked, strict=True) if yes)
-    bounds = [upper_bound(node.type.count - x.type.count) for x in own]
-    return any(most is None or most <= 0 for most in bounds)
+    own = count_of(x for x, yes in zip(node.inputs, stacked, strict=True) if yes)
+    steps = loop.attrs["length"]
+    return any(
+        no_more(size, FEW * there)
+        for size, there in (
+            (node.type.count, own),
+            (steps * node.type.count, count_of(loop.operands)),
+        )
+    )
+
+
+def count_of(some: Iterable[Node]) -> Size:
+    """How many values there are in all."""
+    total: Size = 0
+    for x in some:
+        total = total + x.type.count
+    return total
+
+
+def no_more(a: Size, b: Size) -> bool:
+    """Whether `a` is provably not above `b`."""
+    most = upper_bound(a - b)
+    return most is not None and most <= 0

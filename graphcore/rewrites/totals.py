@@ -10,11 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from graphcore.ir.node import Node, substitute, toposort
-from graphcore.ir.sizes import Size, upper_bound
+from graphcore.ir.sizes import Size
 from graphcore.ops import elementwise, tensor
 
 from .loops import Loop, found_inside, speaks_of
-from .stacked import LEAVES, REPEATED, STACKED, einsum_letter, inside, invariants
+from .stacked import (
+    LEAVES,
+    REPEATED,
+    STACKED,
+    count_of,
+    einsum_letter,
+    inside,
+    invariants,
+    no_more,
+)
 
 Varies = Callable[[Node], bool]
 """Whether a value differs from step to step."""
@@ -207,20 +216,6 @@ def single(some: Iterable[Node]) -> bool:
 def record(loop: Loop, some: Iterable[Node]) -> None:
     """Have a loop remember the values of all steps."""
     loop.steps.update((x, x) for x in some)
-
-
-def count_of(some: Iterable[Node]) -> Size:
-    """How many values there are in all."""
-    total: Size = 0
-    for x in some:
-        total = total + x.type.count
-    return total
-
-
-def no_more(a: Size, b: Size) -> bool:
-    """Whether `a` is provably not above `b`."""
-    most = upper_bound(a - b)
-    return most is not None and most <= 0
 
 
 def stacked_inputs(

@@ -40,6 +40,24 @@ def test_sizes_and_arrays_of_numbers_are_made_before_the_loop(steps: int) -> Non
     assert not re.search(r"\b(span|array|min)\(", inside(f.source))
 
 
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_positions_and_sizes_are_made_before_the_loop(steps: int) -> None:
+    n = gc.tensor("n", {}, dtype="int64")
+    rows = x.sizes["row"]
+
+    def step(at: gc.Tensor, y: gc.Tensor) -> gc.Tensor:
+        turned = gc.take(y, (gc.arange(rows, dim="row") + at) % rows, "row")
+        return turned / rows
+
+    f = gc.compile([x, n], gc.fori_loop(0, n, step, x))
+    assert not re.search(r"\b(arange|array)\((n0|k\d)", inside(f.source))
+    for given in (EDGES, EDGES[:1], EDGES[:0]):
+        wanted = given
+        for at in range(steps):
+            wanted = np.roll(wanted, -at) / max(len(given), 1)
+        np.testing.assert_array_equal(f(given, steps), wanted)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
 def test_a_choice_by_one_bool_copies_what_is_chosen(dtype: str) -> None:
     y = gc.tensor("y", {"row": None}, dtype=dtype)

@@ -114,3 +114,20 @@ def test_what_nobody_uses_is_not_carried() -> None:
     (used, _), _ = gc.scan(step, (1.0, 0.0), V, dim="time")
     f = gc.compile([V], used)
     assert not {"tanh", "exp"} & inside(f).keys()
+
+
+def test_steps_stay_in_the_loop_where_all_at_once_would_take_much_room() -> None:
+    """Of numbers and a vector outside, each step makes a vector; a matrix outside has its size."""
+    k = gc.tensor("k", {"cell": None})
+    n = gc.tensor("m", {"row": None, "cell": "row"})
+
+    def step(state: gc.Tensor, v: gc.Tensor) -> tuple[gc.Tensor, None]:
+        return gc.sin(state) + gc.exp(v * k), None
+
+    def masked(at: gc.Tensor, m: gc.Tensor) -> gc.Tensor:
+        return gc.sin(m.where(gc.arange(n.sizes["row"], dim="row") > at, 0.0))
+
+    apart = gc.compile([V, k], gc.scan(step, k, V, dim="time")[0])
+    assert inside(apart)["exp"] == 1
+    at_once = gc.compile([n], gc.fori_loop(0, n.sizes["row"], masked, n))
+    assert inside(at_once)["greater"] == 0

@@ -32,6 +32,8 @@ FRESH = frozenset(
 DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] + "efdFD")
 """Names that stand for dtypes: i64, c128."""
 
+OF_SIZES = frozenset({leaf.iota, leaf.extent})
+"""Ops that have no operands but a size."""
 
 INDENT = "    "
 
@@ -154,6 +156,13 @@ class Writer:
             sheet.fixed[text] = sheet.name("k")
         return sheet.fixed[text]
 
+    def fixed(self, node: Node, text: str) -> str:
+        """The name of a leaf made of a size, if it is worked out before everything."""
+        if node.op not in OF_SIZES:
+            return ""
+        name = self.from_sizes(text, node.attrs["size"])
+        return "" if name == text else name
+
     def write(self, text: str) -> None:
         """One statement."""
         self.sheet.text.append(self.sheet.indent + text)
@@ -203,8 +212,11 @@ class Writer:
         if repeats_number(node):
             return self.thin(node.inputs[0])
         if self.thins[node] == self.numbers.get(node):
-            name = self.thins[node] = self.sheet.name("a")
-            self.write(f"{name} = {self.bind('array', np.array)}({self.numbers[node]})")
+            text = f"{self.bind('array', np.array)}({self.numbers[node]})"
+            if (name := self.fixed(node, text)) == "":
+                name = self.sheet.name("a")
+                self.write(f"{name} = {text}")
+            self.thins[node] = name
         return self.thins[node]
 
     def operand(self, node: Node) -> str:
@@ -265,7 +277,10 @@ class Writer:
             self.thins[node] = ""  # its values have names of their own
             return CONTROL[node.op](node, self)
         if is_spelled(node):
-            text, name = spell(node, self), self.sheet.name("t")
+            text = spell(node, self)
+            if (name := self.fixed(node, text)) != "":
+                return self.take(node, name)
+            name = self.sheet.name("t")
             self.take(node, name)
             return self.line(f"{name} = {text}", node)
         out = ""
@@ -278,6 +293,9 @@ class Writer:
                 self.write(f"{out} = {self.empty(node.type)}")
         name = self.sheet.name("t")
         expression = EMIT[node.op](node, self, out)
+        if (before := self.fixed(node, expression)) != "":
+            self.thins[node] = before
+            return
         if expression == out or (node.op in VIEWS and expression == self.thins[node.inputs[0]]):
             self.thins[node] = expression
             return
