@@ -255,10 +255,11 @@ BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 def norm(x: Array, axes: tuple[int, ...], out: Array) -> Array:
     """Square root of the sum of squares over `axes`; scaled where squares leave the range."""
-    root_of_squares(x, axes, out)
     least = least_exact(x.dtype)
-    if not out.ndim and least < out < np.inf:
+    if x.ndim == 1 and least < (one := math.sqrt(np.dot(x, x))) < math.inf:
+        out[...] = one  # most often that of a few values, which take less than NumPy's numbers
         return out
+    root_of_squares(x, axes, out)
     sound = (least < out) & (out < np.inf)
     if not sound.all():
         largest = np.max(np.abs(x), axes, keepdims=True, initial=0)
