@@ -112,11 +112,13 @@ def lift_steps(loop: Loop) -> None:
     steps, local = loop.attrs["length"], found_inside(loop.node.attrs["body"])
     fixed = invariants(loop)
     at_once: dict[Node, Node] = dict(loop.walked)
+    there = {x.type.count for x in loop.operands}
     for node in toposort(inside(loop)):
         own = [x in at_once for x in node.inputs]
+        if node.op not in STACKED or not any(own) or speaks_of(node, local):
+            continue
         known = all(x in at_once or x in fixed or x.op in LEAVES for x in node.inputs)
-        fits = node.op in STACKED and no_larger(node, own, loop) and not speaks_of(node, local)
-        if any(own) and known and fits:
+        if known and no_larger(node, own, steps, there):
             given = [at_once.get(x) or substitute([x], loop.captured)[0] for x in node.inputs]
             at_once[node] = STACKED[node.op](node, given, own, steps)
     found = nearest(loop, at_once.keys() - loop.walked.keys(), REPEATED)

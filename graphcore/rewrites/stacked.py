@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from graphcore.ir.node import Attrs, Node, toposort
 from graphcore.ir.op import Op
@@ -99,19 +99,19 @@ def inside(loop: Loop) -> tuple[Node, ...]:
     return (*loop.update.values(), *loop.steps.values(), *loop.tests)
 
 
-def no_larger(node: Node, stacked: Sequence[bool], loop: Loop) -> bool:
-    """Whether all steps' results are products, or take but a few times the room that is taken."""
+def no_larger(node: Node, stacked: Sequence[bool], steps: Size, there: Collection[Size]) -> bool:
+    """Whether all steps' results are products, or take but a few times the room of an operand.
+
+    That is an operand of the node, or one of the loop, of which there are as many values as `there`
+    says.
+    """
     if node.op is tensor.einsum:
         letters = {i for operand in node.attrs["operands"] for i in operand}
         return len(letters) > len(node.attrs["result"])
-    own = count_of(x for x, yes in zip(node.inputs, stacked, strict=True) if yes)
-    steps = loop.attrs["length"]
-    return any(
-        no_more(size, FEW * there)
-        for size, there in (
-            (node.type.count, own),
-            (steps * node.type.count, count_of(loop.operands)),
-        )
+    size = node.type.count
+    own = (x for x, yes in zip(node.inputs, stacked, strict=True) if yes)
+    return any(no_more(size, FEW * x.type.count) for x in own) or any(
+        no_more(steps * size, FEW * whole) for whole in there
     )
 
 
