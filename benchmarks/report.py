@@ -68,8 +68,9 @@ def versions() -> dict[str, str]:
 
 
 def merged(reports: Sequence[Report]) -> Report:
-    """One report of all programs, measured on what the first was."""
-    return {**reports[0], "programs": [row for report in reports for row in report["programs"]]}
+    """One report of all programs, as each was measured last, on what the first report was."""
+    rows = {row["name"]: row for report in reports for row in report["programs"]}
+    return {**reports[0], "programs": list(rows.values())}
 
 
 def present(report: Report) -> list[str]:
@@ -90,7 +91,7 @@ def rows(report: Report, missed: Callable[[str], str]) -> Iterator[list[str]]:
     compilers = ["graphcore", *(who for who in peers if who != "numpy")]
     for row in report["programs"]:
         over, first, peak = row["over graphcore"], row["first call"], row["peak"]
-        ratios = {who: f"{over[who]['median']:.2f}" for who in over}
+        ratios = {who: times(over[who]["median"]) for who in over}
         calls = {who: seconds(first[who]) for who in first}
         memory = {who: f"{peak[who] / 2**20:.1f}" for who in peak}
         ratios |= {who: missed(ratios[who]) for who in over if over[who]["median"] < SLOW}
@@ -103,6 +104,15 @@ def rows(report: Report, missed: Callable[[str], str]) -> Iterator[list[str]]:
             *(calls.get(who, "-") for who in compilers),
             *(memory.get(who, "-") for who in compilers),
         ]
+
+
+def times(ratio: float) -> str:
+    """A ratio, of small ones two digits.
+
+    >>> times(3.456), times(0.0123)
+    ('3.46', '0.012')
+    """
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
 def table(report: Report) -> Table:
@@ -120,7 +130,7 @@ def misses(report: Report) -> Iterator[str]:
     for row in report["programs"]:
         over = {ratio["median"]: TITLES[who] for who, ratio in row["over graphcore"].items()}
         if min(over) < SLOW:
-            yield f"{row['name']}, {over[min(over)]} {min(over):.2f}: {row['where']['said']}"
+            yield f"{row['name']}, {over[min(over)]} {times(min(over))}: {row['where']['said']}"
     first = {row["name"]: row["first call"]["graphcore"] for row in report["programs"]}
     late = [f"{name} {seconds(taken)}" for name, taken in first.items() if taken > LATE]
     yield f"first calls over {LATE} s: {', '.join(late) or 'none'}"

@@ -58,8 +58,25 @@ def test_a_program_is_measured_and_reported(
     path.write_text(json.dumps(report.as_json(measured, "one")), encoding="utf-8")
     (found,) = json.loads(path.read_text(encoding="utf-8"))["programs"]
     assert found["over graphcore"]["numpy"].keys() == {"low", "median", "high"}
-    report.main([str(path), str(path)])
-    assert capsys.readouterr().out.count("| eight_schools |") == 2
+    assert "| eight_schools |" in markdown([path], capsys)
+
+
+def markdown(files: list[Path], capsys: pytest.CaptureFixture[str]) -> str:
+    """What is written of some reports."""
+    report.main(map(str, files))
+    return capsys.readouterr().out
+
+
+def test_reports_are_put_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was measured again counts as it was last."""
+    parts = [[measured("gmm", 2.0, 0.1), measured("gp", 2.0, 0.1)], [measured("gmm", 3.0, 0.1)]]
+    files = [tmp_path / "whole.json", tmp_path / "part.json"]
+    for file, part in zip(files, parts, strict=True):
+        file.write_text(json.dumps(report.as_json(part, "one")), encoding="utf-8")
+    said = markdown(files, capsys)
+    assert "| gmm | 1 s | 3.00 |" in said
+    assert "| gp | 1 s | 2.00 |" in said
+    assert said.count("| gmm |") == 1
 
 
 def measured(name: str, peer: float, first: float) -> race.Result:
