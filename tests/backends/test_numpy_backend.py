@@ -318,3 +318,13 @@ def test_single_integers_wrap_as_those_of_arrays(op: str) -> None:
         for y in values:
             xs = [x, y][: several.nin]
             assert f(*xs) == several(*map(np.atleast_1d, xs))[0]
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_a_gradient_that_is_one_number_along_a_dim(cells: int) -> None:
+    x = gc.tensor("x", {"row": None, "cell": cells})
+    y = gc.sin(x.isel(cell=0).sum("row"))
+    given = np.arange(2.0 * cells).reshape(2, cells)
+    wanted = np.zeros((2, cells))
+    wanted[:, 0] = np.cos(given[:, 0].sum())
+    np.testing.assert_allclose(gc.compile([x], gc.grad(y, x))(given), wanted)

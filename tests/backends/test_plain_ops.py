@@ -59,3 +59,28 @@ def test_absorb_of_single_numbers(dtype: str) -> None:
     for a, b in PAIRS.astype(dtype):
         x, y = given("x", dtype=dtype), given("y", dtype=dtype)
         agrees(tensor.absorb(x, y), np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_what_is_done_with_one_number_everywhere(size: int) -> None:
+    """A number that is repeated has no name until an array is made of it."""
+    number = elementwise.sin(given("x"))
+    row = tensor.expand(number, axes=(0,), sizes=(N,))
+    table = tensor.expand(number, axes=(0, 1), sizes=(2, N))
+    for node in (
+        tensor.reshape(row, shape=(N, 1)),
+        tensor.reshape(table, shape=(N, 2)),
+        tensor.transpose(table, perm=(1, 0)),
+        tensor.slice_(table, starts=(1, 0), sizes=(1, N), steps=(1, 1)),
+        tensor.expand(row, axes=(1,), sizes=(2,)),
+        tensor.embed(row, shape=(N + 1,), starts=(1,), steps=(1,)),
+        tensor.concat(row, row, axis=0),
+        tensor.pack(table, shape=(N, 2)),
+        tensor.sum_(table, axes=(0,)),
+        tensor.max_(table, axes=(0,)),
+        tensor.cumsum(row, axis=0),
+        elementwise.multiply(table, tensor.reshape(table, shape=(2, N))),
+    ):
+        agrees(node, np.asarray(0.5), n=size)
+    windows = {"axes": (0,), "sizes": (1,), "strides": (1,), "dilations": (1,)}
+    agrees(tensor.windows(row, **windows), np.asarray(0.5), n=size)

@@ -296,7 +296,7 @@ class Writer:
         if (before := self.fixed(node, expression)) != "":
             self.thins[node] = before
             return
-        if expression == out or (node.op in VIEWS and expression == self.thins[node.inputs[0]]):
+        if expression == out or (node.op in VIEWS and expression == self.thins.get(node.inputs[0])):
             self.thins[node] = expression
             return
         self.thins[node] = name
