@@ -153,3 +153,14 @@ def test_single_numbers_stay_in_their_loop() -> None:
             one, sum_of = np.sin(one + value), sum_of + one * value
         for ours, theirs in zip(f(b), [one, sum_of, each], strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+
+
+def test_what_is_taken_off_a_total() -> None:
+    last, _ = gc.scan(
+        lambda total, row: (total - gc.sin(row), None),
+        gc.zeros({"col": x.sizes["col"]}),
+        x,
+        dim="time",
+    )
+    given = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_allclose(gc.compile([x], last)(given), -np.sin(given).sum(0))
