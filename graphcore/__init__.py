@@ -13,6 +13,7 @@ from .compile import Compiled, compile
 from .frontend import fft, linalg, signal, special
 from .frontend.branches import *
 from .frontend.calculus import *
+from .frontend.calls import worded
 from .frontend.choices import *
 from .frontend.complex import *
 from .frontend.contraction import *
@@ -99,6 +100,8 @@ __all__ += frontend.sorting.__all__
 __all__ += frontend.tensor.__all__
 __all__ += frontend.vectorize.__all__
 __all__ += frontend.windows.__all__
+
+debug_print = worded(debug_print)  # which stands where the frontend is not known
 
 if not TYPE_CHECKING:  # for which any name would be known
     __getattr__ = frontend.numpy_functions.absent

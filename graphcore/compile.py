@@ -13,6 +13,7 @@ from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
 from graphcore.frontend.arguments import check_word
 from graphcore.frontend.base import refusal
+from graphcore.frontend.calls import worded, worded_methods
 from graphcore.frontend.trees import flatten
 from graphcore.inspection import debug_print
 from graphcore.interop.xarrays import DataArrays
@@ -30,6 +31,7 @@ Tree = Any
 Returns = Literal["numpy", "xarray"]
 
 
+@worded
 def compile(inputs: Tree, outputs: Tree, *, returns: Returns = "numpy") -> Compiled:
     """A callable that computes `outputs` from `inputs`.
 
@@ -119,6 +121,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
 
 
+@worded_methods
 class Compiled:
     """A compiled program: call it with arrays, or look into it.
 

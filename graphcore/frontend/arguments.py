@@ -177,27 +177,6 @@ def check_word(
         raise refusal(function, f"{what}={given!r} is not known", *operands, cure=cure)
 
 
-def no_keywords(function: str, unknown: Mapping[str, object], *operands: Node) -> None:
-    """Refuse keywords that are NumPy's, saying what is meant here."""
-    if not unknown:
-        return
-    known = operands[0].type.dims if operands else ()
-    cure = f"the keywords are {', '.join(KEYWORDS)}"
-    if "axis" in unknown:
-        at = [axis for axis in several(unknown["axis"]) if axis in range(-len(known), len(known))]
-        dims = [known[axis] for axis in at] or ["row"]
-        cure = f"axes have names here: dim={(dims if len(dims) > 1 else dims[0])!r}"
-    elif "keepdims" in unknown:
-        cure = "leave it out: operands align by name, so that no dim needs to be kept"
-    elif near := get_close_matches(next(iter(unknown)), KEYWORDS, 1):
-        cure = f"did you mean {near[0]}?"
-    reason = f"takes no {', '.join(unknown)}"
-    raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
-
-
-KEYWORDS = ("dim", "where", "skipna")
-
-
 def mapping(
     function: str, given: object, more: Mapping[str, Any], what: str, *operands: Base | Node
 ) -> dict[str, Any]:

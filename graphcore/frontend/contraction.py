@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ops import named
 
-from .arguments import Dim, dim_of, names, no_keywords, require_dims
+from .arguments import Dim, dim_of, names, require_dims
 from .base import refusal, wrap
 from .creation import zeros_like
 from .indexing import isel
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def dot(*xs: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
+def dot(*xs: Operand, dim: Dim = None) -> Tensor:
     """Product of all operands, aligned by name, summed over dims.
 
     The result has the dims that remain, in order of first appearance, and the operands' common
@@ -54,7 +54,6 @@ def dot(*xs: Operand, dim: Dim = None, **unknown: Never) -> Tensor:
         cure = "give the tensors to multiply"
         raise refusal("dot", "takes at least one operand", cure=cure, kind=GraphTypeError)
     nodes = common("dot", *xs)
-    no_keywords("dot", unknown, *nodes)
     return wrap(named.dot(*nodes, dims=contracted(nodes, dim)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from graphcore.ir.op import Op
 from graphcore.ops import named
@@ -28,9 +28,7 @@ __all__ = [
 ]
 
 
-def cumsum(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
-) -> Tensor:
+def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Running sum along one dim, or along several or all (None) one after the other.
 
     Small integers and bool are widened, as in NumPy. What takes no part adds nothing.
@@ -39,12 +37,10 @@ def cumsum(
     >>> gc.cumsum(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[row=2, col=3]>
     """
-    return running(part_of("cumsum", x, dim, where, skipna, unknown), named.cumsum, 0, dim, skipna)
+    return running(part_of("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
 
 
-def cumprod(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
-) -> Tensor:
+def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Running product along one dim, or along several or all (None) one after the other.
 
     Small integers and bool are widened, as in NumPy. What takes no part changes nothing.
@@ -53,9 +49,7 @@ def cumprod(
     >>> gc.cumprod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[row=2, col=3]>
     """
-    return running(
-        part_of("cumprod", x, dim, where, skipna, unknown), named.cumprod, 1, dim, skipna
-    )
+    return running(part_of("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
 
 
 def running(part: Part, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
@@ -104,9 +98,7 @@ def after(first: complex, x: Tensor, dim: str) -> Tensor:
     return concat([full({**x.sizes, dim: 1}, first, x.dtype), x], dim)
 
 
-def cummax(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
-) -> Tensor:
+def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Largest value so far along one dim, or along several or all (None) one after the other.
 
     A nan that takes part stays from there on; before any value takes part the result is nan. Tied
@@ -116,12 +108,10 @@ def cummax(
     >>> gc.compile([], gc.cummax(gc.constant([1, 3, 2, 5], "t"), "t"))()
     array([1, 3, 3, 5])
     """
-    return running_extreme(part_of("cummax", x, dim, where, skipna, unknown), named.cummax, 1)
+    return running_extreme(part_of("cummax", x, dim, where, skipna), named.cummax, 1)
 
 
-def cummin(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
-) -> Tensor:
+def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Smallest value so far along one dim, or along several or all (None) one after the other.
 
     A nan that takes part stays from there on; before any value takes part the result is nan. Tied
@@ -131,11 +121,11 @@ def cummin(
     >>> gc.compile([], gc.cummin(gc.constant([4, 3, 5, 1], "t"), "t"))()
     array([4, 3, 3, 1])
     """
-    return running_extreme(part_of("cummin", x, dim, where, skipna, unknown), named.cummin, -1)
+    return running_extreme(part_of("cummin", x, dim, where, skipna), named.cummin, -1)
 
 
 def logcumsumexp(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False
 ) -> Tensor:
     """log(cumsum(exp(x))) along one dim, several or all (None) one after the other; no overflow.
 
@@ -145,5 +135,5 @@ def logcumsumexp(
     >>> gc.special.logcumsumexp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[row=2, col=3]>
     """
-    part = part_of("logcumsumexp", x, dim, where, skipna, unknown)
+    part = part_of("logcumsumexp", x, dim, where, skipna)
     return part.reduce(named.logcumsumexp, -math.inf)

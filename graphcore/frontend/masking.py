@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Never, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,7 +14,7 @@ from graphcore.ir.sizes import count
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import leaf, named
 
-from .arguments import Dim, dims_of, no_keywords, whole
+from .arguments import Dim, dims_of, whole
 from .base import refusal, wrap
 from .elementwise import astype, equal, isnan, logical_not, maximum, sqrt, square
 from .formulas import where as choose
@@ -113,11 +111,9 @@ def part_of(
     dim: Dim,
     where: Mask,
     skipna: bool = False,
-    unknown: Mapping[str, Never] = MappingProxyType({}),
 ) -> Part:
-    """The values that take part; keywords such as NumPy's `axis` are refused."""
+    """The values that take part."""
     node = single(function, x)
-    no_keywords(function, unknown, node)
     value = wrap(node)
     mask = None if where is None else mask_of(function, where)
     if skipna and may_be_null(value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.literal import Literal
@@ -32,7 +32,6 @@ def norm(
     *,
     where: Mask = None,
     skipna: bool = False,
-    **unknown: Never,
 ) -> Tensor:
     """Norm of the vectors along one dim, or of all values over several, or all (None).
 
@@ -46,7 +45,7 @@ def norm(
     >>> gc.compile([], [gc.norm(x), gc.norm(x, ord=1), gc.norm(x, ord=float("inf"))])()
     [array(5.), array(7.), array(4.)]
     """
-    part = part_of("norm", x, dim, where, skipna, unknown)
+    part = part_of("norm", x, dim, where, skipna)
     if isinstance(ord, str) or math.isnan(ord):
         cure = "ord is a number; for matrices, 2 over both dims is 'fro'"
         raise refusal("norm", f"ord={ord!r}", part.x, cure=cure, kind=GraphTypeError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Never, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,7 @@ __all__ = [
 Places: TypeAlias = "Callable[[Tensor, Any], tuple[Tensor, Tensor]]"
 
 
-def median(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
-) -> Tensor:
+def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Median over one dim, several, or all (None): the middle value, or the mean of the two.
 
     Floats keep their dtype, the rest become float64; nan if any value that takes part is, or if
@@ -50,7 +48,7 @@ def median(
     >>> gc.compile([], gc.median(gc.constant([4.0, 1.0, 9.0, 2.0], "t")))()
     array(3.)
     """
-    order = order_of(part_of("median", x, dim, where, skipna, unknown), skipna)
+    order = order_of(part_of("median", x, dim, where, skipna), skipna)
     low, high = order.at((order.size - 1) // 2), order.at(order.size // 2)
     return order.unspoiled(middle(low, high))
 
@@ -63,7 +61,6 @@ def quantile(
     method: str = "linear",
     where: Mask = None,
     skipna: bool = False,
-    **unknown: Never,
 ) -> Tensor:
     """Quantiles over one dim, several, or all (None): the value below which a share `q` lies.
 
@@ -98,7 +95,7 @@ def quantile(
     >>> gc.quantile(x, [0.1, 0.5, 0.9], dim="t")
     <Tensor: f64[quantile=3, batch]>
     """
-    part = part_of("quantile", x, dim, where, skipna, unknown)
+    part = part_of("quantile", x, dim, where, skipna)
     check_word("quantile", "method", method, (*CHOSEN, *LINEAR), part.x)
     share, valid = share_of(part, q)
     order = order_of(part, skipna)

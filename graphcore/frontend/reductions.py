@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 from graphcore.ops import named
 
@@ -54,7 +54,6 @@ def sum(
     where: Mask = None,
     skipna: bool = False,
     min_count: int | None = None,
-    **unknown: Never,
 ) -> Tensor:
     """Sum over one dim, several, or all (None).
 
@@ -66,7 +65,7 @@ def sum(
     >>> gc.sum(x, dim="row"), gc.sum(x, where=x > 0)
     (<Tensor: f64[col=3]>, <Tensor: f64[]>)
     """
-    part = part_of("sum", x, dim, where, skipna, unknown)
+    part = part_of("sum", x, dim, where, skipna)
     return enough(part, part.reduce(named.sum_, 0), where, skipna, min_count)
 
 
@@ -77,7 +76,6 @@ def prod(
     where: Mask = None,
     skipna: bool = False,
     min_count: int | None = None,
-    **unknown: Never,
 ) -> Tensor:
     """Product over one dim, several, or all (None).
 
@@ -88,7 +86,7 @@ def prod(
     >>> gc.prod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    part = part_of("prod", x, dim, where, skipna, unknown)
+    part = part_of("prod", x, dim, where, skipna)
     return enough(part, part.reduce(named.prod, 1), where, skipna, min_count)
 
 
@@ -104,9 +102,7 @@ def enough(part: Part, found: Tensor, where: Mask, skipna: bool, min_count: int 
     )
 
 
-def mean(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
-) -> Tensor:
+def mean(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Mean over one dim, several, or all (None).
 
     Floats keep their dtype, the rest become float64. The mean of nothing is nan.
@@ -115,7 +111,7 @@ def mean(
     >>> gc.mean(gc.tensor("x", {"row": 2, "col": 3}), dim="row", skipna=True)
     <Tensor: f64[col=3]>
     """
-    return mean_of(part_of("mean", x, dim, where, skipna, unknown))
+    return mean_of(part_of("mean", x, dim, where, skipna))
 
 
 def var(
@@ -125,7 +121,6 @@ def var(
     *,
     where: Mask = None,
     skipna: bool = False,
-    **unknown: Never,
 ) -> Tensor:
     """Variance over one dim, several, or all (None): the sum of |x - mean|^2 over (count - ddof).
 
@@ -136,7 +131,7 @@ def var(
     >>> gc.var(gc.tensor("x", {"row": 2, "col": 3}), dim="row", ddof=1)
     <Tensor: f64[col=3]>
     """
-    return var_of(part_of("var", x, dim, where, skipna, unknown), ddof)
+    return var_of(part_of("var", x, dim, where, skipna), ddof)
 
 
 def std(
@@ -146,7 +141,6 @@ def std(
     *,
     where: Mask = None,
     skipna: bool = False,
-    **unknown: Never,
 ) -> Tensor:
     """Standard deviation over one dim, several, or all (None): the square root of `var`.
 
@@ -156,7 +150,7 @@ def std(
     >>> gc.std(gc.tensor("x", {"row": 2, "col": 3}))
     <Tensor: f64[]>
     """
-    part = part_of("std", x, dim, where, skipna, unknown)
+    part = part_of("std", x, dim, where, skipna)
     if part.mask is None:
         return part.reduce(named.std, 0, ddof=whole("std", ddof, "ddof", part.x, least=None))
     return root(var_of(part, ddof))
@@ -169,7 +163,6 @@ def max(
     where: Mask = None,
     skipna: bool = False,
     initial: complex | None = None,
-    **unknown: Never,
 ) -> Tensor:
     """Largest value over one dim, several, or all (None); nan if any that takes part is.
 
@@ -181,7 +174,7 @@ def max(
     >>> gc.max(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    part = part_of("max", x, dim, where, skipna, unknown)
+    part = part_of("max", x, dim, where, skipna)
     return extreme_of(part, named.max_, 1, initial)
 
 
@@ -192,7 +185,6 @@ def min(
     where: Mask = None,
     skipna: bool = False,
     initial: complex | None = None,
-    **unknown: Never,
 ) -> Tensor:
     """Smallest value over one dim, several, or all (None); nan if any that takes part is.
 
@@ -204,51 +196,49 @@ def min(
     >>> gc.min(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    part = part_of("min", x, dim, where, skipna, unknown)
+    part = part_of("min", x, dim, where, skipna)
     return extreme_of(part, named.min_, -1, initial)
 
 
-def ptp(
-    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False, **unknown: Never
-) -> Tensor:
+def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Peak to peak over one dim, several, or all (None): the largest value less the smallest.
 
     >>> import graphcore as gc
     >>> gc.ptp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    part = part_of("ptp", x, dim, where, skipna, unknown)
+    part = part_of("ptp", x, dim, where, skipna)
     return subtract(extreme_of(part, named.max_, 1), extreme_of(part, named.min_, -1))
 
 
-def any(x: Operand, dim: Dim = None, *, where: Mask = None, **unknown: Never) -> Tensor:
+def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """Whether any value is true, that is, not 0, over one dim, several, or all (None).
 
     >>> import graphcore as gc
     >>> gc.any(gc.tensor("x", {"row": 2, "col": 3}) > 0, dim="row")
     <Tensor: bool[col=3]>
     """
-    return part_of("any", x, dim, where, unknown=unknown).reduce(named.any_, False)
+    return part_of("any", x, dim, where).reduce(named.any_, False)
 
 
-def all(x: Operand, dim: Dim = None, *, where: Mask = None, **unknown: Never) -> Tensor:
+def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """Whether all values are true, that is, not 0, over one dim, several, or all (None).
 
     >>> import graphcore as gc
     >>> gc.all(gc.tensor("x", {"row": 2, "col": 3}) > 0, dim="row")
     <Tensor: bool[col=3]>
     """
-    return part_of("all", x, dim, where, unknown=unknown).reduce(named.all_, True)
+    return part_of("all", x, dim, where).reduce(named.all_, True)
 
 
-def count(x: Operand, dim: Dim = None, *, where: Mask = None, **unknown: Never) -> Tensor:
+def count(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """How many values are not nan, over one dim, several, or all (None), in int64.
 
     >>> import graphcore as gc
     >>> gc.count(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: i64[col=3]>
     """
-    return part_of("count", notnull(x), dim, where, unknown=unknown).reduce(named.sum_, False)
+    return part_of("count", notnull(x), dim, where).reduce(named.sum_, False)
 
 
 def argmax(
@@ -257,7 +247,6 @@ def argmax(
     *,
     where: Mask = None,
     skipna: bool = False,
-    **unknown: Never,
 ) -> Tensor:
     """Position of the first largest value along one dim, or row-major in all values (None).
 
@@ -268,7 +257,7 @@ def argmax(
     >>> gc.argmax(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: i64[col=3]>
     """
-    part = part_of("argmax", x, one_dim("argmax", x, dim), where, skipna, unknown)
+    part = part_of("argmax", x, one_dim("argmax", x, dim), where, skipna)
     return position_of(part, named.argmax, named.max_, 1)
 
 
@@ -278,7 +267,6 @@ def argmin(
     *,
     where: Mask = None,
     skipna: bool = False,
-    **unknown: Never,
 ) -> Tensor:
     """Position of the first smallest value along one dim, or row-major in all values (None).
 
@@ -289,7 +277,7 @@ def argmin(
     >>> gc.argmin(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: i64[col=3]>
     """
-    part = part_of("argmin", x, one_dim("argmin", x, dim), where, skipna, unknown)
+    part = part_of("argmin", x, one_dim("argmin", x, dim), where, skipna)
     return position_of(part, named.argmin, named.min_, -1)
 
 

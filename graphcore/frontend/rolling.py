@@ -13,6 +13,7 @@ from graphcore.ops import named
 from . import quantiles, reductions
 from .arguments import SizeLike, check_word, fresh, mapping, names, require_dims, size_of, whole
 from .base import refusal, wrap
+from .calls import worded_methods
 from .creation import ones
 from .filling import with_fill
 from .formulas import keep_where
@@ -109,6 +110,7 @@ def coarsen(
     return Coarsen(value, sizes, boundary, side)
 
 
+@worded_methods
 class Windowed:
     """A tensor seen through windows, each of which is reduced by itself."""
 
@@ -166,6 +168,7 @@ class Windowed:
         return self._apply(reductions.min, options)
 
 
+@worded_methods
 class Rolling(Windowed):
     """The windows that end at each place, or have it in their middle; made by `gc.rolling`."""
 
@@ -250,6 +253,7 @@ class Rolling(Windowed):
         return wrap(padded(made.node, ends, math.nan))
 
 
+@worded_methods
 class Coarsen(Windowed):
     """The blocks that part dims; made by `gc.coarsen`."""
 

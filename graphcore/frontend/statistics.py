@@ -10,6 +10,7 @@ from graphcore.ir.sizes import Size, count
 from .arguments import Dim, dims_of, fresh, require_dims, whole
 from .base import wrap
 from .calculus import diff
+from .calls import worded_methods
 from .complex import conjugate, real
 from .contraction import dot
 from .cumulative import cumulative_sum
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 
+@worded_methods
 class Weighted:
     """A tensor whose values count as often as weights say: what `x.weighted(weights)` gives.
 

@@ -27,6 +27,7 @@ from . import (
 )
 from . import elementwise as e
 from .base import Base, refusal
+from .calls import worded_methods
 from .contraction import dot
 from .indexing import getitem, isel, sel
 from .lift import Operand
@@ -41,6 +42,7 @@ __all__ = [
 Piped = Callable[..., Any] | tuple[Callable[..., Any], str]
 
 
+@worded_methods
 class Tensor(Base):
     """A named tensor: an input, a constant, or what is computed from them.
 

@@ -16,6 +16,7 @@ from graphcore.ops import leaf, named
 from . import elementwise as e
 from .arguments import names, present
 from .base import refusal, wrap
+from .calls import worded_methods
 from .indexing import by_name, pick, selection
 from .lift import Operand, common
 from .shape import broadcast_to
@@ -36,6 +37,7 @@ class At:
         return Region(self._x, key)
 
 
+@worded_methods
 class Region:
     """The places `x.at[...]` of a tensor, to be changed in a new one.
 

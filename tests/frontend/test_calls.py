@@ -1,0 +1,106 @@
+"""Calls that do not fit a signature are refused in words, by every public function."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+
+import graphcore as gc
+from graphcore.frontend.calls import worded
+
+x = gc.tensor("x", {"row": 2, "col": 3})
+MODULES = (gc, gc.fft, gc.linalg, gc.signal, gc.special)
+FUNCTIONS = {
+    f"{module.__name__}.{name}": value
+    for module in MODULES
+    for name in module.__all__
+    if inspect.isfunction(value := getattr(module, name))
+}
+METHODS = {
+    f"{kind.__name__}.{name}": value
+    for kind in (
+        gc.Tensor,
+        gc.Compiled,
+        type(x.at[{"row": 0}]),
+        *(type(x.rolling(row=2)), type(x.coarsen(row=2)), type(x.weighted(x))),
+    )
+    for name in dir(kind)
+    if not name.startswith("_") and inspect.isfunction(value := getattr(kind, name))
+}
+
+
+@pytest.mark.parametrize("function", (FUNCTIONS | METHODS).values(), ids=FUNCTIONS | METHODS)
+def test_every_public_function_words_a_call_that_does_not_fit(function: object) -> None:
+    assert worded(function) is function
+    parameters = inspect.signature(function).parameters.values()
+    kinds = {p.kind for p in parameters}
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        with pytest.raises(gc.GraphTypeError, match=f"^{function.__name__}: takes no exis\n") as e:
+            function(exis=0)
+        assert "\n  cure: " in str(e.value)
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        with pytest.raises(gc.GraphTypeError, match=r"missing|by position"):
+            function(*[x] * 20)
+    if any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters):
+        with pytest.raises(gc.GraphTypeError, match="missing\n"):
+            function()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "cure"),
+    [
+        ("gc.sort(x, axis=0)", "takes no axis", "axes have names here: dim='row'"),
+        ("gc.flip(x, axis=(0, -1))", "takes no axis", "axes have names here: dim=('row', 'col')"),
+        ("gc.linalg.inv(x, axes=(0, 1))", "takes no axes", "dims=('row', 'col')"),
+        ("gc.linalg.det(x, axis=0)", "takes no axis", "dims=('row', 'col')"),
+        ("gc.sort(5, axis=0)", "takes no axis", "dim='row'"),
+        ("x.sum('row', axis=0)", "takes no axis", "leave it out"),
+        ("gc.exp(x, axis=0)", "takes no axis", "leave it out"),
+        ("gc.clip(x, a_min=0)", "takes no a_min", "did you mean min?"),
+        ("x.var(correction=1)", "takes no correction", "did you mean ddof?"),
+        ("x.sum(dims='row')", "takes no dims", "did you mean dim?"),
+        ("gc.softplus", "has no 'softplus'", "gc.special.softplus"),
+        ("gc.special.softmax(x, keepdims=True)", "takes no keepdims", "align by name"),
+        ("gc.exp(x, out=x)", "takes no out", "leave it out"),
+        ("x.sum('row', dim='row')", "dim is given by position and by name", "give it once"),
+        ("gc.sort(x)", "dim is missing", "write gc.sort(x, dim, descending=False)"),
+        ("gc.cond(x)", "then and otherwise are missing", "gc.cond(pred, then, otherwise, *op"),
+        ("gc.exp(x, x)", "2 arguments are given by position, but it takes 1: x", "write gc.exp(x)"),
+        ("gc.linalg.inv()", "x is missing", "gc.linalg.inv(x, dims=('row', 'col'), *, check=True)"),
+        ("gc.compile([x], x).diff('named')", "after is missing", "write .diff(before, after)"),
+        ("gc.compile(x)", "outputs is missing", "gc.compile(inputs, outputs, *, returns='numpy')"),
+        ("x.rolling(row=2).sum(axis=0)", "takes no axis", "leave it out"),
+    ],
+)
+def test_the_refusal_says_what_to_write(code: str, reason: str, cure: str) -> None:
+    with pytest.raises(gc.GraphError) as e:
+        eval(code)
+    said, *_, last = str(e.value).splitlines()
+    assert said.endswith(f": {reason}")
+    assert last.startswith("  cure: ")
+    assert cure in last
+    assert e.value.__cause__ is None
+    assert e.value.__suppress_context__ or e.value.__context__ is None
+
+
+def test_an_error_inside_of_a_function_of_the_user_passes_unchanged() -> None:
+    def body(carry: gc.Tensor) -> gc.Tensor:
+        return carry + len(3)  # type: ignore[arg-type]
+
+    with pytest.raises(TypeError, match="has no len") as e:
+        gc.fori_loop(0, 3, lambda i, carry: body(carry), 0.0)
+    assert not isinstance(e.value, gc.GraphError)
+
+
+def test_a_refusal_inside_of_a_function_of_the_user_names_what_it_called() -> None:
+    with pytest.raises(gc.GraphTypeError, match=r"^sort: dim is missing"):
+        gc.map(lambda row: gc.sort(row), x, "row")
+
+
+def test_functions_stay_what_they_were() -> None:
+    assert list(inspect.signature(gc.sort).parameters) == ["x", "dim", "descending"]
+    assert gc.sort.__doc__ == inspect.unwrap(gc.sort).__doc__
+    assert gc.Tensor.sort is gc.sort
+    assert pickle.loads(pickle.dumps(gc.sort)) is gc.sort
