@@ -104,4 +104,4 @@ __all__ += frontend.windows.__all__
 debug_print = worded(debug_print)  # which stands where the frontend is not known
 
 if not TYPE_CHECKING:  # for which any name would be known
-    __getattr__ = frontend.numpy_functions.absent
+    __getattr__, __dir__ = frontend.instead.absent(), lambda: __all__

@@ -6,7 +6,6 @@ this file, so that imports run one way.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from graphcore.ir.errors import (
@@ -51,13 +50,6 @@ class Base:
         raise refusal(
             "Tensor", "is immutable: no place can be set", self, cure=cure, kind=GraphTypeError
         )
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):  # a protocol that Python or a library looks for
-            raise AttributeError(name)
-        cure = attribute_cure(self, name)
-        reason = f"has no attribute {name!r}"
-        raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -125,41 +117,26 @@ class Base:
         raise self._no_value("members", "use (x == value).any()")
 
     def __float__(self) -> float:
-        raise self._no_value("a number", _COMPILE)
+        raise self._no_value("a number", COMPILE)
 
     def __int__(self) -> int:
-        raise self._no_value("a number", _COMPILE)
+        raise self._no_value("a number", COMPILE)
 
     def __complex__(self) -> complex:
-        raise self._no_value("a number", _COMPILE)
+        raise self._no_value("a number", COMPILE)
 
     def __index__(self) -> int:
         raise self._no_value("an integer", "index with it instead: y.isel(dim=x)")
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
-        raise self._no_value("an array", _COMPILE)
+        raise self._no_value("an array", COMPILE)
 
     def _no_value(self, what: str, cure: str) -> GraphError:
         reason = f"asked for {what}, but a symbolic tensor has no value yet"
         return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
 
 
-def attribute_cure(x: Base, name: str) -> str:
-    """What to write instead of `x.name`."""
-    if name in VALUES:
-        return _COMPILE
-    if near := get_close_matches(name, x.dims, 1):
-        return f"{near[0]!r} is a dim: x.sizes[{near[0]!r}] is its size, x.isel({near[0]}=0) a part"
-    known = [word for word in dir(x) if not word.startswith("_")]
-    if near := get_close_matches(name, known, 1):
-        return f"did you mean {near[0]!r}?"
-    return "dir(x) lists what it has; more are functions, such as gc.take_along(x, index, dim)"
-
-
-VALUES = ("values", "data", "item", "tolist", "numpy", "to_numpy", "compute", "load")
-"""What other libraries call the values."""
-
-_COMPILE = "gc.compile(inputs, x) makes a function that computes it"
+COMPILE = "gc.compile(inputs, x) makes a function that computes it"
 _set_node = vars(Base)["node"].__set__
 _tensors: Interned[Tensor] = Interned()
 

@@ -16,6 +16,7 @@ from .complex import conjugate
 from .elementwise import astype, sqrt
 from .formulas import where
 from .indexing import isel
+from .instead import absent
 from .lift import Operand, single
 from .moves import roll
 from .padding import pad
@@ -40,6 +41,9 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+
+if not TYPE_CHECKING:  # for which any name would be known
+    __getattr__, __dir__ = absent("fft"), lambda: __all__
 
 Norm = Literal["backward", "ortho", "forward"]
 INVERSE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
-from functools import cache
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from graphcore.ir.errors import GraphAttributeError, GraphError, GraphTypeError
+from graphcore.ir.errors import GraphError, GraphTypeError
 
 from .base import Base, refusal
+from .calls import SPACES
+from .instead import instead, public
 
 AXISLESS = frozenset(
     {
@@ -39,58 +38,11 @@ AXISLESS = frozenset(
 SAME = {"amax": "max", "amin": "min", "around": "round", "a_min": "min", "a_max": "max"}
 """Other names NumPy has for functions and keywords."""
 
-INSTEAD = {
-    **dict.fromkeys(("concatenate", "append", "hstack", "vstack"), "gc.concat(xs, dim={0!r})"),
-    **dict.fromkeys(("stack", "dstack", "column_stack", "block"), "gc.concat(xs, dim='new')"),
-    **dict.fromkeys(("moveaxis", "swapaxes", "rollaxis"), "x.transpose({0!r}, ...)"),
-    **dict.fromkeys(("transpose", "permute_dims"), "x.transpose({0!r}, ...)"),
-    **dict.fromkeys(("reshape", "ravel"), "x.stack(new=({0!r}, ...)), and x.unstack to split"),
-    **dict.fromkeys(("dot", "matmul", "matvec", "vecmat", "vecdot"), "gc.dot(x, y, dim={0!r})"),
-    **dict.fromkeys(("inner", "tensordot", "vdot", "multi_dot"), "gc.dot(x, y, dim={0!r})"),
-    "outer": "gc.linalg.outer(x, y, dims), or x * y, where dims of other names multiply out",
-    "kron": "gc.linalg.kron(x, y, dims)",
-    **dict.fromkeys(("broadcast_to", "broadcast_arrays", "meshgrid"), "gc.broadcast(x, y)"),
-    **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "x.expand_dims('new')"),
-    **dict.fromkeys(("array_split", "hsplit", "vsplit", "dsplit"), "gc.split(x, 2, dim={0!r})"),
-    **dict.fromkeys(("fliplr", "flipud", "rot90"), "gc.flip(x, dim={0!r})"),
-    **dict.fromkeys(("compress", "extract", "delete"), "x.isel({{{0!r}: positions}})"),
-    **dict.fromkeys(("put", "place", "putmask", "copyto"), "x.at[{{{0!r}: positions}}].set(y)"),
-    **dict.fromkeys(("array_equal", "array_equiv"), "(x == y).all()"),
-    **dict.fromkeys(("partition", "argpartition"), "gc.top_k(x, k, dim={0!r})"),
-    **dict.fromkeys(("argwhere", "flatnonzero"), "gc.nonzero(x, size, dim={0!r})"),
-    "allclose": "gc.isclose(x, y).all()",
-    "copy": "x itself: tensors never change",
-    "corrcoef": "gc.corr(x, y, dim={0!r})",
-    "count_nonzero": "(x != 0).sum({0!r})",
-    "einsum": "gc.einsum('row col, col -> row', x, y)",
-    "iscomplexobj": "x.dtype.kind == 'c'",
-    "isrealobj": "x.dtype.kind != 'c'",
-    "ndim": "x.ndim",
-    "percentile": "gc.quantile(x, percent / 100, dim={0!r})",
-    "put_along_axis": "x.at[{{{0!r}: index}}].set(y)",
-    "result_type": "np.result_type(x.dtype, y.dtype)",
-    "shape": "x.sizes",
-    "size": "x.size",
-    "take_along_axis": "gc.take_along(x, index, dim={0!r})",
-    "unstack": "gc.unbind(x, dim={0!r})",
-    **dict.fromkeys(("array", "asarray"), "gc.constant(array, ({0!r}, ...))"),
-    **dict.fromkeys(("function", "jit"), "gc.compile(inputs, outputs)"),
-    "vmap": "gc.vectorize(outputs, {{x: x_with_more_dims}})",
-    "vjp": "gc.pullback(y, x, ct)",
-    "jvp": "gc.pushforward(y, x, tangent)",
-    "relu": "gc.maximum(x, 0)",
-}
-"""What to write for functions of NumPy, JAX and others without a namesake; {0!r} is a dim."""
-
 METHODS = {
     "reduce": {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
     "accumulate": {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax"},
 }
 """The functions that methods of ufuncs are."""
-
-POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-SPACES = ("fft", "linalg", "signal", "special")
-"""Modules whose functions are called by the name of the module as well."""
 
 
 def call(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -99,7 +51,7 @@ def call(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str
     found = list(tensors((*args, *options.values())))
     name = SAME.get(function.__name__, function.__name__)
     if name not in AXISLESS or function.__module__ != "numpy":
-        raise refused(path, name, found)
+        raise refused(path, name, found, axis=axis_of(function, args, options))
     ours = public()[name]
     try:
         required, changed = told(function, args, options)
@@ -130,6 +82,14 @@ def told(
     return required, changed
 
 
+def axis_of(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """The axis that a call speaks of, or None."""
+    try:
+        return told(function, args, options)[1].get("axis")
+    except TypeError:
+        return options.get("axis")
+
+
 def call_ufunc(function: np.ufunc, method: str, xs: Sequence[Any], options: Iterable[str]) -> Any:
     """What a ufunc of NumPy, one of whose operands is a tensor, means here."""
     name = function.__name__
@@ -145,59 +105,17 @@ def call_ufunc(function: np.ufunc, method: str, xs: Sequence[Any], options: Iter
 
 
 def refused(
-    path: str, name: str, found: Sequence[Base], reason: str = "", axis: Any = 0
+    path: str, name: str, found: Sequence[Base], reason: str = "", axis: Any = None
 ) -> GraphError:
     """The refusal of a function of NumPy, with what to write instead of `name`."""
     dims: tuple[str, ...] = max((x.dims for x in found), key=len, default=())
-    if isinstance(axis, int) and -len(dims) <= axis < len(dims):
-        dims = (dims[axis], *dims)
     space = path.split(".")[1]
-    cure = instead(name, space if space in SPACES else "", dims or ("row",))
+    axis = axis if isinstance(axis, int) else None
+    meant = instead(name, space if space in SPACES else "", dims, axis)
+    names = f"functions of graphcore take names: gc.sum(x, dim={(dims or ('row',))[0]!r})"
+    cure = meant if meant.startswith("use") else f"{meant} {names}".lstrip()
     reason = reason or "does not take symbolic tensors"
     return refusal(path, reason, *found, cure=cure, kind=GraphTypeError)
-
-
-def instead(name: str, space: str, dims: tuple[str, ...]) -> str:
-    """What to write for a function of NumPy; `dims` starts with the one that is meant."""
-    if name in INSTEAD:
-        return "use " + INSTEAD[name].format(dims[0])
-    space = space if public(space) else ""
-    ours, more = public(space), []
-    if name.startswith("nan") and name[3:] in ours:
-        name, more = name[3:], ["skipna=True"]
-    if name not in ours:
-        near = get_close_matches(name, ours, 1, cutoff=0.75)
-        meant = f"did you mean gc.{near[0]}? " if near else ""
-        return f"{meant}functions of graphcore take names: gc.sum(x, dim={dims[0]!r})"
-    parameters = inspect.signature(ours[name]).parameters
-    needed = [key for key, p in parameters.items() if p.default is p.empty and p.kind in POSITIONAL]
-    shown = [key for key in needed if key not in ("dim", "dims")]
-    if "dim" in parameters:
-        shown.append(f"dim={dims[0]!r}")
-    elif "dims" in parameters and len(dims) > 1:
-        shown.append(f"dims={dims[-2:]!r}")
-    return f"use gc.{space}{'.' * bool(space)}{name}({', '.join([*shown, *more])})"
-
-
-def absent(name: str) -> NoReturn:
-    """Refuse `gc.name`, where there is none."""
-    if name.startswith("_"):  # what Python or a library looks for
-        raise AttributeError(name)
-    homes = [space for space in SPACES if name in public(space)]
-    cure = f"use gc.{homes[0]}.{name}" if homes else instead(name, "", ("row",))
-    raise refusal("graphcore", f"has no {name!r}", cure=cure, kind=GraphAttributeError)
-
-
-@cache
-def public(space: str = "") -> Mapping[str, Callable[..., Any]]:
-    """The public functions of `gc`, or of one of its modules, by name."""
-    package = __name__.rpartition(".")[0]
-    found = {}
-    for path, module in list(sys.modules.items()):
-        parent, _, name = path.rpartition(".")
-        if parent == package and (name == space or not (space or name in SPACES)):
-            found.update({key: vars(module)[key] for key in getattr(module, "__all__", ())})
-    return {name: value for name, value in found.items() if inspect.isfunction(value)}
 
 
 def tensors(values: Iterable[Any]) -> Iterator[Base]:

@@ -15,6 +15,7 @@ from .creation import ones_like
 from .elementwise import absolute, cos, equal
 from .fft import fftn, ifftn, irfftn, rfftn
 from .formulas import where
+from .instead import absent
 from .lift import Operand, common, single
 from .moves import cut, flip
 from .ranges import arange
@@ -32,6 +33,9 @@ __all__ = [
     "hamming",
     "hann",
 ]
+
+if not TYPE_CHECKING:  # for which any name would be known
+    __getattr__, __dir__ = absent("signal"), lambda: __all__
 
 Mode = Literal["full", "same", "valid"]
 

@@ -7,8 +7,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from graphcore.ir.errors import GraphAttributeError
-
 from . import (
     calculus,
     complex,
@@ -26,10 +24,11 @@ from . import (
     statistics,
 )
 from . import elementwise as e
-from .base import Base, refusal
+from .base import Base
 from .calls import worded_methods
 from .contraction import dot
 from .indexing import getitem, isel, sel
+from .instead import attribute
 from .lift import Operand
 from .rolling import coarsen, rolling
 from .updates import At
@@ -278,11 +277,9 @@ class Tensor(Base):
     conjugate = complex.conjugate
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name not in numpy_functions.INSTEAD:
-            super().__getattr__(name)
-        cure = numpy_functions.instead(name, "", self.dims or ("row",))
-        reason = f"has no attribute {name!r}"
-        raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
+        if name.startswith("_"):  # a protocol that Python or a library looks for
+            raise AttributeError(name)
+        raise attribute(self, name)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *xs: Any, **options: Any) -> Any:
         """NumPy's elementwise functions are ours: `np.exp(x)`, `np.float32(2) * x`."""

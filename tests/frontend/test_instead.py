@@ -1,0 +1,36 @@
+"""Names that there are not: what is said of them, and that what is said to be written is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import graphcore as gc
+from graphcore.frontend.instead import INSTEAD, instead
+
+MODULES = [gc, gc.fft, gc.linalg, gc.signal, gc.special]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_dir_lists_the_public_names_alone(module: object) -> None:
+    assert sorted(dir(module)) == sorted(module.__all__)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", sorted(INSTEAD))
+def test_a_cure_names_functions_that_are_there(name: str) -> None:
+    cure = instead(name, "", ("row",))
+    assert cure.startswith("use ")
+    for path in re.findall(r"gc\.([\w.]+)", cure):
+        found: object = gc
+        for part in path.split("."):
+            found = getattr(found, part)
+    for method in re.findall(r"\bx\.(\w+)", cure):
+        assert hasattr(gc.tensor("x", {"row": 3}), method)
+
+
+def test_names_that_are_nearly_ours() -> None:
+    assert instead("sofmax") == "did you mean gc.special.softmax?"
+    assert instead("solv", "linalg") == "did you mean gc.linalg.solve?"
+    assert instead("compille") == "did you mean gc.compile?"
+    assert instead("zzz") == ""
