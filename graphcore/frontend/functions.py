@@ -8,11 +8,12 @@ from typing import Any
 
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import recording
+from graphcore.ir.types import fits
 from graphcore.ops import control
 
 from .base import refusal, wrap
 from .carries import aligned
-from .tracing import close, given, placeholder
+from .tracing import close, constants, given, placeholder
 from .trees import flatten, paths
 
 __all__ = ["checkpoint", "custom_pullback"]
@@ -53,7 +54,8 @@ def custom_pullback(
     Parameters
     ----------
     function
-        Of tensors or structures of them; other tensors from outside are refused.
+        Of tensors or structures of them. Constants may be used freely; other tensors from outside
+        are refused.
     pullback
         `(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their order
         and structures; `ct` has the structure of the result. It must be linear in `ct`: then
@@ -91,13 +93,15 @@ def custom_pullback(
         found, _ = flatten(shares if isinstance(shares, tuple) else (shares,), "cotangents")
         wanted = [x.type for x in nodes]
         matched = [aligned(share, type) for share, type in zip(found, wanted)]
-        if len(found) != len(nodes) or [share.type for share in matched] != wanted:
+        alike = [fits(share.type, type) for share, type in zip(matched, wanted)]
+        if len(found) != len(nodes) or not all(alike):
             reason = f"the pullback returns {[str(s.node.type) for s in found]}"
             cure = f"return cotangents of {[str(type) for type in wanted]}, one for each operand"
             raise refusal("custom_pullback", reason, *nodes, cure=cure, kind=GraphTypeError)
-        body = close(names, params, [y.node for y in ys])
+        results = [y.node for y in ys]
+        body = close(names, params, results, made=constants(results))
         rule = close([*names, *labels, *[f"ct of {n}" for n in labels]],
-                     [*params, *shown, *cts], matched)  # fmt: skip
+                     [*params, *shown, *cts], matched, made=constants(matched))  # fmt: skip
         if extra := (*body.captured, *rule.captured):
             reason = "the function or its pullback captures a tensor"
             raise refusal("custom_pullback", reason, *extra, cure="pass it as an operand")

@@ -124,6 +124,15 @@ def path(lazy: Node) -> set[Node]:
     return found - sources
 
 
+def constants(outputs: Sequence[Node]) -> list[Node]:
+    """The nodes that depend on no input and on no param."""
+    varying: set[Node] = set()
+    for node in toposort(outputs):
+        if node.op is leaf.input_ or not varying.isdisjoint(node.inputs):
+            varying.add(node)
+    return [node for node in toposort(outputs) if node not in varying]
+
+
 def captures(outputs: Sequence[Node], inside: set[Node]) -> list[Node]:
     """The values from outside that are used inside, each once; constants are there anyway."""
     used = [x for node in toposort(outputs) if node in inside for x in node.inputs]

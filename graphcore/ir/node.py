@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import GraphError, GraphValueError, Refusal
+from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
 from .provenance import Origin, called, current, inherit
 from .sizes import Size, same
-from .types import TensorType, Type
+from .types import TensorType, Type, fits
 
 if TYPE_CHECKING:
     from .op import Op
@@ -290,6 +290,14 @@ def agree(dim: str, left: Size, right: Size) -> Size:
             raise Refusal(f"dim {dim!r} has sizes {left} and {right}", CURE_SIZES)
     need(dim, left, "==", right)
     return left if isinstance(left, int) else right
+
+
+def agree_in_type(left: TensorType, right: TensorType, reason: str, cure: str = "") -> None:
+    """Refuse values that cannot have one type; where sizes may be equal or not, they are needed."""
+    require(fits(left, right), reason, cure)
+    dims = left.dims or ("",) * left.ndim
+    for dim, *sizes in zip(dims, left.shape, right.shape, strict=True):
+        agree(dim, *sizes)
 
 
 CURE_SIZES = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from graphcore.ir.errors import require
+from graphcore.ir.node import agree_in_type
 from graphcore.ir.op import op
-from graphcore.ir.types import TensorType, TupleType, fits
+from graphcore.ir.types import TensorType, TupleType
 
 CURE = "give it the same dims and sizes"
 
@@ -14,7 +15,7 @@ def pullback(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     """(*y, *wrt, *cotangent of y) -> the cotangent of each wrt. Nothing is differentiated yet."""
     require(len(operands) == 2 * ys + wrt, f"takes {2 * ys + wrt} operands")
     for y, ct in zip(operands[:ys], operands[ys + wrt :], strict=True):
-        require(fits(y, ct), f"the cotangent of {y} cannot be {ct}", CURE)
+        agree_in_type(y, ct, f"the cotangent of {y} cannot be {ct}", CURE)
     return TupleType(operands[ys : ys + wrt])
 
 
@@ -23,7 +24,7 @@ def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     """(*y, *wrt, *tangent of wrt) -> the tangent of each y. Nothing is differentiated yet."""
     require(len(operands) == ys + 2 * wrt, f"takes {ys + 2 * wrt} operands")
     for x, tangent in zip(operands[ys : ys + wrt], operands[ys + wrt :], strict=True):
-        require(fits(x, tangent), f"the tangent of {x} cannot be {tangent}", CURE)
+        agree_in_type(x, tangent, f"the tangent of {x} cannot be {tangent}", CURE)
     return TupleType(operands[:ys])
 
 

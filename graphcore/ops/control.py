@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, need
+from graphcore.ir.node import Node, agree_in_type, need
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Expression, Size, same
-from graphcore.ir.types import TensorType, TupleType, fits
+from graphcore.ir.types import TensorType, TupleType
 
 from .named.dims import has
 
@@ -52,15 +52,17 @@ def all_steps(y: TensorType, dim: str | None, length: Size) -> TensorType:
 def accept(graph: Graph, operands: tuple[TensorType, ...]) -> None:
     """Refuse operands that are not those of the graph's params."""
     wanted = [param.type for param in graph.params]
-    if len(wanted) != len(operands) or not all(map(fits, wanted, operands)):
-        raise Refusal(f"the body takes {[*map(str, wanted)]}, not {[*map(str, operands)]}")
+    reason = f"the body takes {[*map(str, wanted)]}, not {[*map(str, operands)]}"
+    require(len(wanted) == len(operands), reason)
+    for param, operand in zip(wanted, operands, strict=True):
+        agree_in_type(param, operand, reason)
 
 
 def keep(body: Graph, carries: int) -> None:
     """Refuse a body whose new carries have other types than the old ones."""
     pairs = zip(body.params[:carries], body.outputs, strict=False)
     for old, new in pairs:
-        require(fits(old.type, new.type), f"a carry of {old.type} becomes {new.type}")
+        agree_in_type(old.type, new.type, f"a carry of {old.type} becomes {new.type}")
 
 
 @op
@@ -125,8 +127,8 @@ def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]
     for branch in branches:
         accept(branch, operands)
     for branch in rest:
-        pairs = zip(first.outputs, branch.outputs, strict=True)
-        require(all(fits(a.type, b.type) for a, b in pairs), "the branches differ in their results")
+        for a, b in zip(first.outputs, branch.outputs, strict=True):
+            agree_in_type(a.type, b.type, "the branches differ in their results")
     return TupleType(tuple(y.type for y in first.outputs))
 
 
@@ -143,6 +145,8 @@ def custom(*operands: TensorType, body: Graph, rule: Graph) -> TupleType:
     accept(body, operands)
     results = tuple(y.type for y in body.outputs)
     accept(rule, (*operands, *results, *results))
+    for x, share in zip(operands, rule.outputs, strict=True):
+        agree_in_type(x, share.type, f"the cotangent of {x} cannot be {share.type}")
     return TupleType(results)
 
 
