@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from types import EllipsisType
 from typing import Any, Literal, TypeAlias
@@ -66,13 +66,6 @@ def dim_of(function: str, x: Node, dim: object) -> str:
     return name
 
 
-def fresh(name: str, taken: Sequence[str]) -> str:
-    """`name`, with as many primes as make it none of those taken."""
-    while name in taken:
-        name += "'"
-    return name
-
-
 def require_dims(function: str, x: Node, dims: tuple[str, ...]) -> None:
     """Refuse dims that `x` lacks."""
     known = x.type.dims
@@ -80,6 +73,16 @@ def require_dims(function: str, x: Node, dims: tuple[str, ...]) -> None:
         if dim not in known:
             cure = close_match(dim, known)
             raise refusal(function, f"there is no dim {dim!r} in {x.type}", x, cure=cure)
+
+
+def new_dim(function: str, dim: object, *xs: Node, gone: Collection[str] = ()) -> str:
+    """The name of a new dim, which no operand has but among those that are `gone` by then."""
+    (name,) = names(function, (dim,), new=True)
+    for x in xs:
+        if name in x.type.dims and name not in gone:
+            cure = "choose a new name"
+            raise refusal(function, f"there is a dim {name!r} already in", x, cure=cure)
+    return name
 
 
 def present(

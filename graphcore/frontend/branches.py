@@ -9,6 +9,7 @@ import numpy as np
 
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import recording, substitute
 from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
@@ -101,17 +102,11 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
         raise refusal("switch", reason, chosen, cure=cure, kind=GraphTypeError)
     if chosen.dims:
         leaves, mirrored = all_made("switch", functions, operands)
-        dim = new_name("branch", *[x for some in (*leaves, [chosen]) for x in some])
+        taken = [dim for some in (*leaves, [chosen]) for x in some for dim in x.dims]
+        dim = apart(Hidden("branch"), taken)
         columns = zip(*leaves, strict=True)
         return mirrored([isel(concat(list(column), dim), {dim: chosen}) for column in columns])
     return branch("switch", chosen, functions, operands)
-
-
-def new_name(name: str, *xs: Tensor) -> str:
-    """A dim that none of some tensors has."""
-    while any(name in x.dims for x in xs):
-        name += "'"
-    return name
 
 
 def branch(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
 
 from . import reductions
-from .arguments import SizeLike, check_word, fresh, mapping, names, require_dims, size_of
+from .arguments import SizeLike, check_word, mapping, names, require_dims, size_of
 from .base import refusal, wrap
 from .creation import ones
 from .lift import Operand, common, single
@@ -289,13 +290,13 @@ def aligned(
     if not along:
         raise refusal(function, "moves along no dim", values, weights, cure="use gc.dot")
     taken = (*values.type.dims, *weights.type.dims)
-    new = [fresh(dim, taken) if dim in values.type.dims else dim for dim in own]
+    new = [apart(Hidden(dim), taken) if dim in values.type.dims else dim for dim in own]
     renamed = tuple((old, name) for old, name in zip(own, new, strict=True) if old != name)
     if renamed:
         weights = named.rename(weights, names=renamed)
     sizes = (weights.type.size(name) for name in new)
-    by, apart = steps(function, along, stride), steps(function, along, dilation)
-    return values, weights, list(map(Move, along, new, sizes, by, apart))
+    by, gaps = steps(function, along, stride), steps(function, along, dilation)
+    return values, weights, list(map(Move, along, new, sizes, by, gaps))
 
 
 def summed(
@@ -326,6 +327,6 @@ def pooled(
     dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size", node)), node)
     require_dims(function, node, dims)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
-    new = [fresh(f"{dim} window", node.type.dims) for dim in dims]
+    new = [apart(Hidden(f"{dim} window"), node.type.dims) for dim in dims]
     by = steps(function, dims, dict(zip(dims, found, strict=True)) if stride is None else stride)
     return node, list(map(Move, dims, new, found, by, steps(function, dims, dilation)))

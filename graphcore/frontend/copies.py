@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, same
 from graphcore.ops import named
 
-from .arguments import SizeLike, dim_of, fresh, integer, size_of
+from .arguments import SizeLike, dim_of, integer, size_of
 from .base import refusal, wrap
 from .indexing import isel
 from .lift import Operand, single
@@ -67,7 +68,7 @@ def tiled(x: Node, dim: str, copies: Size) -> Node:
 def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
     """`x` repeated along a new dim right before or after `dim`, and the two made one."""
     old: tuple[str, ...] = x.type.dims
-    each = fresh(f"copy of {dim}", old)
+    each = apart(Hidden(f"copy of {dim}"), old)
     pair = (each, dim) if before else (dim, each)
     dims = (*old[: old.index(dim)], *pair, *old[old.index(dim) + 1 :])
 

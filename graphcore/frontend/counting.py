@@ -10,7 +10,7 @@ import numpy as np
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.sizes import Expression
 
-from .arguments import Dim, SizeLike, dims_of, names, require_dims, size_of
+from .arguments import Dim, SizeLike, dims_of, new_dim, require_dims, size_of
 from .base import Base, refusal, wrap
 from .cumulative import cumsum
 from .elementwise import astype, equal, isnan, not_equal
@@ -236,7 +236,7 @@ def unique_all(
     value = wrap(single("unique", x))
     dims = dims_of("unique", value.node, dim)
     require_dims("unique", value.node, dims)
-    (new,) = names("unique", name)
+    new = new_dim("unique", name, value.node, gone=dims)
     flat, row = merged(value, dims)
     ordered, order = sort(flat, row), argsort(flat, row)
     group = cumsum(starts(ordered, row), row)

@@ -13,7 +13,7 @@ from graphcore.ir.sizes import Expression, Size, maximum, minimum
 from graphcore.ops import named
 
 from . import reductions
-from .arguments import SizeLike, dim_of, integer, names, require_dims, sized
+from .arguments import SizeLike, dim_of, integer, names, new_dim, require_dims, sized
 from .base import refusal, wrap
 from .elementwise import astype, equal, greater_equal, less_equal
 from .formulas import keep_where
@@ -152,12 +152,9 @@ def diagonal(
     node = single("diagonal", x)
     row, col = two("diagonal", dims, node)
     require_dims("diagonal", node, (row, col))
-    (name,) = names("diagonal", (dim,), node)
+    name = new_dim("diagonal", dim, node, gone=(row, col))
     offset = integer("diagonal", offset, "offset", node)
     rest = tuple(known for known in node.type.dims if known not in (row, col))
-    if name in rest:
-        cure = "choose a new name"
-        raise refusal("diagonal", f"there is a dim {name!r} already", node, cure=cure)
     start = {row: slice(maximum(-offset, 0), None), col: slice(maximum(offset, 0), None)}
     node = isel(wrap(node), start).node
     place = iota(name, minimum(node.type.size(row), node.type.size(col))).node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import count, upper_bound
 from graphcore.ops import autodiff
 
@@ -17,7 +17,7 @@ from .ranges import iota
 from .shape import rename, transpose
 from .tracing import placeholder
 from .trees import flatten
-from .vectorize import widened
+from .vectorize import dims_in_use, widened
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -76,7 +76,7 @@ def hvp(y: Tensor, wrt: Tree, v: Tree) -> Tree:
 
 def rows_of(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
     """The Jacobian of one tensor by several."""
-    names = Names([y.node, *[x.node for x in xs]])
+    names = Names(dims_in_use([y.node, *[x.node for x in xs]]))
     total = sum((x.node.type.count for x in xs[1:]), xs[0].node.type.count) if xs else 0
     surplus = upper_bound(total - count(y.shape))
     if surplus is None or surplus >= 0:
@@ -85,21 +85,17 @@ def rows_of(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
 
 
 class Names:
-    """Makes dims that no tensor of a program has."""
+    """Makes dims that no tensor of a program has, whose dims are `taken`."""
 
-    def __init__(self, roots: Iterable[Node]) -> None:
-        types = (node.type for node in toposort(roots))
-        self.taken = {dim for type in types for dim in getattr(type, "dims", None) or ()}
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
 
     def beside(self, dims: Iterable[str]) -> dict[str, str]:
         """A new dim for each."""
-        found = {}
+        found: dict[str, str] = {}
         for dim in dims:
-            name = f"{dim}'"
-            while name in self.taken:
-                name += "'"
-            self.taken.add(name)
-            found[dim] = name
+            found[dim] = apart(Hidden(dim), self.taken)
+            self.taken.add(found[dim])
         return found
 
 
@@ -136,14 +132,7 @@ def finished(
     found: Tensor, y: Tensor, rows: dict[str, str], x: Tensor, columns: dict[str, str]
 ) -> Tensor:
     """The dims of `y`, then those of `x`, with a prime where `y` has them too."""
-    last = {dim: primed(dim, (*y.dims, *x.dims)) if dim in y.dims else dim for dim in x.dims}
+    last = {dim: apart(dim, (*y.dims, *x.dims)) if dim in y.dims else dim for dim in x.dims}
     back = {new: dim for dim, new in rows.items()}
     found = rename(found, back | {columns.get(dim, dim): new for dim, new in last.items()})
     return transpose(found, *y.dims, *last.values())
-
-
-def primed(dim: str, taken: Sequence[str]) -> str:
-    """A name for `dim` that is not taken."""
-    while dim in taken:
-        dim += "'"
-    return dim

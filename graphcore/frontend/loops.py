@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ir.types import TensorType
@@ -261,9 +262,10 @@ def fori_loop(
     """
     if isinstance(lower, (int, Expression)) and isinstance(upper, (int, Expression)):
         steps = maximum(upper - lower, 0)
-        counted = arange(lower, lower + steps, dim="step")
+        dim = Hidden("step")
+        counted = arange(lower, lower + steps, dim=dim)
         last, _ = scan(
-            lambda carry, i: (body(i, carry), None), init, counted, "step", checkpoint=checkpoint
+            lambda carry, i: (body(i, carry), None), init, counted, dim, checkpoint=checkpoint
         )
         return last
     for end in (single("fori_loop", lower), single("fori_loop", upper)):

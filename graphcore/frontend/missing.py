@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arguments import dim_of, fresh, whole
+from graphcore.ir.names import Hidden, apart
+
+from .arguments import dim_of, whole
 from .base import Base, wrap
 from .creation import constant
 from .cumulative import cummax
@@ -93,7 +95,7 @@ def isin(x: Operand, values: Any) -> Tensor:
         among = wrap(single("isin", values))
     else:
         among = constant(np.ravel(values), "value")
-    dim = fresh("value", (*value.dims, *among.dims))
+    dim = apart(Hidden("value"), (*value.dims, *among.dims))
     ordered = sort(stack(among, {dim: among.dims}), dim)
     below, up_to = (searchsorted(ordered, value, dim, side) for side in ("left", "right"))
     return (below < up_to) & notnull(value)

@@ -14,7 +14,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import leaf
 
-from .arguments import SizeLike, dtype_of, names, size_of
+from .arguments import SizeLike, dtype_of, names, new_dim, size_of
 from .base import refusal, wrap
 from .elementwise import astype, equal, floor, power
 from .formulas import where
@@ -108,9 +108,10 @@ def linspace(
     >>> gc.linspace(0, 1, 5, dim="t")
     <Tensor: f64[t=5]>
     """
-    (name,) = names("linspace", (dim,))
+    nodes = common("linspace", start, stop)
+    name = new_dim("linspace", dim, *nodes)
     size = size_of("linspace", name, num)
-    ends = [wrap(node) for node in common("linspace", start, stop)]
+    ends = list(map(wrap, nodes))
     inside = promoted(*[end.dtype for end in ends], float)
     wanted = inside if dtype is None else dtype_of("linspace", dtype)
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
@@ -143,7 +144,8 @@ def logspace(
     >>> gc.compile([], gc.logspace(0, 3, 4, dim="t"))()
     array([   1.,   10.,  100., 1000.])
     """
-    made = power(base, linspace(start, stop, num, dim=dim, endpoint=endpoint))
+    name = new_dim("logspace", dim, *common("logspace", start, stop, base))
+    made = power(base, linspace(start, stop, num, dim=name, endpoint=endpoint))
     made = transpose(made, dim, ...)
     return made if dtype is None else astype(made, dtype)
 
@@ -167,8 +169,9 @@ def geomspace(
     >>> gc.compile([], gc.geomspace(1, 8, 4, dim="t"))()
     array([1., 2., 4., 8.])
     """
-    t = linspace(0.0, 1.0, num, dim=dim, endpoint=endpoint)
-    first, last = (wrap(node) for node in common("geomspace", start, stop))
+    nodes = common("geomspace", start, stop)
+    t = linspace(0.0, 1.0, num, dim=new_dim("geomspace", dim, *nodes), endpoint=endpoint)
+    first, last = map(wrap, nodes)
     inside = promoted(first.dtype, last.dtype, FLOAT)
     first, last, t = (astype(x, inside) for x in (first, last, t))
     made = where(t < 1, first * (last / first) ** t, last)  # the last is exact
@@ -209,10 +212,7 @@ def one_hot(
 
 def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
     """The positions along a dim that `x` lacks."""
-    (name,) = names(function, (dim,), x)
-    if name in x.type.dims:
-        cure = "choose a new name"
-        raise refusal(function, f"there is a dim {name!r} already in", x, cure=cure)
+    name = new_dim(function, dim, x)
     return iota(name, size_of(function, name, size))
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import Hidden, apart
 from graphcore.ops import named
 
-from .arguments import Dim, SizeLike, check_word, dim_of, dims_of, fresh, names, size_of
+from .arguments import Dim, SizeLike, check_word, dim_of, dims_of, names, new_dim, size_of
 from .base import Base, refusal, wrap
 from .cumulative import cumsum
 from .elementwise import not_equal
@@ -90,10 +91,10 @@ def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False)
             cure = "name the dim of the edges: dim='edge'"
             raise refusal("digitize", "bins are a tensor", value, cure=cure)
         return transpose(searchsorted(bins, value, dim, side), *value.dims, ...)
-    edges = edges_of("digitize", bins, value)
+    edges, dim = edges_of("digitize", bins, value), Hidden("edge")
     if edges[0] <= edges[-1]:
-        return searchsorted(edges, value, "edge", side)
-    return edges.size - searchsorted(edges[::-1], value, "edge", side)
+        return searchsorted(edges, value, dim, side)
+    return edges.size - searchsorted(edges[::-1], value, dim, side)
 
 
 def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
@@ -135,7 +136,7 @@ def nonzero(
     """
     node = single("nonzero", x)
     dims = dims_of("nonzero", node, dim, ordered=True)
-    (new,) = names("nonzero", name)
+    new = new_dim("nonzero", name, node, gone=dims)
     flat, row = merged(wrap(node), dims)
     seen = cumsum(not_equal(flat, 0), row)
     wanted = arange(1, size_of("nonzero", new, size) + 1, dim=new)
@@ -160,5 +161,5 @@ def merged(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
     """`x` with `dims` made one, and the name of that."""
     if len(dims) == 1:
         return x, dims[0]
-    name = fresh("place", x.dims)
+    name = apart(Hidden("place"), x.dims)
     return stack(x, {name: dims}), name

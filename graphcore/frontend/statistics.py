@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Size, count
 
-from .arguments import Dim, dims_of, fresh, require_dims, whole
+from .arguments import Dim, dims_of, require_dims, whole
 from .base import wrap
 from .calculus import diff
 from .calls import worded_methods
@@ -94,7 +95,7 @@ class Weighted:
         mask = notnull(x) & not_equal(weights, 0)
         part = part_of("quantile", x, dim, mask)
         share, valid = share_of(part, q)
-        line = fresh("place", x.dims)
+        line = apart(Hidden("place"), x.dims)
         x, w = (stack(choose(mask, v, 0), {line: part.dims}) for v in (x, weights))
         order = argsort(x, line)
         x, w = (take_along(v, order, line) for v in (x, w))

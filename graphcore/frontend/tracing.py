@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
+from graphcore.ir.names import apart
 from graphcore.ir.node import Node, substitute, toposort
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, leaf
@@ -66,8 +67,7 @@ def close(
     taken: set[str] = set()
     new: dict[Node, Node] = {}
     for name, node in [*zip(names, params, strict=True), *((called(x), x) for x in captured)]:
-        while name in taken:
-            name += "'"
+        name = apart(name, taken)
         taken.add(name)
         type = node.type
         new[node] = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)

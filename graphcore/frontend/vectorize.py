@@ -7,11 +7,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, resized
+from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Attrs, Node, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.sizes import Size
+from graphcore.ir.sizes import Size, same, unknown, unknowns
+from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
 
@@ -37,8 +39,17 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
     outputs
         Tensors in any structure; the result has the same.
     replace
-        For inputs or inner tensors what stands in their place, with all their dims and new ones,
-        which nothing in the program may have yet. Derivatives become those of each place.
+        For inputs or inner tensors the tensors that stand in their place, with all their dims, of
+        the same sizes, and new dims. New dims come first in the results, whose other dims have
+        other names. Derivatives become those of each place.
+
+    Raises
+    ------
+    GraphError
+        If a tensor that stands for another lacks a dim of it, has another dtype or another size
+        (an unknown size that no input of the program gives any more becomes that of the new
+        tensor; all others are compared, at the call where they are unknown), or if a result has
+        a dim with the name of a new one.
 
     Examples
     --------
@@ -49,16 +60,74 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
     <Tensor: f64[batch, row=3]>
     """
     tensors, rebuild = flatten(outputs, "vectorize: outputs")
-    new = {}
     for old, wide in replace.items():
         if not set(old.dims) <= set(wide.dims) or old.dtype != wide.dtype:
             reason = f"{wide.node.type} cannot stand for {old.node.type}"
             cure = "keep the dtype and all dims, and add new ones"
             raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
-        new[old.node] = wide.node
-    roots = [t.node for t in tensors]
-    refuse_clashes(roots, new)
-    return rebuild([wrap(node) for node in widened(roots, new)])
+    roots, new = fitted([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
+    taken = dims_in_use(roots)
+    inner = {dim: apart(Hidden(dim), taken) for dim in extras(new.items()).keys() & taken}
+    found = widened(roots, {old: renamed(wide, inner, old) for old, wide in new.items()})
+    return rebuild([wrap(named_back(y, inner)) for y in found])
+
+
+def fitted(
+    roots: Sequence[Node], new: Mapping[Node, Node]
+) -> tuple[Sequence[Node], Mapping[Node, Node]]:
+    """A program and the tensors that stand for some of its own, in the same sizes.
+
+    An unknown size that only tensors to be replaced have becomes that of the new tensor. All other
+    sizes are compared: refused if they differ, checked at the call if that is not known.
+    """
+    kept = [node for node in toposort(roots, new.keys()) if node.op is leaf.input_]
+    given = {name for node in kept for size in node.type.shape for name in unknowns(size)}
+    sizes: dict[str, Size] = {}
+    for old, wide in new.items():
+        for dim, size in old.type.sizes.items():
+            for name in unknowns(size) - given:
+                if size is unknown(name):
+                    sizes.setdefault(name, wide.type.size(dim))
+    olds = tuple(new)
+    changed = resized([*roots, *olds], sizes)
+    pairs = zip(changed[len(roots) :], new.values(), strict=True)
+    return changed[: len(roots)], {old: of_its_sizes(wide, old) for old, wide in pairs}
+
+
+def of_its_sizes(wide: Node, old: Node) -> Node:
+    """`wide`, whose dims that `old` has too must have the same sizes."""
+    for dim, size in old.type.sizes.items():
+        if same(size, wide.type.size(dim)) is False:
+            reason = f"dim {dim!r} has sizes {size} and {wide.type.size(dim)}"
+            cure = "give both the same size, or build the program on an input of unknown size"
+            raise refusal("vectorize", reason, old, wide, cure=cure)
+    sizes = wide.type.sizes | old.type.sizes
+    return broadcast_to(wide, tuple(sizes), tuple(sizes.values())).node
+
+
+def dims_in_use(roots: Iterable[Node]) -> set[str]:
+    """Every dim in a program, those inside the bodies of its loops and branches included."""
+    types = [node.type for node in Graph((), tuple(roots)).every_node()]
+    several = (type.items if isinstance(type, TupleType) else (type,) for type in types)
+    return {dim for items in several for item in items for dim in item.dims or ()}
+
+
+def renamed(x: Node, names: Mapping[str, str], old: Node | None = None) -> Node:
+    """`x` with other names for those of its dims that have one, but for the dims of `old`."""
+    kept = old.type.dims if old else ()
+    pairs = tuple((dim, names[dim]) for dim in x.type.dims if dim in names and dim not in kept)
+    return named.rename(x, names=pairs) if pairs else x
+
+
+def named_back(y: Node, inner: Mapping[str, str]) -> Node:
+    """A result with the names that were given to new dims; refused where it has one already."""
+    back = {hidden: dim for dim, hidden in inner.items()}
+    for hidden in back.keys() & y.type.sizes.keys():
+        if (dim := back[hidden]) in y.type.sizes:
+            cure = f"rename the new dim {dim!r}"
+            reason = f"dim {dim!r} is not new: a result has it already"
+            raise refusal("vectorize", reason, y, cure=cure)
+    return renamed(y, back)
 
 
 def extra(old: Node, new: Node) -> Sizes:
@@ -95,19 +164,6 @@ def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
             rule = RULES.get(node.op)
             done[node] = rule(node, inputs, new) if rule else Node(node.op, inputs, node.attrs)
     return [done[root] for root in roots]
-
-
-def refuse_clashes(roots: Sequence[Node], new: Mapping[Node, Node]) -> None:
-    """Refuse new dims that a program has already: they would be taken for the same."""
-    dims, wide = extras(new.items()), set(new)
-    for node in toposort(roots):
-        if node in wide or wide.isdisjoint(node.inputs):
-            continue
-        wide.add(node)
-        for x in (node, *node.inputs):
-            for dim in dims.keys() & getattr(x.type, "sizes", {}).keys():
-                cure = f"rename the new dim {dim!r}"
-                raise refusal("vectorize", f"dim {dim!r} is not new to the program", x, cure=cure)
 
 
 def transpose(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
@@ -271,9 +327,7 @@ def switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node
 
 def one_of(index: Node, column: Sequence[Node]) -> Node:
     """At each place the result of the branch with its index."""
-    dim = "branch"
-    while any(dim in x.type.sizes for x in (index, *column)):
-        dim += "'"
+    dim = apart(Hidden("branch"), dims_in_use([index, *column]))
     stacked = named.concat(*[widen(x, {dim: 1}) for x in column], dim=dim)
     return named.gather(stacked, index, dims=(dim,))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
+from graphcore.ir.names import spelled
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, code, unknowns
 
@@ -15,6 +16,7 @@ IMPORTS = """\
 import numpy as np
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
+from graphcore.ir.names import Hidden
 from graphcore.ir.node import OPS
 from graphcore.ir.sizes import maximum as max, minimum as min, unknown
 """
@@ -65,8 +67,12 @@ def spell(value: object, names: dict[Node, str], lines: list[str]) -> str:
             return f"Literal({buffer}.reshape({array.shape}))"
         case np.dtype():
             return f"np.dtype({value.str!r})"
+        case str():
+            return spelled(value)
         case Expression():
-            return f"({code(value, {name: f'unknown({name!r})' for name in unknowns(value)})})"
+            return (
+                f"({code(value, {name: f'unknown({spelled(name)})' for name in unknowns(value)})})"
+            )
         case tuple():
             return f"({''.join(f'{spell(item, names, lines)}, ' for item in value)})"
         case Graph():

@@ -5,12 +5,13 @@ A node may hold graphs in its attrs: the bodies of loops and branches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .node import Attrs, Node, toposort
 from .op import Op
-from .provenance import Origin, inherit
+from .provenance import Origin, inherit, inheriting
+from .sizes import Expression, Size, substitute
 
 Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] | None]
 
@@ -95,6 +96,30 @@ def with_graphs(node: Node, change: Callable[[Graph], Graph]) -> Attrs:
             value = tuple(map(change, value))
         new[name] = value
     return node.attrs if new == node.attrs else Attrs(new)
+
+
+def resized(nodes: Sequence[Node], sizes: Mapping[str, Size]) -> list[Node]:
+    """Nodes with other sizes in place of unknown ones, in the graphs that they hold as well."""
+
+    def changed(value: Any) -> Any:
+        match value:
+            case Expression():
+                return substitute(value, sizes)
+            case Graph():
+                found = tuple(resized((*value.params, *value.outputs), sizes))
+                count = len(value.params)
+                return Graph(found[:count], found[count:])
+            case tuple():
+                return tuple(map(changed, value))
+        return value
+
+    done: dict[Node, Node] = {}
+    for node in toposort(nodes) if sizes else ():
+        inputs = tuple([done[x] for x in node.inputs])
+        attrs = Attrs({name: changed(value) for name, value in node.attrs.items()})
+        with inheriting(node.origin):
+            done[node] = Node(node.op, inputs, attrs)
+    return [done.get(node, node) for node in nodes]
 
 
 def _rebuild(rows: list[Row], params: list[int], outputs: list[int]) -> Graph:

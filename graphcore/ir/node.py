@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -252,9 +252,12 @@ def _only_output(graph: Any) -> Node:
     return node
 
 
-def toposort(roots: Iterable[Node]) -> list[Node]:
-    """Every node below `roots`, each once, inputs before users; iterative, so depth is no limit."""
-    seen: set[Node] = set()
+def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]:
+    """Every node below `roots`, each once, inputs before users; iterative, so depth is no limit.
+
+    Nothing below `leaves` is visited, nor are they.
+    """
+    seen = set(leaves)
     order: list[Node] = []
     for root in roots:
         stack = [] if root in seen else [(root, iter(root.inputs))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graphcore.frontend.arguments import dim_of, fresh, names
+from graphcore.frontend.arguments import dim_of, names, new_dim
 from graphcore.frontend.base import refusal, wrap
 from graphcore.frontend.complex import conjugate
 from graphcore.frontend.contraction import cross
@@ -16,6 +16,7 @@ from graphcore.frontend.moves import flip
 from graphcore.frontend.padding import pad
 from graphcore.frontend.ranges import arange
 from graphcore.frontend.shape import concat, rename, stack, transpose
+from graphcore.ir.names import Hidden, apart
 
 from .matrices import ROW_COL, pair, swapped
 
@@ -83,7 +84,7 @@ def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
         dim_of("kron", left, dim)
         dim_of("kron", right, dim)
     taken = (*left.type.dims, *right.type.dims)
-    coarse, fine = ({dim: fresh(f"{dim}{mark}", taken) for dim in own} for mark in "<>")
+    coarse, fine = ({dim: apart(Hidden(f"{dim}{mark}"), taken) for dim in own} for mark in "<>")
     found = rename(wrap(left), coarse) * rename(wrap(right), fine)
     for dim in own:
         found = stack(found, {dim: (coarse[dim], fine[dim])})
@@ -134,7 +135,8 @@ def toeplitz(
     dim_of("toeplitz", across.node, dim)
     rest = isel(flip(across, name), {name: slice(None, -1)})
     n, m = wrap(down).sizes[name], across.sizes[name]
-    places = arange(n, dim=name) - arange(m, dim=new) + (m - 1)
-    inner = fresh("diagonal", (*down.type.dims, *across.dims, new))
+    columns = new_dim("toeplitz", new, down, across.node)
+    places = arange(n, dim=name) - arange(m, dim=columns) + (m - 1)
+    inner = apart(Hidden("diagonal"), (*down.type.dims, *across.dims, new))
     values = rename(concat([rest, wrap(down)], name), {name: inner})
     return transpose(isel(values, {inner: places}), ..., name, new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from graphcore.frontend.arguments import fresh, whole
+from graphcore.frontend.arguments import whole
 from graphcore.frontend.base import wrap
 from graphcore.frontend.complex import conjugate
 from graphcore.frontend.contraction import dot
@@ -13,6 +13,7 @@ from graphcore.frontend.diagonals import eye
 from graphcore.frontend.elementwise import astype
 from graphcore.frontend.lift import Operand, single
 from graphcore.frontend.shape import broadcast_like, rename, transpose
+from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices
 
@@ -106,7 +107,7 @@ def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
 def product(a: Tensor, b: Tensor, dims: Pair) -> Tensor:
     """The matrix product of two tensors with the same two dims."""
     row, col = dims
-    inner = fresh("inner", (*a.dims, *b.dims))
+    inner = apart(Hidden("inner"), (*a.dims, *b.dims))
     found = dot(rename(a, {col: inner}), rename(b, {row: inner}), dim=inner)
     return transpose(found, ..., row, col)
 
@@ -126,7 +127,7 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     (node,) = floats("polar", x)
     row, col = pair("polar", dims, node)
     unitary = nearest(wrap(node), (row, col))
-    other = fresh(col, node.type.dims)
+    other = apart(col, node.type.dims)
     positive = dot(conjugate(unitary), rename(wrap(node), {col: other}), dim=row)
     return Polar(unitary, positive)
 
@@ -139,6 +140,6 @@ def nearest(x: Tensor, dims: Pair) -> Tensor:
     if same(minimum(m, n), m):
         turned = matrices.polar(conjugate(x).node, dims=dims[::-1], new=dims[::-1])
         return transpose(conjugate(wrap(turned)), ..., *dims)
-    rank = fresh("rank", whole.type.dims)
+    rank = apart(Hidden("rank"), whole.type.dims)
     u, _, vh = svd(x, dims, new=rank)
     return dot(u, vh, dim=rank)

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
+from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Attrs, Node, full_like, substitute
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression, Size, unknown
@@ -46,7 +47,7 @@ class Params:
 
     def new(self, name: str, type: TensorType) -> Node:
         """A param of its own."""
-        name = next(n for i in count() if (n := name + "'" * i) not in self.taken)
+        name = apart(name, self.taken)
         self.taken.add(name)
         return leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=None)
 
@@ -170,13 +171,14 @@ def while_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
 
 
 _trips: WeakKeyDictionary[Node, Size] = WeakKeyDictionary()
-_named: WeakValueDictionary[str, Expression] = WeakValueDictionary()
+_named: WeakValueDictionary[Hidden, Expression] = WeakValueDictionary()
 
 
 def number_of_trips(loop: Node) -> Size:
     """The unknown size that stands for the number of steps of one loop."""
     if loop not in _trips:
-        name = next(name for i in count() if (name := f"trips{i or ''}") not in _named)
+        names = (Hidden(f"trips{i or ''}") for i in count())
+        name = next(name for name in names if name not in _named)
         _trips[loop] = _named[name] = unknown(name)
     return _trips[loop]
 

@@ -1,0 +1,50 @@
+"""Names apart from those in use: primed ones for users, and ones that no user can say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=str)
+
+
+class Hidden(str):
+    """A name that the library made up: equal to the like of it, and to no string of a user's.
+
+    Dims and sizes that exist only between two steps of a function are named so.
+
+    >>> Hidden("step") == "step", Hidden("step") == Hidden("step"), str(Hidden("step"))
+    (False, True, 'step')
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hidden) and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((Hidden, str(self)))
+
+
+def apart(name: Name, taken: Iterable[str]) -> Name:
+    """`name`, with as many primes as make it look like none of those taken; hidden if it is.
+
+    >>> apart("row", ["col", "row"]), apart(Hidden("row"), ["col"])
+    ("row'", 'row')
+    """
+    kind, shown = type(name), set(map(str, taken))
+    while str(name) in shown:
+        name = kind(f"{name}'")
+    return name
+
+
+def spelled(name: str) -> str:
+    """A name as a Python expression, by which a hidden one differs from a user's.
+
+    >>> spelled("step"), spelled(Hidden("step"))
+    ("'step'", "Hidden('step')")
+    """
+    return f"Hidden({str(name)!r})" if isinstance(name, Hidden) else repr(name)
