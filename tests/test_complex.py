@@ -32,6 +32,7 @@ REASONS = {
     **dict.fromkeys(("correlate full", "correlate same", "correlate valid"), "conjugates"),
     **dict.fromkeys(("norm skipna", "norm where"), "the reference squares"),
     **dict.fromkeys(("rolling some max", "rolling some min"), "the reference has -inf * 1j"),
+    **dict.fromkeys(("astype", "astype int"), "to a real dtype is refused"),
     "corr weights": "the reference does not conjugate weights",
     "stop_gradient": "its derivative is not that of its value",
 }

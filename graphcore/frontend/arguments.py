@@ -129,6 +129,8 @@ def size_of(function: str, dim: str, size: object) -> Size:
         return unknown(size)
     if not isinstance(size, Expression):
         try:
+            if isinstance(size, bool):  # a slip: None is an unknown size, 1 is one place
+                raise TypeError
             size = operator.index(size)  # type: ignore[arg-type]
         except TypeError:
             reason = f"{size!r} is not a size for dim {dim!r}"

@@ -142,12 +142,13 @@ def full(
     <Tensor: f64[row=2, col=3]>
     """
     dims, shape = sized("full", sizes)
-    if dtype is not None and isinstance(value, (int, float, complex)):
+    if dtype is None:
+        node = single("full", value)
+    elif isinstance(value, (int, float, complex)) and not isinstance(value, np.complexfloating):
         node = weak("full", value, dtype_of("full", dtype), [])
     else:
-        node = single("full", value)
-    made = filled(node, dims, shape)
-    return made if dtype is None else astype(made, dtype)
+        node = astype(value, dtype).node
+    return filled(node, dims, shape)
 
 
 def filled(node: Node, dims: tuple[str, ...], shape: Shape) -> Tensor:
@@ -181,11 +182,18 @@ def ones(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Ten
 def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
     """One value in every place of a tensor with the dims, sizes and, by default, dtype of `x`.
 
+    The value is a number or a tensor without dims.
+
     >>> import graphcore as gc
     >>> gc.full_like(gc.tensor("x", {"row": 2}), 7)
     <Tensor: f64[row=2]>
     """
     node = single("full_like", x)
+    if dims := getattr(value, "dims", ()):
+        reason = f"takes one value, not a tensor with the dims {tuple(dims)}"
+        operands = [node, value] if isinstance(value, Base) else [node]
+        cure = "repeat it along the dims of x: gc.broadcast_like(value, x)"
+        raise refusal("full_like", reason, *operands, cure=cure)
     made = full(node.type.sizes, value, node.type.dtype if dtype is None else dtype)
     return wrap(needing(made.node, node))
 

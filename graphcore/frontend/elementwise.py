@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise as ops
 
 from .arguments import dtype_of
-from .base import wrap
+from .base import refusal, wrap
 from .lift import Operand, apply, single
 
 if TYPE_CHECKING:
@@ -202,12 +203,18 @@ def like(op: Op) -> str:
 def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
     """The same values in another dtype, converted as NumPy's `astype` does.
 
+    Complex values become no real ones, as their imaginary part would be lost: see `x.real`, `abs`.
+
     >>> import graphcore as gc
     >>> gc.astype(gc.tensor("x", {"row": 2}), "float32")
     <Tensor: f32[row=2]>
     """
     node = single("astype", x)
     wanted = dtype_of("astype", dtype, node)
+    if node.type.dtype.kind == "c" and wanted.kind in "iuf":
+        cure = "say what is meant: x.real, x.imag, or abs(x) for the modulus"
+        reason = f"{node.type.dtype} as {wanted} would lose the imaginary part"
+        raise refusal("astype", reason, node, cure=cure, kind=GraphTypeError)
     return wrap(node if node.type.dtype == wanted else ops.cast(node, dtype=wanted))
 
 

@@ -116,8 +116,9 @@ def linspace(
     wanted = inside if dtype is None else dtype_of("linspace", dtype)
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
         first, last = (end.node.attrs["value"].array for end in ends)
-        values = np.linspace(first, last, size, endpoint=endpoint, dtype=wanted)
-        return wrap(array("linspace", values, (name,)))
+        rounded = inside if inside.kind == "c" else wanted
+        values = np.linspace(first, last, size, endpoint=endpoint, dtype=rounded)
+        return astype(wrap(array("linspace", values, (name,))), wanted)
     place, intervals = iota(name, size), maximum(size - 1 if endpoint else size, 1)
     first, last = (astype(end, inside) for end in ends)
     made = first + place * ((last - first) / intervals)

@@ -132,7 +132,9 @@ class Region:
         region, dtype = self.get(), self._x.dtype
         _, values = common(function, region, y)
         if not np.can_cast(values.type.dtype, dtype, "same_kind"):
-            cure = f"cast them with astype({str(dtype)!r}), or cast what is changed"
+            cast = f"cast them with astype({str(dtype)!r})"
+            part = "take their real part" if values.type.dtype.kind == "c" else cast
+            cure = f"{part}, or cast what is changed"
             reason = f"values of {values.type.dtype} do not fit into {dtype}"
             raise refusal(function, reason, self._x, values, cure=cure, kind=GraphTypeError)
         for dim, size in values.type.sizes.items():

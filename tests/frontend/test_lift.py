@@ -105,6 +105,16 @@ def test_unsupported_dtypes(wrong):
         gc.constant(wrong, "row" if wrong.ndim else None)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
+def test_an_imaginary_part_is_not_lost(dtype):
+    z = gc.tensor("z", {"row": None}, dtype="complex128")
+    with pytest.raises(gc.GraphTypeError, match=r"imaginary part(.|\n)*x\.real"):
+        z.astype(dtype)
+    f = gc.compile([z], [z.astype("bool"), z.astype("complex64")])
+    truth, narrow = f(np.array([0, 1j]))
+    assert (truth.tolist(), narrow.dtype) == ([False, True], np.complex64)
+
+
 def test_wrong_dims_of_arrays():
     with pytest.raises(gc.GraphTypeError, match="not the name of a dim"):
         gc.tensor("x", {}) + xarray.DataArray([1.0], dims=[0])
