@@ -40,17 +40,6 @@ class Base:
     def __init_subclass__(cls) -> None:
         Base.complete = cls  # type: ignore[assignment]  # there is one subclass: Tensor
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        cure = "make a new one: x.rename(...), or x.at[...].set(y)"
-        reason = f"is immutable: cannot set {name!r}"
-        raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
-
-    def __setitem__(self, key: object, value: object) -> NoReturn:
-        cure = "make a new one: x.at[...].set(y), or .add and others"
-        raise refusal(
-            "Tensor", "is immutable: no place can be set", self, cure=cure, kind=GraphTypeError
-        )
-
     @property
     def dims(self) -> tuple[str, ...]:
         """The names of the axes."""
@@ -107,33 +96,52 @@ class Base:
     def __bool__(self) -> bool:
         raise self._no_value("a truth value", "use gc.where to choose, and & | ~ to combine")
 
-    def __iter__(self) -> NoReturn:
-        raise self._no_value("items to iterate over", "index one place with x.isel(dim=position)")
-
-    def __len__(self) -> int:
-        raise self._no_value("a length", "use x.ndim, x.size or x.sizes['dim']")
-
-    def __contains__(self, item: object) -> bool:
-        raise self._no_value("members", "use (x == value).any()")
-
-    def __float__(self) -> float:
-        raise self._no_value("a number", COMPILE)
-
-    def __int__(self) -> int:
-        raise self._no_value("a number", COMPILE)
-
-    def __complex__(self) -> complex:
-        raise self._no_value("a number", COMPILE)
-
-    def __index__(self) -> int:
-        raise self._no_value("an integer", "index with it instead: y.isel(dim=x)")
-
-    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
-        raise self._no_value("an array", COMPILE)
-
     def _no_value(self, what: str, cure: str) -> GraphError:
         reason = f"asked for {what}, but a symbolic tensor has no value yet"
         return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> None:
+            """None, so that x[0], x[1], ... is no way to iterate."""
+    else:  # hidden, so that type checkers find these and misspelt names, and read what follows
+
+        def __setattr__(self, name: str, value: object) -> NoReturn:
+            cure = "make a new one: x.rename(...), or x.at[...].set(y)"
+            reason = f"is immutable: cannot set {name!r}"
+            raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
+
+        def __setitem__(self, key: object, value: object) -> NoReturn:
+            cure = "make a new one: x.at[...].set(y), or .add and others"
+            raise refusal(
+                "Tensor", "is immutable: no place can be set", self, cure=cure, kind=GraphTypeError
+            )
+
+        def __iter__(self) -> NoReturn:
+            raise self._no_value(
+                "items to iterate over", "index one place with x.isel(dim=position)"
+            )
+
+        def __len__(self) -> int:
+            raise self._no_value("a length", "use x.ndim, x.size or x.sizes['dim']")
+
+        def __contains__(self, item: object) -> bool:
+            raise self._no_value("members", "use (x == value).any()")
+
+        def __float__(self) -> float:
+            raise self._no_value("a number", COMPILE)
+
+        def __int__(self) -> int:
+            raise self._no_value("a number", COMPILE)
+
+        def __complex__(self) -> complex:
+            raise self._no_value("a number", COMPILE)
+
+        def __index__(self) -> int:
+            raise self._no_value("an integer", "index with it instead: y.isel(dim=x)")
+
+        def __array__(self, *args: object, **kwargs: object) -> NoReturn:
+            raise self._no_value("an array", COMPILE)
 
 
 COMPILE = "gc.compile(inputs, x) makes a function that computes it"

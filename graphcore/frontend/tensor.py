@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -266,8 +266,6 @@ class Tensor(Base):
     pad = padding.pad
     astype = e.astype
     isel = isel
-    sel = sel
-    loc = property(sel)
     rolling = rolling
     coarsen = coarsen
     where = formulas.keep_where
@@ -275,11 +273,6 @@ class Tensor(Base):
     round = formulas.round
     conj = complex.conjugate
     conjugate = complex.conjugate
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):  # a protocol that Python or a library looks for
-            raise AttributeError(name)
-        raise attribute(self, name)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *xs: Any, **options: Any) -> Any:
         """NumPy's elementwise functions are ours: `np.exp(x)`, `np.float32(2) * x`."""
@@ -290,3 +283,12 @@ class Tensor(Base):
     ) -> Any:
         """NumPy's other functions are ours where they speak of no axis: `np.where(c, x, y)`."""
         return numpy_functions.call(function, args, options)
+
+    if not TYPE_CHECKING:  # as in Base
+        sel = sel
+        loc = property(sel)
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):  # a protocol that Python or a library looks for
+                raise AttributeError(name)
+            raise attribute(self, name)
