@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphcore.ir.names import Hidden, apart
+from graphcore.ir.names import all_apart, hidden
 from graphcore.ir.sizes import count, upper_bound
 from graphcore.ops import autodiff
 
@@ -76,32 +76,17 @@ def hvp(y: Tensor, wrt: Tree, v: Tree) -> Tree:
 
 def rows_of(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
     """The Jacobian of one tensor by several."""
-    names = Names(dims_in_use([y.node, *[x.node for x in xs]]))
+    taken = dims_in_use([y.node, *[x.node for x in xs]])
     total = sum((x.node.type.count for x in xs[1:]), xs[0].node.type.count) if xs else 0
     surplus = upper_bound(total - count(y.shape))
     if surplus is None or surplus >= 0:
-        return by_rows(y, xs, names)
-    return [by_columns(y, x, names) for x in xs]
+        return by_rows(y, xs, taken)
+    return [by_columns(y, x, taken) for x in xs]
 
 
-class Names:
-    """Makes dims that no tensor of a program has, whose dims are `taken`."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self.taken = taken
-
-    def beside(self, dims: Iterable[str]) -> dict[str, str]:
-        """A new dim for each."""
-        found: dict[str, str] = {}
-        for dim in dims:
-            found[dim] = apart(Hidden(dim), self.taken)
-            self.taken.add(found[dim])
-        return found
-
-
-def by_rows(y: Tensor, xs: Sequence[Tensor], names: Names) -> list[Tensor]:
+def by_rows(y: Tensor, xs: Sequence[Tensor], taken: set[str]) -> list[Tensor]:
     """Every unit cotangent pulled back at once."""
-    rows = names.beside(y.dims)
+    rows = hidden(y.dims, taken)
     ct = placeholder("ct", y.node.type)
     ys, sources = shield([y.node], [x.node for x in xs])
     pulled = autodiff.pullback(*ys, *sources, ct, ys=1, wrt=len(xs))
@@ -109,9 +94,9 @@ def by_rows(y: Tensor, xs: Sequence[Tensor], names: Names) -> list[Tensor]:
     return [finished(wrap(f), y, rows, x, {}) for f, x in zip(found, xs, strict=True)]
 
 
-def by_columns(y: Tensor, x: Tensor, names: Names) -> Tensor:
+def by_columns(y: Tensor, x: Tensor, taken: set[str]) -> Tensor:
     """Every unit tangent pushed forward at once."""
-    columns = names.beside(x.dims)
+    columns = hidden(x.dims, taken)
     tangent = placeholder("tangent", x.node.type)
     ys, sources = shield([y.node], [x.node])
     pushed = autodiff.pushforward(*ys, *sources, tangent, ys=1, wrt=1)
@@ -119,7 +104,7 @@ def by_columns(y: Tensor, x: Tensor, names: Names) -> Tensor:
     return finished(wrap(found), y, {}, x, columns)
 
 
-def units(x: Tensor, names: dict[str, str]) -> Tensor:
+def units(x: Tensor, names: Mapping[str, str]) -> Tensor:
     """1 where the places along `names` are those along the dims of `x`, else 0."""
     made = ones({}, x.dtype)
     for dim, name in names.items():
@@ -129,10 +114,11 @@ def units(x: Tensor, names: dict[str, str]) -> Tensor:
 
 
 def finished(
-    found: Tensor, y: Tensor, rows: dict[str, str], x: Tensor, columns: dict[str, str]
+    found: Tensor, y: Tensor, rows: Mapping[str, str], x: Tensor, columns: Mapping[str, str]
 ) -> Tensor:
     """The dims of `y`, then those of `x`, with a prime where `y` has them too."""
-    last = {dim: apart(dim, (*y.dims, *x.dims)) if dim in y.dims else dim for dim in x.dims}
+    primed = all_apart({dim: dim for dim in x.dims if dim in y.dims}, (*y.dims, *x.dims))
+    last = {dim: primed.get(dim, dim) for dim in x.dims}
     back = {new: dim for dim, new in rows.items()}
     found = rename(found, back | {columns.get(dim, dim): new for dim, new in last.items()})
     return transpose(found, *y.dims, *last.values())
