@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -17,6 +17,19 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.txt")
+    parser.addoption("--poison", action="store_true", help="check who shares memory with whom")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def memory(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `--poison`, what is compiled checks what its plan says of memory."""
+    if not request.config.getoption("--poison"):
+        yield
+        return
+    from tests.poison import poisoned
+
+    with poisoned():
+        yield
 
 
 @pytest.fixture

@@ -203,14 +203,18 @@ def indexed(draw: Draw, at: int, x: gc.Tensor, number: int) -> Step:
     new = f"n{number}"
     size = x.sizes[dim]
     forms = ["slice", "first", "last", "array", "update"]
-    if isinstance(size, int) and size >= 2 and "c" not in x.dims:
-        forms.append("gather")
-    elif isinstance(size, int) and size >= 2:
-        forms.append("along")
+    if isinstance(size, int) and size >= 2:
+        forms += ["place", "along" if "c" in x.dims else "gather"]
     form = draw(st.sampled_from(forms))
     positions = list(DIMS).index("i")
     if form == "gather":
         return Step(f"take[{dim}]", lambda names, x, i: gc.take(x, i, names(dim)), (at, positions))
+    if form == "place":
+        return Step(
+            f"isel[{dim}=i[0]]",
+            lambda names, x, i: x.isel({names(dim): i.isel({names("c"): 0})}),
+            (at, positions),
+        )
     if form == "along":
         return Step(
             f"take_along[{dim}]",

@@ -19,7 +19,6 @@ from graphcore.ops import control, leaf, tensor
 
 from .plain import refill
 
-VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_, tensor.windows})
 LOOPS = frozenset({control.scan, control.while_loop})
 LEAVES = frozenset({leaf.full, leaf.constant, leaf.iota, leaf.extent})
 
@@ -267,7 +266,7 @@ def worth_saving(node: Node, local: set[str]) -> bool:
     """Whether a step's value can be remembered, and is no mere view of another."""
     return (
         isinstance(node.type, TensorType)
-        and node.op not in VIEWS
+        and node.op not in tensor.VIEWS
         and not any(
             size.unknowns & local for size in node.type.shape if isinstance(size, Expression)
         )

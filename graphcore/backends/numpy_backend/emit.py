@@ -305,11 +305,16 @@ def spelled_indices(node: Node, w: Writer) -> list[str]:
 
 
 def gather(node: Node, w: Writer, out: str) -> str:
+    """Values picked, in memory of their own.
+
+    NumPy gives a view where each position is one number, in any dtype, else a copy.
+    """
     x = node.inputs[0]
     front, index = positions(node, w, x)
-    if node.attrs["axes"] == (0,) and x.type.ndim > 1:
+    single = not indices_of(node)[0].type.shape
+    if node.attrs["axes"] == (0,) and x.type.ndim > 1 and not single:
         return call(w.bind("rows", routines.rows), w.whole(x), index)
-    own = ".copy()" if node.type.shape and at_one_place(node) else ""  # else it is no view
+    own = ".copy()" if single and node.type.shape else ""
     return f"{w.whole(x)}{front}[{index}]{own}"
 
 

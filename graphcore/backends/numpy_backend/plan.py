@@ -10,12 +10,15 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, unknowns
 from graphcore.ir.types import DType, TensorType
-from graphcore.ops import control, elementwise, tensor
+from graphcore.ops import control, elementwise, leaf, tensor
 
 from .scalars import is_spelled
 
-VIEWS = frozenset({tensor.expand, tensor.reshape, tensor.transpose, tensor.slice_, tensor.windows})
-"""Ops whose result may share memory with their operand."""
+VIEWS = tensor.VIEWS | {leaf.project}
+"""Ops whose result may share memory with their operand; the results of all others never do.
+
+Everything that emits code keeps to it: `tests/poison.py` checks each line as it runs.
+"""
 
 INPLACE = frozenset({*elementwise.UFUNC, tensor.absorb})
 """Ops that may write over an operand: each place is read before it is written."""
