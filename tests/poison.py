@@ -39,17 +39,15 @@ def lies_in(x: np.ndarray, y: np.ndarray) -> bool:
     return x.size == 0 or np.may_share_memory(x, y)
 
 
-def check(name: str, made: Any, known: Mapping[str, Any], told: str) -> None:
-    """Refuse the result `made` of a line if it shares memory with any but the one named `told`."""
-    others = {other: value for other, value in known.items() if other not in (name, told)}
-    if told:
-        allowed = parts(known[told])
-        assert all(any(lies_in(x, y) for y in allowed) for x in parts(made)), (
-            f"{name} was not written into {told}"
+def check(name: str, made: Any, known: Mapping[str, Any], told: Any) -> None:
+    """Refuse the result `made` of a line if it shares memory with any but `told`, where it goes."""
+    if told is not None:
+        assert all(any(lies_in(x, y) for y in parts(told)) for x in parts(made)), (
+            f"{name} was not written where it was told"
         )
         return
-    for other, value in others.items():
-        for array in parts(value):
+    for other, value in known.items():
+        for array in parts(value) if other != name else ():
             assert not any(np.shares_memory(made, array) for made in parts(made)), (
                 f"{name} shares memory with {other}, against what the plan says"
             )
@@ -85,7 +83,7 @@ class Checked(codegen.Writer):
         home = self.made.get(self.homes.get(node, node), "")
         told = self.buffer(self.planned[node]) if node in self.planned else home
         if told != name:
-            how = f"'{name}', {name}, locals(), '{told}'"
+            how = f"'{name}', {name}, locals(), {told or None}"
             self.write(f"{self.bind('check', check)}({how})")
 
     def fixed_names(self) -> set[str]:

@@ -15,8 +15,10 @@ from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
 from graphcore.ops import control, leaf, tensor
 
+from . import nesting
 from .emit import EMIT, shape_of
 from .loops import CONTROL
+from .nesting import INDENT
 from .plan import BUFFERED, VIEWS, Buffer, plan
 from .scalars import is_spelled, repeats_number, spell
 
@@ -34,8 +36,6 @@ DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] +
 
 OF_SIZES = frozenset({leaf.iota, leaf.extent})
 """Ops that have no operands but a size."""
-
-INDENT = "    "
 
 
 class Line(NamedTuple):
@@ -319,11 +319,13 @@ def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
         *sheet.constants,
         *[f"    {name} = {text}" for text, name in sheet.fixed.items()],
     ]
-    source = "\n".join([*head, *sheet.text, f"    return [{', '.join(results)}]", ""])
+    text = [*head, *sheet.text, f"    return [{', '.join(results)}]"]
+    rows = nesting.shallow(nesting.rows_of(text), sheet.scope)
+    lines = {len(head) + number: line for number, line in sheet.lines.items()}
     return Code(
-        source,
+        "".join(f"{INDENT * row.level}{row.text}\n" for row in rows),
         sheet.scope,
-        {len(head) + number: line for number, line in sheet.lines.items()},
+        {now: lines[row.number] for now, row in enumerate(rows, 1) if row.number in lines},
         tuple(sheet.buffers),
         sheet.places,
         sheet.sizes,

@@ -96,11 +96,11 @@ class Function:
     def _explained(self, error: Exception) -> GraphError:
         """The error with the op, its dims and the user's line."""
         trace = error.__traceback__
-        line, values = None, self._code.scope
-        while trace is not None:
+        line, values = None, dict(self._code.scope)
+        while trace is not None:  # deep blocks are functions, called by each other
             if trace.tb_frame.f_code.co_filename == self._file:
                 line = self._code.lines.get(trace.tb_lineno)
-                values = self._code.scope | trace.tb_frame.f_locals
+                values |= trace.tb_frame.f_locals
             trace = trace.tb_next
         kind = GraphIndexError if isinstance(error, IndexError) else GraphValueError
         if line is None:
