@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, NoReturn, TextIO
 
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
@@ -17,7 +16,7 @@ from graphcore.frontend.calls import worded, worded_methods
 from graphcore.frontend.trees import flatten
 from graphcore.inspection import debug_print
 from graphcore.interop.xarrays import DataArrays
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphKeyError, GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.size_text import show_dim
@@ -131,7 +130,7 @@ class Compiled:
     ----------
     stages
         The graph after each pass, by name: "named", "lowered", "simplified", "expanded",
-        "optimized", "scheduled".
+        "optimized", "scheduled". `print` shows a graph as `debug_print` does.
     passes
         The same with the rules that fired and the seconds each pass took.
     source
@@ -149,7 +148,7 @@ class Compiled:
             last = self.passes[-1].graph
             self._function = numpy_backend.build(last, self._boundary.unknowns)
         self._bind, self._run = self._boundary.bind, self._function.__call__
-        self.stages: dict[str, Graph] = {made.name: made.graph for made in self.passes}
+        self.stages = Stages((made.name, made.graph) for made in self.passes)
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         flat = type(results) is list and results == list(range(len(graph.outputs)))
@@ -169,9 +168,16 @@ class Compiled:
         """The generated Python function."""
         return self._function.source
 
-    def debug_print(self, stage: str | None = None, *, file: TextIO | None = None) -> None:
-        """Print one stage, or all of them: a typed line for each node."""
-        debug_print(self, stage, file=file or sys.stdout)
+    def debug_print(
+        self,
+        stage: str | None = None,
+        *,
+        limit: int | None = 200,
+        file: TextIO | None = None,
+        color: bool | None = None,
+    ) -> None:
+        """Print one stage, or all of them: a typed line for each node; see `gc.debug_print`."""
+        debug_print(self, stage, limit=limit, file=file, color=color)
 
     def note(self, stage: str) -> Callable[[Node], str] | None:
         """What the printer says beside the nodes of a stage: the buffer each is written into."""
@@ -184,11 +190,7 @@ class Compiled:
         """What changed between two stages, as a unified diff."""
         from graphcore.inspection.diff import diff  # as the printer, loaded when it is asked for
 
-        return diff(self._stage(before), self._stage(after))
-
-    def _stage(self, name: str) -> Graph:
-        check_word("Compiled", "stage", name, self.stages)
-        return self.stages[name]
+        return diff(self.stages[before], self.stages[after])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Compiled, (self.stages["named"], self._arguments, self._results, self._returns)
@@ -197,6 +199,18 @@ class Compiled:
         inputs = ", ".join(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
         outputs = ", ".join(str(y.type) for y in self.stages["named"].outputs)
         return f"<Compiled ({inputs}) -> ({outputs})>"
+
+
+class Stages(dict[str, Graph]):
+    """The graph after each pass of a compilation, by name."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        check_word("Compiled", "stage", name, self, kind=GraphKeyError)
+        raise AssertionError("a name that is known is not missing")
+
+    def __repr__(self) -> str:
+        shown = [f"{name}: {len(graph):,} nodes" for name, graph in self.items()]
+        return f"<Stages {', '.join(shown)}>"
 
 
 def labeller(graph: Graph, returns: Returns) -> DataArrays | None:

@@ -407,6 +407,7 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.compile([x], x, returns='xaray')", "compile", "did you mean 'xarray'?"),
         ("gc.compile([gc.tensor('q', {'p': x.sizes['batch'] + 1})], 1)", "compile", "batch"),
         ("gc.compile([x], x).diff('lowerd', 'named')", "did you mean 'lowered'?"),
+        ("gc.compile([x], x).stages['nope']", "stage='nope'", "'expanded'"),
     ],
 }
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from types import EllipsisType
 from typing import Any, Literal, TypeAlias
 
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
 from graphcore.ops.named import close_match
@@ -171,7 +171,12 @@ def whole(
 
 
 def check_word(
-    function: str, what: str, given: object, known: Iterable[str], *operands: Base | Node
+    function: str,
+    what: str,
+    given: object,
+    known: Iterable[str],
+    *operands: Base | Node,
+    kind: type[GraphError] = GraphValueError,
 ) -> None:
     """Refuse a word that `what` does not know, with one that is like it."""
     words = tuple(known)
@@ -179,7 +184,8 @@ def check_word(
         near = get_close_matches(str(given), words, 1)
         meant = f"did you mean {near[0]!r}? " if near else ""
         cure = f"{meant}{what} is {', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
-        raise refusal(function, f"{what}={given!r} is not known", *operands, cure=cure)
+        reason = f"{what}={given!r} is not known"
+        raise refusal(function, reason, *operands, cure=cure, kind=kind)
 
 
 def mapping(

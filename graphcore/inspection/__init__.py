@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from graphcore.ir.errors import GraphTypeError, GraphValueError
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 
@@ -24,6 +24,14 @@ def debug_print(
     color: bool | None = None,
 ) -> None:
     """Print a graph, one typed line for each node.
+
+    A line is `name: type = op(operands; how)  line of the program`. In it
+
+    - `%4` is the line of that number, `outer %4` that of the graph around a loop's body or a branch
+    - `over batch`, `along time`, `new class`, `index 0` say which dims or values the op is about
+    - `time[2:+5:3]` is five places from 2 on, each 3 after the one before
+    - `model.py:7 ← 11` is line 7, for the derivative that line 11 asked for
+    - `model.py:7 (from 31)` is line 7, of a function called by line 31, where others call it too
 
     Parameters
     ----------
@@ -65,6 +73,16 @@ def debug_print(
     print(encodable("\n\n".join(text), out), file=out)
 
 
+def as_text(graph: Graph) -> str:
+    """What `print(graph)` prints."""
+    from .printer import format_graph
+
+    return format_graph(graph)
+
+
+Graph.text = as_text
+
+
 def encodable(text: str, file: TextIO) -> str:
     """`text`, with escapes where the encoding of `file` lacks a character."""
     encoding = getattr(file, "encoding", None) or "utf-8"
@@ -79,17 +97,11 @@ def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]
         graph = x if isinstance(x, Graph) else Graph((), tuple(nodes_of(x)))
         yield "", graph, None
         return
-    stages: Mapping[str, Graph] = x.stages
+    stages: Mapping[str, Graph] = x.stages  # which refuses a name that it lacks
     if stage is None:
         for name, graph in stages.items():
             yield f"--- {name}: {len(graph):,} nodes\n", graph, x.note(name)
         return
-    if stage not in stages:
-        from difflib import get_close_matches
-
-        close = get_close_matches(stage, stages, 1)
-        cure = f"did you mean {close[0]!r}?" if close else f"the stages are {', '.join(stages)}"
-        raise GraphValueError(f"debug_print: there is no stage {stage!r}\n  cure: {cure}")
     yield "", stages[stage], x.note(stage)
 
 

@@ -32,8 +32,13 @@ def call(node: Node, view: View) -> str:
 
 def fallback(node: Node, view: View) -> str:
     """Attrs of ops that `PHRASES` does not know; graphs among them follow below the line."""
-    attrs = node.attrs.items()
-    return few(f"{key} {show(value)}" for key, value in attrs if not isinstance(value, Graph))
+    return few(f"{key} {show(value)}" for key, value in node.attrs.items() if not holds(value))
+
+
+def holds(value: object) -> bool:
+    """Whether an attr is a graph, or several."""
+    first = value[0] if isinstance(value, tuple) and value else value
+    return isinstance(first, Graph)
 
 
 def dims(names: Iterable[str]) -> str:

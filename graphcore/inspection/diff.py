@@ -31,7 +31,8 @@ def diff(before: Graph, after: Graph, color: bool = False) -> str:
         for _ in group:
             line, first = next(text)
             sign = signs[line.node]
-            rest = below(line.node, color=False, limit=200, note=None) if sign != " " else []
+            changed = sign != " "
+            rest = below(line.node, view, color=False, limit=200, note=None) if changed else []
             result += [paint(f"{sign} {part}", STYLE[sign], color) for part in [first, *rest]]
         end = group.stop
     result += skipped(len(view.lines) - end, color)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
@@ -12,7 +12,7 @@ from graphcore.ir.provenance import Origin
 
 from .calls import call
 from .text import BOLD, DIM, one_line, paint
-from .view import View, input_names
+from .view import View, bodies, input_names
 
 WIDEST = (32, 44, 64, 24)
 Note = Callable[[Node], str]
@@ -30,7 +30,12 @@ class Line(NamedTuple):
 
 
 def format_graph(
-    graph: Graph, *, color: bool = False, limit: int | None = 200, note: Note | None = None
+    graph: Graph,
+    *,
+    color: bool = False,
+    limit: int | None = 200,
+    note: Note | None = None,
+    names: Mapping[Node, str] = {},
 ) -> str:
     """The nodes of a graph as aligned, typed lines.
 
@@ -42,9 +47,11 @@ def format_graph(
         Of a graph with more lines than this, only the first and last are shown; None shows all.
     note
         What to say of a node in a further column.
+    names
+        How inputs are called that do not go by their own names.
     """
     nodes = list(graph.nodes())
-    view = View(nodes, input_names(nodes), set(graph.outputs))
+    view = View(nodes, input_names(nodes, names), set(graph.outputs))
     head, middle, tail = view.lines, [], []
     if limit is not None and len(head) > limit:
         last = len(head) - limit // 2
@@ -53,7 +60,8 @@ def format_graph(
     lines = describe([*head, *tail], view, note)
     text = aligned(lines, color=color)
     for at, line in enumerate(lines):
-        text[at] = "\n".join([text[at], *below(line.node, color=color, limit=limit, note=note)])
+        held = below(line.node, view, color=color, limit=limit, note=note)
+        text[at] = "\n".join([text[at], *held])
     if middle:
         text.insert(len(head), paint(f"... {summary(middle)} ...", DIM, color))
     return "\n".join([*text, returned(graph, view)])
@@ -68,7 +76,7 @@ def describe(nodes: Iterable[Node], view: View, note: Note | None = None) -> lis
             view.type(node),
             call(node, view),
             note(node) if note else "",
-            show_origin(node.origin),
+            show_origin(node.origin, node.origin[:2] in view.shared),
         )
         for node in nodes
     ]
@@ -96,13 +104,14 @@ def column_width(column: Iterable[str], widest: int) -> int:
     return max((len(text) for text in column if len(text) <= widest), default=0)
 
 
-def below(node: Node, *, color: bool, limit: int | None, note: Note | None) -> list[str]:
+def below(
+    node: Node, view: View, *, color: bool, limit: int | None, note: Note | None
+) -> list[str]:
     """The graphs that a node holds as attrs, indented."""
     lines = []
-    for key, value in node.attrs.items():
-        if isinstance(value, Graph):
-            body = format_graph(value, color=color, limit=limit, note=note)
-            lines += [f"    {key}:", *(f"        {line}" for line in body.split("\n"))]
+    for heading, graph, names in bodies(node, view):
+        body = format_graph(graph, color=color, limit=limit, note=note, names=names)
+        lines += [f"    {heading}:", *(f"        {line}" for line in body.split("\n"))]
     return lines
 
 
@@ -119,19 +128,25 @@ def summary(nodes: Sequence[Node]) -> str:
     return f"{len(nodes):,} nodes more: {', '.join(shown)}{more}"
 
 
-def show_origin(origin: Origin) -> str:
-    """`model.py:7 ← 11`: line 7, for the derivative that line 11 asked for."""
-    text, file = place(origin, ""), origin.file
+def show_origin(origin: Origin, shared: bool = False) -> str:
+    """`model.py:7 ← 11`: line 7, for the derivative that line 11 asked for.
+
+    A line that is `shared` by several calls of its function tells whence: `model.py:7 (from 31)`.
+    """
+    text, file = place(origin.file, origin.line, ""), origin.file
+    if shared and origin.caller is not None:
+        text = f"{text} (from {place(*origin.caller, file)})"
     asked = origin.via
     for _ in range(2):
         if asked is None:
             return text
-        text, file, asked = f"{text} ← {place(asked, file)}", asked.file, asked.via
+        shown = place(asked.file, asked.line, file)
+        text, file, asked = f"{text} ← {shown}", asked.file, asked.via
     return text if asked is None else f"{text} ← …"
 
 
-def place(origin: Origin, near: str) -> str:
+def place(file: str, line: int, near: str) -> str:
     """`file:line`, or the line alone where the file was named before."""
-    if origin.file == near:
-        return str(origin.line)
-    return f"{one_line(origin.file.replace(chr(92), '/').rpartition('/')[2], 24)}:{origin.line}"
+    if file == near:
+        return str(line)
+    return f"{one_line(file.replace(chr(92), '/').rpartition('/')[2], 24)}:{line}"

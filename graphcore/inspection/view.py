@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import called_often
 from graphcore.ir.types import TensorType, show_tensor
-from graphcore.ops import leaf
+from graphcore.ops import control, leaf
 
 from .labels import Labels, infer, items_of
 from .text import few, show_literal, show_name
@@ -27,7 +30,7 @@ class View:
         Nodes that have a line even if they are numbers.
     """
 
-    __slots__ = ("inputs", "labels", "lines", "numbers")
+    __slots__ = ("inputs", "labels", "lines", "numbers", "shared")
 
     def __init__(
         self, nodes: Iterable[Node], inputs: Mapping[Node, str], outputs: Collection[Node]
@@ -38,6 +41,7 @@ class View:
         self.lines = [node for node in every if node in outputs or not stands_inline(node)]
         numbered = (node for node in self.lines if node not in inputs)
         self.numbers = {node: number for number, node in enumerate(numbered)}
+        self.shared = called_often(node.origin for node in self.lines)
 
     def name(self, node: Node) -> str:
         """How `node` is called where it is used."""
@@ -65,13 +69,46 @@ def stands_inline(node: Node) -> bool:
     return scalar or node.op is leaf.full or node.op is leaf.project
 
 
-def input_names(nodes: Iterable[Node]) -> dict[Node, str]:
-    """What each input is called; those that would look alike are told apart."""
+def input_names(nodes: Iterable[Node], given: Mapping[Node, str] = {}) -> dict[Node, str]:
+    """What each input is called, if not as `given`; those that would look alike are told apart."""
     names: dict[Node, str] = {}
     seen: dict[str, int] = {}
-    for node in nodes:
-        if node.op is leaf.input_:
+    inputs = [node for node in nodes if node.op is leaf.input_]
+    for node in inputs:
+        if node not in given:
             shown = show_name(node.attrs["name"])
             seen[shown] = seen.get(shown, 0) + 1
             names[node] = shown if seen[shown] == 1 else f"{shown}#{seen[shown]}"
-    return names
+    return names | {x: f"outer {given[x]}" if given[x] in seen else given[x] for x in given}
+
+
+class Body(NamedTuple):
+    """A graph that a node holds, under its heading, and the names of params for captured values."""
+
+    heading: str
+    graph: Graph
+    names: dict[Node, str]
+
+
+def bodies(node: Node, view: View) -> list[Body]:
+    """The graphs that a node holds, which name what they capture as `view` does, seen from inside.
+
+    The params are those of the node's operands in order, the first of which are the loop's own.
+    """
+    operands = node.inputs[1:] if node.op is control.switch else node.inputs
+    own = node.attrs.get("carries", 0) + node.attrs.get("sequences", 0)
+    found = []
+    for key, value in node.attrs.items():
+        held = {key: value}
+        if isinstance(value, tuple):
+            held = {f"{key}[{i}]": part for i, part in enumerate(value)}
+        for heading, graph in held.items():
+            if isinstance(graph, Graph):
+                pairs = zip(graph.params[own:], operands[own:], strict=False)
+                found.append(Body(heading, graph, {p: outer(view.name(x)) for p, x in pairs}))
+    return found
+
+
+def outer(name: str) -> str:
+    """A name as bodies say it: numbers of lines are counted anew in each graph."""
+    return f"outer {name}" if name.startswith(("%", "outer ")) else name

@@ -21,6 +21,12 @@ class GraphAttributeError(GraphError, AttributeError):
     """A name that an object does not have."""
 
 
+class GraphKeyError(GraphValueError, KeyError):
+    """A key that a mapping does not have."""
+
+    __str__ = Exception.__str__  # that of KeyError would quote the message, on one line
+
+
 class ContractError(GraphError):
     """A stage holds what its contract forbids: a defect of the compiler, never of the program."""
 

@@ -6,7 +6,7 @@ A node may hold graphs in its attrs: the bodies of loops and branches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from .node import Attrs, Node, toposort
 from .op import Op
@@ -20,6 +20,8 @@ class Graph:
     """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
 
     __slots__ = ("_nodes", "_ops", "outputs", "params", "settled")
+    text: ClassVar[Callable[[Graph], str]]
+    """How a graph is printed; `inspection` says it, as this part knows no other."""
 
     def __init__(self, params: tuple[Node, ...], outputs: tuple[Node, ...]) -> None:
         self.params, self.outputs = params, outputs
@@ -50,6 +52,13 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.nodes())
+
+    def __repr__(self) -> str:
+        params, outputs = len(self.params), len(self.outputs)
+        return f"<Graph: {params:,} params, {len(self):,} nodes, {outputs:,} outputs>"
+
+    def __str__(self) -> str:
+        return Graph.text(self)
 
     def __eq__(self, other: object) -> bool:
         return (

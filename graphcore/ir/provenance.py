@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from types import FrameType
 from typing import NamedTuple
 
 PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance.py")
@@ -18,21 +21,41 @@ OURS = (
 
 
 class Origin(NamedTuple):
-    """A line of the user's program; `via` is the line that asked for the derivative, if one did.
+    """A line of the user's program.
 
-    Shown as `model.py:7 ← 11`: line 7, for the derivative that line 11 asked for.
+    `via` is the line that asked for the derivative, if one did; `caller` is the line that called
+    the function in which the line stands, as a function called often makes many nodes of one line.
+    Shown as `model.py:7 (from 31) ← 11`: line 7 of a function that line 31 called, for the
+    derivative that line 11 asked for.
     """
 
     file: str
     line: int
     via: Origin | None = None
+    caller: tuple[str, int] | None = None
 
     def __str__(self) -> str:
-        here = f"{basename(self.file)}:{self.line}"
-        if self.via is None:
-            return here
-        asked = str(self.via)
-        return f"{here} ← {asked.removeprefix(f'{basename(self.file)}:')}"
+        text, near, asked = place(self.file, self.line), self.file, self.via
+        if self.caller is not None:
+            text += f" (from {place(*self.caller, near)})"
+        while asked is not None:
+            text += f" ← {place(asked.file, asked.line, near)}"
+            near, asked = asked.file, asked.via
+        return text
+
+
+def place(file: str, line: int, near: str = "") -> str:
+    """`model.py:7`, or the line alone where the file was named before."""
+    return str(line) if file == near else f"{basename(file)}:{line}"
+
+
+def called_often(origins: Iterable[Origin]) -> set[tuple[str, int]]:
+    """The lines of functions that were called from several lines, as (file, line)."""
+    callers: dict[tuple[str, int], set[tuple[str, int]]] = {}
+    for origin in origins:
+        if origin.caller is not None:
+            callers.setdefault((origin.file, origin.line), set()).add(origin.caller)
+    return {line for line, some in callers.items() if len(some) > 1}
 
 
 @lru_cache(maxsize=1024)
@@ -54,11 +77,29 @@ def current() -> Origin:
 
 
 def user_line() -> Origin:
-    """The innermost line on the stack that is not the library's own."""
+    """The innermost line on the stack that is not the library's own, and what line called it."""
     frame = sys._getframe(1)
     while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
-    return Origin(frame.f_code.co_filename, frame.f_lineno)
+    return Origin(frame.f_code.co_filename, frame.f_lineno, None, caller(frame))
+
+
+def caller(frame: FrameType | None) -> tuple[str, int] | None:
+    """The user's line that called the function of `frame`; None where no other line did."""
+    here = frame and (frame.f_code.co_filename, frame.f_lineno)
+    while frame is not None and (name := frame.f_code.co_name) != "<module>":
+        frame = frame.f_back
+        if name in COMPREHENSIONS:  # which have a frame of their own before Python 3.12
+            continue
+        while frame is not None and is_ours(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None or is_installed(file := frame.f_code.co_filename):
+            return None
+        return None if (file, frame.f_lineno) == here else (file, frame.f_lineno)
+    return None
+
+
+COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
 
 def called(otherwise: str) -> str:
@@ -78,6 +119,14 @@ def called(otherwise: str) -> str:
 def is_ours(file: str) -> bool:
     """Whether code in `file` is the library's own."""
     return file.startswith(OURS)
+
+
+@lru_cache(maxsize=4096)
+def is_installed(file: str) -> bool:
+    """Whether code in `file` belongs to Python or to an installed package, not to a program."""
+    paths = sysconfig.get_paths()
+    installed = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return file.startswith(("<frozen ", *(path + os.sep for path in installed)))
 
 
 def inherit(origin: Origin | None) -> Origin | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.provenance import inherit
+from graphcore.ir.provenance import basename, inherit
 from graphcore.ir.types import fits
 
 from .pattern import Pattern
@@ -23,6 +23,12 @@ class Firing(NamedTuple):
     rule: Rule
     before: Node
     after: Node
+
+    def __repr__(self) -> str:
+        code = self.rule.__code__
+        name = getattr(self.rule, "__name__", repr(self.rule))
+        place = f"{basename(code.co_filename)}:{code.co_firstlineno}"
+        return f"<Firing of {name} at {place}: {self.before!r} -> {self.after!r}>"
 
 
 def convert(graph: Graph, rules: dict[Op, Conversion]) -> Graph:

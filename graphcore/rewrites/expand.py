@@ -67,7 +67,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
         if y in path:
             total[y] = total[y] + ct if y in total else ct
     for node in reversed(path):
-        inherit(Origin(node.origin.file, node.origin.line, via))
+        inherit(node.origin._replace(via=via))
         before = omitted.get(node, Omitted.NOWHERE)
         if node.op is leaf.project:
             continue  # its cotangent is taken up by the node of several values
@@ -235,7 +235,7 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
     via = current_origin()
     for node in between(ys, wrt):
         if node not in tangent:
-            inherit(Origin(node.origin.file, node.origin.line, via))
+            inherit(node.origin._replace(via=via))
             if node.op in SELECTING or (
                 not mixes(node.op) and any(x in omitted for x in node.inputs)
             ):

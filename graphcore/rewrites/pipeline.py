@@ -33,6 +33,10 @@ class Stage(NamedTuple):
     firings: tuple[Firing, ...]
     seconds: float
 
+    def __repr__(self) -> str:
+        made = f"{len(self.graph):,} nodes, {len(self.firings):,} rules fired"
+        return f"<Stage {self.name!r}: {made}, {1000 * self.seconds:.2f} ms>"
+
 
 Pass = Callable[[Graph, list[Firing]], Graph]
 

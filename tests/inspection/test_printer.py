@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import time
@@ -23,8 +24,12 @@ def printed(*args: object, **kwargs: object) -> str:
     """What debug_print prints, without origins."""
     out = io.StringIO()
     gc.debug_print(*args, file=out, **kwargs)  # type: ignore[arg-type]
-    lines = [re.sub(r"\s+\S+\.py:\d+( ← \d+)*$", "", line) for line in out.getvalue().splitlines()]
-    return "\n".join(lines)
+    return "\n".join(without_origins(out.getvalue()))
+
+
+def without_origins(text: str) -> list[str]:
+    """The lines of a printed graph without what they say of the program's lines."""
+    return [re.sub(r"\s+\S+\.py:\d+.*$", "", line) for line in text.splitlines()]
 
 
 def test_a_pullback_is_one_line_until_it_is_expanded() -> None:
@@ -74,7 +79,8 @@ def test_hostile_names_stay_on_their_line(name: str) -> None:
         lines = printed(f, stage).splitlines()
         assert max(map(len, lines)) < 400
         assert all(line.isprintable() for line in lines)
-    assert name == "" or f"{name}dim" not in f.source
+    assert name == "" or f"{name}dim" not in ast.unparse(ast.parse(f.source)), "comments alone"
+    assert all(line.isprintable() and len(line) < 200 for line in f.source.splitlines())
     value, _ = f(np.ones((3, 2)))
     np.testing.assert_array_equal(value, [2, 2, 2])
 
@@ -285,3 +291,95 @@ def test_transposed_solves_turn_their_axes() -> None:
     text = printed(gc.compile([a, b, c], list(solved)), "optimized")
     assert re.search(r"%\d+: f64\[col=3, 1\] += lu_solve\(%\d+\[0\], %\d+\[1\], %\d+\)", text)
     assert re.search(r"%\d+: f64\[row=3, 1\] += lu_solve\(.*; transposed\)", text)
+
+
+def test_bodies_and_branches_are_printed_with_what_they_capture() -> None:
+    x, s = gc.tensor("x", {"t": None}), gc.tensor("s", {})
+    carry = gc.tensor("carry", {})
+    factor = 2 * s
+
+    def step(c: gc.Tensor, x: gc.Tensor) -> tuple[gc.Tensor, None]:
+        return gc.cond(x > 0, lambda: c * factor * carry, lambda: c + x), None
+
+    last, _ = gc.scan(step, s, x, "t")
+    assert printed(last) == dedent("""\
+        s    : f64[]   = input
+        x    : f64[t]  = input
+        %0   : f64[]   = multiply(2, s)
+        carry: f64[]   = input
+        %1   : (f64[]) = scan(s, x, %0, carry; carries 1, sequences 1, length t, reverse False, dim t, checkpoint ())
+            body:
+                carry      : f64[]   = input
+                x          : f64[]   = input
+                outer %0   : f64[]   = input
+                outer carry: f64[]   = input
+                %0         : bool[]  = greater(x, 0)
+                %1         : i64[]   = cast(%0; to i64)
+                %2         : (f64[]) = switch(%1, carry, x, outer %0, outer carry)
+                    branches[0]:
+                        carry            : f64[] = input
+                        x                : f64[] = input
+                        outer outer %0   : f64[] = input
+                        outer outer carry: f64[] = input
+                        %0               : f64[] = add(carry, x)
+                        return %0
+                    branches[1]:
+                        carry            : f64[] = input
+                        x                : f64[] = input
+                        outer outer %0   : f64[] = input
+                        outer outer carry: f64[] = input
+                        %0               : f64[] = multiply(carry, outer outer %0)
+                        %1               : f64[] = multiply(%0, outer outer carry)
+                        return %1
+                %3         : f64[]   = project(%2; index 0)
+                return %3
+        %2   : f64[]   = project(%1; index 0)
+        return %2""")  # noqa: E501
+
+
+def test_no_stage_shows_an_address() -> None:
+    x, n = gc.tensor("x", {"t": None}), gc.tensor("n", {}, dtype="int64")
+    y = gc.while_loop(lambda c: c < 9, lambda c: gc.switch(n, [gc.sin, gc.exp], c), x.sum())
+    f = gc.compile([x, n], [y, gc.grad(gc.checkpoint(gc.sin)(y), x)])
+    for name, graph in f.stages.items():
+        assert " object at 0x" not in printed(f, name)
+        assert printed(graph) == "\n".join(without_origins(str(graph)))
+        assert repr(graph).startswith("<Graph: 2 params, ")
+    assert "0x" not in repr(f.stages)
+    assert "0x" not in repr(f.passes)
+
+
+def test_a_stage_that_there_is_not() -> None:
+    x = gc.tensor("x", {"a": 2})
+    f = gc.compile([x], x)
+    with pytest.raises(KeyError, match="did you mean 'lowered'"):
+        f.stages["lowerd"]
+    with pytest.raises(gc.GraphValueError, match="did you mean 'lowered'"):
+        f.debug_print("lowerd")
+
+
+def called_twice(x: gc.Tensor) -> gc.Tensor:
+    return gc.sin(x)
+
+
+def test_a_line_of_a_function_called_twice_says_whence() -> None:
+    x = gc.tensor("x", {"a": 2})
+    y = called_twice(x)
+    line = y.node.origin.line
+    z = called_twice(y)
+    assert z.node.origin.line == line
+    first, second = y.node.origin.caller, z.node.origin.caller
+    assert first is not None
+    assert second == (first[0], first[1] + 2)
+    out = io.StringIO()
+    gc.debug_print([y, z, gc.cos(z)], file=out)
+    found = re.findall(r"(sin|cos)\(.*\) +test_printer.py:(.*)", out.getvalue())
+    assert found[:2] == [
+        ("sin", f"{line} (from {first[1]})"),
+        ("sin", f"{line} (from {second[1]})"),
+    ]
+    assert found[2][1].isdigit(), "a function called once needs no caller"
+    f = gc.compile([x], z)
+    assert f"{line} (from {second[1]})" in f.source
+    with pytest.raises(gc.GraphError, match=rf"test_printer.py:{line} \(from {second[1]}\)"):
+        z + gc.zeros({"a": 3})

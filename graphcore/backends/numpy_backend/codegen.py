@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ import numpy as np
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import called_often
+from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
 from graphcore.ops import control, leaf, tensor
@@ -59,7 +61,8 @@ class Code(NamedTuple):
 class Sheet:
     """The text of the function being written, and all names in it that are known throughout."""
 
-    def __init__(self, sizes: Sequence[str]) -> None:
+    def __init__(self, sizes: Sequence[str], shared: Collection[tuple[str, int]]) -> None:
+        self.shared = shared  # lines of functions that were called from several lines
         self.scope: dict[str, Any] = {}
         self.text: list[str] = []
         self.lines: dict[int, Line] = {}
@@ -186,7 +189,8 @@ class Writer:
 
     def comment(self, node: Node) -> str:
         """A node's type, in sizes as no dim may reach the source, and its line, printable."""
-        text = str(node.origin)
+        origin = node.origin
+        text = str(origin if origin[:2] in self.sheet.shared else origin._replace(caller=None))
         if isinstance(node.type, TensorType):
             sizes = ", ".join(map(self.size, node.type.shape))
             text = f"{show_dtype(node.type.dtype)}[{sizes}]  {text}"
@@ -305,7 +309,7 @@ class Writer:
 
 def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
     """Source for a plain graph in its final form, whose unknown sizes come in the order `sizes`."""
-    sheet = Sheet(sizes)
+    sheet = Sheet(sizes, called_often(node.origin for node in graph.every_node()))
     w = Writer(graph, sheet, sheet.sizes)
     params = [f"x{i}" for i in range(len(graph.params))]
     w.thins.update(zip(graph.params, params, strict=True))
@@ -316,6 +320,7 @@ def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
         *unpacked(params, "inputs"),
         *unpacked([sheet.sizes[name] for name in sizes], "sizes"),
         *unpacked(list(sheet.buffers.values()), "buffers"),
+        *[f"    # {sheet.sizes[name]} = {show_dim(name)}" for name in sizes],
         *sheet.constants,
         *[f"    {name} = {text}" for text, name in sheet.fixed.items()],
     ]
