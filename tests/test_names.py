@@ -213,3 +213,17 @@ def test_sizes_that_other_inputs_give_are_compared() -> None:
     exactly(f(np.ones((2, 3))), [1.0, 1.0])
     with pytest.raises(gc.GraphError, match="needs m == 3"):
         f(np.ones((2, 5)))
+
+
+def test_several_names_are_apart_from_one_another() -> None:
+    x = gc.tensor("x", {"i": 2, "i'": 2})
+    slope = gc.jacobian(x * x, x)
+    assert slope.dims == ("i", "i'", "i''", "i'''")
+    values = np.array([[1.0, 2.0], [3.0, 4.0]])
+    exactly(gc.compile([x], slope)(values).reshape(4, 4), np.diag(2 * values.ravel()))
+    s, wide = gc.tensor("s", {}), gc.tensor("S", {"i": 2, "i'": 2})
+    y = (s * gc.constant([[1.0, 2.0], [3.0, 4.0]], ("i", "i'"))).sum()
+    exactly(gc.compile([wide], gc.vectorize(y, {s: wide}))(values), 10 * values)
+    kernel = gc.constant([[1.0, 2.0]], ("i", "i'"))
+    found = gc.compile([x], gc.conv(x, kernel, ["i", "i'"]))(values)
+    exactly(found, values[:, 1:] * 2 + values[:, :1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from graphcore.ir.names import Hidden, apart
+from graphcore.ir.names import hidden
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
@@ -290,7 +290,8 @@ def aligned(
     if not along:
         raise refusal(function, "moves along no dim", values, weights, cure="use gc.dot")
     taken = (*values.type.dims, *weights.type.dims)
-    new = [apart(Hidden(dim), taken) if dim in values.type.dims else dim for dim in own]
+    inner = hidden([dim for dim in own if dim in values.type.dims], taken)
+    new = [inner.get(dim, dim) for dim in own]
     renamed = tuple((old, name) for old, name in zip(own, new, strict=True) if old != name)
     if renamed:
         weights = named.rename(weights, names=renamed)
@@ -327,6 +328,6 @@ def pooled(
     dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size", node)), node)
     require_dims(function, node, dims)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
-    new = [apart(Hidden(f"{dim} window"), node.type.dims) for dim in dims]
+    new = hidden([f"{dim} window" for dim in dims], node.type.dims).values()
     by = steps(function, dims, dict(zip(dims, found, strict=True)) if stride is None else stride)
     return node, list(map(Move, dims, new, found, by, steps(function, dims, dilation)))

@@ -97,32 +97,44 @@ def per_instance(
     sources, rebuild = flatten(wrt, "grad: wrt")
     xs = [t.node for t in sources]
     check("grad", [y.node], xs, disconnected)
-    known = instance_sizes(y.node, xs)
-    axes = axes_of(y.node, xs, known) if per is ... else names("grad", per, y.node)
+    (new, _), wide, _ = of_instances("grad", y.node, xs, per)
+    node = autodiff.pullback(new, *wide.values(), full_like(new, 1), ys=1, wrt=len(wide))
+    found = {x: Tensor(node[i]) for i, x in enumerate(wide)}
+    return rebuild([found[x] for x in xs])
+
+
+def of_instances(
+    function: str, y: Node, xs: Sequence[Node], per: str | Iterable[str] | EllipsisType
+) -> tuple[tuple[Node, Axes], dict[Node, Node], tuple[str, ...]]:
+    """`y`, made of each of `xs` repeated along `per`, with the axes of its dims; those; the axes.
+
+    Refused where the instances along an axis mix.
+    """
+    known = instance_sizes(y, xs)
+    axes = axes_of(y, xs, known) if per is ... else names(function, per, y)
     for axis in axes:
         if axis not in known:
             cure = close_match(axis, tuple(known))
-            raise refused("grad", f"per: no input has a dim {axis!r}", [y.node, *xs], cure)
+            raise refused(function, f"per: no input has a dim {axis!r}", [y, *xs], cure)
     sizes = {axis: known[axis] for axis in axes}
     try:
-        wide = repeated(xs, sizes, {}, [y.node])
-        (new,) = widened([y.node], wide)
-        for dim in sorted(new.type.sizes.keys() - y.sizes.keys()):
-            raise Mixed(y.node, dim, "has lost the dim")
-        Instances(sizes).follow([new], {x: {a: (a,) for a in axes} for x in wide.values()})
+        wide = repeated(xs, sizes, {}, [y])
+        (new,) = widened([y], wide)
+        for dim in sorted(new.type.sizes.keys() - y.type.sizes.keys()):
+            raise Mixed(y, dim, "has lost the dim")
+        own: Axes = {axis: (axis,) for axis in axes}
+        found = Instances(sizes).follow([new], dict.fromkeys(wide.values(), own))
     except Mixed as mixed:
         how = f"{mixed.node.op.said} at {mixed.node.origin} {mixed.how}"
         reason = f"per: the instances along {mixed.axis!r} mix: {how}"
         cure = f"leave {mixed.axis!r} out of per, or do not bring its instances together"
-        raise refused("grad", reason, [y.node, *xs], cure) from None
+        raise refused(function, reason, [y, *xs], cure) from None
     except GraphError as error:
         reason = (
             f"per: repeated along {', '.join(axes)}, wrt is refused: {str(error).splitlines()[0]}"
         )
-        raise refused("grad", reason, [y.node, *xs], "see whether instances mix there") from error
-    node = autodiff.pullback(new, *wide.values(), full_like(new, 1), ys=1, wrt=len(wide))
-    found = {x: Tensor(node[i]) for i, x in enumerate(wide)}
-    return rebuild([found[x] for x in xs])
+        raise refused(function, reason, [y, *xs], "see whether instances mix there") from error
+    return (new, found.get(new, [own])[0]), wide, axes
 
 
 def instance_sizes(y: Node, xs: Sequence[Node]) -> dict[str, Size]:

@@ -76,7 +76,8 @@ INSTEAD = {
     "vmap": "gc.vectorize(outputs, {{x: x_with_more_dims}})",
     "vjp": "gc.pullback(y, x, ct)",
     "jvp": "gc.pushforward(y, x, tangent)",
-    **dict.fromkeys(("jacfwd", "jacrev"), "gc.jacobian(y, x)"),
+    "jacfwd": "gc.jacobian(y, x, mode='forward')",
+    "jacrev": "gc.jacobian(y, x, mode='reverse')",
     **dict.fromkeys(("backward", "gradients"), "gc.grad(y, wrt)"),
     "value_and_grad": "gc.compile(inputs, [y, gc.grad(y, w)])",
     **dict.fromkeys(

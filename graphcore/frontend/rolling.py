@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from graphcore.ir.names import Hidden, apart
+from graphcore.ir.names import hidden
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count, minimum, same
 from graphcore.ops import named
@@ -123,7 +123,8 @@ class Windowed:
         self._dims = names(function, tuple(sizes), node)
         require_dims(function, node, self._dims)
         self._sizes = tuple(size_of(function, dim, sizes[dim]) for dim in self._dims)
-        self._places = tuple(apart(Hidden(f"{dim} window"), node.type.dims) for dim in self._dims)
+        windows = [f"{dim} window" for dim in self._dims]
+        self._places = tuple(hidden(windows, node.type.dims).values())
         if not self._dims or 0 in self._sizes:
             cure = f"write {function}(x, time=3); a window has one place at least"
             raise refusal(function, f"windows of sizes {dict(sizes)}", node, cure=cure)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph, resized
-from graphcore.ir.names import Hidden, apart
+from graphcore.ir.names import Hidden, apart, hidden
 from graphcore.ir.node import Attrs, Node, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import inheriting
@@ -67,7 +67,7 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
             raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
     roots, new = fitted([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
     taken = dims_in_use(roots)
-    inner = {dim: apart(Hidden(dim), taken) for dim in extras(new.items()).keys() & taken}
+    inner = hidden([dim for dim in extras(new.items()) if dim in taken], taken)
     found = widened(roots, {old: renamed(wide, inner, old) for old, wide in new.items()})
     return rebuild([wrap(named_back(y, inner)) for y in found])
 
@@ -121,9 +121,9 @@ def renamed(x: Node, names: Mapping[str, str], old: Node | None = None) -> Node:
 
 def named_back(y: Node, inner: Mapping[str, str]) -> Node:
     """A result with the names that were given to new dims; refused where it has one already."""
-    back = {hidden: dim for dim, hidden in inner.items()}
-    for hidden in back.keys() & y.type.sizes.keys():
-        if (dim := back[hidden]) in y.type.sizes:
+    back = {name: dim for dim, name in inner.items()}
+    for dim, name in inner.items():
+        if {dim, name} <= y.type.sizes.keys():
             cure = f"rename the new dim {dim!r}"
             reason = f"dim {dim!r} is not new: a result has it already"
             raise refusal("vectorize", reason, y, cure=cure)

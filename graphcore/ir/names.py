@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 Name = TypeVar("Name", bound=str)
@@ -39,6 +39,23 @@ def apart(name: Name, taken: Iterable[str]) -> Name:
     while str(name) in shown:
         name = kind(f"{name}'")
     return name
+
+
+def all_apart(names: Mapping[str, Name], taken: Collection[str]) -> dict[str, Name]:
+    """Several names apart from those taken, and from one another.
+
+    >>> all_apart({"i": "i", "i'": "i'"}, ["i", "i'"]) == {"i": "i''", "i'": "i'''"}
+    True
+    """
+    found: dict[str, Name] = {}
+    for key, name in names.items():
+        found[key] = apart(name, (*taken, *found.values()))
+    return found
+
+
+def hidden(names: Iterable[str], taken: Collection[str]) -> dict[str, Hidden]:
+    """A hidden name for each, apart from those taken, and from one another."""
+    return all_apart({name: Hidden(name) for name in names}, taken)
 
 
 def spelled(name: str) -> str:

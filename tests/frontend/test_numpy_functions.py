@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +20,17 @@ VALUES = np.random.default_rng(0).normal(size=(3, 4))
 MORE = {"where", "select", "full_like", "isclose", "isin", "quantile"}
 """Functions that take more than one operand."""
 
+
+def fix(x: Any) -> Any:
+    """np.fix, which NumPy 2.5 deprecates."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return np.fix(x)
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
     **{name: getattr(np, name) for name in sorted(AXISLESS - MORE)},
+    "fix": fix,
     "where": lambda x: np.where(x > 0, x, 0.5),
     "select": lambda x: np.select([x > 1, x > 0], [x, -x], default=0.25),
     "full_like": lambda x: np.full_like(x, 2.5),

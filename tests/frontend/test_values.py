@@ -138,7 +138,7 @@ def test_formulas_as_numpy(name):
         kinds = EDGES, EDGES.astype("f4"), np.arange(-3, 4)
     for values in kinds:
         with np.errstate(all="ignore"):
-            wanted = getattr(np, name)(values)
+            wanted = (np.trunc if name == "fix" else getattr(np, name))(values)
             _, found = compute(getattr(gc, name), xarray.DataArray(values, dims="t"))
         assert found.dtype == wanted.dtype
         rtol = 1e-6 if wanted.dtype == np.float32 else 1e-14

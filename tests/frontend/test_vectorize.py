@@ -158,6 +158,73 @@ def test_the_mode_is_chosen_by_size() -> None:
         close(found, numeric(f, list(values), i), rtol=1e-8)
 
 
+def test_a_size_known_only_at_the_call_counts_as_a_large_one_in_the_choice_of_the_mode() -> None:
+    """It was reverse, one pullback for each of 2,000 rows: 46 ms instead of 0.3."""
+    x, w = gc.tensor("x", {"row": None, "col": 5}), gc.tensor("w", {"col": 5})
+    y = gc.tanh(gc.dot(x, w, dim="col"))
+    assert lazy_ops(gc.jacobian(y, w)) == {"pushforward"}
+    assert (
+        lazy_ops(gc.jacobian(y.sum(), x)) == lazy_ops(gc.jacobian(w * x.mean(), x)) == {"pullback"}
+    )
+    assert lazy_ops(gc.jacobian(y, x)) == {"pullback"}
+    a, b = gc.tensor("a", {"i": None}), gc.tensor("b", {"j": None})
+    assert lazy_ops(gc.jacobian(a * b.sum(), b)) == {"pullback"}
+    assert lazy_ops(gc.jacobian(a * b * b, b)) == {"pushforward"}
+    values = [np.random.default_rng(0).normal(size=(7, 5)), np.linspace(-1, 1, 5)]
+    modes = [None, "forward", "reverse"]
+    found = gc.compile([x, w], [gc.jacobian(y, [w, x], mode=mode) for mode in modes])(*values)
+    f = gc.compile([x, w], y)
+    for by_w, by_x in found:
+        close(by_w, numeric(f, values, 1), rtol=1e-8)
+        close(by_x, numeric(f, values, 0), rtol=1e-8)
+    for mode, op in (("forward", "pushforward"), ("reverse", "pullback")):
+        assert lazy_ops(gc.jacobian(y.sum(), w, mode=mode)) == {op}
+    with pytest.raises(gc.GraphValueError, match="mode is 'forward' or 'reverse'"):
+        gc.jacobian(y, w, mode="backward")
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("mode", [None, "forward", "reverse"])
+def test_blocks_of_a_jacobian_of_instances(mode: str | None, known: bool) -> None:
+    b, c = (4, 3) if known else (None, None)
+    x, w, v = gc.tensor("x", {"b": b, "c": c}), gc.tensor("w", {"c": c, "d": 2}), gc.tensor("v", {})
+    values = [np.random.default_rng(0).normal(size=shape) for shape in ((4, 3), (3, 2), ())]
+
+    def both(
+        y: gc.Tensor, wrt: list[gc.Tensor], per: object
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The blocks and the whole Jacobian by each."""
+        blocks, whole = gc.jacobian(y, wrt, per=per, mode=mode), gc.jacobian(y, wrt)
+        return list(zip(*gc.compile([x, w, v], [blocks, whole])(*values), strict=True))
+
+    (by_x, whole), *rest = both(gc.tanh(gc.dot(gc.sin(x), w, dim="c")) * v, [x, w, v], "b")
+    close(by_x, np.einsum("bdbc->bdc", whole))
+    for block, same in rest:  # what all instances share has a place in each row as it is
+        close(block, same)
+    ((each, whole),) = both(gc.exp(x), [x], ...)
+    close(each, np.einsum("bcbc->bc", whole))
+    inner = gc.sin(x)
+    for block, whole in both(gc.exp(inner) * inner.mean("c"), [inner, x], "b"):
+        close(block, np.einsum("bcbd->bcd", whole))
+    _, steps = gc.scan(lambda s, e: (gc.tanh(s + e * v), s * e), 0.3, x, dim="c")
+    (by_x, whole), (by_v, same) = both(steps, [x, v], "b")
+    close(by_x, np.einsum("cbbe->cbe", whole))
+    close(by_v, same)
+
+
+def test_blocks_of_a_jacobian_refused() -> None:
+    x = gc.tensor("x", {"b": 4, "c": 3})
+    for y in (x.rename(b="q"), x.stack(q=("b", "c"))):
+        with pytest.raises(gc.GraphTypeError, match="no dim of the result has the instances"):
+            gc.jacobian(y, x, per="b")
+    with pytest.raises(
+        gc.GraphTypeError, match="jacobian: per: the instances along 'b' mix: cumsum"
+    ):
+        gc.jacobian(x.cumsum("b"), x, per="b")
+    with pytest.raises(gc.GraphTypeError, match="jacobian: per: no input has a dim 'r'"):
+        gc.jacobian(x, x, per="r")
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_hessian_and_hvp(known: bool) -> None:
     x = gc.tensor("x", {"row": 3 if known else None})

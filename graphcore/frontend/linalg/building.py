@@ -16,7 +16,7 @@ from graphcore.frontend.moves import flip
 from graphcore.frontend.padding import pad
 from graphcore.frontend.ranges import arange
 from graphcore.frontend.shape import concat, rename, stack, transpose
-from graphcore.ir.names import Hidden, apart
+from graphcore.ir.names import Hidden, all_apart, apart
 
 from .matrices import ROW_COL, pair, swapped
 
@@ -84,7 +84,7 @@ def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
         dim_of("kron", left, dim)
         dim_of("kron", right, dim)
     taken = (*left.type.dims, *right.type.dims)
-    coarse, fine = ({dim: apart(Hidden(f"{dim}{mark}"), taken) for dim in own} for mark in "<>")
+    coarse, fine = (all_apart({dim: Hidden(f"{dim}{mark}") for dim in own}, taken) for mark in "<>")
     found = rename(wrap(left), coarse) * rename(wrap(right), fine)
     for dim in own:
         found = stack(found, {dim: (coarse[dim], fine[dim])})
