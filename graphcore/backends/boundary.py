@@ -208,15 +208,15 @@ class Parameter:
                 self.declared,
                 cure="rename or index the argument to these dims",
             )
-        if not (hasattr(value, "values") or hasattr(value, "data")):
+        values = getattr(value, "values", getattr(value, "data", None))
+        if values is None or callable(values):  # a Dataset has a method of that name
             raise refusal(
                 f"input {self.shown} takes an array, but got {value!r:.60}",
                 self.declared,
                 cure="pass values; what is computed from tensors is built before it is compiled",
                 kind=GraphTypeError,
             )
-        array = np.asarray(value.values if hasattr(value, "values") else value.data)
-        return array.transpose([given.index(dim) for dim in self.dims])
+        return np.asarray(values).transpose([given.index(dim) for dim in self.dims])
 
     def _cast(self, value: Any) -> Array:
         try:

@@ -17,7 +17,7 @@ from graphcore.ops import leaf
 from .arguments import SizeLike, dtype_of, names, sized
 from .base import Base, refusal, wrap
 from .elementwise import astype
-from .lift import Labelled, Operand, array, needing, single, weak
+from .lift import Labelled, Operand, array, is_labelled, needing, single, weak
 from .shape import broadcast_to
 
 if TYPE_CHECKING:
@@ -94,9 +94,8 @@ def constant(
     >>> gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     <Tensor: i64[row=2, col=3]>
     """
-    named = hasattr(value, "dims") and hasattr(value, "values")
-    if named or isinstance(value, (Base, Formula, Expression)):
-        made = wrap(single("constant", value))  # type: ignore[arg-type]
+    if is_labelled(value) or isinstance(value, (Base, Formula, Expression)):
+        made = wrap(single("constant", value))
         if dims is not None and names("constant", dims) != made.dims:
             raise refusal("constant", f"dims {made.dims} are not {dims}", made, cure="rename them")
     else:
@@ -119,6 +118,9 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
         return np.asarray(value)
     except ValueError as error:
         raise refusal("constant", str(error), cure="give all rows one length") from None
+    except TypeError as error:
+        cure = "give numbers, nested lists of them, or an array"
+        raise refusal("constant", str(error), cure=cure, kind=GraphTypeError) from None
 
 
 def full(

@@ -16,7 +16,7 @@ from graphcore.ops import named
 
 from .arguments import MissingDims, dim_of, mapping, names, present
 from .base import Base, refusal, wrap
-from .lift import Operand, array, single
+from .lift import Operand, array, is_labelled, single
 from .shape import agreed
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def places_known(x: Node, dim: str, indexer: Any) -> tuple[tuple[str, ...], np.n
     """The dims and values of an indexer of many places, positions or a mask, that is known now."""
     if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
         return names("isel", indexer[0]), np.asarray(indexer[1])
-    if hasattr(indexer, "dims") and hasattr(indexer, "values"):
+    if is_labelled(indexer):
         return tuple(indexer.dims), np.asarray(indexer.values)
     return (dim,), as_array(x, dim, indexer)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import NO_ATTRS, OPS, Attrs, Node
 from graphcore.ir.op import Op
+from graphcore.ir.provenance import calling_library
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, elementwise, leaf
@@ -94,18 +95,29 @@ def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
     if isinstance(x, (int, float, complex, Expression, Formula)):
         return None
     if isinstance(x, np.ndarray):
-        if x.ndim == 0:
+        by_xarray = (
+            calling_library() == "xarray"
+        )  # which would wrap a result as an array of its own
+        if x.ndim == 0 and not by_xarray:
             return scalar(x, dtype_of(function, x.dtype))
         others = [y for y in xs if isinstance(y, Base)]
         cure = "say what its axes are: gc.constant(array, dims)"
         reason = f"an array of shape {x.shape} has no dims"
+        if by_xarray:
+            cure = f"write gc.{function}(array, x), or put the tensor first: x * array"
+            reason = "xarray passes on the values of an array without its dims"
         raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
-    if hasattr(x, "dims") and hasattr(x, "values"):
+    if is_labelled(x):
         return labelled(function, x)
     cure = "use tensors, numbers, or arrays with dims: gc.constant(array, dims)"
     reason = f"{type(x).__name__} {repr(x)[:60]} is not a tensor or a number"
     others = [y for y in xs if isinstance(y, Base)]
     raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
+
+
+def is_labelled(x: object) -> TypeGuard[Labelled]:
+    """Whether `x` is an array that names its axes; the `values` of a Dataset are a method."""
+    return hasattr(x, "dims") and hasattr(x, "values") and not callable(x.values)
 
 
 def labelled(function: str, x: Labelled) -> Node:

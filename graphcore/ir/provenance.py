@@ -18,6 +18,8 @@ OURS = (
     *(PACKAGE + part for part in ("ir", "ops", "frontend", "inspection", "rewrites", "backends")),
     *(PACKAGE + part for part in ("interop", "compile")),
 )
+CALLERS = ("numpy", "pandas", "scipy", "xarray")
+"""Libraries that call ours for the user, as xarray does for `array * x`."""
 
 
 class Origin(NamedTuple):
@@ -77,9 +79,9 @@ def current() -> Origin:
 
 
 def user_line() -> Origin:
-    """The innermost line on the stack that is not the library's own, and what line called it."""
+    """The innermost line that is neither ours nor of a library that calls us, and its caller."""
     frame = sys._getframe(1)
-    while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
+    while library(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     return Origin(frame.f_code.co_filename, frame.f_lineno, None, caller(frame))
 
@@ -115,10 +117,29 @@ def called(otherwise: str) -> str:
     return found
 
 
-@lru_cache(maxsize=4096)
+def calling_library() -> str:
+    """The library of `CALLERS` that calls ours, or "" if the user's own code does."""
+    frame = sys._getframe(1)
+    while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+    return library(frame.f_code.co_filename)
+
+
 def is_ours(file: str) -> bool:
-    """Whether code in `file` is the library's own."""
-    return file.startswith(OURS)
+    """Whether code in `file` is this library's own."""
+    return library(file) == "graphcore"
+
+
+@lru_cache(maxsize=4096)
+def library(file: str) -> str:
+    """The library that `file` belongs to, ours or one of `CALLERS`; "" if it is the user's."""
+    if file.startswith(OURS):
+        return "graphcore"
+    for name in CALLERS:
+        folders = getattr(sys.modules.get(name), "__path__", ())
+        if any(file.startswith(f"{folder}{os.sep}") for folder in folders):
+            return name
+    return ""
 
 
 @lru_cache(maxsize=4096)

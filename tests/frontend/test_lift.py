@@ -105,6 +105,43 @@ def test_unsupported_dtypes(wrong):
         gc.constant(wrong, "row" if wrong.ndim else None)
 
 
+THROUGH_XARRAY = {
+    "multiply": lambda array, x: array * x,
+    "subtract": lambda array, x: array - x,
+    "power": lambda array, x: array**x,
+    "less": lambda array, x: array < x,
+}
+
+
+@pytest.mark.parametrize("name", THROUGH_XARRAY)
+@pytest.mark.parametrize("dims", ["i", ()])
+@pytest.mark.parametrize("kind", [xarray.Variable, lambda dims, a: xarray.DataArray(a, dims=dims)])
+def test_an_array_of_xarray_before_a_tensor_is_refused_at_the_users_line(name, dims, kind):
+    """xarray keeps the dims from us, and would wrap the result as an array of its own."""
+    array, x = kind(dims, np.ones(2 if dims else ())), gc.tensor("x", {"i": None})
+    with pytest.raises(gc.GraphTypeError) as refused:
+        THROUGH_XARRAY[name](array, x)
+    said = str(refused.value)
+    assert said.startswith(f"{name}: ")
+    assert f"write gc.{name}(array, x)" in said
+    assert "built at test_lift.py:" in said
+    assert "variable.py" not in said
+    mended = getattr(gc, name)(array, x)
+    assert (mended.dims, mended.node.origin.file) == (("i",), __file__)
+
+
+def test_a_dataset_is_no_array():
+    data, x = xarray.Dataset({"a": ("i", [1.0, 2.0])}), gc.tensor("x", {"i": 2})
+    for wrong in (
+        lambda: x * data,
+        lambda: gc.constant(data),
+        lambda: x.isel(i=data),
+        lambda: gc.compile([x], x)(data),
+    ):
+        with pytest.raises(gc.GraphTypeError, match="Dataset"):
+            wrong()
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
 def test_an_imaginary_part_is_not_lost(dtype):
     z = gc.tensor("z", {"row": None}, dtype="complex128")
