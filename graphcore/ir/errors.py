@@ -31,6 +31,10 @@ class ContractError(GraphError):
     """A stage holds what its contract forbids: a defect of the compiler, never of the program."""
 
 
+class UnsettledError(GraphError):
+    """Rewriting that does not come to rest: a defect of the compiler, never of the program."""
+
+
 class Refusal(Exception):
     """What a type rule says against its operands; `Node` adds which they are and where they stand.
 

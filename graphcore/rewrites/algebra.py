@@ -18,7 +18,7 @@ from . import plain
 from .engine import RuleSet
 from .pattern import P, variables
 
-x, y, c = variables("x y c")
+x, y, z, c = variables("x y z c")
 
 
 def inexact(x: Node) -> Node | None:
@@ -51,6 +51,8 @@ algebra = RuleSet(
         (P.isnan(x), lambda x: never(x)),
         (P.logical_not(P.logical_not(x)), lambda x: x if x.type.dtype.kind == "b" else None),
         (P.where(c, x, x), lambda c, x: x),
+        (P.where(c, P.where(c, x, y), z), lambda c, x, y, z: where(c, x, z)),
+        (P.where(c, x, P.where(c, y, z)), lambda c, x, y, z: where(c, x, z)),
         (P.where(P.logical_not(c), x, y), lambda c, x, y: where_bool(c, x, y)),
     ]
 )
@@ -59,6 +61,15 @@ algebra = RuleSet(
 def where_bool(condition: Node, x: Node, y: Node) -> Node | None:
     """where(not c, x, y) = where(c, y, x)"""
     return where(condition, y, x) if condition.type.dtype.kind == "b" else None
+
+
+@algebra.on(elementwise.where, under=[leaf.full])
+def where_of_known(node: Node) -> Node | None:
+    """where(True, x, y) = x, and where(False, x, y) = y"""
+    condition, x, y = node.inputs
+    if condition.op is not leaf.full:
+        return None
+    return x if condition.attrs["value"].item() else y
 
 
 POWERS: dict[complex, Callable[[Node], Node]] = {

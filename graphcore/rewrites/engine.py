@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple
 
+from graphcore.ir.errors import UnsettledError
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -192,10 +194,12 @@ def advanced(node: Node, rules: RuleSet, done: dict[Node, Node], firings: list[F
 def settled(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Firing]) -> Node:
     """The final form of `root`, on a stack instead of recursion.
 
-    A node waits first for its inputs, then for what it `becomes` when a rule fires.
+    A node waits first for its inputs, then for what it `becomes` when a rule fires. Rules that undo
+    each other would have it wait for ever, so there is a bound.
     """
     becomes: dict[Node, Node] = {}
     stack = [root]
+    steps = 0
     while stack:
         node = stack[-1]
         if node in done:
@@ -205,6 +209,9 @@ def settled(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Fi
             if form in done:
                 done[node] = done[form]
             else:
+                if (steps := steps + 1) > STEPS:
+                    restless = set(stack[-STEPS:])
+                    raise unsettled(root, [f for f in firings if f.before in restless])
                 stack.append(form)
         elif waiting := [x for x in node.inputs if x not in done]:
             stack.extend(reversed(waiting))
@@ -213,3 +220,29 @@ def settled(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Fi
         else:
             becomes[node] = form
     return done[root]
+
+
+STEPS = 1000
+"""Forms that one node, and what rules make of it, may pass through; programs need about 15."""
+
+SHOWN = 10
+"""Rules that an error names."""
+
+
+def unsettled(root: Node, firings: Iterable[Firing]) -> UnsettledError:
+    """The error that names the rules which do not come to rest."""
+    rules = list(dict.fromkeys(firing.rule for firing in firings))
+    shown = [described(rule) for rule in rules[:SHOWN]]
+    more = [f"and {len(rules) - SHOWN} more"] if len(rules) > SHOWN else []
+    return UnsettledError(
+        f"the rewriting of {root.op.said} at {root.origin} does not settle: {root.type}\n"
+        f"  rules that keep firing: {', '.join([*shown, *more])}\n"
+        "  cure: this is a defect of graphcore; report it together with the program"
+    )
+
+
+def described(rule: Rule) -> str:
+    """The name of a rule, or its left-hand side, and where it stands."""
+    code = rule.__code__
+    name = str(rule) if isinstance(rule, Equation) else code.co_name
+    return f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})"

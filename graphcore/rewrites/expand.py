@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphTypeError, UnsettledError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
@@ -322,6 +322,10 @@ DROP: dict[Op, Conversion] = {
 }
 
 
+ROUNDS = 1000
+"""How often derivatives inside of bodies are expanded: once for each loop around them."""
+
+
 def is_lazy(graph: Graph) -> bool:
     """Whether a lazy derivative is left, if only inside a loop."""
     return not LAZY.isdisjoint(graph.ops())
@@ -332,6 +336,13 @@ def expand_derivatives(graph: Graph) -> Graph:
 
     The derivative of a loop is a loop with a lazy derivative inside: it is expanded in its turn.
     """
-    while is_lazy(graph):
+    for _ in range(ROUNDS):
+        if not is_lazy(graph):
+            return convert(graph, DROP)
         graph = convert(graph, EXPAND)
-    return convert(graph, DROP)
+    lazy = next(node for node in graph.every_node() if node.op in LAZY)
+    raise UnsettledError(
+        f"{lazy.op.said} at {lazy.origin} asks for a derivative that is never expanded: rules of "
+        "derivatives ask for each other\n"
+        "  cure: this is a defect of graphcore; report it together with the program"
+    )

@@ -101,6 +101,7 @@ def rebuild(graph: Graph, loops: dict[Node, Loop]) -> Graph:
     done: dict[Node, Node] = {}
     built: dict[int, Node] = {}
     place: dict[Node, tuple[dict[Node, int], dict[Node, int]]] = {}
+    entered: set[Node] = set()
     for root in (*graph.params, *graph.outputs):
         stack = [root]
         while stack:
@@ -108,6 +109,8 @@ def rebuild(graph: Graph, loops: dict[Node, Loop]) -> Graph:
             loop = loops.get(node)
             needed = loop.operands if loop is not None else node.inputs
             if waiting := [x for x in needed if x not in done]:
+                assert node not in entered, f"loops wait for each other at {node.origin}"
+                entered.add(node)
                 stack.extend(reversed(waiting))
                 continue
             stack.pop()
@@ -157,8 +160,22 @@ def merge_loops(graph: Graph) -> Graph:
 
 
 def leads_to(loop: Loop, node: Node, loops: dict[Node, Loop]) -> bool:
-    """Whether a node is made of what the loop computes."""
-    return any(loops.get(x) is loop for x in toposort(node.inputs))
+    """Whether a node is made of what the loop computes.
+
+    A loop made of several runs once all that any of them needs is there, so the walk down goes
+    through the operands of all of them.
+    """
+    seen: set[Node] = set()
+    stack = list(node.inputs)
+    while stack:
+        x = stack.pop()
+        if x in seen:
+            continue
+        seen.add(x)
+        if (other := loops.get(x)) is loop:
+            return True
+        stack.extend(x.inputs if other is None else other.operands)
+    return False
 
 
 def agree(a: Loop, b: Loop) -> bool:

@@ -13,7 +13,7 @@ from .accumulate import accumulate
 from .algebra import algebra
 from .contraction import contraction
 from .decompose import decompose
-from .engine import Firing, RuleSet, simplify
+from .engine import Firing, RuleSet, simplify, unsettled
 from .expand import expand_derivatives
 from .factors import share_factors
 from .hoist import hoist
@@ -49,12 +49,17 @@ def rewriting(*sets: RuleSet) -> Pass:
     return lambda graph, firings: simplify(graph, rules, firings)
 
 
+ROUNDS = 100
+"""Rounds in which contractions may still come to light; programs need up to 4."""
+
+
 def finish(graph: Graph, firings: list[Firing]) -> Graph:
     """Contractions take in their views, then become matrix products; views meet views again.
 
     What that brings to light may be a contraction in its turn, so all of it goes to a fixed point.
     """
-    while True:
+    for _ in range(ROUNDS):
+        start = len(firings)
         gathered = gather_products(graph, firings)
         decomposed = decompose(gathered)
         if decomposed == gathered:
@@ -63,6 +68,8 @@ def finish(graph: Graph, firings: list[Firing]) -> Graph:
         if tidied == graph:
             return tidied
         graph = tidied
+    changed = next(y for y in graph.outputs if y not in gathered.outputs)
+    raise unsettled(changed, firings[start:])
 
 
 def optimize(graph: Graph, firings: list[Firing]) -> Graph:

@@ -110,6 +110,9 @@ EXAMPLES: dict[str, list[Node]] = {
         cast(cast(given("g", 2, 3, dtype="float32"), "float64"), "float32"),
         cast(cast(given("g", 2, 3, dtype="float32"), "float64"), "int32"),
     ],
+    "where_of_known": [
+        e.where(full(holds, np.dtype("?"), (2, 3)), X, Y) for holds in (True, False)
+    ],
     "fold_constants": [
         e.exp(twos(2, 3)),
         twos(2, 3) * literal(np.arange(6.0).reshape(2, 3)),
