@@ -380,6 +380,7 @@ CONTROL: dict[Any, Any] = {
     ),
     control.call: lambda node, xs, sizes: inside(node.attrs["body"], xs, sizes),
     control.custom: lambda node, xs, sizes: inside(node.attrs["body"], xs, sizes),
+    control.linear: lambda node, xs, sizes: inside(node.attrs["body"], xs, sizes),
 }
 
 REFERENCE: dict[Any, Any] = {

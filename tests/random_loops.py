@@ -375,10 +375,11 @@ class Wrap(NamedTuple):
 
 
 class Own(NamedTuple):
-    """A function with a pullback of its own."""
+    """A function with a pullback of its own, which may hold a loop that solves v = ct + v / 4."""
 
     x: int
     y: int
+    solves: str
 
     def run(self, control: Any, pool: Pool) -> None:
         def function(x: gc.Tensor, y: gc.Tensor) -> gc.Tensor:
@@ -386,11 +387,24 @@ class Own(NamedTuple):
 
         def pullback(operands: Any, result: gc.Tensor, ct: gc.Tensor) -> Any:
             x, y = operands
-            slope = ct * gc.cos(x * y)
+            slope = self.solved(ct) * gc.cos(x * y)
             return fitted(slope * y, x), fitted(slope * x, y)
 
         own = control.custom_pullback(function, pullback)
         pool.add(own(pool[self.x], pool[self.y]))
+
+    def solved(self, ct: gc.Tensor) -> gc.Tensor:
+        """`ct` itself, which a loop may find again: of all places at once, or of each."""
+        if not self.solves:
+            return ct
+
+        def left(v: gc.Tensor) -> gc.Tensor:
+            error, size = abs(ct + v / 4 - v), abs(ct)
+            if self.solves == "each":
+                return error > 1e-14 * size
+            return (error > 1e-14 * size.sum()).any()
+
+        return 0.75 * gc.while_loop(left, lambda v: ct + v / 4, ct)
 
 
 # ---- drawing
@@ -416,7 +430,9 @@ def carries(draw: Any) -> Carries:
 
 def blocks(depth: int) -> Any:
     """Blocks with loops in loops, `depth` of them."""
-    simple = st.one_of(MAKE, MAKE, MAKE, st.builds(Own, AGO, AGO))
+    simple = st.one_of(
+        MAKE, MAKE, MAKE, st.builds(Own, AGO, AGO, st.sampled_from(["", "each", "all"]))
+    )
     if not depth:
         return tuples(simple, 1, 2).map(Block)
     both = st.one_of(loops(depth), simple)

@@ -52,3 +52,308 @@ def test_a_rule_of_known_sizes_for_an_operand_of_an_unknown_one() -> None:
     close(f(np.ones(2)), [6.0, 14.0])
     with pytest.raises(gc.GraphValueError, match=r"custom_pullback.*'cell'.*3 and 2"):
         f(np.ones(3))
+
+
+# ---- rules with loops: every mode, against the closed form
+
+
+def geometric(a: gc.Tensor) -> gc.Tensor:
+    """z = a z + 1, so z = 1 / (1 - a)."""
+    return gc.while_loop(lambda z: abs(a * z + 1 - z) > 1e-13, lambda z: a * z + 1, gc.ones_like(a))
+
+
+def series(operands: Any, z: gc.Tensor, ct: gc.Tensor) -> Any:
+    """v = ct + a v, then v z."""
+    (a,) = operands
+    v = gc.while_loop(lambda v: abs(ct + a * v - v) > 1e-13, lambda v: ct + a * v, ct)
+    return (v * z,)
+
+
+def test_modes_of_a_rule_with_a_loop() -> None:
+    a, t = gc.tensor("a", {}), gc.tensor("t", {})
+    z = gc.custom_pullback(geometric, series)(a)
+    first, second = gc.grad(z, a), gc.grad(gc.grad(z, a), a)
+    once = [first, gc.pushforward(z, a, t), gc.jacobian(z, a)]
+    twice = [second, gc.hvp(z, a, t), gc.grad(gc.pushforward(z, a, t), a), gc.hessian(z, a),
+             gc.pushforward(gc.pushforward(z, a, t), a, t)]  # fmt: skip
+    thrice = [gc.grad(second, a), gc.pushforward(second, a, t), gc.grad(gc.hvp(z, a, t), a)]
+    f = gc.compile([a, t], [z, *once, *twice, *thrice])
+    for at in (0.5, -0.3):
+        z_ = 1 / (1 - at)
+        wanted = [z_, *[z_**2] * 3, *[2 * z_**3] * 5, *[6 * z_**4] * 3]
+        for found, value in zip(f(at, 1.0), wanted, strict=True):
+            close(found, value, 1e-9)
+
+
+def test_second_derivatives_where_the_cotangent_is_zero() -> None:
+    """At a least square the loop of the rule makes no step, and yet its derivative counts."""
+    a, t = gc.tensor("a", {}), gc.tensor("t", {})
+    z = gc.custom_pullback(geometric, series)(a)
+    loss = (z - 2) ** 2
+    curves = [gc.hvp(loss, a, t), gc.grad(gc.grad(loss, a), a), gc.hessian(loss, a)]
+    flat = (z - 2) ** 3
+    thirds = [gc.grad(gc.grad(gc.grad(flat, a), a), a), gc.pushforward(gc.hvp(flat, a, t), a, t)]
+    found = gc.compile([a, t], [gc.grad(loss, a), *curves, *thirds])(0.5, 1.0)
+    for got, wanted in zip(found, [0, 32, 32, 32, 384, 384], strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_modes_of_a_complex_rule_with_a_loop() -> None:
+    a, t = (gc.tensor(name, {"i": 2}, dtype="complex128") for name in "at")
+    z = gc.custom_pullback(geometric, series)(a)
+    size = gc.pushforward(abs(z), a, t)
+    slope = gc.grad((z * z).real.sum(), a)
+    f = gc.compile([a, t], [z, gc.pushforward(z, a, t), size, gc.pushforward(slope, a, t)])
+    at, move = np.array([0.3 + 0.4j, -0.2j]), np.array([1 - 2j, 0.5 + 1j])
+    z_ = 1 / (1 - at)
+    dz = z_**2 * move
+    wanted = [z_, dz, (z_.conj() * dz).real / abs(z_), 6 * z_**4 * move]
+    for found, value in zip(f(at, move), wanted, strict=True):
+        close(found, value, 1e-9)
+
+
+def matvec(a: gc.Tensor, v: gc.Tensor) -> gc.Tensor:
+    return gc.dot(a, v.rename(i="j"), dim="j")
+
+
+def conjugate_gradients(a: gc.Tensor, b: gc.Tensor) -> gc.Tensor:
+    """The solution of a x = b, for a symmetric positive matrix over i and j."""
+
+    def step(state: Any) -> Any:
+        x, r, p, square = state
+        q = matvec(a, p)
+        alpha = square / (p * q).sum("i")
+        new = r - alpha * q
+        fresh = (new * new).sum("i")
+        return x + alpha * p, new, new + fresh / square * p, fresh
+
+    least = 1e-28 * (b * b).sum("i")
+    start = (gc.zeros_like(b), b, b, (b * b).sum("i"))
+    return gc.while_loop(lambda state: state[3] > least, step, start)[0]
+
+
+def adjoint(operands: Any, x: gc.Tensor, ct: gc.Tensor) -> Any:
+    v = conjugate_gradients(operands[0], ct)
+    return -v * x.rename(i="j"), v
+
+
+N = 5
+SYSTEM = np.random.default_rng(3).normal(size=(2, N, N))
+SYSTEM = SYSTEM @ SYSTEM.transpose(0, 2, 1) + N * np.eye(N)
+LOADS, MOVED, WEIGHTS = np.random.default_rng(4).normal(size=(3, 2, N))
+TILT = np.random.default_rng(5).normal(size=(2, N, N))
+TILT = TILT + TILT.transpose(0, 2, 1)
+
+
+def expected(a: Any, b: Any, da: Any, db: Any) -> list[Any]:
+    """Of x = a^-1 b and the sum of x^3: x, dx, the gradients, and how these move."""
+    x = np.linalg.solve(a, b)
+    dx = np.linalg.solve(a, db - da @ x)
+    v = np.linalg.solve(a, 3 * x * x)
+    dv = np.linalg.solve(a, 6 * x * dx - da @ v)
+    slopes = [-np.outer(v, x), v]
+    return [x, dx, *slopes, -np.outer(dv, x) - np.outer(v, dx), dv]
+
+
+def test_modes_of_conjugate_gradients() -> None:
+    a, da = (gc.tensor(name, {"i": N, "j": N}) for name in ("a", "da"))
+    b, db = (gc.tensor(name, {"i": None}) for name in ("b", "db"))
+    x = gc.custom_pullback(conjugate_gradients, adjoint)(a, b)
+    loss = (x**3).sum()
+    slopes = gc.grad(loss, [a, b])
+    outputs = [x, gc.pushforward(x, [a, b], [da, db]), *slopes]
+    outputs += gc.hvp(loss, [a, b], [da, db])
+    f = gc.compile([a, b, da, db], [*outputs, gc.jacobian(x, b), gc.jacobian(x, a)])
+    values = SYSTEM[0], LOADS[0], TILT[0], MOVED[0]
+    inverse = np.linalg.inv(SYSTEM[0])
+    wanted = [*expected(*values), inverse, -np.multiply.outer(inverse, LOADS[0] @ inverse)]
+    for found, value in zip(f(*values), wanted, strict=True):
+        close(found, value, 1e-10)
+
+
+def test_tangents_along_one_eigenvector() -> None:
+    """One step of conjugate gradients solves for it: too few for any other direction."""
+    a, b, db = gc.tensor("a", {"i": N, "j": N}), gc.tensor("b", "i"), gc.tensor("db", "i")
+    x = gc.custom_pullback(conjugate_gradients, adjoint)(a, b)
+    goal = gc.tensor("goal", "i")
+    loss = ((x - goal) ** 2).sum()
+    f = gc.compile([a, b, db, goal], [gc.pushforward(x, b, db), gc.hvp(loss, b, db)])
+    vector = np.linalg.eigh(SYSTEM[0])[1][:, 0]
+    solved = np.linalg.solve(SYSTEM[0], LOADS[0])
+    for move in (vector, LOADS[0], np.ones(N)):
+        for target in (solved, solved + vector, 0 * vector):
+            dx = np.linalg.solve(SYSTEM[0], move)
+            found = f(SYSTEM[0], LOADS[0], move, target)
+            close(found[0], dx, 1e-10)
+            close(found[1], np.linalg.solve(SYSTEM[0], 2 * dx), 1e-10)
+
+
+def test_a_rule_that_solves_by_a_function_with_a_rule() -> None:
+    """Then its second derivatives do not go through the steps of the solver either."""
+    solve = gc.custom_pullback(conjugate_gradients, adjoint)
+
+    def rule(operands: Any, x: gc.Tensor, ct: gc.Tensor) -> Any:
+        v = solve(operands[0], ct)
+        return -v * x.rename(i="j"), v
+
+    a, da = (gc.tensor(name, {"i": N, "j": N}) for name in ("a", "da"))
+    b, c = gc.tensor("b", "i"), gc.tensor("c", "i")
+    loss = (gc.custom_pullback(conjugate_gradients, rule)(a, b) * c).sum()
+    f = gc.compile([a, b, c, da], [gc.grad(loss, b), *gc.hvp(loss, [a, b], [da, gc.zeros_like(b)])])
+    c_ = np.linalg.eigh(SYSTEM[0])[1][:, 0]
+    x, v = np.linalg.solve(SYSTEM[0], LOADS[0]), np.linalg.solve(SYSTEM[0], c_)
+    dx, dv = -np.linalg.solve(SYSTEM[0], TILT[0] @ x), -np.linalg.solve(SYSTEM[0], TILT[0] @ v)
+    wanted = [v, -np.outer(dv, x) - np.outer(v, dx), dv]
+    for found, value in zip(f(SYSTEM[0], LOADS[0], c_, TILT[0]), wanted, strict=True):
+        close(found, value, 1e-10)
+
+
+# ---- batches
+
+
+def ops(compiled: gc.Compiled) -> set[str]:
+    return {node.op.name for node in compiled.stages["expanded"].every_node()}
+
+
+def runs(compiled: gc.Compiled) -> list[Any]:
+    """The lengths of the loops over the places of results."""
+    nodes = compiled.stages["expanded"].every_node()
+    return sorted(node.attrs["length"] for node in nodes if node.op.name == "scan")
+
+
+@pytest.mark.parametrize("how", ["declared", "vectorised"])
+def test_members_of_a_batch_share_a_run_of_the_rule(how: str) -> None:
+    """Each is answered for at once; of a system each of its places in turn."""
+    many = {"member": None}
+    a, da, b, db = [gc.tensor(n, many | {"i": N, "j": N}) for n in ("a", "da")] + [
+        gc.tensor(n, many | {"i": N}) for n in ("b", "db")
+    ]
+    one = [gc.tensor(x.name or "", {d: N for d in x.dims if d != "member"}) for x in (a, b, da, db)]
+    solve = gc.custom_pullback(conjugate_gradients, adjoint)
+
+    def asked(a: gc.Tensor, b: gc.Tensor, da: gc.Tensor, db: gc.Tensor) -> list[gc.Tensor]:
+        x = solve(a, b)
+        loss = (x**3).sum()
+        return [x, gc.pushforward(x, [a, b], [da, db]), *gc.grad(loss, [a, b]),
+                *gc.hvp(loss, [a, b], [da, db])]  # fmt: skip
+
+    outputs = asked(a, b, da, db)
+    if how == "vectorised":
+        outputs = gc.vectorize(asked(*one), dict(zip(one, (a, b, da, db), strict=True)))
+    f = gc.compile([a, b, da, db], outputs)
+    values = SYSTEM, LOADS, TILT, MOVED
+    wanted = zip(*[expected(*each) for each in zip(*values, strict=True)], strict=True)
+    for found, value in zip(f(*(values[i] for i in (0, 1, 2, 3))), wanted, strict=True):
+        close(found, np.stack(value), 1e-9)
+    assert set(runs(f)) == {N}
+
+
+def test_places_that_a_rule_does_not_mix_need_one_run() -> None:
+    a, t = gc.tensor("a", {"row": None, "col": 2}), gc.tensor("t", {"row": None, "col": 2})
+    z = gc.custom_pullback(geometric, series)(a)
+    f = gc.compile([a, t], [gc.pushforward(z, a, t), gc.hvp((z**2).sum(), a, t)])
+    assert "scan" not in ops(f)
+    at, move = np.array([[0.5, 0.2], [-0.4, 0.6], [0.1, 0.3]]), np.arange(6.0).reshape(3, 2)
+    z_ = 1 / (1 - at)
+    for found, value in zip(f(at, move), (z_**2 * move, 6 * z_**4 * move), strict=True):
+        close(found, value, 1e-9)
+
+
+def test_a_rule_whose_graph_is_linear_is_transposed() -> None:
+    """A counted loop, a matrix product, a selection by what is known: no run for each place."""
+    a, t = gc.tensor("a", {"i": N}), gc.tensor("t", {"i": N})
+
+    def rule(operands: Any, y: gc.Tensor, ct: gc.Tensor) -> Any:
+        (a,) = operands
+        v = gc.where(a > 0, ct, 2 * ct) / (1 + a * a) + gc.cumsum(ct, "i")
+        v, _ = gc.scan(lambda v, _: (matvec(gc.constant(SYSTEM[0], ("i", "j")), v) * a + ct, None),
+                       v, length=3)  # fmt: skip
+        return (v,)
+
+    y = gc.custom_pullback(lambda a: a * a, rule)(a)
+    f = gc.compile([a, t], [gc.pushforward(y, a, t), gc.pullback(y, a, t)])
+    assert "linear" not in ops(f)
+    assert set(runs(f)) == {3}
+    at = LOADS[0]
+    unit = np.eye(N)
+    rows = np.array([f(at, e)[1] for e in unit])
+    close(f(at, MOVED[0])[0], rows @ MOVED[0], 1e-12)
+
+
+# ---- rules that are not linear
+
+A = gc.tensor("a", {"i": None})
+
+
+def by_hand(operands: Any, y: gc.Tensor, ct: gc.Tensor) -> Any:
+    """Conjugate gradients written out, whose steps divide one square by another."""
+    matrix = gc.constant(SYSTEM[0][:3, :3], ("i", "j"))
+    v, r, p = 0 * ct, ct, ct
+    for _ in range(3):
+        q = matvec(matrix, p)
+        alpha = (r * r).sum() / (p * q).sum()
+        new = r - alpha * q
+        v, p, r = v + alpha * p, new + (new * new).sum() / (r * r).sum() * p, new
+    return (v,)
+
+
+LINEAR: dict[str, Any] = {
+    "product": lambda xs, y, ct: (ct * xs[0] * 2,),
+    "quotient": lambda xs, y, ct: (ct * (xs[0] * xs[0] * 2) / xs[0],),
+    "zeros": lambda xs, y, ct: (gc.zeros_like(xs[0]),),
+    "nothing": lambda xs, y, ct: (0 * xs[0],),
+    "guard": lambda xs, y, ct: (ct * ct / gc.maximum(abs(ct), 1e-300) * gc.sign(ct),),
+    "selection": lambda xs, y, ct: (gc.where(xs[0] > 0, ct, 2 * ct),),
+    "scale": lambda xs, y, ct: (abs(ct).max() * (ct / abs(ct).max()),),
+    "root": lambda xs, y, ct: (gc.sqrt((ct * ct).sum()) * ct / gc.norm(ct, dim="i"),),
+    "power": lambda xs, y, ct: (ct**3 * (ct * ct).sum() ** -1.5 * (ct * ct).sum() ** 0.5,),
+    "pulled back": lambda xs, y, ct: (gc.pullback(gc.sin(xs[0]), xs[0], ct),),
+    "written out": by_hand,
+    "by place": lambda xs, y, ct: (gc.cond(ct > 0, lambda: ct, lambda: 1.0 * ct),),
+    "counted": lambda xs, y, ct: (gc.fori_loop(0, 3, lambda i, s: s / 2 + ct, 0.0),),
+    "from a start": lambda xs, y, ct: (gc.fori_loop(0, 60, lambda i, s: s / 2 + ct, xs[0]),),
+}
+"""Rules that are linear, or may be: the power by which they grow does not say that they are not."""
+
+
+@pytest.mark.parametrize("case", LINEAR)
+def test_linear_rules_are_taken(case: str) -> None:
+    t = gc.tensor("t", {"i": None})
+    y = gc.custom_pullback(lambda a: a * a, LINEAR[case])(A)
+    f = gc.compile([A, t], [gc.pullback(y, A, t), gc.pushforward(y, A, t)])
+    assert all(
+        np.isfinite(v).all() for v in f(np.array([1.0, -2.0, 3.0]), np.array([1.0, 2.0, 4.0]))
+    )
+
+
+def squared(xs: Any, y: gc.Tensor, ct: gc.Tensor) -> Any:
+    return (ct**2,)
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "square": (squared, r"'operand\[0\]' grows as ct\*\*2\n.*square at test_custom_pullback.py:\d"),
+    "product": (lambda xs, y, ct: (ct * xs[0] * ct,), r"grows as ct\*\*2\n.*multiply"),
+    "root": (lambda xs, y, ct: (gc.sqrt(ct),), r"grows as ct\*\*1/2\n.*sqrt"),
+    "inverse": (lambda xs, y, ct: (xs[0] / ct,), r"grows as ct\*\*-1\n.*divide"),
+    "sine": (lambda xs, y, ct: (xs[0] * gc.sin(ct),), r"is no multiple of ct\n.*sin"),
+    "forgotten": (lambda xs, y, ct: (2 * xs[0],), "does not grow with ct"),
+    "sign": (lambda xs, y, ct: (gc.sign(ct) * xs[0],), "does not grow with ct"),
+    "in a branch": (
+        lambda xs, y, ct: (gc.cond(xs[0].sum() > 0, lambda: ct * ct, lambda: -ct * ct),),
+        r"grows as ct\*\*2",
+    ),
+    "in a loop": (
+        lambda xs, y, ct: (gc.while_loop(lambda s: s.sum() > 1, lambda s: s / 2, ct * ct),),
+        r"grows as ct\*\*2",
+    ),
+    "in a call": (lambda xs, y, ct: (gc.checkpoint(lambda c: c * c)(ct),), r"grows as ct\*\*2"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_rule_that_is_not_linear_is_refused(case: str) -> None:
+    rule, message = REFUSED[case]
+    y = gc.custom_pullback(lambda a: a * a, rule)(A)
+    for outputs in (gc.grad(y.sum(), A), gc.pushforward(y, A, A)):
+        with pytest.raises(gc.GraphTypeError, match=f"custom_pullback at.*{message}"):
+            gc.compile([A], outputs)

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import recording
 from graphcore.ir.types import fits
 from graphcore.ops import control
 
 from .base import refusal, wrap
 from .carries import aligned
+from .instances import Instances, Mixed
 from .tracing import close, constants, given, placeholder
 from .trees import flatten, paths
 
@@ -59,7 +62,22 @@ def custom_pullback(
     pullback
         `(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their order
         and structures; `ct` has the structure of the result. It must be linear in `ct`: then
-        forward mode and higher orders follow from it.
+        forward mode and higher orders follow from it. Where its graph does not show that, as a
+        loop in it ends by the size of a residual, forward mode runs it once for each element of
+        the result (once for all that it treats apart, such as the members of a batch).
+
+    Raises
+    ------
+    GraphError
+        If the function or its pullback uses a tensor from outside, if the cotangents do not have
+        the types of the operands; and at the compilation of a derivative, if one is not linear in
+        `ct`.
+
+    Notes
+    -----
+    Second derivatives by the operands differentiate the steps of a loop in `pullback`. Where few
+    steps find a solution but not its derivative, as conjugate gradients may, let `pullback` call
+    another function with a pullback of its own.
 
     Examples
     --------
@@ -105,7 +123,30 @@ def custom_pullback(
         if extra := (*body.captured, *rule.captured):
             reason = "the function or its pullback captures a tensor"
             raise refusal("custom_pullback", reason, *extra, cure="pass it as an operand")
-        node = control.custom(*nodes, body=body.graphs[0], rule=rule.graphs[0])
+        graph = rule.graphs[0]
+        dims = lying_apart(graph)
+        apart = [tuple(x.type.dims.index(dim) for dim in dims) for x in graph.params[: -len(ys)]]
+        node = control.custom(*nodes, body=body.graphs[0], rule=graph, apart=tuple(apart))
         return mirrored([wrap(node[i]) for i in range(len(ys))])
 
     return called
+
+
+def lying_apart(rule: Graph) -> list[str]:
+    """The dims along which a rule works place by place: they tell instances of it apart."""
+    floats = [x for x in rule.params if differentiable(x.type.dtype)]
+    shared = [
+        dim
+        for dim in (rule.params[0].type.dims if rule.params else ())
+        if all(dim in x.type.sizes for x in rule.params)
+    ]
+    found = []
+    for dim in shared:
+        size = rule.params[0].type.size(dim)
+        try:
+            made = Instances({dim: size}).follow(rule.outputs, {x: {dim: (dim,)} for x in floats})
+        except Mixed:
+            continue
+        if all(made.get(share, [{}])[0].keys() <= {dim} for share in rule.outputs):
+            found.append(dim)
+    return found

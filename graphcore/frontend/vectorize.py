@@ -349,11 +349,13 @@ def custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node
     wide = [ordered(y, p) for y, p in zip(wide, givens[len(params) :], strict=False)]
     back = [ordered(widen(s, dims), p) for s, p in zip(shares, givens, strict=False)]
     held = [ordered(widen(x, dims), p) for x, p in zip(inputs, params, strict=True)]
-    graphs = {
-        "body": Graph(tuple(params), tuple(wide)),
-        "rule": Graph(tuple(givens), tuple(back)),
-    }
-    return control.custom(*held, **graphs)
+    first = tuple(range(len(dims)))
+    return control.custom(
+        *held,
+        body=Graph(tuple(params), tuple(wide)),
+        rule=Graph(tuple(givens), tuple(back)),
+        apart=tuple((*first, *(len(dims) + axis for axis in axes)) for axes in node.attrs["apart"]),
+    )
 
 
 def project(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:

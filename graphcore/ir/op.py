@@ -17,6 +17,7 @@ SAID = {
     "cast": "astype",
     "custom": "custom_pullback",
     "embed": "pad",
+    "linear": "custom_pullback",
     "qr_complete": "qr",
     "svd_full": "svd",
 }

@@ -18,6 +18,7 @@ from graphcore.ir.types import TensorType, TupleType
 
 from .named.dims import has
 
+Axes = tuple[int, ...]
 Checkpoint = tuple[int, ...]
 """Lengths of the chunks, and of the chunks in a chunk, whose first carries are remembered."""
 
@@ -140,14 +141,28 @@ def call(*operands: TensorType, body: Graph) -> TupleType:
 
 
 @op
-def custom(*operands: TensorType, body: Graph, rule: Graph) -> TupleType:
-    """The results of a body, pulled back by (*operands, *results, *cts) -> cts of operands."""
+def custom(*operands: TensorType, body: Graph, rule: Graph, apart: tuple[Axes, ...]) -> TupleType:
+    """The results of a body, pulled back by (*operands, *results, *cts) -> cts of operands.
+
+    The rule treats places along some axes one by one, as those of a batch: `apart` says which, in
+    the same order for each operand and then each result.
+    """
     accept(body, operands)
     results = tuple(y.type for y in body.outputs)
     accept(rule, (*operands, *results, *results))
     for x, share in zip(operands, rule.outputs, strict=True):
         agree_in_type(x, share.type, f"the cotangent of {x} cannot be {share.type}")
     return TupleType(results)
+
+
+@op
+def linear(*operands: TensorType, body: Graph, moving: int, apart: tuple[Axes, ...]) -> TupleType:
+    """The results of a body that is linear in its last operands, so many as are `moving`.
+
+    Its graph need not show it: a loop in it may go by their size. `apart` is as for `custom`.
+    """
+    accept(body, operands)
+    return TupleType(tuple(y.type for y in body.outputs))
 
 
 def in_order(nodes: Sequence[Node]) -> Sequence[Node]:

@@ -42,7 +42,7 @@ DISAGREE: dict[str, Callable[[], Any]] = {
     "pushforward": lambda: gc.pushforward(Y * Y, Y, Z),
     "hvp": lambda: gc.hvp((Y**3).sum(), Y, Z),
     "custom_pullback": lambda: gc.grad(
-        gc.custom_pullback(lambda y, z: y, lambda xs, y, ct: (xs[1], ct))(Y, Z).sum(), Y
+        gc.custom_pullback(lambda y, z: y, lambda xs, y, ct: (ct.sum() * xs[1], ct))(Y, Z).sum(), Y
     ),
 }
 

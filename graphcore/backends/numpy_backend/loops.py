@@ -109,7 +109,7 @@ def written(outputs: Sequence[Node]) -> list[Node]:
     ]
 
 
-BRANCHES = frozenset({control.switch, control.call, control.custom})
+BRANCHES = frozenset({control.switch, control.call, control.custom, control.linear})
 
 
 class Carried:
@@ -305,4 +305,5 @@ CONTROL: dict[Op, Block] = {
     control.switch: switch,
     control.call: call,
     control.custom: call,
+    control.linear: call,
 }

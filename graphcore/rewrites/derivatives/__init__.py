@@ -7,7 +7,8 @@ JVP        ops on matrices: the tangents of the results; the cotangent map is th
 CONTROL    loops and branches: both maps, as loops and branches that hold a lazy derivative
 """
 
-from .control import CONTROL
+from .control import LOOPS
+from .custom import OWN
 from .factors import JVP
 from .linear import TRANSPOSE
 from .partials import ELEMENTARY, Select, Wins
@@ -17,4 +18,5 @@ from .special import SPECIAL
 
 PARTIALS = ELEMENTARY | SPECIAL
 VJP = MIXING | SOLVING
+CONTROL = LOOPS | OWN
 __all__ = ["CONTROL", "JVP", "PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]

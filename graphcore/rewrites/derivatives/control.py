@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import Hidden, apart
-from graphcore.ir.node import Attrs, Node, full_like, substitute
+from graphcore.ir.node import Attrs, Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression, Size, unknown
 from graphcore.ir.types import TensorType
@@ -280,32 +280,9 @@ def call_pushforward(node: Node, tangents: Several) -> Several:
     return results(control.call(*node.inputs, *present(tangents), body=body))
 
 
-def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
-    rule = node.attrs["rule"]
-    given = [zero_for(ct, y) for ct, y in zip(cts, results(node), strict=True)]
-    values = (*node.inputs, *results(node), *given)
-    shares = substitute(rule.outputs, dict(zip(rule.params, values, strict=True)))
-    return [share if use else None for share, use in zip(shares, wanted, strict=True)]
-
-
-def custom_pushforward(node: Node, tangents: Several) -> Several:
-    """The transpose of the rule, which is linear in its cotangents: their values are not read."""
-    rule, given = node.attrs["rule"], [i for i, t in enumerate(tangents) if t is not None]
-    several = len(node.type.items)
-    cts = rule.params[-several:]
-    moving = Params(rule).like("tangent of", pick(rule.params, given))
-    ys = pick(rule.outputs, given)
-    pulled = autodiff.pullback(*ys, *cts, *moving, ys=len(ys), wrt=several)
-    body = Graph((*rule.params, *moving), tuple(pulled[i] for i in range(several)))
-    values = results(node)
-    zeros = [full_like(y, 0) for y in values]
-    return results(control.call(*node.inputs, *values, *zeros, *present(tangents), body=body))
-
-
-CONTROL: dict[Op, Rules] = {
+LOOPS: dict[Op, Rules] = {
     control.scan: Rules(scan_pullback, loop_pushforward),
     control.while_loop: Rules(while_pullback, loop_pushforward),
     control.switch: Rules(switch_pullback, switch_pushforward),
     control.call: Rules(call_pullback, call_pushforward),
-    control.custom: Rules(custom_pullback, custom_pushforward),
 }

@@ -321,6 +321,6 @@ def lower_scan(node: Node, *xs: Node) -> Node:
     return node.op(*operands, **with_graphs(node, lower_names) | {"dim": None})
 
 
-@lower(control.while_loop, control.switch, control.call, control.custom)
+@lower(control.while_loop, control.switch, control.call, control.custom, control.linear)
 def lower_control(node: Node, *xs: Node) -> Node:
     return node.op(*xs, **with_graphs(node, lower_names))

@@ -1,0 +1,295 @@
+"""How the rule of a custom_pullback varies with its cotangents: it must be linear in them.
+
+The graph of a linear rule need not show it: a loop may go on until a residual is small, and
+conjugate gradients divide one square by another. So two things are found out of each value:
+
+growth   if all cotangents are multiplied by a factor, the power of it by which the value is. A rule
+         that grows by another power than 1 is not linear, whatever its loops do.
+bend     the first op whose derivative depends on the cotangents. A rule without one can be
+         transposed without knowing them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from fractions import Fraction
+from functools import reduce
+from math import isfinite
+from typing import NamedTuple, TypeAlias
+
+from graphcore.ir.dtypes import differentiable
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node, substitute
+from graphcore.ops import autodiff, control, leaf, tensor
+from graphcore.ops import elementwise as ops
+
+from .linear import TRANSPOSE
+from .partials import ELEMENTARY, Partial, Select, Wins
+from .rules import MIXING
+from .solving import SOLVING
+from .special import SPECIAL
+
+PARTIALS = ELEMENTARY | SPECIAL
+VJP = MIXING | SOLVING
+
+
+class Growth(Enum):
+    """What is no power: zeros grow by any, sin(ct) by none, and of others none is known."""
+
+    ANY = "any"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+Power: TypeAlias = Fraction | Growth
+
+
+class Varies(NamedTuple):
+    """How a value varies with the cotangents, if it does."""
+
+    growth: Power = Fraction(0)
+    at_all: bool = False
+    bend: Node | None = None
+
+
+Parts: TypeAlias = dict[Node, list[Varies]]
+"""How each of a node's values varies."""
+
+PRODUCTS = frozenset(
+    {
+        *(ops.multiply, tensor.absorb, tensor.einsum),
+        *(tensor.matmul, tensor.matvec, tensor.vecdot),
+    }
+)
+ALIKE = frozenset(
+    {
+        *(*TRANSPOSE, ops.add, ops.subtract, ops.negative, ops.absolute, ops.where, ops.hypot),
+        *(ops.maximum, ops.minimum, ops.fmax, ops.fmin, ops.remainder, ops.fmod),
+        *(tensor.norm, tensor.max_, tensor.min_, tensor.cummax, tensor.cummin, tensor.sort),
+        autodiff.stop_gradient,
+    }
+)
+"""Ops whose result grows as their float operands do, if these grow alike."""
+POWERS = {
+    ops.square: Fraction(2),
+    ops.sqrt: Fraction(1, 2),
+    ops.cbrt: Fraction(1, 3),
+    ops.reciprocal: Fraction(-1),
+    ops.sign: Fraction(0),
+}
+
+
+def variation(rule: Graph, cotangents: int) -> list[Varies]:
+    """How each output of a rule varies with its last params, so many cotangents."""
+    fixed = [Varies()] * (len(rule.params) - cotangents)
+    return inside(rule, [*fixed, *[Varies(Fraction(1), True)] * cotangents])
+
+
+def inside(graph: Graph, given: Sequence[Varies]) -> list[Varies]:
+    """How the outputs of a graph vary, if its params vary as given."""
+    parts: Parts = {param: [part] for param, part in zip(graph.params, given, strict=True)}
+    for node in graph.nodes():
+        if node not in parts:
+            parts[node] = after(node, parts)
+    return [parts[y][0] for y in graph.outputs]
+
+
+def after(node: Node, parts: Parts) -> list[Varies]:
+    """How the values of a node vary, given how its inputs do."""
+    if node.op is leaf.project:
+        return [parts[node.inputs[0]][node.attrs["index"]]]
+    given = [parts[x][0] for x in node.inputs]
+    match node.op:
+        case leaf.tuple_:
+            return given
+        case control.scan | control.while_loop:
+            return loop(node, given)
+        case control.switch:
+            branches = [inside(branch, given[1:]) for branch in node.attrs["branches"]]
+            made = [reduce(joined, column) for column in zip(*branches, strict=True)]
+            return [steered(node, part) for part in made] if given[0].at_all else made
+        case control.call:
+            return inside(node.attrs["body"], given)
+        case autodiff.pullback | autodiff.pushforward | control.custom | control.linear:
+            return derived(node, given, parts)
+    if not (varying := [i for i, part in enumerate(given) if part.at_all]):
+        return [Varies(growth(node, given, None))] * values(node)
+    bend = next((part.bend for part in given if part.bend), None)
+    if bend is None and bends(node, varying, parts):
+        bend = node
+    return [Varies(growth(node, given, bend), True, bend)] * values(node)
+
+
+def values(node: Node) -> int:
+    """How many values a node has."""
+    return len(getattr(node.type, "items", (node,)))
+
+
+def joined(a: Varies, b: Varies) -> Varies:
+    """How a value varies that is one of two, as the steps of a loop or the branches decide."""
+    return Varies(common([a.growth, b.growth]), a.at_all or b.at_all, a.bend or b.bend)
+
+
+def steered(node: Node, part: Varies) -> Varies:
+    """The same of what comes after a choice, or a number of steps, that varies."""
+    return Varies(part.growth if part.at_all else Growth.UNKNOWN, True, part.bend or node)
+
+
+def loop(node: Node, given: Sequence[Varies]) -> list[Varies]:
+    """The results of a loop: a carry varies as it does at the start and after each step."""
+    body, predicate, n = node.attrs["body"], node.attrs.get("predicate"), node.attrs["carries"]
+    params = list(given)
+    while True:
+        made = inside(body, params)
+        made[:n] = map(joined, params[:n], made)
+        if predicate is not None and inside(predicate, params)[0].at_all:
+            made = [steered(node, part) for part in made]
+        if made[:n] == params[:n]:
+            return made
+        params[:n] = made[:n]
+
+
+def derived(node: Node, given: Sequence[Varies], parts: Parts) -> list[Varies]:
+    """A derivative is linear in its cotangents; a function of its own is what its rule says."""
+    varying = [i for i, part in enumerate(given) if part.at_all]
+    bend = next((part.bend for part in given if part.bend), None)
+    if node.op is not control.custom:
+        moving = node.attrs["moving" if node.op is control.linear else "ys"]
+        if node.op is autodiff.pushforward:
+            moving = node.attrs["wrt"]
+        if any(i < len(given) - moving for i in varying):
+            return [Varies(Growth.UNKNOWN, True, bend or node)] * values(node)
+        powers = [given[i].growth for i in varying] or [Fraction(0)]
+        return [Varies(common(powers), bool(varying), bend)] * values(node)
+    made = inside(node.attrs["body"], given)
+    if bend is None and varying:
+        rule, results = node.attrs["rule"], [node[i] for i in range(values(node))]
+        new = dict(zip(rule.params, [*node.inputs, *results], strict=False))
+        shares = substitute([rule.outputs[i] for i in varying], new)
+        parts[node] = [Varies(at_all=True)] * values(node)
+        floats = all(differentiable(node.inputs[i].type.dtype) for i in varying)
+        if not floats or any(reads(share, parts) for share in shares):
+            bend = node
+    return [part._replace(bend=bend) if part.at_all else part for part in made]
+
+
+def bends(node: Node, varying: Sequence[int], parts: Parts) -> bool:
+    """Whether the derivative of a node by operands that vary depends on what varies."""
+    moving = [node.inputs[i] for i in varying]
+    if not all(differentiable(x.type.dtype) for x in (node, *moving)):
+        return True
+    if node.op in (tensor.wins, tensor.absorb):
+        return varying != [0]  # of the others it is a jump, or counts where both are
+    if node.op in TRANSPOSE:
+        return False
+    parts[node] = [Varies(at_all=True)]
+    if node.op in PARTIALS:
+        unknown = ops.UNKNOWN.get(node.op, ())
+        partials = PARTIALS[node.op](node, *node.inputs)
+        return any(i in unknown or reads(partials[i], parts) for i in varying)
+    if node.op in VJP:
+        type = node.type
+        ct = leaf.input_(name="ct", dtype=type.dtype, shape=type.shape, dims=None)
+        shares = VJP[node.op](node, ct)
+        return any(reads(shares[i], parts) for i in varying)
+    return True
+
+
+def reads(partial: Partial, parts: Parts) -> bool:
+    """Whether a derivative depends on what varies; one that is 0 is that of jumps."""
+    match partial:
+        case Select(condition, factor):
+            return reads(condition, parts) or reads(factor, parts)
+        case Wins(x, y):
+            return reads(x, parts) or reads(y, parts)
+        case Node():
+            return varies_below(partial, parts)
+    return partial is None or partial == 0
+
+
+def varies_below(node: Node, parts: Parts) -> bool:
+    """Whether a node made on the way depends on a known one that varies."""
+    seen, stack = {node}, [node]
+    while stack:
+        x = stack.pop()
+        if x in parts:
+            if any(part.at_all for part in parts[x]):
+                return True
+            continue
+        new = [y for y in x.inputs if y not in seen]
+        seen.update(new)
+        stack += new
+    return False
+
+
+def growth(node: Node, given: Sequence[Varies], bend: Node | None) -> Power:
+    """The power by which a node's value grows."""
+    if not node.inputs:
+        value = node.attrs.get("value")
+        return Fraction(0) if value is None or value.array.any() else Growth.ANY
+    floats = [differentiable(x.type.dtype) for x in node.inputs]
+    powers = [part.growth for part, real in zip(given, floats, strict=True) if real]
+    known = of_powers(node, powers) if powers else None
+    varying = [part.growth for part in given if part.at_all]
+    if not varying:
+        return Growth.ANY if known is Growth.ANY else Fraction(0)
+    counted = any(part.at_all and not real for part, real in zip(given, floats, strict=True))
+    if not differentiable(node.type.dtype) or (counted and node.op is not ops.where):
+        return Growth.UNKNOWN
+    if known is not None:
+        return known
+    if all(power in (0, Growth.ANY) for power in powers):
+        return Fraction(0)
+    if bend is None:
+        return common(varying)
+    alone = len(varying) == 1 and isinstance(varying[0], Fraction)
+    return Growth.NONE if alone and node.op in PARTIALS else Growth.UNKNOWN
+
+
+def of_powers(node: Node, powers: Sequence[Power]) -> Power | None:
+    """The power by which an op's result grows, if its float operands grow by these; if known."""
+    if node.op is tensor.wins:
+        return powers[0]
+    if node.op in PRODUCTS:
+        return product(powers)
+    if node.op is ops.divide:
+        return product([powers[0], scaled(powers[1], Fraction(-1))])
+    if node.op in POWERS:
+        return scaled(powers[0], POWERS[node.op])
+    if node.op is ops.power and node.inputs[1].op is leaf.full:
+        exponent = node.inputs[1].attrs["value"].item()
+        if isinstance(exponent, float) and isfinite(exponent):
+            return scaled(powers[0], Fraction(exponent))
+    return common(powers) if node.op in ALIKE else None
+
+
+def common(powers: Iterable[Power]) -> Power:
+    """That of values which are added up or chosen from."""
+    found = {power for power in powers if power is not Growth.ANY}
+    if not found:
+        return Growth.ANY
+    return found.pop() if len(found) == 1 else Growth.UNKNOWN
+
+
+def product(powers: Iterable[Power]) -> Power:
+    """That of a product."""
+    total: Power = Fraction(0)
+    for power in powers:
+        match total, power:
+            case (Growth.ANY, _) | (_, Growth.ANY):
+                total = Growth.ANY
+            case Fraction(), Fraction():
+                total = total + power
+            case (Growth.NONE, Fraction()) | (Fraction(), Growth.NONE):
+                total = Growth.NONE
+            case _:
+                total = Growth.UNKNOWN
+    return total
+
+
+def scaled(power: Power, by: Fraction) -> Power:
+    """That of a value to the power `by`."""
+    if isinstance(power, Fraction):
+        return power * by
+    return power if power is Growth.ANY and by > 0 else Growth.UNKNOWN
