@@ -64,7 +64,8 @@ def facts(x: Node) -> Facts:
 THROUGH = frozenset(
     {
         *(linalg.inv, linalg.expm, tensor.transpose),
-        *(elementwise.conjugate, elementwise.cast, elementwise.where, elementwise.negative),
+        *(elementwise.conjugate, elementwise.real, elementwise.cast),
+        *(elementwise.where, elementwise.negative),
         *(elementwise.add, elementwise.subtract, elementwise.multiply),
     }
 )
@@ -84,7 +85,7 @@ def found(x: Node) -> Facts:
             return flipped(facts(a))
         case Node(elementwise.conjugate, [a]):
             return facts(a)
-        case Node(elementwise.cast, [a]):
+        case Node(elementwise.cast | elementwise.real, [a]):
             return DIAGONAL | POSITIVE if left_by(a) == DIAGONAL else facts(a) - lost(a, x)
         case Node(elementwise.where, [mask, a, zero]) if is_zero(zero):
             return masked(mask, a)
@@ -126,7 +127,7 @@ PARTS: dict[tuple[object, int], Facts] = {
 
 
 def lost(a: Node, x: Node) -> Facts:
-    """What need not hold of a matrix any more once it is cast, `a` to `x`."""
+    """The facts of `a` that need not hold of its cast or real part `x`."""
     source, target = a.type.dtype, x.type.dtype
     inexact = source.kind in "fc" and target.kind in "fc"
     if not inexact or np.finfo(target).eps < np.finfo(source).eps:

@@ -73,7 +73,7 @@ UNARY: dict[str, Callable[[T], T]] = {
     "by a row": lambda x: x * B,
     "float32": lambda x: x if x.dtype.kind == "c" else x.astype("float32"),
     "int64": lambda x: gc.real(x).astype("int64"),
-    "float64": lambda x: x.astype("float64"),
+    "float64": lambda x: gc.real(x).astype("float64"),
     "complex128": lambda x: x.astype("complex128"),
     "real": gc.real,
     "imag": lambda x: gc.imag(x.astype("complex128")),
