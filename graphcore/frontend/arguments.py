@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from types import EllipsisType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import user_line
 from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
 from graphcore.ops.named import close_match
 
@@ -23,7 +25,7 @@ Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
 SizeLike: TypeAlias = int | str | Expression | None
 """A size: an integer, an expression, the name of an unknown, or None: unknown, named by its dim."""
 
-MissingDims = Literal["raise", "ignore"]
+MissingDims = Literal["raise", "warn", "ignore"]
 
 
 def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[str, ...]:
@@ -88,12 +90,16 @@ def new_dim(function: str, dim: object, *xs: Node, gone: Collection[str] = ()) -
 def present(
     function: str, x: Node, dims: tuple[str, ...], missing_dims: MissingDims
 ) -> tuple[str, ...]:
-    """`dims` without those that `x` lacks, if they are to be ignored."""
-    if missing_dims == "ignore":
-        return tuple(dim for dim in dims if dim in x.type.dims)
-    check_word(function, "missing_dims", missing_dims, ("raise", "ignore"), x)
-    require_dims(function, x, dims)
-    return dims
+    """`dims` without those that `x` lacks, if they are to be skipped."""
+    check_word(function, "missing_dims", missing_dims, get_args(MissingDims), x)
+    if missing_dims == "raise":
+        require_dims(function, x, dims)
+    missing = [dim for dim in dims if dim not in x.type.dims]
+    if missing and missing_dims == "warn":
+        line = user_line()
+        said = f"{function}: there is no dim {', '.join(map(repr, missing))} in {x.type}"
+        warnings.warn_explicit(said, UserWarning, line.file, line.line)
+    return tuple(dim for dim in dims if dim not in missing)
 
 
 def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str, ...], Shape]:

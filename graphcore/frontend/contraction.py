@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression
 from graphcore.ops import named
 
 from .arguments import Dim, dim_of, names, require_dims
@@ -14,7 +15,7 @@ from .base import refusal, wrap
 from .creation import zeros_like
 from .indexing import isel
 from .lift import Operand, common
-from .shape import concat, expand_dims, transpose
+from .shape import agreed, concat, expand_dims, transpose
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -73,7 +74,8 @@ def contracted(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
 def cross(x: Operand, y: Operand, dim: str) -> Tensor:
     """Cross product of the vectors along `dim`, of size 3; or 2, whose third component is 0.
 
-    Where both sizes are 2, the third component of the product alone, without `dim`.
+    Where both sizes are 2, the third component of the product alone, without `dim`. A size known
+    only at the call must be 3.
 
     >>> import graphcore as gc
     >>> x, y = gc.constant([1, 0, 0], "axis"), gc.constant([0, 1, 0], "axis")
@@ -93,6 +95,8 @@ def cross(x: Operand, y: Operand, dim: str) -> Tensor:
 def components(x: Tensor, dim: str) -> list[Tensor]:
     """The three values along `dim`; the third is 0 where there are two."""
     size = x.sizes[dim_of("cross", x.node, dim)]
+    if isinstance(size, Expression):
+        size, x = 3, wrap(agreed(x.node, dim, 3))
     if size not in (2, 3):
         cure = "give it the size 3, or 2"
         raise refusal("cross", f"dim {dim!r} has size {size}", x, cure=cure)

@@ -62,7 +62,7 @@ def isel(
     drop
         As in xarray, where it is about coordinates: here it has no effect.
     missing_dims
-        "ignore" skips dims that `x` lacks, "raise" refuses them.
+        What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
 
     Examples
     --------

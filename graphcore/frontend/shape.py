@@ -52,7 +52,7 @@ def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Te
     *dims
         All its dims in the order wanted, where one `...` stands for those not named; none reverses.
     missing_dims
-        "ignore" skips dims that `x` lacks, "raise" refuses them.
+        What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def squeeze(x: Operand, dim: Dim = None) -> Tensor:
     node = single("squeeze", x)
     if dim is None or dim is ...:
         dim = [name for name, size in node.type.sizes.items() if size == 1]
-    dims = dims_of("squeeze", node, dim)
+    dims = tuple(dict.fromkeys(dims_of("squeeze", node, dim)))
     return wrap(named.squeeze(node, dims=dims) if dims else node)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, same
@@ -15,8 +16,9 @@ from graphcore.ops import leaf, named
 
 from . import elementwise as e
 from .arguments import names, present
-from .base import refusal, wrap
+from .base import Base, refusal, wrap
 from .calls import worded_methods
+from .formulas import keep_where
 from .indexing import by_name, pick, selection
 from .lift import Operand, common
 from .shape import broadcast_to
@@ -37,6 +39,33 @@ class At:
         return Region(self._x, key)
 
 
+def without_masks(x: Tensor, key: Any) -> tuple[dict[str, Any], Tensor | None]:
+    """What stands in brackets as indexers by name, and the mask of all that are bool tensors."""
+    if is_mask(key):
+        wanted, masks = {}, [key]
+    else:
+        given = by_name("at", x, key)
+        wanted = {dim: at for dim, at in given.items() if not is_mask(at)}
+        masks = [mask for dim, mask in given.items() if dim not in wanted]
+        for dim, mask in given.items():
+            if dim not in wanted and mask.dims != (dim,):
+                cure = f"index by the mask alone, x.at[mask], or give it the one dim {dim!r}"
+                reason = f"a mask for dim {dim!r} has the dims {mask.dims}"
+                raise refusal("at", reason, x, mask, cure=cure, kind=GraphIndexError)
+    for mask in masks:
+        for dim in mask.dims:
+            if dim not in x.dims:
+                cure = "a mask has dims of what it chooses from"
+                reason = f"a mask has a dim {dim!r} that {x.node.type} lacks"
+                raise refusal("at", reason, x, mask, cure=cure, kind=GraphIndexError)
+    return wanted, reduce(e.logical_and, masks) if masks else None
+
+
+def is_mask(indexer: Any) -> bool:
+    """Whether an indexer is a bool tensor, of which the call alone knows the places."""
+    return isinstance(indexer, Base) and indexer.dtype.kind == "b"
+
+
 @worded_methods
 class Region:
     """The places `x.at[...]` of a tensor, to be changed in a new one.
@@ -46,17 +75,20 @@ class Region:
     real and floats to integers are refused. A place that is named several times is changed by all
     its values, one after the other.
 
+    A mask known only at the call, such as `x.at[x > 0]` or `x.at[{"row": mask}]`, chooses places of
+    the dims that it has; the values, which have none of these, go to each of them.
+
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
     >>> gc.compile([], [x.at[1:].set(0), x.at[[0, 0]].add(10), x.at[{"row": -1}].get()])()
     [array([1., 0., 0.]), array([21.,  2.,  3.]), array(3.)]
     """
 
-    __slots__ = ("_at", "_inner", "_x")
+    __slots__ = ("_at", "_inner", "_mask", "_x")
 
     def __init__(self, x: Tensor, key: Any) -> None:
         node = x.node
-        wanted = by_name("at", x, key)
+        wanted, self._mask = without_masks(x, key)
         dims = present("at", node, names("at", tuple(wanted), node), "raise")
         self._at = selection(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims})
         self._x = wrap(self._at.x)
@@ -64,22 +96,27 @@ class Region:
 
     def get(self) -> Tensor:
         """The values there: `x[...]`."""
-        return wrap(pick(self._at))
+        if self._mask is not None:
+            cure = "choose with gc.where, or use a mask known now"
+            reason = "how many places a mask chooses is not known before the call"
+            raise refusal("at.get", reason, self._x, self._mask, cure=cure, kind=GraphTypeError)
+        return self._region()
 
     def set(self, y: Operand) -> Tensor:
         """`x` with `y` there; of several values for one place the last, row-major, stays.
 
         Only the value that stays has a derivative.
         """
-        return self._put(self._values("at.set", y))
+        return self._kept(self._put(self._values("at.set", y)))
 
     def add(self, y: Operand) -> Tensor:
         """`x` with `y` added there."""
-        return e.add(self._x, wrap(self._spread(self._values("at.add", y))))
+        return self._kept(e.add(self._x, wrap(self._spread(self._values("at.add", y)))))
 
     def subtract(self, y: Operand) -> Tensor:
         """`x` with `y` subtracted there."""
-        return e.subtract(self._x, wrap(self._spread(self._values("at.subtract", y))))
+        values = self._values("at.subtract", y)
+        return self._kept(e.subtract(self._x, wrap(self._spread(values))))
 
     def multiply(self, y: Operand) -> Tensor:
         """`x` multiplied by `y` there; the derivative is exact where values are 0."""
@@ -100,7 +137,7 @@ class Region:
             cure = "index with slices, integers, masks or known positions that do not repeat"
             reason = "positions may repeat, and powers of powers depend on their order"
             raise refusal("at.power", reason, self._x, values, cure=cure)
-        return self._put(e.power(self.get(), wrap(values)).node)
+        return self._kept(self._put(e.power(self._region(), wrap(values)).node))
 
     def min(self, y: Operand) -> Tensor:
         """`x` with the smaller of itself and `y` there; tied values share the derivative."""
@@ -114,9 +151,9 @@ class Region:
         """The places changed by a factor, the product of those that come to each."""
         values = self._values(function, y)
         if self._distinct():
-            return self._put(scale(self.get(), wrap(values)).node)
+            return self._kept(self._put(scale(self._region(), wrap(values)).node))
         factors = wrap(self._together(named.scatter_prod, values))
-        return self._back(scale(wrap(self._inner), factors).node)
+        return self._kept(self._back(scale(wrap(self._inner), factors).node))
 
     def _extreme(
         self, function: str, single: Callable[..., Tensor], several: Op, y: Operand
@@ -124,12 +161,20 @@ class Region:
         """The places changed by a function of two values, or by an op of many."""
         values = self._values(function, y)
         if self._distinct():
-            return self._put(single(self.get(), wrap(values)).node)
-        return self._back(self._received(several, values))
+            return self._kept(self._put(single(self._region(), wrap(values)).node))
+        return self._kept(self._back(self._received(several, values)))
+
+    def _region(self) -> Tensor:
+        """The values at all indexers but masks known only at the call."""
+        return wrap(pick(self._at))
+
+    def _kept(self, changed: Tensor) -> Tensor:
+        """`changed`, but where the mask leaves `x` as it is."""
+        return changed if self._mask is None else keep_where(changed, self._mask, self._x)
 
     def _values(self, function: str, y: Operand) -> Node:
         """`y` in the dtype of `x`, with the dims of the region."""
-        region, dtype = self.get(), self._x.dtype
+        region, dtype = self._region(), self._x.dtype
         _, values = common(function, region, y)
         if not np.can_cast(values.type.dtype, dtype, "same_kind"):
             cast = f"cast them with astype({str(dtype)!r})"
@@ -138,6 +183,10 @@ class Region:
             reason = f"values of {values.type.dtype} do not fit into {dtype}"
             raise refusal(function, reason, self._x, values, cure=cure, kind=GraphTypeError)
         for dim, size in values.type.sizes.items():
+            if self._mask is not None and dim in self._mask.dims:
+                cure = "choose values place by place with gc.where(mask, values, x)"
+                reason = f"how many places the mask chooses along {dim!r} is not known"
+                raise refusal(function, reason, self._mask, values, cure=cure)
             if dim not in region.dims:
                 cure = f"the places have the dims {region.dims}; sum or index it away"
                 reason = f"the values have a dim {dim!r} that the places lack"
@@ -151,7 +200,7 @@ class Region:
     def _over(self) -> tuple[str, ...]:
         """The dims of the region that the positions bring."""
         kept = [dim for dim in self._inner.type.dims if dim not in self._at.indices]
-        return tuple(dim for dim in self.get().dims if dim not in kept)
+        return tuple(dim for dim in self._region().dims if dim not in kept)
 
     def _distinct(self) -> bool:
         """Whether no place is named twice: each dim of the positions has one index of its own."""

@@ -284,14 +284,14 @@ def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, .
     return tuple(done[root] for root in roots)
 
 
-def agree(dim: str, left: Size, right: Size) -> Size:
+def agree(dim: str, left: Size, right: Size, kind: type[GraphError] = GraphValueError) -> Size:
     """The size of `dim` that two operands share: refused if they cannot, needed if unsure."""
     match same(left, right):
         case True:
             return left
         case False:
-            raise Refusal(f"dim {dim!r} has sizes {left} and {right}", CURE_SIZES)
-    need(dim, left, "==", right)
+            raise Refusal(f"dim {dim!r} has sizes {left} and {right}", CURE_SIZES, kind)
+    need(dim, left, "==", right, kind)
     return left if isinstance(left, int) else right
 
 
@@ -299,8 +299,8 @@ def agree_in_type(left: TensorType, right: TensorType, reason: str, cure: str = 
     """Refuse values that cannot have one type; where sizes may be equal or not, they are needed."""
     require(fits(left, right), reason, cure)
     dims = left.dims or ("",) * left.ndim
-    for dim, *sizes in zip(dims, left.shape, right.shape, strict=True):
-        agree(dim, *sizes)
+    for dim, size, other in zip(dims, left.shape, right.shape, strict=True):
+        agree(dim, size, other)
 
 
 CURE_SIZES = (

@@ -116,6 +116,11 @@ def test_missing_dims():
     x = gc.tensor("x", {"t": 5})
     assert x.isel({"t": 0, "q": 1}, missing_dims="ignore") is x[0]
     assert x.isel(t=0, drop=True) is x[0]
+    with pytest.warns(UserWarning, match="isel: there is no dim 'q' in f64") as caught:
+        assert x.isel({"t": 0, "q": 1}, missing_dims="warn") is x[0]
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="transpose: there is no dim 'p', 'q'"):
+        assert x.transpose("p", "t", "q", missing_dims="warn") is x
 
 
 REFUSED = {

@@ -224,10 +224,23 @@ def test_isin() -> None:
     assert run(lambda x: x.isin(2), [1.0, 2.0]).tolist() == [False, True]
 
 
-def test_cross_wants_known_sizes() -> None:
+def test_cross_of_other_sizes_is_refused() -> None:
     x = line()
-    for wrong in (x, gc.tensor("y", {"t": 4})):
-        with pytest.raises(gc.GraphError, match="size 3"):
-            gc.cross(wrong, wrong, "t")
+    with pytest.raises(gc.GraphError, match="size 3"):
+        gc.cross(x, gc.tensor("y", {"t": 4}), "t")
     with pytest.raises(gc.GraphError, match="'axis'"):
         gc.cross(x, x, "axis")
+
+
+def test_cross_of_unknown_sizes_wants_3_at_the_call() -> None:
+    x, y = gc.tensor("x", {"t": None, "row": 2}), gc.tensor("y", {"t": "m"})
+    z = gc.cross(x, y, "t")
+    f = gc.compile([x, y], [z, gc.grad((z * z).sum(), x)])
+    a, b = np.arange(6.0).reshape(3, 2), np.array([1.0, -2.0, 0.5])
+    product, slope = f(a, b)
+    np.testing.assert_allclose(product, np.cross(a, b[:, None], axis=0))
+    np.testing.assert_allclose(slope, 2 * np.cross(b[:, None], product, axis=0))
+    with pytest.raises(gc.GraphValueError, match=r"t == 3 for dim 't', but they are 2 and 3"):
+        f(a[:2], b)
+    with pytest.raises(gc.GraphValueError, match=r"m == 3 for dim 't', but they are 4 and 3"):
+        f(a, np.ones(4))

@@ -167,6 +167,59 @@ def test_more_dims_are_batch(extra):
         np.testing.assert_allclose(ours, theirs, rtol=1e-14)
 
 
+UPDATES = {
+    "set": lambda at, y: at.set(y),
+    "add": lambda at, y: at.add(y),
+    "subtract": lambda at, y: at.subtract(y),
+    "multiply": lambda at, y: at.multiply(y),
+    "divide": lambda at, y: at.divide(y),
+    "power": lambda at, y: at.power(y),
+    "min": lambda at, y: at.min(y),
+    "max": lambda at, y: at.max(y),
+}
+MASKED = {
+    "alone": (lambda x, m, c: m, lambda a, m, c: m),
+    "of all dims": (lambda x, m, c: x > 2, lambda a, m, c: a > 2),
+    "by name": (lambda x, m, c: {"col": c}, lambda a, m, c: np.s_[:, c]),
+    "both dims": (lambda x, m, c: (m, c), lambda a, m, c: np.ix_(m, c)),
+    "beside a position": (lambda x, m, c: (m, 1), lambda a, m, c: (m, 1)),
+    "beside a slice": (lambda x, m, c: {"row": m, "col": slice(1)}, lambda a, m, c: np.s_[m, :1]),
+    "beside places": (lambda x, m, c: {"row": m, "col": [1, 0]}, lambda a, m, c: (m, np.s_[::-1])),
+    "constant": (lambda x, m, c: gc.constant([True, False, True], "row"), lambda a, m, c: m),
+}
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("key", MASKED)
+def test_masks_known_only_at_the_call(update, key):
+    x = gc.tensor("x", {"row": None, "col": 2})
+    m, c = gc.tensor("m", {"row": None}, dtype="bool"), gc.tensor("c", {"col": 2}, dtype="bool")
+    s = gc.tensor("s", {})
+    ours, theirs = MASKED[key]
+    y = UPDATES[update](x.at[ours(x, m, c)], s)
+    a = np.arange(1.0, 7.0).reshape(3, 2)
+    masks = np.array([True, False, True]), np.array([False, True])
+    f = gc.compile([x, m, c, s], [y, *gc.grad((y * y).sum(), [x, s])])
+    found, by_x, by_s = f(a, *masks, 2.5)
+    places = np.zeros(a.shape, bool)
+    places[theirs(a, *masks)] = True
+    known = UPDATES[update](x.at[gc.constant(places, ("row", "col"))], s)
+    whole = UPDATES[update](x.at[...], s)
+    chosen = gc.where(gc.constant(places, ("row", "col")), whole, x)
+    wanted = gc.compile([x, s], [chosen, *gc.grad((chosen**2).sum(), [x, s]), known])(a, 2.5)
+    np.testing.assert_array_equal(found, wanted[0])
+    np.testing.assert_array_equal(found, wanted[3])
+    np.testing.assert_allclose(by_x, wanted[1])
+    np.testing.assert_allclose(by_s, wanted[2])
+    if update == "set":
+        a[theirs(a, *masks)] = 2.5
+        np.testing.assert_array_equal(found, a)
+    if update == "add":
+        a[theirs(a, *masks)] += 2.5
+        np.testing.assert_array_equal(found, a)
+
+
+MASK = gc.tensor("m", {"a": 4}, dtype="bool")
 INTEGERS = gc.tensor("k", {"a": 4}, dtype="int32")
 REFUSED = {
     "size": (lambda x: x.at[:2].set(gc.ones({"a": 3})), ValueError, "2 places and 3 values"),
@@ -184,6 +237,16 @@ REFUSED = {
     "list outside": (lambda x: x.at[[0, -5]].set(0.0), IndexError, "position -5"),
     "array": (lambda x: x.at[0].set(np.ones(3)), TypeError, "no dims"),
     "mask": (lambda x: x.at[[True, False]].set(0.0), IndexError, "mask"),
+    "values of a mask": (
+        lambda x: x.at[MASK].set(gc.ones({"a": 4})), ValueError, r"gc.where\(mask, values, x\)",
+    ),
+    "values at a mask": (lambda x: x.at[MASK].get(), TypeError, "not known before the call"),
+    "mask of another dim": (lambda x: x.at[{"b": MASK}].set(0.0), IndexError, "the one dim 'b'"),
+    "mask of a new dim": (lambda x: x.at[MASK.rename(a="c")].set(0.0), IndexError, "dim 'c' that"),
+    "mask of two dims": (lambda x: x.at[x > 0, 0].set(0.0), IndexError, r"x.at\[mask\]"),
+    "mask of another size": (
+        lambda x: x.at[gc.zeros({"a": 3}, "bool")].set(0.0), ValueError, "sizes",
+    ),
     "segment": (lambda x: gc.segment_sum(x, [0, 1, 2, 3], 3, "a"), IndexError, "number 3"),
     "negative segment": (lambda x: gc.segment_sum(x, [0, 1, -1, 3], 4, "a"), IndexError, "r -1"),
     "float segments": (lambda x: gc.segment_sum(x, gc.ones({"a": 4}), 4), TypeError, "integers"),

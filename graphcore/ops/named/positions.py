@@ -53,12 +53,18 @@ def gather(x: TensorType, *indices: TensorType, dims: Dims) -> TensorType:
     Each indexed dim is replaced, in place, by its index's dims.
     """
     has(x, dims)
+    together: dict[str, Size] = {}
+    for i in indices:
+        for name, size in i.sizes.items():
+            together[name] = agree(name, together.get(name, size), size, GraphIndexError)
     by_dim = dict(zip(dims, indices, strict=True))
     sizes: dict[str, Size] = {}
     for dim, size in x.sizes.items():
-        here = by_dim[dim].sizes if dim in by_dim else {dim: size}
+        here = (
+            {name: together[name] for name in by_dim[dim].sizes} if dim in by_dim else {dim: size}
+        )
         for name, length in here.items():
-            sizes[name] = agree(name, sizes[name], length) if name in sizes else length
+            sizes[name] = agree(name, sizes.get(name, length), length)
     for i in indices:
         require(i.dtype.kind in "iu", f"positions must be integers, not {i}", CURE, GraphTypeError)
     return TensorType(x.dtype, tuple(sizes.values()), tuple(sizes))
