@@ -110,6 +110,10 @@ def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str,
             raise refusal(function, "dims are mapped to sizes, and there is a shape", cure=cure)
         pairs = list(dims.items())
     else:
+        if (given := several(dims)) and all(isinstance(size, int) for size in given):
+            cure = f"map names to sizes: {dict(zip(('row', 'col'), given))}"
+            reason = f"{dims} has sizes, but no names of dims"
+            raise refusal(function, reason, cure=cure, kind=GraphTypeError)
         found = names(function, dims)
         sizes = (None,) * len(found) if shape is None else several(shape)
         if len(sizes) != len(found):
@@ -195,17 +199,16 @@ def check_word(
 
 
 def mapping(
-    function: str, given: object, more: Mapping[str, Any], what: str, *operands: Base | Node
+    function: str, given: object, more: Mapping[str, Any] | None, what: str, *operands: Base | Node
 ) -> dict[str, Any]:
-    """The pairs of a dict or of keywords."""
+    """The pairs of a dict or of keywords; of a dict alone where `more` is None."""
+    cure = f"write {function}(x, {{{what}}}){'' if more is None else ' or keywords'}"
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
-        cure = f"write {function}(x, {{{what}}}) or keywords"
         reason = f"{given!r} is not a dict"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
     if given and more:
         reason = f"takes a dict or keywords, not both: {given!r} and {', '.join(more)}"
-        cure = f"write {function}(x, {{{what}}}) or keywords"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
-    return dict(given) or dict(more)
+    return dict(given) or dict(more or {})

@@ -93,6 +93,11 @@ class Base:
     def __reduce__(self) -> tuple[Any, ...]:
         return wrap, (self.node,)
 
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._no_value(f"a number to format as {spec!r}", COMPILE)
+        return repr(self)
+
     def __bool__(self) -> bool:
         raise self._no_value("a truth value", "use gc.where to choose, and & | ~ to combine")
 
@@ -141,7 +146,7 @@ class Base:
             raise self._no_value("an integer", "index with it instead: y.isel(dim=x)")
 
         def __array__(self, *args: object, **kwargs: object) -> NoReturn:
-            raise self._no_value("an array", COMPILE)
+            raise self._no_value("an array", f"{COMPILE}; gc.concat([x, y], 'new') joins tensors")
 
 
 COMPILE = "gc.compile(inputs, x) makes a function that computes it"
@@ -170,7 +175,7 @@ def refusal(
     nodes = dict.fromkeys(x.node if isinstance(x, Base) else x for x in operands)
     lines = [
         f"{called(function)}: {reason}",
-        *map(describe_operand, nodes),
+        *[describe_operand(node, reason) for node in nodes],
         f"  built at {current()}",
     ]
     if cure:

@@ -122,7 +122,7 @@ def conv_transpose(
     """
     function = "conv_transpose"
     values, weights, moves = aligned(function, x, kernel, dims, stride, dilation)
-    told = mapping(function, sizes, {}, "'dim': size")
+    told = mapping(function, sizes, None, "'dim': size")
     moved = tuple(move.dim for move in moves)
     for dim in told:
         if dim not in moved:
@@ -325,7 +325,7 @@ def pooled(
 ) -> tuple[Node, list[Move]]:
     """`x`, and windows that by default part it."""
     node = single(function, x)
-    dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size", node)), node)
+    dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", node)), node)
     require_dims(function, node, dims)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
     new = hidden([f"{dim} window" for dim in dims], node.type.dims).values()

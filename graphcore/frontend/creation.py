@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.formulas import Formula
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Shape
@@ -116,6 +116,8 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
         raise refusal("constant", "the array has masked values", cure=cure)
     try:
         return np.asarray(value)
+    except GraphError:  # a tensor says itself why it is no array
+        raise
     except ValueError as error:
         raise refusal("constant", str(error), cure="give all rows one length") from None
     except TypeError as error:

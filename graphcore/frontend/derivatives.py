@@ -293,7 +293,7 @@ def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
 
 def refused(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:
     """The error with its operands, the user's line and the cure."""
-    lines = [f"{called(name)}: {reason}", *map(describe_operand, operands)]
+    lines = [f"{called(name)}: {reason}", *[describe_operand(x, reason) for x in operands]]
     return GraphTypeError("\n".join([*lines, f"  asked at {user_line()}", f"  cure: {cure}"]))
 
 

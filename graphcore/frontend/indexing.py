@@ -205,6 +205,11 @@ def whole(x: Node, dim: str, given: Any) -> Size:
 def places_known(x: Node, dim: str, indexer: Any) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
     """The dims and values of an indexer of many places, positions or a mask, that is known now."""
     if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
+        if isinstance(indexer[1], Base):
+            new = dict(zip(indexer[1].dims, names("isel", indexer[0])))
+            cure = f"a tensor has dims of its own: x.isel({dim}=index.rename({new}))"
+            reason = f"the index of dim {dim!r} is a pair of names and a tensor"
+            raise refusal("isel", reason, x, indexer[1], cure=cure, kind=GraphTypeError)
         return names("isel", indexer[0]), np.asarray(indexer[1])
     if is_labelled(indexer):
         return tuple(indexer.dims), np.asarray(indexer.values)

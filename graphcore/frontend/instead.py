@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphcore.ir.errors import GraphAttributeError, GraphError
 
@@ -190,6 +190,23 @@ def attribute(x: Base, name: str) -> GraphError:
         cure = nearly(name) or "dir(x) lists the methods; the functions are in dir(gc)"
     reason = f"has no attribute {name!r}"
     return refusal("Tensor", reason, x, cure=cure, kind=GraphAttributeError)
+
+
+class Listing:
+    """An object that answers a name that it does not have with those that it has."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # as in Tensor
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            known = [word for word in dir(self) if not word.startswith("_")]
+            near = get_close_matches(name, known, 1, CUTOFF)
+            cure = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            reason = f"has no attribute {name!r}"
+            raise refusal(type(self).__name__, reason, cure=cure, kind=GraphAttributeError)
 
 
 def dim_cure(dim: str) -> str:

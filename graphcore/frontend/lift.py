@@ -109,8 +109,8 @@ def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
         raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
     if is_labelled(x):
         return labelled(function, x)
-    cure = "use tensors, numbers, or arrays with dims: gc.constant(array, dims)"
-    reason = f"{type(x).__name__} {repr(x)[:60]} is not a tensor or a number"
+    cure = stranger_cure(x) or "use tensors, numbers, or arrays with dims: gc.constant(array, dims)"
+    reason = f"{shown(x)} is not a tensor or a number"
     others = [y for y in xs if isinstance(y, Base)]
     raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
 
@@ -118,6 +118,27 @@ def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
 def is_labelled(x: object) -> TypeGuard[Labelled]:
     """Whether `x` is an array that names its axes; the `values` of a Dataset are a method."""
     return hasattr(x, "dims") and hasattr(x, "values") and not callable(x.values)
+
+
+def shown(x: Any) -> str:
+    """What stands where a tensor should, for errors."""
+    if is_function(x):
+        return f"function {x.__name__}"
+    return f"{type(x).__name__} {repr(x)[:60]}"
+
+
+def is_function(x: Any) -> bool:
+    """Whether `x` is a function by its name, one of Python's, NumPy's or a user's."""
+    return callable(x) and hasattr(x, "__name__") and not isinstance(x, type)
+
+
+def stranger_cure(x: object) -> str:
+    """What to do about an object that is no tensor but has to do with tensors, or ""."""
+    if is_function(x):
+        return "call it first, and give the tensor that it returns: f(x), not f"
+    if isinstance(x, (list, tuple)) and any(isinstance(part, Base) for part in x):
+        return "to join tensors along a new dim: gc.concat(xs, 'new')"
+    return ""
 
 
 def labelled(function: str, x: Labelled) -> Node:

@@ -18,6 +18,7 @@ from .calls import worded_methods
 from .creation import ones
 from .filling import with_fill
 from .formulas import keep_where
+from .instead import Listing
 from .lift import Operand, single
 from .masking import as_float
 from .moves import cut
@@ -112,7 +113,7 @@ def coarsen(
 
 
 @worded_methods
-class Windowed:
+class Windowed(Listing):
     """A tensor seen through windows, each of which is reduced by itself."""
 
     __slots__ = ("_dims", "_places", "_sizes", "_x")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import CURE_SIZES, Node
 from graphcore.ir.sizes import Size, count, same
@@ -346,7 +348,11 @@ def unstack(
 
 def split_sizes(node: Node, dim: str, parts: dict[str, SizeLike]) -> tuple[Size, ...]:
     """The sizes of the new dims, with the one left open inferred."""
-    opened = [name for name, size in parts.items() if size is None or size == -1]
+    opened = [
+        name
+        for name, size in parts.items()
+        if size is None or (isinstance(size, (int, np.integer)) and size == -1)
+    ]
     sizes = {n: size_of("unstack", n, s) for n, s in parts.items() if n not in opened}
     if len(opened) > 1:
         cure = "leave one size open at most"

@@ -19,6 +19,7 @@ from .elementwise import astype, equal, maximum, not_equal
 from .formulas import clip
 from .formulas import where as choose
 from .indexing import take_along
+from .instead import Listing
 from .lift import Operand, single
 from .masking import as_float, notnull, part_of, ratio, root, squared_modulus
 from .quantiles import share_of
@@ -39,7 +40,7 @@ __all__ = [
 
 
 @worded_methods
-class Weighted:
+class Weighted(Listing):
     """A tensor whose values count as often as weights say: what `x.weighted(weights)` gives.
 
     Its reductions run over one dim, several, or all (None) of both tensors. `skipna` leaves out

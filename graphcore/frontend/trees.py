@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphcore.ir.errors import GraphTypeError
 
 from .base import Base, refusal, wrap
-from .lift import single
+from .lift import shown, single, stranger_cure
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -74,10 +74,11 @@ def lifted(leaf: Any, path: str) -> Tensor:
     try:
         return wrap(single(path, leaf))
     except GraphTypeError as error:
-        cure = "nest tensors, numbers and arrays with dims in lists, tuples and dicts"
+        cure = stranger_cure(leaf)
+        cure = cure or "nest tensors, numbers and arrays with dims in lists, tuples and dicts"
         if hasattr(leaf, "__array__"):
             cure = "say what its axes are: gc.constant(array, dims)"
-        reason = f"{type(leaf).__name__} {repr(leaf)[:60]} is not a tensor"
+        reason = f"{shown(leaf)} is not a tensor"
         raise refusal(path, reason, cure=cure, kind=GraphTypeError) from error
 
 

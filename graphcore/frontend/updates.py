@@ -20,6 +20,7 @@ from .base import Base, refusal, wrap
 from .calls import worded_methods
 from .formulas import keep_where
 from .indexing import by_name, pick, selection
+from .instead import Listing
 from .lift import Operand, common
 from .shape import broadcast_to
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-class At:
+class At(Listing):
     """Where `x` is indexed by `x.at[...]`, which takes what `x[...]` takes."""
 
     __slots__ = ("_x",)
@@ -67,7 +68,7 @@ def is_mask(indexer: Any) -> bool:
 
 
 @worded_methods
-class Region:
+class Region(Listing):
     """The places `x.at[...]` of a tensor, to be changed in a new one.
 
     Values broadcast by name to the dims of `x[...]`; one that has others, or other sizes, is

@@ -114,7 +114,7 @@ def window_attrs(
     dilation: int | Mapping[str, int],
 ) -> dict[str, Any]:
     """The attrs of windows, from what users write."""
-    dims = names(function, tuple(mapping(function, sizes, {}, "'dim': size", x)), x)
+    dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", x)), x)
     require_dims(function, x, dims)
     told = each(function, dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new)
     return {

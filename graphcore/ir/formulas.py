@@ -91,8 +91,27 @@ class Number:
     def __int__(self) -> int:
         raise refused("int", self, COMPUTE)
 
+    def __index__(self) -> int:
+        raise refused("index", self, f"loop at the call: gc.fori_loop(0, {self}, body, init)")
 
-COMPUTE = "give a number known now; where a tensor may stand, this may stand as well"
+    def sqrt(self) -> Any:
+        """The square root: what `np.sqrt` calls, as it calls the other three."""
+        return formula("sqrt", self)
+
+    def exp(self) -> Any:
+        """The exponential."""
+        return formula("exp", self)
+
+    def log(self) -> Any:
+        """The natural logarithm."""
+        return formula("log", self)
+
+    def log2(self) -> Any:
+        """The logarithm to base 2."""
+        return formula("log2", self)
+
+
+COMPUTE = "where a tensor may stand, this may stand as well; of it, compute n**0.5, gc.log(n), ..."
 
 
 def refused(function: str, x: Number, cure: str) -> GraphTypeError:
@@ -105,7 +124,8 @@ def unknown(comparison: str, x: Number, other: Any) -> Any:
     """The refusal to compare numbers now; what is no number has its say."""
     if not isinstance(other, (int, float, Number)):
         return NotImplemented
-    raise refused(comparison, x, f"compare at the call: gc.{comparison}({x}, {other})")
+    cure = f"compare at the call: gc.{comparison}({x}, {other}); gc.minimum and gc.maximum choose"
+    raise refused(comparison, x, cure)
 
 
 class Formula(Number):

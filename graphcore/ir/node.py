@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
 from .provenance import Origin, called, current, inherit
+from .size_text import show_dim
 from .sizes import Size, same
 from .types import TensorType, Type, fits
 
@@ -311,34 +312,43 @@ CURE_SIZES = (
 
 def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
     """The full message of a refused operation: op, reason, operands, lines and the cure."""
-    lines = [f"{called(op.said)}: {refusal.reason}", *map(describe_operand, dict.fromkeys(inputs))]
+    lines = [f"{called(op.said)}: {refusal.reason}"]
+    lines += [describe_operand(x, refusal.reason) for x in dict.fromkeys(inputs)]
     lines.append(f"  built at {current()}")
     if refusal.cure:
         lines.append(f"  cure: {refusal.cure}")
     return "\n".join(lines)
 
 
-def describe_operand(node: Node) -> str:
-    """`name: dtype[dims]`, where it was built, and how each of its sizes is known."""
+def describe_operand(node: Node, reason: str = "") -> str:
+    """`name: dtype[dims]`, where it was built, and how the sizes that `reason` names are known."""
     name = node.attrs.get("name", f"{node.op.said}(...)")
     text = f"  {name[:60]}: {node.type}, built at {node.origin}"
     if isinstance(node.type, TensorType) and node.inputs:
-        known = [f"{dim} is {known_from(node, dim)}" for dim in node.type.dims or ()]
+        known = [known_from(node, dim) for dim in node.type.dims or () if repr(dim) in reason]
         if known:
             text += f" ({'; '.join(known)})"
     return text
 
 
 def known_from(node: Node, dim: str) -> str:
-    """How the size of `dim` is known: the input or constant it comes down from, else the op."""
+    """How the size of `dim` is known: from an input that declares it, else the op that made it."""
     size = node.type.size(dim)
-    while True:
-        for x in node.inputs:
-            if isinstance(x.type, TensorType) and x.type.sizes.get(dim) == size:
-                node = x
-                break
-        else:
+    ends: list[Node] = []
+    stack, seen = [node], {node}
+    while stack:
+        x = stack.pop()
+        if "name" in x.attrs:
+            ends = [x]
             break
-    name = node.attrs.get("name", node.op.said)
-    how = "declared by" if "name" in node.attrs else "made by"
-    return f"{size}, {how} {name[:60]} at {node.origin}"
+        above = [y for y in x.inputs if isinstance(y.type, TensorType) and y not in seen]
+        above = [y for y in above if y.type.sizes.get(dim) == size]
+        seen.update(above)
+        stack += reversed(above)
+        if not above:
+            ends.append(x)
+    end, *_ = ends
+    name = end.attrs.get("name", end.op.said)
+    how = "declared by" if "name" in end.attrs else "made by"
+    known = "is" if str(size) == show_dim(dim) else f"is {size},"
+    return f"{show_dim(dim)} {known} {how} {name[:60]} at {end.origin}"

@@ -1,0 +1,37 @@
+"""Names that there are not, of tensors and of modules, and what the refusal must say."""
+
+from __future__ import annotations
+
+NAMES: list[tuple[str, ...]] = [
+    ("x.exp()", "has no attribute 'exp'", "use gc.exp(x)"),
+    ("x.abs()", "use gc.abs(x)"),
+    ("x.interp(0.5)", "use gc.interp(x, xp, fp, dim='batch')"),
+    ("x.softmax('feature')", "use gc.special.softmax(x, dim='batch')"),
+    ("x.eval()", "gc.compile(inputs, outputs)"),
+    ("x.map(abs)", "use gc.map"),
+    ("x.tril()", "use gc.tril(x, dims=('batch', 'feature'))"),
+    ("x.resample(t=1)", "gc.segment_sum(x, ids, size)", "x.coarsen(batch=2)"),
+    ("x.feature", "'feature' is a dim", "x.sizes['feature']"),
+    ("x.sotfmax('feature')", "did you mean gc.special.softmax?"),
+    ("x.nothing_like_it", "dir(x)"),
+    ("x.at[0].mul(2)", "Region: has no attribute 'mul'", "multiply"),
+    ("x.rolling(feature=2).summ()", "did you mean 'sum'?"),
+    ("x.weighted(x).average()", "has no attribute 'average'", "mean"),
+    ("gc.softmax(x, 'feature')", "graphcore: has no 'softmax'", "use gc.special.softmax"),
+    ("gc.matmul(x, w)", "has no 'matmul'", "gc.dot"),
+    ("gc.array([1.0])", "has no 'array'", "gc.constant"),
+    ("gc.sqr(x)", "has no 'sqr'", "did you mean gc.sqrt?"),
+    ("gc.vmap(np.exp)", "gc.vectorize(outputs, {x: x_with_more_dims})"),
+    ("gc.print(x)", "gc.debug_print(x)"),
+    ("gc.random.normal(3)", "np.random.default_rng"),
+    ("gc.pi", "np.pi"),
+    ("gc.float32", "dtype='float32'"),
+    ("gc.value_and_grad(x)", "gc.compile(inputs, [y, gc.grad(y, w)])"),
+    ("gc.custom_vjp(np.exp)", "gc.custom_pullback(function, rule)"),
+    ("gc.nothing_like_it", "dir(gc)"),
+    ("gc.special.gamaln(x)", "graphcore.special: has no", "did you mean gc.special.gammaln?"),
+    ("gc.special.relu(x)", "gc.maximum(x, 0)"),
+    ("gc.linalg.solv(x, x)", "did you mean gc.linalg.solve?"),
+    ("gc.linalg.diag(x)", "use gc.diag(x, dim='row')"),
+    ("gc.fft.nothing_like_it", "dir(gc.fft)"),
+]
