@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphcore.ir.dtypes import INT
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
-from graphcore.ir.sizes import Size
+from graphcore.ir.sizes import Size, same
 from graphcore.ops import leaf, tensor
 from graphcore.ops.elementwise import conjugate, equal, greater_equal, real
 
@@ -126,6 +126,16 @@ def expand_last(x: Node, shape: tuple[Size, ...]) -> Node:
 def full_size(n: Size, like: Node) -> Node:
     """A size at each element of `like`, as a position."""
     return number(n, INT, like.type.shape)
+
+
+def where_same(m: Size, n: Size, x: Node | complex, y: Node) -> Node:
+    """`x` where two sizes are the same, which may show only at the call, else `y`."""
+    alike = same(m, n)
+    if alike is False:
+        return y
+    if alike is True:
+        return x if isinstance(x, Node) else full_like(y, x)
+    return where(equal(full_size(m, y), full_size(n, y)), x, y)
 
 
 def eye_like(x: Node) -> Node:

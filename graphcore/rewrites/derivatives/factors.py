@@ -18,7 +18,7 @@ import numpy as np
 from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import minimum
+from graphcore.ir.sizes import Size, minimum, same
 from graphcore.ops import autodiff, linalg, tensor
 from graphcore.ops.elementwise import (
     absolute,
@@ -27,6 +27,7 @@ from graphcore.ops.elementwise import (
     greater_equal,
     imag,
     less_equal,
+    logical_and,
     real,
 )
 from graphcore.rewrites.matrices import (
@@ -35,6 +36,7 @@ from graphcore.rewrites.matrices import (
     columns,
     diagonal,
     expand_last,
+    eye_like,
     first,
     full_size,
     h,
@@ -48,6 +50,7 @@ from graphcore.rewrites.matrices import (
     size,
     t,
     tril,
+    where_same,
 )
 from graphcore.rewrites.plain import cast, expand, full, nonzero, sum_over, where
 
@@ -90,6 +93,17 @@ def right_divided(x: Node, r: Node) -> Node:
     return t(linalg.solve_triangular(t(r), t(x), **LOWER))
 
 
+def without_last_pivot(r: Node, m: Size) -> Node:
+    """Upper triangular `r`, but 1 for its last pivot if it has `m` rows.
+
+    So many has the matrix that it is a factor of. The pivot then divides nothing that counts, and
+    it is 0 where the matrix is singular.
+    """
+    k = size(r, -1)
+    last = logical_and(on_diagonal(r), equal(index(r, -1), full_size(k - 1, r)))
+    return where_same(m, k, where(last, 1, r), r)
+
+
 def qr_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     """With c = qᴴ da and x = c₁ r₁⁻¹:  dq = q Ω + (da - q c)₁ r₁⁻¹, dr = c - Ω r
 
@@ -98,18 +112,22 @@ def qr_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     """
     da = moving(tangents)
     q, r = node[0], node[1]
-    k, wide = minimum(size(da, -2), size(da, -1)), size(q, -1)
+    m, wide = size(da, -2), size(q, -1)
+    k = minimum(m, size(da, -1))
     c = at(h(q), da)
     leading = first(first(r, -2, k), -1, k)
-    x = padded(right_divided(first(c, -1, k), leading), wide, wide)
+    corner = without_last_pivot(leading, m)
+    turning = leading if da.type.dtype.kind == "c" else corner
+    x = padded(right_divided(first(c, -1, k), turning), wide, wide)
     low = tril(x, 1)
     turn = low - h(low)
     if x.type.dtype.kind == "c":
         on = where(on_diagonal(x), x, 0)
         turn = turn + cast(imag(on), x.type.dtype) * full_like(on, 1j)
     dq = at(q, turn)
-    if node.op is linalg.qr and size(q, -2) != wide:
-        dq = dq + right_divided(first(da - at(q, c), -1, k), leading)
+    if same(m, wide) is not True:
+        beside = right_divided(first(da - at(q, c), -1, k), corner)
+        dq = dq + where_same(m, wide, 0, beside)
     return dq, c - at(turn, r)
 
 
@@ -133,12 +151,7 @@ def lu_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[None, Node, Nod
     else:
         whole = lower
     moved = linalg.solve_triangular(whole, at(order, da), **UNIT_LOWER)
-    leading = first(u, -1, k)
-    if m == k:
-        last = equal(index(leading, -1), full_size(k - 1, leading))
-        corner = where(on_diagonal(leading), where(last, 1, leading), leading)
-    else:
-        corner = leading
+    corner = without_last_pivot(first(u, -1, k), m)
     low = tril(right_divided(first(moved, -1, k), corner), 1)
     dl = at(whole, low)
     du = first(moved, -2, k) - at(first(low, -2, k), u)
@@ -260,8 +273,11 @@ def polar_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     (a,), u, da = node.inputs, node, moving(tangents)
     p, c = at(h(u), a), at(h(u), da)
     du = at(u, linalg.lyapunov(p, c - h(c)))
-    if size(a, -2) != size(a, -1):
-        du = du + t(linalg.solve(t(p), t(da - at(u, c)), check=False))
+    m, n = size(a, -2), size(a, -1)
+    if same(m, n) is not True:
+        regular = where_same(m, n, eye_like(p), p)
+        beside = t(linalg.solve(t(regular), t(da - at(u, c)), check=False))
+        du = du + where_same(m, n, 0, beside)
     return (du,)
 
 
@@ -272,15 +288,19 @@ def svd_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Node, No
     inner = at(h(u), da, v)
     left, right = svd_turns(s, inner, between)
     du, dv = at(u, left), at(v, right)
-    m, n = size(da, -2), size(da, -1)
-    scale = cast(s, da.type.dtype)
-    if m != size(s, -1):
-        moved = at(da, v)
-        du = du + (moved - at(u, at(h(u), moved))) / columns(scale, moved)
-    if n != size(s, -1):
-        moved = at(h(da), u)
-        dv = dv + (moved - at(v, at(h(v), moved))) / columns(scale, moved)
+    k = size(s, -1)
+    if same(size(da, -2), k) is not True:
+        du = du + moved_beside(u, s, at(da, v))
+    if same(size(da, -1), k) is not True:
+        dv = dv + moved_beside(v, s, at(h(da), u))
     return du, real_part(diagonal(inner)), h(dv)
+
+
+def moved_beside(u: Node, s: Node, moved: Node) -> Node:
+    """(1 - u uᴴ) moved s⁻¹, and 0 if the columns of `u` are a whole basis, whatever `s` is."""
+    m, k = size(u, -2), size(u, -1)
+    scale = columns(cast(where_same(m, k, 1, s), moved.type.dtype), moved)
+    return where_same(m, k, 0, (moved - at(u, at(h(u), moved))) / scale)
 
 
 def svd_full_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Node, Node]:
