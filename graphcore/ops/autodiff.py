@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from graphcore.ir.dtypes import promote
 from graphcore.ir.errors import require
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import agree_in_type
 from graphcore.ir.op import op
 from graphcore.ir.types import TensorType, TupleType
@@ -47,3 +49,25 @@ def stop_gradient(x: TensorType) -> TensorType:
 def svd_of(x: TensorType, *factors: TensorType) -> TupleType:
     """`factors`: u, s and v^H of `x`, as they vary with it; inf or nan between equal values."""
     return TupleType(factors)
+
+
+@op
+def matrix_function(
+    x: TensorType, w: TensorType, v: TensorType, *rest: TensorType, f: Graph, numbers: int
+) -> TensorType:
+    """f(x) = v f(w) v^H of Hermitian matrices, or its derivative in some directions.
+
+    `f(w, *numbers)` is elementwise; the first of `rest` are these numbers, one for each matrix, and
+    the others the directions: v (sum of f[w_i, w_j, ...] b1[i, j] b2[j, ...] ...) v^H with the
+    divided differences of `f`, and with the directions b in the basis of v.
+    """
+    dtypes = [v.dtype, f.outputs[0].type.dtype, *[b.dtype for b in rest[numbers:]]]
+    return TensorType(promote(*dtypes), v.shape)
+
+
+@op
+def trace_of_function(
+    x: TensorType, w: TensorType, v: TensorType, *numbers_: TensorType, f: Graph, numbers: int
+) -> TensorType:
+    """The sum of f(w), which is the trace of a `matrix_function` without directions."""
+    return TensorType(f.outputs[0].type.dtype, w.shape[:-1])

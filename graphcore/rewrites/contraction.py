@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -140,6 +140,16 @@ def letter_sizes(node: Node) -> dict[int, Size]:
     for x, letters in zip(node.inputs, node.attrs["operands"], strict=True):
         sizes.update(zip(letters, x.type.shape, strict=True))
     return sizes
+
+
+def unfolded(x: Node, letters: Axes, fresh: Iterator[int]) -> list[tuple[Node, Axes]]:
+    """The operands of an einsum and their letters, where its axes have `letters` in another one."""
+    said = dict(zip(x.attrs["result"], letters, strict=True))
+    for letter in letter_sizes(x):
+        if letter not in said:
+            said[letter] = next(fresh)
+    operands = [tuple(said[letter] for letter in own) for own in x.attrs["operands"]]
+    return list(zip(x.inputs, operands, strict=True))
 
 
 @contraction.on(einsum)

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like
+from graphcore.ir.node import Node, full_like, substitute
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, inherit
 from graphcore.ir.types import TupleType
@@ -16,9 +16,10 @@ from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.ops.paths import between, of_floats
 
 from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
+from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
-from .plain import pick, where
+from .plain import expand, pick, sum_over, where
 
 SELECTING = frozenset(
     {
@@ -308,6 +309,18 @@ def expand_pushforward(node: Node, *operands: Node) -> Node:
     return leaf.tuple_(*push_forward(operands[:ys], operands[ys : ys + wrt], operands[ys + wrt :]))
 
 
+def drop_function(node: Node, x: Node, w: Node, v: Node, *rest: Node) -> Node:
+    """A function of a matrix by its eigenvalues and vectors, as it was written."""
+    numbers: int = node.attrs["numbers"]
+    graph = expand_derivatives(slopes(node.attrs["f"], orders(node)))
+    last = (w.type.ndim - 1,)
+    given = [expand(number, last, w.type.shape) for number in rest[:numbers]]
+    values = substitute(graph.outputs, dict(zip(graph.params, (w, *given), strict=True)))
+    if node.op is autodiff.trace_of_function:
+        return sum_over(values[0], last)
+    return in_full(w, v, values, rest[numbers:])
+
+
 LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
 EXPAND: dict[Op, Conversion] = {
     autodiff.pullback: expand_pullback,
@@ -318,6 +331,9 @@ DROP: dict[Op, Conversion] = {
     autodiff.barrier: lambda node, x: x,
     autodiff.stop_gradient: lambda node, x: x,
     autodiff.svd_of: lambda node, x, *factors: leaf.tuple_(*factors),
+    autodiff.matrix_function: drop_function,
+    autodiff.trace_of_function: drop_function,
+    tensor.einsum: as_factors,
     leaf.project: pick,
 }
 

@@ -14,8 +14,9 @@ from .algebra import algebra
 from .contraction import contraction
 from .decompose import decompose
 from .engine import Firing, RuleSet, simplify, unsettled
-from .expand import expand_derivatives
+from .expand import expand_derivatives, is_lazy
 from .factors import share_factors
+from .functions import functions_of_matrices
 from .hoist import hoist
 from .layout import short_axes_first
 from .loops import prune_loops, tidy_loops
@@ -84,6 +85,13 @@ def optimize(graph: Graph, firings: list[Firing]) -> Graph:
     return tidy(accumulate(share_factors(graph)), firings)
 
 
+def expanded(graph: Graph, firings: list[Firing]) -> Graph:
+    """Derivatives as plain ops; that of a function of a matrix is not that of its eigenvectors."""
+    if is_lazy(graph):
+        graph = functions_of_matrices(graph, firings)
+    return expand_derivatives(graph)
+
+
 gather_products = rewriting(algebra, motion, contraction)
 tidy = rewriting(algebra, motion)
 
@@ -95,7 +103,7 @@ PASSES: list[tuple[str, Pass, Contract]] = [
     ("named", lambda graph, _: graph, NAMED),
     ("lowered", lambda graph, _: lower_names(graph), PLAIN),
     ("simplified", rewriting(stabilise, structure, algebra, motion), PLAIN),
-    ("expanded", lambda graph, _: expand_derivatives(graph), EXPANDED),
+    ("expanded", expanded, EXPANDED),
     ("optimized", optimize, EXPANDED),
     ("scheduled", lambda graph, _: short_axes_first(graph), EXPANDED),
 ]

@@ -203,9 +203,15 @@ def eigh(
 ) -> Eigen:
     """Eigenvalues, rising, and eigenvectors of Hermitian matrices.
 
-    Only one triangle is read, so that the derivative by the rest is exactly 0. The vectors of equal
-    eigenvalues have no derivative: it is inf or nan; a smooth function of the matrix has one, as
-    `expm`, `logm` and `sqrtm` do.
+    Only one triangle is read, so that the derivative by the rest is exactly 0.
+
+    The vectors of equal eigenvalues have no derivative: it is inf or nan. Values count as equal
+    where they differ by at most 16 units of rounding of the largest (in float64 by 3.6e-15 of it);
+    of values further apart, the closer they are the fewer digits of it are right. Functions of the
+    matrix have all derivatives at any gap, written as v f(w) v^H, times vectors, as its diagonal or
+    a sum of f(w): `f` acts on each eigenvalue, and what else it depends on is the same for all
+    eigenvalues of a matrix. Leave values out by `gc.where(w > least, f(w), 0)`, not by slices. The
+    same holds for `cholesky`, `solve`, `expm`, `logm`, `sqrtm` and `polar`, which need no vectors.
 
     Parameters
     ----------
@@ -223,6 +229,15 @@ def eigh(
     >>> import graphcore as gc
     >>> gc.linalg.eigh(gc.tensor("x", {"row": 3, "col": 3}))
     Eigen(values=<Tensor: f64[eigen=3]>, vectors=<Tensor: f64[row=3, eigen=3]>)
+
+    The inverse of a matrix of equal eigenvalues, and its derivative:
+
+    >>> x = gc.tensor("x", {"row": 2, "col": 2})
+    >>> w, v = gc.linalg.eigh(x)
+    >>> inverse = gc.dot(v, 1 / w, v.rename(row="col"), dim="eigen")
+    >>> gc.compile([x], gc.grad(gc.linalg.trace(inverse), x))([[2.0, 0.0], [0.0, 2.0]])
+    array([[-0.25,  0.  ],
+           [ 0.  , -0.25]])
     """
     node, row, col = triangle("eigh", x, dims, lower)
     made = matrices.eigh(node.node, dims=(row, col), new=(new, row, new))
@@ -233,6 +248,9 @@ def eigvalsh(
     x: Operand, dims: Sequence[str] = ROW_COL, *, lower: bool = True, new: str = "eigen"
 ) -> Tensor:
     """Eigenvalues of Hermitian matrices, rising, along the dim `new`; one triangle is read.
+
+    Where some are equal, sums of a function of each have all derivatives; of a single one the first
+    is that of the vectors which are found, and the second is inf or nan.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[2.0, 0.0], [1.0, 2.0]], ("row", "col"))
@@ -256,7 +274,8 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     """Eigenvalues and eigenvectors of square matrices, complex, in LAPACK's order.
 
     Each vector has length 1 and its largest element is real. The derivative of the vectors of equal
-    eigenvalues is inf or nan.
+    eigenvalues is inf or nan: values that differ by at most 16 units of rounding of the largest
+    count as equal. `inv`, `solve`, `expm`, `logm` and `sqrtm` have one there.
 
     >>> import graphcore as gc
     >>> gc.linalg.eig(gc.tensor("x", {"row": 3, "col": 3}))

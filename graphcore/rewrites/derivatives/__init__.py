@@ -10,6 +10,7 @@ CONTROL    loops and branches: both maps, as loops and branches that hold a lazy
 from .control import LOOPS
 from .custom import OWN
 from .factors import JVP
+from .functions import FUNCTIONS
 from .linear import TRANSPOSE
 from .partials import ELEMENTARY, Select, Wins
 from .rules import MIXING
@@ -17,6 +18,6 @@ from .solving import SOLVING
 from .special import SPECIAL
 
 PARTIALS = ELEMENTARY | SPECIAL
-VJP = MIXING | SOLVING
+VJP = MIXING | SOLVING | FUNCTIONS
 CONTROL = LOOPS | OWN
 __all__ = ["CONTROL", "JVP", "PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]

@@ -177,7 +177,8 @@ def gaps(values: Node, like: Node, sign: int) -> Node:
 def eigh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     """With c = vᴴ da v:  dw = diag(c), dv[j] = Σ v[i] c[i,j] / (w[j] - w[i]) over i ≠ j
 
-    Vectors of one eigenvalue have no derivative: it is inf or nan.
+    Vectors of one eigenvalue have no derivative: it is inf or nan. A function of the matrix has
+    one, which `derivatives/functions.py` knows.
     """
     w, v = node[0], node[1]
     c = at(h(v), hermitian(moving(tangents)), v)
@@ -185,7 +186,10 @@ def eigh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
 
 
 def eigen_turn(c: Node, w: Node) -> Node:
-    """c[i,j] / (w[j] - w[i]) off the diagonal, on which it is 0; nothing is between equal values"""
+    """c[i,j] / (w[j] - w[i]) off the diagonal, on which it is 0
+
+    Between equal values the divisor is 0: the inf and nan of eigenvectors are made here.
+    """
     gap = gaps(w, c, -1)
     apart = cast(where(close(gap, w), 0, gap), c.type.dtype)
     diagonal_ = on_diagonal(c)
