@@ -38,8 +38,9 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
     *xs
         One or more tensors.
     dim
-        The dims to sum over, each of which may stand in any number of operands: one name, several,
-        None for those that at least two operands share, or ... for all.
+        The dims to sum over: one name, several, None for those that at least two operands share, or
+        ... for all. A dim that one operand alone has is summed as well, as xarray has it; in
+        `gc.einsum` the dims of each operand are written down, and one that is missing is refused.
 
     Examples
     --------

@@ -55,7 +55,8 @@ def grad(
     per
         Dims of the inputs that tell instances apart (of the result, where it alone has them), or
         ... for all of `y`: each instance gets a gradient of its own. Every tensor of `wrt` is first
-        repeated along those it lacks, and its gradient has them all: `grad(y.sum(), x)` is
+        repeated along those it lacks, and its gradient has them all: first those that the tensor
+        lacks, in the order of `per`, then the dims of the tensor. `grad(y.sum(), x)` is
         `grad(y, x, per=dims).sum(dims not of x)`.
         Each element of `y` must depend on one instance only.
     disconnected

@@ -60,7 +60,8 @@ def scan(
     xs
         Tensors with the dim `dim`, of which a step gets one place without it; or None.
     dim
-        The dim that is walked; the results of all steps have it as their first.
+        The dim that is walked. The results of all steps have it as their first, wherever `xs` has
+        it: `ys.transpose("batch", "time", ...)` puts it elsewhere.
     length
         How many steps; needed where there is no `xs`.
     reverse

@@ -43,6 +43,7 @@ def pad(
 ) -> Tensor:
     """`x` with new places before and after those of some dims, as `xarray.DataArray.pad`.
 
+    As there, the new places hold nan unless `constant_values` or another mode says otherwise.
     Options are given for all dims or, in a dict, by dim; for both ends, or as (before, after).
 
     Parameters

@@ -40,8 +40,9 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
         Tensors in any structure; the result has the same.
     replace
         For inputs or inner tensors the tensors that stand in their place, with all their dims, of
-        the same sizes, and new dims. New dims come first in the results, whose other dims have
-        other names. Derivatives become those of each place.
+        the same sizes, and new dims. New dims come first in the results, in the order in which
+        these tensors have them, then the dims that the results had. Derivatives become those of
+        each place.
 
     Raises
     ------
@@ -69,7 +70,15 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
     taken = dims_in_use(roots)
     inner = hidden([dim for dim in extras(new.items()) if dim in taken], taken)
     found = widened(roots, {old: renamed(wide, inner, old) for old, wide in new.items()})
-    return rebuild([wrap(named_back(y, inner)) for y in found])
+    added = tuple(extras((old.node, wide.node) for old, wide in replace.items()))
+    made = [named_back(y, inner) for y in found]
+    return rebuild([wrap(first(y, added, t.dims)) for y, t in zip(made, tensors, strict=True)])
+
+
+def first(y: Node, added: Sequence[str], own: tuple[str, ...]) -> Node:
+    """`y` with those of the dims `added` that it has before its own."""
+    dims = (*[dim for dim in added if dim in y.type.dims and dim not in own], *own)
+    return y if dims == y.type.dims else named.transpose(y, dims=dims)
 
 
 def fitted(
