@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -43,6 +44,9 @@ def requirements(graph: Graph) -> tuple[Requirement, ...]:
             for need in node.needs
         )
     )
+
+
+HOLDS = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 
 
 class Boundary:
@@ -120,7 +124,7 @@ class Boundary:
             self._check_sizes(param, array, known)
         for requirement in self.requirements:
             left, right = (evaluate(size, known) for size in requirement.need[1::2])
-            if not (left == right if requirement.need.relation == "==" else left < right):
+            if not HOLDS[requirement.need.relation](left, right):
                 self._refuse(requirement, known)
 
     def _check_sizes(self, param: Parameter, array: Array, known: dict[str, int]) -> None:

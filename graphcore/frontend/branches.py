@@ -15,6 +15,7 @@ from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
 
 from .base import refusal, wrap
+from .callbacks import callback, numbered
 from .carries import aligned, is_weak, side_by_side
 from .elementwise import astype
 from .formulas import where
@@ -62,6 +63,9 @@ def cond(
     >>> gc.compile([x], [y, gc.grad(y, x)])(-2.0)
     [array(-3.), array(1.)]
     """
+    told = numbered(operands)
+    then = callback("cond", "then", then, *told)
+    otherwise = callback("cond", "otherwise", otherwise, *told)
     if isinstance(pred, bool):
         return then(*operands) if pred else otherwise(*operands)
     chosen = wrap(single("cond", pred))
@@ -87,7 +91,8 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
     >>> gc.compile([n, x], y)(2, 0.0)
     array(1.)
     """
-    functions = list(branches)
+    told = numbered(operands)
+    functions = [callback("switch", f"branch {i}", f, *told) for i, f in enumerate(branches)]
     if not functions:
         raise refusal("switch", "has no branches", cure="give at least one function")
     if isinstance(index, int) and not isinstance(index, bool):

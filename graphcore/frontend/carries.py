@@ -9,8 +9,8 @@ import numpy as np
 
 from graphcore.ir.dtypes import BOOL, FLOAT, INT
 from graphcore.ir.errors import GraphError, GraphTypeError
-from graphcore.ir.node import Node
-from graphcore.ir.types import TensorType, fits
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.types import DType, TensorType, fits
 
 from .base import refusal, wrap
 from .creation import full
@@ -129,10 +129,10 @@ class Carry:
         leaves, _ = flatten(made, "carry")
         labels = [label for label, _ in paths(made, "carry")]
         if labels != self.labels:
-            raise self.mismatch(dict(zip(labels, [x.node.type for x in leaves], strict=True)))
+            raise self.mismatch(dict(zip(labels, [x.node for x in leaves], strict=True)))
         new = [aligned(x, type) for x, type in zip(leaves, self.types, strict=True)]
         if not all(self.fits(i, x.type) for i, x in enumerate(new)):
-            raise self.mismatch(dict(zip(labels, [x.type for x in new], strict=True)))
+            raise self.mismatch(dict(zip(labels, new, strict=True)))
         return new
 
     def fits(self, i: int, new: TensorType) -> bool:
@@ -143,15 +143,32 @@ class Carry:
         own = self.types[i]
         return fits(own, new) or (i in self.weak and not fits(own, self.joined(i, new)))
 
-    def mismatch(self, new: Mapping[str, TensorType]) -> Exception:
-        """The refusal of a carry that changes, old and new side by side."""
+    def mismatch(self, new: Mapping[str, Node]) -> Exception:
+        """The refusal of a carry that changes, old and new side by side, and where a dtype does."""
         old = dict(zip(self.labels, self.types, strict=True))
         place = {label: i for i, label in enumerate(self.labels)}
-        same = {x for x, type in new.items() if x in old and self.fits(place[x], type)}
-        table = side_by_side({"before": old, "after a step": new}, same)
+        types = {x: node.type for x, node in new.items()}
+        same = {x for x, type in types.items() if x in old and self.fits(place[x], type)}
+        table = side_by_side({"before": old, "after a step": types}, same)
         reason = f"the body changes what it carries (*)\n{table}"
+        for x in [x for x in new if x in old and x not in same]:
+            if (cause := turning(new[x], old[x].dtype)) is not None:
+                met = ", ".join(str(operand.type) for operand in cause.inputs)
+                made = f"{cause.type}, by {cause.op.said} at {cause.origin} of {met}"
+                reason += f"\n  {x} becomes {made}"
         cure = "keep structure, dims and dtypes: astype, transpose or broadcast in the body or init"
         return refusal(self.function, reason, cure=cure, kind=GraphTypeError)
+
+
+def turning(node: Node, dtype: DType) -> Node | None:
+    """The first op below `node` that makes its dtype of values of another."""
+    if node.type.dtype == dtype:
+        return None
+    for x in toposort([node]):
+        met = [getattr(operand.type, "dtype", None) for operand in x.inputs]
+        if getattr(x.type, "dtype", None) == node.type.dtype and dtype in met:
+            return x
+    return None
 
 
 def side_by_side(columns: Mapping[str, Mapping[str, TensorType]], same: Collection[str]) -> str:

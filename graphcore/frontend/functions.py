@@ -14,6 +14,7 @@ from graphcore.ir.types import fits
 from graphcore.ops import control
 
 from .base import refusal, wrap
+from .callbacks import callback, numbered
 from .carries import aligned
 from .instances import Instances, Mixed
 from .tracing import close, constants, given, placeholder
@@ -39,8 +40,9 @@ def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
     @wraps(function)
     def called(*operands: Tree) -> Tree:
         nodes, names, params, state = given(operands)
+        run = callback("checkpoint", "function", function, *numbered(operands))
         with recording() as built:
-            ys, mirrored = flatten(function(*state), "result")
+            ys, mirrored = flatten(run(*state), "result")
         closed = close(names, params, [y.node for y in ys], made=built)
         (body,) = closed.graphs
         node = control.call(*nodes, *closed.captured, body=body)
@@ -100,12 +102,14 @@ def custom_pullback(
     @wraps(function)
     def called(*operands: Tree) -> Tree:
         nodes, names, params, state = given(operands)
-        result = function(*state)
+        run = callback("custom_pullback", "function", function, *numbered(operands))
+        rule_of = callback("custom_pullback", "pullback", pullback, "operands", "result", "ct")
+        result = run(*state)
         ys, mirrored = flatten(result, "result")
         labels = [name for name, _ in paths(result, "result")]
         shown = [placeholder(name, y.node.type) for name, y in zip(labels, ys, strict=True)]
         cts = [placeholder(f"ct of {n}", y.node.type) for n, y in zip(labels, ys, strict=True)]
-        shares = pullback(
+        shares = rule_of(
             state, mirrored([wrap(y) for y in shown]), mirrored([wrap(c) for c in cts])
         )
         found, _ = flatten(shares if isinstance(shares, tuple) else (shares,), "cotangents")

@@ -16,6 +16,7 @@ from graphcore.ops.control import Checkpoint
 
 from .arguments import names, size_of
 from .base import refusal, wrap
+from .callbacks import callback
 from .carries import Carry
 from .creation import constant
 from .elementwise import astype
@@ -79,6 +80,7 @@ def scan(
     [array(6.), array([0., 1., 3.])]
     """
     (dim,) = names("scan", (dim,))
+    body = callback("scan", "body", body, "carry", "x")
     sequences, rebuild = optional(xs, "xs")
     for x in sequences:
         if dim not in x.dims:
@@ -162,7 +164,8 @@ def map(
     >>> gc.compile([x], gc.map(lambda row: row.sum() ** 2, x, dim="row"))(np.ones((3, 2)))
     array([4., 4., 4.])
     """
-    _, ys = scan(lambda _, x: ((), function(x)), (), xs, dim, checkpoint=checkpoint)
+    made = callback("map", "function", function, "x")
+    _, ys = scan(lambda _, x: ((), made(x)), (), xs, dim, checkpoint=checkpoint)
     return ys
 
 
@@ -199,6 +202,8 @@ def while_loop(
     >>> gc.compile([x], [root, gc.grad(root, x)])(4.0)
     [array(2.), array(0.25)]
     """
+    cond = callback("while_loop", "cond", cond, "carry")
+    body = callback("while_loop", "body", body, "carry")
     if max_steps is not None:
         limit, inner, test = max_steps, body, cond
         _, last = while_loop(
@@ -261,6 +266,7 @@ def fori_loop(
     >>> gc.compile([x], [power, gc.grad(power, x)])(2.0)
     [array(8.), array(12.)]
     """
+    body = callback("fori_loop", "body", body, "i", "carry")
     if isinstance(lower, (int, Expression)) and isinstance(upper, (int, Expression)):
         steps = maximum(upper - lower, 0)
         dim = Hidden("step")

@@ -12,7 +12,7 @@ from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
 from .provenance import Origin, called, current, inherit
 from .size_text import show_dim
-from .sizes import Size, same
+from .sizes import Size, lower_bound, same
 from .types import TensorType, Type, fits
 
 if TYPE_CHECKING:
@@ -60,8 +60,15 @@ def need(
     right: Size,
     kind: type[GraphError] = GraphValueError,
 ) -> None:
-    """Say in a type rule that the call must see to `left relation right` (`==` or `<`)."""
+    """Say in a type rule that the call must see to `left relation right` (`==`, `<` or `<=`)."""
     _pending.needs.append(Need(dim, left, relation, right, kind))
+
+
+def natural(dim: str, size: Size) -> None:
+    """Leave to the call that `size` is 0 or more, if it may be less."""
+    least = lower_bound(size)
+    if least is None or least < 0:
+        need(dim, 0, "<=", size)
 
 
 class Unfrozen:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, agree_in_type, need
+from graphcore.ir.node import Node, agree_in_type, natural, need
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Expression, Size, same
 from graphcore.ir.types import TensorType, TupleType
@@ -83,6 +83,7 @@ def scan(
     `reverse` walks from the last place to the first. A pullback remembers the carries that chunks
     start from (`checkpoint`), or, if there are none, of every step.
     """
+    natural(dim or "", length)
     steps = [one_step(x, dim, length) for x in operands[carries : carries + sequences]]
     accept(body, (*operands[:carries], *steps, *operands[carries + sequences :]))
     keep(body, carries)

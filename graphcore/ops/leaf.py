@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphcore.ir.literal import Literal
+from graphcore.ir.node import natural
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType, TensorType, TupleType
@@ -25,6 +26,8 @@ def constant(*, value: Literal, dims: tuple[str, ...] | None) -> TensorType:
 @op
 def full(*, value: Literal, shape: Shape, dims: tuple[str, ...] | None) -> TensorType:
     """One value, known now, in every place."""
+    for dim, size in zip(dims or (), shape, strict=False):
+        natural(dim, size)
     return TensorType(value.array.dtype, shape, dims)
 
 

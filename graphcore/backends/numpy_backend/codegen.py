@@ -41,10 +41,11 @@ OF_SIZES = frozenset({leaf.iota, leaf.extent})
 
 
 class Line(NamedTuple):
-    """What a line of the source computes, and the names of the operands there."""
+    """What a line of the source computes, and the names there of operands and of loops' steps."""
 
     node: Node
     operands: tuple[str, ...]
+    steps: dict[str, Node]
 
 
 class Code(NamedTuple):
@@ -77,6 +78,7 @@ class Sheet:
         self.numbers: dict[str, int] = {}
         self.blocks = 0
         self.indent = INDENT
+        self.steps: dict[str, Node] = {}
 
     def name(self, prefix: str) -> str:
         """A new name, other than a dtype's."""
@@ -177,6 +179,14 @@ class Writer:
         yield
         self.sheet.indent = before
 
+    @contextmanager
+    def stepping(self, step: str, loop: Node) -> Iterator[None]:
+        """What is written here belongs to a loop that counts its steps by the name `step`."""
+        before, self.sheet.steps = self.sheet.steps, {step: loop, **self.sheet.steps}
+        with self.indented():
+            yield
+        self.sheet.steps = before
+
     def line(self, text: str, node: Node) -> None:
         """One statement, with the node's type and origin beside it."""
         sheet = self.sheet
@@ -185,7 +195,7 @@ class Writer:
             said = sheet.comments[key] = self.comment(node)
         sheet.text.append(f"{sheet.indent}{text}  # {said}")
         operands = tuple(self.thins.get(x, "") for x in node.inputs)
-        sheet.lines[len(sheet.text)] = Line(node, operands)
+        sheet.lines[len(sheet.text)] = Line(node, operands, sheet.steps)
 
     def comment(self, node: Node) -> str:
         """A node's type, in sizes as no dim may reach the source, and its line, printable."""

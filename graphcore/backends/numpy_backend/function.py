@@ -119,6 +119,8 @@ class Function:
             places = zip(labels, element, strict=False)
             reason += ", for " + ", ".join(f"{dim or 'batch'}={at}" for dim, at in places)
         found = f"call: {node.op.said} at {node.origin}: {reason}\n  its result is {shown}"
+        for step, loop in line.steps.items():
+            found += f"\n  in step {values[step]} (from 0) of {loop.op.said} at {loop.origin}"
         return kind(f"{found}\n  called at {user_line()}\n  cure: {cure}")
 
 

@@ -178,7 +178,7 @@ def scan(node: Node, w: Writer) -> None:
     together = f"zip({', '.join(runs)})" if len(runs) > 1 else runs[0]
     w.write(f"for {', '.join(turns)} in {together}:")
     lines = len(w.sheet.text)
-    with w.indented():
+    with w.stepping(step, node):
         know(known, inner)
         for at, y in enumerate(results):
             if not y.type.shape and not is_number(y.type):
@@ -219,7 +219,7 @@ def while_loop(node: Node, w: Writer) -> None:
     count = w.sheet.name("i")
     w.write(f"{count} = 0")
     w.write("while True:")
-    with w.indented():
+    with w.stepping(count, node):
         know(carried.names() | captured, inner)
         inner.emit_all(first)
         w.write(f"if not {inner.number(tests[0])}:")

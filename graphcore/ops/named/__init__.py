@@ -8,7 +8,7 @@ from __future__ import annotations
 from graphcore.ir.dtypes import BOOL, INT, float_for, promote, real_of, sum_of
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
-from graphcore.ir.node import agree, need
+from graphcore.ir.node import agree, natural, need
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size, count, same, upper_bound
 from graphcore.ir.types import TensorType
@@ -207,6 +207,8 @@ def rename(x: TensorType, *, names: tuple[tuple[str, str], ...]) -> TensorType:
 def broadcast(x: TensorType, *, dims: Dims, sizes: Shape) -> TensorType:
     """`x` repeated along the new ones of `dims`, all in this order."""
     has(TensorType(x.dtype, sizes, dims), x.dims or ())
+    for dim, size in zip(dims, sizes, strict=True):
+        natural(dim, size)
     shape = tuple(
         agree(dim, x.size(dim), size) if dim in (x.dims or ()) else size
         for dim, size in zip(dims, sizes, strict=True)
