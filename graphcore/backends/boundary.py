@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Need, Node
+from graphcore.ir.node import Need, Node, describe_operand
 from graphcore.ir.provenance import Origin, user_line
-from graphcore.ir.sizes import code, evaluate, unknown, unknowns
+from graphcore.ir.size_text import show_dim
+from graphcore.ir.sizes import Expression, code, evaluate, unknown, unknowns
 from graphcore.ir.types import TensorType
+from graphcore.ops.leaf import input_
 
 Array = npt.NDArray[Any]
 
@@ -49,6 +51,15 @@ def requirements(graph: Graph) -> tuple[Requirement, ...]:
 HOLDS = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 
 
+def unknown_in(value: Any) -> Iterator[str]:
+    """The unknown sizes in an attr, or in several."""
+    if isinstance(value, Expression):
+        yield from value.unknowns
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from unknown_in(part)
+
+
 class Boundary:
     """Checks and converts the arguments of a call, and finds the unknown sizes in them."""
 
@@ -62,7 +73,7 @@ class Boundary:
                     if size is unknown(name):
                         self.giver.setdefault(name, (param, axis))
         self.unknowns = tuple(self.giver)
-        self._refuse_unbound()
+        self._refuse_unbound(graph)
         self.bind = self._generate()
 
     def _generate(self) -> Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]:
@@ -106,16 +117,18 @@ class Boundary:
         bind: Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]] = scope["bind"]
         return bind
 
-    def _refuse_unbound(self) -> None:
-        for param in self.params:
-            for size in param.type.shape:
-                for name in unknowns(size):
-                    if name not in self.giver:
-                        raise GraphValueError(
-                            f"compile: size {size} of input {param.shown} needs the unknown size "
-                            f"{name!r}, which no input has on its own\n"
-                            f"  {param.declared}\n  cure: add an input with a dim of that size"
-                        )
+    def _refuse_unbound(self, graph: Graph) -> None:
+        for node in (*graph.params, *graph.every_node()):
+            for name in sorted(set(unknown_in(tuple(node.attrs.values()))) - self.giver.keys()):
+                what = f"{node.op.said} at {node.origin}"
+                if node.op is input_:
+                    what = f"input '{show_dim(node.attrs['name'])}'"
+                shown = show_dim(name)
+                raise GraphValueError(
+                    f"compile: {what} needs the unknown size '{shown}', which no input has on its "
+                    f"own\n{describe_operand(node)}\n  cure: give the size as a number, or add an "
+                    f"input that has it, such as gc.tensor('like', {{'{shown}': None}})"
+                )
 
     def _refuse_call(self, arrays: list[Array], sizes: tuple[int, ...]) -> None:
         """Say which of the checks failed."""

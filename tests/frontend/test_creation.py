@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import xarray
@@ -168,3 +170,36 @@ def test_what_is_built_of_sizes_alone_keeps_their_checks(name):
     with pytest.raises(gc.GraphValueError, match=r"add at .* needs .* for dim 'a'"):
         f(values, np.zeros(4), given)
     assert gc.zeros_like(x * 2).node.op.name == "full"
+
+
+def unknown(name):
+    return gc.tensor("elsewhere", {name: None}).sizes[name]
+
+
+OF_UNKNOWN_SIZE = {
+    "scan": lambda x: gc.scan(lambda c, _: (c + 1, c), 0.0, length="n")[1],
+    "scan to its end": lambda x: gc.scan(lambda c, _: (c + 1, None), 0.0, length="n")[0],
+    "zeros": lambda x: gc.zeros({"row": "n"}),
+    "arange": lambda x: gc.arange(unknown("n"), dim="t"),
+    "slice": lambda x: x[unknown("n") :],
+    "number": lambda x: x * unknown("n"),
+    "formula": lambda x: x / (unknown("n") // 2 + 1) ** 0.5,
+    "in a body": lambda x: gc.scan(
+        lambda c, e: (c + gc.zeros({"k": "n"}).sum(), None), 0.0, x, dim="a"
+    )[0],
+    "input": lambda x: gc.tensor("y", {"a": 2 * unknown("n")}),
+}
+
+
+@pytest.mark.parametrize("name", OF_UNKNOWN_SIZE)
+def test_an_unknown_size_that_no_input_has_is_refused_with_a_cure_that_works(name):
+    x = gc.tensor("x", {"a": None})
+    y = OF_UNKNOWN_SIZE[name](x)
+    inputs = [x, y] if name == "input" else [x]
+    with pytest.raises(gc.GraphValueError, match="'n', which no input has on its own") as refused:
+        gc.compile(inputs, y)
+    (cure,) = re.findall(r"such as (gc\..*)", str(refused.value))
+    f = gc.compile([*inputs, eval(cure)], y)
+    given = [np.ones(6) for _ in inputs]
+    assert f(*given, np.ones(3)) is not None
+    assert "test_creation.py:" in str(refused.value)
