@@ -6,8 +6,11 @@ import operator
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+from itertools import islice
 from types import EllipsisType
 from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
 
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.node import Node
@@ -35,6 +38,8 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
         return known
     if isinstance(dim, str):
         return (dim,)
+    if isinstance(dim, (set, frozenset)) and not ordered:
+        dim = sorted(dim, key=str)
     dims = names(function, dim, x)
     if not ordered and len(set(dims)) == len(dims) and set(dims) <= set(known):
         return tuple(sorted(dims, key=known.index))
@@ -48,17 +53,47 @@ def names(
 
     Names of dims that are `new` have no position in `x`.
     """
-    several: tuple[Any, ...]
-    several = tuple(dim) if isinstance(dim, Iterable) and not isinstance(dim, str) else (dim,)
     known = x.type.dims if x is not None else ()
-    for name in several:
+    found: list[str] = []
+    for name in items(dim):  # one at a time, as they may be endless
         if not isinstance(name, str):
             cure = "dims are named by strings"
             if isinstance(name, int) and not new and -len(known) <= name < len(known):
                 cure = f"axes have names here: dim={known[name]!r}"
             reason = f"{name!r} is not the name of a dim"
             raise refusal(function, reason, *([x] if x else []), cure=cure, kind=GraphTypeError)
-    return several
+        found.append(str(name) if isinstance(name, np.str_) else name)
+    return tuple(found)
+
+
+def items(given: object) -> Iterable[object]:
+    """The parts of what is a sequence or may be iterated over; anything else is one part.
+
+    So are dicts, whose values would be lost, and sets, which have no order.
+    """
+    if isinstance(given, (str, Base, Mapping, set, frozenset)):
+        return (given,)
+    try:
+        parts: Iterable[object] = iter(given)  # type: ignore[call-overload]
+    except TypeError:
+        return (given,)
+    return parts
+
+
+def listed(function: str, what: str, given: object, *operands: Base | Node) -> list[Any]:
+    """The items of a list or tuple, or of an iterator of not too many."""
+    strange = isinstance(given, (str, bytes, Base, Mapping, set, frozenset))
+    if not strange and isinstance(given, Iterable) and not hasattr(given, "__array__"):
+        found = list(islice(given, MOST_ITEMS + 1))
+        if len(found) <= MOST_ITEMS:
+            return found
+    reason = f"{what}={given!r:.60} is not a list"
+    cure = f"give a list or a tuple: [{what}]" if isinstance(given, Base) else "give a list"
+    raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
+
+
+MOST_ITEMS = 100_000
+"""How many items a list of operands may have: an iterator may be endless."""
 
 
 def dim_of(function: str, x: Node, dim: object) -> str:
@@ -190,7 +225,7 @@ def check_word(
 ) -> None:
     """Refuse a word that `what` does not know, with one that is like it."""
     words = tuple(known)
-    if given not in words:
+    if not isinstance(given, str) or given not in words:
         near = get_close_matches(str(given), words, 1)
         meant = f"did you mean {near[0]!r}? " if near else ""
         cure = f"{meant}{what} is {', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
@@ -200,7 +235,7 @@ def check_word(
 
 def mapping(
     function: str, given: object, more: Mapping[str, Any] | None, what: str, *operands: Base | Node
-) -> dict[str, Any]:
+) -> dict[Any, Any]:
     """The pairs of a dict or of keywords; of a dict alone where `more` is None."""
     cure = f"write {function}(x, {{{what}}}){'' if more is None else ' or keywords'}"
     if given is None:

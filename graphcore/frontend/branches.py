@@ -14,6 +14,7 @@ from graphcore.ir.node import recording, substitute
 from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
 
+from .arguments import listed
 from .base import refusal, wrap
 from .callbacks import callback, numbered
 from .carries import aligned, is_weak, side_by_side
@@ -92,7 +93,10 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
     array(1.)
     """
     told = numbered(operands)
-    functions = [callback("switch", f"branch {i}", f, *told) for i, f in enumerate(branches)]
+    functions = [
+        callback("switch", f"branch {i}", f, *told)
+        for i, f in enumerate(listed("switch", "branches", branches))
+    ]
     if not functions:
         raise refusal("switch", "has no branches", cure="give at least one function")
     if isinstance(index, int) and not isinstance(index, bool):

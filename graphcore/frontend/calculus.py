@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 
+MOST_DIFFERENCES = 256
+"""How often differences may be taken: each is a step of the program."""
+
+
 def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
     """Each value less the one before it along `dim`, which is one shorter; done `n` times over.
 
@@ -41,6 +45,9 @@ def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
     """
     node = single("diff", x)
     times = whole("diff", n, "n", node)
+    if times > MOST_DIFFERENCES:
+        cure = f"use {MOST_DIFFERENCES} or fewer: beyond, rounding is all that remains"
+        raise refusal("diff", f"n={times} is too large", node, cure=cure)
     name = dim_of("diff", node, dim)
     for _ in range(times):
         less = elementwise.not_equal if node.type.dtype.kind == "b" else elementwise.subtract
@@ -149,12 +156,14 @@ def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) 
     """
     value, points = (as_float(wrap(node)) for node in common("gradient", x, spacing))
     name = dim_of("gradient", value.node, dim)
+    edge_order = whole("gradient", edge_order, "edge_order", value)
     if edge_order not in (1, 2):
         raise refusal("gradient", f"edge_order={edge_order}", value, cure="use 1 or 2")
     size = value.sizes[name]
     if isinstance(size, int) and size <= edge_order:
         reason = f"dim {name!r} has size {size}, edge_order {edge_order} wants {edge_order + 1}"
-        raise refusal("gradient", reason, value)
+        cure = "take more places, or edge_order=1" if edge_order == 2 else "take more places"
+        raise refusal("gradient", reason, value, cure=cure)
     even = name not in points.dims
     gap = points if even else step("gradient", points, name)
     slope = step("gradient", value, name) / gap

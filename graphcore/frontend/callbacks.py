@@ -22,9 +22,9 @@ def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[
         reason = f"{role} is {type(given).__name__}, not a function"
         raise refusal(function, reason, cure=f"write {lambda_of(told)}", kind=GraphTypeError)
 
-    def call(*values: Any) -> Any:
+    def call(*values: Any, **options: Any) -> Any:
         try:
-            return given(*values)
+            return given(*values, **options)
         except TypeError as error:
             if entered(error):
                 raise

@@ -1,17 +1,25 @@
 """Calls that do not fit the signature of a function, refused in words as other arguments are.
 
+So are arguments of the wrong kind, where the signature says a kind that Python can tell: a flag, a
+real number, a word, a function.
+
 `frontend/__init__.py` wraps every public function, so that none is forgotten and most calls within
 the library cost nothing more.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
+from numbers import Real
 from types import ModuleType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
 
 from graphcore.ir.errors import GraphError, GraphTypeError
 
@@ -43,6 +51,30 @@ WITHOUT = {
 }
 """What to do about arguments of NumPy that have no like here."""
 
+
+class Kind(NamedTuple):
+    """What an argument must be: the test, how it is called, and the cure, or "" for the form."""
+
+    holds: Callable[[Any], bool]
+    said: str
+    cure: str
+
+
+FLAG = Kind(lambda x: isinstance(x, (bool, np.bool_)), "True or False", "write True or False")
+REAL = Kind(lambda x: isinstance(x, Real), "a real number", "give a number of Python or NumPy")
+WORD = Kind(lambda x: isinstance(x, str), "a string", "")
+FUNCTION = Kind(callable, "a function", "give a function, such as lambda x: x * x")
+STREAM = Kind(lambda x: hasattr(x, "write"), "an open text file", "open one, or leave it out")
+KINDS = {
+    "bool": FLAG,
+    "float": REAL,
+    "str": WORD,
+    "Callable": FUNCTION,
+    "Reduction": FUNCTION,
+    "TextIO": STREAM,
+}
+"""The kinds that annotations say, by their first word."""
+
 _worded: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
@@ -54,9 +86,16 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
     """
     if function in _worded:
         return _worded[function]
+    checked = kinds(function)
 
     @wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
+        for place, name, kind, default in checked:
+            value = (
+                options[name] if name in options else args[place] if place < len(args) else default
+            )
+            if value is not default and not kind.holds(value):
+                raise unkind(function, name, kind, args, options)
         try:
             return function(*args, **options)
         except TypeError as error:
@@ -66,6 +105,58 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
 
     _worded[function] = _worded[call] = call
     return call
+
+
+def kinds(function: Callable[..., Any]) -> list[tuple[int, str, Kind, object]]:
+    """The place, name, kind and default of each argument whose annotation says a kind."""
+    found = []
+    for at, (name, p) in enumerate(inspect.signature(function).parameters.items()):
+        if name == "dim":  # what takes one dim says which ones there are
+            continue
+        word, *others = ["self"] if p.annotation is p.empty else words(p.annotation)
+        if word in KINDS and others in ([], ["None"]):
+            place = sys.maxsize if p.kind is p.KEYWORD_ONLY else at
+            found.append((place, name, KINDS[word], None if others else p.default))
+    return found
+
+
+@cache
+def words(annotation: object) -> list[str]:
+    """The names of an annotation that are joined by `|`, without what they hold in brackets."""
+    parts = [ast.parse(str(annotation), mode="eval").body]
+    while isinstance(parts[0], ast.BinOp):
+        parts[:1] = [parts[0].left, parts[0].right]
+    return [ast.unparse(part.value if isinstance(part, ast.Subscript) else part) for part in parts]
+
+
+def unkind(
+    function: Callable[..., Any],
+    name: str,
+    kind: Kind,
+    args: Sequence[object],
+    options: Mapping[str, object],
+) -> GraphError:
+    """The refusal of the argument called `name`, which is not of its kind."""
+    signature = inspect.signature(function)
+    try:
+        value = signature.bind(*args, **options).arguments[name]
+    except TypeError:
+        return misfit(function, args, options)
+    reason = f"{name}={value!r:.60} is not {kind.said}"
+    if kind is WORD and name == "name":
+        reason = f"{value!r:.60} is not a name"
+    operands = tensors((*args, *options.values()))
+    cure = kind.cure or f"write {form(function)}"
+    return refusal(function.__name__, reason, *operands, cure=cure, kind=GraphTypeError)
+
+
+def tensors(values: Iterable[object]) -> Iterator[Base]:
+    """The tensors among arguments, which may stand in lists."""
+    for value in values:
+        if isinstance(value, Base):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors(value)
 
 
 def entered(error: TypeError) -> bool:
@@ -102,7 +193,7 @@ def misfit(
         for key, p in parameters.items()
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    operands = [x for x in (*args, *options.values()) if isinstance(x, Base)]
+    operands = list(tensors((*args, *options.values())))
     given = dict.fromkeys([*places[: len(args)], *options])
     missing = [
         key

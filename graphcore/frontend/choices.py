@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from .arguments import listed
 from .base import Base, refusal, wrap
+from .callbacks import callback
 from .formulas import where
 from .lift import Operand, single
 
@@ -32,7 +34,8 @@ def select(
     >>> gc.select([x < 0, x < 1], [-x, x**2], 1.0)
     <Tensor: f64[row=2]>
     """
-    conditions, choices = list(conditions), list(choices)
+    conditions = listed("select", "conditions", conditions)
+    choices = listed("select", "choices", choices)
     if len(conditions) != len(choices) or not choices:
         reason = f"{len(choices)} choices for {len(conditions)} conditions"
         given = [x for x in (*conditions, *choices) if isinstance(x, Base)]
@@ -60,8 +63,12 @@ def piecewise(
     >>> gc.piecewise(x, [x < 0, x > 1], [lambda x: -x, 1.0, lambda x: x**2])
     <Tensor: f64[row=2]>
     """
-    at, conditions = wrap(single("piecewise", x)), list(conditions)
-    values = [function(at) if callable(function) else function for function in functions]
+    at = wrap(single("piecewise", x))
+    conditions = listed("piecewise", "conditions", conditions, at)
+    functions = listed("piecewise", "functions", functions, at)
+    values = [
+        callback("piecewise", "a function", f, "x")(at) if callable(f) else f for f in functions
+    ]
     if len(values) - len(conditions) not in (0, 1) or not conditions:
         reason = f"{len(values)} functions for {len(conditions)} conditions"
         cure = "give one for each condition, and perhaps one more for the rest"

@@ -224,7 +224,7 @@ class Move(NamedTuple):
     def ends(self, function: str, size: Size, given: Any) -> tuple[Size, Size]:
         """What is put before and after `size` places."""
         beyond = (self.size - 1) * self.dilation
-        match given:
+        match given if isinstance(given, (str, int, Expression, tuple, list)) else None:
             case "valid":
                 return 0, 0
             case "full":
@@ -242,7 +242,7 @@ class Move(NamedTuple):
 
     def source(self, function: str, count: Size, given: Any) -> Size:
         """The smallest size of which so many windows are made."""
-        if given == "same":
+        if isinstance(given, str) and given == "same":
             return count * self.stride
         before, after = self.ends(function, 0, given)
         reach = (count - 1) * self.stride + (self.size - 1) * self.dilation + 1
@@ -327,6 +327,9 @@ def pooled(
     node = single(function, x)
     dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", node)), node)
     require_dims(function, node, dims)
+    if not dims:
+        cure = f"write gc.{function}(x, {{'row': 2}})"
+        raise refusal(function, "sizes name no dim", node, cure=cure)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
     new = hidden([f"{dim} window" for dim in dims], node.type.dims).values()
     by = steps(function, dims, dict(zip(dims, found, strict=True)) if stride is None else stride)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -105,7 +105,7 @@ def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
     """
     node = single("repeat", x)
     name = dim_of("repeat", node, dim)
-    if not isinstance(repeats, (list, tuple, np.ndarray)):
+    if not is_list(repeats):
         times = size_of("repeat", name, integer("repeat", repeats, f"dim {name!r}", node))
         return wrap(node if times == 1 else spread(node, name, times, before=False))
     counts = [size_of("repeat", name, number) for number in repeats]
@@ -114,6 +114,11 @@ def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
         raise refusal("repeat", f"repeats {repeats!r} are not all known", node, cure=cure)
     places = np.repeat(np.arange(len(counts)), np.array(counts, int))
     return isel(wrap(agreed(node, name, len(counts))), {name: places})
+
+
+def is_list(given: object) -> TypeGuard[Sequence[Any]]:
+    """Whether several numbers are given, not one."""
+    return isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim > 0)
 
 
 def split(
@@ -161,7 +166,7 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
             reason = f"dim {dim!r} of size {whole} does not split into {parts} parts of one size"
             raise refusal("split", reason, x, cure="tell the size of each part")
         return [whole // int(parts)] * int(parts)
-    if not isinstance(parts, (list, tuple, np.ndarray)):
+    if not is_list(parts):
         cure = "give a number of parts, or a list of sizes"
         raise refusal("split", f"{parts!r} is no list of sizes", x, cure=cure, kind=GraphTypeError)
     told = [size_of("split", dim, size) for size in parts if size is not None]

@@ -144,10 +144,12 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
     """The edges of bins; those of one width in the dtype of a mean of `x`."""
     require_order("histogram", x)
     if isinstance(bins, (int, np.integer, Expression)):
-        low, high = (smallest(x, dims), largest(x, dims)) if ends is None else ends
+        low, high = (smallest(x, dims), largest(x, dims)) if ends is None else pair_of(x, ends)
         return astype(evenly(x, bins, low, high, name), as_float(x).dtype)
     if ends is not None:
-        raise refusal("histogram", "takes a range or edges, not both", x, kind=GraphTypeError)
+        cure = "leave the range out: the edges say where bins are"
+        reason = "takes a range or edges, not both"
+        raise refusal("histogram", reason, x, cure=cure, kind=GraphTypeError)
     if isinstance(bins, Base) or hasattr(bins, "dims"):
         given = single("histogram", bins)
         require_dims("histogram", given, (name,))
@@ -157,6 +159,14 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
         cure = "give two edges at least, in increasing order"
         raise refusal("histogram", f"{bins!r:.60} are no edges of bins", x, cure=cure)
     return wrap(array("histogram", known, (name,)))
+
+
+def pair_of(x: Tensor, ends: Any) -> tuple[Any, Any]:
+    """The ends of the bins."""
+    if isinstance(ends, (tuple, list)) and len(ends) == 2:
+        return ends[0], ends[1]
+    cure = "give the lowest and the highest edge: range=(0, 1)"
+    raise refusal("histogram", f"range={ends!r:.60}", x, cure=cure, kind=GraphTypeError)
 
 
 def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.formulas import Formula
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Shape
@@ -17,7 +17,7 @@ from graphcore.ops import leaf
 from .arguments import SizeLike, dtype_of, names, sized
 from .base import Base, refusal, wrap
 from .elementwise import astype
-from .lift import Labelled, Operand, array, is_labelled, needing, single, weak
+from .lift import Labelled, Operand, array, as_array, is_labelled, needing, single, weak
 from .shape import broadcast_to
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def constant(
         if dims is not None and names("constant", dims) != made.dims:
             raise refusal("constant", f"dims {made.dims} are not {dims}", made, cure="rename them")
     else:
-        values = as_array(value)
+        values = as_array("constant", value)
         wanted = () if dims is None else names("constant", dims)
         if dims is None and values.ndim:
             reason = f"an array of shape {values.shape} needs dims"
@@ -107,22 +107,6 @@ def constant(
             raise refusal("constant", reason, cure=cure)
         made = wrap(array("constant", values, wanted))
     return made if dtype is None else astype(made, dtype)
-
-
-def as_array(value: Any) -> np.ndarray[Any, Any]:
-    """A NumPy array of numbers, nested lists or whatever else NumPy takes."""
-    if np.ma.is_masked(value):
-        cure = "fill them: value.filled(np.nan)"
-        raise refusal("constant", "the array has masked values", cure=cure)
-    try:
-        return np.asarray(value)
-    except GraphError:  # a tensor says itself why it is no array
-        raise
-    except ValueError as error:
-        raise refusal("constant", str(error), cure="give all rows one length") from None
-    except TypeError as error:
-        cure = "give numbers, nested lists of them, or an array"
-        raise refusal("constant", str(error), cure=cure, kind=GraphTypeError) from None
 
 
 def full(

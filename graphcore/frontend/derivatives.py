@@ -79,7 +79,7 @@ def grad(
     <Tensor: f64[row=3]>
     """
     y = Tensor(single("grad", y))
-    if per != ():
+    if not (isinstance(per, tuple) and per == ()):
         return per_instance(y, wrt, per, disconnected)
     if y.dims:
         raise refused(

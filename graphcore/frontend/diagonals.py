@@ -101,7 +101,8 @@ def places(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
     """The positions along each of two dims."""
     if isinstance(shape, (int, str, Expression)):
         shape = (shape, shape)
-    if len(known := tuple(dims) if isinstance(dims, Iterable) else (dims,)) != 2:
+    known = tuple(dims) if isinstance(dims, Mapping) else names(function, dims, new=True)
+    if len(known) != 2:
         cure = f"gc.{function}({{'row': 3, 'col': 3}})"
         raise refusal(function, f"dims {known} are not two", cure=cure)
     known, sizes = sized(function, dims, shape)

@@ -9,9 +9,19 @@ from graphcore.ir.dtypes import real_of
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, minimum
 from graphcore.ops import named
+from graphcore.ops.named import close_match
 
-from .arguments import Dim, SizeLike, check_word, dims_of, names, require_dims, size_of
-from .base import wrap
+from .arguments import (
+    Dim,
+    SizeLike,
+    check_word,
+    dim_of,
+    dims_of,
+    mapping,
+    require_dims,
+    size_of,
+)
+from .base import refusal, wrap
 from .complex import conjugate
 from .elementwise import astype, sqrt
 from .formulas import where
@@ -166,9 +176,10 @@ def rfftn(
     >>> gc.fft.rfftn(gc.tensor("x", {"row": 4, "col": 6}))
     <Tensor: c128[row=4, col=4]>
     """
-    *others, last = ordered("rfftn", x, dim)
-    sizes = n or {}
-    return along(fft, "rfftn", rfft(x, last, sizes.get(last), norm), others, n, norm)
+    *others, last = some("rfftn", x, dim)
+    sizes = sizes_of("rfftn", x, (*others, last), n)
+    made = rfft(x, last, sizes.pop(last, None), norm)
+    return along(fft, "rfftn", made, others, sizes, norm)
 
 
 def irfftn(
@@ -180,9 +191,10 @@ def irfftn(
     >>> gc.fft.irfftn(gc.tensor("z", {"row": 4, "col": 4}, dtype="complex128"))
     <Tensor: f64[row=4, col=6]>
     """
-    *others, last = ordered("irfftn", x, dim)
-    sizes = n or {}
-    return irfft(along(ifft, "irfftn", x, others, n, norm), last, sizes.get(last), norm)
+    *others, last = some("irfftn", x, dim)
+    sizes = sizes_of("irfftn", x, (*others, last), n)
+    size = sizes.pop(last, None)
+    return irfft(along(ifft, "irfftn", x, others, sizes, norm), last, size, norm)
 
 
 def fftshift(x: Operand, dim: Dim = None) -> Tensor:
@@ -245,9 +257,24 @@ def along(
 ) -> Tensor:
     """A transform along one dim after the other."""
     made = wrap(single(name, x))
-    for one in ordered(name, made, dim):
-        made = function(made, one, (n or {}).get(one), norm)
+    dims = ordered(name, made, dim)
+    sizes = sizes_of(name, made, dims, n)
+    for one in dims:
+        made = function(made, one, sizes.get(one), norm)
     return made
+
+
+def sizes_of(
+    function: str, x: Operand, dims: tuple[str, ...], n: Mapping[str, SizeLike] | None
+) -> dict[str, SizeLike]:
+    """The sizes that are given for some of `dims`."""
+    sizes = mapping(function, n, None, "'row': 8", wrap(single(function, x)))
+    for dim in sizes:
+        if dim not in dims:
+            cure = close_match(str(dim), dims)
+            reason = f"n gives a size for {dim!r}, which is not transformed"
+            raise refusal(function, reason, wrap(single(function, x)), cure=cure)
+    return sizes
 
 
 def ordered(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
@@ -258,10 +285,20 @@ def ordered(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
     return dims
 
 
+def some(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
+    """The dims, in the order given, of which there is one at least."""
+    dims = ordered(function, x, dim)
+    if not dims:
+        raise refusal(
+            function, "there is no dim to transform", single(function, x), cure="name one"
+        )
+    return dims
+
+
 def checked(function: str, x: Operand, dim: str) -> Node:
     """The operand, refused unless it has the dim."""
     node = single(function, x)
-    require_dims(function, node, names(function, dim, node))
+    dim_of(function, node, dim)
     return node
 
 

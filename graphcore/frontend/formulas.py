@@ -144,6 +144,9 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
         return rint(value)
     if dtype.kind == "b":
         raise refusal("round", "bool has no decimals", value, cure="cast it with astype")
+    if abs(places) > 308:
+        cure = "use -308 to 308, the powers of ten that float64 holds"
+        raise refusal("round", f"decimals={places}", value, cure=cure)
     scale = 10.0 ** abs(places)
     rounded = rint(value * scale) / scale if places > 0 else rint(value / scale) * scale
     return astype(rounded, dtype) if dtype.kind in "iu" else rounded

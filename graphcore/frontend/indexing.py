@@ -14,6 +14,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
 from graphcore.ops import named
 
+from . import lift
 from .arguments import MissingDims, dim_of, mapping, names, present
 from .base import Base, refusal, wrap
 from .lift import Operand, array, is_labelled, single
@@ -210,15 +211,16 @@ def places_known(x: Node, dim: str, indexer: Any) -> tuple[tuple[str, ...], np.n
             cure = f"a tensor has dims of its own: x.isel({dim}=index.rename({new}))"
             reason = f"the index of dim {dim!r} is a pair of names and a tensor"
             raise refusal("isel", reason, x, indexer[1], cure=cure, kind=GraphTypeError)
-        return names("isel", indexer[0]), np.asarray(indexer[1])
+        return names("isel", indexer[0]), lift.as_array("isel", indexer[1], x)
     if is_labelled(indexer):
-        return tuple(indexer.dims), np.asarray(indexer.values)
+        return tuple(indexer.dims), lift.as_array("isel", indexer.values, x)
     return (dim,), as_array(x, dim, indexer)
 
 
 def as_array(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
     """An unnamed list of positions; with more axes than one it would need names."""
-    values = np.asarray(indexer) if isinstance(indexer, (list, tuple, range, np.ndarray)) else None
+    listed = isinstance(indexer, (list, tuple, range, np.ndarray))
+    values = lift.as_array("isel", indexer, x) if listed else None
     if values is None or values.ndim > 1:
         shown = "an array of several axes" if values is not None else repr(indexer)[:60]
         cure = "use an integer, a slice, a list, a tensor, or (dims, array)"

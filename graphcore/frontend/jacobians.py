@@ -110,7 +110,7 @@ def rows_of(
 ) -> list[Tensor]:
     """The Jacobian of one tensor by several; one block for each place along the axes `per`."""
     axes: tuple[str, ...] = ()
-    if per != ():
+    if not (isinstance(per, tuple) and per == ()):
         nodes = [x.node for x in xs]
         (new, along), wide, axes = of_instances("jacobian", y.node, nodes, per)
         for axis in axes:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for, real_of
-from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.formulas import Formula
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
@@ -143,7 +143,23 @@ def stranger_cure(x: object) -> str:
 
 def labelled(function: str, x: Labelled) -> Node:
     """A constant with the dims of an array that names its axes."""
-    return array(function, np.asarray(x.values), tuple(x.dims))
+    return array(function, as_array(function, x.values), tuple(x.dims))
+
+
+def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[Any, Any]:
+    """A NumPy array of numbers, nested lists or whatever else NumPy takes."""
+    if np.ma.is_masked(value):
+        cure = "fill them: value.filled(np.nan)"
+        raise refusal(function, "the array has masked values", *operands, cure=cure)
+    try:
+        return np.asarray(value)
+    except GraphError:  # a tensor says itself why it is no array
+        raise
+    except Exception as error:  # NumPy raises errors of many kinds
+        cure = "give numbers, in rows of one length"
+        reason = f"{value!r:.60} is not an array: {error}"
+        kind = GraphTypeError if isinstance(error, TypeError) else GraphValueError
+        raise refusal(function, reason, *operands, cure=cure, kind=kind) from None
 
 
 def array(function: str, values: np.ndarray[Any, Any], dims: tuple[str, ...]) -> Node:
@@ -162,7 +178,7 @@ def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DTy
     """A dtype that graphcore computes with."""
     try:
         return as_dtype(np.dtype(dtype))
-    except TypeError as error:
+    except Exception as error:  # NumPy raises errors of many kinds
         cure = "use bool, integers, floats or complex of NumPy"
         raise refusal(function, str(error), *operands, cure=cure, kind=GraphTypeError) from None
 

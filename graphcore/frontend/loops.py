@@ -138,7 +138,7 @@ def policy(checkpoint: Any) -> Checkpoint:
     """What a pullback remembers: lengths of chunks, for None, "log" or a positive integer."""
     if checkpoint is None:
         return ()
-    if checkpoint == "log":
+    if isinstance(checkpoint, str) and checkpoint == "log":
         return LEVELS
     if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
         return (checkpoint,)

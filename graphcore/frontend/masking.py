@@ -169,7 +169,8 @@ def extreme_of(part: Part, op: Op, sign: int, initial: complex | None = None) ->
     dtype, (_, start) = part.x.dtype, common(part.function, part.x, initial)
     if start.op is not leaf.full or start.type != TensorType(dtype, (), ()):
         reason = f"initial={initial!r:.60} is not a number of {dtype}"
-        raise refusal(part.function, reason, part.x, kind=GraphTypeError)
+        cure = "give a number of Python, or cast the tensor with astype"
+        raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
     return part.reduce(op, lowest(dtype, sign), initial=start.attrs["value"])
 
 

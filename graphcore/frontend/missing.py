@@ -15,7 +15,7 @@ from .cumulative import cummax
 from .elementwise import maximum
 from .formulas import keep_where, where
 from .indexing import take_along
-from .lift import Operand, single
+from .lift import Operand, as_array, single
 from .masking import may_be_null, notnull
 from .moves import flip
 from .ranges import arange
@@ -94,7 +94,7 @@ def isin(x: Operand, values: Any) -> Tensor:
     if isinstance(values, Base) or hasattr(values, "dims"):
         among = wrap(single("isin", values))
     else:
-        among = constant(np.ravel(values), "value")
+        among = constant(np.ravel(as_array("isin", values, value)), "value")
     dim = apart(Hidden("value"), (*value.dims, *among.dims))
     ordered = sort(stack(among, {dim: among.dims}), dim)
     below, up_to = (searchsorted(ordered, value, dim, side) for side in ("left", "right"))

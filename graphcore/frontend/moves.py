@@ -180,5 +180,6 @@ def ranged(
     wanted = amounts(function, node, given, more)
     for dim, number in wanted.items():
         if isinstance(number, int) and number < 0:
-            raise refusal(function, f"{number} for dim {dim!r} is negative", node)
+            reason = f"{number} for dim {dim!r} is negative"
+            raise refusal(function, reason, node, cure="use 0 or more")
     return isel(wrap(node), {dim: made(n, node.type.size(dim)) for dim, n in wanted.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from graphcore.ir.errors import GraphError, GraphTypeError
 
 from .base import Base, refusal
-from .calls import SPACES
+from .calls import SPACES, tensors
 from .instead import instead, public
 
 AXISLESS = frozenset(
@@ -116,12 +116,3 @@ def refused(
     cure = meant if meant.startswith("use") else f"{meant} {names}".lstrip()
     reason = reason or "does not take symbolic tensors"
     return refusal(path, reason, *found, cure=cure, kind=GraphTypeError)
-
-
-def tensors(values: Iterable[Any]) -> Iterator[Base]:
-    """The tensors among arguments, which may stand in lists."""
-    for value in values:
-        if isinstance(value, Base):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from tensors(value)

@@ -92,7 +92,8 @@ def pad(
     }
     for name, value in options.items():
         if value is not None and name != option:
-            raise refusal("pad", f"mode {mode!r} takes no {name}", node)
+            cure = "leave it out"
+            raise refusal("pad", f"mode {mode!r} takes no {name}", node, cure=cure)
     told = options.get(option)
     if mode == "constant" and told is None and widths:
         node, fill = with_fill("pad", node, None)

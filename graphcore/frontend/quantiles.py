@@ -20,7 +20,7 @@ from .elementwise import astype, ceil, equal, floor, maximum, minimum, rint
 from .formulas import where as choose
 from .indexing import isel
 from .interpolation import between
-from .lift import Operand, array, single
+from .lift import Operand, array, as_array
 from .masking import Mask, Part, as_float, isnull, may_be_null, over, part_of
 from .searching import merged, require_order
 from .shape import concat, transpose
@@ -204,13 +204,14 @@ def share_of(part: Part, q: Any) -> tuple[Tensor, Tensor | None]:
         given = astype(q, FLOAT)
         valid = (given >= 0) & (given <= 1)
         return choose(valid, given, 0.0), valid
-    values = np.asarray(q, FLOAT)
+    known = as_array(part.function, q, part.x)
+    values = known.astype(FLOAT) if known.dtype.kind in "biuf" else np.array([math.nan])
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
         cure = "use a number, a list of numbers, or a tensor"
         reason = f"q={q!r} is no share, between 0 and 1, nor a list of them"
         raise refusal(part.function, reason, part.x, cure=cure)
     if values.ndim == 0:
-        return wrap(single(part.function, values)), None
+        return wrap(array(part.function, values, ())), None
     if "quantile" in part.x.dims and "quantile" not in part.dims:
         cure = "rename it, or give q as a tensor with a dim of another name"
         raise refusal(part.function, "there is a dim 'quantile' already in", part.x, cure=cure)

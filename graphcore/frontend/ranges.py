@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,16 +58,33 @@ def arange(
     if stop is None:
         start, stop = 0, start
     (name,) = names("arange", (dim,))
-    if any(isinstance(end, Expression) for end in (start, stop)):
+    if isinstance(step, Real) and step == 0:
+        raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
+    ends: tuple[Any, ...] = (start, stop, step)
+    if any(isinstance(end, Expression) for end in ends) or is_long(*ends):
         made = count_up(name, start, stop, step)
     else:
-        if step == 0:
-            raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
-        values = np.arange(start, stop, step)  # type: ignore[call-overload]
+        values = array_made("arange", lambda: np.arange(*ends), ends)
         made = wrap(array("arange", values, (name,)))
         if values.dtype == INT and (start, step) == (0, 1):
             made = iota(name, len(values))
     return made if dtype is None else astype(made, dtype)
+
+
+def is_long(start: Any, stop: Any, step: Any) -> bool:
+    """Whether a range of integers is too long to be kept as an array."""
+    ends = (start, stop, step)
+    return all(isinstance(end, Integral) for end in ends) and abs((stop - start) // step) > 2**20
+
+
+def array_made(function: str, make: Callable[[], Any], given: tuple[object, ...]) -> Any:
+    """What NumPy makes of the numbers that are `given`, in one dim."""
+    try:
+        return make()
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
+        shown = ", ".join(f"{x!r:.60}" for x in given)
+        cure = "give finite real numbers, and not more places than memory holds"
+        raise refusal(function, f"{shown}: {error}", cure=cure, kind=GraphTypeError) from None
 
 
 def iota(dim: str, size: Size) -> Tensor:
@@ -117,7 +136,11 @@ def linspace(
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
         first, last = (end.node.attrs["value"].array for end in ends)
         rounded = inside if inside.kind == "c" else wanted
-        values = np.linspace(first, last, size, endpoint=endpoint, dtype=rounded)
+        values = array_made(
+            "linspace",
+            lambda: np.linspace(first, last, size, endpoint=endpoint, dtype=rounded),
+            (start, stop, num),
+        )
         return astype(wrap(array("linspace", values, (name,))), wanted)
     place, intervals = iota(name, size), maximum(size - 1 if endpoint else size, 1)
     first, last = (astype(end, inside) for end in ends)

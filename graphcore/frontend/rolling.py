@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import hidden
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count, minimum, same
@@ -14,6 +15,7 @@ from graphcore.ops import named
 from . import quantiles, reductions
 from .arguments import SizeLike, check_word, mapping, names, require_dims, size_of, whole
 from .base import refusal, wrap
+from .callbacks import callback
 from .calls import worded_methods
 from .creation import ones
 from .filling import with_fill
@@ -185,7 +187,13 @@ class Rolling(Windowed):
         center: bool | Mapping[str, bool],
     ) -> None:
         super().__init__("rolling", x, sizes)
-        pairs = zip(self._sizes, each("rolling", self._dims, center), strict=True)
+        centered = each("rolling", self._dims, center)
+        for middle in centered:
+            if not isinstance(middle, bool):
+                cure = "write center=True or False, or one for each dim"
+                reason = f"center={middle!r:.60} is not True or False"
+                raise refusal("rolling", reason, self._x, cure=cure, kind=GraphTypeError)
+        pairs = zip(self._sizes, centered, strict=True)
         self._before = tuple(size // 2 if middle else size - 1 for size, middle in pairs)
         self._enough = count(self._sizes)
         if min_periods is not None:
@@ -196,6 +204,7 @@ class Rolling(Windowed):
 
         What lies beyond the ends is nan; so is the result where `min_periods` asks for more values.
         """
+        function = callback("reduce", "function", function, "windows", "dims", "**options")
         x = as_float(self._x).node
         if self._needs_all():
             return self._framed(function(self._seen(x), self._places, **options))
@@ -278,8 +287,10 @@ class Coarsen(Windowed):
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """What `function(blocks, dims, **options)` makes of all blocks at once; padding is nan."""
+        function = callback("reduce", "function", function, "blocks", "dims", "**options")
         x = as_float(self._x) if "pad" in self._boundaries else self._x
-        return function(self._blocks(x, math.nan, self._pairs()), self._places, **options)
+        made: Tensor = function(self._blocks(x, math.nan, self._pairs()), self._places, **options)
+        return made
 
     def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
         if "pad" in self._boundaries:

@@ -17,7 +17,7 @@ from .base import Base, refusal, wrap
 from .cumulative import cumsum
 from .elementwise import not_equal
 from .formulas import where
-from .lift import Operand, array, common, single
+from .lift import Operand, array, as_array, common, single
 from .ranges import arange
 from .shape import stack, transpose
 
@@ -37,8 +37,8 @@ Row: TypeAlias = "Operand | Sequence[float] | npt.NDArray[Any]"
 
 def row_of(function: str, values: Row, dim: object) -> Operand:
     """`values`, of which an unnamed list runs along `dim`."""
-    if isinstance(values, (list, tuple, range, np.ndarray)) and np.ndim(values):
-        return wrap(array(function, np.asarray(values), names(function, dim)))
+    if isinstance(values, (list, tuple, range, np.ndarray)) and getattr(values, "ndim", True):
+        return wrap(array(function, as_array(function, values), names(function, dim)))
     return values  # type: ignore[return-value]  # numbers among them are refused: they have no dim
 
 
@@ -91,6 +91,9 @@ def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False)
             cure = "name the dim of the edges: dim='edge'"
             raise refusal("digitize", "bins are a tensor", value, cure=cure)
         return transpose(searchsorted(bins, value, dim, side), *value.dims, ...)
+    if dim is not None:
+        cure = "leave it out"
+        raise refusal("digitize", f"dim={dim!r} where the edges are a list", value, cure=cure)
     edges, dim = edges_of("digitize", bins, value), Hidden("edge")
     if edges[0] <= edges[-1]:
         return searchsorted(edges, value, dim, side)
@@ -99,7 +102,7 @@ def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False)
 
 def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
     """Edges known now, which must be in order."""
-    edges = np.asarray(bins)
+    edges = as_array(function, bins, x)
     ordered = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "biuf"
     if ordered and (np.all(edges[1:] >= edges[:-1]) or np.all(edges[1:] <= edges[:-1])):
         return edges
@@ -108,7 +111,7 @@ def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
 
 
 def nonzero(
-    x: Operand, size: SizeLike, dim: Dim = None, fill_value: int = 0, name: str = "nonzero"
+    x: Operand, size: SizeLike, dim: Dim = None, fill_value: Operand = 0, name: str = "nonzero"
 ) -> dict[str, Tensor]:
     """The positions of the values that are not 0, for each dim, in row-major order.
 

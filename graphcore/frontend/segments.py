@@ -12,12 +12,13 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size
 from graphcore.ops import elementwise, leaf, named
+from graphcore.ops.named import close_match
 
 from .arguments import Dim, SizeLike, dims_of, names, size_of
 from .base import refusal, wrap
 from .creation import full, ones
 from .elementwise import astype
-from .lift import Operand, array, single
+from .lift import Operand, array, as_array, single
 from .masking import lowest
 
 if TYPE_CHECKING:
@@ -65,12 +66,13 @@ def segments(
     """The arguments, understood."""
     node = single(function, x)
     if isinstance(segment_ids, (list, tuple, range, np.ndarray)) and isinstance(dim, str):
-        ids = array(function, np.asarray(segment_ids), (dim,))
+        ids = array(function, as_array(function, segment_ids, node), (dim,))
     else:
         ids = single(function, segment_ids)
     over = dims_of(function, ids, dim, ordered=True)
     for missing in (d for d in over if d not in (*node.type.dims, *ids.type.dims)):
-        raise refusal(function, f"neither operand has a dim {missing!r}", node, ids)
+        cure = close_match(missing, tuple(dict.fromkeys((*node.type.dims, *ids.type.dims))))
+        raise refusal(function, f"neither operand has a dim {missing!r}", node, ids, cure=cure)
     if name is None and len(over) != 1:
         cure = "say what the dim of segments is called: name='segment'"
         raise refusal(function, f"segments run over dims {over}", node, ids, cure=cure)

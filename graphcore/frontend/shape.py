@@ -17,6 +17,7 @@ from .arguments import (
     MissingDims,
     SizeLike,
     dims_of,
+    listed,
     mapping,
     names,
     present,
@@ -66,12 +67,10 @@ def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Te
     node = single("transpose", x)
     known: tuple[str, ...] = node.type.dims
     order = tuple(dims)
-    if order.count(...) > 1:
-        raise refusal("transpose", "... stands twice", node, cure="use one ...")
+    dots = dots_in("transpose", order, node)
     named_dims = names("transpose", [dim for dim in order if dim is not ...], node)
     kept = present("transpose", node, named_dims, missing_dims)
-    if ... in order:
-        at = order.index(...)
+    for at in dots:
         before = [dim for dim in order[:at] if dim in kept]
         rest = [dim for dim in known if dim not in kept]
         kept = (*before, *rest, *kept[len(before) :])
@@ -261,6 +260,14 @@ def squeeze(x: Operand, dim: Dim = None) -> Tensor:
     return wrap(named.squeeze(node, dims=dims) if dims else node)
 
 
+def dots_in(function: str, order: Sequence[object], x: Node) -> list[int]:
+    """Where `...` stands in an order of dims: once or not at all."""
+    found = [at for at, dim in enumerate(order) if dim is ...]
+    if len(found) > 1:
+        raise refusal(function, "... stands twice", x, cure="use one ...")
+    return found
+
+
 def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     """Tensors one after the other along `dim`.
 
@@ -272,7 +279,7 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     >>> gc.concat([x, y], dim="row")
     <Tensor: f64[row=3, col=3]>
     """
-    nodes = common("concat", *xs)
+    nodes = common("concat", *listed("concat", "xs", xs))
     if not nodes:
         raise refusal("concat", "there is nothing to join", cure="give one tensor at least")
     (name,) = names("concat", (dim,), nodes[0])
@@ -301,12 +308,11 @@ def stack(
     node = single("stack", x)
     for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')", node).items():
         parts = several(merged)
-        if parts.count(...) > 1:
-            raise refusal("stack", "... stands twice", node, cure="use one ...")
+        dots = dots_in("stack", parts, node)
         told = names("stack", [dim for dim in parts if dim is not ...], node)
         rest = tuple(dim for dim in node.type.dims if dim not in told)
-        at = parts.index(...) if ... in parts else len(parts)
-        order = (*told[:at], *(rest if ... in parts else ()), *told[at:])
+        at = dots[0] if dots else len(parts)
+        order = (*told[:at], *(rest if dots else ()), *told[at:])
         node = named.stack(node, dims=order, name=name)
     return wrap(node)
 

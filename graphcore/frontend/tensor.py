@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from graphcore.ir.errors import GraphTypeError
+
 from . import (
     calculus,
     complex,
@@ -24,7 +26,8 @@ from . import (
     statistics,
 )
 from . import elementwise as e
-from .base import Base
+from .base import Base, refusal
+from .callbacks import callback
 from .calls import worded_methods
 from .contraction import dot
 from .indexing import getitem, isel, sel
@@ -216,10 +219,15 @@ class Tensor(Base):
 
         With a pair (function, keyword) for the function, `x` goes to that keyword.
         """
-        if isinstance(function, tuple):
-            function, keyword = function
-            return function(*args, **options, **{keyword: self})
-        return function(self, *args, **options)
+        match function:
+            case (made, str(keyword)) if callable(made):
+                options[keyword] = self
+                return callback("pipe", "function", made, "...", f"{keyword}=")(*args, **options)
+            case _ if callable(function):
+                return callback("pipe", "function", function, "x", "...")(self, *args, **options)
+        cure = "give a function, or a pair of one and a keyword"
+        reason = f"{function!r:.60} is not a function"
+        raise refusal("pipe", reason, self, cure=cure, kind=GraphTypeError)
 
     sum = reductions.sum
     prod = reductions.prod

@@ -17,7 +17,8 @@ from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
 
-from .base import refusal, wrap
+from .arguments import mapping
+from .base import Base, refusal, wrap
 from .instances import Mixed
 from .shape import broadcast_to
 from .trees import flatten
@@ -61,7 +62,13 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
     <Tensor: f64[batch, row=3]>
     """
     tensors, rebuild = flatten(outputs, "vectorize: outputs")
+    replace = mapping("vectorize", replace, None, "x: x_with_more_dims")
     for old, wide in replace.items():
+        for x in (old, wide):
+            if not isinstance(x, Base):
+                cure = "write {x: x_with_more_dims}"
+                reason = f"{x!r:.60} is not a tensor"
+                raise refusal("vectorize", reason, cure=cure, kind=GraphTypeError)
         if not set(old.dims) <= set(wide.dims) or old.dtype != wide.dtype:
             reason = f"{wide.node.type} cannot stand for {old.node.type}"
             cure = "keep the dtype and all dims, and add new ones"

@@ -88,6 +88,7 @@ def overlap_add(
     <Tensor: f64[batch, time=10]>
     """
     node = single("overlap_add", x)
+    sizes = mapping("overlap_add", sizes, None, "'dim': size", node)
     attrs = window_attrs("overlap_add", node, dict.fromkeys(sizes, 1), names, stride, dilation)
     require_dims("overlap_add", node, attrs["names"])
     rows = zip(*[attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)

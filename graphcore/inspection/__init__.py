@@ -63,6 +63,9 @@ def debug_print(
     """
     from .printer import format_graph  # here, so that importing the library does not wait for it
 
+    if limit is not None and not (isinstance(limit, int) and limit >= 0):
+        cure = "give a number of lines, or None for all"
+        raise GraphTypeError(f"debug_print: limit={limit!r:.60} is not a number\n  cure: {cure}")
     out = sys.stdout if file is None else file
     if color is None:
         color = out.isatty() and not os.environ.get("NO_COLOR")
@@ -93,7 +96,10 @@ def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]
     """What to print of `x`: a heading, a graph, and what to note beside its nodes."""
     if not hasattr(x, "stages"):
         if stage is not None:
-            raise GraphTypeError(f"debug_print: only a compiled function has stages, not {x!r:.60}")
+            raise GraphTypeError(
+                f"debug_print: only a compiled function has stages, not {x!r:.60}\n"
+                "  cure: leave the stage out"
+            )
         graph = x if isinstance(x, Graph) else Graph((), tuple(nodes_of(x)))
         yield "", graph, None
         return

@@ -85,6 +85,63 @@ def test_the_refusal_says_what_to_write(code: str, reason: str, cure: str) -> No
     assert e.value.__suppress_context__ or e.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    ("code", "reason", "cure"),
+    [
+        ("x.sum(skipna='no')", "skipna='no' is not True or False", "write True or False"),
+        ("gc.linalg.inv(x, check=None)", "check=None is not True or False", "True or False"),
+        ("gc.norm(x, ord=[1])", "ord=[1] is not a real number", "give a number"),
+        ("gc.bincount(x, 3, name=0)", "0 is not a name", "write gc.bincount(x, size, dim=None,"),
+        ("gc.checkpoint(x)", "is not a function", "give a function"),
+        ("gc.fft.fftn(x, n={'time': 3})", "n gives a size for 'time'", "the dims are 'row', 'col'"),
+        ("gc.fft.fftn(x, n=4)", "4 is not a dict", "{'row': 8}"),
+        ("x.sum({'row': 1})", "{'row': 1} is not the name of a dim", "strings"),
+        ("x.transpose({'row', 'col'})", "is not the name of a dim", "strings"),
+        ("gc.concat(iter(int, 1), 'row')", "is not a list", "give a list"),
+        ("gc.concat(x, 'row')", "is not a list", "give a list or a tuple: [xs]"),
+        ("gc.piecewise(x, None, [x])", "conditions=None is not a list", "give a list"),
+        ("gc.vectorize(x, [x])", "is not a dict", "x: x_with_more_dims"),
+        ("gc.digitize(x, [0, 1], 'row')", "dim='row' where the edges are a list", "leave it out"),
+        ("gc.quantile(x, 'nope')", "q='nope' is no share", "a number, a list of numbers"),
+        ("gc.linalg.pinv(x, rtol='nope')", "rtol='nope' is not a real number", "give a number"),
+        ("gc.around(x, 10**30)", "decimals=10", "-308 to 308"),
+        ("gc.diff(x, 'row', 10**6)", "n=1000000 is too large", "256 or fewer"),
+        ("gc.compile([], gc.zeros({'row': 'n'}))", "that of no input", "add an input"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused(code: str, reason: str, cure: str) -> None:
+    with pytest.raises(gc.GraphError) as e:
+        eval(code)
+    said, *_, last = str(e.value).splitlines()
+    assert reason in said
+    assert last.startswith("  cure: ")
+    assert cure in last
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("gc.while_loop(lambda a, b: a < 1, lambda a, b: a, (0, 1))", "lambda carry: ..."),
+        ("gc.fori_loop(0, 3, lambda carry: carry, 0.0)", "lambda i, carry: ..."),
+        ("gc.checkpoint(lambda: x)(x)", "lambda x0: ..."),
+        ("gc.custom_pullback(lambda x: x, lambda ct: ct)(x)", "lambda operands, result, ct: ..."),
+        ("gc.piecewise(x, [x > 0], [lambda: x])", "lambda x: ..."),
+        ("x.rolling(row=2).reduce(lambda x: x)", "lambda windows, dims, **options: ..."),
+        ("x.coarsen(row=2).reduce(lambda x: x)", "lambda blocks, dims, **options: ..."),
+        ("x.pipe(lambda: x)", "lambda x, ...: ..."),
+    ],
+)
+def test_functions_that_do_not_take_what_they_are_called_with(code: str, says: str) -> None:
+    with pytest.raises(gc.GraphTypeError, match="is called with") as e:
+        eval(code)
+    assert says in str(e.value)
+
+
+def test_a_long_range_takes_no_memory_before_it_is_needed() -> None:
+    assert gc.arange(2**40, dim="t").shape == (2**40,)
+    assert gc.arange(1, 2**40, 2, dim="t").shape == (2**39,)
+
+
 def test_an_error_inside_of_a_function_of_the_user_passes_unchanged() -> None:
     def body(carry: gc.Tensor) -> gc.Tensor:
         return carry + len(3)  # type: ignore[arg-type]

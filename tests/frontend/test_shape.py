@@ -218,7 +218,7 @@ REFUSED = {
     "stack ... ...": (lambda x: x.stack(z=(..., ...)), "twice"),
     "expand_dims axis": (lambda x: x.expand_dims("z", axis=1), "transpose"),
     "broadcast positions": (lambda x: gc.broadcast(x, x, exclude=0), "not the name"),
-    "concat of a tensor": (lambda x: gc.concat(x, "a"), "iterate"),
+    "concat of a tensor": (lambda x: gc.concat(x, "a"), "not a list"),
     "concat by position": (lambda x: gc.concat([x, x], 0), "dim='a'"),
     "expand_dims again": (lambda x: x.expand_dims("a"), "already"),
     "expand_dims twice": (lambda x: x.expand_dims(["z", "z"]), "twice"),

@@ -51,7 +51,9 @@ def of_matrix(op: Op, x: Operand, dims: Sequence[str], *new: str, **attrs: Any) 
 
 def square(op: Op, x: Operand, dims: Sequence[str], **attrs: Any) -> Tensor:
     """An op whose result is a matrix like its operand."""
-    return wrap(of_matrix(op, x, dims, *dims, **attrs))
+    (node,) = floats(op.name, x)
+    found = pair(op.name, dims, node)
+    return wrap(op(node, dims=found, new=found, **attrs))
 
 
 def swapped(x: Tensor, dims: Pair) -> Tensor:

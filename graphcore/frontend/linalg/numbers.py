@@ -10,10 +10,11 @@ import numpy as np
 
 from graphcore.frontend import norms
 from graphcore.frontend.arguments import check_word, dims_of
-from graphcore.frontend.base import wrap
+from graphcore.frontend.base import refusal, wrap
 from graphcore.frontend.elementwise import absolute, astype, equal
 from graphcore.frontend.formulas import where
 from graphcore.frontend.lift import Operand, single
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 
@@ -112,6 +113,9 @@ def norm(
     if ord is None or (len(names) != 2 and not isinstance(ord, str)):
         return norms.norm(wrap(node), names, 2 if ord is None else ord)
     row, col = pair("norm", names, node)
+    if not isinstance(ord, (str, int, float, np.number)):
+        cure = "give a number, 'fro' or 'nuc'"
+        raise refusal("norm", f"ord={ord!r:.60}", node, cure=cure, kind=GraphTypeError)
     known = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
     if ord not in known:
         check_word("norm", "ord", ord, map(str, known), node)

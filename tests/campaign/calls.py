@@ -1,0 +1,253 @@
+"""Good calls of every public function and method, with one argument in turn replaced."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from collections.abc import Callable, Iterator
+from functools import cache, wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphcore as gc
+from tests.operations import CASES
+from tests.test_ops import declare
+
+MODULES = (gc, gc.fft, gc.linalg, gc.signal, gc.special)
+X = gc.tensor("x", {"row": 3, "col": 4})
+N = gc.tensor("n", {"row": 3}, dtype="int64")
+SQUARE = gc.tensor("square", {"row": 3, "col": 3})
+KINDS = (
+    gc.Tensor,
+    gc.Compiled,
+    type(X.at),
+    type(X.at[{"row": 0}]),
+    *(type(X.rolling(row=2)), type(X.coarsen(row=2)), type(X.weighted(X))),
+)
+OPERATORS = ("__getitem__", "__round__", "__call__")
+
+MORE: tuple[Callable[[], Any], ...] = (
+    lambda: gc.tensor("y", {"row": 3}),
+    lambda: gc.tensor("y", ("row", "col"), shape=(3, 4), dtype="float32"),
+    lambda: gc.constant(np.ones((2, 3)), ("row", "col"), "float32"),
+    lambda: gc.constant(2.0),
+    lambda: gc.zeros({"row": 3}, "float32"),
+    lambda: gc.ones({"row": 3}, "float32"),
+    lambda: gc.full({"row": 3}, 1.5, "float32"),
+    lambda: gc.full_like(X, 1.5, "float32"),
+    lambda: gc.zeros_like(X, "float32"),
+    lambda: gc.ones_like(X, "float32"),
+    *(
+        lambda name=name: getattr(gc, f"segment_{name}")(X, N, 3, dim="row", name="group")
+        for name in ("sum", "prod", "mean", "max", "min")
+    ),
+    *(
+        lambda name=name: getattr(gc.linalg, name)(X, ("row", "col"))
+        for name in ("pinv", "svdvals", "matrix_rank")
+    ),
+    *(
+        lambda name=name: getattr(gc.linalg, name)(SQUARE, ("row", "col"))
+        for name in ("det", "inv", "logm", "sqrtm")
+    ),
+    lambda: gc.linalg.lstsq(X, N, ("row", "col"), rtol=1e-3),
+    lambda: gc.compile([X], X, returns="numpy"),
+    lambda: gc.compile([X, N], X.sum("col") * N),
+    lambda: gc.compile([X], X)(np.ones((3, 4))),
+    lambda: gc.compile([X], X)(x=np.ones((3, 4))),
+    lambda: gc.compile([X], X).diff("named", "lowered"),
+    lambda: gc.compile([X], X).debug_print("named", file=io.StringIO()),
+    lambda: gc.compile([X], X).note("named"),
+    lambda: gc.debug_print(gc.compile([X], X), "named", limit=5, file=io.StringIO(), color=False),
+    lambda: X[{"row": 0}],
+    lambda: X.at[{"row": 0}].get(),
+    lambda: round(X, 2),
+    lambda: X.pipe(gc.sum, "row"),
+    lambda: X.pipe((gc.sum, "x"), dim="row"),
+    lambda: X.rolling(row=2).sum(skipna=True),
+    lambda: X.rolling(row=2).reduce(gc.sum),
+    lambda: X.rolling(row=2).construct(row="lag", stride=1, fill_value=0.0),
+    lambda: X.coarsen(row=3).mean(),
+    lambda: X.coarsen(row=3).reduce(gc.sum),
+    lambda: X.coarsen(row=3).construct(row=("a", "b")),
+)
+"""Calls of what the table of tests does not call, or not with every argument."""
+
+
+class Call(NamedTuple):
+    """A call of a public function: its name, and what it is called with."""
+
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+def public() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
+    """Every public function and method by its name, with what holds it."""
+    found = {}
+    for holder in (*MODULES, *KINDS):
+        names = holder.__all__ if inspect.ismodule(holder) else (*dir(holder), *OPERATORS)
+        path = holder.__name__.rpartition(".")[2]
+        for name in names:
+            value = getattr(holder, name, None)
+            if inspect.isfunction(value) and (not name.startswith("_") or name in OPERATORS):
+                found[f"{path}.{name}"] = holder, name, value
+    return found
+
+
+@cache
+def good_calls() -> list[Call]:
+    """Calls that are right: of each function those that give arguments no earlier one gave."""
+    found: list[Call] = []
+    given: dict[str, set[str]] = {}
+    depth = 0
+
+    def keep(name: str, function: Callable[..., Any], args: Any, options: Any) -> None:
+        bound = set(inspect.signature(function).bind(*args, **options).arguments)
+        if not bound <= given.setdefault(name, {""}) or given[name] == {""}:
+            given[name] |= bound
+            found.append(Call(name, function, args, options))
+
+    def recorder(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def recorded(*args: Any, **options: Any) -> Any:
+            nonlocal depth
+            depth += 1
+            try:
+                result = function(*args, **options)
+            finally:
+                depth -= 1
+            if depth == 0:
+                keep(name, function, args, options)
+            return result
+
+        return recorded
+
+    known = public()
+    names = {id(value): name for name, (_, _, value) in reversed(known.items())}
+    programs = list(MORE)
+    for case in CASES.values():
+        xs = declare(case)
+        if id(case.ours) in names:
+            keep(names[id(case.ours)], case.ours, tuple(xs), {})
+        else:
+            programs.append(lambda case=case, xs=xs: case.ours(*xs))
+    for holder, key, function in known.values():
+        setattr(holder, key, recorder(names[id(function)], function))
+    try:
+        for program in programs:
+            program()
+    finally:
+        for holder, key, function in known.values():
+            setattr(holder, key, function)
+    return found
+
+
+class Place(NamedTuple):
+    """An argument of a good call, or a part of one: how to call with another value there."""
+
+    call: Call
+    argument: str
+    annotation: str
+    replaced: Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]
+
+    def __str__(self) -> str:
+        return f"{self.call.name}({self.argument}=)"
+
+
+def places() -> Iterator[Place]:
+    """Every argument of every good call, each once for a function."""
+    seen = set()
+    for call in good_calls():
+        for place in arguments(call):
+            key = call.name, place.argument
+            if key not in seen:
+                seen.add(key)
+                yield place
+
+
+def arguments(call: Call) -> Iterator[Place]:
+    """Every argument of a call, given or not, and the first items of lists and dicts."""
+    signature = inspect.signature(call.function)
+    bound = signature.bind(*call.args, **call.options)
+    method = call.name.partition(".")[0] not in {m.__name__.rpartition(".")[2] for m in MODULES}
+
+    def place(argument: str, parameter: inspect.Parameter, put: Callable[[Any], Any]) -> Place:
+        def replaced(value: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            changed = inspect.BoundArguments(signature, dict(bound.arguments))
+            changed.arguments[parameter.name] = put(value)
+            changed.arguments = {  # in the order of the signature
+                key: changed.arguments[key]
+                for key in signature.parameters
+                if key in changed.arguments
+            }
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                return by_name(changed)
+            return changed.args, changed.kwargs
+
+        return Place(call, argument, str(parameter.annotation), replaced)
+
+    for at, (name, parameter) in enumerate(signature.parameters.items()):
+        if at == 0 and method:
+            continue
+        given = bound.arguments.get(name)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            for i in range(len(given or ())):
+                yield place(
+                    f"{name}[{i}]",
+                    parameter,
+                    lambda value, i=i, given=given: (*given[:i], value, *given[i + 1 :]),
+                )
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            for key in given or ():
+                yield place(
+                    f"**{name}[{key!r}]",
+                    parameter,
+                    lambda value, key=key, given=given: {**given, key: value},
+                )
+            continue
+        yield place(name, parameter, lambda value: value)
+        if isinstance(given, (list, tuple)) and given:
+            yield place(
+                f"{name}[0]",
+                parameter,
+                lambda value, given=given: (
+                    type(given)([value, *given[1:]])
+                    if type(given) in (list, tuple)
+                    else (value, *given[1:])
+                ),
+            )
+        if isinstance(given, dict) and given:
+            key = next(iter(given))
+            yield place(
+                f"{name}[{key!r}]",
+                parameter,
+                lambda value, key=key, given=given: {**given, key: value},
+            )
+
+
+def by_name(bound: inspect.BoundArguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, by name from where one is left out."""
+    args: list[Any] = []
+    options: dict[str, Any] = {}
+    gap = False
+    for name, parameter in bound.signature.parameters.items():
+        if name not in bound.arguments:
+            gap = gap or parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            continue
+        value = bound.arguments[name]
+        match parameter.kind:
+            case parameter.VAR_POSITIONAL:
+                args += value
+            case parameter.VAR_KEYWORD:
+                options |= value
+            case parameter.KEYWORD_ONLY:
+                options[name] = value
+            case _:
+                if gap:
+                    options[name] = value
+                else:
+                    args.append(value)
+    return tuple(args), options

@@ -1,0 +1,50 @@
+"""The campaign of wrong arguments: every argument of every public function, each of many values.
+
+A good call has one argument replaced. It is refused, saying what to do instead, or it is accepted;
+it never ends in an error of Python from inside the library, and it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+
+import pytest
+
+from tests.campaign.calls import Place, good_calls, places, public
+from tests.campaign.judge import outcome
+from tests.campaign.values import VALUES
+
+SHARE = 10
+"""One call of so many is made by default, all of them where slow tests run."""
+
+
+def judged(calls: Iterable[tuple[Place, str]]) -> dict[str, list[str]]:
+    """The calls that came to each end."""
+    found: dict[str, list[str]] = {}
+    for place, wrong in calls:
+        kind, result = outcome(place, VALUES[wrong])
+        said = "" if kind in ("refused", "accepted") else f": {result!r:.200}"
+        found.setdefault(kind, []).append(f"{place} {wrong}{said}")
+    return found
+
+
+def calls() -> list[tuple[Place, str]]:
+    return list(product(places(), VALUES))
+
+
+def test_every_public_function_is_called() -> None:
+    called = {id(call.function) for call in good_calls()}
+    known = public().items()
+    assert [name for name, (_, _, value) in known if id(value) not in called] == ["Tensor.sel"]
+
+
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, SHARE))]
+)
+def test_a_wrong_argument_is_refused_in_words(part: int) -> None:
+    found = judged(calls()[part::SHARE])
+    refused, accepted = found.pop("refused"), found.pop("accepted")
+    found.pop("user", None)
+    assert found == {}
+    assert len(refused) > 5 * len(accepted)
