@@ -21,6 +21,15 @@ Results: TypeAlias = "Array | tuple[Array, ...]"
 FEW = 8
 """Up to this size triangular systems of many matrices are solved row by row, all at once."""
 
+NARROW, MANY = 32, 10
+"""Up to how many unknowns, and from how many systems for each, tridiagonal ones are solved at once.
+
+Larger ones stay in the cache only one by one.
+"""
+
+CACHED = 2**16
+"""How many values of their solutions are then worked on at a time."""
+
 
 @cache
 def scipy_linalg() -> Any:
@@ -244,20 +253,72 @@ def trsm_for(char: str) -> Callable[..., Array]:
 
 
 def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> Array:
-    """x by elimination with row exchanges (LAPACK's gtsv), one system after the other."""
-    (gtsv,) = scipy_linalg().get_lapack_funcs(("gtsv",), (diagonal, b))
-    found = np.empty_like(b)
-    for at in np.ndindex(b.shape[:-2]):
-        if not b[at].size:
-            continue
-        if b.shape[-2] == 1:
-            found[at] = b[at] / diagonal[at][:, None]
-            continue
-        *_, x, info = gtsv(lower[at][1:], diagonal[at], upper[at][:-1], b[at])
-        if info > 0:
-            raise MatrixError(SINGULAR, at)
-        found[at] = x
+    """x by elimination with row exchanges.
+
+    Where systems are few they are solved one after the other (LAPACK's gtsv), else many at once.
+    """
+    if not b.size:
+        return np.zeros_like(b)
+    found = np.empty(b.shape, b.dtype)
+    *batch, n, columns = b.shape
+    systems = [x.reshape(-1, n) for x in (lower, diagonal, upper)]
+    rows, right = found.reshape(-1, n, columns), b.reshape(-1, n, columns)
+    if n == 1 or (n <= NARROW and len(rows) >= MANY * n):
+        step = max(CACHED // (n * columns), 1)
+        runs = [slice(at, at + step) for at in range(0, len(rows), step)]
+        failed = [eliminate(*[x[run] for x in (*systems, right, rows)]) for run in runs]
+        singular = [run.start + at for run, at in zip(runs, failed, strict=True) if at is not None]
+    else:
+        (gtsv,) = scipy_linalg().get_lapack_funcs(("gtsv",), (diagonal, b))
+        infos = []
+        for low, d, up, c, row in zip(*systems, right, rows, strict=True):
+            *_, row[:], info = gtsv(low[1:], d, up[:-1], c)
+            infos.append(info)
+        singular = np.flatnonzero(infos).tolist()
+    if singular:
+        raise MatrixError(SINGULAR, tuple(map(int, np.unravel_index(singular[0], batch))))
     return found
+
+
+def eliminate(lower: Array, diagonal: Array, upper: Array, b: Array, out: Array) -> int | None:
+    """Many systems at once, one row of all of them after the other, as gtsv does for one.
+
+    What exchanges of rows bring to the second place right of the diagonal is in `beyond`. Returns
+    which system is singular, if one is.
+    """
+    low, d, up = (np.array(x.T, order="C") for x in (lower, diagonal, upper))
+    x = np.array(b.transpose(1, 2, 0), order="C")
+    beyond: Array | None = None
+    last = len(d) - 1
+    for i in range(last):
+        exchanged = ~(np.abs(d[i]) >= np.abs(low[i + 1]))
+        if exchanged.any():
+            beyond = np.zeros_like(up) if beyond is None else beyond
+            for one, two in ((d[i], low[i + 1]), (up[i], d[i + 1]), (beyond[i], up[i + 1])):
+                exchange(exchanged, one, two)
+            exchange(exchanged, x[i], x[i + 1])
+        factor = low[i + 1] / d[i]
+        d[i + 1] -= factor * up[i]
+        x[i + 1] -= factor * x[i]
+        if beyond is not None:
+            up[i + 1] -= factor * beyond[i]
+    if not d.all():
+        return int(np.argmin(d.all(0)))
+    for i in reversed(range(last + 1)):
+        if i < last:
+            x[i] -= up[i] * x[i + 1]
+        if i < last - 1 and beyond is not None:
+            x[i] -= beyond[i] * x[i + 2]
+        x[i] /= d[i]
+    out[:] = x.transpose(2, 0, 1)
+    return None
+
+
+def exchange(where: Array, one: Array, two: Array) -> None:
+    """Values of two arrays in each other's place, where it is said."""
+    before = one.copy()
+    np.copyto(one, two, where=where)
+    np.copyto(two, before, where=where)
 
 
 def pinv(a: Array, *, rtol: float | None) -> Array:
