@@ -27,12 +27,20 @@ class GraphKeyError(GraphValueError, KeyError):
     __str__ = Exception.__str__  # that of KeyError would quote the message, on one line
 
 
-class ContractError(GraphError):
-    """A stage holds what its contract forbids: a defect of the compiler, never of the program."""
+class GraphMemoryError(GraphError, MemoryError):
+    """A result that there is no room for."""
 
 
-class UnsettledError(GraphError):
-    """Rewriting that does not come to rest: a defect of the compiler, never of the program."""
+class DefectError(GraphError):
+    """A defect of the compiler, never of the program: generated code fails as no values make it."""
+
+
+class ContractError(DefectError):
+    """A stage holds what its contract forbids."""
+
+
+class UnsettledError(DefectError):
+    """Rewriting that does not come to rest."""
 
 
 class Refusal(Exception):

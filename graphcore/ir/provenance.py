@@ -28,13 +28,14 @@ class Origin(NamedTuple):
     `via` is the line that asked for the derivative, if one did; `caller` is the line that called
     the function in which the line stands, as a function called often makes many nodes of one line.
     Shown as `model.py:7 (from 31) ← 11`: line 7 of a function that line 31 called, for the
-    derivative that line 11 asked for.
+    derivative that line 11 asked for. `function` is the one of ours that the line calls, or "".
     """
 
     file: str
     line: int
     via: Origin | None = None
     caller: tuple[str, int] | None = None
+    function: str = ""
 
     def __str__(self) -> str:
         text, near, asked = place(self.file, self.line), self.file, self.via
@@ -80,10 +81,28 @@ def current() -> Origin:
 
 def user_line() -> Origin:
     """The innermost line that is neither ours nor of a library that calls us, and its caller."""
-    frame = sys._getframe(1)
+    frame, entered = sys._getframe(1), ""
     while library(frame.f_code.co_filename) and frame.f_back is not None:
+        if frame.f_code.co_qualname != WORDED:
+            entered = frame.f_code.co_qualname
         frame = frame.f_back
-    return Origin(frame.f_code.co_filename, frame.f_lineno, None, caller(frame))
+    return Origin(frame.f_code.co_filename, frame.f_lineno, None, caller(frame), spoken(entered))
+
+
+WORDED = "worded.<locals>.call"
+"""What stands in for our functions, to word wrong arguments."""
+
+
+@lru_cache(maxsize=4096)
+def spoken(function: str) -> str:
+    """What users call a function or a method of ours; "" for operators and what is made of parts.
+
+    `segment_sum`; `isel` for `Tensor.isel`; `at.add` for `Region.add`.
+    """
+    kind, _, name = function.rpartition(".")
+    if not name.isidentifier() or name.startswith("_") or "<" in kind:
+        return ""
+    return f"at.{name}" if kind == "Region" else name
 
 
 def caller(frame: FrameType | None) -> tuple[str, int] | None:

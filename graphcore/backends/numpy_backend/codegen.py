@@ -168,9 +168,11 @@ class Writer:
         name = self.from_sizes(text, node.attrs["size"])
         return "" if name == text else name
 
-    def write(self, text: str) -> None:
-        """One statement."""
+    def write(self, text: str, node: Node | None = None) -> None:
+        """One statement, which fails in the name of `node`."""
         self.sheet.text.append(self.sheet.indent + text)
+        if node is not None:
+            self.sheet.lines[len(self.sheet.text)] = Line(node, (), self.sheet.steps)
 
     @contextmanager
     def indented(self) -> Iterator[None]:
@@ -304,7 +306,7 @@ class Writer:
             home = self.homes.get(node, node)
             if (out := self.made.get(home, "")) == "":
                 out = self.made[home] = self.sheet.name("o")
-                self.write(f"{out} = {self.empty(node.type)}")
+                self.write(f"{out} = {self.empty(node.type)}", node)
         name = self.sheet.name("t")
         expression = EMIT[node.op](node, self, out)
         if (before := self.fixed(node, expression)) != "":

@@ -14,10 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.errors import GraphError, GraphIndexError, GraphValueError
+from graphcore.ir.errors import (
+    DefectError,
+    GraphError,
+    GraphIndexError,
+    GraphMemoryError,
+    GraphValueError,
+)
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import user_line
+from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType, show_tensor
 from graphcore.ops import tensor
@@ -84,10 +91,14 @@ class Function:
         known = dict(zip(self.unknowns, sizes, strict=True))
         memory: dict[Any, Array] = {}
         buffers = []
-        for buffer in self._code.buffers:
+        for number, buffer in enumerate(self._code.buffers):
             shape = [evaluate(size, known) for size in buffer.type.shape]
             if buffer.slot not in memory:
-                memory[buffer.slot] = np.empty(prod(shape), buffer.type.dtype)
+                try:
+                    memory[buffer.slot] = np.empty(prod(shape), buffer.type.dtype)
+                except (MemoryError, ValueError) as error:
+                    told = (node for node, name in self.places.items() if name == f"b{number}")
+                    raise worded(error, next(told, None)) from error
             buffers.append(memory[buffer.slot].reshape(shape))
         context = contextvars.copy_context()
         context.run(np.seterr, all="ignore")
@@ -96,33 +107,75 @@ class Function:
     def _explained(self, error: Exception) -> GraphError:
         """The error with the op, its dims and the user's line."""
         trace = error.__traceback__
-        line, values = None, dict(self._code.scope)
+        line, values, text = None, dict(self._code.scope), ""
         while trace is not None:  # deep blocks are functions, called by each other
             if trace.tb_frame.f_code.co_filename == self._file:
                 line = self._code.lines.get(trace.tb_lineno)
+                text = linecache.getline(self._file, trace.tb_lineno).partition("  # ")[0].strip()
                 values |= trace.tb_frame.f_locals
             trace = trace.tb_next
-        kind = GraphIndexError if isinstance(error, IndexError) else GraphValueError
+        if isinstance(error, DEFECTS):
+            return defect(error, None if line is None else line.node, text)
         if line is None:
-            return kind(f"call: {error}\n  called at {user_line()}")
-        node = line.node
-        several = isinstance(node.type, TupleType)
-        shown = str(node.type) if several else show_tensor(node.type, node.labels)
-        reason = str(error).rstrip(".")
-        cure = CURES.get(reason, "look at the values that reach it")
+            return worded(error, None)
+        node, found = line.node, None
         if isinstance(error, IndexError) and "axes" in node.attrs:
             known = {name: values[n] for name, n in self._code.sizes.items() if n in values}
-            operands = [values.get(name) for name in line.operands]
-            reason, cure = outside(node, operands, known) or (reason, cure)
-        if element := getattr(error, "element", ()):
-            labels = node.labels or (None,) * len(element)
-            places = zip(labels, element, strict=False)
-            reason += ", for " + ", ".join(f"{dim or 'batch'}={at}" for dim, at in places)
-        found = f"call: {node.op.said} at {node.origin}: {reason}\n  its result is {shown}"
-        for step, loop in line.steps.items():
-            found += f"\n  in step {values[step]} (from 0) of {loop.op.said} at {loop.origin}"
-        return kind(f"{found}\n  called at {user_line()}\n  cure: {cure}")
+            found = outside(node, [values.get(name) for name in line.operands], known)
+        within = [
+            f"  in step {values[step]} (from 0) of {said(loop)} at {loop.origin}"
+            for step, loop in line.steps.items()
+        ]
+        return worded(error, node, *(found or ("", "")), *within)
 
+
+DEFECTS = (TypeError, NameError, AttributeError, KeyError, AssertionError)
+"""Errors that no values make: types and names were settled when the program was compiled."""
+
+
+def defect(error: Exception, node: Node | None, text: str) -> DefectError:
+    """An error that is ours, with the line of generated code that it comes from."""
+    where = "" if node is None else f" in {said(node)} at {node.origin}"
+    return DefectError(
+        f"call: a defect of graphcore, not of the program,{where}: {type(error).__name__}: "
+        f"{error}\n  in the generated line `{text}`\n  called at {user_line()}\n"
+        f"  cure: please report it, with the program"
+    )
+
+
+def said(node: Node) -> str:
+    """The function that the user called for a node, else the name of its op."""
+    return node.origin.function or node.op.said
+
+
+def worded(
+    error: Exception, node: Node | None, reason: str = "", cure: str = "", *within: str
+) -> GraphError:
+    """What values of the call, or its sizes, made fail, in the user's words.
+
+    `within` are lines that say in which steps of loops.
+    """
+    kind: type[GraphError] = GraphValueError
+    reason = reason or str(error).rstrip(".")
+    cure = cure or CURES.get(reason, "look at the values that reach it")
+    if isinstance(error, MemoryError) or reason.startswith(TOO_LARGE):
+        kind, cure = GraphMemoryError, "pass smaller arrays, or walk along a dim with gc.scan"
+    elif isinstance(error, IndexError):
+        kind = GraphIndexError
+    if node is None:
+        return kind(f"call: {reason}\n  called at {user_line()}\n  cure: {cure}")
+    if element := getattr(error, "element", ()):
+        labels = node.labels or (None,) * len(element)
+        places = zip(labels, element, strict=False)
+        reason += ", for " + ", ".join(f"{show_dim(dim or 'batch')}={at}" for dim, at in places)
+    several = isinstance(node.type, TupleType)
+    shown = str(node.type) if several else show_tensor(node.type, node.labels)
+    lines = [f"call: {said(node)} at {node.origin}: {reason}", f"  its result is {shown}", *within]
+    return kind("\n".join([*lines, f"  called at {user_line()}", f"  cure: {cure}"]))
+
+
+TOO_LARGE = ("array is too big", "Maximum allowed dimension", "maximum allowed dimension")
+"""What NumPy says of arrays that no memory could hold."""
 
 CURES = {
     "Integers to negative integer powers are not allowed": "use gc.float_power, or cast to floats",
@@ -141,7 +194,7 @@ def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple
         wrong = positions[(positions < least) | (positions >= size)].astype(np.int64)
         if wrong.size:
             label = indexed.labels[axis] if indexed.labels else None
-            dim = f"axis {axis}" if label is None else f"dim {label!r}"
+            dim = f"axis {axis}" if label is None else f"dim '{show_dim(label)}'"
             reason = f"position {wrong[0]} is outside {dim}, which has size {size}"
             run = f"positions run from {least} to {size - 1}" if size else "the dim is empty"
             return reason, run

@@ -156,7 +156,7 @@ def scan(node: Node, w: Writer) -> None:
     steps = [node[i] for i in range(n, len(body.outputs))]
     stacked = [w.sheet.name("y") for _ in steps]
     for name, y in zip(stacked, steps, strict=True):
-        w.write(f"{name} = {w.empty(y.type)}")
+        w.write(f"{name} = {w.empty(y.type)}", node)
     step, backwards = w.sheet.name("i"), "[::-1]" if attrs["reverse"] else ""
     turns, runs = [step], [f"range({length}){backwards}"]
 
