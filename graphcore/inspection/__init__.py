@@ -30,6 +30,7 @@ def debug_print(
     - `%4` is the line of that number, `outer %4` that of the graph around a loop's body or a branch
     - `over batch`, `along time`, `new class`, `index 0` say which dims or values the op is about
     - `time[2:+5:3]` is five places from 2 on, each 3 after the one before
+    - `#0`, with what it stands for in the last lines, is a size too long for a line
     - `model.py:7 ← 11` is line 7, for the derivative that line 11 asked for
     - `model.py:7 (from 31)` is line 7, of a function called by line 31, where others call it too
 

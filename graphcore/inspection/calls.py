@@ -9,7 +9,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.size_text import show_dim
-from graphcore.ir.sizes import Size
+from graphcore.ir.sizes import Expression, Size
 from graphcore.ir.types import show_dtype
 from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
 from graphcore.ops.named import matrices as by_name
@@ -32,7 +32,11 @@ def call(node: Node, view: View) -> str:
 
 def fallback(node: Node, view: View) -> str:
     """Attrs of ops that `PHRASES` does not know; graphs among them follow below the line."""
-    return few(f"{key} {show(value)}" for key, value in node.attrs.items() if not holds(value))
+    attrs = {key: value for key, value in node.attrs.items() if not holds(value)}
+    return few(
+        f"{key} {view.size(value) if isinstance(value, Expression) else show(value)}"
+        for key, value in attrs.items()
+    )
 
 
 def holds(value: object) -> bool:
@@ -77,31 +81,34 @@ def result_axes(word: str) -> Phrase:
     return lambda node, view: f"{word} {axes(view.labels[node], node.attrs['axes'])}"
 
 
-def places(start: Size, size: Size, step: int) -> str:
+def places(start: Size, size: Size, step: int, view: View) -> str:
     """`1:+5:2`: five places from 1 on, each 2 after the one before."""
-    return f"{start}:+{size}" if step == 1 else f"{start}:+{size}:{step}"
+    first, count = view.size(start), view.size(size)
+    return f"{first}:+{count}" if step == 1 else f"{first}:+{count}:{step}"
 
 
 def slice_dims(node: Node, view: View) -> str:
-    return ranged(node, node.attrs["sizes"])
+    return ranged(node, node.attrs["sizes"], view)
 
 
 def placed_dims(node: Node, view: View) -> str:
     part = node.inputs[-1].type
-    return ranged(node, [part.size(dim) for dim in node.attrs["dims"]])
+    return ranged(node, [part.size(dim) for dim in node.attrs["dims"]], view)
 
 
-def ranged(node: Node, sizes: Iterable[Size]) -> str:
-    ranges = map(places, node.attrs["starts"], sizes, node.attrs["steps"])
-    return few(f"{show_dim(dim)}[{r}]" for dim, r in zip(node.attrs["dims"], ranges, strict=True))
+def ranged(node: Node, sizes: Iterable[Size], view: View) -> str:
+    attrs = node.attrs
+    ranges = zip(attrs["dims"], attrs["starts"], sizes, attrs["steps"], strict=True)
+    return few(f"{show_dim(dim)}[{places(start, n, step, view)}]" for dim, start, n, step in ranges)
 
 
-def slice_axes(labels: Labels, starts: Iterable[Size], sizes: Iterable[Size], node: Node) -> str:
+def slice_axes(whole_of: Node, sizes: Iterable[Size], node: Node, view: View) -> str:
     """The axes of which not every place is meant."""
+    labels, starts = view.labels[whole_of], node.attrs["starts"]
     whole = node.attrs["shape"] if "shape" in node.attrs else node.inputs[0].type.shape
     ranges = zip(starts, sizes, node.attrs["steps"], whole, strict=True)
     return few(
-        f"{axis(labels, i)}[{places(start, size, step)}]"
+        f"{axis(labels, i)}[{places(start, size, step, view)}]"
         for i, (start, size, step, full) in enumerate(ranges)
         if (start, size, step) != (0, full, 1)
     )
@@ -114,12 +121,12 @@ def arriving(node: Node, places: str) -> str:
 
 def index(node: Node, view: View) -> str:
     pairs = zip(node.attrs["dims"], node.attrs["positions"], strict=True)
-    return few(f"{show_dim(dim)}[{position}]" for dim, position in pairs)
+    return few(f"{show_dim(dim)}[{view.size(position)}]" for dim, position in pairs)
 
 
-def sized(names: Iterable[str], sizes: Iterable[Size]) -> str:
+def sized(names: Iterable[str], sizes: Iterable[Size], view: View) -> str:
     """`batch, class=3`."""
-    pairs = zip(map(show_dim, names), map(str, sizes), strict=True)
+    pairs = zip(map(show_dim, names), map(view.size, sizes), strict=True)
     return few(dim if dim == size else f"{dim}={size}" for dim, size in pairs)
 
 
@@ -130,7 +137,7 @@ def transpose(node: Node, view: View) -> str:
     return f"to {order}"
 
 
-def window(size: Size, stride: int, dilation: int) -> str:
+def window(size: str, stride: int, dilation: int) -> str:
     """`3 step 2 by 4`: three places, each 4 after the one before, taken anew every 2."""
     step = f" step {stride}" if stride != 1 else ""
     return f"{size}{step}" + (f" by {dilation}" if dilation != 1 else "")
@@ -141,7 +148,7 @@ def window_dims(node: Node, view: View) -> str:
     rows = zip(*[node.attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)
     type = (node if node.op is named.windows else node.inputs[0]).type
     return few(
-        f"{show_dim(dim)} → {show_dim(name)}={window(type.size(name), *steps)}"
+        f"{show_dim(dim)} → {show_dim(name)}={window(view.size(type.size(name)), *steps)}"
         for dim, name, *steps in rows
     )
 
@@ -150,7 +157,7 @@ def window_axes(node: Node, view: View) -> str:
     """`along time: 3`."""
     axes, strides, dilations = (node.attrs[key] for key in ("axes", "strides", "dilations"))
     whole, seen = (node.inputs[0], node)[:: 1 if node.op is tensor.windows else -1]
-    sizes = seen.type.shape[axes[0] :]
+    sizes = map(view.size, seen.type.shape[axes[0] :])
     return few(
         f"{axis(view.labels[whole], i)}: {window(*steps)}"
         for i, *steps in zip(axes, sizes, strides, dilations, strict=False)
@@ -209,7 +216,7 @@ def ordered(along: Phrase) -> Phrase:
 
     def phrase(node: Node, view: View) -> str:
         size, x = node.attrs["size"], node.inputs[0].type
-        first = "" if x.shape == node.type.shape else f"first {size}"
+        first = "" if x.shape == node.type.shape else f"first {view.size(size)}"
         descending = "descending" if node.attrs["descending"] else ""
         return "; ".join(filter(None, [along(node, view), first, descending]))
 
@@ -251,7 +258,7 @@ WHOLE: dict[Op, Phrase] = {
     leaf.iota: nothing,
     leaf.constant: lambda node, view: f" {show_literal(node.attrs['value'])}",
     leaf.full: lambda node, view: f" {show_literal(node.attrs['value'])}",
-    leaf.extent: lambda node, view: f" {node.attrs['size']}",
+    leaf.extent: lambda node, view: f" {view.size(node.attrs['size'])}",
     autodiff.pullback: derivative("ct"),
     autodiff.pushforward: derivative("tangent"),
 }
@@ -271,13 +278,13 @@ PHRASES: dict[Op, Phrase] = {
     ),
     named.stack: lambda node, view: f"{dims(node.attrs['dims'])} → {show_dim(node.attrs['name'])}",
     named.unstack: lambda node, view: (
-        f"{show_dim(node.attrs['dim'])} → {sized(node.attrs['names'], node.attrs['sizes'])}"
+        f"{show_dim(node.attrs['dim'])} → {sized(node.attrs['names'], node.attrs['sizes'], view)}"
     ),
     named.slice_: slice_dims,
     **dict.fromkeys((named.windows, named.overlap_add), window_dims),
     **dict.fromkeys(
         (named.scatter, named.scatter_prod),
-        lambda node, view: arriving(node, sized(node.attrs["dims"], node.attrs["sizes"])),
+        lambda node, view: arriving(node, sized(node.attrs["dims"], node.attrs["sizes"], view)),
     ),
     **dict.fromkeys(
         (named.put, named.scatter_max, named.scatter_min),
@@ -288,12 +295,8 @@ PHRASES: dict[Op, Phrase] = {
     tensor.expand: result_axes("new"),
     **dict.fromkeys((tensor.reshape, tensor.pack), nothing),
     tensor.transpose: transpose,
-    tensor.slice_: lambda node, view: slice_axes(
-        view.labels[node.inputs[0]], node.attrs["starts"], node.attrs["sizes"], node
-    ),
-    tensor.embed: lambda node, view: slice_axes(
-        view.labels[node], node.attrs["starts"], node.inputs[0].type.shape, node
-    ),
+    tensor.slice_: lambda node, view: slice_axes(node.inputs[0], node.attrs["sizes"], node, view),
+    tensor.embed: lambda node, view: slice_axes(node, node.inputs[0].type.shape, node, view),
     **dict.fromkeys((tensor.windows, tensor.overlap_add), window_axes),
     tensor.einsum: einsum,
     **dict.fromkeys(
@@ -303,9 +306,7 @@ PHRASES: dict[Op, Phrase] = {
         ),
         result_axes("along"),
     ),
-    tensor.overwrite: lambda node, view: slice_axes(
-        view.labels[node], node.attrs["starts"], node.inputs[1].type.shape, node
-    ),
+    tensor.overwrite: lambda node, view: slice_axes(node, node.inputs[1].type.shape, node, view),
     **dict.fromkeys((named.sum_, named.prod, named.mean, named.var, named.std), over),
     **dict.fromkeys((named.any_, named.all_, named.argmax, named.argmin, named.dot), over),
     **dict.fromkeys((named.norm, named.logsumexp, named.softmax, named.log_softmax), over),

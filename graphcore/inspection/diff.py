@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, toposort
 
-from .printer import aligned, below, describe, returned
+from .printer import aligned, below, describe, legend, returned
 from .text import DIM, GREEN, RED, paint
 from .view import View, input_names
 
@@ -20,7 +20,7 @@ def diff(before: Graph, after: Graph, color: bool = False) -> str:
     old, new = list(before.nodes()), list(after.nodes())
     order, signs = merge(old, new)
     inputs = input_names(old) | input_names(new)
-    view = View(order, inputs, {*before.outputs, *after.outputs})
+    view = View(order, inputs, {*before.outputs, *after.outputs}, {})
     shown = list(around_changes([signs[node] for node in view.lines]))
     lines = describe([view.lines[at] for group in shown for at in group], view)
     text = iter(zip(lines, aligned(lines), strict=True))
@@ -38,6 +38,7 @@ def diff(before: Graph, after: Graph, color: bool = False) -> str:
     result += skipped(len(view.lines) - end, color)
     result += returns(returned(before, view), returned(after, view), color)
     counts = [sum(signs[node] == sign for node in view.lines) for sign in " -+"]
+    result += [f"  {line}" for line in legend(view.sizes)]
     return "\n".join([*result, "{:,} kept, {:,} removed, {:,} added".format(*counts)])
 
 

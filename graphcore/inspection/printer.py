@@ -9,6 +9,7 @@ from typing import NamedTuple
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin
+from graphcore.ir.sizes import Size
 
 from .calls import call
 from .text import BOLD, DIM, one_line, paint
@@ -35,7 +36,6 @@ def format_graph(
     color: bool = False,
     limit: int | None = 200,
     note: Note | None = None,
-    names: Mapping[Node, str] = {},
 ) -> str:
     """The nodes of a graph as aligned, typed lines.
 
@@ -47,11 +47,24 @@ def format_graph(
         Of a graph with more lines than this, only the first and last are shown; None shows all.
     note
         What to say of a node in a further column.
-    names
-        How inputs are called that do not go by their own names.
     """
+    sizes: dict[Size, str] = {}
+    lines = graph_lines(graph, {}, sizes, color=color, limit=limit, note=note)
+    return "\n".join([*lines, *legend(sizes)])
+
+
+def graph_lines(
+    graph: Graph,
+    names: Mapping[Node, str],
+    sizes: dict[Size, str],
+    *,
+    color: bool,
+    limit: int | None,
+    note: Note | None,
+) -> list[str]:
+    """The lines of a graph, some inputs of which go by other `names`; `sizes` as in `View`."""
     nodes = list(graph.nodes())
-    view = View(nodes, input_names(nodes, names), set(graph.outputs))
+    view = View(nodes, input_names(nodes, names), set(graph.outputs), sizes)
     head, middle, tail = view.lines, [], []
     if limit is not None and len(head) > limit:
         last = len(head) - limit // 2
@@ -64,7 +77,12 @@ def format_graph(
         text[at] = "\n".join([text[at], *held])
     if middle:
         text.insert(len(head), paint(f"... {summary(middle)} ...", DIM, color))
-    return "\n".join([*text, returned(graph, view)])
+    return [*text, returned(graph, view)]
+
+
+def legend(sizes: Mapping[Size, str]) -> list[str]:
+    """What the names of long sizes stand for."""
+    return [f"{name} = {size}" for size, name in sizes.items()]
 
 
 def describe(nodes: Iterable[Node], view: View, note: Note | None = None) -> list[Line]:
@@ -110,8 +128,8 @@ def below(
     """The graphs that a node holds as attrs, indented."""
     lines = []
     for heading, graph, names in bodies(node, view):
-        body = format_graph(graph, color=color, limit=limit, note=note, names=names)
-        lines += [f"    {heading}:", *(f"        {line}" for line in body.split("\n"))]
+        body = graph_lines(graph, names, view.sizes, color=color, limit=limit, note=note)
+        lines += [f"    {heading}:", *(f"        {line}" for line in "\n".join(body).split("\n"))]
     return lines
 
 

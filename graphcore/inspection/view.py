@@ -8,13 +8,15 @@ from typing import NamedTuple
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import called_often
-from graphcore.ir.types import TensorType, show_tensor
+from graphcore.ir.sizes import Size
+from graphcore.ir.types import TensorType, spell_tensor
 from graphcore.ops import control, leaf
 
 from .labels import Labels, infer, items_of
 from .text import few, show_literal, show_name
 
 MOST_TYPES = 2
+LONGEST_SIZE = 24
 
 
 class View:
@@ -28,15 +30,21 @@ class View:
         How each input is called.
     outputs
         Nodes that have a line even if they are numbers.
+    sizes
+        The names of sizes too long for a line, to which this view adds its own.
     """
 
-    __slots__ = ("inputs", "labels", "lines", "numbers", "shared")
+    __slots__ = ("inputs", "labels", "lines", "numbers", "shared", "sizes")
 
     def __init__(
-        self, nodes: Iterable[Node], inputs: Mapping[Node, str], outputs: Collection[Node]
+        self,
+        nodes: Iterable[Node],
+        inputs: Mapping[Node, str],
+        outputs: Collection[Node],
+        sizes: dict[Size, str],
     ) -> None:
         every = list(nodes)
-        self.inputs = inputs
+        self.inputs, self.sizes = inputs, sizes
         self.labels: dict[Node, Labels] = infer(every)
         self.lines = [node for node in every if node in outputs or not stands_inline(node)]
         numbered = (node for node in self.lines if node not in inputs)
@@ -58,9 +66,16 @@ class View:
     def type(self, node: Node) -> str:
         """The type, with the labels of its axes."""
         if isinstance(node.type, TensorType):
-            return show_tensor(node.type, self.labels[node])
+            return spell_tensor(node.type, self.labels[node], self.size)
         items = zip(node.type.items, items_of(node, self.labels), strict=True)
-        return f"({few((show_tensor(*item) for item in items), MOST_TYPES)})"
+        return f"({few((spell_tensor(*item, self.size) for item in items), MOST_TYPES)})"
+
+    def size(self, size: Size) -> str:
+        """A size, or the name that stands for a long one."""
+        shown = str(size)
+        if len(shown) <= LONGEST_SIZE:
+            return shown
+        return self.sizes.setdefault(size, f"#{len(self.sizes)}")
 
 
 def stands_inline(node: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -92,14 +93,22 @@ def show_dtype(dtype: DType) -> str:
 
 @lru_cache(maxsize=4096)
 def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:
-    """`f64[batch, class=3]`: an unknown size that bears its dim's name is not said twice.
+    """`f64[batch, class=3]`: the type of a tensor, in words.
 
     Remembered, as type rules word why they would refuse before they know whether they do.
     """
+    return spell_tensor(type, labels, str)
+
+
+def spell_tensor(
+    type: TensorType, labels: tuple[str | None, ...] | None, spell: Callable[[Size], str]
+) -> str:
+    """The same, sizes spelled by `spell`: an unknown named like its dim is not said twice."""
     axes = labels or (None,) * len(type.shape)
+    sizes = map(spell, type.shape)
     shown = [
-        str(size) if dim is None or str(size) == show_dim(dim) else f"{show_dim(dim)}={size}"
-        for dim, size in zip(axes, type.shape, strict=True)
+        size if dim is None or size == show_dim(dim) else f"{show_dim(dim)}={size}"
+        for dim, size in zip(axes, sizes, strict=True)
     ]
     return f"{show_dtype(type.dtype)}[{', '.join(shown)}]"
 

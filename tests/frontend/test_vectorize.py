@@ -324,3 +324,17 @@ def test_what_a_derivative_is_by_stays_apart() -> None:
     inner = a * 2
     chain = gc.grad((inner**2 * a).sum(), [inner, a])
     np.testing.assert_allclose(at(chain[0] + 100 * chain[1], a), 1204 * values**2)
+
+
+def test_new_dims_come_first_in_the_order_in_which_they_are_brought() -> None:
+    x, w = gc.tensor("x", {"i": 3}), gc.tensor("w", {"k": 2})
+    wide = gc.tensor("X", {"a": 4, "i": 3, "b": 5})
+    other = gc.tensor("W", {"c": 6, "k": 2, "a": 4})
+    outputs = [x.sum() * w, w * x, gc.grad((w * x).sum() ** 2, x), x, w]
+    made = gc.vectorize(outputs, {x: wide, w: other})
+    assert [y.dims for y in made] == [
+        *[("a", "b", "c", "k"), ("a", "b", "c", "k", "i"), ("a", "b", "c", "i")],
+        *[("a", "b", "i"), ("a", "c", "k")],
+    ]
+    turned = gc.vectorize(outputs, {w: other, x: wide})
+    assert turned[1].dims == ("c", "a", "b", "k", "i")

@@ -383,3 +383,19 @@ def test_a_line_of_a_function_called_twice_says_whence() -> None:
     assert f"{line} (from {second[1]})" in f.source
     with pytest.raises(gc.GraphError, match=rf"test_printer.py:{line} \(from {second[1]}\)"):
         z + gc.zeros({"a": 3})
+
+
+def test_long_sizes_stand_below_the_graph() -> None:
+    x = gc.tensor("x", {"location": None, "row": 2})
+    y = x.isel(location=slice(5, -4, 3))
+    z = gc.map(lambda row: row + row.sum(), gc.concat([y, y], "location"), "row")
+    size, twice = y.sizes["location"], 2 * y.sizes["location"]
+    assert len(str(size)) > 24
+    *lines, first, second = printed(z).splitlines()
+    assert (first, second) == (f"#0 = {size}", f"#1 = {twice}")
+    assert str(size) not in "\n".join(lines)
+    assert lines[1].startswith("%0: f64[location=#0, row=2]")
+    assert "slice(x; location[5:+#0:3])" in lines[1]
+    assert any(re.match(r" +%\d: f64\[location=#1\]", line) for line in lines), "in bodies too"
+    f = gc.compile([x], z)
+    assert f.diff("named", "lowered").splitlines()[-3:-1] == [f"  {first}", f"  {second}"]
