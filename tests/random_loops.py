@@ -111,7 +111,7 @@ class WrittenOut:
     def checkpoint(self, function: Any) -> Any:
         return lambda *operands: function(*self.apart(*operands))
 
-    def custom_pullback(self, function: Any, pullback: Any) -> Any:
+    def custom_pullback(self, function: Any, pullback: Any, pushforward: Any) -> Any:
         return function
 
 
@@ -375,11 +375,12 @@ class Wrap(NamedTuple):
 
 
 class Own(NamedTuple):
-    """A function with a pullback of its own, which may hold a loop that solves v = ct + v / 4."""
+    """A function with rules of its own, which may hold a loop that solves v = ct + v / 4."""
 
     x: int
     y: int
     solves: str
+    forward: bool
 
     def run(self, control: Any, pool: Pool) -> None:
         def function(x: gc.Tensor, y: gc.Tensor) -> gc.Tensor:
@@ -390,7 +391,11 @@ class Own(NamedTuple):
             slope = self.solved(ct) * gc.cos(x * y)
             return fitted(slope * y, x), fitted(slope * x, y)
 
-        own = control.custom_pullback(function, pullback)
+        def pushforward(operands: Any, result: gc.Tensor, tangents: Any) -> gc.Tensor:
+            (x, y), (dx, dy) = operands, tangents
+            return self.solved(dx * y + x * dy) * gc.cos(x * y)
+
+        own = control.custom_pullback(function, pullback, pushforward if self.forward else None)
         pool.add(own(pool[self.x], pool[self.y]))
 
     def solved(self, ct: gc.Tensor) -> gc.Tensor:
@@ -431,7 +436,10 @@ def carries(draw: Any) -> Carries:
 def blocks(depth: int) -> Any:
     """Blocks with loops in loops, `depth` of them."""
     simple = st.one_of(
-        MAKE, MAKE, MAKE, st.builds(Own, AGO, AGO, st.sampled_from(["", "each", "all"]))
+        MAKE,
+        MAKE,
+        MAKE,
+        st.builds(Own, AGO, AGO, st.sampled_from(["", "each", "all"]), st.booleans()),
     )
     if not depth:
         return tuples(simple, 1, 2).map(Block)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import recording
+from graphcore.ir.node import Node, recording
 from graphcore.ir.types import fits
 from graphcore.ops import control
 
@@ -52,7 +52,9 @@ def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
 
 
 def custom_pullback(
-    function: Callable[..., Tree], pullback: Callable[[tuple[Tree, ...], Tree, Tree], Any]
+    function: Callable[..., Tree],
+    pullback: Callable[[tuple[Tree, ...], Tree, Tree], Any],
+    pushforward: Callable[[tuple[Tree, ...], Tree, tuple[Tree, ...]], Tree] | None = None,
 ) -> Callable[..., Tree]:
     """`function` with a pullback of its own, for instance by the implicit function theorem.
 
@@ -67,13 +69,16 @@ def custom_pullback(
         forward mode and higher orders follow from it. Where its graph does not show that, as a
         loop in it ends by the size of a residual, forward mode runs it once for each element of
         the result (once for all that it treats apart, such as the members of a batch).
+    pushforward
+        `(operands, result, tangents) -> tangent of the result`, linear in `tangents`, which have
+        the structures of the operands: then forward mode and higher orders run it once instead.
 
     Raises
     ------
     GraphError
-        If the function or its pullback uses a tensor from outside, if the cotangents do not have
-        the types of the operands; and at the compilation of a derivative, if one is not linear in
-        `ct`.
+        If one of the functions uses a tensor from outside, or if cotangents do not have the types
+        of the operands, or tangents those of the result; and at the compilation of a derivative,
+        if one of them grows by another power of `ct` or `tangents` than the first.
 
     Notes
     -----
@@ -103,41 +108,67 @@ def custom_pullback(
     def called(*operands: Tree) -> Tree:
         nodes, names, params, state = given(operands)
         run = callback("custom_pullback", "function", function, *numbered(operands))
-        rule_of = callback("custom_pullback", "pullback", pullback, "operands", "result", "ct")
         result = run(*state)
         ys, mirrored = flatten(result, "result")
-        labels = [name for name, _ in paths(result, "result")]
-        shown = [placeholder(name, y.node.type) for name, y in zip(labels, ys, strict=True)]
-        cts = [placeholder(f"ct of {n}", y.node.type) for n, y in zip(labels, ys, strict=True)]
-        shares = rule_of(
-            state, mirrored([wrap(y) for y in shown]), mirrored([wrap(c) for c in cts])
-        )
-        found, _ = flatten(shares if isinstance(shares, tuple) else (shares,), "cotangents")
-        wanted = [x.type for x in nodes]
-        matched = [aligned(share, type) for share, type in zip(found, wanted)]
-        alike = [fits(share.type, type) for share, type in zip(matched, wanted)]
-        if len(found) != len(nodes) or not all(alike):
-            reason = f"the pullback returns {[str(s.node.type) for s in found]}"
-            cure = f"return cotangents of {[str(type) for type in wanted]}, one for each operand"
-            raise refusal("custom_pullback", reason, *nodes, cure=cure, kind=GraphTypeError)
         results = [y.node for y in ys]
-        body = close(names, params, results, made=constants(results))
-        rule = close([*names, *labels, *[f"ct of {n}" for n in labels]],
-                     [*params, *shown, *cts], matched, made=constants(matched))  # fmt: skip
-        if extra := (*body.captured, *rule.captured):
-            reason = "the function or its pullback captures a tensor"
-            raise refusal("custom_pullback", reason, *extra, cure="pass it as an operand")
-        graph = rule.graphs[0]
-        dims = lying_apart(graph)
-        apart = [tuple(x.type.dims.index(dim) for dim in dims) for x in graph.params[: -len(ys)]]
-        node = control.custom(*nodes, body=body.graphs[0], rule=graph, apart=tuple(apart))
+        labels = [name for name, _ in paths(result, "result")]
+        shown = like("", labels, results)
+        seen = mirrored(map(wrap, shown))
+        cts = like("ct of ", labels, results)
+        shares = made_by("pullback", pullback, "ct", (state, seen, mirrored(map(wrap, cts))), nodes)
+        rule, forward = closed([*params, *shown, *cts], shares), None
+        if pushforward is not None:
+            tangents = like("tangent of ", names, nodes)
+            arguments = state, seen, flatten(operands)[1](map(wrap, tangents))
+            moved = made_by("pushforward", pushforward, "tangents", arguments, results)
+            forward = closed([*params, *shown, *tangents], moved)
+        dims = lying_apart(rule)
+        node = control.custom(
+            *nodes,
+            body=closed(params, results),
+            rule=rule,
+            forward=forward,
+            apart=tuple(tuple(x.type.dims.index(dim) for dim in dims) for x in (*params, *shown)),
+        )
         return mirrored([wrap(node[i]) for i in range(len(ys))])
 
     return called
 
 
+def like(prefix: str, names: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
+    """A param of a rule for each of some values."""
+    return [placeholder(prefix + name, x.type) for name, x in zip(names, nodes, strict=True)]
+
+
+def made_by(
+    role: str, rule: Callable[..., Tree], moving: str, values: tuple[Tree, ...], likes: list[Node]
+) -> list[Node]:
+    """What a rule makes of its arguments, refused unless it is typed as `likes`."""
+    made = callback("custom_pullback", role, rule, "operands", "result", moving)(*values)
+    found, _ = flatten(made, role)
+    wanted = [x.type for x in likes]
+    matched = [aligned(x, type) for x, type in zip(found, wanted)]
+    if len(found) != len(likes) or not all(fits(x.type, y) for x, y in zip(matched, wanted)):
+        what = "operand" if role == "pullback" else "result"
+        reason = f"the {role} returns {[str(x.node.type) for x in found]}"
+        cure = f"return values of {[str(type) for type in wanted]}, one for each {what}"
+        raise refusal("custom_pullback", reason, *likes, cure=cure, kind=GraphTypeError)
+    return matched
+
+
+def closed(params: list[Node], outputs: list[Node]) -> Graph:
+    """A graph that captures nothing, refused if it would; constants are part of it."""
+    names = [param.attrs["name"] for param in params]
+    found = close(names, params, outputs, made=constants(outputs))
+    if found.captured:
+        reason = "the function or a rule of it captures a tensor"
+        cure = "pass it as an operand"
+        raise refusal("custom_pullback", reason, *found.captured, cure=cure)
+    return found.graphs[0]
+
+
 def lying_apart(rule: Graph) -> list[str]:
-    """The dims along which a rule works place by place: they tell instances of it apart."""
+    """The dims along which a pullback works place by place: they tell instances of it apart."""
     floats = [x for x in rule.params if differentiable(x.type.dtype)]
     shared = [
         dim

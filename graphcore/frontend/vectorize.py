@@ -357,21 +357,28 @@ def call(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
 def custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     """Every operand is repeated along all new dims, so that each place has a cotangent of it."""
     dims = extras(zip(node.inputs, inputs, strict=True))
-    body, rule = node.attrs["body"], node.attrs["rule"]
+    body, rule, forward = (node.attrs[name] for name in ("body", "rule", "forward"))
     refuse_sums(node, dims, body.outputs, node.inputs)
     params, outputs = inside(body, [dims] * len(inputs))
     wide = [widen(y, dims) for y in outputs]
-    givens, shares = inside(rule, [dims] * len(rule.params))
-    wide = [ordered(y, p) for y, p in zip(wide, givens[len(params) :], strict=False)]
-    back = [ordered(widen(s, dims), p) for s, p in zip(shares, givens, strict=False)]
+    results = [inner(y, dims) for y in rule.params[len(params) : len(params) + len(wide)]]
+    wide = [ordered(y, p) for y, p in zip(wide, results, strict=True)]
     held = [ordered(widen(x, dims), p) for x, p in zip(inputs, params, strict=True)]
     first = tuple(range(len(dims)))
     return control.custom(
         *held,
         body=Graph(tuple(params), tuple(wide)),
-        rule=Graph(tuple(givens), tuple(back)),
+        rule=every_place(rule, dims, params),
+        forward=None if forward is None else every_place(forward, dims, results),
         apart=tuple((*first, *(len(dims) + axis for axis in axes)) for axes in node.attrs["apart"]),
     )
+
+
+def every_place(rule: Graph, dims: Sizes, likes: Sequence[Node]) -> Graph:
+    """A rule on params that all have the new dims, its results as `likes` are."""
+    params, made = inside(rule, [dims] * len(rule.params))
+    back = [ordered(widen(y, dims), like) for y, like in zip(made, likes, strict=True)]
+    return Graph(tuple(params), tuple(back))
 
 
 def project(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:

@@ -142,25 +142,40 @@ def call(*operands: TensorType, body: Graph) -> TupleType:
 
 
 @op
-def custom(*operands: TensorType, body: Graph, rule: Graph, apart: tuple[Axes, ...]) -> TupleType:
+def custom(
+    *operands: TensorType,
+    body: Graph,
+    rule: Graph,
+    forward: Graph | None,
+    apart: tuple[Axes, ...],
+) -> TupleType:
     """The results of a body, pulled back by (*operands, *results, *cts) -> cts of operands.
 
-    The rule treats places along some axes one by one, as those of a batch: `apart` says which, in
-    the same order for each operand and then each result.
+    Pushed forward, if it is said how, by (*operands, *results, *tangents) -> tangents of results.
+    Both treat places along some axes one by one, as those of a batch: `apart` says which, in the
+    same order for each operand and then each result.
     """
     accept(body, operands)
     results = tuple(y.type for y in body.outputs)
     accept(rule, (*operands, *results, *results))
     for x, share in zip(operands, rule.outputs, strict=True):
         agree_in_type(x, share.type, f"the cotangent of {x} cannot be {share.type}")
+    if forward is not None:
+        accept(forward, (*operands, *results, *operands))
+        for y, share in zip(results, forward.outputs, strict=True):
+            agree_in_type(y, share.type, f"the tangent of {y} cannot be {share.type}")
     return TupleType(results)
 
 
 @op
-def linear(*operands: TensorType, body: Graph, moving: int, apart: tuple[Axes, ...]) -> TupleType:
+def linear(
+    *operands: TensorType, body: Graph, back: Graph | None, moving: int, apart: tuple[Axes, ...]
+) -> TupleType:
     """The results of a body that is linear in its last operands, so many as are `moving`.
 
-    Its graph need not show it: a loop in it may go by their size. `apart` is as for `custom`.
+    Its graph need not show it: a loop in it may go by their size. `back` makes the other operands
+    and cotangents of the results into those of the last operands, if it is known how; `apart` is
+    as for `custom`.
     """
     accept(body, operands)
     return TupleType(tuple(y.type for y in body.outputs))

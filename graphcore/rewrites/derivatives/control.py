@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from graphcore.ir.dtypes import differentiable
@@ -79,7 +79,10 @@ def counting(body: Graph, targets: Iterable[int], carries: int) -> tuple[set[int
         outputs |= carried
 
 
-def pick(items: Sequence[Node], indices: Iterable[int]) -> list[Node]:
+Item = TypeVar("Item")
+
+
+def pick(items: Sequence[Item], indices: Iterable[int]) -> list[Item]:
     """The items at some places."""
     return [items[i] for i in indices]
 

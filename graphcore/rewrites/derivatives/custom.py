@@ -8,7 +8,7 @@ found from its answers to units. So each loop works for the values that it was w
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from graphcore.ir.dtypes import INT, differentiable
@@ -30,143 +30,196 @@ def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
     asked = [i for i, use in enumerate(wanted) if use]
     given = [zero_for(ct, y) for ct, y in zip(cts, results(node), strict=True)]
     rule = by_rule(node, asked, given)
-    if shows_linear(node, asked):
-        body = rule.attrs["body"]
-        shares = substitute(body.outputs, dict(zip(body.params, rule.inputs, strict=True)))
-    else:
-        shares = tuple(results(rule))
+    shares = in_line(rule) if shows_linear(node, node.attrs["rule"], asked) else results(rule)
     found = dict(zip(asked, shares, strict=True))
     return [found.get(i) for i in range(len(node.inputs))]
 
 
 def custom_pushforward(node: Node, tangents: Several) -> Several:
-    """The transpose of the rule."""
+    """What the user says; else the transpose of the rule."""
     given = [i for i, t in enumerate(tangents) if t is not None]
-    cts = [full_like(y, 0) for y in results(node)]
-    rule = by_rule(node, given, cts)
-    if not shows_linear(node, given):
-        return transposed(rule, present(tangents))
-    body = rule.attrs["body"]
-    back, asked = pulled_back(body, present(tangents), moves(rule))
-    found = dict(zip(asked, results(control.call(*rule.inputs, *present(tangents), body=back))))
-    first = len(rule.inputs) - len(cts)
-    return [found.get(first + i) for i in range(len(cts))]
+    zeros = [full_like(y, 0) for y in results(node)]
+    rule = by_rule(node, given, zeros)
+    moved = present(tangents)
+    if (forward := node.attrs["forward"]) is not None:
+        linear = shows_linear(node, forward, range(len(zeros)))
+        pushed = transposing(rule, moved)
+        return in_line(pushed) if linear else results(pushed)
+    if not shows_linear(node, node.attrs["rule"], given):
+        return transposed(rule, moved)
+    back, asked = pulled_back(rule.attrs["body"], moved, moves(rule))
+    found = dict(zip(asked, results(control.call(*rule.inputs, *moved, body=back)), strict=True))
+    first = len(rule.inputs) - len(zeros)
+    return [found.get(first + i) for i in range(len(zeros))]
 
 
 def by_rule(node: Node, asked: Sequence[int], cts: Sequence[Node]) -> Node:
     """The cotangents of some operands, as a map of those of the results."""
-    rule, apart = node.attrs["rule"], node.attrs["apart"]
+    rule, forward, apart = (node.attrs[name] for name in ("rule", "forward", "apart"))
     several = len(cts)
+    back = None
+    if forward is not None:
+        first = len(forward.params) - len(node.inputs)
+        moving = [first + i for i in asked]
+        rest = [x for i, x in enumerate(forward.params[first:], first) if i not in moving]
+        outputs = substitute(forward.outputs, {x: full_like(x, 0) for x in rest})
+        back = Graph((*forward.params[:first], *pick(forward.params, moving)), outputs)
     return control.linear(
         *node.inputs,
         *results(node),
         *cts,
         body=Graph(rule.params, tuple(pick(rule.outputs, asked))),
+        back=back,
         moving=several,
-        apart=(*apart, *apart[-several:], *[apart[i] for i in asked]),
+        apart=(*apart, *apart[-several:], *pick(apart, asked)),
     )
 
 
-def shows_linear(node: Node, operands: Sequence[int]) -> bool:
-    """Whether a graph shows that the cotangents of operands are linear; refused if they are not."""
-    rule = node.attrs["rule"]
-    whole = variation(rule, len(node.type.items))
-    for i in operands:
+def in_line(node: Node) -> Sequence[Node]:
+    """The results of a map, computed where it stands."""
+    body = node.attrs["body"]
+    return substitute(body.outputs, dict(zip(body.params, node.inputs, strict=True)))
+
+
+def shows_linear(node: Node, rule: Graph, asked: Iterable[int]) -> bool:
+    """Whether the graph of a rule shows that its results are linear; refused if they are not."""
+    forth = rule is node.attrs["forward"]
+    whole = variation(rule, len(node.inputs if forth else node.type.items))
+    asked = [i for i in asked if differentiable(rule.outputs[i].type.dtype)]
+    what = "tangent" if forth else "ct"
+    for i in asked:
         power, bend = whole[i].growth, whole[i].bend
         if power in (1, Growth.ANY, Growth.UNKNOWN):
             continue
-        how = f"grows as ct**{power}"
+        how = f"grows as {what}**{power}"
         if power in (0, Growth.NONE):
-            how = "does not grow with ct" if power == 0 else "is no multiple of ct"
-        name = rule.params[i].attrs["name"]
-        lines = [f"custom_pullback at {node.origin}: the cotangent of {name!r} {how}"]
+            how = f"does not grow with {what}" if power == 0 else f"is no multiple of {what}"
+        name = rule.params[len(node.inputs) + i if forth else i].attrs["name"]
+        made = f"the {'tangent' if forth else 'cotangent'} of {name!r} {how}"
+        lines = [f"custom_pullback at {node.origin}: {made}"]
         if bend is not None:
-            lines.append(f"  it is not linear in ct after {bend.op.said} at {bend.origin}")
-        cure = "return ct times the derivative, such as (ct * 2 * x,) for x**2"
+            lines.append(f"  it is not linear in {what} after {bend.op.said} at {bend.origin}")
+        cure = f"return {what} times the derivative, such as {what} * 2 * x for x**2"
         raise GraphTypeError("\n".join([*lines, f"  cure: {cure}"]))
-    return all(whole[i].bend is None for i in operands)
+    return all(whole[i].bend is None for i in asked)
 
 
 # ---- maps whose graphs do not show that they are linear
 
 
+def fixed(node: Node) -> int:
+    """How many operands a map is not linear in; they come first."""
+    count: int = len(node.inputs) - node.attrs["moving"]
+    return count
+
+
 def moves(node: Node) -> list[bool]:
-    """Which operands a node is linear in."""
-    fixed = len(node.inputs) - node.attrs["moving"]
-    return [i >= fixed for i in range(len(node.inputs))]
+    """Which operands a map is linear in."""
+    return [i >= fixed(node) for i in range(len(node.inputs))]
 
 
 def linear_pushforward(node: Node, tangents: Several) -> Several:
     """The map itself of tangents that it is linear in, and its derivative by the other operands."""
-    body, apart = node.attrs["body"], node.attrs["apart"]
-    n = len(node.inputs) - node.attrs["moving"]
+    n, apart = fixed(node), node.attrs["apart"]
     found: list[Several] = []
     if present(tangents[n:]):
         moved = [zero_for(t, x) for t, x in zip(tangents[n:], node.inputs[n:], strict=True)]
         found.append(results(node.with_inputs(*node.inputs[:n], *moved)))
     if given := [i for i, t in enumerate(tangents[:n]) if t is not None]:
-        new = Params(body).like("tangent of", pick(body.params, given))
-        ys, wrt = body.outputs, pick(body.params, given)
-        pushed = autodiff.pushforward(*ys, *wrt, *new, ys=len(ys), wrt=len(wrt))
+
+        def pushed(graph: Graph) -> Graph:
+            """What a graph makes of tangents of the fixed operands."""
+            new = Params(graph).like("tangent of", pick(graph.params, given))
+            ys, wrt = graph.outputs, pick(graph.params, given)
+            made = autodiff.pushforward(*ys, *wrt, *new, ys=len(ys), wrt=len(wrt))
+            params = (*graph.params[:n], *new, *graph.params[n:])
+            return Graph(params, tuple(made[i] for i in range(len(ys))))
+
+        back = node.attrs["back"]
         along = control.linear(
             *node.inputs[:n],
             *present(tangents[:n]),
             *node.inputs[n:],
-            body=Graph((*body.params[:n], *new, *body.params[n:]),
-                       tuple(pushed[i] for i in range(len(ys)))),
+            body=pushed(node.attrs["body"]),
+            back=None if back is None else pushed(back),
             moving=node.attrs["moving"],
-            apart=(*apart[:n], *[apart[i] for i in given], *apart[n:]),
-        )  # fmt: skip
+            apart=(*apart[:n], *pick(apart, given), *apart[n:]),
+        )
         found.append(results(along))
     return [reduce(operator.add, present(column)) for column in zip(*found, strict=True)]
 
 
 def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
-    """The transpose for what the map is linear in, and its derivative by the other operands."""
-    body, apart = node.attrs["body"], node.attrs["apart"]
-    n, whole = len(node.inputs) - node.attrs["moving"], len(node.inputs)
+    """The transpose for what the map is linear in, and its derivative by the other operands.
+
+    That is linear in the same, and its transpose is a derivative of the transpose.
+    """
+    n, whole, apart = fixed(node), len(node.inputs), node.attrs["apart"]
+    given = [zero_for(ct, y) for ct, y in zip(cts, results(node), strict=True)]
     found: list[Node | None] = [None] * whole
     if asked := [i for i in range(n) if wanted[i]]:
-        given = [i for i, ct in enumerate(cts) if ct is not None]
-        ys, wrt = pick(body.outputs, given), pick(body.params, asked)
+        body, back = node.attrs["body"], node.attrs["back"]
+        ys, wrt = body.outputs, pick(body.params, asked)
         new = Params(body).like("ct of", ys)
         pulled = autodiff.pullback(*ys, *wrt, *new, ys=len(ys), wrt=len(wrt))
-        back = control.linear(
+        params = (*body.params[:n], *new, *body.params[n:])
+        if back is not None:
+            tangents = Params(back).like("tangent of", pick(back.params, asked))
+            sources = pick(back.params, asked)
+            made = autodiff.pushforward(
+                *back.outputs, *sources, *tangents, ys=len(back.outputs), wrt=len(asked)
+            )
+            outputs = tuple(made[i] for i in range(len(back.outputs)))
+            back = Graph((*back.params, *tangents), outputs)
+        shares = control.linear(
             *node.inputs[:n],
-            *present(cts),
+            *given,
             *node.inputs[n:],
-            body=Graph((*body.params[:n], *new, *body.params[n:]),
-                       tuple(pulled[i] for i in range(len(wrt)))),
+            body=Graph(params, tuple(pulled[i] for i in range(len(wrt)))),
+            back=back,
             moving=node.attrs["moving"],
-            apart=(*apart[:n], *[apart[whole + i] for i in given], *apart[n:whole],
-                   *[apart[i] for i in asked]),
-        )  # fmt: skip
-        for i, share in zip(asked, results(back), strict=True):
+            apart=(*apart[:n], *apart[whole:], *apart[n:whole], *pick(apart, asked)),
+        )
+        for i, share in zip(asked, results(shares), strict=True):
             found[i] = share
     if any(wanted[n:]):
-        found[n:] = transposed(node, [zero_for(ct, y) for ct, y in zip(cts, results(node))])
+        found[n:] = transposed(node, given)
     return found
 
 
+def transposing(node: Node, cts: Sequence[Node]) -> Node:
+    """The transpose of a map, where it is known, at cotangents of its results."""
+    n, whole, apart = fixed(node), len(node.inputs), node.attrs["apart"]
+    return control.linear(
+        *node.inputs[:n],
+        *cts,
+        body=node.attrs["back"],
+        back=node.attrs["body"],
+        moving=len(cts),
+        apart=(*apart[:n], *apart[whole:], *apart[n:whole]),
+    )
+
+
 def transposed(node: Node, cts: Sequence[Node]) -> Several:
-    """The cotangents of what a map is linear in, place by place.
+    """The cotangents of what a map is linear in: by its transpose, or else place by place.
 
         ct[k] of an operand = <map(1 at k and 0 elsewhere), cts of the results>
 
     Places along the axes that lie `apart`, as those of a batch do, share one run of the map.
     """
-    n = len(node.inputs) - node.attrs["moving"]
+    if node.attrs["back"] is not None:
+        return results(transposing(node, cts))
     return [
         place_by_place(node, i, cts) if differentiable(x.type.dtype) else None
         for i, x in enumerate(node.inputs)
-        if i >= n
+        if i >= fixed(node)
     ]
 
 
 def place_by_place(node: Node, operand: int, cts: Sequence[Node]) -> Node:
     """The same of one operand."""
     body, x = node.attrs["body"], node.inputs[operand]
-    n = len(node.inputs) - node.attrs["moving"]
+    n = fixed(node)
     along = node.attrs["apart"][operand]
     walked = [axis for axis in range(x.type.ndim) if axis not in along]
     sizes = tuple(x.type.shape[axis] for axis in walked)
@@ -211,7 +264,7 @@ def answer(node: Node, operand: int, unit: Node, values: Sequence[Node]) -> Node
 def products(node: Node, operand: int, unit: Node, values: Sequence[Node]) -> Node:
     """The real parts of the products of the map's results and cts, added up."""
     body, apart = node.attrs["body"], node.attrs["apart"]
-    n, whole = len(node.inputs) - node.attrs["moving"], len(node.inputs)
+    n, whole = fixed(node), len(node.inputs)
     units = [unit if i == operand else full_like(body.params[i], 0) for i in range(n, whole)]
     new = dict(zip(body.params, (*values[:n], *units), strict=True))
     found = []
