@@ -13,6 +13,7 @@ from graphcore.backends.boundary import Boundary
 from graphcore.frontend.arguments import check_word
 from graphcore.frontend.base import refusal
 from graphcore.frontend.calls import worded, worded_methods
+from graphcore.frontend.instead import Listing
 from graphcore.frontend.trees import flatten
 from graphcore.inspection import debug_print
 from graphcore.interop.xarrays import DataArrays
@@ -135,7 +136,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 @worded_methods
-class Compiled:
+class Compiled(Listing):
     """A compiled program: call it with arrays, or look into it.
 
     Safe to call from several threads at once; pickled, it compiles again where it is loaded.

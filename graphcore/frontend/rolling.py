@@ -132,6 +132,10 @@ class Windowed(Listing):
             cure = f"write {function}(x, time=3); a window has one place at least"
             raise refusal(function, f"windows of sizes {dict(sizes)}", node, cure=cure)
 
+    def __repr__(self) -> str:
+        sizes = dict(zip(self._dims, self._sizes, strict=True))
+        return f"<{type(self).__name__} {sizes} of {self._x!r}>"
+
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """What `function(windows, dims, **options)` makes of all windows at once."""
         raise AssertionError("said by each kind of windows")

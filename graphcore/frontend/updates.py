@@ -36,6 +36,9 @@ class At(Listing):
     def __init__(self, x: Tensor) -> None:
         self._x = x
 
+    def __repr__(self) -> str:
+        return f"<At {self._x!r}>"
+
     def __getitem__(self, key: Any) -> Region:
         return Region(self._x, key)
 
@@ -94,6 +97,9 @@ class Region(Listing):
         self._at = selection(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims})
         self._x = wrap(self._at.x)
         self._inner = pick(self._at._replace(indices={}))
+
+    def __repr__(self) -> str:
+        return f"<Region {self.get().node.type} of {self._x!r}>"
 
     def get(self) -> Tensor:
         """The values there: `x[...]`."""

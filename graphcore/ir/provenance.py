@@ -86,7 +86,8 @@ def user_line() -> Origin:
         if frame.f_code.co_qualname != WORDED:
             entered = frame.f_code.co_qualname
         frame = frame.f_back
-    return Origin(frame.f_code.co_filename, frame.f_lineno, None, caller(frame), spoken(entered))
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return Origin(file, line, None, caller(frame, (file, line)), spoken(entered))
 
 
 WORDED = "worded.<locals>.call"
@@ -105,9 +106,8 @@ def spoken(function: str) -> str:
     return f"at.{name}" if kind == "Region" else name
 
 
-def caller(frame: FrameType | None) -> tuple[str, int] | None:
-    """The user's line that called the function of `frame`; None where no other line did."""
-    here = frame and (frame.f_code.co_filename, frame.f_lineno)
+def caller(frame: FrameType | None, here: tuple[str, int]) -> tuple[str, int] | None:
+    """The user's line that called the function of `frame`; None where none did, or `here` did."""
     while frame is not None and (name := frame.f_code.co_name) != "<module>":
         frame = frame.f_back
         if name in COMPREHENSIONS:  # which have a frame of their own before Python 3.12
@@ -116,7 +116,8 @@ def caller(frame: FrameType | None) -> tuple[str, int] | None:
             frame = frame.f_back
         if frame is None or is_installed(file := frame.f_code.co_filename):
             return None
-        return None if (file, frame.f_lineno) == here else (file, frame.f_lineno)
+        found = file, frame.f_lineno
+        return None if found == here else found
     return None
 
 

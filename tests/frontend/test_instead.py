@@ -34,3 +34,12 @@ def test_names_that_are_nearly_ours() -> None:
     assert instead("solv", "linalg") == "did you mean gc.linalg.solve?"
     assert instead("compille") == "did you mean gc.compile?"
     assert instead("zzz") == ""
+
+
+def test_what_comes_between_shows_no_address() -> None:
+    x = gc.tensor("x", {"row": 3})
+    shown = [
+        *(repr(x.at), repr(x.at[1:]), repr(x.rolling(row=2)), repr(x.coarsen(row=3))),
+        *(repr(x.weighted(x)), repr(gc.compile([x], x))),
+    ]
+    assert not any("0x" in text for text in shown), shown
