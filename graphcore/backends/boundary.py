@@ -173,6 +173,10 @@ class Boundary:
         )
 
 
+RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+"""Kinds of dtypes, each of which holds the numbers of those before."""
+
+
 class Parameter:
     """One declared input."""
 
@@ -252,16 +256,18 @@ class Parameter:
             cure = f"pass an array of numbers that {self.dtype} holds"
             raise refusal(reason, self.declared, cure=cure, kind=GraphTypeError)
         weak = not hasattr(value, "dtype")
-        rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-        fits = have.kind in rank and (
-            rank[have.kind] <= rank[self.dtype.kind] if weak else np.can_cast(have, self.dtype)
-        )
-        if not fits:
+        smaller_kind = RANK[have.kind] <= RANK[self.dtype.kind]
+        if not (smaller_kind if weak else np.can_cast(have, self.dtype)):
+            cure = f"convert it with .astype({str(self.dtype)!r})"
+            if RANK[have.kind] > RANK[self.dtype.kind] == RANK["f"]:
+                cure = "pass its real part, value.real"
+            elif smaller_kind and array.ndim == 0:
+                number = type(array.item()).__name__
+                cure = f"pass a Python number, which takes the dtype of the input: {number}(value)"
             raise refusal(
                 f"input {self.shown} is {self.dtype}, but got {have}, which would lose values",
                 self.declared,
-                cure=f"convert it with .astype({str(self.dtype)!r}), or declare the input with "
-                f"dtype={str(have)!r}",
+                cure=f"{cure}, or declare the input with dtype={str(have)!r}",
                 kind=GraphTypeError,
             )
         try:

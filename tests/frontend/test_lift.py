@@ -105,6 +105,31 @@ def test_unsupported_dtypes(wrong):
         gc.constant(wrong, "row" if wrong.ndim else None)
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype", "cure"),
+    [
+        (np.float64(0.1), "float32", "float(value)"),
+        (np.array(0.1), "float32", "float(value)"),
+        (np.int64(3), "float32", "int(value)"),
+        (np.int64(3), "int8", "int(value)"),
+        (np.complex128(1j), "complex64", "complex(value)"),
+        (np.float64(0.1), "int64", ".astype('int64')"),
+        (np.complex128(1 + 0j), "float64", "value.real"),
+        (xarray.DataArray(0.1), "float32", "float(value)"),
+    ],
+)
+def test_a_number_of_numpy_that_an_input_cannot_hold_is_refused_with_a_cure_that_works(
+    value, dtype, cure
+):
+    x = gc.tensor("x", {}, dtype=dtype)
+    f = gc.compile([x], x)
+    with pytest.raises(gc.GraphTypeError, match="would lose values") as refused:
+        f(value)
+    assert cure in str(refused.value)
+    mended = eval(f"value{cure}" if cure.startswith(".") else cure)
+    np.testing.assert_array_equal(f(mended), np.asarray(mended, dtype))
+
+
 THROUGH_XARRAY = {
     "multiply": lambda array, x: array * x,
     "subtract": lambda array, x: array - x,
