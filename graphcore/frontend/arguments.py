@@ -15,6 +15,7 @@ import numpy as np
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import user_line
+from graphcore.ir.size_reader import read_size
 from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
 from graphcore.ops.named import close_match
 
@@ -26,7 +27,7 @@ Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
 """One dim, several, or all of them (None or ...)."""
 
 SizeLike: TypeAlias = int | str | Expression | None
-"""A size: an integer, an expression, the name of an unknown, or None: unknown, named by its dim."""
+"""A size: an integer, an expression, also as text ("n + 1"), or None: unknown, named by its dim."""
 
 MissingDims = Literal["raise", "warn", "ignore"]
 
@@ -171,7 +172,11 @@ def size_of(function: str, dim: str, size: object) -> Size:
     if size is None:
         return unknown(dim)
     if isinstance(size, str):
-        return unknown(size)
+        try:
+            size = read_size(size)
+        except ValueError as error:
+            cure = "name an unknown size, such as 'n', or write an expression, such as 'n + 4'"
+            raise refusal(function, f"dim {dim!r}: {error}", cure=cure) from None
     if not isinstance(size, Expression):
         try:
             if isinstance(size, bool):  # a slip: None is an unknown size, 1 is one place

@@ -50,7 +50,7 @@ def tensor(
     dims
         The size of each dim, by name: an integer; None, which is unknown until the call and shared
         by all dims of this name; a string, an unknown with a name of its own; or an expression in
-        the sizes of other tensors. Or the names alone, with sizes in `shape`.
+        unknown sizes, `2 * x.sizes["row"]` or "2*row". Or the names alone, with sizes in `shape`.
     shape
         The sizes, where `dims` are names; by default all unknown.
     dtype

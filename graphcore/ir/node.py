@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
 from .provenance import Origin, called, current, inherit
-from .size_text import show_dim
+from .size_text import show_dim, show_unknown
 from .sizes import Size, lower_bound, same
 from .types import TensorType, Type, fits
 
@@ -357,5 +357,5 @@ def known_from(node: Node, dim: str) -> str:
     end, *_ = ends
     name = end.attrs.get("name", end.op.said)
     how = "declared by" if "name" in end.attrs else "made by"
-    known = "is" if str(size) == show_dim(dim) else f"is {size},"
+    known = "is" if str(size) == show_unknown(dim) else f"is {size},"
     return f"{show_dim(dim)} {known} {how} {name[:60]} at {end.origin}"

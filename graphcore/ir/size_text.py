@@ -61,3 +61,13 @@ def show_dim(name: str) -> str:
     """A dim's name, cut in its middle and escaped so that it stays on its line."""
     shown = name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}"
     return shown if shown.isprintable() else ascii(shown)[1:-1]
+
+
+def show_unknown(name: str) -> str:
+    """The name of an unknown size, quoted where it would read as a number or an expression."""
+    return f"'{show_dim(name)}'" if reads_as_expression(name) else show_dim(name)
+
+
+def reads_as_expression(text: str) -> bool:
+    """Whether `text` looks like a number or an expression in sizes, and not like a name."""
+    return text.isdecimal() or not set("+-*/%()").isdisjoint(text)

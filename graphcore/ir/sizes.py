@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .formulas import Number
 from .interning import Interned
 from .names import spelled
-from .size_text import operation, show_dim, text
+from .size_text import operation, show_unknown, text
 
 
 class Atom(NamedTuple):
@@ -100,7 +100,7 @@ class Expression(Number):
     __rmul__ = __mul__
 
     def __repr__(self) -> str:
-        return text(self, show_dim)
+        return text(self, show_unknown)
 
     def __reduce__(self) -> tuple[Callable[[Terms], Expression], tuple[Terms]]:
         return _interned, (self.terms,)

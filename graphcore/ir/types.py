@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .interning import Interned
-from .size_text import show_dim
+from .size_text import show_dim, show_unknown
 from .sizes import Shape, Size, count, same
 
 DType = np.dtype[Any]
@@ -107,10 +107,15 @@ def spell_tensor(
     axes = labels or (None,) * len(type.shape)
     sizes = map(spell, type.shape)
     shown = [
-        size if dim is None or size == show_dim(dim) else f"{show_dim(dim)}={size}"
-        for dim, size in zip(axes, sizes, strict=True)
+        size if dim is None else show_axis(dim, size) for dim, size in zip(axes, sizes, strict=True)
     ]
     return f"{show_dtype(type.dtype)}[{', '.join(shown)}]"
+
+
+def show_axis(dim: str, size: str) -> str:
+    """`class=3`, or the dim alone where its size bears its name."""
+    shown = show_dim(dim)
+    return shown if size == show_unknown(dim) else f"{shown}={size}"
 
 
 def fits(a: Type, b: Type) -> bool:

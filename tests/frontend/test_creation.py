@@ -20,6 +20,29 @@ def test_inputs_in_all_spellings():
     )
 
 
+def test_sizes_as_text():
+    """They were names, which were shown as sums that nothing checked."""
+    x, y = gc.tensor("x", {"i": "n"}), gc.tensor("y", {"i": "n + 4", "j": "2*n", "k": "3"})
+    n = x.sizes["i"]
+    assert y is gc.tensor("y", {"i": n + 4, "j": 2 * n, "k": 3})
+    for size in (n // 2 - 1, n % 3, gc.tensor("z", {"k": "max(n - 3, min(2*n, m)*4)"}).sizes["k"]):
+        assert gc.tensor("z", {"k": str(size)}).sizes["k"] is size
+    f = gc.compile([x, y], y.sum() + x.sum())
+    assert f(np.ones(2), np.ones((6, 4, 3))) == 74
+    with pytest.raises(gc.GraphValueError, match=r"has size 7, but must have n \+ 4 = 6"):
+        f(np.ones(2), np.ones((7, 4, 3)))
+    last, _ = gc.scan(lambda c, _: (c + 1, None), 0.0, length="n - 1", dim="t")
+    assert gc.compile([x], last)(np.ones(5)) == 4
+
+
+def test_names_of_dims_that_read_as_sums_are_shown_apart_from_them():
+    x, n = gc.tensor("x", {"n + 4": None}), gc.tensor("y", {"n": None}).sizes["n"]
+    (size,) = x.shape
+    assert size is not n + 4
+    assert (str(x), str(size + 1), str(n + 4)) == ("<Tensor x: f64[n + 4]>", "'n + 4' + 1", "n + 4")
+    assert str(x.rename({"n + 4": "i"})) == "<Tensor: f64[i='n + 4']>"
+
+
 @pytest.mark.parametrize("name", ["x); import os #", "class", "lambda", "🦙", "n" * 10_000, ""])
 def test_any_string_is_a_name(name):
     x = gc.tensor(name, {name: None})
@@ -89,6 +112,13 @@ REFUSED = {
     "shape twice": (lambda: gc.tensor("x", {"a": 2}, shape=(3,)), "one place"),
     "negative": (lambda: gc.tensor("x", {"a": -1}), "0 or more"),
     "float": (lambda: gc.tensor("x", {"a": 1.5}), "not a size"),
+    **{
+        f"text {text:.9}": (
+            lambda text=text: gc.tensor("x", {"a": text}),
+            "no expression of sizes|0 or more",
+        )
+        for text in ("n +", "n/2", "n**2", "f(n)", "n + 1.5", "n//0", "1 - 2", "(" * 9999, "True+1")
+    },
     "dtype": (lambda: gc.tensor("x", {}, dtype="U3"), "not supported"),
     "no dtype": (lambda: gc.tensor("x", {}, dtype="nonsense"), "nonsense"),
     "unnamed": (lambda: gc.constant([1, 2]), "needs dims"),
