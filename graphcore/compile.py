@@ -21,7 +21,6 @@ from graphcore.ir.errors import GraphKeyError, GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.size_text import show_dim
-from graphcore.ir.sizes import unknowns
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
 
@@ -92,7 +91,6 @@ def check_inputs(graph: Graph) -> None:
             reason = f"two inputs are named '{show_dim(name)}'"
             raise refusal("compile", reason, names[name], node, cure=cure)
         names[name] = node
-    refuse_unknown_sizes(graph)
     for node in graph.nodes():
         if node.op is leaf.input_ and node not in graph.params:
             name = show_dim(node.attrs["name"])
@@ -103,18 +101,6 @@ def check_inputs(graph: Graph) -> None:
             cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
             reason = f"the outputs need input '{name}', which is not among the inputs"
             raise refusal("compile", reason, node, cure=cure)
-
-
-def refuse_unknown_sizes(graph: Graph) -> None:
-    """Refuse sizes that no input has, so that a call cannot know them."""
-    known = {name for node in graph.params for size in node.type.shape for name in unknowns(size)}
-    for node in graph.every_node():
-        sizes = (node.attrs["size"],) if node.op is leaf.extent else getattr(node.type, "shape", ())
-        for size in sizes:
-            if lacking := sorted(unknowns(size) - known):
-                cure = "add an input with a dim of that size, or give the size as a number"
-                reason = f"the size '{show_dim(lacking[0])}' of {node.type} is that of no input"
-                raise refusal("compile", reason, node, cure=cure)
 
 
 @contextmanager
