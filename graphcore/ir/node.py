@@ -303,12 +303,14 @@ def agree(dim: str, left: Size, right: Size, kind: type[GraphError] = GraphValue
     return left if isinstance(left, int) else right
 
 
-def agree_in_type(left: TensorType, right: TensorType, reason: str, cure: str = "") -> None:
-    """Refuse values that cannot have one type; where sizes may be equal or not, they are needed."""
+def agree_in_type(left: TensorType, right: TensorType, reason: str, cure: str = "") -> TensorType:
+    """The type of two values: refused if they cannot have one, their sizes needed if unsure."""
     require(fits(left, right), reason, cure)
+    if left is right:
+        return left
     dims = left.dims or ("",) * left.ndim
-    for dim, size, other in zip(dims, left.shape, right.shape, strict=True):
-        agree(dim, size, other)
+    both = zip(dims, left.shape, right.shape, strict=True)
+    return TensorType(left.dtype, tuple(agree(dim, m, n) for dim, m, n in both), left.dims)
 
 
 CURE_SIZES = (

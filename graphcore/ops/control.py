@@ -59,11 +59,10 @@ def accept(graph: Graph, operands: tuple[TensorType, ...]) -> None:
         agree_in_type(param, operand, reason)
 
 
-def keep(body: Graph, carries: int) -> None:
-    """Refuse a body whose new carries have other types than the old ones."""
-    pairs = zip(body.params[:carries], body.outputs, strict=False)
-    for old, new in pairs:
-        agree_in_type(old.type, new.type, f"a carry of {old.type} becomes {new.type}")
+def keep(body: Graph, carries: int) -> list[TensorType]:
+    """The types of carries; refused if a body makes those of other types of them."""
+    pairs = [(x.type, y.type) for x, y in zip(body.params[:carries], body.outputs, strict=False)]
+    return [agree_in_type(old, new, f"a carry of {old} becomes {new}") for old, new in pairs]
 
 
 @op
@@ -86,9 +85,9 @@ def scan(
     natural(dim or "", length)
     steps = [one_step(x, dim, length) for x in operands[carries : carries + sequences]]
     accept(body, (*operands[:carries], *steps, *operands[carries + sequences :]))
-    keep(body, carries)
+    carried = keep(body, carries)
     results = [all_steps(y.type, dim, length) for y in body.outputs[carries:]]
-    return TupleType((*operands[:carries], *results))
+    return TupleType((*carried, *results))
 
 
 @op
@@ -102,7 +101,7 @@ def while_loop(
     """
     for graph in (predicate, body):
         accept(graph, operands)
-    keep(body, carries)
+    carried = keep(body, carries)
     (condition,) = predicate.outputs
     require(
         condition.type.dtype == BOOL and not condition.type.shape,
@@ -113,7 +112,7 @@ def while_loop(
     steps = (
         () if trips is None else [all_steps(y.type, None, trips) for y in body.outputs[carries:]]
     )
-    return TupleType((*operands[:carries], *steps))
+    return TupleType((*carried, *steps))
 
 
 @op
@@ -128,10 +127,11 @@ def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]
     first, *rest = branches
     for branch in branches:
         accept(branch, operands)
+    types = [y.type for y in first.outputs]
     for branch in rest:
-        for a, b in zip(first.outputs, branch.outputs, strict=True):
-            agree_in_type(a.type, b.type, "the branches differ in their results")
-    return TupleType(tuple(y.type for y in first.outputs))
+        pairs = zip(types, branch.outputs, strict=True)
+        types = [agree_in_type(a, b.type, "the branches differ in their results") for a, b in pairs]
+    return TupleType(tuple(types))
 
 
 @op
