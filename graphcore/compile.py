@@ -92,7 +92,7 @@ def check_inputs(graph: Graph) -> None:
             raise refusal("compile", reason, names[name], node, cure=cure)
         names[name] = node
     for node in graph.nodes():
-        if node.op is leaf.input_ and node not in graph.params:
+        if node.op is leaf.input_ and names.get(node.attrs["name"]) is not node:
             name = show_dim(node.attrs["name"])
             if "trace" in node.attrs:
                 cure = "let the function return what is needed outside of it"

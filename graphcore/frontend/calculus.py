@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import maximum
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import maximum, minimum
 from graphcore.ops import elementwise
 
 from .arguments import dim_of, whole
@@ -13,8 +14,9 @@ from .base import refusal, wrap
 from .cumulative import after, cumsum
 from .indexing import isel
 from .lift import Operand, common, single
+from .loops import fori_loop
 from .masking import as_float
-from .moves import cut, join
+from .moves import cut, join, shift
 from .reductions import sum
 from .shape import broadcast_to
 
@@ -29,10 +31,6 @@ __all__ = [
 ]
 
 
-MOST_DIFFERENCES = 256
-"""How often differences may be taken: each is a step of the program."""
-
-
 def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
     """Each value less the one before it along `dim`, which is one shorter; done `n` times over.
 
@@ -45,14 +43,28 @@ def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
     """
     node = single("diff", x)
     times = whole("diff", n, "n", node)
-    if times > MOST_DIFFERENCES:
-        cure = f"use {MOST_DIFFERENCES} or fewer: beyond, rounding is all that remains"
-        raise refusal("diff", f"n={times} is too large", node, cure=cure)
     name = dim_of("diff", node, dim)
+    less = elementwise.not_equal if node.type.dtype.kind == "b" else elementwise.subtract
+    if times > MANY:
+        return diff_in_loop(wrap(node), name, times, less)
     for _ in range(times):
-        less = elementwise.not_equal if node.type.dtype.kind == "b" else elementwise.subtract
         node = less(*pairs(node, name))
     return wrap(node)
+
+
+MANY = 16
+"""Differences beyond so many are steps of a loop: written out, they would take long to compile."""
+
+
+def diff_in_loop(x: Tensor, dim: str, times: int, less: Op) -> Tensor:
+    """`diff` in steps that keep the size: after each, one more place at the end counts no more."""
+    size = x.sizes[dim]
+
+    def step(_: Tensor, y: Tensor) -> Tensor:
+        return wrap(less(shift(y, {dim: -1}, fill_value=0).node, y.node))
+
+    last = fori_loop(0, minimum(times, size), step, x)
+    return wrap(cut(last.node, dim, 0, maximum(size - times, 0)))
 
 
 def pairs(x: Node, dim: str, apart: int = 1) -> tuple[Node, Node]:

@@ -63,11 +63,11 @@ def arange(
     ends: tuple[Any, ...] = (start, stop, step)
     if any(isinstance(end, Expression) for end in ends) or is_long(*ends):
         made = count_up(name, start, stop, step)
+    elif type(start) is type(stop) is int and (start, step, type(step)) == (0, 1, int):
+        made = iota(name, max(stop, 0))
     else:
         values = array_made("arange", lambda: np.arange(*ends), ends)
         made = wrap(array("arange", values, (name,)))
-        if values.dtype == INT and (start, step) == (0, 1):
-            made = iota(name, len(values))
     return made if dtype is None else astype(made, dtype)
 
 

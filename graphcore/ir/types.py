@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -72,14 +72,30 @@ class TensorType:
 _interned: Interned[TensorType] = Interned()
 
 
-class TupleType(NamedTuple):
-    """Several values at once; `project` picks one."""
+class TupleType:
+    """Several values at once; `project` picks one. Interned as `TensorType` is."""
+
+    __slots__ = ("__weakref__", "items")
+    __match_args__ = ("items",)
 
     items: tuple[TensorType, ...]
+
+    def __new__(cls, items: tuple[TensorType, ...]) -> TupleType:
+        """The one type of these items."""
+        if (known := _interned_tuples.get(items)) is not None:
+            return known
+        new = object.__new__(cls)
+        new.items = items
+        return _interned_tuples.add(items, new)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TupleType, (self.items,)
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.items))})"
 
+
+_interned_tuples: Interned[TupleType] = Interned()
 
 Type = TensorType | TupleType
 

@@ -9,10 +9,11 @@ import numpy as np
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
+from graphcore.ir.sizes import minimum, same
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
 from graphcore.ops.elementwise import cast, multiply, power, reciprocal, sqrt, square, where
-from graphcore.ops.tensor import absorb
+from graphcore.ops.tensor import POINTWISE, absorb, expand, gather, slice_
 
 from . import plain
 from .engine import RuleSet
@@ -189,3 +190,60 @@ def evaluate(node: Node, values: list[np.ndarray]) -> np.ndarray | None:
             return None if isinstance(ufunc, str) else np.asarray(ufunc(*values))
         except (ValueError, TypeError, OverflowError):
             return None
+
+
+@algebra.on(slice_, under=[leaf.iota])
+def slice_of_iota(node: Node) -> Node | None:
+    """slice(0, 1, 2, ...) is counted from its own start, so that what is left out is never made"""
+    (x,) = node.inputs
+    (start,), (size,), (step,) = (node.attrs[name] for name in ("starts", "sizes", "steps"))
+    if start == 0 and step == 1:
+        found: Node = leaf.iota(**x.attrs | {"size": size})
+        return found
+    if not isinstance(start, int) or not isinstance(size, int):
+        return None
+    if size <= FOLDED:
+        return positions(start + step * np.arange(size), x)
+    return leaf.iota(**x.attrs | {"size": size}) * step + start if is_short(node) else None
+
+
+@algebra.on(slice_, under=POINTWISE)
+def slice_of_counted(node: Node) -> Node | None:
+    """slice(f(x, y)) = f(slice(x), slice(y)), of numbers that are counted, if most are left out"""
+    (x,) = node.inputs
+    if x.op not in POINTWISE or not is_short(node) or not is_counted(x):
+        return None
+    return x.with_inputs(*[slice_(y, **node.attrs) for y in x.inputs])
+
+
+def is_short(part: Node) -> bool:
+    """Whether a slice is known to have at most half of the places."""
+    double, whole = 2 * part.type.count, part.inputs[0].type.count
+    return same(minimum(double, whole), double) is True
+
+
+def is_counted(x: Node, depth: int = 4) -> bool:
+    """Whether `x` is made of nothing but numbers and positions, in few steps."""
+    if x.op is expand:
+        (x,) = x.inputs
+    if x.op is leaf.full or x.op is leaf.iota:
+        return True
+    return depth > 0 and x.op in POINTWISE and all(is_counted(y, depth - 1) for y in x.inputs)
+
+
+@algebra.on(gather, under=[leaf.iota])
+def gather_of_iota(node: Node) -> Node | None:
+    """gather(0, 1, 2, ...; i) = i, for positions known now"""
+    x, *indices = node.inputs
+    if x.op is not leaf.iota or indices[0].op is not leaf.constant:
+        return None
+    size, places = x.type.shape[0], indices[0].attrs["value"].array
+    if not isinstance(size, int) or not ((places >= -size) & (places < size)).all():
+        return None
+    return positions(np.where(places < 0, places + size, places), x)
+
+
+def positions(values: np.ndarray, like: Node) -> Node:
+    """Positions known now, of the dtype of `like`."""
+    found: Node = leaf.constant(value=Literal(values, like.type.dtype), dims=None)
+    return found

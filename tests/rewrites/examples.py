@@ -64,6 +64,10 @@ def einsum(*xs: Node, operands: Any, result: Any) -> Node:
     return tensor.einsum(*xs, operands=operands, result=result)
 
 
+def counted(size: Any) -> Node:
+    return leaf.iota(size=size, dtype=np.dtype("int64"), dims=None)
+
+
 def twos(*shape: Any, dtype: str = "float64") -> Node:
     return full(2, np.dtype(dtype), shape)
 
@@ -109,6 +113,24 @@ EXAMPLES: dict[str, list[Node]] = {
         cast(cast(FLAG, "int8"), "float64"),
         cast(cast(given("g", 2, 3, dtype="float32"), "float64"), "float32"),
         cast(cast(given("g", 2, 3, dtype="float32"), "float64"), "int32"),
+    ],
+    "slice_of_iota": [
+        cut(counted(n), (start,), (size,), (step,))
+        for n, start, size, step in (
+            *((9, 0, 5, 1), (9, 2, 4, 1), (9, 8, 3, -2), (9, 5, 0, 1)),
+            *((20_000, 7, 6_000, 3), (N + 2, 0, N + 1, 1), (N + 2, 1, 1, 1)),
+        )
+    ],
+    "slice_of_counted": [
+        cut(2 * counted(9) + 3, (5,), (4,), (-1,)),
+        cut(
+            e.equal(expand(counted(9), (1,), 4), expand(counted(4), (0,), 9)),
+            *((2, 1), (4, 2), (1, 2)),
+        ),
+    ],
+    "gather_of_iota": [
+        tensor.gather(counted(5), literal(np.array(at)), axes=(0,))
+        for at in ([4, 0, -5], [[1], [-1]])
     ],
     "where_of_known": [
         e.where(full(holds, np.dtype("?"), (2, 3)), X, Y) for holds in (True, False)
