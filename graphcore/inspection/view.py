@@ -116,12 +116,17 @@ def bodies(node: Node, view: View) -> list[Body]:
     for key, value in node.attrs.items():
         held = {key: value}
         if isinstance(value, tuple):
-            held = {f"{key}[{i}]": part for i, part in enumerate(value)}
+            said = COND if node.origin.function == "cond" else {}
+            held = {f"{key}[{i}]{said.get(i, '')}": part for i, part in enumerate(value)}
         for heading, graph in held.items():
             if isinstance(graph, Graph):
                 pairs = zip(graph.params[own:], operands[own:], strict=False)
                 found.append(Body(heading, graph, {p: outer(view.name(x)) for p, x in pairs}))
     return found
+
+
+COND = {0: ", otherwise", 1: ", then"}
+"""What the branches of `gc.cond` are."""
 
 
 def outer(name: str) -> str:

@@ -94,22 +94,6 @@ class Number:
     def __index__(self) -> int:
         raise refused("index", self, f"loop at the call: gc.fori_loop(0, {self}, body, init)")
 
-    def sqrt(self) -> Any:
-        """The square root: what `np.sqrt` calls, as it calls the other three."""
-        return formula("sqrt", self)
-
-    def exp(self) -> Any:
-        """The exponential."""
-        return formula("exp", self)
-
-    def log(self) -> Any:
-        """The natural logarithm."""
-        return formula("log", self)
-
-    def log2(self) -> Any:
-        """The logarithm to base 2."""
-        return formula("log2", self)
-
 
 COMPUTE = "where a tensor may stand, this may stand as well; of it, compute n**0.5, gc.log(n), ..."
 
@@ -149,3 +133,16 @@ def formula(operator: str, *operands: Any) -> Any:
     """
     known = all(isinstance(x, (int, float, complex, Number)) for x in operands)
     return Formula(operator, operands) if known else NotImplemented
+
+
+def unary(operator: str) -> Any:
+    """The method by which NumPy's function of that name asks an object that is no array."""
+    return lambda x: formula(operator, x)
+
+
+for _name in ("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "rint"):
+    setattr(Number, _name, unary(_name))
+for _name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "arctan", "arcsinh"):
+    setattr(Number, _name, unary(_name))
+for _name in ("floor", "ceil", "trunc"):
+    setattr(Number, f"__{_name}__", unary(_name))

@@ -316,14 +316,14 @@ def test_bodies_and_branches_are_printed_with_what_they_capture() -> None:
                 %0         : bool[]  = greater(x, 0)
                 %1         : i64[]   = cast(%0; to i64)
                 %2         : (f64[]) = switch(%1, carry, x, outer %0, outer carry)
-                    branches[0]:
+                    branches[0], otherwise:
                         carry            : f64[] = input
                         x                : f64[] = input
                         outer outer %0   : f64[] = input
                         outer outer carry: f64[] = input
                         %0               : f64[] = add(carry, x)
                         return %0
-                    branches[1]:
+                    branches[1], then:
                         carry            : f64[] = input
                         x                : f64[] = input
                         outer outer %0   : f64[] = input

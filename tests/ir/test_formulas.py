@@ -11,7 +11,14 @@ import pytest
 import graphcore as gc
 
 
-@pytest.mark.parametrize("function", [np.sqrt, np.exp, np.log, np.log2, np.negative, np.square])
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(np.sqrt, np.cbrt, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p),
+        *(np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.arctan, np.arcsinh),
+        *(np.rint, np.floor, np.ceil, np.trunc, np.negative, np.square, np.reciprocal),
+    ],
+)
 def test_numpy_functions_of_sizes_are_worked_out_at_the_call(function: Callable[..., Any]) -> None:
     x = gc.tensor("x", {"row": None}, dtype="float32")
     n = x.sizes["row"]
