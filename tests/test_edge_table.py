@@ -184,9 +184,14 @@ EDGES = {
     "std of a constant": Edge(lambda x: x.std("i"), [[3, 3, 3]], [0, 0, 0]),
     "std of a constant, ddof": Edge(lambda x: x.std("i", ddof=1), [[0.1, 0.1, 0.1]], [0, 0, 0]),
     "root of a square": Edge(lambda x: gc.sqrt(x**2), [[0, -2]], [0, -1], [0, 0]),
-    "hypot": Edge(gc.hypot, [[0], [0]], [0, 0]),
+    "hypot": Edge(gc.hypot, [[0], [0]], [0, 0], [0, 0]),
+    "hypot beside 0": Edge(
+        gc.hypot, [[0, 3], [2, 4]], [0, 0.6, 1, 0.8],
+        [[0.5, 0, 0, 0], [0, 0.128, 0, -0.096], [0, 0, 0, 0], [0, -0.096, 0, 0.072]],
+    ),
     "abs": Edge(gc.abs, [[0, -2, 3]], [0, -1, 1], [0, 0, 0]),
-    "atan2": Edge(gc.atan2, [[0], [0]], [0, 0]),
+    "atan2": Edge(gc.atan2, [[0], [0]], [0, 0], [0, 0]),
+    "modulus": Edge(lambda x, y: abs(x + 1j * y), [[0], [0]], [0, 0], [0, 0]),
     "atan2 on the axes": Edge(
         gc.atan2, [[0], [2]], [0.5, 0], [[0, -0.25], [-0.25, 0]]
     ),

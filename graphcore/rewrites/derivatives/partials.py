@@ -111,9 +111,14 @@ def unless_nan(share: Select, other: Node) -> Select:
     return share._replace(condition=logical_or(share.condition, isnan(other)))
 
 
+def ratio(x: Node, z: Node) -> Node:
+    """x / z, but 0 where z is 0, as are its derivatives there."""
+    return choose(equals(z, 0), 0, x / nonzero(z))
+
+
 def phase(z: Node, x: Node) -> Node:
     """d|x| / dx = conj(x) / |x|, and 0 at 0."""
-    return conjugate(x) / nonzero(z) if x.type.dtype.kind == "c" else sign(x)
+    return ratio(conjugate(x), z) if x.type.dtype.kind == "c" else sign(x)
 
 
 def weight(z: Node, x: Node) -> Node:
@@ -161,10 +166,10 @@ ELEMENTARY: dict[Op, Partials] = {
     arccos: lambda z, x: (-1 / sqrt(1 - square(x)),),
     arctan: lambda z, x: (1 / (1 + square(x)),),
     arctan2: lambda z, y, x: (
-        x / nonzero(square(x) + square(y)),
-        -y / nonzero(square(x) + square(y)),
+        ratio(x, square(x) + square(y)),
+        -ratio(y, square(x) + square(y)),
     ),
-    hypot: lambda z, x, y: (x / nonzero(z), y / nonzero(z)),
+    hypot: lambda z, x, y: (ratio(x, z), ratio(y, z)),
     sinh: lambda z, x: (cosh(x),),
     cosh: lambda z, x: (sinh(x),),
     tanh: lambda z, x: (1 - square(z),),
