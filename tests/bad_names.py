@@ -15,6 +15,8 @@ NAMES: list[tuple[str, ...]] = [
     ("x.sotfmax('feature')", "did you mean gc.special.softmax?"),
     ("x.nothing_like_it", "dir(x)"),
     ("x.at[0].mul(2)", "Region: has no attribute 'mul'", "multiply"),
+    ("x.sizes['featrue']", "sizes: there is no dim 'featrue'", "did you mean 'feature'?"),
+    ("s.sizes['row']", "sizes: there is no dim 'row'", "it has no dims"),
     ("gc.compile([x], x).sorce", "Compiled: has no attribute 'sorce'", "did you mean 'source'?"),
     ("x.rolling(feature=2).summ()", "did you mean 'sum'?"),
     ("x.weighted(x).average()", "has no attribute 'average'", "mean"),

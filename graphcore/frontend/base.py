@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from graphcore.ir.errors import (
     GraphAttributeError,
     GraphError,
+    GraphKeyError,
     GraphTypeError,
     GraphValueError,
 )
@@ -20,6 +21,7 @@ from graphcore.ir.provenance import called, current
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType
+from graphcore.ops.named.dims import close_match
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -55,7 +57,7 @@ class Base:
     @property
     def sizes(self) -> dict[str, Size]:
         """The size of each dim, by name."""
-        return dict(zip(self.dims, self.shape, strict=True))
+        return Sizes(zip(self.dims, self.shape, strict=True))
 
     @property
     def size(self) -> Size:
@@ -147,6 +149,14 @@ class Base:
 
         def __array__(self, *args: object, **kwargs: object) -> NoReturn:
             raise self._no_value("an array", f"{COMPILE}; gc.concat([x, y], 'new') joins tensors")
+
+
+class Sizes(dict[str, Size]):
+    """The sizes of dims by name; a name that is missing is refused with one that is like it."""
+
+    def __missing__(self, dim: object) -> NoReturn:
+        cure = close_match(str(dim), tuple(self))
+        raise refusal("sizes", f"there is no dim {dim!r}", cure=cure, kind=GraphKeyError)
 
 
 COMPILE = "gc.compile(inputs, x) makes a function that computes it"
