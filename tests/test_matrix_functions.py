@@ -459,3 +459,28 @@ def test_values_alone() -> None:
         first, second = single(a)
         assert np.isfinite(first).all()
         assert not np.isfinite(second).all()
+
+
+@pytest.mark.parametrize("name", ["eigh", "eig"])
+def test_the_gradient_of_a_single_eigenvector_beside_equal_ones(name: str) -> None:
+    """It exists in both modes; that of one of the equal ones does not."""
+    values = np.array([1.0, 1, 2, 2, 3])
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    a = (turn * values) @ turn.T
+    a = (a + a.T) / 2 if name == "eigh" else a
+    x, v = (gc.tensor(word, {"row": 5, "col": 5}) for word in "xv")
+    made = getattr(L, name)(x)
+    real = gc.real(made.vectors)
+    which = int(np.argmax(gc.compile([x], gc.real(made.values))(a)))
+    alone = (real.isel(eigen=which) * gc.arange(5.0, dim="row")).sum()
+    weighed = (real * gc.one_hot(which, 5, "eigen") * gc.arange(5.0, dim="row")).sum()
+    d = np.random.default_rng(1).normal(size=(5, 5))
+    outputs = []
+    for y in (alone, weighed):
+        outputs += [(gc.grad(y, x) * v).sum(), gc.pushforward(y, x, v)]
+    back, forth, *others = gc.compile([x, v], outputs)(a, d)
+    assert np.isfinite(forth)
+    np.testing.assert_allclose(back, forth, rtol=1e-9)
+    np.testing.assert_allclose(others[0], forth, rtol=1e-9)
+    beside = gc.grad(real.isel(eigen=(which + 1) % 5).sum(), x)
+    assert not np.isfinite(gc.compile([x], beside)(a)).all()

@@ -52,6 +52,15 @@ def svd_of(x: TensorType, *factors: TensorType) -> TupleType:
 
 
 @op
+def turn(x: TensorType, gap: TensorType, *, back: bool) -> TensorType:
+    """x / gap off the diagonal, on which it is 0: how eigenvectors turn; or the transpose of that.
+
+    The transpose is 0 in columns of zeros, even where the gap is 0: these vectors do not count.
+    """
+    return x
+
+
+@op
 def matrix_function(
     x: TensorType, w: TensorType, v: TensorType, *rest: TensorType, f: Graph, numbers: int
 ) -> TensorType:

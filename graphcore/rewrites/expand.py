@@ -16,6 +16,7 @@ from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.ops.paths import between, of_floats
 
 from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
+from .derivatives.factors import quotient
 from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
@@ -331,6 +332,7 @@ DROP: dict[Op, Conversion] = {
     autodiff.barrier: lambda node, x: x,
     autodiff.stop_gradient: lambda node, x: x,
     autodiff.svd_of: lambda node, x, *factors: leaf.tuple_(*factors),
+    autodiff.turn: quotient,
     autodiff.matrix_function: drop_function,
     autodiff.trace_of_function: drop_function,
     tensor.einsum: as_factors,

@@ -205,13 +205,17 @@ def eigh(
 
     Only one triangle is read, so that the derivative by the rest is exactly 0.
 
-    The vectors of equal eigenvalues have no derivative: it is inf or nan. Values count as equal
-    where they differ by at most 16 units of rounding of the largest (in float64 by 3.6e-15 of it);
-    of values further apart, the closer they are the fewer digits of it are right. Functions of the
-    matrix have all derivatives at any gap, written as v f(w) v^H, times vectors, as its diagonal or
-    a sum of f(w): `f` acts on each eigenvalue, and what else it depends on is the same for all
-    eigenvalues of a matrix. Leave values out by `gc.where(w > least, f(w), 0)`, not by slices. The
-    same holds for `cholesky`, `solve`, `expm`, `logm`, `sqrtm` and `polar`, which need no vectors.
+    The vectors of equal eigenvalues have no derivative: it is inf or nan, but another vector
+    beside them has one. Values count as equal where they differ by at most 16 units of rounding of
+    the largest (in float64 by 3.6e-15 of it); of values further apart, the closer they are, the
+    fewer digits of it are right.
+
+    Functions of the matrix have all derivatives at any gap, if they are written as v f(w) v^H, that
+    times vectors, its diagonal or the sum of f(w). `f` acts on each eigenvalue; what it depends on
+    beside it is the same for all eigenvalues of a matrix and has no dims that the matrix lacks.
+    Leave values out by `gc.where(w > least, f(w), 0)`, not by slices, and call `eigh` in the body
+    of the loop that uses it. `cholesky`, `solve`, `expm`, `logm`, `sqrtm` and `polar` have all
+    derivatives there as well, and need no vectors.
 
     Parameters
     ----------

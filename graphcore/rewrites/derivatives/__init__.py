@@ -9,7 +9,7 @@ CONTROL    loops and branches: both maps, as loops and branches that hold a lazy
 
 from .control import LOOPS
 from .custom import OWN
-from .factors import JVP
+from .factors import JVP, TURNING
 from .functions import FUNCTIONS
 from .linear import TRANSPOSE
 from .partials import ELEMENTARY, Select, Wins
@@ -18,6 +18,6 @@ from .solving import SOLVING
 from .special import SPECIAL
 
 PARTIALS = ELEMENTARY | SPECIAL
-VJP = MIXING | SOLVING | FUNCTIONS
+VJP = MIXING | SOLVING | FUNCTIONS | TURNING
 CONTROL = LOOPS | OWN
 __all__ = ["CONTROL", "JVP", "PARTIALS", "TRANSPOSE", "VJP", "Select", "Wins"]

@@ -28,6 +28,7 @@ from graphcore.ops.elementwise import (
     imag,
     less_equal,
     logical_and,
+    logical_or,
     real,
 )
 from graphcore.rewrites.matrices import (
@@ -52,7 +53,7 @@ from graphcore.rewrites.matrices import (
     tril,
     where_same,
 )
-from graphcore.rewrites.plain import cast, expand, full, nonzero, sum_over, where
+from graphcore.rewrites.plain import cast, equals, expand, full, nonzero, sum_over, where
 
 Jvp: TypeAlias = "Callable[[Node, Sequence[Node | None]], tuple[Node | None, ...]]"
 EPS = 16
@@ -186,14 +187,26 @@ def eigh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
 
 
 def eigen_turn(c: Node, w: Node) -> Node:
-    """c[i,j] / (w[j] - w[i]) off the diagonal, on which it is 0
-
-    Between equal values the divisor is 0: the inf and nan of eigenvectors are made here.
-    """
+    """c[i,j] / (w[j] - w[i]) off the diagonal, on which it is 0; the divisor is 0 between equals"""
     gap = gaps(w, c, -1)
-    apart = cast(where(close(gap, w), 0, gap), c.type.dtype)
-    diagonal_ = on_diagonal(c)
-    return where(diagonal_, 0, c / where(diagonal_, 1, apart))
+    return autodiff.turn(c, cast(where(close(gap, w), 0, gap), c.type.dtype), back=False)
+
+
+def turn_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
+    """x̄ = ȳ / gap, and that of the gap is -x̄ x / gap"""
+    gap = node.inputs[1]
+    other = autodiff.turn(ct, gap, back=not node.attrs["back"])
+    share, quotient = (node, other) if node.attrs["back"] else (other, node)
+    return other, -tensor.absorb(share, quotient)
+
+
+def quotient(node: Node, x: Node, gap: Node) -> Node:
+    """A `turn` as plain ops: the inf and nan of the vectors of equal eigenvalues are made here."""
+    rank, left_out = x.type.ndim, on_diagonal(x)
+    if node.attrs["back"]:
+        still = tensor.all_(equals(x, 0), axes=(rank - 2,))
+        left_out = logical_or(left_out, expand(still, (rank - 2,), x.type.shape))
+    return where(left_out, 0, x / where(left_out, 1, gap))
 
 
 def eigvalsh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
@@ -378,3 +391,4 @@ JVP: dict[Op, Jvp] = {
     linalg.pinv: pinv_jvp,
     linalg.polar: polar_jvp,
 }
+TURNING = {autodiff.turn: turn_vjp}
