@@ -1,0 +1,219 @@
+"""A drawn program run twice: by graphcore, and by the eager reference."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import signal
+import traceback
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphcore as gc
+
+from . import prelude
+from .control import NOTES, lifted
+from .drawing import EAGER, Block, Program
+from .values import Array, Refused, Unclear
+
+RTOL, ATOL = 1e-7, 1e-8
+
+
+class Outcome(NamedTuple):
+    """What came of a program: "same", "unclear", "refused", "differs", "accepted" or "error"."""
+
+    kind: str
+    reason: str = ""
+
+    @property
+    def bad(self) -> bool:
+        return self.kind not in ("same", "unclear", "both refuse")
+
+
+class TooLong(Exception):
+    """A program that does not end."""
+
+
+def expected(program: Program, call: int) -> list[Array]:
+    env: dict[str, Any] = dict(EAGER)
+    arguments = program.arguments(call)
+    for one, value in zip(program.inputs, arguments, strict=True):
+        env[one.name] = Array(tuple(one.declared), value)
+    with np.errstate(all="ignore"):
+        exec(program.text(), env)
+    return [lifted(env[name]).base for name in program.outputs]
+
+
+def built(program: Program) -> tuple[Any, list[tuple[str, ...]]]:
+    """The compiled program, and the dims of its outputs."""
+    env: dict[str, Any] = {**vars(prelude), "gc": gc, "np": np}
+    exec("\n".join(i.line() for i in program.inputs), env)
+    exec(compile(program.text(), f"<program {program.seed}>", "exec"), env)
+    outputs = [env[name] for name in program.outputs]
+    compiled = gc.compile([env[i.name] for i in program.inputs], outputs)
+    return compiled, [y.dims for y in outputs]
+
+
+def agrees(found: Any, dims: tuple[str, ...], wanted: Array) -> str:
+    """Where a result is not as it should be, or nothing."""
+    if dims != wanted.names:
+        return f"dims {dims}, expected {wanted.names}"
+    if np.shape(found) != wanted.data.shape:
+        return f"shape {np.shape(found)}, expected {wanted.data.shape}"
+    scale = max(1.0, float(np.abs(wanted.data).max(initial=0)))
+    if not np.allclose(found, wanted.data, rtol=RTOL, atol=ATOL * scale):
+        return f"{np.asarray(found).tolist()}, expected {wanted.data.tolist()}"
+    return ""
+
+
+def outcome(program: Program, calls: int = 2, seconds: int = 0) -> Outcome:
+    """What comes of a program with the sizes it was drawn for, and with others.
+
+    With `seconds` it is stopped after so many, where there are alarms.
+    """
+    if not seconds:
+        return compared(program, calls)
+
+    def stop(*_: object) -> None:
+        raise TooLong
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        return compared(program, calls)
+    except TooLong:
+        return Outcome("error", "does not end")
+    finally:
+        signal.alarm(0)
+
+
+SIZES_ONLY = (
+    (r"(gc\.broadcast_like\(.*?), [vpx]\d+\)", r"\1)"),
+    (r"[vpx]\d+\.sizes", "sizes"),
+    (r"(vectorize\(f\d+), \[[^\]]*\]", r"\1"),
+)
+"""What is read of operands whose values do not matter."""
+
+
+def values_only(block: Block) -> Block:
+    """A block without what is used for its sizes only, which need not be computed."""
+
+    def shorter(text: str) -> str:
+        for pattern, rest in SIZES_ONLY:
+            while (new := re.sub(pattern, rest, text)) != text:
+                text = new
+        return text
+
+    statements = [
+        s._replace(text=shorter(s.text), block=s.block and values_only(s.block))
+        for s in block.statements
+    ]
+    return Block(statements, shorter(block.result))
+
+
+def needed(program: Program, error: Exception) -> bool:
+    """Whether what failed is computed for its values."""
+    lines = program.text().splitlines()
+    at = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<string>"]
+    whole = values_only(program.block)
+    kept = {line.strip() for line in whole.pruned(program.outputs).lines()}
+    failed = {lines[n - 1].strip(): new.strip() for n, new in zip(
+        range(1, len(lines) + 1), whole.lines(), strict=True)}  # fmt: skip
+    return all(failed[lines[n - 1].strip()] in kept for n in at if n)
+
+
+def compared(program: Program, calls: int) -> Outcome:
+    wanted: list[list[Array] | str] = []
+    loose: list[bool] = []
+    for call in range(calls):
+        NOTES.clear()
+        try:
+            wanted.append(expected(program, call))
+        except Refused as refusal:
+            wanted.append(f"refused: {refusal}" if needed(program, refusal) else "unclear")
+        except Unclear:
+            wanted.append("unclear")
+        except (ValueError, IndexError, ZeroDivisionError):  # of what is empty
+            if not call:
+                raise
+            wanted.append("unclear")
+        loose.append(bool(NOTES))
+    if wanted[0] == "unclear":
+        return Outcome("unclear")
+    try:
+        compiled, dims = built(program)
+    except gc.GraphError as error:
+        if isinstance(wanted[0], str) or any(loose):
+            return Outcome("both refuse")
+        return Outcome("refused", f"build: {said(error)}")
+    except TooLong:
+        raise
+    except Exception as error:
+        return Outcome("error", f"build: {type(error).__name__}: {said(error)}")
+    for call, values in enumerate(wanted):
+        if values == "unclear" or (call and not isinstance(values, str) and odd(values)):
+            continue
+        try:
+            found = compiled(*program.arguments(call))
+        except (gc.GraphError, gc.GraphIndexError) as error:
+            if isinstance(values, str) or loose[call]:
+                continue
+            return Outcome("refused", f"call {call}: {said(error)}")
+        except TooLong:
+            raise
+        except Exception as error:
+            return Outcome("error", f"call {call}: {type(error).__name__}: {said(error)}")
+        if isinstance(values, str):
+            return Outcome("accepted", f"call {call}: {values}")
+        for name, y, names, value in zip(program.outputs, found, dims, values, strict=True):
+            if wrong := agrees(y, names, value):
+                return Outcome("differs", f"call {call}: {name}: {wrong}")
+    return Outcome("both refuse" if isinstance(wanted[0], str) else "same")
+
+
+def odd(values: list[Array]) -> bool:
+    """Whether other sizes led to values that no reference should judge."""
+    return any(v.data.dtype.kind == "f" and not (np.abs(v.data) < 1e4).all() for v in values)
+
+
+def said(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]
+
+
+def kind_of(reason: str) -> str:
+    """A reason without what differs from program to program."""
+    return re.sub(
+        r"\b[vpxkf]\d+\b|\d+", "N", re.sub(r"\{.*?\}|\"[^\"]*\"|'[^']*'+|<[^>]*>", "_", reason)
+    )[:90]
+
+
+def standalone(program: Program, result: Outcome) -> str:
+    """The program as a script that needs nothing but graphcore."""
+    helpers = inspect.getsource(prelude).split("Function = ")[1].split("\n", 2)[2]
+    used = re.findall(r"def (\w+)\((?:.|\n)*?(?=\n\n\ndef |\Z)", helpers)
+    text = program.text()
+    parts = re.split(r"\n\n\n(?=def )", helpers.strip())
+    needed = [p for n, p in zip(used, parts, strict=False) if re.search(rf"\b{n}\(", text)]
+    needed = [p.replace(": Function", "") for p in needed]
+    call = int(m[1]) if (m := re.match(r"call (\d)", result.reason)) else 0
+    arguments = [f"np.array({a.tolist()!r})" for a in program.arguments(call)]
+    try:
+        wanted = [f"# {n}: {v.names} {v.data.tolist()}" for n, v in
+                  zip(program.outputs, expected(program, call), strict=True)]  # fmt: skip
+    except (Refused, Unclear) as error:
+        wanted = [f"# expected to be refused: {error}"]
+    lines = [
+        "from __future__ import annotations",
+        "import numpy as np",
+        "import graphcore as gc",
+        *needed,
+        *(i.line() for i in program.inputs),
+        text,
+        f"f = gc.compile([{', '.join(i.name for i in program.inputs)}], "
+        f"[{', '.join(program.outputs)}])",
+        f"print(f({', '.join(arguments)}))",
+        *wanted,
+        f"# seed {program.seed}: {result.kind}: {result.reason}",
+    ]
+    return "\n".join(lines)
