@@ -156,3 +156,26 @@ def test_refusals() -> None:
     n, m = gc.tensor("n", {"p": "n"}), gc.tensor("m", {"p": "m"})
     with pytest.raises(gc.GraphError, match="'p'"):
         gc.compile([n, m], gc.interp(1.0, n, m, "p"))(np.zeros(2), np.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 40])
+@pytest.mark.parametrize("each", [(), (3,)])
+def test_many_rows_are_searched_for_their_own_values(
+    dtype: str, size: int, each: tuple[int, ...]
+) -> None:
+    """With ties, infinities and nan: as NumPy's search in each row."""
+    random = np.random.default_rng(size)
+    rows, values = (
+        np.abs(np.round(2 * random.normal(size=(70, *shape)))) for shape in ((size,), each)
+    )
+    if dtype.startswith("float"):
+        for at, value in enumerate((NAN, INF, -INF)):
+            rows[at : at + 40 : 4, -1], values[at + 2 : at + 30 : 3] = value, value
+    rows, values = np.sort(rows.astype(dtype), -1), values.astype(dtype)
+    x = gc.tensor("x", {"row": None, "t": None}, dtype=dtype)
+    v = gc.tensor("v", {"row": None, **({"each": None} if each else {})}, dtype=dtype)
+    for side in ("left", "right"):
+        found = gc.compile([x, v], gc.searchsorted(x, v, "t", side))(rows, values)
+        wanted = [np.searchsorted(*pair, side) for pair in zip(rows, values, strict=True)]
+        np.testing.assert_array_equal(found, wanted)

@@ -143,10 +143,33 @@ def first(x: Array, size: int, descending: bool) -> Array:
 
 def searchsorted(x: Array, values: Array, side: Literal["left", "right"]) -> Array:
     """How many of each sorted row of `x` are below, or not above, its own `values`."""
+    count = math.prod(x.shape[:-1])
+    if count >= 64 and 0 < values.size <= 16 * count and x.size and x.dtype.kind != "c":
+        rows, own = x.reshape(count, -1), values.reshape(count, -1)
+        return bisect(rows, own, side).reshape(values.shape)
     found = np.empty(values.shape, np.int64)
     for row in np.ndindex(x.shape[:-1]):
         found[row] = places(x[row], values[row], side)
     return found
+
+
+def bisect(x: Array, values: Array, side: str) -> Array:
+    """Where a few values of each of many sorted rows go: found for all at once, bit by bit."""
+    count, size = x.shape
+    flat, before = x.reshape(-1), (np.arange(count) * size - 1)[:, None]
+    found = np.zeros(values.shape, np.int64)
+    for bit in reversed(range(size.bit_length())):
+        reached = found + (1 << bit)
+        last = flat[before + np.minimum(reached, size)]
+        passed = is_less(last, values) if side == "left" else ~is_less(values, last)
+        found += (passed & (reached <= size)) * (1 << bit)
+    return found
+
+
+def is_less(x: Array, y: Array) -> Array:
+    """Whether `x` comes before `y` in order, nan last."""
+    less: Array = x < y
+    return less | ((y != y) & (x == x)) if x.dtype.kind == "f" or y.dtype.kind == "f" else less
 
 
 def places(row: Array, values: Array, side: Literal["left", "right"]) -> Array:
