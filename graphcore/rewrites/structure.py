@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import count
+from graphcore.ir.sizes import count, lower_bound
 from graphcore.ops import elementwise, leaf, linalg, tensor
 from graphcore.ops.elementwise import absolute, log, sign
 
@@ -66,7 +66,7 @@ THROUGH = frozenset(
         *(linalg.inv, linalg.expm, tensor.transpose),
         *(elementwise.conjugate, elementwise.real, elementwise.cast),
         *(elementwise.where, elementwise.negative),
-        *(elementwise.add, elementwise.subtract, elementwise.multiply),
+        *(elementwise.add, elementwise.subtract, elementwise.multiply, elementwise.divide),
     }
 )
 """Ops of which more is known if more is known of their operands."""
@@ -99,6 +99,8 @@ def found(x: Node) -> Facts:
             return facts(a) & facts(b) - {UNITARY, SEMIDEFINITE, DEFINITE}
         case Node(elementwise.multiply, [a, b]):
             return scaled(a, b) or scaled(b, a)
+        case Node(elementwise.divide, [a, b]):
+            return facts(a) - {UNITARY} if is_positive(one_number(b), zero=True) else NONE
         case Node(tensor.einsum, [a, b]) if conjugates(a, b):
             return gram(x)
         case Node(tensor.matmul, [a, b]):
@@ -216,17 +218,41 @@ def walks(x: Node) -> int | None:
 
 def scaled(a: Node, factor: Node) -> Facts:
     """What is known of `a` times `factor`, which counts if it is one number for each matrix."""
-    n = a.type.ndim
-    one = factor.op is leaf.full or (
-        factor.op is tensor.expand and {n - 2, n - 1} <= set(factor.attrs["axes"])
-    )
-    if not one:
+    number = one_number(factor)
+    if number is None:
         return facts(a) & DIAGONAL
-    value = factor.attrs["value"].item() if factor.op is leaf.full else None
     known = facts(a) - {UNITARY}
-    if value is not None and np.imag(value) == 0:
-        return known if np.real(value) > 0 else known - {SEMIDEFINITE, DEFINITE}
-    return known & DIAGONAL if factor.type.dtype.kind == "c" else known - {SEMIDEFINITE, DEFINITE}
+    if is_positive(number):
+        return known
+    real = is_real(number) or (number.op is leaf.full and np.imag(number.attrs["value"].array) == 0)
+    return known - {SEMIDEFINITE, DEFINITE} if real else known & DIAGONAL
+
+
+def one_number(x: Node) -> Node | None:
+    """The number that `x` is in all places of a matrix, if it is one."""
+    if x.op is leaf.full:
+        return x
+    last = {x.type.ndim - 2, x.type.ndim - 1}
+    return x.inputs[0] if x.op is tensor.expand and last <= {*x.attrs["axes"]} else None
+
+
+def is_positive(x: Node | None, zero: bool = False) -> bool:
+    """Whether a number is positive, or with `zero` a size of 0: a known one, a size, a quotient."""
+    if x is None:
+        return False
+    if x.op is elementwise.divide:
+        above, below = x.inputs
+        return is_size(above, zero) and is_size(below, zero=True)
+    return is_size(x, zero)
+
+
+def is_size(x: Node, zero: bool) -> bool:
+    """Whether `x` is a positive number known now, or a size."""
+    if x.op is leaf.full:
+        value = x.attrs["value"].item()
+        return bool(np.imag(value) == 0 and 0 < np.real(value) < np.inf)
+    least = lower_bound(x.attrs["size"]) if x.op is leaf.extent else None
+    return least is not None and least >= (0 if zero else 1)
 
 
 def gram(x: Node) -> Facts:

@@ -42,6 +42,9 @@ GRAM = {Fact.HERMITIAN, SEMIDEFINITE}
 EYE = gc.eye({"row": 4, "col": 4})
 Z = gc.tensor("z", {"row": 4, "col": 4}, dtype="complex128")
 Q = as_square(L.qr(X).q, "rank")
+SAMPLES = gc.tensor("samples", {"sample": None, "row": 4})
+N = SAMPLES.sizes["sample"]
+OF_SAMPLES = gc.dot(SAMPLES, SAMPLES.rename(row="col"), dim="sample")
 KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "nothing": (X, set()),
     "cholesky": (L.cholesky(X), {LOWER}),
@@ -76,6 +79,17 @@ KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "complex": (gram(X).astype("complex128") * 1j, set()),
     "by a number known at the call": (gram(X) * gc.tensor("s", {}), {Fact.HERMITIAN}),
     "by one number for each row": (gram(X) * B, set()),
+    "divided by a number": (gram(X) / 3.0 + 1e-3 * EYE, POSITIVE),
+    "divided by a complex number": (gram(X).astype("complex128") / 2j, set()),
+    "divided by one known at the call": (gram(X) / gc.tensor("s", {}), set()),
+    "divided by one number for each row": (gram(X) / B, set()),
+    "divided by a negative number": (gram(X) / -3.0, set()),
+    "divided by zero": (gc.tril(X) / 0.0, set()),
+    "divided by a size": (OF_SAMPLES / N + 1e-3 * EYE, POSITIVE),
+    "by one over a size": ((1 / N) * OF_SAMPLES + 1e-3 * EYE, POSITIVE),
+    "divided by what may be negative": (OF_SAMPLES / (N - 1), set()),
+    "by a size that may be 0": ((OF_SAMPLES + EYE) * N, {Fact.HERMITIAN}),
+    "by a size of one at least": ((OF_SAMPLES + EYE) * (N + 1), POSITIVE),
     "exponential": (L.expm(X), set()),
     "exponential of a Hermitian one": (L.expm(gram(X)), POSITIVE),
 }
