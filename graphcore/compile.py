@@ -182,6 +182,7 @@ class Compiled(Listing):
 
     def note(self, stage: str) -> Callable[[Node], str] | None:
         """What the printer says beside the nodes of a stage: the buffer each is written into."""
+        check_word("note", "stage", stage, self.stages)
         if stage != "scheduled":
             return None
         places = self._function.places

@@ -19,7 +19,7 @@ from graphcore.ir.size_reader import read_size
 from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
 from graphcore.ops.named import close_match
 
-from .base import Base, refusal
+from .base import Base, brief, refusal
 from .lift import check_dims
 from .lift import dtype_of as dtype_of
 
@@ -42,6 +42,10 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
     if isinstance(dim, (set, frozenset)) and not ordered:
         dim = sorted(dim, key=str)
     dims = names(function, dim, x)
+    twice = next((dim for at, dim in enumerate(dims) if dim in dims[:at]), None)
+    if ordered and twice is not None:
+        cure = "name each dim once"
+        raise refusal(function, f"dim {twice!r} stands twice", x, cure=cure)
     if not ordered and len(set(dims)) == len(dims) and set(dims) <= set(known):
         return tuple(sorted(dims, key=known.index))
     return dims
@@ -61,7 +65,7 @@ def names(
             cure = "dims are named by strings"
             if isinstance(name, int) and not new and -len(known) <= name < len(known):
                 cure = f"axes have names here: dim={known[name]!r}"
-            reason = f"{name!r} is not the name of a dim"
+            reason = f"{brief(name)} is not the name of a dim"
             raise refusal(function, reason, *([x] if x else []), cure=cure, kind=GraphTypeError)
         found.append(str(name) if isinstance(name, np.str_) else name)
     return tuple(found)
@@ -88,7 +92,7 @@ def listed(function: str, what: str, given: object, *operands: Base | Node) -> l
         found = list(islice(given, MOST_ITEMS + 1))
         if len(found) <= MOST_ITEMS:
             return found
-    reason = f"{what}={given!r:.60} is not a list"
+    reason = f"{what}={brief(given)} is not a list"
     cure = f"give a list or a tuple: [{what}]" if isinstance(given, Base) else "give a list"
     raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
 
@@ -179,16 +183,21 @@ def size_of(function: str, dim: str, size: object) -> Size:
             raise refusal(function, f"dim {dim!r}: {error}", cure=cure) from None
     if not isinstance(size, Expression):
         try:
-            if isinstance(size, bool):  # a slip: None is an unknown size, 1 is one place
-                raise TypeError
-            size = operator.index(size)  # type: ignore[arg-type]
+            size = index_of(size)  # not True, a slip: None is an unknown size, 1 is one place
         except TypeError:
-            reason = f"{size!r} is not a size for dim {dim!r}"
+            reason = f"{brief(size)} is not a size for dim {dim!r}"
             cure = "sizes are integers, None (unknown), a name for an unknown, or an expression"
             raise refusal(function, reason, cure=cure, kind=GraphTypeError) from None
     if (upper_bound(size) or 0) < 0:
         raise refusal(function, f"dim {dim!r} has size {size}", cure="sizes are 0 or more")
+    if isinstance(size, int) and size > MOST_PLACES:
+        cure = "no array has so many places"
+        raise refusal(function, f"dim {dim!r} has size {size}", cure=cure)
     return size
+
+
+MOST_PLACES = 2**63 - 1
+"""The largest size: what NumPy counts with."""
 
 
 def integer(function: str, number: Any, what: str, *operands: Base | Node) -> Size:
@@ -196,11 +205,22 @@ def integer(function: str, number: Any, what: str, *operands: Base | Node) -> Si
     if isinstance(number, Expression):
         return number
     try:
-        return operator.index(number)
+        found = index_of(number)
     except TypeError:
-        reason = f"{number!r} for {what} is not an integer or a size"
+        reason = f"{brief(number)} for {what} is not an integer or a size"
         cure = "use an integer, or a size of a tensor"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError) from None
+    if abs(found) > MOST_PLACES:
+        reason = f"{found} for {what} is beyond any size"
+        raise refusal(function, reason, *operands, cure="use an integer of 64 bits")
+    return found
+
+
+def index_of(number: Any) -> int:
+    """An integer of Python or NumPy; a TypeError for anything else, True and False included."""
+    if isinstance(number, (bool, np.bool_)):
+        raise TypeError
+    return operator.index(number)
 
 
 def whole(
@@ -208,9 +228,9 @@ def whole(
 ) -> int:
     """An integer that a user gave for `what`, not below `least`; None is no bound."""
     try:
-        found = operator.index(number)
+        found = index_of(number)
     except TypeError:
-        reason = f"{what}={number!r} is not an integer"
+        reason = f"{what}={brief(number)} is not an integer"
         raise refusal(
             function, reason, *operands, cure="use an integer", kind=GraphTypeError
         ) from None
@@ -234,7 +254,7 @@ def check_word(
         near = get_close_matches(str(given), words, 1)
         meant = f"did you mean {near[0]!r}? " if near else ""
         cure = f"{meant}{what} is {', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
-        reason = f"{what}={given!r} is not known"
+        reason = f"{what}={brief(given)} is not known"
         raise refusal(function, reason, *operands, cure=cure, kind=kind)
 
 
@@ -243,12 +263,12 @@ def mapping(
 ) -> dict[Any, Any]:
     """The pairs of a dict or of keywords; of a dict alone where `more` is None."""
     cure = f"write {function}(x, {{{what}}}){'' if more is None else ' or keywords'}"
-    if given is None:
+    if given is None and more is not None:
         given = {}
     if not isinstance(given, Mapping):
-        reason = f"{given!r} is not a dict"
+        reason = f"{brief(given)} is not a dict"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
     if given and more:
-        reason = f"takes a dict or keywords, not both: {given!r} and {', '.join(more)}"
+        reason = f"takes a dict or keywords, not both: {brief(given)} and {', '.join(more)}"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
     return dict(given) or dict(more or {})

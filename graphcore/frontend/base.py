@@ -174,6 +174,12 @@ def wrap(node: Node) -> Tensor:
     return _tensors.add(node, new)
 
 
+def brief(value: object) -> str:
+    """A value that a user gave, short and in one line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
 def refusal(
     function: str,
     reason: str,

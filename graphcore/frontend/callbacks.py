@@ -18,9 +18,7 @@ def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[
     Refused in words if it is no function, and when called if it takes other arguments.
     """
     told = ", ".join(arguments)
-    if not callable(given):
-        reason = f"{role} is {type(given).__name__}, not a function"
-        raise refusal(function, reason, cure=f"write {lambda_of(told)}", kind=GraphTypeError)
+    require_function(function, role, given, told)
 
     def call(*values: Any, **options: Any) -> Any:
         try:
@@ -35,6 +33,13 @@ def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[
         raise refusal(function, reason, cure=cure, kind=GraphTypeError)
 
     return call
+
+
+def require_function(function: str, role: str, given: object, told: str) -> None:
+    """Refuse what is no function; `told` is how its arguments are written."""
+    if not callable(given):
+        reason = f"{role} is {type(given).__name__}, not a function"
+        raise refusal(function, reason, cure=f"write {lambda_of(told)}", kind=GraphTypeError)
 
 
 def numbered(operands: Sequence[Any]) -> list[str]:

@@ -1,7 +1,7 @@
 """Calls that do not fit the signature of a function, refused in words as other arguments are.
 
 So are arguments of the wrong kind, where the signature says a kind that Python can tell: a flag, a
-real number, a word, a function.
+real number, a word.
 
 `frontend/__init__.py` wraps every public function, so that none is forgotten and most calls within
 the library cost nothing more.
@@ -23,7 +23,7 @@ import numpy as np
 
 from graphcore.ir.errors import GraphError, GraphTypeError
 
-from .base import Base, refusal
+from .base import Base, brief, refusal
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,16 +61,17 @@ class Kind(NamedTuple):
 
 
 FLAG = Kind(lambda x: isinstance(x, (bool, np.bool_)), "True or False", "write True or False")
-REAL = Kind(lambda x: isinstance(x, Real), "a real number", "give a number of Python or NumPy")
+REAL = Kind(
+    lambda x: isinstance(x, Real) and not isinstance(x, bool),
+    "a real number",
+    "give a number of Python or NumPy",
+)
 WORD = Kind(lambda x: isinstance(x, str), "a string", "")
-FUNCTION = Kind(callable, "a function", "give a function, such as lambda x: x * x")
 STREAM = Kind(lambda x: hasattr(x, "write"), "an open text file", "open one, or leave it out")
 KINDS = {
     "bool": FLAG,
     "float": REAL,
     "str": WORD,
-    "Callable": FUNCTION,
-    "Reduction": FUNCTION,
     "TextIO": STREAM,
 }
 """The kinds that annotations say, by their first word."""
@@ -142,9 +143,9 @@ def unkind(
         value = signature.bind(*args, **options).arguments[name]
     except TypeError:
         return misfit(function, args, options)
-    reason = f"{name}={value!r:.60} is not {kind.said}"
+    reason = f"{name}={brief(value)} is not {kind.said}"
     if kind is WORD and name == "name":
-        reason = f"{value!r:.60} is not a name"
+        reason = f"{brief(value)} is not a name"
     operands = tensors((*args, *options.values()))
     cure = kind.cure or f"write {form(function)}"
     return refusal(function.__name__, reason, *operands, cure=cure, kind=GraphTypeError)

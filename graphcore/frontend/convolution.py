@@ -122,7 +122,7 @@ def conv_transpose(
     """
     function = "conv_transpose"
     values, weights, moves = aligned(function, x, kernel, dims, stride, dilation)
-    told = mapping(function, sizes, None, "'dim': size")
+    told = mapping(function, {} if sizes is None else sizes, None, "'dim': size")
     moved = tuple(move.dim for move in moves)
     for dim in told:
         if dim not in moved:

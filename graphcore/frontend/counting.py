@@ -11,7 +11,7 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.sizes import Expression
 
 from .arguments import Dim, SizeLike, dims_of, new_dim, require_dims, size_of
-from .base import Base, refusal, wrap
+from .base import Base, brief, refusal, wrap
 from .cumulative import cumsum
 from .elementwise import astype, equal, isnan, not_equal
 from .formulas import where
@@ -157,7 +157,7 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
     known = edges_of("histogram", bins, x)
     if known[0] > known[-1] or known.size < 2:
         cure = "give two edges at least, in increasing order"
-        raise refusal("histogram", f"{bins!r:.60} are no edges of bins", x, cure=cure)
+        raise refusal("histogram", f"{brief(bins)} are no edges of bins", x, cure=cure)
     return wrap(array("histogram", known, (name,)))
 
 
@@ -166,7 +166,7 @@ def pair_of(x: Tensor, ends: Any) -> tuple[Any, Any]:
     if isinstance(ends, (tuple, list)) and len(ends) == 2:
         return ends[0], ends[1]
     cure = "give the lowest and the highest edge: range=(0, 1)"
-    raise refusal("histogram", f"range={ends!r:.60}", x, cure=cure, kind=GraphTypeError)
+    raise refusal("histogram", f"range={brief(ends)}", x, cure=cure, kind=GraphTypeError)
 
 
 def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:

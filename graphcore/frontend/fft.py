@@ -205,7 +205,7 @@ def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     <Tensor: f64[time]>
     """
     node = single("fftshift", x)
-    dims = dims_of("fftshift", node, dim)
+    dims = dims_of("fftshift", node, dim, ordered=True)
     require_dims("fftshift", node, dims)
     return roll(wrap(node), {name: node.type.size(name) // 2 for name in dims})
 
@@ -218,12 +218,12 @@ def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
     <Tensor: f64[time]>
     """
     node = single("ifftshift", x)
-    dims = dims_of("ifftshift", node, dim)
+    dims = dims_of("ifftshift", node, dim, ordered=True)
     require_dims("ifftshift", node, dims)
     return roll(wrap(node), {name: -(node.type.size(name) // 2) for name in dims})
 
 
-def fftfreq(n: SizeLike, d: float = 1.0, *, dim: str) -> Tensor:
+def fftfreq(n: SizeLike, d: Operand = 1.0, *, dim: str) -> Tensor:
     """The frequencies of `fft`, in cycles per unit of the spacing `d`.
 
     >>> import graphcore as gc, numpy as np
@@ -236,7 +236,7 @@ def fftfreq(n: SizeLike, d: float = 1.0, *, dim: str) -> Tensor:
     return (k - where(k >= half, size, 0)) / size / d
 
 
-def rfftfreq(n: SizeLike, d: float = 1.0, *, dim: str) -> Tensor:
+def rfftfreq(n: SizeLike, d: Operand = 1.0, *, dim: str) -> Tensor:
     """The frequencies of `rfft`, in cycles per unit of the spacing `d`.
 
     >>> import graphcore as gc
@@ -268,7 +268,7 @@ def sizes_of(
     function: str, x: Operand, dims: tuple[str, ...], n: Mapping[str, SizeLike] | None
 ) -> dict[str, SizeLike]:
     """The sizes that are given for some of `dims`."""
-    sizes = mapping(function, n, None, "'row': 8", wrap(single(function, x)))
+    sizes = mapping(function, {} if n is None else n, None, "'row': 8", wrap(single(function, x)))
     for dim in sizes:
         if dim not in dims:
             cure = close_match(str(dim), dims)

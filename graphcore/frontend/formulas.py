@@ -297,7 +297,7 @@ def sinc(x: Operand) -> Tensor:
 
 
 def nan_to_num(
-    x: Operand, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+    x: Operand, nan: Operand = 0.0, posinf: Operand | None = None, neginf: Operand | None = None
 ) -> Tensor:
     """`x` with numbers for nan and infinities, by default 0 and the largest and smallest finite.
 
@@ -345,7 +345,7 @@ def isneginf(x: Operand) -> Tensor:
 
 
 def isclose(
-    x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    x: Operand, y: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether |x - y| <= atol + rtol * |y|; infinities are close to themselves.
 

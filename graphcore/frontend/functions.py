@@ -14,7 +14,7 @@ from graphcore.ir.types import fits
 from graphcore.ops import control
 
 from .base import refusal, wrap
-from .callbacks import callback, numbered
+from .callbacks import callback, numbered, require_function
 from .carries import aligned
 from .instances import Instances, Mixed
 from .tracing import close, constants, given, placeholder
@@ -36,6 +36,7 @@ def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
     >>> gc.grad(gc.checkpoint(lambda x: gc.sin(gc.exp(x)))(x).sum(), x)
     <Tensor: f64[row=3]>
     """
+    require_function("checkpoint", "function", function, "*operands")
 
     @wraps(function)
     def called(*operands: Tree) -> Tree:
@@ -103,6 +104,11 @@ def custom_pullback(
     >>> [v.round(6) for v in gc.compile([a], [z, gc.grad(z, a)])(1.0)]
     [np.float64(0.739085), np.float64(-0.297474)]
     """
+    require_function("custom_pullback", "function", function, "*operands")
+    require_function("custom_pullback", "pullback", pullback, "operands, result, ct")
+    if pushforward is not None:
+        told = "operands, result, tangents"
+        require_function("custom_pullback", "pushforward", pushforward, told)
 
     @wraps(function)
     def called(*operands: Tree) -> Tree:

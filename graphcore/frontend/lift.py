@@ -25,7 +25,7 @@ from graphcore.ir.sizes import Expression
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, elementwise, leaf
 
-from .base import Base, refusal, wrap
+from .base import Base, brief, refusal, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -124,7 +124,7 @@ def shown(x: Any) -> str:
     """What stands where a tensor should, for errors."""
     if is_function(x):
         return f"function {x.__name__}"
-    return f"{type(x).__name__} {repr(x)[:60]}"
+    return f"{type(x).__name__} {brief(x)}"
 
 
 def is_function(x: Any) -> bool:
@@ -157,7 +157,7 @@ def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[An
         raise
     except Exception as error:  # NumPy raises errors of many kinds
         cure = "give numbers, in rows of one length"
-        reason = f"{value!r:.60} is not an array: {error}"
+        reason = f"{brief(value)} is not an array: {error}"
         kind = GraphTypeError if isinstance(error, TypeError) else GraphValueError
         raise refusal(function, reason, *operands, cure=cure, kind=kind) from None
 
@@ -176,6 +176,10 @@ def array(function: str, values: np.ndarray[Any, Any], dims: tuple[str, ...]) ->
 
 def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DType:
     """A dtype that graphcore computes with."""
+    if hasattr(dtype, "dtype") and not isinstance(dtype, (type, np.dtype)):
+        cure = "say dtype=x.dtype"
+        reason = f"{type(dtype).__name__} {brief(dtype)} is not a dtype"
+        raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
     try:
         return as_dtype(np.dtype(dtype))
     except Exception as error:  # NumPy raises errors of many kinds

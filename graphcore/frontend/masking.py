@@ -15,7 +15,7 @@ from graphcore.ir.types import DType, TensorType
 from graphcore.ops import leaf, named
 
 from .arguments import Dim, dims_of, whole
-from .base import refusal, wrap
+from .base import brief, refusal, wrap
 from .elementwise import astype, equal, isnan, logical_not, maximum, sqrt, square
 from .formulas import where as choose
 from .lift import Operand, common, single
@@ -168,7 +168,7 @@ def extreme_of(part: Part, op: Op, sign: int, initial: complex | None = None) ->
         return part.where_some(part.reduce(op, lowest_of(part, sign)), math.nan)
     dtype, (_, start) = part.x.dtype, common(part.function, part.x, initial)
     if start.op is not leaf.full or start.type != TensorType(dtype, (), ()):
-        reason = f"initial={initial!r:.60} is not a number of {dtype}"
+        reason = f"initial={brief(initial)} is not a number of {dtype}"
         cure = "give a number of Python, or cast the tensor with astype"
         raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
     return part.reduce(op, lowest(dtype, sign), initial=start.attrs["value"])

@@ -125,7 +125,7 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     array([3, 2, 1])
     """
     node = single("flip", x)
-    dims = dims_of("flip", node, dim)
+    dims = dims_of("flip", node, dim, ordered=True)
     require_dims("flip", node, dims)
     return isel(wrap(node), dict.fromkeys(dims, slice(None, None, -1)))
 

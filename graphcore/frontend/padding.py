@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, minimum, upper_bound
 from graphcore.ops import named
+from graphcore.ops.named import close_match
 
 from . import quantiles, reductions
 from .arguments import check_word, integer, mapping, names, require_dims
@@ -98,6 +99,11 @@ def pad(
     if mode == "constant" and told is None and widths:
         node, fill = with_fill("pad", node, None)
         told = wrap(fill)
+    if isinstance(told, Mapping) and (
+        idle := [d for d in told if d in node.type.dims and d not in widths]
+    ):
+        reason = f"{option} are given for {idle[0]!r}, which is not padded"
+        raise refusal("pad", reason, node, cure=close_match(str(idle[0]), tuple(widths)))
     for dim in node.type.dims:
         if dim in widths:
             width = [width_of(node, dim, given) for given in ends(node, dim, widths[dim])]

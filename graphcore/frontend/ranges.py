@@ -17,7 +17,7 @@ from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import leaf
 
 from .arguments import SizeLike, dtype_of, names, new_dim, size_of
-from .base import refusal, wrap
+from .base import brief, refusal, wrap
 from .elementwise import astype, equal, floor, power
 from .formulas import where
 from .lift import Operand, array, common, promoted, single
@@ -58,6 +58,10 @@ def arange(
     if stop is None:
         start, stop = 0, start
     (name,) = names("arange", (dim,))
+    for end in (start, stop, step):
+        if end is None or isinstance(end, (bool, complex)):
+            cure = "give real numbers or sizes"
+            raise refusal("arange", f"{end!r} is no end or step", cure=cure, kind=GraphTypeError)
     if isinstance(step, Real) and step == 0:
         raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
     ends: tuple[Any, ...] = (start, stop, step)
@@ -82,9 +86,9 @@ def array_made(function: str, make: Callable[[], Any], given: tuple[object, ...]
     try:
         return make()
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
-        shown = ", ".join(f"{x!r:.60}" for x in given)
+        numbers = ", ".join(map(brief, given))
         cure = "give finite real numbers, and not more places than memory holds"
-        raise refusal(function, f"{shown}: {error}", cure=cure, kind=GraphTypeError) from None
+        raise refusal(function, f"{numbers}: {error}", cure=cure, kind=GraphTypeError) from None
 
 
 def iota(dim: str, size: Size) -> Tensor:
@@ -104,7 +108,7 @@ def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
     if step == 0:
         raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
     gap = stop - start if step > 0 else start - stop
-    made = iota(dim, maximum((gap + abs(step) - 1) // abs(step), 0))
+    made = iota(dim, size_of("arange", dim, maximum((gap + abs(step) - 1) // abs(step), 0)))
     scaled = made if step == 1 else made * step
     return scaled if isinstance(start, int) and start == 0 else scaled + start
 

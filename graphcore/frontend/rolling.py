@@ -14,7 +14,7 @@ from graphcore.ops import named
 
 from . import quantiles, reductions
 from .arguments import SizeLike, check_word, mapping, names, require_dims, size_of, whole
-from .base import refusal, wrap
+from .base import brief, refusal, wrap
 from .callbacks import callback
 from .calls import worded_methods
 from .creation import ones
@@ -195,7 +195,7 @@ class Rolling(Windowed):
         for middle in centered:
             if not isinstance(middle, bool):
                 cure = "write center=True or False, or one for each dim"
-                reason = f"center={middle!r:.60} is not True or False"
+                reason = f"center={brief(middle)} is not True or False"
                 raise refusal("rolling", reason, self._x, cure=cure, kind=GraphTypeError)
         pairs = zip(self._sizes, centered, strict=True)
         self._before = tuple(size // 2 if middle else size - 1 for size, middle in pairs)

@@ -13,7 +13,7 @@ from graphcore.ir.names import Hidden, apart
 from graphcore.ops import named
 
 from .arguments import Dim, SizeLike, check_word, dim_of, dims_of, names, new_dim, size_of
-from .base import Base, refusal, wrap
+from .base import Base, brief, refusal, wrap
 from .cumulative import cumsum
 from .elementwise import not_equal
 from .formulas import where
@@ -106,7 +106,7 @@ def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
     ordered = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "biuf"
     if ordered and (np.all(edges[1:] >= edges[:-1]) or np.all(edges[1:] <= edges[:-1])):
         return edges
-    reason = f"{bins!r:.60} are no edges of bins"
+    reason = f"{brief(bins)} are no edges of bins"
     raise refusal(function, reason, x, cure="give numbers in order, or a tensor and its dim")
 
 

@@ -26,7 +26,7 @@ from . import (
     statistics,
 )
 from . import elementwise as e
-from .base import Base, refusal
+from .base import Base, brief, refusal
 from .callbacks import callback
 from .calls import worded_methods
 from .contraction import dot
@@ -226,7 +226,7 @@ class Tensor(Base):
             case _ if callable(function):
                 return callback("pipe", "function", function, "x", "...")(self, *args, **options)
         cure = "give a function, or a pair of one and a keyword"
-        reason = f"{function!r:.60} is not a function"
+        reason = f"{brief(function)} is not a function"
         raise refusal("pipe", reason, self, cure=cure, kind=GraphTypeError)
 
     sum = reductions.sum

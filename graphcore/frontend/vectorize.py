@@ -18,7 +18,7 @@ from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
 
 from .arguments import mapping
-from .base import Base, refusal, wrap
+from .base import Base, brief, refusal, wrap
 from .instances import Mixed
 from .shape import broadcast_to
 from .trees import flatten
@@ -67,7 +67,7 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
         for x in (old, wide):
             if not isinstance(x, Base):
                 cure = "write {x: x_with_more_dims}"
-                reason = f"{x!r:.60} is not a tensor"
+                reason = f"{brief(x)} is not a tensor"
                 raise refusal("vectorize", reason, cure=cure, kind=GraphTypeError)
         if not set(old.dims) <= set(wide.dims) or old.dtype != wide.dtype:
             reason = f"{wide.node.type} cannot stand for {old.node.type}"

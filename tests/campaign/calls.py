@@ -235,7 +235,7 @@ def by_name(bound: inspect.BoundArguments) -> tuple[tuple[Any, ...], dict[str, A
     gap = False
     for name, parameter in bound.signature.parameters.items():
         if name not in bound.arguments:
-            gap = gap or parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            gap = gap or parameter.kind in (0, 1)  # what may stand in a place
             continue
         value = bound.arguments[name]
         match parameter.kind:

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphcore.frontend import norms
 from graphcore.frontend.arguments import check_word, dims_of
-from graphcore.frontend.base import refusal, wrap
+from graphcore.frontend.base import brief, refusal, wrap
 from graphcore.frontend.elementwise import absolute, astype, equal
 from graphcore.frontend.formulas import where
 from graphcore.frontend.lift import Operand, single
@@ -64,7 +64,9 @@ def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
     return SignLog(wrap(made[0]), wrap(made[1]))
 
 
-def matrix_rank(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None) -> Tensor:
+def matrix_rank(
+    x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: Operand | None = None
+) -> Tensor:
     """Rank of matrices: how many singular values are above `rtol` times the largest.
 
     By default `rtol` is what rounding may leave.
@@ -115,7 +117,7 @@ def norm(
     row, col = pair("norm", names, node)
     if not isinstance(ord, (str, int, float, np.number)):
         cure = "give a number, 'fro' or 'nuc'"
-        raise refusal("norm", f"ord={ord!r:.60}", node, cure=cure, kind=GraphTypeError)
+        raise refusal("norm", f"ord={brief(ord)}", node, cure=cure, kind=GraphTypeError)
     known = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
     if ord not in known:
         check_word("norm", "ord", ord, map(str, known), node)
