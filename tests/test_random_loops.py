@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import graphcore as gc
 from graphcore.ir.sizes import evaluate
 from tests import interpreter
-from tests.random_loops import FLOATS, Program, WrittenOut, arrays, inputs, programs
+from tests.random_loops import DIMS, FLOATS, Program, WrittenOut, arrays, inputs, programs
 from tests.reference import close
 
 Tensors = list[gc.Tensor]
@@ -86,3 +86,57 @@ def drawn(depth: int) -> Any:
 @pytest.mark.parametrize("depth", [1, 2])
 def test_loops_are_their_steps_written_out(depth: int, count: int) -> None:
     limits(count)(drawn(depth)(check))()
+
+
+# ---- sizes that only the call can compare
+
+AXES = [(name, dim) for name, dims in DIMS.items() for dim in dims]
+
+
+def attempt(control: Any, program: Program, given: dict[str, gc.Tensor], values: Any) -> Any:
+    """The results of a program, or None if it is refused."""
+    try:
+        return gc.compile(list(given.values()), program(control, given))(**values)
+    except gc.GraphError:
+        return None
+
+
+def check_sizes(program: Program, seed: int, odd: tuple[str, str], more: int) -> None:
+    """Where the steps written out are refused, as sizes disagree, the loop is.
+
+    It may be refused alone: its body counts although it makes no step.
+    """
+    whole = {"a": 1 + seed % 2, "b": 2, "time": (3, 2, 4, 1)[seed % 4]}
+    sizes = {name: {dim: whole[dim] for dim in dims} for name, dims in DIMS.items()}
+    name, dim = odd
+    sizes[name][dim] = max(0, sizes[name][dim] + more)
+    given = {
+        x: gc.tensor(
+            x,
+            {d: size if d == "time" else f"{d} of {x}" for d, size in own.items()},
+            dtype="int64" if x == "n" else "float64",
+        )
+        for x, own in sizes.items()
+    }
+    random = np.random.default_rng(seed)
+    values = {x: random.normal(size=list(own.values())) for x, own in sizes.items()}
+    values["n"] = np.array(seed % 4)
+    ours = attempt(gc, program, given, values)
+    if ours is None:
+        assert more, "sizes agree"
+    elif more:
+        theirs = attempt(WrittenOut(given, values), program, given, values)
+        assert theirs is not None, "sizes disagree"
+        assert [y.shape for y in ours] == [y.shape for y in theirs]
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_sizes_that_disagree_are_refused(depth: int, count: int) -> None:
+    drawing = given(
+        program=programs(depth),
+        seed=st.integers(0, 999),
+        odd=st.sampled_from(AXES),
+        more=st.sampled_from([0, 1, -1]),
+    )
+    limits(count)(drawing(check_sizes))()
