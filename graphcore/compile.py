@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, NoReturn, TextIO
 
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
-from graphcore.backends.boundary import Boundary
+from graphcore.backends.boundary import Boundary, listed
 from graphcore.frontend.arguments import check_word
 from graphcore.frontend.base import refusal
 from graphcore.frontend.calls import worded, worded_methods
@@ -115,12 +115,6 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def listed(names: Iterable[str]) -> str:
-    """Names of inputs, quoted, between commas; of many the first."""
-    shown = [f"'{show_dim(name)}'" for name in names]
-    return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
-
-
 @worded_methods
 class Compiled(Listing):
     """A compiled program: call it with arrays, or look into it.
@@ -155,7 +149,7 @@ class Compiled(Listing):
         flat = type(results) is list and results == list(range(len(graph.outputs)))
         self._result = list if flat else picker(results)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Tree:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Tree:
         """The results for these arrays, by position or by name, in the form of the outputs."""
         if kwargs or len(args) != self._plain:
             args = self._given.arrange(args, kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphcore.ir.errors import GraphTypeError
 
-from .boundary import Parameter, refusal
+from .boundary import Parameter, listed, quoted, refusal
 
 Tree = Any
 """Nested lists, tuples and dicts of arrays or, in a form, of the numbers of inputs."""
@@ -34,9 +34,9 @@ class Arguments:
         for name, value in kwargs.items():
             param = self._names.get(name)
             if param is None:
-                near = get_close_matches(name, self._names, 1)
-                cure = f"did you mean {near[0]!r}?" if near else "pass inputs by their names"
-                raise self._refused(f"there is no input {name!r}", self._params, cure)
+                near = get_close_matches(name[:60], [known[:60] for known in self._names], 1)
+                cure = f"did you mean {quoted(near[0])}?" if near else "pass inputs by their names"
+                raise self._refused(f"there is no input {quoted(name)}", self._params, cure)
             if param.number in found:
                 reason = f"input {param.shown} is given twice"
                 raise self._refused(reason, [param], "pass it by position or by name")
@@ -61,7 +61,7 @@ class Arguments:
             fits = isinstance(value, list | tuple) and len(value) == len(form)
         if not fits:
             kind = type(form).__name__
-            parts = f"keys {keys}" if isinstance(form, Mapping) else f"{len(form)} parts"
+            parts = f"keys {listed(keys)}" if isinstance(form, Mapping) else f"{len(form)} parts"
             reason = f"{path} must be a {kind} of {parts}, but is {shown(value)}"
             params = [self._params[number] for number in leaves(form)]
             raise self._refused(reason, params, "pass arguments in the form of the inputs")
@@ -77,7 +77,7 @@ def shown(value: Any) -> str:
     """What an argument is, in a few words."""
     match value:
         case Mapping():
-            return f"a {type(value).__name__} of keys {list(value)}"
+            return f"a {type(value).__name__} of keys {listed(value)}"
         case list() | tuple():
             return f"a {type(value).__name__} of {len(value)} parts"
     if hasattr(value, "shape"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,17 @@ def refusal(
     return kind("\n".join([*lines, f"  cure: {cure}"]))
 
 
+def quoted(name: object) -> str:
+    """A name given by a user, on one line."""
+    return f"'{show_dim(str(name))}'"
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names between commas, of many the first."""
+    shown = [quoted(name) for name in names]
+    return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
+
+
 class Requirement(NamedTuple):
     """A size the user's graph needs to hold, and the operation that needs it."""
 
@@ -41,7 +52,7 @@ def requirements(graph: Graph) -> tuple[Requirement, ...]:
     """What the type rules of the user's graph left to the call."""
     return tuple(
         dict.fromkeys(
-            Requirement(need, node.op.said, node.origin)
+            Requirement(need, node.said, node.origin)
             for node in graph.every_node()
             for need in node.needs
         )
@@ -120,7 +131,7 @@ class Boundary:
     def _refuse_unbound(self, graph: Graph) -> None:
         for node in (*graph.params, *graph.every_node()):
             for name in sorted(set(unknown_in(tuple(node.attrs.values()))) - self.giver.keys()):
-                what = f"{node.op.said} at {node.origin}"
+                what = f"{node.said} at {node.origin}"
                 if node.op is input_:
                     what = f"input '{show_dim(node.attrs['name'])}'"
                 shown = show_dim(name)
@@ -145,13 +156,13 @@ class Boundary:
             want = size if isinstance(size, int) else evaluate(size, known)
             if want != got:
                 others = [
-                    f"input {self.giver[name][0].shown} has {name} = {known[name]} "
+                    f"input {self.giver[name][0].shown} has {show_dim(name)} = {known[name]} "
                     f"({self.giver[name][0].declared})"
                     for name in sorted(unknowns(size))
                 ]
                 told = f"{size} = {want}: {'; '.join(others)}" if others else f"{want}"
                 cure = "pass arrays of matching sizes, or give the dim a size of its own where it "
-                cure += f"is declared, such as {{{dim!r}: 'n_other'}}"
+                cure += f"is declared, such as {{{quoted(dim)}: 'n_other'}}"
                 raise param.of_another_size(dim, got, told, cure if others else param.unsized(dim))
 
     def _refuse(self, requirement: Requirement, known: dict[str, int]) -> None:
@@ -159,14 +170,14 @@ class Boundary:
         left, right = evaluate(need.left, known), evaluate(need.right, known)
         names = sorted(unknowns(need.left) | unknowns(need.right))
         how = [
-            f"{name} = {known[name]}, from dim {self.giver[name][0].dims[self.giver[name][1]]!r} "
-            f"of input {self.giver[name][0].shown} ({self.giver[name][0].declared})"
-            for name in names
+            f"{show_dim(name)} = {known[name]}, from dim {quoted(giver.dims[axis])} of input "
+            f"{giver.shown} ({giver.declared})"
+            for name, (giver, axis) in ((name, self.giver[name]) for name in names)
         ]
         cure = "whose sizes agree" if need.relation == "==" else "of sufficient size"
         raise refusal(
             f"{op} at {origin} needs {need.left} {need.relation} {need.right} for dim "
-            f"{need.dim!r}, but they are {left} and {right}",
+            f"{quoted(need.dim)}, but they are {left} and {right}",
             *how,
             cure=f"pass arrays {cure}",
             kind=need.kind,
@@ -198,8 +209,8 @@ class Parameter:
         array = self._cast(self._ordered(value) if hasattr(value, "dims") else value)
         if array.ndim != len(self.dims):
             raise refusal(
-                f"input {self.shown} has {len(self.dims)} dims {self.dims}, but got an array of "
-                f"shape {array.shape}",
+                f"input {self.shown} has {len(self.dims)} dims ({listed(self.dims)}), but got an "
+                f"array of shape {array.shape}",
                 self.declared,
                 cure="pass an array with these dims in this order",
             )
@@ -211,21 +222,21 @@ class Parameter:
 
     def of_another_size(self, dim: str, got: int, want: object, cure: str) -> GraphError:
         """The refusal of an array, for one of its dims."""
-        reason = f"dim {dim!r} of input {self.shown} has size {got}, but must have {want}"
+        reason = f"dim {quoted(dim)} of input {self.shown} has size {got}, but must have {want}"
         return refusal(reason, self.declared, cure=cure)
 
     def unsized(self, dim: str) -> str:
         """What to do about a size that was declared as a number."""
         return (
             "pass an array of the declared size, or declare the dim with an unknown size, "
-            f"{{{dim!r}: None}}"
+            f"{{{quoted(dim)}: None}}"
         )
 
     def _ordered(self, value: Any) -> Any:
         given = tuple(value.dims)
         if sorted(given, key=str) != sorted(self.dims):
             raise refusal(
-                f"input {self.shown} has dims {self.dims}, but got dims {given}",
+                f"input {self.shown} has dims {listed(self.dims)}, but got dims {listed(given)}",
                 self.declared,
                 cure="rename or index the argument to these dims",
             )

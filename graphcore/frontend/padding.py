@@ -146,16 +146,16 @@ def extended(
     """`x` with new places at both ends of `dim`; those before are those after, seen backwards."""
     if all(places == 0 for places in width):
         return x
-    before, after = (maximum(places, 0) for places in width)
+    before, after = width
     there = wrap(x if beyond is constant else nonempty(x, dim))
     parts = [x]
     if after != 0:
-        parts.append(beyond(there, dim, after, options[1]).node)
+        last = beyond(there, dim, maximum(after, 0), options[1])
+        parts.append(agreed(last.node, dim, after))  # refuses a width that is negative at the call
     if before != 0:
-        first = beyond(flip(there, dim), dim, before, options[0])
-        parts.insert(0, flip(first, dim).node)
-    joined = join([ordered(part, x.type.dims) for part in parts], dim)
-    return agreed(joined, dim, width[0] + x.type.size(dim) + width[1])
+        first = flip(beyond(flip(there, dim), dim, maximum(before, 0), options[0]), dim)
+        parts.insert(0, agreed(first.node, dim, before))
+    return join([ordered(part, x.type.dims) for part in parts], dim)
 
 
 def nonempty(x: Node, dim: str) -> Node:

@@ -1,8 +1,18 @@
 """The errors users see, and the refusal a type rule raises before its operands are known."""
 
+import re
+
 
 class GraphError(Exception):
-    """A program that graphcore cannot accept; every error of the library derives from it."""
+    """A program that graphcore cannot accept; every error of the library derives from it.
+
+    Words and lines without end, as names given by users may be, are cut in their middle.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        for endless in (r"\S{200,}", r".{4000,}"):
+            message = re.sub(endless, lambda found: f"{found[0][:80]}…{found[0][-40:]}", message)
+        super().__init__(message)
 
 
 class GraphTypeError(GraphError, TypeError):

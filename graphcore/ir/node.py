@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
 from .provenance import Origin, called, current, inherit
-from .size_text import show_dim, show_unknown
+from .size_text import escaped, show_dim, show_unknown
 from .sizes import Size, lower_bound, same
-from .types import TensorType, Type, fits
+from .types import TensorType, TupleType, Type, fits
 
 if TYPE_CHECKING:
     from .op import Op
@@ -112,6 +112,11 @@ class Node(Unfrozen):
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"nodes are immutable: cannot set {name!r}")
+
+    @property
+    def said(self) -> str:
+        """The function of ours that the user's line calls, else what users call the op."""
+        return self.origin.function or self.op.said
 
     def __repr__(self) -> str:
         return f"<{self.op.name}: {self.type}>"
@@ -231,6 +236,8 @@ set_labels = vars(Unfrozen)["labels"].__set__
 type_of = attrgetter("type")
 
 _inferred: dict[Any, tuple[Type, tuple[Need, ...]]] = {}
+MOST_AXES = 64
+CURE_AXES = "merge some of the dims by stack, or keep what belongs apart in several tensors"
 REMEMBERED = 4096
 """Results of type rules kept at hand: a program applies the same few over and over."""
 
@@ -243,6 +250,9 @@ def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[N
     pending = _pending.needs
     try:
         inferred = op.rule(*map(type_of, inputs), **attrs)
+        for item in inferred.items if isinstance(inferred, TupleType) else (inferred,):
+            axes = len(item.shape)
+            require(axes <= MOST_AXES, f"{axes} dims, of at most {MOST_AXES} in NumPy", CURE_AXES)
         result = inferred, tuple(pending)
     except Refusal as refusal:
         raise refusal.kind(describe(refusal, op, inputs)) from None
@@ -332,7 +342,7 @@ def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
 def describe_operand(node: Node, reason: str = "") -> str:
     """`name: dtype[dims]`, where it was built, and how the sizes that `reason` names are known."""
     name = node.attrs.get("name", f"{node.op.said}(...)")
-    text = f"  {name[:60]}: {node.type}, built at {node.origin}"
+    text = f"  {escaped(name[:60])}: {node.type}, built at {node.origin}"
     if isinstance(node.type, TensorType) and node.inputs:
         known = [known_from(node, dim) for dim in node.type.dims or () if repr(dim) in reason]
         if known:
@@ -360,4 +370,4 @@ def known_from(node: Node, dim: str) -> str:
     name = end.attrs.get("name", end.op.said)
     how = "declared by" if "name" in end.attrs else "made by"
     known = "is" if str(size) == show_unknown(dim) else f"is {size},"
-    return f"{show_dim(dim)} {known} {how} {name[:60]} at {end.origin}"
+    return f"{show_dim(dim)} {known} {how} {escaped(name[:60])} at {end.origin}"

@@ -59,8 +59,12 @@ def closed_atom(atom: Atom, spell: Spell) -> str:
 
 def show_dim(name: str) -> str:
     """A dim's name, cut in its middle and escaped so that it stays on its line."""
-    shown = name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}"
-    return shown if shown.isprintable() else ascii(shown)[1:-1]
+    return escaped(name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}")
+
+
+def escaped(name: str) -> str:
+    """A name that stays on its line."""
+    return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def show_unknown(name: str) -> str:

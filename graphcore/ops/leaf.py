@@ -34,6 +34,8 @@ def full(*, value: Literal, shape: Shape, dims: tuple[str, ...] | None) -> Tenso
 @op
 def iota(*, size: Size, dtype: DType, dims: tuple[str, ...] | None) -> TensorType:
     """0, 1, 2, ... along one axis."""
+    if dims is not None:
+        natural(dims[0], size)
     return TensorType(dtype, (size,), dims)
 
 

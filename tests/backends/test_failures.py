@@ -69,3 +69,87 @@ def test_an_error_that_no_values_make_is_our_own(monkeypatch: pytest.MonkeyPatch
     assert "take at test_failures.py:" in str(e.value)
     assert "takes 1 positional argument" in str(e.value)
     assert "rows(" in str(e.value)
+
+
+WIDTHS = {
+    "constant": {"constant_values": 0},
+    **{mode: {"mode": mode} for mode in ("edge", "reflect", "wrap", "linear_ramp", "mean")},
+}
+
+
+@pytest.mark.parametrize("mode", WIDTHS)
+def test_a_width_that_turns_negative_is_refused_at_the_call(mode: str) -> None:
+    m = gc.tensor("m", {"row": None})
+    f = gc.compile([m], gc.pad(m, row=(m.sizes["row"] - 3, 1), **WIDTHS[mode]))
+    assert f(np.ones(4)).shape == (6,)
+    assert f(np.ones(3)).shape == (4,)
+    with pytest.raises(
+        gc.GraphValueError, match=r"pad at .* needs 0 <= row - 3 for dim 'row'"
+    ) as e:
+        f(np.ones(2))
+    assert "but they are 0 and -1" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: gc.linspace(0.0, 1.0, n, dim="new"),
+        lambda n: gc.eye({"new": n, "other": 2}),
+        lambda n: gc.one_hot(gc.arange(2, dim="t"), n),
+    ],
+)
+def test_a_range_that_turns_negative_is_refused_at_the_call(
+    make: Callable[..., gc.Tensor],
+) -> None:
+    m = gc.tensor("m", {"row": None})
+    f = gc.compile([m], make(m.sizes["row"] - 3) + m.sum())
+    f(np.ones(4))
+    with pytest.raises(gc.GraphValueError, match=r"needs 0 <= row - 3 for dim '\w+', but"):
+        f(np.ones(2))
+
+
+def test_an_input_called_self_is_given_by_name() -> None:
+    own = gc.tensor("self", {"a": 2})
+    np.testing.assert_array_equal(gc.compile([own], own * 2)(self=[1.0, 2.0]), [2, 4])
+
+
+STRANGE = {"a name of two lines": "p\nq", "a name without end": "z" * 100_000}
+
+
+@pytest.mark.parametrize("name", STRANGE.values(), ids=STRANGE)
+def test_names_stay_short_and_on_their_line(name: str) -> None:
+    u, v = gc.tensor(name, {name: None}), gc.tensor("v", {name: name + "2"})
+    w = gc.tensor("w", {name: None, "b": 2})
+    k = gc.tensor("k", {}, dtype="int64")
+    ones = np.ones
+    calls: list[Callable[[], object]] = [
+        lambda: gc.compile([u], u)(ones((2, 2))),
+        lambda: gc.compile([u], u)(),
+        lambda: gc.compile([u], u)(**{name + "3": ones(2)}),
+        lambda: gc.compile([u], u)(ones(2) * 1j),
+        lambda: gc.compile([u, v], u * v)(ones(2), ones(3)),
+        lambda: gc.compile([u, w], u * w)(ones(2), ones((3, 2))),
+        lambda: gc.compile([w], w)(ones((3, 3))),
+        lambda: gc.compile([w, k], w.isel({name: k}))(ones((3, 2)), 9),
+        lambda: gc.compile([{name: u}], u)({"other": ones(2)}),
+        lambda: u.sum("nothing"),
+        lambda: u.isel({name: 1.5}),
+        lambda: u.rename({name: 3}),
+    ]
+    for call in calls:
+        with pytest.raises(gc.GraphError) as refused:
+            call()
+        message = str(refused.value)
+        assert len(message) < 3000, message[:5000]
+        assert "p\nq" not in message
+
+
+def test_more_dims_than_numpy_has_are_refused_when_built() -> None:
+    many = {f"d{i}": 1 for i in range(65)}
+    with pytest.raises(gc.GraphValueError, match="65 dims, of at most 64"):
+        gc.tensor("x", many)
+    x = gc.tensor("x", {"a": 2})
+    with pytest.raises(gc.GraphValueError, match="expand_dims: 65 dims, of at most 64"):
+        x.expand_dims(dict.fromkeys(list(many)[:64], 1))
+    most = dict.fromkeys(list(many)[:63], 1)
+    assert gc.compile([x], x.expand_dims(most) + 1)([1.0, 2.0]).shape == (1,) * 63 + (2,)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.optimize
 import xarray
 
 import graphcore as gc
@@ -153,6 +154,13 @@ def test_an_array_of_xarray_before_a_tensor_is_refused_at_the_users_line(name, d
     assert "variable.py" not in said
     mended = getattr(gc, name)(array, x)
     assert (mended.dims, mended.node.origin.file) == (("i",), __file__)
+
+
+def test_a_call_by_scipy_is_refused_at_the_users_line():
+    x = gc.tensor("x", {"i": 3})
+    f = gc.compile([x], (x**2).sum())
+    with pytest.raises(gc.GraphValueError, match=r"has size 2(.|\n)*called at test_lift\.py:"):
+        scipy.optimize.minimize(f, np.zeros(2))
 
 
 def test_a_dataset_is_no_array():

@@ -118,7 +118,8 @@ STEPS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: gc.fori_loop(
             0, 3, lambda i, s: gc.fori_loop(0, 2, lambda k, s: s + V.isel(time=i + k), s), 0.0
         ),
-        r"position 3 .*\n.*\n  in step 1 \(from 0\) of scan at .*\n  in step 2 \(from 0\) of scan",
+        r"position 3 .*\n.*\n  in step 1 \(from 0\) of fori_loop at .*\n"
+        r"  in step 2 \(from 0\) of fori_loop",
     ),
 }
 
@@ -135,8 +136,8 @@ def test_lengths_that_turn_negative() -> None:
     left = V.sizes["time"] - 5
     made = {
         "scan": gc.scan(lambda c, _: (c + 1, None), X, length=left)[0],
-        "full": gc.zeros({"row": left}).sum(),
-        "broadcast": X.expand_dims(row=left).sum(),
+        "zeros": gc.zeros({"row": left}).sum(),
+        "expand_dims": X.expand_dims(row=left).sum(),
     }
     for name, y in made.items():
         f = gc.compile([V, X], y)

@@ -123,7 +123,7 @@ class Function:
             known = {name: values[n] for name, n in self._code.sizes.items() if n in values}
             found = outside(node, [values.get(name) for name in line.operands], known)
         within = [
-            f"  in step {values[step]} (from 0) of {said(loop)} at {loop.origin}"
+            f"  in step {values[step]} (from 0) of {loop.said} at {loop.origin}"
             for step, loop in line.steps.items()
         ]
         return worded(error, node, *(found or ("", "")), *within)
@@ -135,17 +135,12 @@ DEFECTS = (TypeError, NameError, AttributeError, KeyError, AssertionError)
 
 def defect(error: Exception, node: Node | None, text: str) -> DefectError:
     """An error that is ours, with the line of generated code that it comes from."""
-    where = "" if node is None else f" in {said(node)} at {node.origin}"
+    where = "" if node is None else f" in {node.said} at {node.origin}"
     return DefectError(
         f"call: a defect of graphcore, not of the program,{where}: {type(error).__name__}: "
         f"{error}\n  in the generated line `{text}`\n  called at {user_line()}\n"
         f"  cure: please report it, with the program"
     )
-
-
-def said(node: Node) -> str:
-    """The function that the user called for a node, else the name of its op."""
-    return node.origin.function or node.op.said
 
 
 def worded(
@@ -170,7 +165,7 @@ def worded(
         reason += ", for " + ", ".join(f"{show_dim(dim or 'batch')}={at}" for dim, at in places)
     several = isinstance(node.type, TupleType)
     shown = str(node.type) if several else show_tensor(node.type, node.labels)
-    lines = [f"call: {said(node)} at {node.origin}: {reason}", f"  its result is {shown}", *within]
+    lines = [f"call: {node.said} at {node.origin}: {reason}", f"  its result is {shown}", *within]
     return kind("\n".join([*lines, f"  called at {user_line()}", f"  cure: {cure}"]))
 
 
