@@ -164,6 +164,12 @@ def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[An
 
 def array(function: str, values: np.ndarray[Any, Any], dims: tuple[str, ...]) -> Node:
     """A constant whose axes are `dims`."""
+    if values.dtype == object and any(isinstance(v, (Expression, Formula)) for v in values.flat):
+        cure = (
+            "name the axes first, gc.constant(array, dims) * size, or gc.concat([size, 2.0], dim)"
+        )
+        reason = "the array holds sizes that are known only at the call"
+        raise refusal(function, reason, cure=cure, kind=GraphTypeError)
     dtype = dtype_of(function, values.dtype)
     if values.ndim != len(dims):
         reason = f"an array of shape {values.shape} has {values.ndim} axes, not dims {dims}"

@@ -163,6 +163,21 @@ def test_a_call_by_scipy_is_refused_at_the_users_line():
         scipy.optimize.minimize(f, np.zeros(2))
 
 
+def test_arrays_of_sizes_are_refused_with_a_cure_that_works():
+    x = gc.tensor("x", {"row": None})
+    n, values = x.sizes["row"], np.array([1.0, 2.0])
+    for wrong in (
+        lambda: gc.constant(values * n, "i"),
+        lambda: gc.constant([n / 2, 2.0], "i"),
+        lambda: x + xarray.DataArray(values, dims="i") * n,
+    ):
+        with pytest.raises(gc.GraphTypeError, match="holds sizes that are known only at the call"):
+            wrong()
+    mended = [gc.constant(values, "i") * n, gc.concat([n / 2, 2.0], "i")]
+    found = gc.compile([x], mended)(np.ones(3))
+    np.testing.assert_array_equal(found, [[3, 6], [1.5, 2]])
+
+
 def test_a_dataset_is_no_array():
     data, x = xarray.Dataset({"a": ("i", [1.0, 2.0])}), gc.tensor("x", {"i": 2})
     for wrong in (
