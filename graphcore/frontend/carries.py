@@ -27,6 +27,8 @@ Made = TypeVar("Made")
 HALF = np.dtype(np.float16)
 LEAST = (BOOL, HALF)
 """What Python's integers and its other numbers are tried as, so that any number prevails."""
+TRIES = 4
+"""How often a start value that is a number may take another type before the body is refused."""
 
 
 def is_weak(leaf: object) -> bool:
@@ -68,7 +70,7 @@ class Carry:
 
     def settle(self, step: Callable[[Tree], tuple[Tree, Made]]) -> tuple[list[Node], Made]:
         """The carry after one step, and what else `step` returns, once weak types are settled."""
-        while True:
+        for _ in range(TRIES * (1 + len(self.types))):
             try:
                 made, extra = step(self.state())
                 new = self.matched(made)
@@ -80,6 +82,12 @@ class Carry:
             self.types = [self.joined(i, x.type) for i, x in enumerate(new)]
             if all(map(fits, before, self.types)) and not self.decide():
                 return new, extra
+        columns = [dict(zip(self.labels, types, strict=True)) for types in (before, self.types)]
+        same = {x for x in self.labels if columns[0][x] == columns[1][x]}
+        table = side_by_side(dict(zip(("before", "after a step"), columns, strict=True)), same)
+        reason = f"the body makes another type of what it carries in each step (*)\n{table}"
+        cure = "start with a tensor of the dims and the dtype that the carry keeps"
+        raise refusal(self.function, reason, cure=cure, kind=GraphTypeError)
 
     def joined(self, i: int, new: TensorType) -> TensorType:
         """The type of a start value that a step makes a value of type `new` of."""

@@ -232,3 +232,31 @@ def test_random_contractions_settle_early(count: int, small_bounds: None) -> Non
 )
 def test_random_loops_settle_early(second: bool, count: int, small_bounds: None) -> None:
     settles(side_by_side(), second, count)
+
+
+RESTLESS: dict[str, Callable[[gc.Tensor], gc.Tensor]] = {
+    "one dim and none in turns": lambda c: c.sum() if c.dims else c + gc.zeros({"a": 3}),
+    "one more dim each time": lambda c: c.expand_dims({f"d{len(c.dims)}": 2}),
+}
+
+
+@pytest.mark.parametrize("name", RESTLESS)
+def test_a_number_whose_type_never_settles(name: str) -> None:
+    body = RESTLESS[name]
+    for loop in (
+        lambda: gc.scan(lambda c, _: (body(c), None), 0.0, length=3),
+        lambda: gc.while_loop(lambda c: c.sum() < 9, body, 0.0),
+        lambda: gc.fori_loop(0, 3, lambda _, c: body(c), 0.0),
+    ):
+        with pytest.raises(gc.GraphTypeError, match="another type of what it carries") as caught:
+            loop()
+        assert "start with a tensor" in str(caught.value)
+
+
+def test_types_that_settle_one_after_the_other() -> None:
+    """Each of many numbers takes the type of the one before, the first that of a tensor."""
+    x = gc.constant([1.5, 2.5], "a")
+    start = [0] * 30
+    last, _ = gc.scan(lambda cs, _: ([x, *cs[:-1]], None), start, length=40)
+    assert {(c.dims, c.dtype.name) for c in last} == {(("a",), "float64")}
+    np.testing.assert_array_equal(gc.compile([], last)(), [[1.5, 2.5]] * 30)
