@@ -114,7 +114,8 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
         taken = [dim for some in (*leaves, [chosen]) for x in some for dim in x.dims]
         dim = apart(Hidden("branch"), taken)
         columns = zip(*leaves, strict=True)
-        return mirrored([isel(concat(list(column), dim), {dim: chosen}) for column in columns])
+        places = astype(chosen, "uint64")  # as which no index counts from the end
+        return mirrored([isel(concat(list(column), dim), {dim: places}) for column in columns])
     return branch("switch", chosen, functions, operands)
 
 

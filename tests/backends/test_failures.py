@@ -40,6 +40,18 @@ def test_a_position_outside_is_refused_in_the_name_of_the_function_called(name: 
     assert "9" in said
 
 
+def test_no_branch_counts_from_the_end() -> None:
+    n, y = gc.tensor("n", {"b": 2}, dtype="int64"), gc.tensor("y", {"b": 2})
+    branches = [lambda: y, lambda: 2 * y]
+    f = gc.compile([n, y], [gc.switch(n, branches), gc.grad(gc.switch(n, branches).sum(), y)])
+    np.testing.assert_array_equal(f([0, 1], [3.0, 4.0]), [[3, 8], [1, 2]])
+    with pytest.raises(gc.GraphIndexError, match=r"switch at .*position -1 is outside") as refused:
+        f([0, -1], [3.0, 4.0])
+    assert "positions run from 0 to 1" in str(refused.value)
+    with pytest.raises(gc.GraphIndexError):
+        gc.compile([y], gc.switch(gc.constant([0, -1], "b"), branches))([3.0, 4.0])
+
+
 @pytest.mark.parametrize("size", [2**29, 2**33], ids=["more than there is", "more than NumPy has"])
 @pytest.mark.parametrize("form", ["output", "buffer", "loop"])
 def test_out_of_memory_names_its_line(form: str, size: int) -> None:
