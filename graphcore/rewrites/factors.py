@@ -7,6 +7,7 @@ from collections import Counter
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.sizes import lower_bound
 from graphcore.ops import leaf, linalg, tensor
 from graphcore.ops.elementwise import conjugate, log, square
 
@@ -43,6 +44,15 @@ def with_whole(graph: Graph) -> Graph:
     return convert(graph, dict.fromkeys(WHOLE, part))
 
 
+SMALL = 48
+"""From that size on to factor the matrices of a batch one by one takes less than to do so twice."""
+
+
+def is_worth(a: Node) -> bool:
+    """Whether the factors of `a` are worth sharing: those of one matrix, or of a batch of large."""
+    return a.type.ndim == 2 or (lower_bound(a.type.shape[-1]) or 0) >= SMALL
+
+
 def by_cholesky(node: Node, check: bool, transposed: bool, a: Node, *rest: Node) -> Node:
     """a⁻¹ b = l⁻ᴴ l⁻¹ b, det(a) = Π l[i,i]², and its logarithm 2 Σ log l[i,i]
 
@@ -66,12 +76,12 @@ def by_cholesky(node: Node, check: bool, transposed: bool, a: Node, *rest: Node)
 def with_one_factor(graph: Graph) -> Graph:
     """Solves and determinants of one matrix share its Cholesky factor, or its LU factors.
 
-    Of a batch NumPy does each in one call, which is quicker than to factor one by one.
+    NumPy does each of a batch in one call, which is quicker than to factor small ones one by one.
     """
     met: Counter[Node] = Counter()
     checked: set[Node] = set()
     for node in graph.every_node():
-        if node.op in BY_LU and node.inputs[0].type.ndim == 2:
+        if node.op in BY_LU and is_worth(node.inputs[0]):
             key, _ = matrix_of(node.inputs[0])
             met[key] += 1
             if node.attrs.get("check"):

@@ -63,7 +63,7 @@ def facts(x: Node) -> Facts:
 
 THROUGH = frozenset(
     {
-        *(linalg.inv, linalg.expm, tensor.transpose),
+        *(linalg.inv, linalg.expm, tensor.transpose, tensor.expand),
         *(elementwise.conjugate, elementwise.real, elementwise.cast),
         *(elementwise.where, elementwise.negative),
         *(elementwise.add, elementwise.subtract, elementwise.multiply, elementwise.divide),
@@ -84,6 +84,8 @@ def found(x: Node) -> Facts:
         case Node(tensor.transpose, [a], {"perm": perm}) if swaps(perm):
             return flipped(facts(a))
         case Node(elementwise.conjugate, [a]):
+            return facts(a)
+        case Node(tensor.expand, [a], {"axes": axes}) if max(axes) < x.type.ndim - 2:
             return facts(a)
         case Node(elementwise.cast | elementwise.real, [a]):
             return DIAGONAL | POSITIVE if left_by(a) == DIAGONAL else facts(a) - lost(a, x)

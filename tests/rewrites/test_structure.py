@@ -90,6 +90,8 @@ KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
     "divided by what may be negative": (OF_SAMPLES / (N - 1), set()),
     "by a size that may be 0": ((OF_SAMPLES + EYE) * N, {Fact.HERMITIAN}),
     "by a size of one at least": ((OF_SAMPLES + EYE) * (N + 1), POSITIVE),
+    "one for all of a batch": (gram(BATCH) + EYE, POSITIVE),
+    "each row for all of a batch": (gc.tril(BATCH) + B, set()),
     "exponential": (L.expm(X), set()),
     "exponential of a Hermitian one": (L.expm(gram(X)), POSITIVE),
 }
@@ -301,3 +303,29 @@ def test_solves_of_a_cholesky_factor_check_nothing() -> None:
     np.testing.assert_allclose(f(4 * np.eye(4), b), b / 4)
     with pytest.raises(gc.GraphError, match="not positive definite"):
         f(np.zeros((4, 4)), b)
+
+
+@pytest.mark.parametrize("definite", [False, True])
+@pytest.mark.parametrize("n", [4, 64])
+def test_batches_of_large_matrices_share_their_factors(n: int, definite: bool) -> None:
+    """Small ones are solved all in one call instead."""
+    x = gc.tensor("x", {"batch": None, "row": n, "col": n})
+    right = gc.tensor("right", {"batch": None, "row": n})
+    k = gram(x) + gc.eye({"row": n, "col": n}) if definite else x
+    y = L.solve(k, right)
+    f = gc.compile([x, right], [y, gc.grad(gc.sin(y).sum(), right), L.slogdet(k).logabsdet])
+    counts = ops(f)
+    assert counts.get("cholesky" if definite else "lu_factor", 0) == (n == 64)
+    assert counts.get("solve", 0) == (0 if n == 64 else 2)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(3, n, n)), rng.normal(size=(3, n))
+    full = a @ a.transpose(0, 2, 1) + np.eye(n) if definite else a
+    found, slope, size = f(a, b)
+    wanted = np.linalg.solve(full, b[..., None])[..., 0]
+    back = np.linalg.solve(full.transpose(0, 2, 1), np.cos(wanted)[..., None])[..., 0]
+    for ours, theirs in ((found, wanted), (slope, back), (size, np.linalg.slogdet(full)[1])):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
+    a[1] = 0
+    if not definite:
+        with pytest.raises(gc.GraphError, match="singular"):
+            f(a, b)
