@@ -39,9 +39,7 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
         return known
     if isinstance(dim, str):
         return (dim,)
-    if isinstance(dim, (set, frozenset)) and not ordered:
-        dim = sorted(dim, key=str)
-    dims = names(function, dim, x)
+    dims = names(function, dim if ordered else unordered(dim), x)
     twice = next((dim for at, dim in enumerate(dims) if dim in dims[:at]), None)
     if ordered and twice is not None:
         cure = "name each dim once"
@@ -49,6 +47,11 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
     if not ordered and len(set(dims)) == len(dims) and set(dims) <= set(known):
         return tuple(sorted(dims, key=known.index))
     return dims
+
+
+def unordered(dim: object) -> object:
+    """Dims whose order means nothing: those of a set in that of their names."""
+    return sorted(dim, key=str) if isinstance(dim, (set, frozenset)) else dim
 
 
 def names(

@@ -10,7 +10,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
 from graphcore.ops import named
 
-from .arguments import Dim, dim_of, names, require_dims
+from .arguments import Dim, dim_of, names, require_dims, unordered
 from .base import refusal, wrap
 from .creation import zeros_like
 from .indexing import isel
@@ -66,7 +66,7 @@ def contracted(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
         return tuple(uses)
     if dim is None:
         return tuple(name for name, count in uses.items() if count > 1)
-    meant = names("dot", dim, nodes[0])
+    meant = names("dot", unordered(dim), nodes[0])
     if len(set(meant)) < len(meant) or not set(meant) <= uses.keys():
         return meant  # the type rule will refuse, and suggest
     return tuple(name for name in uses if name in meant)

@@ -82,7 +82,7 @@ CASES: dict[str, Case] = {
     "vectorize": Case(
         lambda x, v: gc.vectorize(gc.tensor("u", {"row": x.sizes["row"]}, dtype=x.dtype) * v,
                                   {gc.tensor("u", {"row": x.sizes["row"]}, dtype=x.dtype): x}),
-        lambda x, v: x * v,
+        lambda x, v: (x * v).transpose("col", "row"),
         (X, V),
         batch=False,
     ),
