@@ -125,6 +125,9 @@ def cumulative_trapezoid(
 def strips(function: str, y: Operand, x: Operand | None, dx: Operand, dim: str) -> Tensor:
     """The area of each trapezoid: (y[t] + y[t+1]) (x[t+1] - x[t]) / 2"""
     later, earlier = neighbours(function, y, dim)
+    if x is not None and not (isinstance(dx, float) and dx == 1.0):
+        cure = "leave dx out: x says where the points are"
+        raise refusal(function, "takes x or dx, not both", later, cure=cure)
     width = dx if x is None else step(function, x, dim)
     return (later + earlier) * width / 2
 

@@ -251,7 +251,7 @@ class Move(NamedTuple):
 
 def is_size(given: object) -> bool:
     """Whether a padding is a number of places."""
-    return isinstance(given, Expression) or (isinstance(given, int) and given >= 0)
+    return isinstance(given, Expression) or (type(given) is int and given >= 0)
 
 
 def places(moves: list[Move]) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ def fillna(x: Operand, value: Operand) -> Tensor:
     >>> gc.compile([], gc.fillna(x, 0))()
     array([1., 0.])
     """
+    single("fillna", value)  # None is no value here, though `where` has a default
     return keep_where(x, notnull(x), value)
 
 

@@ -64,7 +64,7 @@ def debug_print(
     """
     from .printer import format_graph  # here, so that importing the library does not wait for it
 
-    if limit is not None and not (isinstance(limit, int) and limit >= 0):
+    if limit is not None and not (type(limit) is int and limit >= 0):
         cure = "give a number of lines, or None for all"
         raise GraphTypeError(f"debug_print: limit={limit!r:.60} is not a number\n  cure: {cure}")
     out = sys.stdout if file is None else file

@@ -115,7 +115,7 @@ def norm(
     if ord is None or (len(names) != 2 and not isinstance(ord, str)):
         return norms.norm(wrap(node), names, 2 if ord is None else ord)
     row, col = pair("norm", names, node)
-    if not isinstance(ord, (str, int, float, np.number)):
+    if not isinstance(ord, (str, int, float, np.number)) or isinstance(ord, bool):
         cure = "give a number, 'fro' or 'nuc'"
         raise refusal("norm", f"ord={brief(ord)}", node, cure=cure, kind=GraphTypeError)
     known = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)

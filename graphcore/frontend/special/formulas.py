@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING
 
-from graphcore.frontend.base import refusal, wrap
+from graphcore.frontend.arguments import index_of
+from graphcore.frontend.base import brief, refusal, wrap
 from graphcore.frontend.elementwise import astype, greater, hypot, square
 from graphcore.frontend.formulas import pair, where
 from graphcore.frontend.lift import Operand, apply, single
@@ -32,12 +32,12 @@ __all__ = [
 def integer(function: str, name: str, value: int, least: int, most: int) -> int:
     """A Python integer within bounds."""
     try:
-        found = operator.index(value)
+        found = index_of(value)
     except TypeError:
         found = least - 1
     if not least <= found <= most:
         cure = f"{name} is a Python integer from {least} to {most}, known when the graph is built"
-        raise refusal(function, f"{name} is {value!r}", cure=cure)
+        raise refusal(function, f"{name} is {brief(value)}", cure=cure)
     return found
 
 
