@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
+from itertools import count
 
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
@@ -136,15 +137,20 @@ def several_cotangents(
     return CONTROL[node.op].pullback(node, cts, [x in path for x in node.inputs])
 
 
+serial = count(1)
+
+
 def transposed(
     node: Node, cts: Sequence[Node | None], path: dict[Node, None]
 ) -> Sequence[Node | None]:
     """The cotangents of `node`'s inputs by its tangent map, which is linear in what moves them.
 
-    The values of that are never read.
+    The values of that are never read, and each is like no other node: what is differentiated by
+    may itself be a barrier of zeros.
     """
     tangents = [
-        autodiff.barrier(full_like(x, i)) if x in path else None for i, x in enumerate(node.inputs)
+        autodiff.barrier(full_like(x, 0), mark=-next(serial)) if x in path else None
+        for x in node.inputs
     ]
     results = [
         (new, ct)
