@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -149,17 +149,23 @@ def union(*xs: Array) -> dict[Any, int]:
     return sizes
 
 
+def turned(x: Array, names: Iterable[Any]) -> np.ndarray:
+    """The data of `x` with an axis for each of `names`, of size 1 for those that it lacks."""
+    names = tuple(names)
+    if names == x.names:
+        return x.data
+    data = x.data.transpose([x.names.index(n) for n in names if n in x.names])
+    return data[tuple([slice(None) if n in x.names else None for n in names])]
+
+
 def spread(x: Array, sizes: dict[Any, int]) -> np.ndarray:
-    """The data of `x` repeated and ordered as `sizes`, which has all its dims."""
-    order = [n for n in sizes if n in x.names]
-    data = x.data.transpose([x.names.index(n) for n in order])
-    data = data[tuple(slice(None) if n in x.names else None for n in sizes)]
-    return np.broadcast_to(data, tuple(sizes.values()))
+    """The same, repeated along new dims."""
+    return np.broadcast_to(turned(x, sizes), tuple(sizes.values()))
 
 
 def pointwise(function: Callable[..., Any], *xs: Array) -> Array:
-    sizes = union(*xs)
-    return Array(sizes, function(*[spread(x, sizes) for x in xs]))
+    names = tuple(union(*xs))
+    return Array(names, function(*[turned(x, names) for x in xs]))
 
 
 def axis(x: Array, dim: Any) -> int:
