@@ -70,7 +70,7 @@ def agrees(found: Any, dims: tuple[str, ...], wanted: Array) -> str:
 def outcome(program: Program, calls: int = 2, seconds: int = 0) -> Outcome:
     """What comes of a program with the sizes it was drawn for, and with others.
 
-    With `seconds` it is stopped after so many, where there are alarms.
+    With `seconds` it is stopped after so many of the processor, where there are timers of it.
     """
     if not seconds:
         return compared(program, calls)
@@ -78,14 +78,14 @@ def outcome(program: Program, calls: int = 2, seconds: int = 0) -> Outcome:
     def stop(*_: object) -> None:
         raise TooLong
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         return compared(program, calls)
     except TooLong:
         return Outcome("error", "does not end")
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 SIZES_ONLY = (
