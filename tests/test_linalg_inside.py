@@ -100,3 +100,20 @@ def test_vectorised_and_per_instance(name: str) -> None:
     np.testing.assert_allclose(value, [v for v, _ in wanted], rtol=1e-10)
     for found in (gradient, instances):
         np.testing.assert_allclose(found, [g for _, g in wanted], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: L.lu(x).lower,
+        lambda x: L.qr(x).r,
+        lambda x: L.svdvals(x),
+        lambda x: L.eigvalsh(x),
+    ],
+)
+def test_by_a_matrix_that_is_known_to_be_zero(f: Step) -> None:
+    """It was taken for the tangent of itself, of which no value is read, without end."""
+    x, known = gc.tensor("x", {"row": 2, "col": 2}), gc.zeros({"row": 2, "col": 2})
+    wanted = gc.compile([x], gc.grad(f(x).sum(), x))(np.zeros((2, 2)))
+    found = gc.compile([], gc.grad(f(known).sum(), known))()
+    np.testing.assert_array_equal(found, wanted)
