@@ -119,6 +119,8 @@ def named(x: Value, names: Mapping[Any, Any]) -> Value:
 NOTES: list[str] = []
 """Why a program may be refused although it has a meaning, for the values it is given."""
 
+REPLACED = "vectorize is given another size in place of an old one"
+
 
 def tolerated(run: Any) -> Any:
     """What need not be computed, where it has a meaning; else a program may be refused or not."""
@@ -398,7 +400,7 @@ def vectorize(f: Any, olds: Sequence[Value], wides: Sequence[Value]) -> Value:
             if d not in old.dims and sizes.setdefault(d, s) != s:
                 raise Unclear
             if old.sizes.get(d, s) != s:
-                NOTES.append("another size stands in place of an old one")
+                NOTES.append(REPLACED)
     if any(d in old.dims for old in olds for d in sizes):
         raise Refused("a dim is not new")
     if 0 in sizes.values():
