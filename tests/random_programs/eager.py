@@ -57,10 +57,17 @@ def constant(data: Any, dims: Any = ()) -> Array:
     return Array((dims,) if isinstance(dims, str) else dims, data)
 
 
-sin, cos, tanh, exp, log, sqrt, square, arctan = (
+sin, cos, tanh, log, sqrt, square, arctan = (
     (lambda x, name=name: smooth(name, x))
-    for name in ("sin", "cos", "tanh", "exp", "log", "sqrt", "square", "arctan")
+    for name in ("sin", "cos", "tanh", "log", "sqrt", "square", "arctan")
 )
+
+
+def exp(x: Any) -> Value:
+    """Not of the logarithm of 0: it hides that there is no derivative."""
+    if np.isneginf(lifted(x).base.data).any():
+        raise Unclear
+    return smooth("exp", x)
 
 
 def maximum(x: Any, y: Any) -> Value:

@@ -346,7 +346,7 @@ def vectorize(s: Scope) -> None:
         return result_of(inner)
 
     f = function_of(s, olds, finish)
-    has = {n for x in olds for n in s.value(x).dims}
+    has = {n for x in olds for n in s.value(x).dims} | d.frozen
     new = {n: d.sizes[n] for n in d.rng.sample(d.pool, d.choice((1, 1, 2))) if n not in has}
     wides = []
     for old in olds:
@@ -354,7 +354,7 @@ def vectorize(s: Scope) -> None:
         more = {n: k for n, k in new.items() if not wides or d.chance(0.6)}
         if not more:
             raise Skip
-        if sizes and d.chance(0.1):
+        if sizes and d.chance(0.2):
             sizes[d.choice(list(sizes))] = d.choice((1, 2, 3, 4))
         both = list({**more, **sizes}.items())
         if d.chance(0.3):

@@ -38,12 +38,14 @@ def left_out(s: Scope) -> None:
         and any(np.array_equal(s.value(n).base.data, x.data) and s.value(n).dims == x.names
                 for x in given)
     ])  # fmt: skip
-    dim = d.dim(x)
-    new = d.new_dim(s.value(x).dims) if d.chance(0.5) else None
-    form = f"gc.exp(gc.windows(gc.log({x}), {{{dim!r}: 1}}, {new!r}, stride=2))"
-    if new is None:
-        form = f"gc.exp(gc.cummax(gc.log({x}), {dim!r}))"
-    s.emit(form)
+    form = d.choice(LEAVING_OUT).format(x=x, d=repr(d.dim(x)))
+    s.emit(f"gc.exp({form})")
+
+
+LEAVING_OUT = (
+    "gc.isel(gc.log({x}), {{{d}: slice(None, None, 2)}})",
+    "gc.max(gc.log({x}), {d})",
+)
 
 
 def diagonals(s: Scope) -> None:
