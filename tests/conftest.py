@@ -1,11 +1,17 @@
 """Options, profiles and fixtures of all tests."""
 
 import difflib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# Each worker has a core of its own: threads of BLAS that wait for each other would slow all down.
+# NumPy reads this once, when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -48,7 +48,7 @@ MISFITS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "cond of values": (
         lambda: gc.cond(X > 0, X, 0.0),
-        r"cond: then=<Tensor x: f64\[\]> is not a function(.*\n)*.*cure: give a function",
+        r"cond: then is Tensor, not a function(.*\n)*.*write lambda: \.\.\.$",
     ),
     "switch": (
         lambda: gc.switch(N, [lambda a: a, lambda: X], X),

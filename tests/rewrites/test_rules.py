@@ -48,9 +48,12 @@ def values(dtype: str, pool: list[float] = WILD) -> np.ndarray:
     return np.array(pool, dtype)
 
 
-def grid(dtype: str, count: int, pool: list[float]) -> list[np.ndarray]:
+BOTH = np.array([False, True])
+
+
+def grid(pools: list[np.ndarray]) -> list[np.ndarray]:
     """All combinations of values, one flat array a variable."""
-    axes = np.meshgrid(*[values(dtype, pool)] * count, indexing="ij") if count else []
+    axes = np.meshgrid(*pools, indexing="ij") if pools else []
     return [axis.ravel() for axis in axes]
 
 
@@ -110,9 +113,8 @@ def test_algebra_is_exact(rule: Equation) -> None:
             if new is None:
                 continue
             fired = True
-            columns = grid(dtype, len(names), WILD)
-            if "where" in repr(rule):
-                columns = [c != 0 if name == "c" else c for name, c in zip(names, columns)]
+            chosen = "where" in repr(rule)  # by a condition c
+            columns = grid([*(BOTH if chosen and x == "c" else values(dtype, WILD) for x in names)])
             arrays = dict(zip(names, columns, strict=True))
             n = {"n": len(columns[0])}
             with np.errstate(all="ignore"):
