@@ -22,6 +22,10 @@ INVENTED = (
 """Names that the library gives to dims and sizes of its own, and a few others."""
 
 
+DEFAULTS = {"row", "col", "diag", "class", "power", "quantile", "nonzero"}
+"""Names of new dims that are not said."""
+
+
 def pool_of(rng: random.Random) -> list[str]:
     """The three names of a program: any, or one and what it becomes with primes."""
     names = list(dict.fromkeys(rng.choices(INVENTED, k=12)))[:3]
@@ -236,7 +240,7 @@ class Drawing:
             if not isinstance(value, Value):
                 self.env[target] = value = control.lifted(value)
             data = value.base.data
-            if data.ndim > 4 or data.size > 100:
+            if data.ndim > 4 or not 0 < data.size <= 100:
                 raise Skip
             if data.dtype.kind == "f" and not (np.abs(data) < 1e3).all():
                 raise Skip
@@ -322,6 +326,8 @@ class Scope:
 
     def loosely(self, text: str) -> None:
         """What may have no meaning: then it is the end of the program, and must be refused."""
+        if self.drawing.frozen & DEFAULTS:
+            raise Skip
         try:
             self.emit(text)
         except Refused:
