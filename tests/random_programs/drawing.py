@@ -313,6 +313,10 @@ class Scope:
     def assigned(self, whole: str, names: tuple[str, ...]) -> None:
         drawing = self.drawing
         drawing.tried(names, whole)
+        used = [drawing.env[n] for n in NAME.findall(whole) if n not in names]
+        known = {d for x in used if isinstance(x, Value) for d in x.dims}
+        if any(drawing.frozen & set(drawing.env[n].dims) - known for n in names):
+            raise Skip  # what must be left alone would be made anew
         self.statements.append(Statement(names, whole))
         for n in names:
             drawing.leaves[n] = drawing.depends(whole)
