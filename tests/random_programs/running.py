@@ -166,9 +166,9 @@ def compared(program: Program, calls: int) -> Outcome:
             return Outcome("error", f"call {call}: {type(error).__name__}: {said(error)}")
         if isinstance(values, str):
             return Outcome("accepted", f"call {call}: {values}")
+        if REPLACED in loose[call] and asks_sizes(program):
+            continue  # an old size may be asked for that nothing but the replaced tensor gives
         for name, y, names, value in zip(program.outputs, found, dims, values, strict=True):
-            if REPLACED in loose[call] and asks_sizes(program) and np.shape(y) != value.data.shape:
-                return Outcome("unclear")  # nothing but the size of what was replaced is used
             if wrong := agrees(y, names, value):
                 return Outcome("differs", f"call {call}: {name}: {wrong}")
     return Outcome("both refuse" if isinstance(wanted[0], str) else "same")
