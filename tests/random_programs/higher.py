@@ -360,7 +360,8 @@ def vectorize(s: Scope) -> None:
         if d.chance(0.3):
             d.rng.shuffle(both)
         wides.append(fresh(s, dict(both)))
-    s.emit(f"vectorize({f}, [{', '.join(olds)}], [{', '.join(wides)}])")
+    (y,) = s.emit(f"vectorize({f}, [{', '.join(olds)}], [{', '.join(wides)}])")
+    d.leaves[y] = d.leaves[f].union(*[d.leaves[x] for x in wides])  # it may be one of these itself
 
 
 HIGHER: tuple[tuple[int, Callable[[Scope], None]], ...] = (

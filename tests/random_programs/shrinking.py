@@ -69,7 +69,7 @@ def shorter(block: Block) -> Iterator[Block]:
         if len(s.targets) == 1 and " = " in s.text:
             (target,) = s.targets
             operands = [n for n in dict.fromkeys(NAME.findall(s.text.split(" = ", 1)[1]))
-                        if n[0] in "vpx"]  # fmt: skip
+                        if n[0] in "vp"]  # fmt: skip
             for other in operands:
                 text = f"{target} = {other}"
                 if text != s.text:
