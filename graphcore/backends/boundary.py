@@ -131,14 +131,15 @@ class Boundary:
     def _refuse_unbound(self, graph: Graph) -> None:
         for node in (*graph.params, *graph.every_node()):
             for name in sorted(set(unknown_in(tuple(node.attrs.values()))) - self.giver.keys()):
-                what = f"{node.said} at {node.origin}"
+                what, instead = f"{node.said} at {node.origin}", ""
                 if node.op is input_:
                     what = f"input '{show_dim(node.attrs['name'])}'"
+                    instead = " or, if no expression is meant, as a name without any of +-*/%()"
                 shown = show_dim(name)
                 raise GraphValueError(
                     f"compile: {what} needs the unknown size '{shown}', which no input has on its "
-                    f"own\n{describe_operand(node)}\n  cure: give the size as a number, or add an "
-                    f"input that has it, such as gc.tensor('like', {{'{shown}': None}})"
+                    f"own\n{describe_operand(node)}\n  cure: give the size as a number{instead}, "
+                    f"or add an input that has it, such as gc.tensor('like', {{'{shown}': None}})"
                 )
 
     def _refuse_call(self, arrays: list[Array], sizes: tuple[int, ...]) -> None:

@@ -49,8 +49,8 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
     return dims
 
 
-def unordered(dim: object) -> object:
-    """Dims whose order means nothing: those of a set in that of their names."""
+def unordered(dim: Any) -> Any:
+    """Dims whose order means nothing: those of a set in the order of their names."""
     return sorted(dim, key=str) if isinstance(dim, (set, frozenset)) else dim
 
 

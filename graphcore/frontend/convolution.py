@@ -11,7 +11,7 @@ from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
 
 from . import reductions
-from .arguments import SizeLike, check_word, mapping, names, require_dims, size_of
+from .arguments import SizeLike, check_word, mapping, names, require_dims, size_of, unordered
 from .base import refusal, wrap
 from .creation import ones
 from .lift import Operand, common, single
@@ -309,7 +309,7 @@ def summed(
     moved = {move.dim for move in moves}
     if contract is None:
         return tuple(dim for dim in mine if dim in theirs and dim not in moved)
-    meant = names(function, contract, x)
+    meant = names(function, unordered(contract), x)
     for dim in meant:
         if dim not in known or dim in moved:
             reason = f"moves along dim {dim!r}" if dim in moved else f"no operand has dim {dim!r}"

@@ -163,10 +163,13 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
 
 def pair_of(x: Tensor, ends: Any) -> tuple[Any, Any]:
     """The ends of the bins."""
+    if isinstance(ends, np.ndarray) and ends.shape == (2,):
+        ends = ends.tolist()
     if isinstance(ends, (tuple, list)) and len(ends) == 2:
         return ends[0], ends[1]
     cure = "give the lowest and the highest edge: range=(0, 1)"
-    raise refusal("histogram", f"range={brief(ends)}", x, cure=cure, kind=GraphTypeError)
+    reason = f"range={brief(ends)} is not a pair of edges"
+    raise refusal("histogram", reason, x, cure=cure, kind=GraphTypeError)
 
 
 def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:

@@ -16,7 +16,7 @@ from graphcore.ops.elementwise import refuse_unknown
 from graphcore.ops.named.dims import close_match
 from graphcore.ops.paths import between
 
-from .arguments import check_word, names
+from .arguments import check_word, names, unordered
 from .instances import Axes, Instances, Mixed, carries, told
 from .lift import single
 from .tensor import Tensor
@@ -112,7 +112,7 @@ def of_instances(
     Refused where the instances along an axis mix.
     """
     known = instance_sizes(y, xs)
-    axes = axes_of(y, xs, known) if per is ... else names(function, per, y)
+    axes = axes_of(y, xs, known) if per is ... else names(function, unordered(per), y)
     for axis in axes:
         if axis not in known:
             cure = close_match(axis, tuple(known))

@@ -13,7 +13,7 @@ from graphcore.ir.sizes import Expression, Size, maximum, minimum
 from graphcore.ops import named
 
 from . import reductions
-from .arguments import SizeLike, dim_of, integer, names, new_dim, require_dims, sized
+from .arguments import SizeLike, dim_of, integer, names, new_dim, require_dims, several, sized
 from .base import refusal, wrap
 from .elementwise import astype, equal, greater_equal, less_equal
 from .formulas import keep_where
@@ -101,6 +101,10 @@ def places(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
     """The positions along each of two dims."""
     if isinstance(shape, (int, str, Expression)):
         shape = (shape, shape)
+    if isinstance(dims, int):
+        dims = (dims, dims)
+    if any(isinstance(size, int) for size in several(dims)):
+        sized(function, dims)  # which refuses sizes without names, and says how to write them
     known = tuple(dims) if isinstance(dims, Mapping) else names(function, dims, new=True)
     if len(known) != 2:
         cure = f"gc.{function}({{'row': 3, 'col': 3}})"

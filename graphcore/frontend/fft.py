@@ -20,6 +20,7 @@ from .arguments import (
     mapping,
     require_dims,
     size_of,
+    unordered,
 )
 from .base import refusal, wrap
 from .complex import conjugate
@@ -205,7 +206,7 @@ def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     <Tensor: f64[time]>
     """
     node = single("fftshift", x)
-    dims = dims_of("fftshift", node, dim, ordered=True)
+    dims = dims_of("fftshift", node, unordered(dim), ordered=True)
     require_dims("fftshift", node, dims)
     return roll(wrap(node), {name: node.type.size(name) // 2 for name in dims})
 
@@ -218,7 +219,7 @@ def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
     <Tensor: f64[time]>
     """
     node = single("ifftshift", x)
-    dims = dims_of("ifftshift", node, dim, ordered=True)
+    dims = dims_of("ifftshift", node, unordered(dim), ordered=True)
     require_dims("ifftshift", node, dims)
     return roll(wrap(node), {name: -(node.type.size(name) // 2) for name in dims})
 
@@ -257,7 +258,7 @@ def along(
 ) -> Tensor:
     """A transform along one dim after the other."""
     made = wrap(single(name, x))
-    dims = ordered(name, made, dim)
+    dims = ordered(name, made, unordered(dim))
     sizes = sizes_of(name, made, dims, n)
     for one in dims:
         made = function(made, one, sizes.get(one), norm)

@@ -146,7 +146,7 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
         raise refusal("round", "bool has no decimals", value, cure="cast it with astype")
     if abs(places) > 308:
         cure = "use -308 to 308, the powers of ten that float64 holds"
-        raise refusal("round", f"decimals={places}", value, cure=cure)
+        raise refusal("round", f"decimals={places} is out of range", value, cure=cure)
     scale = 10.0 ** abs(places)
     rounded = rint(value * scale) / scale if places > 0 else rint(value / scale) * scale
     return astype(rounded, dtype) if dtype.kind in "iu" else rounded

@@ -318,12 +318,15 @@ def by_name(function: str, x: Tensor, key: Any) -> Mapping[str, Any]:
     keys = key if isinstance(key, tuple) else (key,)
     missing = len(x.dims) - len(keys) + 1
     spread = [at for at, indexer in enumerate(keys) if indexer is ...]
-    if len(spread) > 1 or missing < (0 if spread else 1):
-        cure = f"the dims are {x.dims}"
-        raise refusal(function, f"{len(keys)} indexers", x, cure=cure, kind=GraphIndexError)
     if any(indexer is None for indexer in keys):
         cure = "add a dim with x.expand_dims('new')"
         raise refusal(function, "None makes no dim", x, cure=cure, kind=GraphTypeError)
+    if len(spread) > 1 or missing < (0 if spread else 1):
+        cure = f"the dims are {x.dims}"
+        reason = f"{len(keys)} indexers for {len(x.dims)} dims"
+        if len(spread) > 1:
+            reason = f"{len(keys)} indexers, {len(spread)} of them ..."
+        raise refusal(function, reason, x, cure=cure, kind=GraphIndexError)
     if spread:
         at = spread[0]
         keys = (*keys[:at], *(slice(None),) * missing, *keys[at + 1 :])

@@ -104,7 +104,7 @@ def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
         cure = "say what its axes are: gc.constant(array, dims)"
         reason = f"an array of shape {x.shape} has no dims"
         if by_xarray:
-            cure = f"write gc.{function}(array, x), or put the tensor first: x * array"
+            cure = f"write gc.{function}(array, x); or put the tensor first, as in x * array"
             reason = "xarray passes on the values of an array without its dims"
         raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
     if is_labelled(x):

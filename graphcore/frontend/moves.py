@@ -11,7 +11,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum, minimum
 from graphcore.ops import named
 
-from .arguments import Dim, dims_of, integer, mapping, names, require_dims
+from .arguments import Dim, dims_of, integer, mapping, names, require_dims, unordered
 from .base import refusal, wrap
 from .filling import constant_end, with_fill
 from .indexing import isel
@@ -125,7 +125,7 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     array([3, 2, 1])
     """
     node = single("flip", x)
-    dims = dims_of("flip", node, dim, ordered=True)
+    dims = dims_of("flip", node, unordered(dim), ordered=True)
     require_dims("flip", node, dims)
     return isel(wrap(node), dict.fromkeys(dims, slice(None, None, -1)))
 

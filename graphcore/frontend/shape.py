@@ -24,6 +24,7 @@ from .arguments import (
     require_dims,
     several,
     size_of,
+    unordered,
 )
 from .base import refusal, wrap
 from .lift import Operand, common, single
@@ -216,7 +217,7 @@ def aligned(function: str, nodes: Sequence[Node], exclude: object = None) -> tup
 
     Each checks the sizes of all, so that no other result is needed for it.
     """
-    left_out = () if exclude is None else names(function, exclude)
+    left_out = () if exclude is None else names(function, unordered(exclude))
     sizes: dict[str, Size] = {}
     for node in nodes:
         for dim, size in node.type.sizes.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from graphcore.ir.sizes import Size, maximum, minimum, same
 
-from .arguments import Dim, SizeLike, check_word, names, require_dims, size_of
+from .arguments import Dim, SizeLike, check_word, names, require_dims, size_of, unordered
 from .base import wrap
 from .complex import conjugate
 from .convolution import conv
@@ -123,7 +123,7 @@ def along(
     """Both operands, and the dims meant, of which those of `y` must have a place."""
     signal, kernel = common(function, x, y)
     shared = tuple(name for name in signal.type.dims if name in kernel.type.dims)
-    dims = shared if dim is None or dim is ... else names(function, dim, signal)
+    dims = shared if dim is None or dim is ... else names(function, unordered(dim), signal)
     require_dims(function, signal, dims)
     require_dims(function, kernel, dims)
     for name in dims:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 import graphcore as gc
@@ -171,3 +174,25 @@ def test_functions_stay_what_they_were() -> None:
     assert gc.sort.__doc__ == inspect.unwrap(gc.sort).__doc__
     assert gc.Tensor.sort is gc.sort
     assert pickle.loads(pickle.dumps(gc.sort)) is gc.sort
+
+
+X = gc.tensor("x", {"a": 4, "b": 6})
+UNORDERED: dict[str, Callable[[Any], gc.Tensor]] = {
+    "sum": lambda dims: X.sum(dims),
+    "dot": lambda dims: gc.dot(X, X, dim=dims),
+    "flip": lambda dims: gc.flip(X, dims),
+    "fftn": lambda dims: abs(gc.fft.fftn(X, dims)),
+    "fftshift": lambda dims: gc.fft.fftshift(X, dims),
+    "ifftshift": lambda dims: gc.fft.ifftshift(X, dims),
+    "convolve": lambda dims: gc.signal.convolve(X, gc.ones({"a": 2, "b": 2}), dim=dims),
+    "exclude": lambda dims: gc.broadcast_like(X, gc.ones({"a": 2, "b": 2, "c": 3}), exclude=dims),
+    "per": lambda dims: gc.grad(X * X, X, per=dims),
+}
+
+
+@pytest.mark.parametrize("name", UNORDERED)
+def test_dims_whose_order_means_nothing_may_be_a_set(name: str) -> None:
+    """As in `set(x.dims) - {"c"}`."""
+    call, x = UNORDERED[name], np.arange(24.0).reshape(4, 6)
+    found, wanted = gc.compile([X], [call({"b", "a"}), call(("a", "b"))])(x)
+    np.testing.assert_allclose(found, wanted, atol=1e-12)

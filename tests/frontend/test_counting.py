@@ -63,7 +63,7 @@ def test_histograms_agree_with_numpy() -> None:
     ):
         for bins, ends in (
             *((5, (-1, 1)), (10, (0.1, 0.7)), (3, (2, 2)), (1, (-0.0, 1e-3))),
-            (5, None),
+            *((5, None), (4, np.array([-0.5, 0.5]))),
         ):
             if ends is None and not np.isfinite(x).all():
                 continue

@@ -43,6 +43,12 @@ def test_names_of_dims_that_read_as_sums_are_shown_apart_from_them():
     assert str(x.rename({"n + 4": "i"})) == "<Tensor: f64[i='n + 4']>"
 
 
+def test_a_name_that_reads_as_an_expression_is_told_apart_where_a_size_is_missing() -> None:
+    x = gc.tensor("x", {"i": "train-size"})
+    with pytest.raises(gc.GraphValueError, match=r"'size'.*\n.*\n.* as a name without any of"):
+        gc.compile([x], x)
+
+
 @pytest.mark.parametrize("name", ["x); import os #", "class", "lambda", "🦙", "n" * 10_000, ""])
 def test_any_string_is_a_name(name):
     x = gc.tensor(name, {name: None})

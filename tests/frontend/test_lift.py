@@ -178,6 +178,21 @@ def test_arrays_of_sizes_are_refused_with_a_cure_that_works():
     np.testing.assert_array_equal(found, [[3, 6], [1.5, 2]])
 
 
+def test_what_xarray_strips_of_its_dims_is_refused_with_a_cure_for_every_operator():
+    data, x = xarray.DataArray([1.0, 2.0], dims="i"), gc.tensor("x", {"i": 2})
+    for wrong, name in (
+        (lambda: data * x, "multiply"),
+        (lambda: data - x, "subtract"),
+        (lambda: data > x, "greater"),
+    ):
+        cure = rf"write gc.{name}\(array, x\); or put the tensor first, as in x \* array"
+        with pytest.raises(gc.GraphTypeError, match=cure) as refused:
+            wrong()
+        assert "test_lift.py" in str(refused.value)
+    found = gc.compile([x], gc.subtract(data, x))([3.0, 5.0])
+    np.testing.assert_array_equal(found, [-2, -3])
+
+
 def test_a_dataset_is_no_array():
     data, x = xarray.Dataset({"a": ("i", [1.0, 2.0])}), gc.tensor("x", {"i": 2})
     for wrong in (
