@@ -167,10 +167,10 @@ def compared(program: Program, calls: int) -> Outcome:
             raise
         except Exception as error:
             return Outcome("error", f"call {call}: {type(error).__name__}: {said(error)}")
-        if isinstance(values, str):
-            return Outcome("accepted", f"call {call}: {values}")
         if REPLACED in loose[call] and asks_sizes(program):
             continue  # an old size may be asked for that nothing but the replaced tensor gives
+        if isinstance(values, str):
+            return Outcome("accepted", f"call {call}: {values}")
         for name, y, names, value in zip(program.outputs, found, dims, values, strict=True):
             if wrong := agrees(y, names, value):
                 return Outcome("differs", f"call {call}: {name}: {wrong}")
