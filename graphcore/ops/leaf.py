@@ -11,9 +11,19 @@ from graphcore.ir.types import DType, TensorType, TupleType
 
 @op
 def input_(
-    *, name: str, dtype: DType, shape: Shape, dims: tuple[str, ...] | None, trace: int | None = None
+    *,
+    name: str,
+    dtype: DType,
+    shape: Shape,
+    dims: tuple[str, ...] | None,
+    labels: tuple[str, ...] | None = None,
+    trace: int | None = None,
 ) -> TensorType:
-    """A value given at the call, or to a function being traced, whose traces are numbered."""
+    """A value given at the call, or to a function being traced, whose traces are numbered.
+
+    On plain stages `labels` are the dims that its axes had: programs that call these by other names
+    share no node, so that none is described by the names of another.
+    """
     return TensorType(dtype, shape, dims)
 
 

@@ -399,3 +399,15 @@ def test_long_sizes_stand_below_the_graph() -> None:
     assert any(re.match(r" +%\d: f64\[location=#1\]", line) for line in lines), "in bodies too"
     f = gc.compile([x], z)
     assert f.diff("named", "lowered").splitlines()[-3:-1] == [f"  {first}", f"  {second}"]
+
+
+def test_a_program_is_shown_by_its_own_dims_beside_another_with_equal_inputs() -> None:
+    first = gc.compile([gc.tensor("same", {"town": 3})], gc.tensor("same", {"town": 3}).sum())
+    x, i = gc.tensor("same", {"city": 3}), gc.tensor("i", {"trip": 2}, dtype="int64")
+    f = gc.compile([x, i], [x.isel(city=i), x.sum()])
+    for stage in ("lowered", "optimized"):
+        assert "city=3" in printed(f, stage)
+        assert "town" not in printed(f, stage)
+        assert "town=3" in printed(first, stage)
+    with pytest.raises(gc.GraphIndexError, match="outside dim 'city'"):
+        f(np.ones(3), np.array([0, 7]))

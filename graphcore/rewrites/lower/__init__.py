@@ -38,7 +38,13 @@ def lower_names(graph: Graph) -> Graph:
 LOWER[leaf.project] = pick
 
 
-@lower(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent)
+@lower(leaf.input_)
+def lower_input(node: Node) -> Node:
+    dims = node.attrs["dims"]
+    return node if dims is None else node.op(**node.attrs | {"dims": None, "labels": dims})
+
+
+@lower(leaf.constant, leaf.full, leaf.iota, leaf.extent)
 def lower_leaf(node: Node) -> Node:
     return node.op(**node.attrs | {"dims": None})
 
