@@ -356,3 +356,14 @@ def test_members_of_a_counted_loop_of_numbers() -> None:
     close(settled, 2 * at)
     close(short, 1.75 * at)
     close(slope, [1.75, 1.0, 1.75])
+
+
+@pytest.mark.parametrize("dims", [(), ("a",)])
+def test_a_derivative_in_a_branch_tells_an_operand_from_a_captured_tensor(dims: Any) -> None:
+    """They may be one tensor; chosen once, or place by place."""
+    x, t = gc.tensor("x", {}), gc.tensor("t", {"a": 2})
+    chosen = t > 0 if dims else t.sum() > 0
+    for wrt, expected in ((lambda p: x, np.sin(0.5)), (lambda p: p, 0.5 * np.cos(0.5))):
+        y = gc.cond(chosen, lambda p, wrt=wrt: gc.grad(gc.sin(p) * x, wrt(p)), lambda p: p * 0, x)
+        assert y.dims == dims
+        np.testing.assert_allclose(gc.compile([x, t], y)(0.5, np.ones(2)), expected)

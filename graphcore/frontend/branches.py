@@ -23,7 +23,7 @@ from .formulas import where
 from .indexing import isel
 from .lift import Operand, single
 from .shape import broadcast_to, concat
-from .tracing import applied, close, given
+from .tracing import close, differentiates, given
 from .trees import Rebuild, flatten, paths
 
 if TYPE_CHECKING:
@@ -138,12 +138,22 @@ def branch(
 def all_made(
     function: str, functions: Sequence[Callable[..., Tree]], operands: tuple[Tree, ...]
 ) -> tuple[list[list[Tensor]], Rebuild]:
-    """What each of several functions makes of the same operands, for each place to choose from."""
-    nodes, _, params, state = given(operands)
+    """What each of several functions makes of the same operands, for each place to choose from.
+
+    A function that differentiates keeps a graph of its own, where an operand and a captured tensor
+    are two params: a derivative by one is none by the other, even where both are the same tensor.
+    """
+    nodes, names, params, state = given(operands)
     leaves, mirrored = alike(function, [run(*state) for run in functions])
-    made = [x.node for some in leaves for x in some]
-    new = applied(params, nodes, made)
-    return [[wrap(y) for y in substitute([x.node for x in some], new)] for some in leaves], mirrored
+    made = [[x.node for x in some] for some in leaves]
+    if differentiates(params, [y for ys in made for y in ys]):
+        closed = close(names, params, *made)
+        calls = [control.call(*nodes, *closed.captured, body=body) for body in closed.graphs]
+        made = [[several[i] for i in range(len(leaves[0]))] for several in calls]
+    else:
+        new = dict(zip(params, nodes, strict=True))
+        made = [list(substitute(ys, new)) for ys in made]
+    return [list(map(wrap, ys)) for ys in made], mirrored
 
 
 def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:

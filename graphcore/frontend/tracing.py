@@ -75,19 +75,9 @@ def close(
     return Closed(tuple(Graph(own, substitute(ys, new)) for ys in outputs), tuple(captured))
 
 
-def applied(
-    params: Sequence[Node], operands: Sequence[Node], outputs: Sequence[Node]
-) -> dict[Node, Node]:
-    """What stands for the params where outputs are computed at once, not in a graph of their own.
-
-    A derivative by a param is not one by what was captured, though it be the same tensor.
-    """
-    if not any(node.op in LAZY for node in between_params(params, outputs, ())):
-        return dict(zip(params, operands, strict=True))
-    before = toposort([*operands, *outputs])
-    first = 1 + max((x.attrs.get("mark", 0) for x in before if x.op is autodiff.barrier), default=0)
-    marked = [autodiff.barrier(x, mark=first + i) for i, x in enumerate(operands)]
-    return dict(zip(params, marked, strict=True))
+def differentiates(params: Sequence[Node], outputs: Sequence[Node]) -> bool:
+    """Whether a function with these params and outputs takes a derivative inside."""
+    return any(node.op in LAZY for node in between_params(params, outputs, ()))
 
 
 def called(node: Node) -> str:
