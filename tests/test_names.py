@@ -227,3 +227,19 @@ def test_several_names_are_apart_from_one_another() -> None:
     kernel = gc.constant([[1.0, 2.0]], ("i", "i'"))
     found = gc.compile([x], gc.conv(x, kernel, ["i", "i'"]))(values)
     exactly(found, values[:, 1:] * 2 + values[:, :1])
+
+
+def test_sizes_are_compared_where_the_result_reads_no_value() -> None:
+    x, wide = gc.tensor("x", {"a": 1}), gc.tensor("X", {"b": None, "a": None})
+    y = gc.vectorize(gc.shift(x, {"a": 1}, fill_value=0.5), {x: wide})
+    f = gc.compile([wide], y)
+    exactly(f(np.ones((2, 1))), [0.5])
+    with pytest.raises(gc.GraphError, match=r"vectorize at .* needs a == 1"):
+        f(np.ones((2, 3)))
+    row = gc.tensor("row", {"a": None})
+    other = gc.tensor("other", {"b": None, "a": "m"})
+    double = row * 2
+    f = gc.compile([row, other], gc.vectorize([row, gc.ones(double.sizes)], {double: other}))
+    exactly(f(np.arange(2.0), np.ones((3, 2)))[1], [1.0, 1.0])
+    with pytest.raises(gc.GraphError, match="needs m == a"):
+        f(np.arange(2.0), np.ones((3, 1)))

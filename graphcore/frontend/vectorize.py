@@ -77,6 +77,7 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
     taken = dims_in_use(roots)
     inner = hidden([dim for dim in extras(new.items()) if dim in taken], taken)
     found = widened(roots, {old: renamed(wide, inner, old) for old, wide in new.items()})
+    found = [compared(y, [wide for wide in new.values() if wide.needs]) for y in found]
     added = tuple(extras((old.node, wide.node) for old, wide in replace.items()))
     made = [named_back(y, inner) for y in found]
     return rebuild([wrap(first(y, added, t.dims)) for y, t in zip(made, tensors, strict=True)])
@@ -119,6 +120,16 @@ def of_its_sizes(wide: Node, old: Node) -> Node:
             raise refusal("vectorize", reason, old, wide, cure=cure)
     sizes = wide.type.sizes | old.type.sizes
     return broadcast_to(wide, tuple(sizes), tuple(sizes.values())).node
+
+
+def compared(y: Node, wides: Sequence[Node]) -> Node:
+    """`y`, for which a call compares the sizes of all `wides`, of those that it does not read too."""
+    below = set(toposort([y])) if wides else ()
+    for wide in wides:
+        if wide not in below:
+            nothing = named.any_(ops.not_equal(wide, wide), dims=wide.type.dims)
+            y = ops.where(nothing, y, y)
+    return y
 
 
 def dims_in_use(roots: Iterable[Node]) -> set[str]:
