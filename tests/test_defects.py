@@ -156,3 +156,24 @@ def test_13_gradients_of_attention_compile_to_matrix_products() -> None:
     f = gc.compile([x, *weights], gc.grad((y * y).sum(), weights))
     assert not re.search(r"\beinsum\(", f.source)
     assert re.search(r"\bmatmul\(", f.source)
+
+
+def test_a_contraction_of_one_place_keeps_its_dtype() -> None:
+    """A sum over one place was the place itself, in the narrower dtype of what is summed."""
+    x = gc.tensor("x", {"p": 1, "q": 3}, dtype="int32")
+    squares = gc.dot(x, x, dim="p")
+    found = gc.compile([x], squares)(np.array([[1, 2, 3]], "int32"))
+    np.testing.assert_array_equal(found, [1, 4, 9])
+    assert found.dtype == squares.dtype
+    row = gc.tensor("row", {"a": 3, "b": 3}, dtype="int32")
+    part = row.unstack(a={"p": 1, "q": None})[{"b": 0}]
+    assert gc.compile([row], gc.dot(part, part, dim="p"))(np.eye(3, dtype="int32")).sum() == 1
+
+
+def test_a_factor_without_a_tangent_is_passed_over() -> None:
+    """A loop on the way has results that do not vary, so that their factor has no tangent."""
+    x, xs = gc.tensor("x", {}), gc.tensor("xs", {"row": 3})
+    _, rows = gc.scan(lambda c, e: (gc.sin(c) + e, gc.vander(e, 2)), x, xs, "row")
+    lower = gc.linalg.lu(rows, ("row", "power")).lower
+    slope = gc.pushforward(lower, x, x, disconnected="zero")
+    assert not gc.compile([x, xs], slope)(0.5, np.array([1.0, 2.0, 3.0])).any()

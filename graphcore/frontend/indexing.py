@@ -282,7 +282,8 @@ def take(x: Operand, index: Any, dim: str) -> Tensor:
 def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
     """`x` at one position along `dim` for each place of the dims that `index` and `x` share.
 
-    `index` is an integer tensor, or an array with dims. Dims it has beyond those of `x` are added.
+    `index` is an integer tensor, or an array with dims, which stand in the place of `dim`; a dim of
+    both stands where it comes first.
 
     >>> import graphcore as gc
     >>> logits = gc.tensor("logits", {"batch": None, "class": 3})

@@ -123,7 +123,7 @@ def of_its_sizes(wide: Node, old: Node) -> Node:
 
 
 def compared(y: Node, wides: Sequence[Node]) -> Node:
-    """`y`, for which a call compares the sizes of all `wides`, of those that it does not read too."""
+    """`y`, for which a call compares the sizes of all `wides`, even of those it does not read."""
     below = set(toposort([y])) if wides else ()
     for wide in wides:
         if wide not in below:

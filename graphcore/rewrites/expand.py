@@ -252,6 +252,8 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
             moving = [tangent.get(x) for x in node.inputs]
             if node.op is leaf.project:
                 continue  # its tangent is set with the others of the node of several values
+            if all(t is None for t in moving):
+                continue  # what leads here is known to have no tangent
             if isinstance(node.type, TupleType):
                 rule = JVP.get(node.op) or CONTROL[node.op].pushforward
                 for i, new in enumerate(rule(node, moving)):

@@ -372,10 +372,8 @@ def concat_of_concat(node: Node) -> Node | None:
 def sum_of_view(node: Node) -> Node | None:
     """sum(expand(x)) = count * x; sum(transpose(x)) and sum(sum(x)) are one; sum(one place) = x"""
     (x,), axes = node.inputs, node.attrs["axes"]
-    if not axes:
-        return x
     if all(x.type.shape[axis] == 1 for axis in axes):
-        return plain.reshape(x, node.type.shape)
+        return plain.cast(plain.reshape(x, node.type.shape), node.type.dtype)
     if x.op is leaf.full:
         places: Size = count(x.type.shape[axis] for axis in axes)
         return times(refill(x, node.type.shape), places)

@@ -164,8 +164,9 @@ def take_along(x: Value, index: Value, dim: str) -> Value:
         return Array(tuple(sizes)[:-1], np.take_along_axis(data, where, -1)[..., 0])
 
     made = linear(picked, x)
-    new = [d for d in at.names if d == dim or d not in x.dims]
-    return transpose(made, *[n for d in x.dims for n in (new if d == dim else [d])])
+    return transpose(
+        made, *dict.fromkeys(n for d in x.dims for n in (at.names if d == dim else [d]))
+    )
 
 
 def windows(x: Value, sizes: Mapping[str, int], name: str, stride: int = 1) -> Value:
