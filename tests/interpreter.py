@@ -16,6 +16,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
+from graphcore.schedule.order import in_order
 from tests import integrals, matrices
 
 LAZY = (autodiff.pullback, autodiff.pushforward)
@@ -28,7 +29,7 @@ def run(
     done: dict[Node, Any] = {}
     sizes = dict(sizes)
     with np.errstate(all="ignore"):
-        for node in control.in_order(graph.nodes()):
+        for node in in_order(graph.nodes()):
             done[node] = compute(node, [done[x] for x in node.inputs], values, sizes)
     return [done[x] for x in graph.outputs]
 

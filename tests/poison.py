@@ -16,9 +16,9 @@ from unittest import mock
 import numpy as np
 
 from graphcore.backends.numpy_backend import codegen, function, loops
-from graphcore.backends.numpy_backend.plan import VIEWS, roots
 from graphcore.ir.node import Node
 from graphcore.ops import leaf
+from graphcore.schedule.buffers import VIEWS, roots
 
 
 def poison(*arrays: np.ndarray) -> None:

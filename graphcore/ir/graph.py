@@ -12,6 +12,7 @@ from .node import Attrs, Node, toposort
 from .op import Op
 from .provenance import Origin, inherit, inheriting
 from .sizes import Expression, Size, substitute
+from .types import TensorType
 
 Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] | None]
 
@@ -129,6 +130,14 @@ def resized(nodes: Sequence[Node], sizes: Mapping[str, Size]) -> list[Node]:
         with inheriting(node.origin):
             done[node] = Node(node.op, inputs, attrs)
     return [done.get(node, node) for node in nodes]
+
+
+def unknowns_of(node: Node) -> set[str]:
+    """The unknown sizes in a node's type and attrs."""
+    sizes = list(node.type.shape) if isinstance(node.type, TensorType) else []
+    for value in node.attrs.values():
+        sizes += value if isinstance(value, tuple) else [value]
+    return {name for size in sizes if isinstance(size, Expression) for name in size.unknowns}
 
 
 def _rebuild(rows: list[Row], params: list[int], outputs: list[int]) -> Graph:

@@ -16,7 +16,7 @@ PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance
 OURS = (
     "<graphcore ",  # generated code
     *(PACKAGE + part for part in ("ir", "ops", "frontend", "inspection", "rewrites", "backends")),
-    *(PACKAGE + part for part in ("interop", "compile")),
+    *(PACKAGE + part for part in ("schedule", "interop", "compile")),
 )
 CALLERS = ("numpy", "pandas", "scipy", "xarray")
 """Libraries that call ours for the user, as xarray does for `array * x`."""

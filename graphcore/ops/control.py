@@ -6,14 +6,12 @@ plain ones (`dim` is None) along its first axis; so are the results of single st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, agree_in_type, natural, need
+from graphcore.ir.node import agree_in_type, natural, need
 from graphcore.ir.op import op
-from graphcore.ir.sizes import Expression, Size, same
+from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import TensorType, TupleType
 
 from .named.dims import has
@@ -179,34 +177,3 @@ def linear(
     """
     accept(body, operands)
     return TupleType(tuple(y.type for y in body.outputs))
-
-
-def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Nodes in an order in which a number of trips is found out before anything speaks of it."""
-    finds = {
-        name: node
-        for node in nodes
-        if node.op is while_loop and isinstance(node.attrs["trips"], Expression)
-        for name in node.attrs["trips"].unknowns
-    }
-    if not finds:
-        return nodes
-    done: dict[Node, None] = {}
-    for root in nodes:
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            needed = [*node.inputs, *[finds[name] for name in spoken(node) if name in finds]]
-            if waiting := [x for x in needed if x not in done and x is not node]:
-                stack.extend(waiting)
-            else:
-                done[stack.pop()] = None
-    return list(done)
-
-
-def spoken(node: Node) -> set[str]:
-    """The unknown sizes that a node's attrs and type speak of."""
-    sizes = list(node.type.shape) if isinstance(node.type, TensorType) else []
-    for value in node.attrs.values():
-        sizes += value if isinstance(value, tuple) else [value]
-    return {name for size in sizes if isinstance(size, Expression) for name in size.unknowns}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, unknowns_of, with_graphs
 from graphcore.ir.node import Attrs, Node, substitute, toposort
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Expression
@@ -303,7 +303,7 @@ def found_inside(body: Graph) -> set[str]:
 
 def speaks_of(node: Node, local: set[str]) -> bool:
     """Whether a node speaks of one of the numbers that `found_inside` found."""
-    return bool(local) and not local.isdisjoint(control.spoken(node))
+    return bool(local) and not local.isdisjoint(unknowns_of(node))
 
 
 def unused(name: str, params: Iterable[Node]) -> Iterator[str]:

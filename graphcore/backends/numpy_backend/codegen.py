@@ -15,13 +15,14 @@ from graphcore.ir.provenance import called_often
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
-from graphcore.ops import control, leaf, tensor
+from graphcore.ops import leaf, tensor
+from graphcore.schedule.buffers import VIEWS, Buffer, plan
+from graphcore.schedule.order import in_order
 
 from . import nesting
-from .emit import EMIT, shape_of
+from .emit import BUFFERED, EMIT, shape_of
 from .loops import CONTROL
 from .nesting import INDENT
-from .plan import BUFFERED, VIEWS, Buffer, plan
 from .scalars import is_spelled, repeats_number, spell
 
 FRESH = frozenset(
@@ -110,11 +111,11 @@ class Writer:
         self.wholes: dict[Node, str] = {}
         self.numbers: dict[Node, str] = {}
         self.made: dict[Node, str] = {}
-        self.schedule = schedule or control.in_order(graph.nodes())
+        self.schedule = schedule or in_order(graph.nodes())
         self.block, sheet.blocks = sheet.blocks, sheet.blocks + 1
         held = graph.outputs if homes is None else homes
         kept = [x for x in graph.outputs if x not in held]
-        self.planned, self.homes = plan(self.schedule, held, kept, self.block, sheet.known)
+        self.planned, self.homes = plan(self.schedule, held, kept, self.block, sheet.known, writes)
 
     def inside(self, graph: Graph, homes: Sequence[Node], schedule: Sequence[Node] = ()) -> Writer:
         """The writer of a body, whose nodes may come in an order of their own.
@@ -317,6 +318,11 @@ class Writer:
             return
         self.thins[node] = name
         self.line(f"{name} = {expression}", node)
+
+
+def writes(node: Node) -> bool:
+    """Whether the line of a node writes its result into memory that it is given."""
+    return node.op in BUFFERED and not is_spelled(node)
 
 
 def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:

@@ -17,6 +17,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size, count
 from graphcore.ops import elementwise, leaf, linalg, special, tensor
 from graphcore.rewrites.plain import distinct
+from graphcore.schedule.buffers import INPLACE, RECEIVING
 
 from . import routines, short
 from .scalars import is_number, repeats_number
@@ -29,6 +30,20 @@ Emit: TypeAlias = "Callable[[Node, Writer, str], str]"
 
 KEYWORD = frozenset({elementwise.maximum, elementwise.minimum})
 """Ufuncs that NumPy wants told `out` by its name."""
+
+
+BUFFERED = frozenset(
+    {
+        *(*INPLACE, *RECEIVING),
+        *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
+        *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
+        tensor.norm,
+        *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
+        *(tensor.concat, tensor.embed, tensor.scatter, tensor.scatter_prod, tensor.overlap_add),
+        *(tensor.pack, tensor.sort, tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),
+    }
+)
+"""Ops whose lines write into the array `out`."""
 
 
 def call(function: str, *arguments: str) -> str:

@@ -16,9 +16,10 @@ from graphcore.ir.graph import Graph, graphs
 from graphcore.ir.node import Node, substitute
 from graphcore.ir.op import Op
 from graphcore.ops import control, elementwise, leaf
+from graphcore.schedule.order import in_order, order_of_body
 
 from . import routines
-from .plan import BUFFERED, in_place
+from .emit import BUFFERED
 from .scalars import is_number, is_spelled, repeats_number
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Carried:
     def __init__(self, node: Node, w: Writer) -> None:
         body, carries = node.attrs["body"], node.attrs["carries"]
         self.params = body.params[:carries]
-        self.schedule, single = in_place(body, carries)
+        self.schedule, single = order_of_body(body, carries)
         self.now = [w.sheet.name("s") for _ in self.params]
         self.then = [
             now if is_number(param.type) or param in single else w.sheet.name("s")
@@ -208,7 +209,7 @@ def while_loop(node: Node, w: Writer) -> None:
     step = Graph(body.params, (*tests, *body.outputs))
     captured = capture(body.params[n:], node.inputs[n:], w, read_as_arrays(step))
     carried = Carried(node, w)
-    first = control.in_order(Graph(body.params, tests).nodes())
+    first = in_order(Graph(body.params, tests).nodes())
     then = [x for x in carried.schedule if x not in set(first)]
     inner = w.inside(step, written(body.outputs[:n]), [*first, *then])
     results = body.outputs[n:] if trips is not None else ()

@@ -1,0 +1,1 @@
+"""What all backends share between the last graph and their code: order, memory and regions."""

@@ -1,0 +1,88 @@
+"""The order of steps: what a graph leaves open, and a backend needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from graphcore.ir.graph import Graph, unknowns_of
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression
+from graphcore.ops import control
+
+from .buffers import RECEIVING, VIEWS, roots
+
+
+def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Nodes in an order in which a trip count is found before anything that depends on it."""
+    finds = {
+        name: node
+        for node in nodes
+        if node.op is control.while_loop and isinstance(node.attrs["trips"], Expression)
+        for name in node.attrs["trips"].unknowns
+    }
+    if not finds:
+        return nodes
+    done: dict[Node, None] = {}
+    for root in nodes:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            needed = [*node.inputs, *[finds[name] for name in unknowns_of(node) if name in finds]]
+            if waiting := [x for x in needed if x not in done and x is not node]:
+                stack.extend(waiting)
+            else:
+                done[stack.pop()] = None
+    return list(done)
+
+
+class BodyOrder(NamedTuple):
+    """The order of a loop's body, and the carries that live in one array.
+
+    The new value of such a carry is the old one, or is written over it.
+    """
+
+    nodes: Sequence[Node]
+    in_place: set[Node]
+
+
+def order_of_body(body: Graph, carries: int) -> BodyOrder:
+    """The order in which updates of a carry come after every reader of what they write over."""
+    new = dict(zip(body.params[:carries], body.outputs, strict=False))
+    chains = {param: updates(y, param) for param, y in new.items()}
+    nodes: Sequence[Node] = body.nodes()
+    for chain in chains.values():
+        for update in chain:
+            late = {update}
+            for node in nodes:
+                if not late.isdisjoint(node.inputs):
+                    late.add(node)
+            nodes = sorted(nodes, key=late.__contains__)
+    nodes = in_order(nodes)
+    root, step = roots(nodes), {node: i for i, node in enumerate(nodes)}
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for x in node.inputs if node.op not in VIEWS else ():
+            readers.setdefault(root[x], []).append(node)
+    held = {root[y] for y in body.outputs}
+    in_place = {param for param, y in new.items() if y is param}
+    for param, chain in chains.items():
+        alone = chain and all(
+            old not in held
+            and readers[old].count(update) == 1
+            and all(step[reader] <= step[update] for reader in readers[old])
+            for old, update in pairwise((param, *chain))
+        )
+        if alone:
+            in_place.add(param)
+    return BodyOrder(nodes, in_place)
+
+
+def updates(y: Node, param: Node) -> list[Node]:
+    """The updates in some positions that make `y` of a param, in order; none if others do."""
+    found: list[Node] = []
+    while y.op in RECEIVING and y.type is param.type:
+        found.append(y)
+        y = y.inputs[0]
+    return found[::-1] if y is param else []
