@@ -10,11 +10,11 @@ from typing import Any, Literal, NoReturn, TextIO
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary, listed
-from graphcore.frontend.arguments import check_word
-from graphcore.frontend.base import refusal
-from graphcore.frontend.calls import worded, worded_methods
-from graphcore.frontend.instead import Listing
-from graphcore.frontend.trees import flatten
+from graphcore.frontend.core.arguments import check_word
+from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.calls import worded, worded_methods
+from graphcore.frontend.core.instead import Listing
+from graphcore.frontend.core.trees import flatten
 from graphcore.inspection import debug_print
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphKeyError, GraphTypeError

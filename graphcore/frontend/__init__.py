@@ -3,7 +3,13 @@
 from importlib import import_module
 from pkgutil import walk_packages
 
-from .calls import word_functions
+from .core.calls import SPACES, word_functions
+
+names: list[str] = []
+"""The public names of `gc`, but for those of modules whose functions are called by its name."""
 
 for _found in walk_packages(__path__, f"{__name__}."):
-    word_functions(import_module(_found.name))
+    _module = import_module(_found.name)
+    word_functions(_module)
+    if _found.name.split(".")[2] not in SPACES:
+        names += getattr(_module, "__all__", ())

@@ -11,7 +11,8 @@ from graphcore.ir.sizes import Size, maximum, minimum
 from graphcore.ops import named
 from graphcore.ops.named import close_match
 
-from .arguments import (
+from .arrange.moves import roll
+from .core.arguments import (
     Dim,
     SizeLike,
     check_word,
@@ -22,19 +23,15 @@ from .arguments import (
     size_of,
     unordered,
 )
-from .base import refusal, wrap
-from .complex import conjugate
-from .elementwise import astype, sqrt
-from .formulas import where
-from .indexing import isel
-from .instead import absent
-from .lift import Operand, single
-from .moves import roll
-from .padding import pad
-from .ranges import arange
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .core.base import Tensor, refusal, wrap
+from .core.instead import absent
+from .core.lift import Operand, single
+from .create.ranges import arange
+from .index.indexing import isel
+from .pointwise.complex import conjugate
+from .pointwise.elementwise import astype, sqrt
+from .pointwise.formulas import where
+from .window.padding import pad
 
 __all__ = [
     "fft",

@@ -10,9 +10,9 @@ import numpy as np
 
 from graphcore.ir.errors import GraphError, GraphTypeError
 
-from .base import Base, refusal
-from .calls import SPACES, tensors
-from .instead import instead, public
+from .core.base import Base, refusal
+from .core.calls import SPACES, tensors
+from .core.instead import instead, public
 
 AXISLESS = frozenset(
     {

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING, Literal
 
 from graphcore.ir.sizes import Size, maximum, minimum, same
 
-from .arguments import Dim, SizeLike, check_word, names, require_dims, size_of, unordered
-from .base import wrap
-from .complex import conjugate
-from .convolution import conv
-from .creation import ones_like
-from .elementwise import absolute, cos, equal
+from .core.arguments import Dim, SizeLike, check_word, names, require_dims, size_of, unordered
+from .core.base import Tensor, wrap
+from .core.instead import absent
+from .core.lift import Operand, common, single
+from .create.inputs import ones_like
+from .create.ranges import arange
 from .fft import fftn, ifftn, irfftn, rfftn
-from .formulas import where
-from .instead import absent
-from .lift import Operand, common, single
-from .moves import cut, flip
-from .ranges import arange
-from .shape import agreed
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .index.slices import cut, flip
+from .pointwise.complex import conjugate
+from .pointwise.elementwise import absolute, cos, equal
+from .pointwise.formulas import where
+from .shape.dims import agreed
+from .window.convolution import conv
 
 __all__ = [
     "bartlett",

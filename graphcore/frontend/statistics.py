@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Size, count
 
-from .arguments import Dim, dims_of, require_dims, whole
-from .base import wrap
-from .calculus import diff
-from .calls import worded_methods
-from .complex import conjugate, real
-from .contraction import dot
-from .cumulative import cumulative_sum
-from .elementwise import astype, equal, maximum, not_equal
-from .formulas import clip
-from .formulas import where as choose
-from .indexing import take_along
-from .instead import Listing
-from .lift import Operand, single
-from .masking import as_float, notnull, part_of, ratio, root, squared_modulus
-from .quantiles import share_of
-from .reductions import all, any, mean, sum
-from .searching import require_order
-from .shape import broadcast, broadcast_to, stack, transpose
-from .sorting import argsort
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .core.arguments import Dim, dims_of, require_dims, whole
+from .core.base import Tensor, wrap
+from .core.calls import worded_methods
+from .core.instead import Listing
+from .core.lift import Operand, single
+from .index.indexing import take_along
+from .order.quantiles import share_of
+from .order.searching import require_order
+from .order.sorting import argsort
+from .pointwise.complex import conjugate, real
+from .pointwise.elementwise import astype, equal, maximum, not_equal
+from .pointwise.formulas import clip
+from .pointwise.formulas import where as choose
+from .pointwise.missing import notnull
+from .reduce.contraction import dot
+from .reduce.masking import as_float, part_of, ratio, root, squared_modulus
+from .reduce.reductions import all, any, mean, sum
+from .reduce.running import cumulative_sum
+from .shape.dims import broadcast, broadcast_to, stack, transpose
+from .window.differences import diff
 
 __all__ = [
     "average",

@@ -9,32 +9,24 @@ import numpy as np
 
 from graphcore.ir.errors import GraphTypeError
 
-from . import (
-    calculus,
-    complex,
-    cumulative,
-    formulas,
-    masking,
-    missing,
-    moves,
-    numpy_functions,
-    padding,
-    quantiles,
-    reductions,
-    shape,
-    sorting,
-    statistics,
-)
-from . import elementwise as e
-from .base import Base, brief, refusal
-from .callbacks import callback
-from .calls import worded_methods
-from .contraction import dot
-from .indexing import getitem, isel, sel
-from .instead import attribute
-from .lift import Operand
-from .rolling import coarsen, rolling
-from .updates import At
+from . import numpy_functions, statistics
+from .arrange import moves
+from .core.base import Base, brief, refusal
+from .core.callbacks import callback
+from .core.calls import worded_methods
+from .core.instead import attribute
+from .core.lift import Operand
+from .index import slices
+from .index.indexing import getitem, isel, sel
+from .index.updates import At
+from .order import counting, quantiles, sorting
+from .pointwise import complex, formulas, missing
+from .pointwise import elementwise as e
+from .reduce import reductions, running
+from .reduce.contraction import dot
+from .shape import dims
+from .window import differences, padding
+from .window.rolling import coarsen, rolling
 
 __all__ = [
     "Tensor",
@@ -197,7 +189,7 @@ class Tensor(Base):
     @property
     def T(self) -> Tensor:
         """`x` with its dims in reverse order."""
-        return shape.transpose(self)
+        return dims.transpose(self)
 
     @property
     def real(self) -> Tensor:
@@ -247,29 +239,29 @@ class Tensor(Base):
     median = quantiles.median
     quantile = quantiles.quantile
     count = reductions.count
-    cumsum = cumulative.cumsum
-    cumprod = cumulative.cumprod
-    isnull = masking.isnull
-    notnull = masking.notnull
+    cumsum = running.cumsum
+    cumprod = running.cumprod
+    isnull = missing.isnull
+    notnull = missing.notnull
     fillna = missing.fillna
-    ffill = missing.ffill
-    bfill = missing.bfill
-    isin = missing.isin
+    ffill = running.ffill
+    bfill = running.bfill
+    isin = counting.isin
     weighted = statistics.weighted
-    diff = calculus.diff
+    diff = differences.diff
     dot = dot
-    transpose = shape.transpose
-    rename = shape.rename
-    swap_dims = shape.swap_dims
-    expand_dims = shape.expand_dims
-    broadcast_like = shape.broadcast_like
-    squeeze = shape.squeeze
-    stack = shape.stack
-    unstack = shape.unstack
+    transpose = dims.transpose
+    rename = dims.rename
+    swap_dims = dims.swap_dims
+    expand_dims = dims.expand_dims
+    broadcast_like = dims.broadcast_like
+    squeeze = dims.squeeze
+    stack = dims.stack
+    unstack = dims.unstack
     roll = moves.roll
-    head = moves.head
-    tail = moves.tail
-    thin = moves.thin
+    head = slices.head
+    tail = slices.tail
+    thin = slices.thin
     shift = moves.shift
     pad = padding.pad
     astype = e.astype

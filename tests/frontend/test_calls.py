@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.calls import worded
+from graphcore.frontend.core.calls import worded
 
 x = gc.tensor("x", {"row": 2, "col": 3})
 MODULES = (gc, gc.fft, gc.linalg, gc.signal, gc.special)

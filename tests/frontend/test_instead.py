@@ -7,7 +7,7 @@ import re
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.instead import INSTEAD, instead
+from graphcore.frontend.core.instead import INSTEAD, instead
 
 MODULES = [gc, gc.fft, gc.linalg, gc.signal, gc.special]
 

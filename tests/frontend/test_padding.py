@@ -5,7 +5,7 @@ import pytest
 import xarray
 
 import graphcore as gc
-from graphcore.frontend.padding import MODES
+from graphcore.frontend.window.padding import MODES
 
 DTYPES = ["int8", "uint16", "int32", "uint64", "float32", "float64", "complex64"]
 

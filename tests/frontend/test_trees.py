@@ -6,7 +6,7 @@ import pytest
 import xarray
 
 import graphcore as gc
-from graphcore.frontend.trees import flatten
+from graphcore.frontend.core.trees import flatten
 
 Pair = namedtuple("Pair", "first second")
 X, Y = gc.tensor("x", {"row": 2}), gc.tensor("y", {})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.base import wrap
+from graphcore.frontend.core.base import wrap
 from graphcore.ir.graph import Graph
 from graphcore.ops import named
 from tests import reference

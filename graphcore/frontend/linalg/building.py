@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from graphcore.frontend.arguments import dim_of, names, new_dim
-from graphcore.frontend.base import refusal, wrap
-from graphcore.frontend.complex import conjugate
-from graphcore.frontend.contraction import cross
-from graphcore.frontend.diagonals import trace
-from graphcore.frontend.indexing import isel
-from graphcore.frontend.lift import Operand, common, single
-from graphcore.frontend.moves import flip
-from graphcore.frontend.padding import pad
-from graphcore.frontend.ranges import arange
-from graphcore.frontend.shape import concat, rename, stack, transpose
+from graphcore.frontend.arrange.diagonals import trace
+from graphcore.frontend.core.arguments import dim_of, names, new_dim
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.create.ranges import arange
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.index.slices import flip
+from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.reduce.contraction import cross
+from graphcore.frontend.shape.dims import concat, rename, stack, transpose
+from graphcore.frontend.window.padding import pad
 from graphcore.ir.names import Hidden, all_apart, apart
 
 from .matrices import ROW_COL, pair, swapped
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "block_diag",

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from graphcore.frontend.arguments import check_word, names
-from graphcore.frontend.base import refusal, wrap
-from graphcore.frontend.complex import conjugate
-from graphcore.frontend.lift import Operand
-from graphcore.frontend.shape import transpose
+from graphcore.frontend.core.arguments import check_word, names
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand
+from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.shape.dims import transpose
 from graphcore.ops.named import matrices
 
 from .matrices import ROW_COL, floats, of_matrix, pair, square, swapped
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "cholesky",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from graphcore.frontend.arguments import whole
-from graphcore.frontend.base import wrap
-from graphcore.frontend.complex import conjugate
-from graphcore.frontend.contraction import dot
-from graphcore.frontend.diagonals import eye
-from graphcore.frontend.elementwise import astype
-from graphcore.frontend.lift import Operand, single
-from graphcore.frontend.shape import broadcast_like, rename, transpose
+from graphcore.frontend.arrange.diagonals import eye
+from graphcore.frontend.core.arguments import whole
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.reduce.contraction import dot
+from graphcore.frontend.shape.dims import broadcast_like, rename, transpose
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices
@@ -20,9 +20,6 @@ from graphcore.ops.named import matrices
 from .factors import svd
 from .matrices import ROW_COL, Pair, floats, pair, square
 from .solving import inv
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "expm",

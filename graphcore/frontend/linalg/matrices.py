@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from graphcore.frontend.arguments import names, require_dims
-from graphcore.frontend.base import refusal, wrap
-from graphcore.frontend.lift import Operand, common
-from graphcore.frontend.shape import rename
+from graphcore.frontend.core.arguments import names, require_dims
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, common
+from graphcore.frontend.shape.dims import rename
 from graphcore.ir.dtypes import float_for, promote
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops.elementwise import cast
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 Pair = tuple[str, str]
 ROW_COL = ("row", "col")

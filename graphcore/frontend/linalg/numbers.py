@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from graphcore.frontend import norms
-from graphcore.frontend.arguments import check_word, dims_of
-from graphcore.frontend.base import brief, refusal, wrap
-from graphcore.frontend.elementwise import absolute, astype, equal
-from graphcore.frontend.formulas import where
-from graphcore.frontend.lift import Operand, single
+from graphcore.frontend.core.arguments import check_word, dims_of
+from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.pointwise.elementwise import absolute, astype, equal
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.reduce import norms
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 
 from .factors import svdvals
 from .matrices import ROW_COL, floats, of_matrix, pair
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "det",

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from graphcore.frontend.arguments import dim_of
-from graphcore.frontend.base import refusal, wrap
-from graphcore.frontend.complex import conjugate
-from graphcore.frontend.contraction import dot
-from graphcore.frontend.lift import Operand
+from graphcore.frontend.core.arguments import dim_of
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand
+from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.reduce.contraction import dot
 from graphcore.ir.node import Node
 from graphcore.ops.named import matrices
 
 from .matrices import ROW_COL, Pair, floats, pair
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "cho_solve",

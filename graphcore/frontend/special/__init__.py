@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from graphcore.frontend.instead import absent
+from graphcore.frontend.core.instead import absent
 
 from . import formulas, functions, softmaxes
 from .formulas import *

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from graphcore.frontend.arguments import index_of
-from graphcore.frontend.base import brief, refusal, wrap
-from graphcore.frontend.elementwise import astype, greater, hypot, square
-from graphcore.frontend.formulas import pair, where
-from graphcore.frontend.lift import Operand, apply, single
-from graphcore.frontend.searching import require_order
+from graphcore.frontend.core.arguments import index_of
+from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.lift import Operand, apply, single
+from graphcore.frontend.order.searching import require_order
+from graphcore.frontend.pointwise.elementwise import astype, greater, hypot, square
+from graphcore.frontend.pointwise.formulas import pair, where
 from graphcore.ir.dtypes import float_for
 from graphcore.ops import special as ops
 
 from .functions import digamma, gammaln, softplus, zeta
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "expn",

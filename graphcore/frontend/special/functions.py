@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from graphcore.frontend.elementwise import binary, document, unary
-from graphcore.frontend.lift import Operand, apply
+from graphcore.frontend.core.base import Tensor
+from graphcore.frontend.core.lift import Operand, apply
+from graphcore.frontend.pointwise.elementwise import binary, document, unary
 from graphcore.ir.op import Op
 from graphcore.ops import special as ops
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "beta",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from graphcore.frontend.arguments import Dim
-from graphcore.frontend.cumulative import logcumsumexp
-from graphcore.frontend.formulas import where as choose
-from graphcore.frontend.lift import Operand
-from graphcore.frontend.masking import Mask, part_of
+from graphcore.frontend.core.arguments import Dim
+from graphcore.frontend.core.base import Tensor
+from graphcore.frontend.core.lift import Operand
+from graphcore.frontend.pointwise.formulas import where as choose
+from graphcore.frontend.reduce.masking import Mask, part_of
+from graphcore.frontend.reduce.running import logcumsumexp
 from graphcore.ops import named
-
-if TYPE_CHECKING:
-    from graphcore.frontend.tensor import Tensor
 
 __all__ = [
     "log_softmax",

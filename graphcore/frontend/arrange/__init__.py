@@ -1,0 +1,1 @@
+"""Elements rearranged along dims: moved, copied, split, and taken from diagonals."""

@@ -1,0 +1,191 @@
+"""Copies put together along dims, and parts taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import SizeLike, dim_of, integer, size_of
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.index.slices import amounts, cut
+from graphcore.frontend.shape.dims import agreed, join
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import Hidden, apart
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, maximum, same
+from graphcore.ops import named
+
+__all__ = [
+    "repeat",
+    "split",
+    "tile",
+    "unbind",
+]
+
+
+def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **more: Size) -> Tensor:
+    """`x` one copy after the other along dims.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    copies
+        How many copies along each dim, as a dict or as keywords; sizes may be symbolic.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.tile(gc.constant([1, 2, 3], "t"), t=2))()
+    array([1, 2, 3, 1, 2, 3])
+    """
+    node = single("tile", x)
+    for dim, number in amounts("tile", node, copies, more).items():
+        node = tiled(node, dim, size_of("tile", dim, number))
+    return wrap(node)
+
+
+FEW = 8
+"""Copies that are put together one by one, which is quicker than an axis as short as that."""
+
+
+def tiled(x: Node, dim: str, copies: Size) -> Node:
+    """All places of `dim`, then all again."""
+    if isinstance(copies, int) and 0 < copies <= FEW:
+        return join([x] * copies, dim)
+    return spread(x, dim, copies, before=True)
+
+
+def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
+    """`x` repeated along a new dim right before or after `dim`, and the two made one."""
+    old: tuple[str, ...] = x.type.dims
+    each = apart(Hidden(f"copy of {dim}"), old)
+    pair = (each, dim) if before else (dim, each)
+    dims = (*old[: old.index(dim)], *pair, *old[old.index(dim) + 1 :])
+
+    def along(size: Size) -> Node:
+        sizes = x.type.sizes | {each: size}
+        return named.broadcast(x, dims=dims, sizes=tuple(sizes[name] for name in dims))
+
+    if isinstance(copies, int) and 0 < copies <= FEW:
+        copied = join([along(1)] * copies, each)
+    else:
+        copied = along(copies)
+    merged = named.stack(copied, dims=pair, name=dim)
+    return merged if merged.type.dims == old else named.transpose(merged, dims=old)
+
+
+def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
+    """`x` with each place of `dim` repeated.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    repeats
+        How often: one integer or size for all places, or an integer for each.
+    dim
+        The dim.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 3], "t")
+    >>> gc.compile([], [gc.repeat(x, 2, dim="t"), gc.repeat(x, [0, 1, 3], dim="t")])()
+    [array([1, 1, 2, 2, 3, 3]), array([2, 3, 3, 3])]
+    """
+    node = single("repeat", x)
+    name = dim_of("repeat", node, dim)
+    if not is_list(repeats):
+        times = size_of("repeat", name, integer("repeat", repeats, f"dim {name!r}", node))
+        return wrap(node if times == 1 else spread(node, name, times, before=False))
+    counts = [size_of("repeat", name, number) for number in repeats]
+    if not all(isinstance(number, int) for number in counts):
+        cure = "the size would not be known: give integers"
+        raise refusal("repeat", f"repeats {repeats!r} are not all known", node, cure=cure)
+    places = np.repeat(np.arange(len(counts)), np.array(counts, int))
+    return isel(wrap(agreed(node, name, len(counts))), {name: places})
+
+
+def is_list(given: object) -> TypeGuard[Sequence[Any]]:
+    """Whether several numbers are given, not one."""
+    return isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim > 0)
+
+
+def split(
+    x: Operand, parts: int | Sequence[SizeLike] | Mapping[str, Any], dim: str | None = None
+) -> list[Tensor]:
+    """The parts of `x` along `dim`, one after the other.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    parts
+        How many parts of one size, or the size of each; they add up to that of `dim`, and one may
+        be None: what remains. With a dict {dim: parts} the dim is told here. Unlike
+        `numpy.split`, these are sizes and no positions.
+    dim
+        The dim.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 6, "col": 3})
+    >>> gc.split(x, 2, dim="row")
+    [<Tensor: f64[row=3, col=3]>, <Tensor: f64[row=3, col=3]>]
+    >>> gc.split(x, {"row": [2, None]})
+    [<Tensor: f64[row=2, col=3]>, <Tensor: f64[row=4, col=3]>]
+    """
+    node = single("split", x)
+    if isinstance(parts, Mapping):
+        if len(parts) != 1 or dim is not None:
+            raise refusal("split", "splits one dim", node, cure="write split(x, {'dim': parts})")
+        ((dim, parts),) = parts.items()
+    name = dim_of("split", node, dim)
+    sizes = sizes_of_parts(node, name, parts)
+    node = agreed(node, name, sum(sizes, start=0))
+    starts = accumulate((0, *sizes[:-1]))
+    return [wrap(cut(node, name, start, size)) for start, size in zip(starts, sizes, strict=True)]
+
+
+def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
+    """The sizes of the parts, with the one left open inferred."""
+    whole: Size = x.type.size(dim)
+    if isinstance(parts, (int, np.integer)):
+        if parts < 1 or same(whole % int(parts), 0) is False:
+            reason = f"dim {dim!r} of size {whole} does not split into {parts} parts of one size"
+            raise refusal("split", reason, x, cure="tell the size of each part")
+        return [whole // int(parts)] * int(parts)
+    if not is_list(parts):
+        cure = "give a number of parts, or a list of sizes"
+        raise refusal("split", f"{parts!r} is no list of sizes", x, cure=cure, kind=GraphTypeError)
+    told = [size_of("split", dim, size) for size in parts if size is not None]
+    if len(parts) - len(told) > 1:
+        raise refusal(
+            "split", f"several of {parts} are open", x, cure="leave one size open at most"
+        )
+    rest = maximum(whole - sum(told, start=0), 0)
+    given = iter(told)
+    return [rest if size is None else next(given) for size in parts]
+
+
+def unbind(x: Operand, dim: str) -> list[Tensor]:
+    """The places of `x` along `dim`, one tensor for each; the size of `dim` must be known.
+
+    >>> import graphcore as gc
+    >>> gc.unbind(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
+    [<Tensor: f64[col=3]>, <Tensor: f64[col=3]>]
+    """
+    node = single("unbind", x)
+    name = dim_of("unbind", node, dim)
+    size = node.type.size(name)
+    if not isinstance(size, int):
+        cure = "declare its size, or go over it with gc.scan"
+        raise refusal("unbind", f"the size {size} of dim {name!r} is unknown", node, cure=cure)
+    return [isel(wrap(node), {name: place}) for place in range(size)]

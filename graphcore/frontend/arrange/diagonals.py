@@ -1,0 +1,260 @@
+"""Diagonals of two dims, and the triangles beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.frontend.core.arguments import (
+    SizeLike,
+    dim_of,
+    integer,
+    names,
+    new_dim,
+    require_dims,
+    several,
+    sized,
+)
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.create.ranges import iota
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.pointwise.elementwise import astype, equal, greater_equal, less_equal
+from graphcore.frontend.pointwise.formulas import keep_where
+from graphcore.frontend.reduce import reductions
+from graphcore.frontend.shape.dims import transpose
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Size, maximum, minimum
+from graphcore.ops import named
+
+__all__ = [
+    "diag",
+    "diagonal",
+    "eye",
+    "trace",
+    "tri",
+    "tril",
+    "triu",
+]
+
+
+def eye(
+    dims: Mapping[str, SizeLike] | Iterable[str],
+    shape: Iterable[SizeLike] | SizeLike = None,
+    *,
+    k: Size = 0,
+    dtype: npt.DTypeLike = "float64",
+) -> Tensor:
+    """Ones on a diagonal of two dims, zeros elsewhere.
+
+    Parameters
+    ----------
+    dims
+        Two dims with their sizes; or their names, with sizes in `shape`.
+    shape
+        The sizes, where `dims` are names; one stands for both.
+    k
+        Which diagonal: ones where the second position is `k` more than the first.
+    dtype
+        The dtype.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.eye({"row": 3, "col": 3}), gc.eye(("row", "col"), 3, dtype="bool")
+    (<Tensor: f64[row=3, col=3]>, <Tensor: bool[row=3, col=3]>)
+    """
+    row, col = places("eye", dims, shape)
+    return astype(equal(ahead("eye", row, k), col), dtype)
+
+
+def tri(
+    dims: Mapping[str, SizeLike] | Iterable[str],
+    shape: Iterable[SizeLike] | SizeLike = None,
+    *,
+    k: Size = 0,
+    dtype: npt.DTypeLike = "float64",
+) -> Tensor:
+    """Ones on a diagonal of two dims and before it, zeros after it.
+
+    Parameters
+    ----------
+    dims
+        Two dims with their sizes; or their names, with sizes in `shape`.
+    shape
+        The sizes, where `dims` are names; one stands for both.
+    k
+        Which diagonal: ones where the second position is at most `k` more than the first.
+    dtype
+        The dtype.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.tri({"row": 2, "col": 3}, dtype="int64"))()
+    array([[1, 0, 0],
+           [1, 1, 0]])
+    """
+    row, col = places("tri", dims, shape)
+    return astype(greater_equal(ahead("tri", row, k), col), dtype)
+
+
+def places(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
+    """The positions along each of two dims."""
+    if isinstance(shape, (int, str, Expression)):
+        shape = (shape, shape)
+    if isinstance(dims, int):
+        dims = (dims, dims)
+    if any(isinstance(size, int) for size in several(dims)):
+        sized(function, dims)  # which refuses sizes without names, and says how to write them
+    known = tuple(dims) if isinstance(dims, Mapping) else names(function, dims, new=True)
+    if len(known) != 2:
+        cure = f"gc.{function}({{'row': 3, 'col': 3}})"
+        raise refusal(function, f"dims {known} are not two", cure=cure)
+    known, sizes = sized(function, dims, shape)
+    row, col = map(iota, known, sizes)
+    return row, col
+
+
+def ahead(function: str, row: Tensor, k: Size) -> Tensor:
+    """The positions `k` further."""
+    k = integer(function, k, "k", row)
+    return row if k == 0 else row + k
+
+
+Pair = tuple[str, str]
+
+
+def two(function: str, dims: object, *operands: Node) -> Pair:
+    """The names of two dims."""
+    known = names(function, dims, *operands)
+    if len(known) != 2 or known[0] == known[1]:
+        cure = "name two: dims=('row', 'col')"
+        raise refusal(function, f"dims {known} are not two", *operands, cure=cure)
+    return known[0], known[1]
+
+
+def diagonal(
+    x: Operand, dims: Pair = ("row", "col"), dim: str = "diag", offset: Size = 0
+) -> Tensor:
+    """The values on a diagonal of two dims, along one new last dim.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dims
+        The two dims, which vanish.
+    dim
+        The new dim.
+    offset
+        Which diagonal: where the second position is `offset` more than the first.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.diagonal(gc.tensor("x", {"row": 3, "batch": None, "col": 4}), offset=2)
+    <Tensor: f64[batch, diag=2]>
+    """
+    node = single("diagonal", x)
+    row, col = two("diagonal", dims, node)
+    require_dims("diagonal", node, (row, col))
+    name = new_dim("diagonal", dim, node, gone=(row, col))
+    offset = integer("diagonal", offset, "offset", node)
+    rest = tuple(known for known in node.type.dims if known not in (row, col))
+    start = {row: slice(maximum(-offset, 0), None), col: slice(maximum(offset, 0), None)}
+    node = isel(wrap(node), start).node
+    place = iota(name, minimum(node.type.size(row), node.type.size(col))).node
+    found = named.gather(node, place, place, dims=(row, col))
+    return transpose(wrap(found), *rest, name)
+
+
+def trace(x: Operand, dims: Pair = ("row", "col"), offset: Size = 0) -> Tensor:
+    """The sum over a diagonal of two dims: where the second position is `offset` more.
+
+    >>> import graphcore as gc
+    >>> gc.trace(gc.tensor("x", {"row": 3, "batch": None, "col": 4}))
+    <Tensor: f64[batch]>
+    """
+    node = single("trace", x)
+    row, col = two("trace", dims, node)
+    require_dims("trace", node, (row, col))
+    return reductions.sum(diagonal(x, dims, row, offset), row)
+
+
+def diag(x: Operand, dim: str, dims: Pair = ("row", "col"), offset: Size = 0) -> Tensor:
+    """`x` on a diagonal of two new last dims, zeros elsewhere.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dim
+        The dim that runs along the diagonal; it vanishes.
+    dims
+        The two new dims, both as long as the diagonal and `offset`.
+    offset
+        Which diagonal: where the second position is `offset` more than the first.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.diag(gc.constant([1, 2], "t"), dim="t", offset=1))()
+    array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]])
+    """
+    node = single("diag", x)
+    name = dim_of("diag", node, dim)
+    new = two("diag", dims, node)
+    offset = integer("diag", offset, "offset", node)
+    size = node.type.size(name)
+    place = iota(name, size).node
+    made = named.scatter(node, place, place, over=(name,), dims=new, sizes=(size, size))
+    if offset == 0:
+        return wrap(made)
+    starts = maximum(-offset, 0), maximum(offset, 0)
+    whole = size + starts[0] + starts[1]
+    return wrap(named.embed(made, dims=new, starts=starts, sizes=(whole, whole), steps=(1, 1)))
+
+
+def tril(x: Operand, dims: Pair = ("row", "col"), k: Size = 0) -> Tensor:
+    """`x` on a diagonal of two dims and before it, zeros after it.
+
+    The values set to zero do not count: whatever they are, so are their derivatives.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], gc.tril(x, k=1))()
+    array([[1, 2, 0],
+           [4, 5, 6]])
+    """
+    return triangle("tril", x, dims, k, greater_equal)
+
+
+def triu(x: Operand, dims: Pair = ("row", "col"), k: Size = 0) -> Tensor:
+    """`x` on a diagonal of two dims and after it, zeros before it.
+
+    The values set to zero do not count: whatever they are, so are their derivatives.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], gc.triu(x))()
+    array([[1, 2, 3],
+           [0, 5, 6]])
+    """
+    return triangle("triu", x, dims, k, less_equal)
+
+
+def triangle(
+    function: str, x: Operand, dims: Pair, k: Size, chosen: Callable[[Operand, Operand], Tensor]
+) -> Tensor:
+    """`x` where the positions along two dims compare as wanted, zeros elsewhere."""
+    node = single(function, x)
+    known = two(function, dims, node)
+    require_dims(function, node, known)
+    row, col = (iota(dim, node.type.size(dim)) for dim in known)
+    inside = chosen(ahead(function, row, k), col)
+    return keep_where(wrap(node), inside, np.zeros((), node.type.dtype))

@@ -1,0 +1,83 @@
+"""Values moved along dims: their places put together in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.index.slices import amounts, cut
+from graphcore.frontend.pointwise.filling import with_fill
+from graphcore.frontend.shape.dims import constant_end, join
+from graphcore.ir.sizes import Size, maximum, minimum
+
+__all__ = [
+    "roll",
+    "shift",
+]
+
+
+def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **more: Size) -> Tensor:
+    """`x` with values moved along dims; what leaves at one end comes in at the other.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    shifts
+        By how many places each dim moves, forwards if positive: integers or sizes, as a dict or as
+        keywords.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.roll(gc.constant([1, 2, 3, 4], "t"), t=1))()
+    array([4, 1, 2, 3])
+    """
+    node = single("roll", x)
+    for dim, places in amounts("roll", node, shifts, more).items():
+        size = node.type.size(dim)
+        behind = places % maximum(size, 1)
+        node = join([cut(node, dim, size - behind, behind), cut(node, dim, 0, size - behind)], dim)
+    return wrap(node)
+
+
+def shift(
+    x: Operand,
+    /,
+    shifts: Mapping[str, Size] | None = None,
+    fill_value: Operand | None = None,
+    **more: Size,
+) -> Tensor:
+    """`x` with values moved along dims; what leaves at one end is lost, and the other is filled.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    shifts
+        By how many places each dim moves, forwards if positive: integers or sizes, as a dict or as
+        keywords.
+    fill_value
+        A number or tensor, taken in the dtype of `x`. By default nan, for which integers become
+        floats: float32 those of up to 16 bits, float64 the rest.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 3], "t")
+    >>> gc.compile([], [gc.shift(x, t=1), gc.shift(x, t=-1, fill_value=0)])()
+    [array([nan,  1.,  2.]), array([2, 3, 0])]
+    """
+    node = single("shift", x)
+    wanted = amounts("shift", node, shifts, more)
+    if not wanted:
+        return wrap(node)
+    node, fill = with_fill("shift", node, fill_value)
+    for dim, places in wanted.items():
+        size = node.type.size(dim)
+        before, after = (minimum(maximum(p, 0), size) for p in (places, -places))
+        kept = cut(node, dim, after, size - before - after)
+        ends = [constant_end(node, dim, end, fill) for end in (before, after)]
+        node = join([ends[0], kept, ends[1]], dim)
+    return wrap(node)

@@ -1,0 +1,199 @@
+"""Branches under JAX's names: only the one taken is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import listed
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.callbacks import callback, numbered
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.tracing import close, differentiates, given
+from graphcore.frontend.core.trees import Rebuild, flatten, paths
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.shape.dims import broadcast_to, concat
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.names import Hidden, apart
+from graphcore.ir.node import recording, substitute
+from graphcore.ir.types import TensorType, fits
+from graphcore.ops import control
+
+from .carries import aligned, is_weak, side_by_side
+
+__all__ = ["cond", "switch"]
+
+Tree = Any
+"""A tensor or number, or nested lists, tuples and dicts of them."""
+
+
+def cond(
+    pred: Operand,
+    then: Callable[..., Tree],
+    otherwise: Callable[..., Tree],
+    *operands: Tree,
+) -> Tree:
+    """`then(*operands)` where the predicate holds, else `otherwise(*operands)`.
+
+    Only the branch taken is computed, in derivatives as well. A predicate with dims chooses place
+    by place, and computes both. Tensors from outside may be used freely.
+
+    Parameters
+    ----------
+    pred
+        A bool tensor; a Python bool chooses at once.
+    then, otherwise
+        Functions of the operands, with results of one structure, dims and dtypes; Python numbers
+        among the results take the type of the other branch.
+    operands
+        Tensors or nested structures of them.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {})
+    >>> y = gc.cond(x > 0, gc.log, lambda x: x - 1, x)
+    >>> gc.compile([x], [y, gc.grad(y, x)])(-2.0)
+    [array(-3.), array(1.)]
+    """
+    told = numbered(operands)
+    then = callback("cond", "then", then, *told)
+    otherwise = callback("cond", "otherwise", otherwise, *told)
+    if isinstance(pred, bool):
+        return then(*operands) if pred else otherwise(*operands)
+    chosen = wrap(single("cond", pred))
+    if chosen.dtype.kind != "b":
+        cure = "compare something, for instance `x > 0`"
+        reason = f"the predicate is {chosen.node.type}, not bool"
+        raise refusal("cond", reason, chosen, cure=cure, kind=GraphTypeError)
+    if chosen.dims:
+        both, mirrored = all_made("cond", [otherwise, then], operands)
+        return mirrored([where(chosen, x, y) for y, x in zip(*both, strict=True)])
+    return branch("cond", astype(chosen, INT), [otherwise, then], operands)
+
+
+def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: Tree) -> Tree:
+    """`branches[index](*operands)`; only this branch is computed, in derivatives as well.
+
+    An index outside the branches is refused at the call. An index with dims chooses place by
+    place, and computes all branches.
+
+    >>> import graphcore as gc
+    >>> n, x = gc.tensor("n", {}, dtype="int64"), gc.tensor("x", {})
+    >>> y = gc.switch(n, [gc.sin, gc.cos, gc.exp], x)
+    >>> gc.compile([n, x], y)(2, 0.0)
+    array(1.)
+    """
+    told = numbered(operands)
+    functions = [
+        callback("switch", f"branch {i}", f, *told)
+        for i, f in enumerate(listed("switch", "branches", branches))
+    ]
+    if not functions:
+        raise refusal("switch", "has no branches", cure="give at least one function")
+    if isinstance(index, int) and not isinstance(index, bool):
+        if not 0 <= index < len(functions):
+            reason = f"there is no branch {index} among {len(functions)}"
+            raise refusal("switch", reason, cure="branches count from 0", kind=GraphIndexError)
+        return functions[index](*operands)
+    chosen = wrap(single("switch", index))
+    if chosen.dtype.kind not in "iu":
+        cure = "give an integer, or use gc.cond for a bool"
+        reason = f"the index is {chosen.node.type}, not an integer"
+        raise refusal("switch", reason, chosen, cure=cure, kind=GraphTypeError)
+    if chosen.dims:
+        leaves, mirrored = all_made("switch", functions, operands)
+        taken = [dim for some in (*leaves, [chosen]) for x in some for dim in x.dims]
+        dim = apart(Hidden("branch"), taken)
+        columns = zip(*leaves, strict=True)
+        places = astype(chosen, "uint64")  # as which no index counts from the end
+        return mirrored([isel(concat(list(column), dim), {dim: places}) for column in columns])
+    return branch("switch", chosen, functions, operands)
+
+
+def branch(
+    function: str,
+    index: Tensor,
+    functions: Sequence[Callable[..., Tree]],
+    operands: tuple[Tree, ...],
+) -> Tree:
+    """The node of a choice between functions of the same operands."""
+    nodes, names, params, state = given(operands)
+    with recording() as built:
+        made = [run(*state) for run in functions]
+        leaves, mirrored = unified(function, made)
+    closed = close(names, params, *[[x.node for x in some] for some in leaves], made=built)
+    node = control.switch(index.node, *nodes, *closed.captured, branches=closed.graphs)
+    return mirrored([wrap(node[i]) for i in range(len(leaves[0]))])
+
+
+def all_made(
+    function: str, functions: Sequence[Callable[..., Tree]], operands: tuple[Tree, ...]
+) -> tuple[list[list[Tensor]], Rebuild]:
+    """What each of several functions makes of the same operands, for each place to choose from.
+
+    A function that differentiates keeps a graph of its own, where an operand and a captured tensor
+    are two params: a derivative by one is none by the other, even where both are the same tensor.
+    """
+    nodes, names, params, state = given(operands)
+    leaves, mirrored = alike(function, [run(*state) for run in functions])
+    made = [[x.node for x in some] for some in leaves]
+    if differentiates(params, [y for ys in made for y in ys]):
+        closed = close(names, params, *made)
+        calls = [control.call(*nodes, *closed.captured, body=body) for body in closed.graphs]
+        made = [[several[i] for i in range(len(leaves[0]))] for several in calls]
+    else:
+        new = dict(zip(params, nodes, strict=True))
+        made = [list(substitute(ys, new)) for ys in made]
+    return [list(map(wrap, ys)) for ys in made], mirrored
+
+
+def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
+    """The leaves of each branch's result, whose structures are one, and what puts them together."""
+    leaves, structures = zip(*[flatten(tree, "result") for tree in made], strict=True)
+    shapes = [[name for name, _ in paths(tree, "result")] for tree in made]
+    if any(shape != shapes[0] for shape in shapes):
+        raise differ(function, made)
+    return list(leaves), structures[0]
+
+
+def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
+    """The same for leaves that are alike in type as well; Python numbers take that of the rest."""
+    leaves, mirrored = alike(function, made)
+    raw = [[leaf for _, leaf in paths(tree, "result")] for tree in made]
+    for i, column in enumerate(zip(*raw, strict=True)):
+        strong = [n for n, leaf in enumerate(column) if not is_weak(leaf)]
+        own = leaves[strong[0] if strong else 0][i].node.type
+        numbers = [leaf if is_weak(leaf) else x[i].dtype for x, leaf in zip(leaves, column)]
+        type = TensorType(np.result_type(*numbers), own.shape, own.dims)
+        for some, leaf in zip(leaves, column, strict=True):
+            if is_weak(leaf):
+                cast = astype(some[i], type.dtype)
+                some[i] = broadcast_to(cast.node, type.dims or (), type.shape)
+            some[i] = wrap(aligned(some[i], type))
+            if not fits(type, some[i].node.type):
+                raise differ(function, made)
+    return leaves, mirrored
+
+
+def differ(function: str, made: Sequence[Tree]) -> Exception:
+    """The refusal of branches whose results differ, side by side."""
+    names = (
+        ["otherwise", "then"] if function == "cond" else map("branch {}".format, range(len(made)))
+    )
+    columns = {
+        name: dict(zip([leaf for leaf, _ in paths(tree, "result")],
+                       [x.node.type for x in flatten(tree, "result")[0]], strict=True))
+        for name, tree in zip(names, made)
+    }  # fmt: skip
+    first, *rest = columns.values()
+    same = {x for x in first if all(x in own and fits(first[x], own[x]) for own in rest)}
+    table = side_by_side(columns, same)
+    reason = f"the branches differ in their results (*)\n{table}"
+    cure = "return one structure, dims and dtypes: use astype, broadcast_like or gc.full_like"
+    return refusal(function, reason, cure=cure, kind=GraphTypeError)

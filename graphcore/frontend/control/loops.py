@@ -1,0 +1,284 @@
+"""Loops under JAX's names, over dims by name. Bodies are traced, not run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphcore.frontend.core.arguments import names, size_of
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.callbacks import callback
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.tracing import close, placeholder
+from graphcore.frontend.core.trees import Rebuild, flatten, paths
+from graphcore.frontend.create.inputs import constant
+from graphcore.frontend.create.ranges import arange
+from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.reduce.reductions import any as any_of
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import Hidden
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ir.types import TensorType
+from graphcore.ops import control
+from graphcore.ops.control import Checkpoint
+
+from .carries import Carry
+
+__all__ = ["fori_loop", "map", "scan", "while_loop"]
+
+Tree = Any
+"""A tensor or number, or nested lists, tuples and dicts of them."""
+
+
+def scan(
+    body: Callable[[Tree, Tree], tuple[Tree, Tree]],
+    init: Tree,
+    xs: Tree = None,
+    dim: str = "time",
+    length: Size | None = None,
+    reverse: bool = False,
+    *,
+    checkpoint: int | str | None = None,
+) -> tuple[Tree, Tree]:
+    """A loop over the places of `dim`: (last carry, results of all steps).
+
+    Every step makes a carry and one place of `xs` into a new carry and a result. Tensors from
+    outside may be used freely; a derivative by them sums the shares of all steps.
+
+    Parameters
+    ----------
+    body
+        `(carry, x) -> (carry, y)`. Traced, not run: the carry keeps its structure, dims and dtypes.
+        `y` is any structure of tensors, or None.
+    init
+        The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the
+        dtype and dims of what the body makes of them.
+    xs
+        Tensors with the dim `dim`, of which a step gets one place without it; or None.
+    dim
+        The dim that is walked. The results of all steps have it as their first, wherever `xs` has
+        it: `ys.transpose("batch", "time", ...)` puts it elsewhere.
+    length
+        How many steps; needed where there is no `xs`.
+    reverse
+        Walk from the last place to the first; results stand at the places they belong to.
+    checkpoint
+        What a pullback remembers of the steps: all it needs (None), only every k-th carry (an
+        integer), or a few carries on several levels ("log"); it computes the rest again.
+
+    Examples
+    --------
+    >>> import graphcore as gc, numpy as np
+    >>> x = gc.tensor("x", {"time": None})
+    >>> last, sums = gc.scan(lambda total, x: (total + x, total), 0.0, x)
+    >>> gc.compile([x], [last, sums])(np.array([1.0, 2.0, 3.0]))
+    [array(6.), array([0., 1., 3.])]
+    """
+    (dim,) = names("scan", (dim,))
+    body = callback("scan", "body", body, "carry", "x")
+    sequences, rebuild = optional(xs, "xs")
+    for x in sequences:
+        if dim not in x.dims:
+            cure = "name the dim to walk, as in dim='time', or capture the tensor"
+            raise refusal("scan", f"xs has no dim {dim!r}", x, cure=cure)
+    if length is None and not sequences:
+        raise refusal("scan", "has neither xs nor a length", cure="give gc.scan(..., length=10)")
+    steps = sequences[0].sizes[dim] if length is None else size_of("scan", dim, length)
+    inner = [] if xs is None else [name for name, _ in paths(xs, "x")]
+    places = [placeholder(name, without(x.node.type, dim)) for x, name in zip(sequences, inner)]
+    carry = Carry("scan", init)
+    new, result = carry.settle(lambda state: pair(body(state, rebuild([wrap(x) for x in places]))))
+    ys, mirrored = optional(result, "y")
+    closed = close([*carry.labels, *inner], [*carry.params, *places], [*new, *[y.node for y in ys]])
+    node = control.scan(
+        *carry.start,
+        *[x.node for x in sequences],
+        *closed.captured,
+        body=closed.graphs[0],
+        carries=len(new),
+        sequences=len(sequences),
+        length=steps,
+        reverse=bool(reverse),
+        dim=dim,
+        checkpoint=policy(checkpoint),
+    )
+    results = several(node)
+    return carry.rebuild(results[: len(new)]), mirrored(results[len(new) :])
+
+
+def optional(tree: Tree, name: str) -> tuple[list[Tensor], Rebuild]:
+    """The tensors of a tree, of which there are none if it is None."""
+    return ([], lambda _: None) if tree is None else flatten(tree, name)
+
+
+def without(type: TensorType, dim: str) -> TensorType:
+    """The type of one place of `dim`."""
+    sizes = {name: size for name, size in type.sizes.items() if name != dim}
+    return TensorType(type.dtype, tuple(sizes.values()), tuple(sizes))
+
+
+def pair(made: Any) -> tuple[Tree, Tree]:
+    """What a body of `scan` must return."""
+    if not isinstance(made, tuple) or len(made) != 2:
+        reason = f"the body returns {type(made).__name__}, not (carry, y)"
+        raise refusal("scan", reason, cure="return a pair; y may be None", kind=GraphTypeError)
+    return made
+
+
+LEVELS = (32**3, 32**2, 32)
+"""Of a loop with logarithmic checkpoints: a million steps remember 30 + 3 * 32 carries."""
+
+
+def policy(checkpoint: Any) -> Checkpoint:
+    """What a pullback remembers: lengths of chunks, for None, "log" or a positive integer."""
+    if checkpoint is None:
+        return ()
+    if isinstance(checkpoint, str) and checkpoint == "log":
+        return LEVELS
+    if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
+        return (checkpoint,)
+    cure = "use None, 'log', or a number of steps"
+    raise refusal("scan", f"checkpoint={checkpoint!r}", cure=cure)
+
+
+def several(node: Node) -> list[Tensor]:
+    """The tensors of a node of several values."""
+    return [wrap(node[i]) for i in range(len(node.type.items))]
+
+
+def map(
+    function: Callable[[Tree], Tree], xs: Tree, dim: str, *, checkpoint: int | str | None = None
+) -> Tree:
+    """`function` of each place of `dim`, one after the other, its results along the same dim.
+
+    Named ops work on whole dims anyway: this is for saving memory, or for bodies with loops whose
+    lengths differ.
+
+    >>> import graphcore as gc, numpy as np
+    >>> x = gc.tensor("x", {"row": None, "col": 2})
+    >>> gc.compile([x], gc.map(lambda row: row.sum() ** 2, x, dim="row"))(np.ones((3, 2)))
+    array([4., 4., 4.])
+    """
+    made = callback("map", "function", function, "x")
+    _, ys = scan(lambda _, x: ((), made(x)), (), xs, dim, checkpoint=checkpoint)
+    return ys
+
+
+def while_loop(
+    cond: Callable[[Tree], Tensor],
+    body: Callable[[Tree], Tree],
+    init: Tree,
+    max_steps: Operand | None = None,
+) -> Tree:
+    """The carry once `cond` of it no longer holds; the predicate is tested before each step.
+
+    Differentiable in both modes, with no bound on the number of steps: a pullback's loop records
+    as it goes. The number of steps itself carries no derivative. A predicate with dims makes a
+    batched loop: each of its places stops at its own step.
+
+    Parameters
+    ----------
+    cond
+        `carry -> bool tensor`.
+    body
+        `carry -> carry`; structure, dims and dtypes stay. Tensors from outside may be used freely.
+    init
+        The first carry, as for `scan`.
+    max_steps
+        Stop after as many steps anyway.
+
+    Examples
+    --------
+    Newton's square root, to the last digit:
+
+    >>> import graphcore as gc, numpy as np
+    >>> x = gc.tensor("x", {})
+    >>> root = gc.while_loop(lambda r: abs(r * r - x) > 1e-12 * x, lambda r: (r + x / r) / 2, x)
+    >>> gc.compile([x], [root, gc.grad(root, x)])(4.0)
+    [array(2.), array(0.25)]
+    """
+    cond = callback("while_loop", "cond", cond, "carry")
+    body = callback("while_loop", "body", body, "carry")
+    if max_steps is not None:
+        limit, inner, test = max_steps, body, cond
+        _, last = while_loop(
+            lambda state: test(state[1]) & (state[0] < limit),
+            lambda state: (state[0] + 1, inner(state[1])),
+            (constant(0), init),
+        )
+        return last
+    carry = Carry("while_loop", init)
+
+    def step(state: Tree) -> tuple[Tree, Tensor]:
+        going = holds(cond(state))
+        if missing := carry.lacking(going):
+            carry.widen(missing)
+            return step(carry.state())
+        made = body(state)
+        if going.dims:
+            made = carry.select(going, made, state)
+        return made, going
+
+    new, going = carry.settle(step)
+    closed = close(carry.labels, carry.params, [any_of(going).node], new)
+    predicate, graph = closed.graphs
+    node = control.while_loop(
+        *carry.start,
+        *closed.captured,
+        predicate=predicate,
+        body=graph,
+        carries=len(new),
+        trips=None,
+    )
+    return carry.rebuild(several(node))
+
+
+def holds(going: Any) -> Tensor:
+    """A predicate, refused unless it is bool."""
+    node = single("while_loop", going)
+    if node.type.dtype.kind != "b":
+        cure = "compare something, for instance `error > 1e-9`"
+        reason = f"the predicate is {node.type}, not bool"
+        raise refusal("while_loop", reason, node, cure=cure, kind=GraphTypeError)
+    return wrap(node)
+
+
+def fori_loop(
+    lower: Operand,
+    upper: Operand,
+    body: Callable[[Tensor, Tree], Tree],
+    init: Tree,
+    *,
+    checkpoint: int | str | None = None,
+) -> Tree:
+    """The carry after `body(i, carry)` for i = lower, lower + 1, ..., upper - 1.
+
+    The ends are integers, sizes or integer tensors; `i` is an int64 tensor without dims.
+
+    >>> import graphcore as gc, numpy as np
+    >>> x = gc.tensor("x", {})
+    >>> power = gc.fori_loop(0, 3, lambda i, p: p * x, 1.0)
+    >>> gc.compile([x], [power, gc.grad(power, x)])(2.0)
+    [array(8.), array(12.)]
+    """
+    body = callback("fori_loop", "body", body, "i", "carry")
+    if isinstance(lower, (int, Expression)) and isinstance(upper, (int, Expression)):
+        steps = maximum(upper - lower, 0)
+        dim = Hidden("step")
+        counted = arange(lower, lower + steps, dim=dim)
+        last, _ = scan(
+            lambda carry, i: (body(i, carry), None), init, counted, dim, checkpoint=checkpoint
+        )
+        return last
+    for end in (single("fori_loop", lower), single("fori_loop", upper)):
+        if end.type.dtype.kind not in "iu":
+            cure = "cast it with astype('int64')"
+            reason = f"ends are integers, not {end.type}"
+            raise refusal("fori_loop", reason, end, cure=cure, kind=GraphTypeError)
+    first = astype(lower, INT)
+    _, last = while_loop(
+        lambda state: state[0] < upper, lambda state: (state[0] + 1, body(*state)), (first, init)
+    )
+    return last

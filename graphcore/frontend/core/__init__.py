@@ -1,0 +1,1 @@
+"""What all functions of the frontend use: tensors, operands, arguments, structures, refusals."""

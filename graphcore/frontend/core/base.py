@@ -1,0 +1,204 @@
+"""The core of `Tensor`: one object for each node, its properties, and the protocols it refuses.
+
+`frontend/tensor.py` completes the class with operators and methods, which are the functions of the
+rooms. These need only this file, so imports run one way. Type checkers need the methods as well:
+for them alone, `Tensor` here is the completed class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from graphcore.ir.errors import (
+    GraphAttributeError,
+    GraphError,
+    GraphKeyError,
+    GraphTypeError,
+    GraphValueError,
+)
+from graphcore.ir.interning import Interned
+from graphcore.ir.node import Node, describe_operand
+from graphcore.ir.provenance import called, current
+from graphcore.ir.size_text import show_dim
+from graphcore.ir.sizes import Shape, Size
+from graphcore.ir.types import DType
+from graphcore.ops.named.dims import close_match
+
+if TYPE_CHECKING:
+    from graphcore.frontend.tensor import Tensor as Tensor
+
+
+class Base:
+    """A named tensor: one node of a graph, `node`, as users hold it."""
+
+    __slots__ = ("__weakref__", "node")
+    complete: ClassVar[type[Tensor]]
+
+    node: Node
+
+    def __new__(cls, node: Node) -> Tensor:
+        """The one tensor of `node`."""
+        return wrap(node)
+
+    def __init_subclass__(cls) -> None:
+        Base.complete = cls  # type: ignore[assignment]  # there is one subclass: Tensor
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        dims: tuple[str, ...] = self.node.type.dims
+        return dims
+
+    @property
+    def shape(self) -> Shape:
+        """The size of each dim: an int, or an expression in the unknown sizes of the inputs."""
+        shape: Shape = self.node.type.shape
+        return shape
+
+    @property
+    def sizes(self) -> dict[str, Size]:
+        """The size of each dim, by name."""
+        return Sizes(zip(self.dims, self.shape, strict=True))
+
+    @property
+    def size(self) -> Size:
+        """How many values there are."""
+        count: Size = self.node.type.count
+        return count
+
+    @property
+    def ndim(self) -> int:
+        """How many dims there are."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The NumPy dtype of the values."""
+        dtype: DType = self.node.type.dtype
+        return dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name of an input; None for what is computed."""
+        return self.node.attrs.get("name") if self.node.op.name == "input" else None
+
+    def __repr__(self) -> str:
+        name = self.name
+        label = "Tensor" if name is None else f"Tensor {show_dim(name)}"
+        return f"<{label}: {self.node.type}>"
+
+    def __copy__(self) -> Base:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Base:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return wrap, (self.node,)
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._no_value(f"a number to format as {spec!r}", COMPILE)
+        return repr(self)
+
+    def __bool__(self) -> bool:
+        raise self._no_value("a truth value", "use gc.where to choose, and & | ~ to combine")
+
+    def _no_value(self, what: str, cure: str) -> GraphError:
+        reason = f"asked for {what}, but a symbolic tensor has no value yet"
+        return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> None:
+            """None, so that x[0], x[1], ... is no way to iterate."""
+    else:  # hidden, so that type checkers find these and misspelt names, and read what follows
+
+        def __setattr__(self, name: str, value: object) -> NoReturn:
+            cure = "make a new one: x.rename(...), or x.at[...].set(y)"
+            reason = f"is immutable: cannot set {name!r}"
+            raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
+
+        def __setitem__(self, key: object, value: object) -> NoReturn:
+            cure = "make a new one: x.at[...].set(y), or .add and others"
+            raise refusal(
+                "Tensor", "is immutable: no place can be set", self, cure=cure, kind=GraphTypeError
+            )
+
+        def __iter__(self) -> NoReturn:
+            raise self._no_value(
+                "items to iterate over", "index one place with x.isel(dim=position)"
+            )
+
+        def __len__(self) -> int:
+            raise self._no_value("a length", "use x.ndim, x.size or x.sizes['dim']")
+
+        def __contains__(self, item: object) -> bool:
+            raise self._no_value("members", "use (x == value).any()")
+
+        def __float__(self) -> float:
+            raise self._no_value("a number", COMPILE)
+
+        def __int__(self) -> int:
+            raise self._no_value("a number", COMPILE)
+
+        def __complex__(self) -> complex:
+            raise self._no_value("a number", COMPILE)
+
+        def __index__(self) -> int:
+            raise self._no_value("an integer", "index with it instead: y.isel(dim=x)")
+
+        def __array__(self, *args: object, **kwargs: object) -> NoReturn:
+            raise self._no_value("an array", f"{COMPILE}; gc.concat([x, y], 'new') joins tensors")
+
+
+if not TYPE_CHECKING:
+    Tensor = Base
+
+
+class Sizes(dict[str, Size]):
+    """The sizes of dims by name; a name that is missing is refused with one that is like it."""
+
+    def __missing__(self, dim: object) -> NoReturn:
+        cure = close_match(str(dim), tuple(self))
+        raise refusal("sizes", f"there is no dim {dim!r}", cure=cure, kind=GraphKeyError)
+
+
+COMPILE = "gc.compile(inputs, x) makes a function that computes it"
+_set_node = vars(Base)["node"].__set__
+_tensors: Interned[Tensor] = Interned()
+
+
+def wrap(node: Node) -> Tensor:
+    """The one Tensor of a node."""
+    found = _tensors.get(node)
+    if found is not None:
+        return found
+    new = object.__new__(Base.complete)
+    _set_node(new, node)
+    return _tensors.add(node, new)
+
+
+def brief(value: object) -> str:
+    """A value that a user gave, short and in one line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def refusal(
+    function: str,
+    reason: str,
+    *operands: Base | Node,
+    cure: str = "",
+    kind: type[GraphError] = GraphValueError,
+) -> GraphError:
+    """The error for arguments that `function` cannot accept, worded as type rules word theirs."""
+    nodes = dict.fromkeys(x.node if isinstance(x, Base) else x for x in operands)
+    lines = [
+        f"{called(function)}: {reason}",
+        *[describe_operand(node, reason) for node in nodes],
+        f"  built at {current()}",
+    ]
+    if cure:
+        lines.append(f"  cure: {cure}")
+    return kind("\n".join(lines))

@@ -1,0 +1,227 @@
+"""What to write for names that graphcore, a module of it or a tensor does not have."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from graphcore.ir.errors import GraphAttributeError, GraphError
+
+from .base import COMPILE, Base, refusal
+from .calls import SPACES
+
+INSTEAD = {
+    **dict.fromkeys(("concatenate", "append", "cat"), "gc.concat(xs, dim={0!r})"),
+    **dict.fromkeys(("hstack", "vstack"), "gc.concat(xs, dim={0!r})"),
+    **dict.fromkeys(("stack", "dstack", "column_stack", "block"), "gc.concat(xs, dim='new')"),
+    **dict.fromkeys(("moveaxis", "swapaxes", "rollaxis"), "x.transpose({0!r}, ...)"),
+    **dict.fromkeys(("transpose", "permute_dims", "permute"), "x.transpose({0!r}, ...)"),
+    **dict.fromkeys(
+        ("reshape", "ravel", "flatten", "view"),
+        "x.stack(new=({0!r}, ...)), and x.unstack to split",
+    ),
+    **dict.fromkeys(("dot", "matmul", "matvec", "vecmat", "vecdot"), "gc.dot(x, y, dim={0!r})"),
+    **dict.fromkeys(("inner", "tensordot", "vdot", "multi_dot"), "gc.dot(x, y, dim={0!r})"),
+    "outer": "gc.linalg.outer(x, y, dims), or x * y, where dims of other names multiply out",
+    "kron": "gc.linalg.kron(x, y, dims)",
+    **dict.fromkeys(("broadcast_to", "broadcast_arrays", "meshgrid"), "gc.broadcast(x, y)"),
+    **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "x.expand_dims('new')"),
+    **dict.fromkeys(("newaxis", "unsqueeze"), "x.expand_dims('new')"),
+    **dict.fromkeys(("array_split", "hsplit", "vsplit", "dsplit"), "gc.split(x, 2, dim={0!r})"),
+    **dict.fromkeys(("fliplr", "flipud", "rot90"), "gc.flip(x, dim={0!r})"),
+    **dict.fromkeys(("compress", "extract", "delete"), "x.isel({{{0!r}: positions}})"),
+    **dict.fromkeys(("put", "place", "putmask", "copyto"), "x.at[{{{0!r}: positions}}].set(y)"),
+    **dict.fromkeys(("array_equal", "array_equiv"), "(x == y).all()"),
+    **dict.fromkeys(("partition", "argpartition"), "gc.top_k(x, k, dim={0!r})"),
+    **dict.fromkeys(("argwhere", "flatnonzero"), "gc.nonzero(x, size, dim={0!r})"),
+    "allclose": "gc.isclose(x, y).all()",
+    "copy": "x itself: tensors never change",
+    "corrcoef": "gc.corr(x, y, dim={0!r})",
+    "count_nonzero": "(x != 0).sum({0!r})",
+    "einsum": "gc.einsum('row col, col -> row', x, y)",
+    "iscomplexobj": "x.dtype.kind == 'c'",
+    "isrealobj": "x.dtype.kind != 'c'",
+    "ndim": "x.ndim",
+    "percentile": "gc.quantile(x, percent / 100, dim={0!r})",
+    "put_along_axis": "x.at[{{{0!r}: index}}].set(y)",
+    "result_type": "np.result_type(x.dtype, y.dtype)",
+    "shape": "x.sizes",
+    "size": "x.size",
+    "take_along_axis": "gc.take_along(x, index, dim={0!r})",
+    "unstack": "gc.unbind(x, dim={0!r})",
+    **dict.fromkeys(("resample", "groupby"), "gc.segment_sum(x, ids, size), or x.coarsen({0}=2)"),
+    **dict.fromkeys(("array", "asarray", "as_tensor"), "gc.constant(array, ({0!r}, ...))"),
+    **dict.fromkeys(
+        ("placeholder", "Variable", "Parameter", "shared", "scalar", "vector", "matrix"),
+        "an input, gc.tensor(name, dims): calls take arrays for it, parameters included",
+    ),
+    **dict.fromkeys(("pi", "e", "inf", "nan", "euler_gamma", "finfo", "iinfo"), "NumPy's: np.{1}"),
+    **dict.fromkeys(
+        (
+            *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+            *("float16", "float32", "float64", "complex64", "complex128"),
+        ),
+        "dtype='{1}', or x.astype('{1}')",
+    ),
+    "random": "an input, and draw its values with NumPy: np.random.default_rng(0).normal(size=3)",
+    "nn": "functions of tensors as layers: gc.dot, gc.conv, gc.maximum, gc.special.softmax",
+    **dict.fromkeys(("function", "jit"), "gc.compile(inputs, outputs)"),
+    **dict.fromkeys(("eval", "evaluate"), "gc.compile(inputs, outputs)(arrays, ...)"),
+    "print": "gc.debug_print(x) to see the graph, or compile x as one more output",
+    **dict.fromkeys(("save", "load"), "pickle: a compiled function is pickled like any object"),
+    "vmap": "gc.vectorize(outputs, {{x: x_with_more_dims}})",
+    "vjp": "gc.pullback(y, x, ct)",
+    "jvp": "gc.pushforward(y, x, tangent)",
+    "jacfwd": "gc.jacobian(y, x, mode='forward')",
+    "jacrev": "gc.jacobian(y, x, mode='reverse')",
+    **dict.fromkeys(("backward", "gradients"), "gc.grad(y, wrt)"),
+    "value_and_grad": "gc.compile(inputs, [y, gc.grad(y, w)])",
+    **dict.fromkeys(
+        ("custom", "custom_vjp", "custom_jvp", "custom_gradient"),
+        "gc.custom_pullback(function, rule)",
+    ),
+    "check_grads": "(f(a + h) - f(a - h)) / (2 * h), and compare it with gc.grad(y, x)",
+    **dict.fromkeys(("detach", "no_grad"), "gc.stop_gradient(x)"),
+    "ifelse": "gc.where(c, x, y), or gc.cond(c, f, g) to compute one alone",
+    "relu": "gc.maximum(x, 0)",
+    "sigmoid": "gc.special.expit(x)",
+    **dict.fromkeys(("silu", "swish"), "x * gc.special.expit(x)"),
+    "gelu": "x * gc.special.ndtr(x)",
+}
+"""What to write for functions of NumPy, JAX and others; {0!r} is a dim, {1} the name."""
+
+VALUES = ("values", "data", "item", "tolist", "numpy", "to_numpy", "compute", "load")
+"""What other libraries call the values of a tensor."""
+
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+CUTOFF = 0.75
+"""How alike two names are, at least, for one to be offered for the other."""
+
+
+def instead(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | None = None) -> str:
+    """What to write for `name` of NumPy or another library, or the name it comes near, or "".
+
+    Functions of the module `space` go before others. `dims` are those of the tensor in question,
+    `axis` the position of the one that is meant.
+    """
+    return exactly(name, space, dims, axis) or nearly(name, space)
+
+
+def exactly(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | None = None) -> str:
+    """What to write for `name` where it is known in a table or as a function of ours, or ""."""
+    given = axis is not None and -len(dims) <= axis < len(dims)
+    dim, *_ = dims[axis:] if given else dims or ("row",)
+    if name in INSTEAD:
+        return f"use {INSTEAD[name].format(dim, name)}"
+    for home in sorted(("", *SPACES), key=lambda home: home != space):
+        ours = public(home)
+        if name in ours or (name.startswith("nan") and name[3:] in ours):
+            more = [] if name in ours else ["skipna=True"]
+            key = name if name in ours else name[3:]
+            over = (dim,) if given else dims
+            arguments = [*written(ours[key], dim, over), *more]
+            return f"use {path(home, key)}({', '.join(arguments)})"
+    return ""
+
+
+def nearly(name: str, space: str = "") -> str:
+    """The public name that `name` is almost, or "": of two alike the one in `space`."""
+    homes: dict[str, str] = {}
+    for home in sorted(("", *SPACES), key=lambda home: home != space):
+        for key in getattr(module_of(home), "__all__", ()):
+            homes.setdefault(key, home)
+    near = get_close_matches(name, homes, 1, CUTOFF)
+    return f"did you mean {path(homes[near[0]], near[0])}?" if near else ""
+
+
+def written(function: Callable[..., Any], dim: str, over: Sequence[str]) -> list[str]:
+    """The arguments that `function` needs, by their names, and `dim`, or the dims it is `over`."""
+    parameters = inspect.signature(function).parameters
+    needed = [key for key, p in parameters.items() if p.default is p.empty and p.kind in POSITIONAL]
+    shown = [key for key in needed if key not in ("dim", "dims")]
+    if "dim" in parameters:
+        return [*shown, f"dim={dim!r}"]
+    if "dims" not in parameters:
+        return shown
+    if len(over) > 1:
+        return [*shown, f"dims={tuple(over[-2:])!r}"]
+    return [*shown, f"dims={dim!r}"] if "str |" in str(parameters["dims"].annotation) else shown
+
+
+def path(space: str, name: str) -> str:
+    """How a user writes a name of a module: `gc.special.erf`."""
+    return f"gc.{space}.{name}" if space else f"gc.{name}"
+
+
+def absent(space: str = "") -> Callable[[str], NoReturn]:
+    """The `__getattr__` of graphcore, or of one of its modules, for names that it lacks."""
+
+    def refuse(name: str) -> NoReturn:
+        if name.startswith("_"):  # what Python or a library looks for
+            raise AttributeError(name)
+        listed = f"dir(gc.{space})" if space else "dir(gc)"
+        cure = instead(name, space) or f"{listed} lists all names"
+        whole = f"graphcore.{space}" if space else "graphcore"
+        raise refusal(whole, f"has no {name!r}", cure=cure, kind=GraphAttributeError)
+
+    return refuse
+
+
+def attribute(x: Base, name: str) -> GraphError:
+    """The refusal of `x.name`, which tensors do not have."""
+    known = [word for word in dir(x) if not word.startswith("_")]
+    if name in VALUES:
+        cure = COMPILE
+    elif name in x.dims:
+        cure = dim_cure(name)
+    elif found := exactly(name, "", x.dims):
+        cure = found
+    elif near := get_close_matches(name, x.dims, 1, CUTOFF):
+        cure = dim_cure(near[0])
+    elif near := get_close_matches(name, known, 1, CUTOFF):
+        cure = f"did you mean {near[0]!r}?"
+    else:
+        cure = nearly(name) or "dir(x) lists the methods; the functions are in dir(gc)"
+    reason = f"has no attribute {name!r}"
+    return refusal("Tensor", reason, x, cure=cure, kind=GraphAttributeError)
+
+
+class Listing:
+    """An object that answers a name that it does not have with those that it has."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # as in Tensor
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            known = [word for word in dir(self) if not word.startswith("_")]
+            near = get_close_matches(name, known, 1, CUTOFF)
+            cure = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            reason = f"has no attribute {name!r}"
+            raise refusal(type(self).__name__, reason, cure=cure, kind=GraphAttributeError)
+
+
+def dim_cure(dim: str) -> str:
+    """What to write for `x.dim`."""
+    return f"{dim!r} is a dim: x.sizes[{dim!r}] is its size, x.isel({dim}=0) a part"
+
+
+def module_of(space: str) -> ModuleType:
+    """`gc`, or one of the modules whose functions are called by its name as well."""
+    root = __name__.partition(".")[0]
+    return sys.modules[f"{root}.frontend.{space}" if space else root]
+
+
+@cache
+def public(space: str = "") -> Mapping[str, Callable[..., Any]]:
+    """The public functions of `gc`, or of one of its modules, by name."""
+    module = module_of(space)
+    found = {name: getattr(module, name) for name in module.__all__}
+    return {name: value for name, value in found.items() if inspect.isfunction(value)}

@@ -1,0 +1,317 @@
+"""Operands: tensors, numbers, arrays with dims and sizes become nodes here and nowhere else.
+
+Python numbers are weak, as in NumPy 2: they take the dtype the operation computes in for its other
+operands. NumPy scalars and 0-d arrays are strong: they keep theirs. Arrays need dims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for, real_of
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.formulas import Formula
+from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import NO_ATTRS, OPS, Attrs, Node
+from graphcore.ir.op import Op
+from graphcore.ir.provenance import calling_library
+from graphcore.ir.sizes import Expression
+from graphcore.ir.types import DType, TensorType
+from graphcore.ops import autodiff, elementwise, leaf
+
+from .base import Base, Tensor, brief, refusal, wrap
+
+
+class Labelled(Protocol):
+    """An array with names for its axes, such as an xarray.DataArray."""
+
+    @property
+    def dims(self) -> tuple[Any, ...]:
+        """The names."""
+
+    @property
+    def values(self) -> Any:
+        """The array."""
+
+
+Number: TypeAlias = complex | np.generic
+Operand: TypeAlias = (
+    "Tensor | Number | np.ndarray[tuple[()], Any] | Expression | Formula | Labelled"
+)
+Kind: TypeAlias = DType | type[int] | type[float] | type[complex]
+
+SAMPLE: dict[object, complex] = {int: 0, float: 0.0, complex: 0j}
+COMPARISONS = frozenset(
+    {
+        elementwise.equal,
+        elementwise.not_equal,
+        elementwise.less,
+        elementwise.less_equal,
+        elementwise.greater,
+        elementwise.greater_equal,
+    }
+)
+
+
+def apply(op: Op, *xs: Operand) -> Tensor:
+    """An elementwise `op` of operands of any kind."""
+    nodes = [x.node if isinstance(x, Base) else strong(op.name, x, xs) for x in xs]
+    if None not in nodes:
+        return wrap(Node(op, tuple(nodes), NO_ATTRS))  # type: ignore[arg-type]
+    kinds = tuple(kind(x) if node is None else node.type.dtype for x, node in zip(xs, nodes))
+    dtypes = weak_dtypes(op, kinds)
+    if op in COMPARISONS and (answer := foregone(op, xs, nodes, dtypes)) is not None:
+        return wrap(answer)
+    return wrap(Node(op, filled(op.name, xs, nodes, dtypes), NO_ATTRS))
+
+
+def common(function: str, *xs: Operand) -> tuple[Node, ...]:
+    """Operands as nodes; weak ones in the dtype all others promote to."""
+    nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
+    if None in nodes:
+        kinds = (kind(x) if node is None else node.type.dtype for x, node in zip(xs, nodes))
+        return filled(function, xs, nodes, (promoted(*kinds),) * len(xs))
+    return tuple(nodes)  # type: ignore[arg-type]
+
+
+def single(function: str, x: Operand) -> Node:
+    """The node of a lone operand."""
+    return x.node if isinstance(x, Base) else common(function, x)[0]
+
+
+def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
+    """The node of an operand with a dtype of its own; None for a weak one. It is one of `xs`."""
+    if isinstance(x, np.generic):
+        return scalar(x, dtype_of(function, x.dtype))
+    if isinstance(x, (int, float, complex, Expression, Formula)):
+        return None
+    if isinstance(x, np.ndarray):
+        by_xarray = (
+            calling_library() == "xarray"
+        )  # which would wrap a result as an array of its own
+        if x.ndim == 0 and not by_xarray:
+            return scalar(x, dtype_of(function, x.dtype))
+        others = [y for y in xs if isinstance(y, Base)]
+        cure = "say what its axes are: gc.constant(array, dims)"
+        reason = f"an array of shape {x.shape} has no dims"
+        if by_xarray:
+            cure = f"write gc.{function}(array, x); or put the tensor first, as in x * array"
+            reason = "xarray passes on the values of an array without its dims"
+        raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
+    if is_labelled(x):
+        return labelled(function, x)
+    cure = stranger_cure(x) or "use tensors, numbers, or arrays with dims: gc.constant(array, dims)"
+    reason = f"{shown(x)} is not a tensor or a number"
+    others = [y for y in xs if isinstance(y, Base)]
+    raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
+
+
+def is_labelled(x: object) -> TypeGuard[Labelled]:
+    """Whether `x` is an array that names its axes; the `values` of a Dataset are a method."""
+    return hasattr(x, "dims") and hasattr(x, "values") and not callable(x.values)
+
+
+def shown(x: Any) -> str:
+    """What stands where a tensor should, for errors."""
+    if is_function(x):
+        return f"function {x.__name__}"
+    return f"{type(x).__name__} {brief(x)}"
+
+
+def is_function(x: Any) -> bool:
+    """Whether `x` is a function by its name, one of Python's, NumPy's or a user's."""
+    return callable(x) and hasattr(x, "__name__") and not isinstance(x, type)
+
+
+def stranger_cure(x: object) -> str:
+    """What to do about an object that is no tensor but has to do with tensors, or ""."""
+    if is_function(x):
+        return "call it first, and give the tensor that it returns: f(x), not f"
+    if isinstance(x, (list, tuple)) and any(isinstance(part, Base) for part in x):
+        return "to join tensors along a new dim: gc.concat(xs, 'new')"
+    return ""
+
+
+def labelled(function: str, x: Labelled) -> Node:
+    """A constant with the dims of an array that names its axes."""
+    return array(function, as_array(function, x.values), tuple(x.dims))
+
+
+def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[Any, Any]:
+    """A NumPy array of numbers, nested lists or whatever else NumPy takes."""
+    if np.ma.is_masked(value):
+        cure = "fill them: value.filled(np.nan)"
+        raise refusal(function, "the array has masked values", *operands, cure=cure)
+    try:
+        return np.asarray(value)
+    except GraphError:  # a tensor says itself why it is no array
+        raise
+    except Exception as error:  # NumPy raises errors of many kinds
+        cure = "give numbers, in rows of one length"
+        reason = f"{brief(value)} is not an array: {error}"
+        kind = GraphTypeError if isinstance(error, TypeError) else GraphValueError
+        raise refusal(function, reason, *operands, cure=cure, kind=kind) from None
+
+
+def array(function: str, values: np.ndarray[Any, Any], dims: tuple[str, ...]) -> Node:
+    """A constant whose axes are `dims`."""
+    if values.dtype == object and any(isinstance(v, (Expression, Formula)) for v in values.flat):
+        cure = (
+            "name the axes first, gc.constant(array, dims) * size, or gc.concat([size, 2.0], dim)"
+        )
+        reason = "the array holds sizes that are known only at the call"
+        raise refusal(function, reason, cure=cure, kind=GraphTypeError)
+    dtype = dtype_of(function, values.dtype)
+    if values.ndim != len(dims):
+        reason = f"an array of shape {values.shape} has {values.ndim} axes, not dims {dims}"
+        raise refusal(function, reason, cure="name each axis once")
+    check_dims(function, dims)
+    if not dims:
+        return scalar(values, dtype)
+    return leaf.constant(value=Literal(values, dtype), dims=dims)
+
+
+def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DType:
+    """A dtype that graphcore computes with."""
+    if hasattr(dtype, "dtype") and not isinstance(dtype, (type, np.dtype)):
+        cure = "say dtype=x.dtype"
+        reason = f"{type(dtype).__name__} {brief(dtype)} is not a dtype"
+        raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
+    try:
+        return as_dtype(np.dtype(dtype))
+    except Exception as error:  # NumPy raises errors of many kinds
+        cure = "use bool, integers, floats or complex of NumPy"
+        raise refusal(function, str(error), *operands, cure=cure, kind=GraphTypeError) from None
+
+
+def check_dims(function: str, dims: tuple[object, ...]) -> None:
+    """Refuse names that are not strings, or that stand twice."""
+    for dim in dims:
+        if not isinstance(dim, str):
+            raise refusal(
+                function,
+                f"{dim!r} is not the name of a dim",
+                cure="dims are named by strings",
+                kind=GraphTypeError,
+            )
+        if dims.count(dim) > 1:
+            raise refusal(function, f"dims {dims} name {dim!r} twice", cure="name each dim once")
+
+
+def scalar(value: Any, dtype: DType) -> Node:
+    """A number without dims."""
+    return leaf.full(value=Literal(value, dtype), shape=(), dims=())
+
+
+def kind(x: object) -> Kind:
+    """How a weak operand takes part in promotion."""
+    match x:
+        case bool():
+            return BOOL
+        case int() | Expression():
+            return int
+        case float():
+            return float
+        case Formula():
+            return complex if complex in map(kind, x.operands) else float
+    return complex
+
+
+@lru_cache(maxsize=4096)
+def weak_dtypes(op: Op, kinds: tuple[Kind, ...]) -> tuple[DType, ...]:
+    """The dtype in which `op` takes each operand, where Python numbers are weak."""
+    ufunc = elementwise.UFUNC[op]
+    if isinstance(ufunc, str):
+        return (float_for(promoted(*kinds)),) * len(kinds)
+    try:
+        return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
+    except TypeError:  # the type rule will refuse, and say so better
+        return (promoted(*kinds),) * len(kinds)
+
+
+def promoted(*kinds: Kind) -> DType:
+    """The common dtype of operands, where Python numbers are weak."""
+    return np.result_type(*[SAMPLE.get(kind, kind) for kind in kinds])
+
+
+def filled(
+    function: str, xs: tuple[object, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
+) -> tuple[Node, ...]:
+    """`nodes`, and numbers of these dtypes where there are none."""
+    return tuple(
+        weak(function, x, dtype, nodes) if node is None else node
+        for x, node, dtype in zip(xs, nodes, dtypes)
+    )
+
+
+def weak(function: str, x: Any, dtype: DType, others: list[Node | None]) -> Node:
+    """A Python number or a size as a number of `dtype`; of a size at least int64."""
+    if isinstance(x, Expression):
+        return leaf.extent(size=x, dtype=INT if dtype.kind in "biu" else dtype, dims=())
+    if isinstance(x, Formula):
+        if kind(x) is float and dtype.kind == "c":  # there is no floor of a complex number
+            real = weak(function, x, real_of(dtype), others)
+            return elementwise.cast(real, dtype=dtype)
+        operands = [weak(function, part, dtype, others) for part in x.operands]
+        return Node(OPS[f"elementwise.{x.operator}"], tuple(operands), NO_ATTRS)
+    try:
+        attrs = number(x, dtype, "" if isinstance(x, int) else repr(x))
+    except (OverflowError, TypeError):
+        raise out_of_bounds(function, x, dtype, others) from None
+    return Node(leaf.full, (), attrs)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def number(value: complex, dtype: DType, text: str) -> Attrs:
+    """The attrs of a Python number; its `text` tells 0.0 from -0.0, which are equal as keys."""
+    with np.errstate(over="ignore"):
+        return Attrs({"value": Literal(value, dtype), "shape": (), "dims": ()})
+
+
+def out_of_bounds(function: str, x: Any, dtype: DType, others: list[Node | None]) -> GraphError:
+    """The refusal of a Python number that its dtype cannot hold."""
+    shown = f"of {x.bit_length()} bits" if isinstance(x, int) and abs(x) >= 1 << 64 else x
+    return refusal(
+        function,
+        f"Python {type(x).__name__} {shown} does not fit {dtype}",
+        *[node for node in others if node is not None],
+        cure="cast the tensor with astype, or use a NumPy scalar of the dtype you mean",
+    )
+
+
+def foregone(
+    op: Op, xs: tuple[Any, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
+) -> Node | None:
+    """A comparison with a Python integer that no value of the dtype reaches, decided now."""
+    if (nodes[0] is None) == (nodes[1] is None):
+        return None
+    at = 0 if nodes[0] is None else 1
+    x, dtype = xs[at], dtypes[at]
+    if dtype.kind not in "iu" or isinstance(x, Expression):
+        return None
+    bounds = np.iinfo(dtype)
+    if bounds.min <= x <= bounds.max:
+        return None
+    inside = dtype.type(0)
+    ufunc = elementwise.UFUNC[op]
+    assert isinstance(ufunc, np.ufunc)
+    answer = ufunc(*((x, inside) if at == 0 else (inside, x)))
+    other = nodes[1 - at]
+    assert other is not None
+    type: TensorType = other.type
+    made = leaf.full(value=Literal(answer, BOOL), shape=type.shape, dims=type.dims)
+    return needing(made, other)
+
+
+def needing(made: Node, x: Node) -> Node:
+    """`made`, built of the type of `x` alone, with what the call must see to for there to be x."""
+    if not any(node.needs for node in Graph((), (x,)).every_node()):
+        return made
+    unused = autodiff.stop_gradient(elementwise.cast(x, dtype=made.type.dtype))
+    return elementwise.where(scalar(True, BOOL), made, unused)

@@ -1,0 +1,1 @@
+"""New tensors: inputs, constants and ranges."""

@@ -1,0 +1,201 @@
+"""Tensors out of nothing: inputs, constants, and arrays that a formula fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.frontend.core.arguments import SizeLike, dtype_of, names, sized
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.lift import (
+    Labelled,
+    Operand,
+    array,
+    as_array,
+    is_labelled,
+    needing,
+    single,
+    weak,
+)
+from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.shape.dims import full_of
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.formulas import Formula
+from graphcore.ir.sizes import Expression
+from graphcore.ops import leaf
+
+__all__ = [
+    "constant",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
+
+def tensor(
+    name: str,
+    dims: Mapping[str, SizeLike] | str | Iterable[str],
+    shape: Iterable[SizeLike] | SizeLike = None,
+    dtype: npt.DTypeLike = "float64",
+) -> Tensor:
+    """An input: a tensor whose values are given when the compiled function is called.
+
+    Parameters
+    ----------
+    name
+        What the compiled function calls it.
+    dims
+        The size of each dim, by name: an integer; None, which is unknown until the call and shared
+        by all dims of this name; a string, an unknown with a name of its own; or an expression in
+        unknown sizes, `2 * x.sizes["row"]` or "2*row". Or the names alone, with sizes in `shape`.
+    shape
+        The sizes, where `dims` are names; by default all unknown.
+    dtype
+        bool, an integer, a float or complex.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.tensor("x", {"batch": None, "feature": 8})
+    <Tensor x: f64[batch, feature=8]>
+    >>> gc.tensor("y", ("sample", "feature"), shape=("n_test", 8), dtype="float32")
+    <Tensor y: f32[sample=n_test, feature=8]>
+    """
+    if not isinstance(name, str):
+        cure = "give the input's name first: gc.tensor('x', {'row': 2})"
+        raise refusal("tensor", f"{name!r} is not a name", cure=cure, kind=GraphTypeError)
+    known, sizes = sized("tensor", dims, shape)
+    return wrap(leaf.input_(name=name, dtype=dtype_of("tensor", dtype), shape=sizes, dims=known))
+
+
+def constant(
+    value: npt.ArrayLike | Labelled | Tensor,
+    dims: str | Iterable[str] | None = None,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """Values known now.
+
+    Parameters
+    ----------
+    value
+        A number, a NumPy array or nested lists; or an array with dims, such as an xarray.DataArray,
+        whose coordinates are left behind.
+    dims
+        The name of each axis; needless for a number or an array with dims.
+    dtype
+        By default that of the value. Unlike a Python number, a constant has a dtype of its own.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    <Tensor: i64[row=2, col=3]>
+    """
+    if is_labelled(value) or isinstance(value, (Base, Formula, Expression)):
+        made = wrap(single("constant", value))
+        if dims is not None and names("constant", dims) != made.dims:
+            raise refusal("constant", f"dims {made.dims} are not {dims}", made, cure="rename them")
+    else:
+        values = as_array("constant", value)
+        wanted = () if dims is None else names("constant", dims)
+        if dims is None and values.ndim:
+            reason = f"an array of shape {values.shape} needs dims"
+            cure = "name its axes: gc.constant(array, ('row', 'col'))"
+            raise refusal("constant", reason, cure=cure)
+        made = wrap(array("constant", values, wanted))
+    return made if dtype is None else astype(made, dtype)
+
+
+def full(
+    sizes: Mapping[str, SizeLike], value: Operand, dtype: npt.DTypeLike | None = None
+) -> Tensor:
+    """One value in every place.
+
+    Parameters
+    ----------
+    sizes
+        The size of each dim, as `tensor` takes them; for instance `x.sizes`.
+    value
+        A number, or a tensor, whose dims come after those of `sizes`.
+    dtype
+        By default that of the value.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.full({"row": 2, "col": 3}, 1.5)
+    <Tensor: f64[row=2, col=3]>
+    """
+    dims, shape = sized("full", sizes)
+    if dtype is None:
+        node = single("full", value)
+    elif isinstance(value, (int, float, complex)) and not isinstance(value, np.complexfloating):
+        node = weak("full", value, dtype_of("full", dtype), [])
+    else:
+        node = astype(value, dtype).node
+    return full_of(node, dims, shape)
+
+
+def zeros(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Tensor:
+    """Zeros.
+
+    >>> import graphcore as gc
+    >>> gc.zeros({"row": 2, "col": 3}, dtype="float32")
+    <Tensor: f32[row=2, col=3]>
+    """
+    return full(sizes, 0, dtype)
+
+
+def ones(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Tensor:
+    """Ones.
+
+    >>> import graphcore as gc
+    >>> gc.ones({"row": 2, "col": None})
+    <Tensor: f64[row=2, col]>
+    """
+    return full(sizes, 1, dtype)
+
+
+def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
+    """One value in every place of a tensor with the dims, sizes and, by default, dtype of `x`.
+
+    The value is a number or a tensor without dims.
+
+    >>> import graphcore as gc
+    >>> gc.full_like(gc.tensor("x", {"row": 2}), 7)
+    <Tensor: f64[row=2]>
+    """
+    node = single("full_like", x)
+    if dims := getattr(value, "dims", ()):
+        reason = f"takes one value, not a tensor with the dims {tuple(dims)}"
+        operands = [node, value] if isinstance(value, Base) else [node]
+        cure = "repeat it along the dims of x: gc.broadcast_like(value, x)"
+        raise refusal("full_like", reason, *operands, cure=cure)
+    made = full(node.type.sizes, value, node.type.dtype if dtype is None else dtype)
+    return wrap(needing(made.node, node))
+
+
+def zeros_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
+    """Zeros with the dims, sizes and, by default, dtype of `x`.
+
+    >>> import graphcore as gc
+    >>> gc.zeros_like(gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
+    """Ones with the dims, sizes and, by default, dtype of `x`.
+
+    >>> import graphcore as gc
+    >>> gc.ones_like(gc.tensor("x", {"row": 2}), dtype="int32")
+    <Tensor: i32[row=2]>
+    """
+    return full_like(x, 1, dtype)

@@ -1,0 +1,257 @@
+"""Tensors filled by position: ranges, powers and indicators."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.frontend.core.arguments import SizeLike, dtype_of, names, new_dim, size_of
+from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.lift import Operand, array, common, promoted, single
+from graphcore.frontend.pointwise.elementwise import astype, equal, floor, power
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.shape.dims import transpose
+from graphcore.ir.dtypes import FLOAT, INT
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ops import leaf
+
+__all__ = [
+    "arange",
+    "geomspace",
+    "linspace",
+    "logspace",
+    "one_hot",
+    "vander",
+]
+
+
+def arange(
+    start: complex | Expression,
+    stop: complex | Expression | None = None,
+    step: complex = 1,
+    *,
+    dim: str,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """start, start + step, ... up to and without `stop`, along one dim; `arange(stop)` starts at 0.
+
+    Integers and sizes give int64 by default, floats float64.
+
+    >>> import graphcore as gc
+    >>> gc.arange(5, dim="t"), gc.arange(0, 1, 0.25, dim="t")
+    (<Tensor: i64[t=5]>, <Tensor: f64[t=4]>)
+    >>> x = gc.tensor("x", {"batch": None})
+    >>> gc.arange(x.sizes["batch"], dim="batch")
+    <Tensor: i64[batch]>
+    """
+    if stop is None:
+        start, stop = 0, start
+    (name,) = names("arange", (dim,))
+    for end in (start, stop, step):
+        if end is None or isinstance(end, (bool, complex)):
+            cure = "give real numbers or sizes"
+            raise refusal("arange", f"{end!r} is no end or step", cure=cure, kind=GraphTypeError)
+    if isinstance(step, Real) and step == 0:
+        raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
+    ends: tuple[Any, ...] = (start, stop, step)
+    if any(isinstance(end, Expression) for end in ends) or is_long(*ends):
+        made = count_up(name, start, stop, step)
+    elif type(start) is type(stop) is int and (start, step, type(step)) == (0, 1, int):
+        made = iota(name, max(stop, 0))
+    else:
+        values = array_made("arange", lambda: np.arange(*ends), ends)
+        made = wrap(array("arange", values, (name,)))
+    return made if dtype is None else astype(made, dtype)
+
+
+def is_long(start: Any, stop: Any, step: Any) -> bool:
+    """Whether a range of integers is too long to be kept as an array."""
+    ends = (start, stop, step)
+    return all(isinstance(end, Integral) for end in ends) and abs((stop - start) // step) > 2**20
+
+
+def array_made(function: str, make: Callable[[], Any], given: tuple[object, ...]) -> Any:
+    """What NumPy makes of the numbers that are `given`, in one dim."""
+    try:
+        return make()
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
+        numbers = ", ".join(map(brief, given))
+        cure = "give finite real numbers, and not more places than memory holds"
+        raise refusal(function, f"{numbers}: {error}", cure=cure, kind=GraphTypeError) from None
+
+
+def iota(dim: str, size: Size) -> Tensor:
+    """0, 1, 2, ... along one dim."""
+    return wrap(leaf.iota(size=size, dtype=INT, dims=(dim,)))
+
+
+def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
+    """A range of integers of which the ends may be sizes."""
+    try:
+        start, stop = (s if isinstance(s, Expression) else operator.index(s) for s in (start, stop))
+        step = operator.index(step)
+    except TypeError:
+        cure = "with a symbolic size, use integers, or scale the result"
+        reason = f"{start!r}, {stop!r}, {step!r} are not all integers or sizes"
+        raise refusal("arange", reason, cure=cure, kind=GraphTypeError) from None
+    if step == 0:
+        raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
+    gap = stop - start if step > 0 else start - stop
+    made = iota(dim, size_of("arange", dim, maximum((gap + abs(step) - 1) // abs(step), 0)))
+    scaled = made if step == 1 else made * step
+    return scaled if isinstance(start, int) and start == 0 else scaled + start
+
+
+def linspace(
+    start: Operand,
+    stop: Operand,
+    num: int | Expression = 50,
+    *,
+    dim: str,
+    endpoint: bool = True,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """`num` evenly spaced values from `start` to `stop`, along one dim.
+
+    The ends may be tensors, whose dims come after `dim`; without `endpoint`, `stop` is left out.
+    For an integer `dtype` values are rounded down.
+
+    >>> import graphcore as gc
+    >>> gc.linspace(0, 1, 5, dim="t")
+    <Tensor: f64[t=5]>
+    """
+    nodes = common("linspace", start, stop)
+    name = new_dim("linspace", dim, *nodes)
+    size = size_of("linspace", name, num)
+    ends = list(map(wrap, nodes))
+    inside = promoted(*[end.dtype for end in ends], float)
+    wanted = inside if dtype is None else dtype_of("linspace", dtype)
+    if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
+        first, last = (end.node.attrs["value"].array for end in ends)
+        rounded = inside if inside.kind == "c" else wanted
+        values = array_made(
+            "linspace",
+            lambda: np.linspace(first, last, size, endpoint=endpoint, dtype=rounded),
+            (start, stop, num),
+        )
+        return astype(wrap(array("linspace", values, (name,))), wanted)
+    place, intervals = iota(name, size), maximum(size - 1 if endpoint else size, 1)
+    first, last = (astype(end, inside) for end in ends)
+    made = first + place * ((last - first) / intervals)
+    if endpoint:  # the last is exact
+        made = where(place < intervals, made, last)
+    if wanted.kind in "iu":
+        made = floor(made)
+    return astype(transpose(made, name, ...), wanted)
+
+
+def logspace(
+    start: Operand,
+    stop: Operand,
+    num: int | Expression = 50,
+    *,
+    dim: str,
+    endpoint: bool = True,
+    base: Operand = 10.0,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """`base` to the power of `num` evenly spaced values from `start` to `stop`, along one dim.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.logspace(0, 3, 4, dim="t"))()
+    array([   1.,   10.,  100., 1000.])
+    """
+    name = new_dim("logspace", dim, *common("logspace", start, stop, base))
+    made = power(base, linspace(start, stop, num, dim=name, endpoint=endpoint))
+    made = transpose(made, dim, ...)
+    return made if dtype is None else astype(made, dtype)
+
+
+def geomspace(
+    start: Operand,
+    stop: Operand,
+    num: int | Expression = 50,
+    *,
+    dim: str,
+    endpoint: bool = True,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """`num` values from `start` to `stop`, each the same multiple of the last, along one dim.
+
+    start (stop / start)^t for evenly spaced t from 0 to 1. The ends may be tensors, whose dims come
+    after `dim`; they have one sign, and without `endpoint`, `stop` is left out. float64, as NumPy
+    has it, also of float32.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.geomspace(1, 8, 4, dim="t"))()
+    array([1., 2., 4., 8.])
+    """
+    nodes = common("geomspace", start, stop)
+    t = linspace(0.0, 1.0, num, dim=new_dim("geomspace", dim, *nodes), endpoint=endpoint)
+    first, last = map(wrap, nodes)
+    inside = promoted(first.dtype, last.dtype, FLOAT)
+    first, last, t = (astype(x, inside) for x in (first, last, t))
+    made = where(t < 1, first * (last / first) ** t, last)  # the last is exact
+    return made if dtype is None else astype(made, dtype)
+
+
+def one_hot(
+    x: Operand, classes: SizeLike, dim: str = "class", dtype: npt.DTypeLike = "float64"
+) -> Tensor:
+    """1 at the position that `x` says along a new last dim, 0 elsewhere.
+
+    Parameters
+    ----------
+    x
+        Integers. One that is no position, negative or too large, gives zeros throughout.
+    classes
+        How many positions there are.
+    dim
+        The new dim.
+    dtype
+        The dtype of the result.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.one_hot(gc.constant([2, 0, 5], "t"), 3, dtype="int64"))()
+    array([[0, 0, 1],
+           [1, 0, 0],
+           [0, 0, 0]])
+    """
+    node = single("one_hot", x)
+    if node.type.dtype.kind not in "iu":
+        cure = "cast it with astype('int64')"
+        raise refusal("one_hot", "positions are integers", node, cure=cure, kind=GraphTypeError)
+    place = new_places("one_hot", node, dim, classes)
+    return astype(equal(wrap(node), place), dtype)
+
+
+def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
+    """The positions along a dim that `x` lacks."""
+    name = new_dim(function, dim, x)
+    return iota(name, size_of(function, name, size))
+
+
+def vander(x: Operand, n: SizeLike, dim: str = "power", increasing: bool = False) -> Tensor:
+    """The powers x^(n-1), ..., x, 1 along a new last dim; from 1 on if `increasing`.
+
+    The dtype is at least int64, as in NumPy, which makes float64 of float32.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.vander(gc.constant([2, 3], "t"), 3, increasing=True))()
+    array([[1, 2, 4],
+           [1, 3, 9]])
+    """
+    node = single("vander", x)
+    exponent = new_places("vander", node, dim, n)
+    if not increasing:
+        exponent = exponent.sizes[dim] - 1 - exponent
+    return power(wrap(node), exponent)

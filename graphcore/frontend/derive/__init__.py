@@ -1,0 +1,1 @@
+"""Derivatives, and programs rebuilt on inputs with more dims."""

@@ -1,0 +1,193 @@
+"""Functions with a say in how they are differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from graphcore.frontend.control.carries import aligned
+from graphcore.frontend.core.base import refusal, wrap
+from graphcore.frontend.core.callbacks import callback, numbered, require_function
+from graphcore.frontend.core.tracing import close, constants, given, placeholder
+from graphcore.frontend.core.trees import flatten, paths
+from graphcore.ir.dtypes import differentiable
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node, recording
+from graphcore.ir.types import fits
+from graphcore.ops import control
+
+from .instances import Instances, Mixed
+
+__all__ = ["checkpoint", "custom_pullback"]
+
+Tree = Any
+"""A tensor or number, or nested lists, tuples and dicts of them."""
+
+
+def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
+    """The same function, of which a pullback remembers the operands only.
+
+    What it needs from inside it computes again: memory for time.
+
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> gc.grad(gc.checkpoint(lambda x: gc.sin(gc.exp(x)))(x).sum(), x)
+    <Tensor: f64[row=3]>
+    """
+    require_function("checkpoint", "function", function, "*operands")
+
+    @wraps(function)
+    def called(*operands: Tree) -> Tree:
+        nodes, names, params, state = given(operands)
+        run = callback("checkpoint", "function", function, *numbered(operands))
+        with recording() as built:
+            ys, mirrored = flatten(run(*state), "result")
+        closed = close(names, params, [y.node for y in ys], made=built)
+        (body,) = closed.graphs
+        node = control.call(*nodes, *closed.captured, body=body)
+        return mirrored([wrap(node[i]) for i in range(len(ys))])
+
+    return called
+
+
+def custom_pullback(
+    function: Callable[..., Tree],
+    pullback: Callable[[tuple[Tree, ...], Tree, Tree], Any],
+    pushforward: Callable[[tuple[Tree, ...], Tree, tuple[Tree, ...]], Tree] | None = None,
+) -> Callable[..., Tree]:
+    """`function` with a pullback of its own, for instance by the implicit function theorem.
+
+    Parameters
+    ----------
+    function
+        Of tensors or structures of them. Constants may be used freely; other tensors from outside
+        are refused.
+    pullback
+        `(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their order
+        and structures; `ct` has the structure of the result. It must be linear in `ct`: then
+        forward mode and higher orders follow from it. Where its graph does not show that, as a
+        loop in it ends by the size of a residual, forward mode runs it once for each element of
+        the result (once for all that it treats apart, such as the members of a batch).
+    pushforward
+        `(operands, result, tangents) -> tangent of the result`, linear in `tangents`, which have
+        the structures of the operands: then forward mode and higher orders run it once instead.
+
+    Raises
+    ------
+    GraphError
+        If one of the functions uses a tensor from outside, or if cotangents do not have the types
+        of the operands, or tangents those of the result; and at the compilation of a derivative,
+        if one of them grows by another power of `ct` or `tangents` than the first.
+
+    Notes
+    -----
+    Second derivatives by the operands differentiate the steps of a loop in `pullback`. Where few
+    steps find a solution but not its derivative, as conjugate gradients may, let `pullback` call
+    another function with a pullback of its own.
+
+    Examples
+    --------
+    The fixed point z = cos(a z), whose inside is never differentiated:
+
+    >>> import graphcore as gc
+    >>> def solve(a):
+    ...     step = lambda z: gc.cos(a * z)
+    ...     return gc.while_loop(lambda z: abs(step(z) - z) > 1e-12, step, 0.5)
+    >>> def implicit(operands, z, ct):
+    ...     (a,) = operands
+    ...     slope = -gc.sin(a * z)
+    ...     return (ct * slope * z / (1 - slope * a),)
+    >>> a = gc.tensor("a", {})
+    >>> z = gc.custom_pullback(solve, implicit)(a)
+    >>> [v.round(6) for v in gc.compile([a], [z, gc.grad(z, a)])(1.0)]
+    [np.float64(0.739085), np.float64(-0.297474)]
+    """
+    require_function("custom_pullback", "function", function, "*operands")
+    require_function("custom_pullback", "pullback", pullback, "operands, result, ct")
+    if pushforward is not None:
+        told = "operands, result, tangents"
+        require_function("custom_pullback", "pushforward", pushforward, told)
+
+    @wraps(function)
+    def called(*operands: Tree) -> Tree:
+        nodes, names, params, state = given(operands)
+        run = callback("custom_pullback", "function", function, *numbered(operands))
+        result = run(*state)
+        ys, mirrored = flatten(result, "result")
+        results = [y.node for y in ys]
+        labels = [name for name, _ in paths(result, "result")]
+        shown = like("", labels, results)
+        seen = mirrored(map(wrap, shown))
+        cts = like("ct of ", labels, results)
+        shares = made_by("pullback", pullback, "ct", (state, seen, mirrored(map(wrap, cts))), nodes)
+        rule, forward = closed([*params, *shown, *cts], shares), None
+        if pushforward is not None:
+            tangents = like("tangent of ", names, nodes)
+            arguments = state, seen, flatten(operands)[1](map(wrap, tangents))
+            moved = made_by("pushforward", pushforward, "tangents", arguments, results)
+            forward = closed([*params, *shown, *tangents], moved)
+        dims = lying_apart(rule)
+        node = control.custom(
+            *nodes,
+            body=closed(params, results),
+            rule=rule,
+            forward=forward,
+            apart=tuple(tuple(x.type.dims.index(dim) for dim in dims) for x in (*params, *shown)),
+        )
+        return mirrored([wrap(node[i]) for i in range(len(ys))])
+
+    return called
+
+
+def like(prefix: str, names: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
+    """A param of a rule for each of some values."""
+    return [placeholder(prefix + name, x.type) for name, x in zip(names, nodes, strict=True)]
+
+
+def made_by(
+    role: str, rule: Callable[..., Tree], moving: str, values: tuple[Tree, ...], likes: list[Node]
+) -> list[Node]:
+    """What a rule makes of its arguments, refused unless it is typed as `likes`."""
+    made = callback("custom_pullback", role, rule, "operands", "result", moving)(*values)
+    found, _ = flatten(made, role)
+    wanted = [x.type for x in likes]
+    matched = [aligned(x, type) for x, type in zip(found, wanted)]
+    if len(found) != len(likes) or not all(fits(x.type, y) for x, y in zip(matched, wanted)):
+        what = "operand" if role == "pullback" else "result"
+        reason = f"the {role} returns {[str(x.node.type) for x in found]}"
+        cure = f"return values of {[str(type) for type in wanted]}, one for each {what}"
+        raise refusal("custom_pullback", reason, *likes, cure=cure, kind=GraphTypeError)
+    return matched
+
+
+def closed(params: list[Node], outputs: list[Node]) -> Graph:
+    """A graph that captures nothing, refused if it would; constants are part of it."""
+    names = [param.attrs["name"] for param in params]
+    found = close(names, params, outputs, made=constants(outputs))
+    if found.captured:
+        reason = "the function or a rule of it captures a tensor"
+        cure = "pass it as an operand"
+        raise refusal("custom_pullback", reason, *found.captured, cure=cure)
+    return found.graphs[0]
+
+
+def lying_apart(rule: Graph) -> list[str]:
+    """The dims along which a pullback works place by place: they tell instances of it apart."""
+    floats = [x for x in rule.params if differentiable(x.type.dtype)]
+    shared = [
+        dim
+        for dim in (rule.params[0].type.dims if rule.params else ())
+        if all(dim in x.type.sizes for x in rule.params)
+    ]
+    found = []
+    for dim in shared:
+        size = rule.params[0].type.size(dim)
+        try:
+            made = Instances({dim: size}).follow(rule.outputs, {x: {dim: (dim,)} for x in floats})
+        except Mixed:
+            continue
+        if all(made.get(share, [{}])[0].keys() <= {dim} for share in rule.outputs):
+            found.append(dim)
+    return found

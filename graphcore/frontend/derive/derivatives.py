@@ -1,0 +1,313 @@
+"""Derivatives: each call adds one lazy node, however large the graph between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import EllipsisType
+from typing import Any, Literal
+
+from graphcore.frontend.core.arguments import check_word, names, unordered
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.lift import single
+from graphcore.frontend.core.trees import flatten
+from graphcore.ir.dtypes import differentiable
+from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.node import Node, describe_operand, full_like, toposort
+from graphcore.ir.provenance import called, user_line
+from graphcore.ir.sizes import Size
+from graphcore.ops import autodiff, leaf
+from graphcore.ops.elementwise import refuse_unknown
+from graphcore.ops.named.dims import close_match
+from graphcore.ops.paths import between
+
+from .instances import Axes, Instances, Mixed, carries, told
+from .vectorize import repeated, widened
+
+__all__ = [
+    "grad",
+    "pullback",
+    "pushforward",
+    "stop_gradient",
+]
+
+Tree = Any
+"""A tensor, or nested lists, tuples and dicts of tensors."""
+
+
+def grad(
+    y: Tensor,
+    wrt: Tree,
+    *,
+    per: str | Iterable[str] | EllipsisType = (),
+    disconnected: Literal["error", "zero"] = "error",
+) -> Tree:
+    """The gradient of a scalar `y` by each tensor of `wrt`, in the form of `wrt`.
+
+    Element by element it has the dims and dtype of what it is taken by. For complex values it is
+    dRe(y)/dRe(x) - i dRe(y)/dIm(x), which is the complex derivative where there is one.
+
+    Parameters
+    ----------
+    y
+        A float tensor without dims, unless `per` says otherwise.
+    wrt
+        Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.
+    per
+        Dims of the inputs that tell instances apart (of the result, where it alone has them), or
+        ... for all of `y`: each instance gets a gradient of its own. Every tensor of `wrt` is first
+        repeated along those it lacks, and its gradient has them all: first those that the tensor
+        lacks, in the order of `per`, then the dims of the tensor. `grad(y.sum(), x)` is
+        `grad(y, x, per=dims).sum(dims not of x)`.
+        Each element of `y` must depend on one instance only.
+    disconnected
+        What to do where `y` does not depend on a part of `wrt`: refuse, or answer zeros.
+
+    Raises
+    ------
+    GraphError
+        If `y` has dims that are not those of instances, if instances mix on the way, if a part of
+        `wrt` is an integer or disconnected from `y`, or if an op on the way has no derivative.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> gc.grad((x**2).sum(), x)
+    <Tensor: f64[row=3]>
+    >>> w = gc.tensor("w", {})
+    >>> gc.grad(w * x**2, w, per="row")
+    <Tensor: f64[row=3]>
+    """
+    y = wrap(single("grad", y))
+    if not (isinstance(per, tuple) and per == ()):
+        return per_instance(y, wrt, per, disconnected)
+    if y.dims:
+        raise refused(
+            "grad",
+            f"the result has dims {y.dims}; a gradient is taken of one number",
+            [y.node],
+            "sum it first, name its instances with per=..., or use gc.pullback(y, wrt, ct)",
+        )
+    return pullback_of("grad", [y.node], wrt, [full_like(y.node, 1)], disconnected)
+
+
+def per_instance(
+    y: Tensor, wrt: Tree, per: str | Iterable[str] | EllipsisType, disconnected: str
+) -> Tree:
+    """The gradient of each instance: that of the sum by `wrt` repeated along the axes `per`."""
+    sources, rebuild = flatten(wrt, "grad: wrt")
+    xs = [t.node for t in sources]
+    check("grad", [y.node], xs, disconnected)
+    (new, _), wide, _ = of_instances("grad", y.node, xs, per)
+    node = autodiff.pullback(new, *wide.values(), full_like(new, 1), ys=1, wrt=len(wide))
+    found = {x: wrap(node[i]) for i, x in enumerate(wide)}
+    return rebuild([found[x] for x in xs])
+
+
+def of_instances(
+    function: str, y: Node, xs: Sequence[Node], per: str | Iterable[str] | EllipsisType
+) -> tuple[tuple[Node, Axes], dict[Node, Node], tuple[str, ...]]:
+    """`y`, made of each of `xs` repeated along `per`, with the axes of its dims; those; the axes.
+
+    Refused where the instances along an axis mix.
+    """
+    known = instance_sizes(y, xs)
+    axes = axes_of(y, xs, known) if per is ... else names(function, unordered(per), y)
+    for axis in axes:
+        if axis not in known:
+            cure = close_match(axis, tuple(known))
+            raise refused(function, f"per: no input has a dim {axis!r}", [y, *xs], cure)
+    sizes = {axis: known[axis] for axis in axes}
+    try:
+        wide = repeated(xs, sizes, {}, [y])
+        (new,) = widened([y], wide)
+        for dim in sorted(new.type.sizes.keys() - y.type.sizes.keys()):
+            raise Mixed(y, dim, "has lost the dim")
+        own: Axes = {axis: (axis,) for axis in axes}
+        found = Instances(sizes).follow([new], dict.fromkeys(wide.values(), own))
+    except Mixed as mixed:
+        how = f"{mixed.node.op.said} at {mixed.node.origin} {mixed.how}"
+        reason = f"per: the instances along {mixed.axis!r} mix: {how}"
+        cure = f"leave {mixed.axis!r} out of per, or do not bring its instances together"
+        raise refused(function, reason, [y, *xs], cure) from None
+    except GraphError as error:
+        reason = (
+            f"per: repeated along {', '.join(axes)}, wrt is refused: {str(error).splitlines()[0]}"
+        )
+        raise refused(function, reason, [y, *xs], "see whether instances mix there") from error
+    return (new, found.get(new, [own])[0]), wide, axes
+
+
+def instance_sizes(y: Node, xs: Sequence[Node]) -> dict[str, Size]:
+    """The dims of `xs`, else those of the result, else those of what the program starts from."""
+    starts = [node for node in toposort([y]) if not node.inputs]
+    order = (*reversed(starts), y, *reversed(xs))
+    return {dim: size for node in order for dim, size in node.type.sizes.items()}
+
+
+def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, ...]:
+    """The dims of `xs` that the dims of `y` are; else, as `xs` lack them, those of `y`."""
+    kept = {dim for x in xs for dim in x.type.sizes}
+    while True:
+        sources: dict[Node, Axes] = {
+            x: {dim: (dim,) for dim in x.type.sizes if dim in kept} for x in xs
+        }
+        try:
+            found = Instances(known).follow([y], sources).get(y, [{}])[0]
+            break
+        except Mixed as mixed:
+            kept.remove(mixed.axis)
+    axes = [axis for dim in y.type.dims for axis in told(found.get(dim, ())) or [dim]]
+    for axis in axes:
+        if axes.count(axis) > 1:
+            reason = f"per: dim {axis!r} of the result is another than that of its inputs"
+            raise refused(
+                "grad", reason, [y, *xs], "rename one of them, or name the instances' dims"
+            )
+    return tuple(axes)
+
+
+def pullback(
+    y: Tree, wrt: Tree, ct: Tree, *, disconnected: Literal["error", "zero"] = "error"
+) -> Tree:
+    """The cotangent of each tensor of `wrt`, given the cotangent `ct` of `y`: ctᵀ · dy/dwrt.
+
+    `ct` has the form of `y` and each of its tensors the dims of its own, in any order. The result
+    has the form of `wrt`.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> ct = gc.tensor("ct", {"row": 3})
+    >>> gc.pullback(x**2, x, ct)
+    <Tensor: f64[row=3]>
+    """
+    ys, _ = flatten(y, "pullback: y")
+    cts, _ = flatten(ct, "pullback: ct")
+    matched = match_types("pullback", "cotangent", ys, cts)
+    return pullback_of("pullback", [t.node for t in ys], wrt, matched, disconnected)
+
+
+def pushforward(
+    y: Tree, wrt: Tree, tangent: Tree, *, disconnected: Literal["error", "zero"] = "error"
+) -> Tree:
+    """The tangent of `y`, in its form, given that of each tensor of `wrt`: dy/dwrt · tangent.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> v = gc.tensor("v", {"row": 3})
+    >>> gc.pushforward((x**2).sum(), x, v)
+    <Tensor: f64[]>
+    """
+    return pushforward_of("pushforward", y, wrt, tangent, disconnected)
+
+
+def stop_gradient(x: Tensor) -> Tensor:
+    """`x`, counted as a constant by every derivative.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> gc.stop_gradient(x)
+    <Tensor: f64[row=3]>
+    """
+    return wrap(autodiff.stop_gradient(single("stop_gradient", x)))
+
+
+def pullback_of(name: str, ys: list[Node], wrt: Tree, cts: list[Node], disconnected: str) -> Tree:
+    """The one pullback node, its results in the form of `wrt`."""
+    sources, rebuild = flatten(wrt, f"{name}: wrt")
+    xs = [t.node for t in sources]
+    check(name, ys, xs, disconnected)
+    ys, xs = shield(ys, xs)
+    node = autodiff.pullback(*ys, *xs, *cts, ys=len(ys), wrt=len(xs))
+    return rebuild([wrap(node[i]) for i in range(len(xs))])
+
+
+def pushforward_of(name: str, y: Tree, wrt: Tree, tangent: Tree, disconnected: str) -> Tree:
+    """The one pushforward node, its results in the form of `y`."""
+    results, rebuild = flatten(y, f"{name}: y")
+    sources, _ = flatten(wrt, f"{name}: wrt")
+    tangents, _ = flatten(tangent, f"{name}: tangent")
+    matched = match_types(name, "tangent", sources, tangents)
+    ys, xs = [t.node for t in results], [t.node for t in sources]
+    check(name, ys, xs, disconnected)
+    ys, xs = shield(ys, xs)
+    node = autodiff.pushforward(*ys, *xs, *matched, ys=len(ys), wrt=len(xs))
+    return rebuild([wrap(node[i]) for i in range(len(ys))])
+
+
+def match_types(
+    name: str, what: str, primals: Sequence[Tensor], others: Sequence[Tensor]
+) -> list[Node]:
+    """Each tangent or cotangent with the dims in the order of its primal, and its dtype."""
+    if len(primals) != len(others):
+        nodes = [x.node for x in (*primals, *others)]
+        reason = f"{len(others)} {what}s for {len(primals)} tensors"
+        raise refused(name, reason, nodes, f"give one {what} for each")
+    matched = []
+    for x, t in zip(primals, others, strict=True):
+        if set(x.dims) != set(t.dims):
+            reason = f"the {what} has dims {t.dims}, not {x.dims}"
+            raise refused(name, reason, [x.node, t.node], f"give the {what} the same dims")
+        matched.append(t.astype(x.dtype).transpose(*x.dims).node)
+    return matched
+
+
+def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None:
+    """Refuse what no derivative can be taken of or by, before anything is built."""
+    check_word(name, "disconnected", disconnected, ("error", "zero"), *ys)
+    for y in ys:
+        if not differentiable(y.type.dtype):
+            cure = "cast it with astype('float64') if it should be a number"
+            raise refused(name, f"the result is {y.type.dtype}, not a float", [y], cure)
+    for x in wrt:
+        if not differentiable(x.type.dtype):
+            cure = "declare it as a float; integers and bool carry no derivative"
+            raise refused(name, f"cannot differentiate by {x.type.dtype} values", [x], cure)
+    if disconnected == "error":
+        refuse_disconnected(name, ys, wrt)
+    moving = between(ys, wrt)
+    for node in moving:
+        refuse_unknown(node, moving)
+
+
+def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
+    """Every part of `wrt` must reach a result through float values."""
+    reached: set[Node] = set(ys)
+    for node in reversed(list(toposort(ys))):
+        if node in reached and node.op is not autodiff.stop_gradient:
+            reached.update(x for x in node.inputs if carries(x))
+    for x in wrt:
+        if x not in reached:
+            raise refused(
+                name,
+                "the result does not depend on it through float values",
+                [x, *ys],
+                "leave it out of wrt, or ask for zeros with disconnected='zero'",
+            )
+
+
+def refused(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:
+    """The error with its operands, the user's line and the cure."""
+    lines = [f"{called(name)}: {reason}", *[describe_operand(x, reason) for x in operands]]
+    return GraphTypeError("\n".join([*lines, f"  asked at {user_line()}", f"  cure: {cure}"]))
+
+
+def shield(ys: list[Node], wrt: list[Node]) -> tuple[list[Node], list[Node]]:
+    """The same with a barrier over each `wrt` that is no input, so that no rewrite removes it.
+
+    Walked inputs first, so that a barrier stands inside whatever else of `wrt` is built on it.
+    """
+    inner = {x for x in wrt if x.op is not leaf.input_}
+    if not inner:
+        return ys, wrt
+    done: dict[Node, Node] = {}
+    for node in toposort([*ys, *wrt]):
+        new = node.with_inputs(*[done[x] for x in node.inputs])
+        done[node] = autodiff.barrier(new) if node in inner else new
+    return [done[y] for y in ys], [done[x] for x in wrt]

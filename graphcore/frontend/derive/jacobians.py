@@ -1,0 +1,180 @@
+"""Whole derivatives: Jacobians and Hessians, made of the lazy ones by vectorising them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import EllipsisType
+from typing import Any, Literal, get_args
+
+from graphcore.frontend.core.arguments import check_word
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.tracing import placeholder
+from graphcore.frontend.core.trees import flatten
+from graphcore.frontend.create.inputs import ones
+from graphcore.frontend.create.ranges import iota
+from graphcore.frontend.pointwise.elementwise import astype, equal
+from graphcore.frontend.shape.dims import broadcast_to, rename, transpose
+from graphcore.ir.names import all_apart, hidden
+from graphcore.ir.sizes import count, evaluate, unknowns
+from graphcore.ops import autodiff
+
+from .derivatives import check, grad, of_instances, pushforward_of, refused, shield
+from .vectorize import dims_in_use, widened
+
+__all__ = ["hessian", "hvp", "jacobian"]
+
+Tree = Any
+"""A tensor, or nested lists, tuples and dicts of tensors."""
+
+Mode = Literal["forward", "reverse"]
+
+LARGE = 1 << 20
+"""What an unknown size counts as where the cheaper mode is chosen."""
+
+
+def jacobian(
+    y: Tree,
+    wrt: Tree,
+    *,
+    per: str | Iterable[str] | EllipsisType = (),
+    mode: Mode | None = None,
+) -> Tree:
+    """The derivative of every element of `y` by every element of `wrt`.
+
+    In the structure of `y`, each of its tensors replaced by the structure of `wrt`. The dims are
+    those of the `y`, then those of the `wrt`; of these, one that `y` has as well gets a prime:
+    "row'".
+
+    Parameters
+    ----------
+    y, wrt
+        A float tensor, or nested lists, tuples and dicts of them.
+    per
+        Dims of instances that do not mix, as `grad` takes them: of a block-diagonal Jacobian the
+        blocks alone are computed, each dim of `per` once. The `y` must have these dims.
+    mode
+        "reverse" pulls back one cotangent for each element of `y`, "forward" pushes forward one
+        tangent for each element of `wrt`. By default the mode that takes fewer of them, reverse if
+        there are as many; a size known only at the call counts as a large one.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> w = gc.tensor("w", {"row": 3, "col": 2})
+    >>> gc.jacobian((w * x).sum("row"), x), gc.jacobian(x * x, x)
+    (<Tensor: f64[col=2, row=3]>, <Tensor: f64[row=3, row'=3]>)
+    >>> gc.jacobian(x * w, w, per="row")
+    <Tensor: f64[row=3, col=2, col'=2]>
+    """
+    ys, mirrored = flatten(y, "jacobian: y")
+    xs, rebuild = flatten(wrt, "jacobian: wrt")
+    check("jacobian", [t.node for t in ys], [t.node for t in xs], "error")
+    if mode is not None:
+        check_word("jacobian", "mode", mode, get_args(Mode), *ys)
+    return mirrored([rebuild(rows_of(one, xs, per, mode)) for one in ys])
+
+
+def hessian(y: Tensor, wrt: Tree) -> Tree:
+    """The second derivative of a scalar `y` by every two elements of `wrt`.
+
+    In the structure of `wrt`, each of its tensors replaced by the structure of `wrt`; dims as in
+    `jacobian`.
+
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> gc.hessian((x**3).sum(), x)
+    <Tensor: f64[row=3, row'=3]>
+    """
+    return jacobian(grad(y, wrt), wrt)
+
+
+def hvp(y: Tensor, wrt: Tree, v: Tree) -> Tree:
+    """The Hessian of a scalar `y` times `v`, which has the structure and dims of `wrt`.
+
+    The pushforward of the gradient, at a few times the cost of `y` (Pearlmutter 1994).
+
+    >>> import graphcore as gc
+    >>> x, v = gc.tensor("x", {"row": 3}), gc.tensor("v", {"row": 3})
+    >>> gc.hvp((x**3).sum(), x, v)
+    <Tensor: f64[row=3]>
+    """
+    return pushforward_of("hvp", grad(y, wrt), wrt, v, "error")
+
+
+def rows_of(
+    y: Tensor, xs: Sequence[Tensor], per: str | Iterable[str] | EllipsisType, mode: Mode | None
+) -> list[Tensor]:
+    """The Jacobian of one tensor by several; one block for each place along the axes `per`."""
+    axes: tuple[str, ...] = ()
+    if not (isinstance(per, tuple) and per == ()):
+        nodes = [x.node for x in xs]
+        (new, along), wide, axes = of_instances("jacobian", y.node, nodes, per)
+        for axis in axes:
+            if axis not in new.type.sizes or along.get(axis) != (axis,):
+                reason = f"per: no dim of the result has the instances along {axis!r} alone"
+                cure = f"unstack it, or rename it to {axis!r}"
+                raise refused("jacobian", reason, [y.node, *nodes], cure)
+        y, xs = wrap(new), [wrap(wide[node]) for node in nodes]
+    taken = dims_in_use([y.node, *[x.node for x in xs]])
+    if (mode or fewer(y, xs, axes)) == "reverse":
+        return by_rows(y, xs, axes, taken)
+    return [by_columns(y, x, axes, taken) for x in xs]
+
+
+def fewer(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str]) -> Mode:
+    """The mode that takes fewer cotangents or tangents for the blocks along `axes`."""
+    sizes = [count(z.sizes[dim] for dim in z.dims if dim not in axes) for z in (y, *xs)]
+    surplus = sum(sizes[1:]) - sizes[0]
+    try:
+        typical = evaluate(surplus, dict.fromkeys(unknowns(surplus), LARGE))
+        return "reverse" if typical >= 0 else "forward"
+    except ValueError:  # a size divides by the difference of unknown ones
+        return "reverse"
+
+
+def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str]) -> list[Tensor]:
+    """Every unit cotangent pulled back at once."""
+    rows = hidden([dim for dim in y.dims if dim not in axes], taken)
+    ct = placeholder("ct", y.node.type)
+    ys, sources = shield([y.node], [x.node for x in xs])
+    pulled = autodiff.pullback(*ys, *sources, ct, ys=1, wrt=len(xs))
+    found = widened([pulled[i] for i in range(len(xs))], {ct: units(y, rows).node})
+    return [finished(wrap(f), y, rows, x, {}, axes) for f, x in zip(found, xs, strict=True)]
+
+
+def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Tensor:
+    """Every unit tangent pushed forward at once."""
+    columns = hidden([dim for dim in x.dims if dim not in axes], taken)
+    tangent = placeholder("tangent", x.node.type)
+    ys, sources = shield([y.node], [x.node])
+    pushed = autodiff.pushforward(*ys, *sources, tangent, ys=1, wrt=1)
+    (found,) = widened([pushed[0]], {tangent: units(x, columns).node})
+    return finished(wrap(found), y, {}, x, columns, axes)
+
+
+def units(x: Tensor, names: Mapping[str, str]) -> Tensor:
+    """1 where the places along `names` are those along the dims of `x` they stand for, else 0."""
+    made = ones({}, x.dtype)
+    for dim, name in names.items():
+        size = x.sizes[dim]
+        made = made * astype(equal(iota(name, size), iota(dim, size)), x.dtype)
+    sizes = {name: x.sizes[dim] for dim, name in names.items()} | x.sizes
+    return broadcast_to(made.node, tuple(sizes), tuple(sizes.values()))
+
+
+def finished(
+    found: Tensor,
+    y: Tensor,
+    rows: Mapping[str, str],
+    x: Tensor,
+    columns: Mapping[str, str],
+    axes: Sequence[str],
+) -> Tensor:
+    """The dims of `y`, then those of `x` but for `axes`, with a prime where `y` has them too."""
+    own = [dim for dim in x.dims if dim not in axes]
+    primed = all_apart({dim: dim for dim in own if dim in y.dims}, (*y.dims, *x.dims))
+    last = {dim: primed.get(dim, dim) for dim in own}
+    back = {new: dim for dim, new in rows.items()}
+    found = rename(found, back | {columns.get(dim, dim): new for dim, new in last.items()})
+    return transpose(found, *y.dims, *last.values())

@@ -1,0 +1,411 @@
+"""A program on inputs with more dims: every op takes dims it does not mention as batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from graphcore.frontend.core.arguments import mapping
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.trees import flatten
+from graphcore.frontend.shape.dims import broadcast_to
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.graph import Graph, resized
+from graphcore.ir.names import Hidden, apart, hidden
+from graphcore.ir.node import Attrs, Node, toposort
+from graphcore.ir.op import Op
+from graphcore.ir.provenance import inheriting
+from graphcore.ir.sizes import Size, same, unknown, unknowns
+from graphcore.ir.types import TupleType
+from graphcore.ops import autodiff, control, leaf, named
+from graphcore.ops import elementwise as ops
+
+from .instances import Mixed
+
+__all__ = ["vectorize"]
+
+Tree = Any
+Sizes = dict[str, Size]
+
+
+def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
+    """The same program on tensors with more dims: a loop over their places, without the loop.
+
+    Parameters
+    ----------
+    outputs
+        Tensors in any structure; the result has the same.
+    replace
+        For inputs or inner tensors the tensors that stand in their place, with all their dims, of
+        the same sizes, and new dims. New dims come first in the results, in the order in which
+        these tensors have them, then the dims that the results had. Derivatives become those of
+        each place.
+
+    Raises
+    ------
+    GraphError
+        If a tensor that stands for another lacks a dim of it, has another dtype or another size
+        (an unknown size that no input of the program gives any more becomes that of the new
+        tensor; all others are compared, at the call where they are unknown), or if a result has
+        a dim with the name of a new one.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x, w = gc.tensor("x", {"row": 3}), gc.tensor("w", {"row": 3})
+    >>> many = gc.tensor("x", {"batch": None, "row": 3})
+    >>> gc.vectorize(gc.grad((x * w).sum() ** 2, w), {x: many})
+    <Tensor: f64[batch, row=3]>
+    """
+    tensors, rebuild = flatten(outputs, "vectorize: outputs")
+    replace = mapping("vectorize", replace, None, "x: x_with_more_dims")
+    for old, wide in replace.items():
+        for x in (old, wide):
+            if not isinstance(x, Base):
+                cure = "write {x: x_with_more_dims}"
+                reason = f"{brief(x)} is not a tensor"
+                raise refusal("vectorize", reason, cure=cure, kind=GraphTypeError)
+        if not set(old.dims) <= set(wide.dims) or old.dtype != wide.dtype:
+            reason = f"{wide.node.type} cannot stand for {old.node.type}"
+            cure = "keep the dtype and all dims, and add new ones"
+            raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
+    roots, new = fitted([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
+    taken = dims_in_use(roots)
+    inner = hidden([dim for dim in extras(new.items()) if dim in taken], taken)
+    found = widened(roots, {old: renamed(wide, inner, old) for old, wide in new.items()})
+    found = [compared(y, [wide for wide in new.values() if wide.needs]) for y in found]
+    added = tuple(extras((old.node, wide.node) for old, wide in replace.items()))
+    made = [named_back(y, inner) for y in found]
+    return rebuild([wrap(first(y, added, t.dims)) for y, t in zip(made, tensors, strict=True)])
+
+
+def first(y: Node, added: Sequence[str], own: tuple[str, ...]) -> Node:
+    """`y` with those of the dims `added` that it has before its own."""
+    dims = (*[dim for dim in added if dim in y.type.dims and dim not in own], *own)
+    return y if dims == y.type.dims else named.transpose(y, dims=dims)
+
+
+def fitted(
+    roots: Sequence[Node], new: Mapping[Node, Node]
+) -> tuple[Sequence[Node], Mapping[Node, Node]]:
+    """A program and the tensors that stand for some of its own, in the same sizes.
+
+    An unknown size that only tensors to be replaced have becomes that of the new tensor. All other
+    sizes are compared: refused if they differ, checked at the call if that is not known.
+    """
+    kept = [node for node in toposort(roots, new.keys()) if node.op is leaf.input_]
+    given = {name for node in kept for size in node.type.shape for name in unknowns(size)}
+    sizes: dict[str, Size] = {}
+    for old, wide in new.items():
+        for dim, size in old.type.sizes.items():
+            for name in unknowns(size) - given:
+                if size is unknown(name):
+                    sizes.setdefault(name, wide.type.size(dim))
+    olds = tuple(new)
+    changed = resized([*roots, *olds], sizes)
+    pairs = zip(changed[len(roots) :], new.values(), strict=True)
+    return changed[: len(roots)], {old: of_its_sizes(wide, old) for old, wide in pairs}
+
+
+def of_its_sizes(wide: Node, old: Node) -> Node:
+    """`wide`, whose dims that `old` has too must have the same sizes."""
+    for dim, size in old.type.sizes.items():
+        if same(size, wide.type.size(dim)) is False:
+            reason = f"dim {dim!r} has sizes {size} and {wide.type.size(dim)}"
+            cure = "give both the same size, or build the program on an input of unknown size"
+            raise refusal("vectorize", reason, old, wide, cure=cure)
+    sizes = wide.type.sizes | old.type.sizes
+    return broadcast_to(wide, tuple(sizes), tuple(sizes.values())).node
+
+
+def compared(y: Node, wides: Sequence[Node]) -> Node:
+    """`y`, for which a call compares the sizes of all `wides`, even of those it does not read."""
+    below = set(toposort([y])) if wides else ()
+    for wide in wides:
+        if wide not in below:
+            nothing = named.any_(ops.not_equal(wide, wide), dims=wide.type.dims)
+            y = ops.where(nothing, y, y)
+    return y
+
+
+def dims_in_use(roots: Iterable[Node]) -> set[str]:
+    """Every dim in a program, those inside the bodies of its loops and branches included."""
+    types = [node.type for node in Graph((), tuple(roots)).every_node()]
+    several = (type.items if isinstance(type, TupleType) else (type,) for type in types)
+    return {dim for items in several for item in items for dim in item.dims or ()}
+
+
+def renamed(x: Node, names: Mapping[str, str], old: Node | None = None) -> Node:
+    """`x` with other names for those of its dims that have one, but for the dims of `old`."""
+    kept = old.type.dims if old else ()
+    pairs = tuple((dim, names[dim]) for dim in x.type.dims if dim in names and dim not in kept)
+    return named.rename(x, names=pairs) if pairs else x
+
+
+def named_back(y: Node, inner: Mapping[str, str]) -> Node:
+    """A result with the names that were given to new dims; refused where it has one already."""
+    back = {name: dim for dim, name in inner.items()}
+    for dim, name in inner.items():
+        if {dim, name} <= y.type.sizes.keys():
+            cure = f"rename the new dim {dim!r}"
+            reason = f"dim {dim!r} is not new: a result has it already"
+            raise refusal("vectorize", reason, y, cure=cure)
+    return renamed(y, back)
+
+
+def extra(old: Node, new: Node) -> Sizes:
+    """The dims that `new` has and `old` has not."""
+    return {dim: size for dim, size in new.type.sizes.items() if dim not in old.type.sizes}
+
+
+def extras(pairs: Iterable[tuple[Node, Node]]) -> Sizes:
+    """All new dims of several."""
+    found: Sizes = {}
+    for old, new in pairs:
+        found |= extra(old, new)
+    return found
+
+
+def widen(x: Node, dims: Sizes) -> Node:
+    """`x` repeated along the dims it lacks, which come first."""
+    missing = {dim: size for dim, size in dims.items() if dim not in x.type.sizes}
+    sizes = missing | x.type.sizes
+    return broadcast_to(x, tuple(sizes), tuple(sizes.values())).node
+
+
+def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
+    """`roots` where the keys of `new` are replaced by tensors with more dims."""
+    done = dict(new)
+    for node in toposort(roots):
+        if node in done:
+            continue
+        inputs = tuple(done[x] for x in node.inputs)
+        if inputs == node.inputs:
+            done[node] = node
+            continue
+        with inheriting(node.origin):
+            rule = RULES.get(node.op)
+            done[node] = rule(node, inputs, new) if rule else Node(node.op, inputs, node.attrs)
+    return [done[root] for root in roots]
+
+
+def transpose(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """New dims come first."""
+    (x,) = inputs
+    return named.transpose(x, dims=(*extra(node.inputs[0], x), *node.attrs["dims"]))
+
+
+def broadcast(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """New dims come first."""
+    dims, sizes = node.attrs["dims"], node.attrs["sizes"]
+    whole = extra(node.inputs[0], inputs[0]) | dict(zip(dims, sizes, strict=True))
+    return named.broadcast(inputs[0], dims=tuple(whole), sizes=tuple(whole.values()))
+
+
+def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """That of each place: what it is taken by is repeated first, then the results are made anew."""
+    ys, wrt = node.attrs["ys"], node.attrs["wrt"]
+    dims = extras(zip(node.inputs, inputs, strict=True))
+    if node.op is autodiff.pullback:
+        refuse_sums(node, dims, node.inputs[:ys], node.inputs[ys : ys + wrt])
+    sources = repeated(node.inputs[ys : ys + wrt], dims, new, inputs[:ys])
+    xs = [sources[x] for x in node.inputs[ys : ys + wrt]]
+    made = [widen(y, dims) for y in widened(node.inputs[:ys], {**new, **sources})]
+    likes = made if node.op is autodiff.pullback else xs
+    moved = [
+        ordered(widen(t, dims), like) for t, like in zip(inputs[ys + wrt :], likes, strict=True)
+    ]
+    return Node(node.op, (*made, *xs, *moved), node.attrs)
+
+
+def refuse_sums(node: Node, dims: Sizes, ys: Sequence[Node], xs: Sequence[Node]) -> None:
+    """Refuse a cotangent that is summed along what would be a new dim of it."""
+    for dim in dims:
+        if any(dim in y.type.sizes for y in ys) and any(dim not in x.type.sizes for x in xs):
+            raise Mixed(node, dim, "sums over it")
+
+
+def repeated(
+    wrt: Sequence[Node], dims: Sizes, new: Mapping[Node, Node], ys: Sequence[Node]
+) -> dict[Node, Node]:
+    """For each of `wrt` what is differentiated by: itself along `dims`, with a barrier of its own.
+
+    What took its place may be used in `ys` for other things as well, which stay apart from it.
+    """
+    found: dict[Node, Node] = {}
+    used = set(toposort(ys))
+    for x in toposort(wrt):
+        if x in wrt:
+            wide = widen(widened([x], {**new, **found})[0], dims)
+            barriers = (autodiff.barrier(wide, mark=mark) for mark in count())
+            found[x] = next(barrier for barrier in barriers if barrier not in used)
+            used.add(found[x])
+    return found
+
+
+def ordered(x: Node, like: Node) -> Node:
+    """`x` with its dims in the order of another."""
+    dims = like.type.dims
+    return x if x.type.dims == dims else named.transpose(x, dims=dims)
+
+
+# ---- loops and branches: their bodies, on params with more dims
+
+
+def inner(param: Node, dims: Sizes) -> Node:
+    """A param of a body with more dims, which come first."""
+    type = param.type
+    sizes = {dim: size for dim, size in dims.items() if dim not in type.sizes} | type.sizes
+    shape = tuple(sizes.values())
+    name = param.attrs["name"]
+    return leaf.input_(name=name, dtype=type.dtype, shape=shape, dims=tuple(sizes))
+
+
+def operand_dims(node: Node, inputs: Sequence[Node], first: int = 0) -> list[Sizes]:
+    """The new dims of each operand of a body."""
+    return [extra(x, y) for x, y in zip(node.inputs[first:], inputs[first:], strict=True)]
+
+
+def inside(body: Graph, dims: Sequence[Sizes]) -> tuple[list[Node], list[Node]]:
+    """The params of a body with new dims, and its outputs on them."""
+    params = [inner(param, more) for param, more in zip(body.params, dims, strict=True)]
+    changed = {p: q for p, q in zip(body.params, params, strict=True) if p is not q}
+    return params, widened(body.outputs, changed)
+
+
+def scan(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    body, n, m = node.attrs["body"], node.attrs["carries"], node.attrs["sequences"]
+    dims, walked = operand_dims(node, inputs), node.attrs["dim"]
+    if any(walked in more for more in dims):
+        raise Mixed(node, walked, "walks along it")
+    while True:
+        params, outputs = inside(body, dims)
+        grown = [dims[i] | extra(body.outputs[i], y) for i, y in enumerate(outputs[:n])]
+        if all(old.keys() == more.keys() for old, more in zip(dims, grown, strict=False)):
+            break
+        dims[:n] = grown
+    kept = [ordered(widen(y, d), p) for y, d, p in zip(outputs, dims[:n], params, strict=False)]
+    start = [ordered(widen(x, d), p) for x, d, p in zip(inputs, dims[:n], params, strict=False)]
+    attrs = Attrs(node.attrs | {"body": Graph(tuple(params), (*kept, *outputs[n:]))})
+    places = [ordered_but(x, walked, p) for x, p in zip(inputs[n : n + m], params[n:])]
+    held = [ordered(x, p) for x, p in zip(inputs[n + m :], params[n + m :], strict=True)]
+    return Node(node.op, (*start, *places, *held), attrs)
+
+
+def ordered_but(x: Node, dim: str, like: Node) -> Node:
+    """`x` with `dim` first and its other dims in the order of `like`."""
+    return named.transpose(x, dims=(dim, *like.type.dims))
+
+
+def while_loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """Where the predicate gets dims, each of their places stops at its own step."""
+    body, predicate, n = node.attrs["body"], node.attrs["predicate"], node.attrs["carries"]
+    dims = operand_dims(node, inputs)
+    while True:
+        params, outputs = inside(body, dims)
+        _, (going,) = inside(predicate, dims)
+        each = extra(predicate.outputs[0], going)
+        grown = [dims[i] | extra(body.outputs[i], y) | each for i, y in enumerate(outputs)]
+        if all(old.keys() == more.keys() for old, more in zip(dims, grown, strict=False)):
+            break
+        dims[:n] = grown
+    kept = [widen(y, d) for y, d in zip(outputs, dims[:n], strict=True)]
+    if each:
+        kept = [ops.where(going, y, p) for y, p in zip(kept, params, strict=False)]
+        going = named.any_(going, dims=going.type.dims)
+    kept = [ordered(y, p) for y, p in zip(kept, params, strict=False)]
+    start = [ordered(widen(x, d), p) for x, d, p in zip(inputs, dims[:n], params, strict=False)]
+    held = [ordered(x, p) for x, p in zip(inputs[n:], params[n:], strict=True)]
+    graphs = {
+        "body": Graph(tuple(params), tuple(kept)),
+        "predicate": Graph(tuple(params), (going,)),
+    }
+    return Node(node.op, (*start, *held), Attrs(node.attrs | graphs))
+
+
+def switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """Where the index gets dims, all branches are computed, and one chosen for each place."""
+    index, *operands = inputs
+    dims = operand_dims(node, inputs, 1)
+    if extra(node.inputs[0], index):
+        all_made = [
+            widened(branch.outputs, dict(zip(branch.params, operands, strict=True)))
+            for branch in node.attrs["branches"]
+        ]
+        return leaf.tuple_(*[one_of(index, column) for column in zip(*all_made, strict=True)])
+    made = [inside(branch, dims) for branch in node.attrs["branches"]]
+    olds = [branch.outputs for branch in node.attrs["branches"]]
+    columns: list[list[Node]] = []
+    for i in range(len(node.type.items)):
+        more = extras((old[i], outputs[i]) for old, (_, outputs) in zip(olds, made, strict=True))
+        column = [widen(outputs[i], more) for _, outputs in made]
+        columns.append([ordered(y, column[0]) for y in column])
+    graphs = tuple(
+        Graph(tuple(params), tuple(column[b] for column in columns))
+        for b, (params, _) in enumerate(made)
+    )
+    held = [ordered(x, p) for x, p in zip(operands, made[0][0], strict=True)]
+    return control.switch(index, *held, branches=graphs)
+
+
+def one_of(index: Node, column: Sequence[Node]) -> Node:
+    """At each place the result of the branch with its index."""
+    dim = apart(Hidden("branch"), dims_in_use([index, *column]))
+    stacked = named.concat(*[widen(x, {dim: 1}) for x in column], dim=dim)
+    return named.gather(stacked, index, dims=(dim,))
+
+
+def call(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    params, outputs = inside(node.attrs["body"], operand_dims(node, inputs))
+    held = [ordered(x, p) for x, p in zip(inputs, params, strict=True)]
+    return control.call(*held, body=Graph(tuple(params), tuple(outputs)))
+
+
+def custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """Every operand is repeated along all new dims, so that each place has a cotangent of it."""
+    dims = extras(zip(node.inputs, inputs, strict=True))
+    body, rule, forward = (node.attrs[name] for name in ("body", "rule", "forward"))
+    refuse_sums(node, dims, body.outputs, node.inputs)
+    params, outputs = inside(body, [dims] * len(inputs))
+    wide = [widen(y, dims) for y in outputs]
+    results = [inner(y, dims) for y in rule.params[len(params) : len(params) + len(wide)]]
+    wide = [ordered(y, p) for y, p in zip(wide, results, strict=True)]
+    held = [ordered(widen(x, dims), p) for x, p in zip(inputs, params, strict=True)]
+    first = tuple(range(len(dims)))
+    return control.custom(
+        *held,
+        body=Graph(tuple(params), tuple(wide)),
+        rule=every_place(rule, dims, params),
+        forward=None if forward is None else every_place(forward, dims, results),
+        apart=tuple((*first, *(len(dims) + axis for axis in axes)) for axes in node.attrs["apart"]),
+    )
+
+
+def every_place(rule: Graph, dims: Sizes, likes: Sequence[Node]) -> Graph:
+    """A rule on params that all have the new dims, its results as `likes` are."""
+    params, made = inside(rule, [dims] * len(rule.params))
+    back = [ordered(widen(y, dims), like) for y, like in zip(made, likes, strict=True)]
+    return Graph(tuple(params), tuple(back))
+
+
+def project(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    (several,) = inputs
+    index: int = node.attrs["index"]
+    return several.inputs[index] if several.op is leaf.tuple_ else several[index]
+
+
+Rule = Callable[[Node, Sequence[Node], Mapping[Node, Node]], Node]
+RULES: dict[Op, Rule] = {
+    named.transpose: transpose,
+    named.broadcast: broadcast,
+    autodiff.pullback: derivative,
+    autodiff.pushforward: derivative,
+    leaf.project: project,
+    control.scan: scan,
+    control.while_loop: while_loop,
+    control.switch: switch,
+    control.call: call,
+    control.custom: custom,
+}
+"""Ops that say more of their operands than the dims they work on."""

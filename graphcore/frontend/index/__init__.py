@@ -1,0 +1,1 @@
+"""Elements selected along dims, and updated there."""

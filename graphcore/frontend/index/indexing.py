@@ -1,0 +1,330 @@
+"""Places picked along dims by name: integers, slices, masks and tensors of positions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from graphcore.frontend.core import lift
+from graphcore.frontend.core.arguments import MissingDims, dim_of, mapping, names, present
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, array, is_labelled, single
+from graphcore.frontend.shape.dims import agreed
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
+from graphcore.ops import named
+
+__all__ = [
+    "isel",
+    "take",
+    "take_along",
+]
+
+
+class Range(NamedTuple):
+    """The places start, start + step, ..., `size` of them."""
+
+    start: Size
+    size: Size
+    step: int
+
+
+def isel(
+    x: Operand,
+    indexers: Mapping[str, Any] | None = None,
+    /,
+    drop: bool = False,
+    missing_dims: MissingDims = "raise",
+    **more: Any,
+) -> Tensor:
+    """`x` at positions along dims.
+
+    An integer drops its dim; a slice keeps it; positions replace it by their own dims. Positions
+    that share a dim run along it together (pointwise), others apart (orthogonally). An unnamed list
+    keeps the name of the dim it indexes. Positions count from the end if negative; one outside is
+    refused where sizes are known, and otherwise at the call.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    indexers
+        For each dim an integer, a slice, a list or mask, an integer tensor or DataArray, or a pair
+        (dims, array); as a dict or as keywords.
+    drop
+        As in xarray, where it is about coordinates: here it has no effect.
+    missing_dims
+        What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "row": 4, "col": 5})
+    >>> gc.isel(x, batch=0, row=slice(1, None, 2), col=("pick", [0, 2, 4]))
+    <Tensor: f64[row=2, pick=3]>
+    """
+    node = single("isel", x)
+    wanted = mapping("isel", indexers, more, "'dim': position", node)
+    dims = present("isel", node, names("isel", tuple(wanted), node), missing_dims)
+    return wrap(select(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
+
+
+class Selection(NamedTuple):
+    """A tensor, and by what its dims are indexed: ranges, positions, and tensors of positions."""
+
+    x: Node
+    ranges: dict[str, Range]
+    positions: dict[str, Size]
+    indices: dict[str, Node]
+
+
+def select(x: Node, indexers: dict[str, Any]) -> Node:
+    """`x` indexed, where `indexers` come in the order of its dims."""
+    return pick(selection(x, indexers))
+
+
+def selection(x: Node, indexers: dict[str, Any]) -> Selection:
+    """Indexers, in the order of the dims of `x`, understood; a mask tells an unknown size."""
+    ranges: dict[str, Range] = {}
+    positions: dict[str, Size] = {}
+    indices: dict[str, Node] = {}
+    for dim, indexer in indexers.items():
+        size = x.type.size(dim)
+        if isinstance(indexer, slice):
+            found = places(x, dim, indexer, size)
+            if found != (0, size, 1):
+                ranges[dim] = found
+        elif is_position(indexer):
+            positions[dim] = position(x, dim, indexer, size)
+        elif isinstance(indexer, Base):
+            indices[dim] = integers(x, dim, indexer.node)
+        else:
+            dims, values = places_known(x, dim, indexer)
+            if values.dtype.kind == "b":
+                x = masked(x, dim, dims, values)
+                values = np.flatnonzero(values)
+            indices[dim] = static(x, dim, dims, values)
+    return Selection(x, ranges, positions, indices)
+
+
+def pick(at: Selection) -> Node:
+    """The values at a selection."""
+    x = at.x
+    if at.ranges:
+        starts, sizes, steps = zip(*at.ranges.values(), strict=True)
+        x = named.slice_(x, dims=tuple(at.ranges), starts=starts, sizes=sizes, steps=steps)
+    if at.positions:
+        x = named.index(x, dims=tuple(at.positions), positions=tuple(at.positions.values()))
+    if at.indices:
+        x = named.gather(x, *at.indices.values(), dims=tuple(at.indices))
+    return x
+
+
+def is_position(indexer: object) -> bool:
+    """Whether an indexer is one integer, or a size."""
+    if isinstance(indexer, np.ndarray):
+        return indexer.ndim == 0 and indexer.dtype.kind in "iu"
+    return isinstance(indexer, (int, np.integer, Expression)) and not isinstance(indexer, bool)
+
+
+def position(x: Node, dim: str, at: Any, size: Size) -> Size:
+    """A position from the start; a negative integer counts from the end."""
+    if isinstance(at, Expression):
+        return at
+    at = int(at)
+    if isinstance(size, int) and not -size <= at < size:
+        raise outside(x, dim, at, size)
+    found: Size = at if at >= 0 else size + at
+    return found
+
+
+def outside(x: Node, dim: str, at: object, size: int) -> GraphIndexError:
+    """The refusal of a position that a dim does not have."""
+    cure = f"positions run from {-size} to {size - 1}" if size else "the dim is empty"
+    reason = f"position {at} is outside dim {dim!r}, which has size {size}"
+    error = refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
+    assert isinstance(error, GraphIndexError)
+    return error
+
+
+def places(x: Node, dim: str, given: slice, size: Size) -> Range:
+    """What Python's slice means for a dim of any size."""
+    step = 1 if given.step is None else whole(x, dim, given.step)
+    if not isinstance(step, int) or step == 0:
+        raise refusal("isel", f"the step of dim {dim!r} is {step}", x, cure="use a nonzero integer")
+    # Only the ends that count are kept inside: where the other two cross, the length is 0 anyway.
+    if step > 0:
+        start = maximum(end(x, dim, given.start, size, 0), 0)
+        gap = minimum(end(x, dim, given.stop, size, size), size) - start
+    else:
+        start = minimum(end(x, dim, given.start, size, size - 1), size - 1)
+        gap = start - maximum(end(x, dim, given.stop, size, -1), -1)
+    length = maximum((gap + abs(step) - 1) // abs(step), 0)
+    if length == 0:
+        return Range(0, 0, 1)
+    return Range(start, length, 1 if length == 1 else step)
+
+
+def end(x: Node, dim: str, given: Any, size: Size, default: Size) -> Size:
+    """The end of a slice, counted from the start; a negative integer counts from the end.
+
+    A symbolic end always counts from the start: which way it counts must not depend on a size.
+    """
+    if given is None:
+        return default
+    found = whole(x, dim, given)
+    if isinstance(found, int):
+        return found if found >= 0 else size + found
+    if lower_bound(found) is None and upper_bound(found) is not None:
+        cure = f"count from the start: {size} - ..."
+        reason = f"the end {found} of a slice of dim {dim!r} is negative"
+        raise refusal("isel", reason, x, cure=cure)
+    return found
+
+
+def whole(x: Node, dim: str, given: Any) -> Size:
+    """An integer or size in a slice."""
+    if isinstance(given, Expression):
+        return given
+    try:
+        return operator.index(given)
+    except TypeError:
+        cure = "slices take integers and sizes; use positions for anything else"
+        reason = f"slice of dim {dim!r} with {given!r}"
+        raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError) from None
+
+
+def places_known(x: Node, dim: str, indexer: Any) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
+    """The dims and values of an indexer of many places, positions or a mask, that is known now."""
+    if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
+        if isinstance(indexer[1], Base):
+            new = dict(zip(indexer[1].dims, names("isel", indexer[0])))
+            cure = f"a tensor has dims of its own: x.isel({dim}=index.rename({new}))"
+            reason = f"the index of dim {dim!r} is a pair of names and a tensor"
+            raise refusal("isel", reason, x, indexer[1], cure=cure, kind=GraphTypeError)
+        return names("isel", indexer[0]), lift.as_array("isel", indexer[1], x)
+    if is_labelled(indexer):
+        return tuple(indexer.dims), lift.as_array("isel", indexer.values, x)
+    return (dim,), as_array(x, dim, indexer)
+
+
+def as_array(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
+    """An unnamed list of positions; with more axes than one it would need names."""
+    listed = isinstance(indexer, (list, tuple, range, np.ndarray))
+    values = lift.as_array("isel", indexer, x) if listed else None
+    if values is None or values.ndim > 1:
+        shown = "an array of several axes" if values is not None else repr(indexer)[:60]
+        cure = "use an integer, a slice, a list, a tensor, or (dims, array)"
+        reason = f"dim {dim!r} cannot be indexed by {shown}"
+        raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError)
+    return values
+
+
+def integers(x: Node, dim: str, index: Node) -> Node:
+    """A tensor of positions; a symbolic mask is refused, as its result has no known size."""
+    if index.type.dtype.kind in "iu":
+        return index
+    cure = "positions are integers"
+    if index.type.dtype.kind == "b":
+        cure = "its size would depend on values: choose with gc.where, or use a mask known now"
+    reason = f"dim {dim!r} cannot be indexed by {index.type}"
+    raise refusal("isel", reason, x, index, cure=cure, kind=GraphTypeError)
+
+
+def masked(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any, Any]) -> Node:
+    """`x`, whose `dim` has as many places as its mask."""
+    size = x.type.size(dim)
+    if dims != (dim,) or mask.ndim != 1 or same(size, len(mask)) is False:
+        shown = ", ".join(f"{name}={n}" for name, n in zip(dims, mask.shape, strict=False))
+        reason = f"a mask of [{shown}] for dim {dim!r} of size {size}"
+        cure = "a mask has the one dim it picks from, and its size; or choose with gc.where"
+        raise refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
+    return agreed(x, dim, len(mask))
+
+
+def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any]) -> Node:
+    """Positions known now, from the start where the size is known."""
+    size = x.type.size(dim)
+    if values.size == 0:
+        values = values.astype(INT)
+    index = integers(x, dim, array("isel", values, dims))
+    if not isinstance(size, int) or values.size == 0:
+        return index
+    least, most = int(values.min()), int(values.max())
+    if least < -size or most >= size:
+        raise outside(x, dim, least if least < -size else most, size)
+    return index if least >= 0 else array("isel", np.where(values < 0, values + size, values), dims)
+
+
+def take(x: Operand, index: Any, dim: str) -> Tensor:
+    """`x` at positions along one dim, which their dims replace.
+
+    `index` is anything `isel` takes; an unnamed list keeps the name of the dim.
+
+    >>> import graphcore as gc
+    >>> table = gc.tensor("table", {"word": 1000, "feature": 8})
+    >>> gc.take(table, gc.tensor("text", {"batch": None, "time": None}, dtype="int64"), dim="word")
+    <Tensor: f64[batch, time, feature=8]>
+    """
+    node = single("take", x)
+    return isel(wrap(node), {dim_of("take", node, dim): index})
+
+
+def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
+    """`x` at one position along `dim` for each place of the dims that `index` and `x` share.
+
+    `index` is an integer tensor, or an array with dims, which stand in the place of `dim`; a dim of
+    both stands where it comes first.
+
+    >>> import graphcore as gc
+    >>> logits = gc.tensor("logits", {"batch": None, "class": 3})
+    >>> gc.take_along(logits, gc.tensor("label", {"batch": None}, dtype="int64"), dim="class")
+    <Tensor: f64[batch]>
+    """
+    node, at = single("take_along", x), single("take_along", index)
+    if at.type.dtype.kind not in "iu":
+        cure = "positions are integers: cast them with astype('int64')"
+        reason = f"takes no positions of {at.type.dtype}"
+        raise refusal("take_along", reason, node, at, cure=cure, kind=GraphTypeError)
+    return wrap(named.gather(node, at, dims=(dim_of("take_along", node, dim),)))
+
+
+def sel(x: Tensor, *args: Any, **more: Any) -> NoReturn:
+    """Refused: there are no coordinates to look up; `isel` takes positions."""
+    cure = "use x.isel, which takes positions, and gc.searchsorted to find them"
+    raise refusal("sel", "there are no coordinates", x, cure=cure, kind=GraphTypeError)
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """`x[key]`: a dict of indexers by name, or indexers in the order of the dims."""
+    return isel(x, by_name("getitem", x, key))
+
+
+def by_name(function: str, x: Tensor, key: Any) -> Mapping[str, Any]:
+    """What stands in brackets as indexers by name."""
+    if isinstance(key, Mapping):
+        return key
+    if isinstance(key, str):
+        cure = f"index by name with x[{{{key!r}: position}}] or x.isel"
+        raise refusal(function, f"[{key!r}] says no position", x, cure=cure, kind=GraphTypeError)
+    keys = key if isinstance(key, tuple) else (key,)
+    missing = len(x.dims) - len(keys) + 1
+    spread = [at for at, indexer in enumerate(keys) if indexer is ...]
+    if any(indexer is None for indexer in keys):
+        cure = "add a dim with x.expand_dims('new')"
+        raise refusal(function, "None makes no dim", x, cure=cure, kind=GraphTypeError)
+    if len(spread) > 1 or missing < (0 if spread else 1):
+        cure = f"the dims are {x.dims}"
+        reason = f"{len(keys)} indexers for {len(x.dims)} dims"
+        if len(spread) > 1:
+            reason = f"{len(keys)} indexers, {len(spread)} of them ..."
+        raise refusal(function, reason, x, cure=cure, kind=GraphIndexError)
+    if spread:
+        at = spread[0]
+        keys = (*keys[:at], *(slice(None),) * missing, *keys[at + 1 :])
+    return dict(zip(x.dims, keys, strict=False))

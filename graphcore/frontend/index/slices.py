@@ -1,0 +1,114 @@
+"""Slices of dims by name: parts at the ends, every so many places, and values backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import (
+    Dim,
+    dims_of,
+    integer,
+    mapping,
+    names,
+    require_dims,
+    unordered,
+)
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ops import named
+
+from .indexing import isel
+
+__all__ = [
+    "flip",
+    "head",
+    "tail",
+    "thin",
+]
+
+
+def cut(x: Node, dim: str, start: Size, size: Size) -> Node:
+    """`size` places of one dim."""
+    if start == 0 and size == x.type.size(dim):
+        return x
+    return named.slice_(x, dims=(dim,), starts=(start,), sizes=(size,), steps=(1,))
+
+
+def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Size]:
+    """An integer or a size for each of some dims of `x`."""
+    wanted = mapping(function, given, more, "'dim': 1", x)
+    require_dims(function, x, names(function, tuple(wanted), x))
+    return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
+
+
+def flip(x: Operand, dim: Dim = None) -> Tensor:
+    """`x` backwards along one dim, several, or all (None).
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.flip(gc.constant([1, 2, 3], "t"), dim="t"))()
+    array([3, 2, 1])
+    """
+    node = single("flip", x)
+    dims = dims_of("flip", node, unordered(dim), ordered=True)
+    require_dims("flip", node, dims)
+    return isel(wrap(node), dict.fromkeys(dims, slice(None, None, -1)))
+
+
+def head(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
+    """The first places of dims, as many as told: of each by name, or of all; by default 5 of all.
+
+    >>> import graphcore as gc
+    >>> gc.head(gc.tensor("x", {"row": 7, "col": 8}), row=2)
+    <Tensor: f64[row=2, col=8]>
+    """
+    given = 5 if sizes is None and not more else sizes
+    return ranged("head", x, given, more, lambda places, size: slice(places))
+
+
+def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
+    """The last places of dims, as many as told: of each by name, or of all; by default 5 of all.
+
+    >>> import graphcore as gc
+    >>> gc.tail(gc.tensor("x", {"row": 7, "col": 8}), row=2)
+    <Tensor: f64[row=2, col=8]>
+    """
+    given = 5 if sizes is None and not more else sizes
+    return ranged(
+        "tail", x, given, more, lambda places, size: slice(maximum(size - places, 0), None)
+    )
+
+
+def thin(x: Operand, steps: Mapping[str, int] | int | None = None, /, **more: int) -> Tensor:
+    """Every so many places of dims, from the first on: a step for each by name, or one for all.
+
+    >>> import graphcore as gc
+    >>> gc.thin(gc.tensor("x", {"row": 7, "col": 8}), row=3)
+    <Tensor: f64[row=3, col=8]>
+    """
+    if steps is None and not more:
+        raise refusal("thin", "there is no step", single("thin", x), cure="write thin(x, 2)")
+    return ranged("thin", x, steps, more, lambda step, size: slice(None, None, step))
+
+
+def ranged(
+    function: str,
+    x: Operand,
+    given: object,
+    more: Mapping[str, Any],
+    made: Callable[[Size, Size], slice],
+) -> Tensor:
+    """`x` in the slice that is made of the amount told of a dim and the size it has."""
+    node = single(function, x)
+    if isinstance(given, (int, np.integer, Expression)):
+        given = dict.fromkeys(node.type.dims, given)
+    wanted = amounts(function, node, given, more)
+    for dim, number in wanted.items():
+        if isinstance(number, int) and number < 0:
+            reason = f"{number} for dim {dim!r} is negative"
+            raise refusal(function, reason, node, cure="use 0 or more")
+    return isel(wrap(node), {dim: made(n, node.type.size(dim)) for dim, n in wanted.items()})

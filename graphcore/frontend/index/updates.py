@@ -1,0 +1,265 @@
+"""Functional updates: `x.at[positions].set(y)` is `x` but for the values `y` there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import names, present
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.calls import worded_methods
+from graphcore.frontend.core.instead import Listing
+from graphcore.frontend.core.lift import Operand, common
+from graphcore.frontend.pointwise import elementwise as e
+from graphcore.frontend.pointwise.formulas import keep_where
+from graphcore.frontend.shape.dims import broadcast_to
+from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import Size, same
+from graphcore.ops import leaf, named
+
+from .indexing import by_name, pick, selection
+
+
+class At(Listing):
+    """Where `x` is indexed by `x.at[...]`, which takes what `x[...]` takes."""
+
+    __slots__ = ("_x",)
+
+    def __init__(self, x: Tensor) -> None:
+        self._x = x
+
+    def __repr__(self) -> str:
+        return f"<At {self._x!r}>"
+
+    def __getitem__(self, key: Any) -> Region:
+        return Region(self._x, key)
+
+
+def without_masks(x: Tensor, key: Any) -> tuple[dict[str, Any], Tensor | None]:
+    """What stands in brackets as indexers by name, and the mask of all that are bool tensors."""
+    if is_mask(key):
+        wanted, masks = {}, [key]
+    else:
+        given = by_name("at", x, key)
+        wanted = {dim: at for dim, at in given.items() if not is_mask(at)}
+        masks = [mask for dim, mask in given.items() if dim not in wanted]
+        for dim, mask in given.items():
+            if dim not in wanted and mask.dims != (dim,):
+                cure = f"index by the mask alone, x.at[mask], or give it the one dim {dim!r}"
+                reason = f"a mask for dim {dim!r} has the dims {mask.dims}"
+                raise refusal("at", reason, x, mask, cure=cure, kind=GraphIndexError)
+    for mask in masks:
+        for dim in mask.dims:
+            if dim not in x.dims:
+                cure = "a mask has dims of what it chooses from"
+                reason = f"a mask has a dim {dim!r} that {x.node.type} lacks"
+                raise refusal("at", reason, x, mask, cure=cure, kind=GraphIndexError)
+    return wanted, reduce(e.logical_and, masks) if masks else None
+
+
+def is_mask(indexer: Any) -> bool:
+    """Whether an indexer is a bool tensor, of which the call alone knows the places."""
+    return isinstance(indexer, Base) and indexer.dtype.kind == "b"
+
+
+@worded_methods
+class Region(Listing):
+    """The places `x.at[...]` of a tensor, to be changed in a new one.
+
+    Values broadcast by name to the dims of `x[...]`; one that has others, or other sizes, is
+    refused. They are taken in the dtype of `x`, as NumPy's in-place arithmetic has it: complex to
+    real and floats to integers are refused. A place that is named several times is changed by all
+    its values, one after the other.
+
+    A mask known only at the call, such as `x.at[x > 0]` or `x.at[{"row": mask}]`, chooses places of
+    the dims that it has; the values, which have none of these, go to each of them.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, 2.0, 3.0], "row")
+    >>> gc.compile([], [x.at[1:].set(0), x.at[[0, 0]].add(10), x.at[{"row": -1}].get()])()
+    [array([1., 0., 0.]), array([21.,  2.,  3.]), array(3.)]
+    """
+
+    __slots__ = ("_at", "_inner", "_mask", "_x")
+
+    def __init__(self, x: Tensor, key: Any) -> None:
+        node = x.node
+        wanted, self._mask = without_masks(x, key)
+        dims = present("at", node, names("at", tuple(wanted), node), "raise")
+        self._at = selection(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims})
+        self._x = wrap(self._at.x)
+        self._inner = pick(self._at._replace(indices={}))
+
+    def __repr__(self) -> str:
+        return f"<Region {self.get().node.type} of {self._x!r}>"
+
+    def get(self) -> Tensor:
+        """The values there: `x[...]`."""
+        if self._mask is not None:
+            cure = "choose with gc.where, or use a mask known now"
+            reason = "how many places a mask chooses is not known before the call"
+            raise refusal("at.get", reason, self._x, self._mask, cure=cure, kind=GraphTypeError)
+        return self._region()
+
+    def set(self, y: Operand) -> Tensor:
+        """`x` with `y` there; of several values for one place the last, row-major, stays.
+
+        Only the value that stays has a derivative.
+        """
+        return self._kept(self._put(self._values("at.set", y)))
+
+    def add(self, y: Operand) -> Tensor:
+        """`x` with `y` added there."""
+        return self._kept(e.add(self._x, wrap(self._spread(self._values("at.add", y)))))
+
+    def subtract(self, y: Operand) -> Tensor:
+        """`x` with `y` subtracted there."""
+        values = self._values("at.subtract", y)
+        return self._kept(e.subtract(self._x, wrap(self._spread(values))))
+
+    def multiply(self, y: Operand) -> Tensor:
+        """`x` multiplied by `y` there; the derivative is exact where values are 0."""
+        return self._scale("at.multiply", e.multiply, y)
+
+    def divide(self, y: Operand) -> Tensor:
+        """`x` divided by `y` there, or by the product of several values; `x` has floats."""
+        if self._x.dtype.kind not in "fc":
+            cure = "cast it with astype('float64')"
+            reason = f"quotients do not fit into {self._x.dtype}"
+            raise refusal("at.divide", reason, self._x, cure=cure, kind=GraphTypeError)
+        return self._scale("at.divide", e.divide, y)
+
+    def power(self, y: Operand) -> Tensor:
+        """`x` to the power of `y` there; positions must be known and none may repeat."""
+        values = self._values("at.power", y)
+        if not self._distinct():
+            cure = "index with slices, integers, masks or known positions that do not repeat"
+            reason = "positions may repeat, and powers of powers depend on their order"
+            raise refusal("at.power", reason, self._x, values, cure=cure)
+        return self._kept(self._put(e.power(self._region(), wrap(values)).node))
+
+    def min(self, y: Operand) -> Tensor:
+        """`x` with the smaller of itself and `y` there; tied values share the derivative."""
+        return self._extreme("at.min", e.minimum, named.scatter_min, y)
+
+    def max(self, y: Operand) -> Tensor:
+        """`x` with the larger of itself and `y` there; tied values share the derivative."""
+        return self._extreme("at.max", e.maximum, named.scatter_max, y)
+
+    def _scale(self, function: str, scale: Callable[..., Tensor], y: Operand) -> Tensor:
+        """The places changed by a factor, the product of those that come to each."""
+        values = self._values(function, y)
+        if self._distinct():
+            return self._kept(self._put(scale(self._region(), wrap(values)).node))
+        factors = wrap(self._together(named.scatter_prod, values))
+        return self._kept(self._back(scale(wrap(self._inner), factors).node))
+
+    def _extreme(
+        self, function: str, single: Callable[..., Tensor], several: Op, y: Operand
+    ) -> Tensor:
+        """The places changed by a function of two values, or by an op of many."""
+        values = self._values(function, y)
+        if self._distinct():
+            return self._kept(self._put(single(self._region(), wrap(values)).node))
+        return self._kept(self._back(self._received(several, values)))
+
+    def _region(self) -> Tensor:
+        """The values at all indexers but masks known only at the call."""
+        return wrap(pick(self._at))
+
+    def _kept(self, changed: Tensor) -> Tensor:
+        """`changed`, but where the mask leaves `x` as it is."""
+        return changed if self._mask is None else keep_where(changed, self._mask, self._x)
+
+    def _values(self, function: str, y: Operand) -> Node:
+        """`y` in the dtype of `x`, with the dims of the region."""
+        region, dtype = self._region(), self._x.dtype
+        _, values = common(function, region, y)
+        if not np.can_cast(values.type.dtype, dtype, "same_kind"):
+            cast = f"cast them with astype({str(dtype)!r})"
+            part = "take their real part" if values.type.dtype.kind == "c" else cast
+            cure = f"{part}, or cast what is changed"
+            reason = f"values of {values.type.dtype} do not fit into {dtype}"
+            raise refusal(function, reason, self._x, values, cure=cure, kind=GraphTypeError)
+        for dim, size in values.type.sizes.items():
+            if self._mask is not None and dim in self._mask.dims:
+                cure = "choose values place by place with gc.where(mask, values, x)"
+                reason = f"how many places the mask chooses along {dim!r} is not known"
+                raise refusal(function, reason, self._mask, values, cure=cure)
+            if dim not in region.dims:
+                cure = f"the places have the dims {region.dims}; sum or index it away"
+                reason = f"the values have a dim {dim!r} that the places lack"
+                raise refusal(function, reason, region, values, cure=cure)
+            if same(size, region.sizes[dim]) is False:
+                cure = "values have one for each place, or lack the dim: size 1 is never stretched"
+                reason = f"dim {dim!r} has {region.sizes[dim]} places and {size} values"
+                raise refusal(function, reason, region, values, cure=cure)
+        return broadcast_to(e.astype(wrap(values), dtype).node, region.dims, region.shape).node
+
+    def _over(self) -> tuple[str, ...]:
+        """The dims of the region that the positions bring."""
+        kept = [dim for dim in self._inner.type.dims if dim not in self._at.indices]
+        return tuple(dim for dim in self._region().dims if dim not in kept)
+
+    def _distinct(self) -> bool:
+        """Whether no place is named twice: each dim of the positions has one index of its own."""
+        indices = self._at.indices.values()
+        walked = {
+            i.type.dims for i in indices if i.op is leaf.constant and i.attrs["value"].distinct
+        }
+        return all((dim,) in walked for dim in self._over())
+
+    def _received(self, op: Op, values: Node) -> Node:
+        """What positions index, with the values come to it by `op`."""
+        at = self._at.indices
+        return op(self._inner, values, *at.values(), over=self._over(), dims=tuple(at))
+
+    def _put(self, values: Node) -> Tensor:
+        """`x` with these values of the region."""
+        return self._back(self._received(named.put, values) if self._at.indices else values)
+
+    def _back(self, inner: Node) -> Tensor:
+        """`x` with other values at ranges and single positions."""
+        dims, starts, steps, _ = self._ranges()
+        if not dims:
+            return wrap(inner)
+        part = self._with_positions(inner)
+        return wrap(named.overwrite(self._x.node, part, dims=dims, starts=starts, steps=steps))
+
+    def _spread(self, values: Node) -> Node:
+        """Zeros like `x` but for values of the region, added up: `get` transposed."""
+        if self._at.indices:
+            values = self._together(named.scatter, values)
+        dims, starts, steps, sizes = self._ranges()
+        if not dims:
+            return values
+        part = self._with_positions(values)
+        return named.embed(part, dims=dims, starts=starts, sizes=sizes, steps=steps)
+
+    def _together(self, op: Op, values: Node) -> Node:
+        """Values of the region, brought together by `op` at their positions."""
+        at = self._at.indices
+        sizes = tuple(self._inner.type.size(dim) for dim in at)
+        return op(values, *at.values(), over=self._over(), dims=tuple(at), sizes=sizes)
+
+    def _ranges(
+        self,
+    ) -> tuple[tuple[str, ...], tuple[Size, ...], tuple[int, ...], tuple[Size, ...]]:
+        """Dims indexed by ranges or single positions, where these start, their steps; the sizes."""
+        ranges = {dim: (start, step) for dim, (start, _, step) in self._at.ranges.items()}
+        ranges |= {dim: (start, 1) for dim, start in self._at.positions.items()}
+        starts, steps = zip(*ranges.values(), strict=True) if ranges else ((), ())
+        return tuple(ranges), starts, steps, tuple(self._x.sizes[dim] for dim in ranges)
+
+    def _with_positions(self, inner: Node) -> Node:
+        """`inner` with dims of size 1 for those that single positions dropped."""
+        dims = tuple(self._at.positions)
+        if not dims:
+            return inner
+        sizes = (*(1,) * len(dims), *inner.type.shape)
+        return named.broadcast(inner, dims=(*dims, *inner.type.dims), sizes=sizes)

@@ -1,0 +1,1 @@
+"""Sorting and what follows from order: search, quantiles, interpolation, counts."""

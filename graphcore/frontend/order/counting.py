@@ -1,0 +1,297 @@
+"""How often values occur: in bins, as integers, and which are different."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphcore.frontend.arrange.moves import roll
+from graphcore.frontend.core.arguments import Dim, SizeLike, dims_of, new_dim, require_dims, size_of
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.lift import Operand, array, as_array, single
+from graphcore.frontend.create.inputs import constant
+from graphcore.frontend.create.ranges import arange, linspace
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.pointwise.elementwise import astype, equal, isnan, not_equal
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.pointwise.missing import may_be_null, notnull
+from graphcore.frontend.reduce.masking import as_float
+from graphcore.frontend.reduce.reductions import max as largest
+from graphcore.frontend.reduce.reductions import min as smallest
+from graphcore.frontend.reduce.running import cumsum
+from graphcore.frontend.reduce.segments import segment_sum
+from graphcore.frontend.shape.dims import concat, stack, transpose, unstack
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import Hidden, apart
+from graphcore.ir.sizes import Expression
+
+from .searching import Row, edges_of, merged, require_order, searchsorted
+from .sorting import argsort, put_back, sort
+
+__all__ = [
+    "bincount",
+    "histogram",
+    "isin",
+    "unique",
+    "unique_all",
+]
+
+
+def bincount(
+    x: Operand,
+    size: SizeLike,
+    dim: Dim = None,
+    weights: Operand | None = None,
+    name: str = "bin",
+) -> Tensor:
+    """How often each of the integers 0, 1, ..., `size` - 1 occurs, or the sum of their weights.
+
+    Integers that are negative or too large are refused, now or at the call. Counts are int64;
+    weights carry derivatives.
+
+    Parameters
+    ----------
+    x
+        An integer tensor.
+    size
+        How many integers there are.
+    dim
+        The dims that are counted together: one, several, or all those of `x` (None).
+    weights
+        What each place counts; aligned by name.
+    name
+        The dim of the result that stands for the integers, in the place of the first of `dim`.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.bincount(gc.constant([2, 0, 2], "t"), size=4))()
+    array([1, 0, 2, 0])
+    """
+    node = single("bincount", x)
+    dims = dims_of("bincount", node, dim)
+    found = segment_sum(np.int64(1) if weights is None else weights, wrap(node), size, dims, name)
+    return transpose(found, *placed(node.type.dims, dims, name), ...)
+
+
+def placed(dims: tuple[str, ...], gone: tuple[str, ...], new: str) -> tuple[str, ...]:
+    """`dims` with `new` in the place of the first that is gone; last if none is."""
+    return tuple(dict.fromkeys((*(new if dim in gone else dim for dim in dims), new)))
+
+
+class Histogram(NamedTuple):
+    """How many values each bin has, and the edges of the bins, one more."""
+
+    counts: Tensor
+    edges: Tensor
+
+
+def histogram(
+    x: Operand,
+    bins: int | Row = 10,
+    dim: Dim = None,
+    *,
+    range: tuple[Operand, Operand] | None = None,
+    weights: Operand | None = None,
+    density: bool = False,
+    name: str = "bin",
+) -> Histogram:
+    """How many values lie between one edge and the next, which the last bin includes.
+
+    What lies outside, and nan, counts nowhere. Edges carry no derivative of the counts, weights do.
+
+    Parameters
+    ----------
+    x
+        A tensor of real numbers.
+    bins
+        A number of bins of one width; or the edges, an increasing list, or a tensor that increases
+        along `name`.
+    dim
+        The dims that are counted together: one, several, or all those of `x` (None).
+    range
+        The lowest and the highest edge of bins of one width; by default the smallest and the
+        largest value, for each place of the other dims its own.
+    weights
+        What each place counts; aligned by name.
+    density
+        Whether counts are divided by their sum and the width of the bin.
+    name
+        The dim of the bins, and of the edges.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([0.0, 0.4, 0.5, 2.0], "t")
+    >>> gc.compile([], list(gc.histogram(x, 2, range=(0, 1))))()
+    [array([2, 1]), array([0. , 0.5, 1. ])]
+    """
+    value = wrap(single("histogram", x))
+    dims = dims_of("histogram", value.node, dim)
+    edges = edges_along(value, bins, dims, range, name)
+    last = edges.sizes[name] - 1
+    above = searchsorted(edges, value, name, "right")
+    inside = where(equal(value, isel(edges, {name: -1})), last, above)
+    counts = bincount(inside, last + 2, dims, weights, name).isel({name: slice(1, last + 1)})
+    if density:
+        low, high = isel(edges, {name: slice(None, -1)}), isel(edges, {name: slice(1, None)})
+        counts = as_float(counts) / counts.sum(name) / (high - low)
+    return Histogram(counts, edges)
+
+
+def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: str) -> Tensor:
+    """The edges of bins; those of one width in the dtype of a mean of `x`."""
+    require_order("histogram", x)
+    if isinstance(bins, (int, np.integer, Expression)):
+        low, high = (smallest(x, dims), largest(x, dims)) if ends is None else pair_of(x, ends)
+        return astype(evenly(x, bins, low, high, name), as_float(x).dtype)
+    if ends is not None:
+        cure = "leave the range out: the edges say where bins are"
+        reason = "takes a range or edges, not both"
+        raise refusal("histogram", reason, x, cure=cure, kind=GraphTypeError)
+    if isinstance(bins, Base) or hasattr(bins, "dims"):
+        given = single("histogram", bins)
+        require_dims("histogram", given, (name,))
+        return wrap(given)
+    known = edges_of("histogram", bins, x)
+    if known[0] > known[-1] or known.size < 2:
+        cure = "give two edges at least, in increasing order"
+        raise refusal("histogram", f"{brief(bins)} are no edges of bins", x, cure=cure)
+    return wrap(array("histogram", known, (name,)))
+
+
+def pair_of(x: Tensor, ends: Any) -> tuple[Any, Any]:
+    """The ends of the bins."""
+    if isinstance(ends, np.ndarray) and ends.shape == (2,):
+        ends = ends.tolist()
+    if isinstance(ends, (tuple, list)) and len(ends) == 2:
+        return ends[0], ends[1]
+    cure = "give the lowest and the highest edge: range=(0, 1)"
+    reason = f"range={brief(ends)} is not a pair of edges"
+    raise refusal("histogram", reason, x, cure=cure, kind=GraphTypeError)
+
+
+def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:
+    """Edges from `low` to `high`, which are half a unit apart from what is one value."""
+    if isinstance(bins, (int, np.integer)) and bins < 1:
+        raise refusal("histogram", f"there are {bins} bins", x, cure="use one at least")
+    if all(isinstance(end, (int, float, np.number)) for end in (low, high)):
+        if not (low <= high and math.isfinite(high - low)):
+            reason = f"bins reach from {low} to {high}"
+            raise refusal("histogram", reason, x, cure="use finite ends in order")
+        apart = 0.5 if low == high else 0
+        return linspace(low - apart, high + apart, bins + 1, dim=name)
+    one = equal(low, high)
+    return linspace(where(one, low - 0.5, low), where(one, high + 0.5, high), bins + 1, dim=name)
+
+
+class UniqueAll(NamedTuple):
+    """Different values in order, where each comes first, which one each place has, how often."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+def unique(
+    x: Operand,
+    size: SizeLike,
+    dim: Dim = None,
+    *,
+    fill_value: Operand | None = None,
+    name: str = "unique",
+) -> Tensor:
+    """The different values, in order: the first part of `unique_all`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.unique(gc.constant([3, 1, 3, 2], "t"), size=4, fill_value=-1))()
+    array([ 1,  2,  3, -1])
+    """
+    return unique_all(x, size, dim, fill_value=fill_value, name=name).values
+
+
+def unique_all(
+    x: Operand,
+    size: SizeLike,
+    dim: Dim = None,
+    *,
+    fill_value: Operand | None = None,
+    name: str = "unique",
+) -> UniqueAll:
+    """The different values in order, nan last, and where they are; as `jax.numpy.unique`.
+
+    The result has the values; the positions where they come first, row-major in `dim`; for each
+    place of `x` the number of its value; and how often each occurs. What is not used is not
+    computed. A derivative of a value goes to where it comes first.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    size
+        How many different values there shall be: the largest that go beyond are left out.
+    dim
+        The dims that are searched together: one, several, or all (None).
+    fill_value
+        What stands where there are fewer; by default the smallest value. Their position is that of
+        the smallest value, and their count 0.
+    name
+        The dim along which the different values run.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], list(gc.unique_all(gc.constant([3, 1, 3, 2], "t"), size=3)))()
+    [array([1, 2, 3]), array([1, 3, 0]), array([2, 0, 2, 1]), array([1, 1, 2])]
+    """
+    value = wrap(single("unique", x))
+    dims = dims_of("unique", value.node, dim)
+    require_dims("unique", value.node, dims)
+    new = new_dim("unique", name, value.node, gone=dims)
+    flat, row = merged(value, dims)
+    ordered, order = sort(flat, row), argsort(flat, row)
+    group = cumsum(starts(ordered, row), row)
+    numbers = arange(1, size_of("unique", new, size) + 2, dim=new)
+    bounds = searchsorted(group, numbers, row)
+    begin, end = bounds.isel({new: slice(None, -1)}), bounds.isel({new: slice(1, None)})
+    least = isel(ordered, {row: 0}) if fill_value is None else fill_value
+    values = isel(concat([ordered, least], row), {row: begin})
+    indices = isel(concat([order, isel(order, {row: 0})], row), {row: begin})
+    inverse = put_back(group - 1, flat, row)
+    if row not in value.dims:
+        inverse = unstack(inverse, {row: {dim: value.sizes[dim] for dim in dims}})
+    to = placed(value.dims, dims, new)
+    values, indices, counts = (transpose(part, *to) for part in (values, indices, end - begin))
+    return UniqueAll(values, indices, transpose(inverse, *value.dims), counts)
+
+
+def starts(ordered: Tensor, dim: str) -> Tensor:
+    """Whether a value differs from the one before; all nan are one value."""
+    before = roll(ordered, {dim: 1})
+    differs = not_equal(ordered, before)
+    if may_be_null(ordered):
+        differs = differs & ~(isnan(ordered) & isnan(before))
+    return differs | equal(arange(ordered.sizes[dim], dim=dim), 0)
+
+
+def isin(x: Operand, values: Any) -> Tensor:
+    """Whether a value is among `values`: a list, an array, or a tensor of any dims.
+
+    Values are compared with ==, so that nan is never among them.
+
+    >>> import graphcore as gc
+    >>> gc.isin(gc.tensor("x", {"row": 2}, dtype="int64"), [1, 2, 5])
+    <Tensor: bool[row=2]>
+    """
+    value = wrap(single("isin", x))
+    if isinstance(values, Base) or hasattr(values, "dims"):
+        among = wrap(single("isin", values))
+    else:
+        among = constant(np.ravel(as_array("isin", values, value)), "value")
+    dim = apart(Hidden("value"), (*value.dims, *among.dims))
+    ordered = sort(stack(among, {dim: among.dims}), dim)
+    below, up_to = (searchsorted(ordered, value, dim, side) for side in ("left", "right"))
+    return (below < up_to) & notnull(value)

@@ -1,0 +1,112 @@
+"""Values between known ones."""
+
+from __future__ import annotations
+
+import math
+
+from graphcore.frontend.core.arguments import dim_of
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.index.indexing import isel, take_along
+from graphcore.frontend.pointwise.elementwise import (
+    absolute,
+    equal,
+    isfinite,
+    maximum,
+    minimum,
+    mod,
+)
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.reduce.masking import as_float
+from graphcore.frontend.shape.dims import agreed, concat, transpose
+
+from .searching import Row, require_order, row_of, searchsorted
+from .sorting import argsort
+
+__all__ = [
+    "interp",
+]
+
+
+def interp(
+    x: Operand,
+    xp: Row,
+    fp: Row,
+    dim: str,
+    left: Operand | None = None,
+    right: Operand | None = None,
+    period: Operand | None = None,
+) -> Tensor:
+    """Linear interpolation at `x` between the points (xp, fp) along `dim`, as `numpy.interp`.
+
+    Differentiable in all operands; at a point the slope in `x` is that to the right.
+
+    Parameters
+    ----------
+    x
+        Where. Its dims come first.
+    xp
+        The known places, or a list of them, which increase along `dim` unless there is a `period`.
+        Other dims align by name.
+    fp
+        The values there: a tensor with `dim`, or a list.
+    dim
+        The dim of the points.
+    left, right
+        The values below the first place and above the last; by default those at the ends.
+    period
+        After which the function repeats itself. Then the places may come in any order, and there
+        is nothing below or above them.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([0.5, 1.5, 9.0], "t")
+    >>> gc.compile([], gc.interp(x, [0.0, 1.0, 2.0], [10.0, 20.0, 40.0], dim="point"))()
+    array([15., 30., 40.])
+    """
+    at, places = map(wrap, common("interp", x, row_of("interp", xp, dim)))
+    require_order("interp", at)
+    require_order("interp", places)
+    given = single("interp", row_of("interp", fp, dim))
+    for operand in (places.node, given):
+        dim_of("interp", operand, dim)
+    values = as_float(wrap(agreed(given, dim, places.sizes[dim])))
+    if period is not None:
+        at, places, values = repeated(at, places, values, dim, period)
+    above = searchsorted(places, at, dim, "right")
+    upper = minimum(maximum(above, 1), places.sizes[dim] - 1)
+    lower = maximum(upper - 1, 0)
+    x0, x1 = (isel(places, {dim: i}) for i in (lower, upper))
+    y0, y1 = (isel(values, {dim: i}) for i in (lower, upper))
+    step = x1 - x0
+    found = between(y0, y1, (at - x0) / where(equal(step, 0), 1, step))
+    first, final = isel(places, {dim: 0}), isel(places, {dim: -1})
+    found = where(at < first, isel(values, {dim: 0}) if left is None else left, found)
+    found = where(at >= final, isel(values, {dim: -1}), found)
+    if right is not None:
+        found = where(at > final, right, found)
+    return transpose(found, *at.dims, ...)
+
+
+def repeated(
+    at: Tensor, places: Tensor, values: Tensor, dim: str, period: Operand
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All within one period, the points in order; the last stands before them, the first after."""
+    if isinstance(period, (int, float)) and not 0 < abs(period) < math.inf:
+        cure = "give a number that is not 0, for instance period=360"
+        raise refusal("interp", f"period={period}", at, places, cure=cure)
+    span = absolute(period)
+    at, places = mod(at, span), mod(places, span)
+    order = argsort(places, dim)
+    places, values = (take_along(x, order, dim) for x in (places, values))
+    before, after = {dim: slice(-1, None)}, {dim: slice(0, 1)}
+    around = concat([isel(places, before) - span, places, isel(places, after) + span], dim)
+    return at, around, concat([isel(values, before), values, isel(values, after)], dim)
+
+
+def between(a: Tensor, b: Tensor, share: Tensor) -> Tensor:
+    """a + share (b - a), and its limit where b - a is not finite."""
+    gap = b - a
+    limit = where(equal(share, 0), a, (1 - share) * a + share * b)
+    return where(isfinite(gap), a + share * gap, limit)

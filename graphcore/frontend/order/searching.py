@@ -1,0 +1,173 @@
+"""Where values stand among sorted ones, and which values are not 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.frontend.core.arguments import (
+    Dim,
+    SizeLike,
+    check_word,
+    dim_of,
+    dims_of,
+    names,
+    new_dim,
+    size_of,
+)
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.lift import Operand, array, as_array, common, single
+from graphcore.frontend.create.ranges import arange
+from graphcore.frontend.pointwise.elementwise import not_equal
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.reduce.running import cumsum
+from graphcore.frontend.shape.dims import stack, transpose
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import Hidden, apart
+from graphcore.ops import named
+
+__all__ = [
+    "digitize",
+    "nonzero",
+    "searchsorted",
+]
+
+Side = Literal["left", "right"]
+Row: TypeAlias = "Operand | Sequence[float] | npt.NDArray[Any]"
+"""A tensor with a dim that is told, or a list along it."""
+
+
+def row_of(function: str, values: Row, dim: object) -> Operand:
+    """`values`, of which an unnamed list runs along `dim`."""
+    if isinstance(values, (list, tuple, range, np.ndarray)) and getattr(values, "ndim", True):
+        return wrap(array(function, as_array(function, values), names(function, dim)))
+    return values  # type: ignore[return-value]  # numbers among them are refused: they have no dim
+
+
+def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tensor:
+    """Where `values` would be put into `x`, sorted along `dim`, to keep it in order.
+
+    That is how many values of `x` are below, or with `side` "right" not above; nan counts as the
+    largest. Other dims align by name, so each row of `x` is searched for its own values. The dims
+    are those of `x` without `dim`, then the new ones of `values`. An unnamed list is one row.
+
+    >>> import graphcore as gc
+    >>> values = gc.constant([2.0, 9.0], "row")
+    >>> gc.compile([], gc.searchsorted([1.0, 2.0, 2.0, 3.0], values, dim="t"))()
+    array([1, 4])
+    """
+    rows, wanted = common("searchsorted", row_of("searchsorted", x, dim), values)
+    name = dim_of("searchsorted", rows, dim)
+    check_word("searchsorted", "side", side, ("left", "right"), rows)
+    return wrap(named.searchsorted(rows, wanted, dim=name, side=side))
+
+
+def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False) -> Tensor:
+    """The number of the bin that each value falls into: i where bins[i - 1] <= x < bins[i].
+
+    With `right` it is the right edge that belongs to a bin. What lies below all edges gets 0, what
+    lies above, and nan, the number of edges. The dims of `x` come first.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    bins
+        The edges: an increasing or decreasing list, or a tensor that increases along `dim`, whose
+        other dims align with those of `x`.
+    dim
+        The dim of edges that are a tensor.
+    right
+        Which edge belongs to a bin.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.digitize(gc.constant([0.5, 1.0, 7.0], "t"), [0, 1, 2]))()
+    array([1, 2, 3])
+    """
+    side: Side = "left" if right else "right"
+    value = wrap(single("digitize", x))
+    if isinstance(bins, Base) or hasattr(bins, "dims"):
+        if dim is None:
+            cure = "name the dim of the edges: dim='edge'"
+            raise refusal("digitize", "bins are a tensor", value, cure=cure)
+        return transpose(searchsorted(bins, value, dim, side), *value.dims, ...)
+    if dim is not None:
+        cure = "leave it out"
+        raise refusal("digitize", f"dim={dim!r} where the edges are a list", value, cure=cure)
+    edges, dim = edges_of("digitize", bins, value), Hidden("edge")
+    if edges[0] <= edges[-1]:
+        return searchsorted(edges, value, dim, side)
+    return edges.size - searchsorted(edges[::-1], value, dim, side)
+
+
+def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
+    """Edges known now, which must be in order."""
+    edges = as_array(function, bins, x)
+    ordered = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "biuf"
+    if ordered and (np.all(edges[1:] >= edges[:-1]) or np.all(edges[1:] <= edges[:-1])):
+        return edges
+    reason = f"{brief(bins)} are no edges of bins"
+    raise refusal(function, reason, x, cure="give numbers in order, or a tensor and its dim")
+
+
+def nonzero(
+    x: Operand, size: SizeLike, dim: Dim = None, fill_value: Operand = 0, name: str = "nonzero"
+) -> dict[str, Tensor]:
+    """The positions of the values that are not 0, for each dim, in row-major order.
+
+    `x.isel(gc.nonzero(x, size))` are these values.
+
+    Parameters
+    ----------
+    x
+        A tensor; nan is not 0.
+    size
+        How many positions there shall be: what goes beyond is left out.
+    dim
+        The dims that are searched together: one, several, or all (None).
+    fill_value
+        The position that stands where there are fewer.
+    name
+        The dim along which the positions run.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 2, "col": 3})
+    >>> gc.nonzero(x > 0, size=4)
+    {'row': <Tensor: i64[nonzero=4]>, 'col': <Tensor: i64[nonzero=4]>}
+    """
+    node = single("nonzero", x)
+    dims = dims_of("nonzero", node, dim, ordered=True)
+    new = new_dim("nonzero", name, node, gone=dims)
+    flat, row = merged(wrap(node), dims)
+    seen = cumsum(not_equal(flat, 0), row)
+    wanted = arange(1, size_of("nonzero", new, size) + 1, dim=new)
+    at = searchsorted(seen, wanted, row)
+    there = at < flat.sizes[row]
+    found = {}
+    for dim in reversed(dims):
+        length = node.type.size(dim)
+        found[dim] = where(there, at % length, fill_value)
+        at = at // length
+    return {dim: found[dim] for dim in dims}
+
+
+def require_order(function: str, x: Tensor) -> None:
+    """Refuse complex numbers, of which none is larger."""
+    if x.dtype.kind == "c":
+        cure = "treat gc.real and gc.imag apart"
+        raise refusal(function, "complex numbers have no order", x, cure=cure, kind=GraphTypeError)
+
+
+def merged(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
+    """`x` with `dims` made one, and the name of that."""
+    if len(dims) == 1:
+        return x, dims[0]
+    name = apart(Hidden("place"), x.dims)
+    return stack(x, {name: dims}), name

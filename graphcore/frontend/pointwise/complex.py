@@ -1,0 +1,91 @@
+"""Parts of complex numbers, under NumPy's names; real numbers are their own real part."""
+
+from __future__ import annotations
+
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.lift import Operand, needing, single, weak
+from graphcore.frontend.shape.dims import full_of
+from graphcore.ops import elementwise as ops
+
+from .elementwise import arctan2
+from .formulas import rad2deg
+
+__all__ = [
+    "angle",
+    "conj",
+    "conjugate",
+    "imag",
+    "iscomplex",
+    "isreal",
+    "real",
+]
+
+
+def real(x: Operand) -> Tensor:
+    """Real part of `x`, of real dtype.
+
+    >>> import graphcore as gc
+    >>> gc.real(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: f64[row=2]>
+    """
+    node = single("real", x)
+    return wrap(ops.real(node) if node.type.dtype.kind == "c" else node)
+
+
+def imag(x: Operand) -> Tensor:
+    """Imaginary part of `x`, of real dtype; 0 where `x` is real.
+
+    >>> import graphcore as gc
+    >>> gc.imag(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: f64[row=2]>
+    """
+    node = single("imag", x)
+    if node.type.dtype.kind == "c":
+        return wrap(ops.imag(node))
+    zeros = full_of(weak("imag", 0, node.type.dtype, []), node.type.dims, node.type.shape)
+    return wrap(needing(zeros.node, node))
+
+
+def conjugate(x: Operand) -> Tensor:
+    """Complex conjugate of `x`; `x` itself where it is real.
+
+    >>> import graphcore as gc
+    >>> gc.conj(gc.tensor("z", {"row": 2}, dtype="complex64"))
+    <Tensor: c64[row=2]>
+    """
+    node = single("conjugate", x)
+    return wrap(node if node.type.dtype.kind in "iuf" else ops.conjugate(node))
+
+
+conj = conjugate
+
+
+def isreal(x: Operand) -> Tensor:
+    """Whether the imaginary part of `x` is 0, as it is of every real number.
+
+    >>> import graphcore as gc
+    >>> gc.isreal(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: bool[row=2]>
+    """
+    return imag(x) == 0
+
+
+def iscomplex(x: Operand) -> Tensor:
+    """Whether the imaginary part of `x` is not 0.
+
+    >>> import graphcore as gc
+    >>> gc.iscomplex(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: bool[row=2]>
+    """
+    return imag(x) != 0
+
+
+def angle(z: Operand, deg: bool = False) -> Tensor:
+    """Angle of a complex number from the positive real axis, in radians, or degrees if `deg`.
+
+    >>> import graphcore as gc
+    >>> gc.angle(gc.tensor("z", {"row": 2}, dtype="complex128"))
+    <Tensor: f64[row=2]>
+    """
+    turned = arctan2(imag(z), real(z))
+    return rad2deg(turned) if deg else turned

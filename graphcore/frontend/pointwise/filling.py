@@ -1,0 +1,57 @@
+"""What fills places that come in from outside: a value in the dtype of the others."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from graphcore.frontend.core.base import refusal, wrap
+from graphcore.frontend.core.lift import Operand, out_of_bounds, single, weak
+from graphcore.ir.node import Node
+from graphcore.ir.types import DType
+
+from .elementwise import astype
+
+
+def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node]:
+    """`x`, and what fills its new places, in one dtype: by default nan, in one that has it."""
+    if value is not None:
+        return x, in_dtype(function, value, x)
+    if x.type.dtype.kind == "b":
+        cure = "say what fills it, such as False, or cast it with astype"
+        raise refusal(function, "there is no nan among bool", x, cure=cure)
+    x, nan = with_nan(x)
+    return x, in_dtype(function, nan, x)
+
+
+def with_nan(x: Node) -> tuple[Node, complex]:
+    """`x` in a dtype that has a nan, and that nan, as in xarray."""
+    dtype: DType = x.type.dtype
+    if dtype.kind in "biu":
+        small = dtype.kind in "iu" and dtype.itemsize <= 2
+        dtype = np.dtype(np.float32 if small else np.float64)
+    nan = complex(math.nan, math.nan) if dtype.kind == "c" else math.nan
+    return astype(wrap(x), dtype).node, nan
+
+
+def in_dtype(function: str, value: Operand, x: Node) -> Node:
+    """A value in the dtype of `x`; a number that would become another is refused."""
+    dtype: DType = x.type.dtype
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (int, float, complex)):
+        if dtype.kind in "biu" and not exact(value, dtype):
+            raise out_of_bounds(function, value, dtype, [x])
+        return weak(function, value, dtype, [x])
+    node = single(function, value)
+    if not np.can_cast(node.type.dtype, dtype, "same_kind"):
+        cure = "cast one of them with astype"
+        raise refusal(function, f"{node.type.dtype} does not fit {dtype}", x, node, cure=cure)
+    return astype(wrap(node), dtype).node
+
+
+def exact(value: complex, dtype: DType) -> bool:
+    """Whether an integer dtype, or bool, has this value."""
+    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return value.imag == 0 and low <= value.real <= high and value.real == int(value.real)

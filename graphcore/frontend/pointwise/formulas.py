@@ -1,0 +1,355 @@
+"""Elementwise functions that are made of several ops, under NumPy's names."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import whole
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, apply, common, single
+from graphcore.frontend.shape.dims import aligned
+from graphcore.ir.dtypes import loop_dtypes
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ops import elementwise as ops
+
+from .elementwise import absolute as _absolute
+from .elementwise import (
+    astype,
+    copysign,
+    equal,
+    floor,
+    floor_divide,
+    greater_equal,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    log2,
+    maximum,
+    minimum,
+    power,
+    remainder,
+    rint,
+    sin,
+    square,
+    trunc,
+)
+from .filling import with_nan
+
+__all__ = [
+    "around",
+    "clip",
+    "deg2rad",
+    "degrees",
+    "divmod",
+    "fabs",
+    "fix",
+    "float_power",
+    "frexp",
+    "isclose",
+    "isneginf",
+    "isposinf",
+    "ldexp",
+    "modf",
+    "nan_to_num",
+    "positive",
+    "rad2deg",
+    "radians",
+    "round",
+    "sinc",
+    "where",
+]
+
+
+def computed_like(ufunc: np.ufunc, x: Operand) -> Tensor:
+    """`x` in the dtype that `ufunc` would compute in."""
+    node = single(ufunc.__name__, x)
+    try:
+        return astype(wrap(node), loop_dtypes(ufunc, node.type.dtype)[0])
+    except TypeError:
+        reason = f"is not defined for {node.type.dtype}"
+        cure = "cast the operand with astype first"
+        raise refusal(ufunc.__name__, reason, node, cure=cure, kind=GraphTypeError) from None
+
+
+def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
+    """`x` where the condition holds, else `y`.
+
+    The dims are those of the condition, then the new ones of `x` and of `y`; the dtype is the
+    common one of `x` and `y`. The condition must be bool. No nan comes from the branch not taken,
+    nor from its derivative.
+
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 2})
+    >>> gc.where(x > 0, gc.log(x), 0.0)
+    <Tensor: f64[row=2]>
+    """
+    return wrap(ops.where(single("where", condition), *common("where", x, y)))
+
+
+def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> Tensor:
+    """`x` where the condition holds, else `other`: the method `x.where(condition, other)`.
+
+    As `gc.where`, but the dims of `x` come first. Without `other` it is nan, for which integers
+    become floats: float32 those of up to 16 bits, float64 the rest.
+
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 2})
+    >>> x.where(x > gc.tensor("limit", {"col": 3}))
+    <Tensor: f64[row=2, col=3]>
+    """
+    node, mask = single("where", x), single("where", condition)
+    if other is None:
+        node, other = with_nan(node)
+    return where(aligned("where", (node, mask))[1], wrap(node), other)
+
+
+def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """`x` kept between `min` and `max`: minimum(maximum(x, min), max); None is no bound.
+
+    Where `min` is above `max`, the result is `max`. At a bound the derivative is shared evenly.
+
+    >>> import graphcore as gc
+    >>> gc.clip(gc.tensor("x", {"row": 2}), 0, 1)
+    <Tensor: f64[row=2]>
+    """
+    if min is not None:
+        x = maximum(x, min)
+    if max is not None:
+        x = minimum(x, max)
+    return wrap(single("clip", x))
+
+
+def round(x: Operand, decimals: int = 0) -> Tensor:
+    """`x` rounded to `decimals` places after the point, halves to even; the dtype stays.
+
+    >>> import graphcore as gc
+    >>> gc.round(gc.tensor("x", {"row": 2}), 2)
+    <Tensor: f64[row=2]>
+    """
+    node = single("round", x)
+    places = whole("round", decimals, "decimals", node, least=None)
+    value, dtype = wrap(node), node.type.dtype
+    if dtype.kind in "iu" and places >= 0:
+        return value
+    if places == 0:
+        return rint(value)
+    if dtype.kind == "b":
+        raise refusal("round", "bool has no decimals", value, cure="cast it with astype")
+    if abs(places) > 308:
+        cure = "use -308 to 308, the powers of ten that float64 holds"
+        raise refusal("round", f"decimals={places} is out of range", value, cure=cure)
+    scale = 10.0 ** abs(places)
+    rounded = rint(value * scale) / scale if places > 0 else rint(value / scale) * scale
+    return astype(rounded, dtype) if dtype.kind in "iu" else rounded
+
+
+around = round
+
+
+def fix(x: Operand) -> Tensor:
+    """`x` without its fraction: `trunc`.
+
+    >>> import graphcore as gc
+    >>> gc.fix(gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    return trunc(x)
+
+
+def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
+    """Floor of x / y, and what remains, which has the sign of `y`.
+
+    >>> import graphcore as gc
+    >>> gc.divmod(gc.tensor("x", {"row": 2}), 3)
+    (<Tensor: f64[row=2]>, <Tensor: f64[row=2]>)
+    """
+    return floor_divide(x, y), remainder(x, y)
+
+
+def modf(x: Operand) -> tuple[Tensor, Tensor]:
+    """The fraction and the whole part of `x`, both with its sign.
+
+    >>> import graphcore as gc
+    >>> gc.modf(gc.tensor("x", {"row": 2}))
+    (<Tensor: f64[row=2]>, <Tensor: f64[row=2]>)
+    """
+    value = computed_like(np.modf, x)
+    whole = trunc(value)
+    return copysign(where(isinf(value), 0.0, value - whole), value), whole
+
+
+def ldexp(x: Operand, exponent: Operand) -> Tensor:
+    """x * 2**exponent for integer exponents, exact unless the result is too small or too large.
+
+    >>> import graphcore as gc
+    >>> gc.ldexp(gc.tensor("x", {"row": 2}), gc.tensor("n", {"row": 2}, dtype="int64"))
+    <Tensor: f64[row=2]>
+    """
+    return apply(ops.ldexp, x, exponent)
+
+
+def frexp(x: Operand) -> tuple[Tensor, Tensor]:
+    """The fraction, of size 1/2 to 1, and the int32 exponent with x = fraction * 2**exponent.
+
+    The exponent of 0, nan and infinities is 0; they are their own fraction.
+
+    >>> import graphcore as gc
+    >>> gc.frexp(gc.tensor("x", {"row": 2}))
+    (<Tensor: f64[row=2]>, <Tensor: i32[row=2]>)
+    """
+    value = computed_like(np.frexp, x)
+    ordinary = isfinite(value) & (value != 0)
+    size = where(ordinary, _absolute(value), 0.5)
+    # The logarithm may round across a power of two, where the exponent is one off.
+    guess = astype(floor(log2(size)), np.int32) + np.int32(1)
+    fraction = ldexp(size, -guess)
+    exponent = guess + astype(greater_equal(fraction, 1), np.int32)
+    exponent = exponent - astype(less(fraction, 0.5), np.int32)
+    return ldexp(value, -exponent), exponent
+
+
+def float_power(x: Operand, y: Operand) -> Tensor:
+    """x ** y in float64 at least, so that integers may have negative exponents.
+
+    >>> import graphcore as gc
+    >>> gc.float_power(gc.tensor("n", {"row": 2}, dtype="int64"), -1)
+    <Tensor: f64[row=2]>
+    """
+    base, exponent = pair("float_power", x, y)
+    dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
+    return power(astype(base, dtype), astype(exponent, dtype))
+
+
+def pair(function: str, x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
+    """Two operands, a weak one in the dtype of the other."""
+    left, right = common(function, x, y)
+    return wrap(left), wrap(right)
+
+
+def positive(x: Operand) -> Tensor:
+    """`x` itself; refused for bool, as in NumPy.
+
+    >>> import graphcore as gc
+    >>> gc.positive(gc.tensor("x", {"row": 2}))
+    <Tensor x: f64[row=2]>
+    """
+    return computed_like(np.positive, x)
+
+
+def fabs(x: Operand) -> Tensor:
+    """`|x|` as a float; refused for complex.
+
+    >>> import graphcore as gc
+    >>> gc.fabs(gc.tensor("n", {"row": 2}, dtype="int64"))
+    <Tensor: f64[row=2]>
+    """
+    return _absolute(computed_like(np.fabs, x))
+
+
+def deg2rad(x: Operand) -> Tensor:
+    """An angle in degrees as radians: x * pi / 180.
+
+    >>> import graphcore as gc
+    >>> gc.deg2rad(gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    return computed_like(np.deg2rad, x) * (math.pi / 180)
+
+
+def rad2deg(x: Operand) -> Tensor:
+    """An angle in radians as degrees: x * 180 / pi.
+
+    >>> import graphcore as gc
+    >>> gc.rad2deg(gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    return computed_like(np.rad2deg, x) * (180 / math.pi)
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+def sinc(x: Operand) -> Tensor:
+    """sin(pi x) / (pi x), and 1 at 0.
+
+    >>> import graphcore as gc
+    >>> gc.sinc(gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    value = computed_like(np.sqrt, x)  # any function of floats
+    # Near 0 by its series, exact to the last digit there, as are its derivatives.
+    near = _absolute(value) < 0.05
+    angle = math.pi * where(near, 1, value)
+    t = square(math.pi * where(near, value, 0))
+    series = 0 * t
+    for n in range(6, -1, -1):
+        series = series * t + (-1) ** n / math.factorial(2 * n + 1)
+    return where(near, series, sin(angle) / angle)
+
+
+def nan_to_num(
+    x: Operand, nan: Operand = 0.0, posinf: Operand | None = None, neginf: Operand | None = None
+) -> Tensor:
+    """`x` with numbers for nan and infinities, by default 0 and the largest and smallest finite.
+
+    >>> import graphcore as gc
+    >>> gc.nan_to_num(gc.tensor("x", {"row": 2}))
+    <Tensor: f64[row=2]>
+    """
+    value = ordered("nan_to_num", x)
+    if value.dtype.kind != "f":
+        return value
+    bounds = np.finfo(value.dtype)
+    high = float(bounds.max) if posinf is None else posinf
+    low = float(bounds.min) if neginf is None else neginf
+    below = where(value == np.inf, high, value)
+    return where(isnan(value), nan, where(value == -np.inf, low, below))
+
+
+def ordered(function: str, x: Operand) -> Tensor:
+    """`x`, unless it is complex, which knows no larger and smaller."""
+    value = wrap(single(function, x))
+    if value.dtype.kind == "c":
+        cure = "treat gc.real and gc.imag apart"
+        raise refusal(function, "is not defined for complex", value, cure=cure, kind=GraphTypeError)
+    return value
+
+
+def isposinf(x: Operand) -> Tensor:
+    """Whether `x` is infinite and positive.
+
+    >>> import graphcore as gc
+    >>> gc.isposinf(gc.tensor("x", {"row": 2}))
+    <Tensor: bool[row=2]>
+    """
+    return ordered("isposinf", x) == math.inf
+
+
+def isneginf(x: Operand) -> Tensor:
+    """Whether `x` is infinite and negative.
+
+    >>> import graphcore as gc
+    >>> gc.isneginf(gc.tensor("x", {"row": 2}))
+    <Tensor: bool[row=2]>
+    """
+    return ordered("isneginf", x) == -math.inf
+
+
+def isclose(
+    x: Operand, y: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether |x - y| <= atol + rtol * |y|; infinities are close to themselves.
+
+    >>> import graphcore as gc
+    >>> gc.isclose(gc.tensor("x", {"row": 2}), 0.5)
+    <Tensor: bool[row=2]>
+    """
+    left, right = pair("isclose", x, y)
+    if left.dtype.kind in "biu" and right.dtype.kind in "biu":
+        left, right = astype(left, np.float64), astype(right, np.float64)
+    near = _absolute(left - right) <= atol + rtol * _absolute(right)
+    close = near & ~isinf(right) | equal(left, right)
+    return close | isnan(left) & isnan(right) if equal_nan else close

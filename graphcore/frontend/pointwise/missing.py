@@ -1,0 +1,52 @@
+"""Missing values, that is, nan, filled; values looked for."""
+
+from __future__ import annotations
+
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.lift import Operand, single
+
+from .elementwise import isnan, logical_not
+from .formulas import keep_where
+
+__all__ = [
+    "fillna",
+    "isnull",
+    "notnull",
+]
+
+
+def fillna(x: Operand, value: Operand) -> Tensor:
+    """`x` with `value`, which broadcasts by name, in place of nan; the dims of `x` come first.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, float("nan")], "t")
+    >>> gc.compile([], gc.fillna(x, 0))()
+    array([1., 0.])
+    """
+    single("fillna", value)  # None is no value here, though `where` has a default
+    return keep_where(x, notnull(x), value)
+
+
+def isnull(x: Operand) -> Tensor:
+    """Whether a value is missing, that is, nan; never for integers and bool.
+
+    >>> import graphcore as gc
+    >>> gc.isnull(gc.tensor("x", {"row": 2}))
+    <Tensor: bool[row=2]>
+    """
+    return isnan(wrap(single("isnull", x)))
+
+
+def notnull(x: Operand) -> Tensor:
+    """Whether a value is there, that is, not nan; always for integers and bool.
+
+    >>> import graphcore as gc
+    >>> gc.notnull(gc.tensor("x", {"row": 2}))
+    <Tensor: bool[row=2]>
+    """
+    return logical_not(isnan(wrap(single("notnull", x))))
+
+
+def may_be_null(x: Tensor) -> bool:
+    """Whether the dtype of `x` has a nan."""
+    return x.dtype.kind in "fc"

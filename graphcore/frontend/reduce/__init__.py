@@ -1,0 +1,1 @@
+"""Sums and other reductions over dims, running along them, by group, and of products."""

@@ -1,0 +1,157 @@
+"""Products of several tensors, summed over dims that are told by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from graphcore.frontend.core.arguments import Dim, dim_of, names, require_dims, unordered
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, common
+from graphcore.frontend.create.inputs import zeros_like
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.shape.dims import agreed, concat, expand_dims, transpose
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression
+from graphcore.ops import named
+
+__all__ = [
+    "cross",
+    "dot",
+    "einsum",
+]
+
+
+def dot(*xs: Operand, dim: Dim = None) -> Tensor:
+    """Product of all operands, aligned by name, summed over dims.
+
+    The result has the dims that remain, in order of first appearance, and the operands' common
+    dtype. A dim that no operand has is refused.
+
+    Parameters
+    ----------
+    *xs
+        One or more tensors.
+    dim
+        The dims to sum over: one name, several, None for those that at least two operands share, or
+        ... for all. A dim that one operand alone has is summed as well, as xarray has it; in
+        `gc.einsum` the dims of each operand are written down, and one that is missing is refused.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "feature": 8})
+    >>> w = gc.tensor("w", {"feature": 8, "out": 2})
+    >>> gc.dot(x, w)
+    <Tensor: f64[batch, out=2]>
+    >>> gc.dot(x, w, dim=...)
+    <Tensor: f64[]>
+    """
+    if not xs:
+        cure = "give the tensors to multiply"
+        raise refusal("dot", "takes at least one operand", cure=cure, kind=GraphTypeError)
+    nodes = common("dot", *xs)
+    return wrap(named.dot(*nodes, dims=contracted(nodes, dim)))
+
+
+def contracted(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
+    """The dims to sum over, in order of first appearance."""
+    uses = Counter(name for node in nodes for name in node.type.dims)
+    if dim is ...:
+        return tuple(uses)
+    if dim is None:
+        return tuple(name for name, count in uses.items() if count > 1)
+    meant = names("dot", unordered(dim), nodes[0])
+    if len(set(meant)) < len(meant) or not set(meant) <= uses.keys():
+        return meant  # the type rule will refuse, and suggest
+    return tuple(name for name in uses if name in meant)
+
+
+def cross(x: Operand, y: Operand, dim: str) -> Tensor:
+    """Cross product of the vectors along `dim`, of size 3; or 2, whose third component is 0.
+
+    Where both sizes are 2, the third component of the product alone, without `dim`. A size known
+    only at the call must be 3.
+
+    >>> import graphcore as gc
+    >>> x, y = gc.constant([1, 0, 0], "axis"), gc.constant([0, 1, 0], "axis")
+    >>> gc.compile([], gc.cross(x, y, "axis"))()
+    array([0, 0, 1])
+    """
+    left, right = (wrap(node) for node in common("cross", x, y))
+    (a, b, c), (d, e, f) = (components(v, dim) for v in (left, right))
+    last = a * e - b * d
+    if left.sizes[dim] == right.sizes[dim] == 2:
+        return last
+    parts = [b * f - c * e, c * d - a * f, last]
+    order = tuple(dict.fromkeys((*left.dims, *right.dims)))
+    return transpose(concat([expand_dims(part, dim) for part in parts], dim), *order)
+
+
+def components(x: Tensor, dim: str) -> list[Tensor]:
+    """The three values along `dim`; the third is 0 where there are two."""
+    size = x.sizes[dim_of("cross", x.node, dim)]
+    if isinstance(size, Expression):
+        size, x = 3, wrap(agreed(x.node, dim, 3))
+    if size not in (2, 3):
+        cure = "give it the size 3, or 2"
+        raise refusal("cross", f"dim {dim!r} has size {size}", x, cure=cure)
+    parts = [isel(x, {dim: i}) for i in range(2 if size == 2 else 3)]
+    return parts if size == 3 else [*parts, zeros_like(parts[0])]
+
+
+def einsum(spec: str, *xs: Operand) -> Tensor:
+    """Product of all operands summed over dims, spelled as an equation of names.
+
+    Dims that are listed before the arrow and not after it are summed over. Dims that are not listed
+    at all are batch: they come first in the result, or where `...` stands in it.
+
+    Parameters
+    ----------
+    spec
+        For each operand some of its dims between spaces, with commas between operands; after `->`
+        the dims of the result.
+    *xs
+        As many tensors as `spec` has lists.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "row": 3, "inner": 4})
+    >>> y = gc.tensor("y", {"inner": 4, "col": 5})
+    >>> gc.einsum("row inner, inner col -> col row", x, y)
+    <Tensor: f64[batch, col=5, row=3]>
+    """
+    nodes = common("einsum", *xs)
+    listed, result = equation(spec, *nodes)
+    for dims, node in zip(listed, nodes, strict=True):
+        require_dims("einsum", node, dims)
+    spoken = dict.fromkeys(dim for dims in listed for dim in dims)
+    for dim in result:
+        if dim not in spoken and dim != "...":
+            cure = named.close_match(dim, tuple(spoken))
+            raise refusal("einsum", f"{spec!r}: no operand lists {dim!r}", *nodes, cure=cure)
+    product = wrap(named.dot(*nodes, dims=tuple(dim for dim in spoken if dim not in result)))
+    batch = [dim for dim in product.dims if dim not in spoken]
+    at = result.index("...") if "..." in result else 0
+    order = (*result[:at], *batch, *[dim for dim in result[at:] if dim != "..."])
+    return product if order == product.dims else wrap(named.transpose(product.node, dims=order))
+
+
+def equation(spec: str, *nodes: Node) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """The dims listed for each operand and for the result."""
+    left, arrow, right = spec.partition("->")
+    cure = "write einsum('row inner, inner col -> row col', x, y)"
+    if not arrow:
+        raise refusal("einsum", f"{spec!r} has no arrow", *nodes, cure=cure)
+    *operands, result = (tuple(part.split()) for part in [*left.split(","), right])
+    if len(operands) != len(nodes):
+        reason = f"{spec!r} lists {len(operands)} operands, {len(nodes)} are given"
+        raise refusal("einsum", reason, *nodes, cure="list the dims of each, between commas")
+    for dims in (*operands, result):
+        if len(set(dims)) < len(dims):
+            reason = f"{spec!r} lists a dim twice in one place"
+            raise refusal(
+                "einsum", reason, *nodes, cure="a diagonal is taken by isel, not by einsum"
+            )
+    return [tuple(dim for dim in dims if dim != "...") for dims in operands], result

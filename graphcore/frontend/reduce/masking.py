@@ -1,0 +1,189 @@
+"""What takes part in a reduction: the one place where masks become neutral elements and counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import Dim, dims_of, whole
+from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.pointwise.elementwise import (
+    astype,
+    equal,
+    maximum,
+    sqrt,
+    square,
+)
+from graphcore.frontend.pointwise.formulas import where as choose
+from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
+from graphcore.frontend.shape.dims import broadcast
+from graphcore.ir.dtypes import float_for
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import count
+from graphcore.ir.types import DType, TensorType
+from graphcore.ops import leaf, named
+
+Mask: TypeAlias = "Operand | None"
+"""A bool tensor, true where a value takes part; None where all do."""
+
+
+class Part(NamedTuple):
+    """The values of `x` that take part in a reduction over `dims`: all, or those of a mask.
+
+    The mask has the dims of `x`, in their order.
+    """
+
+    function: str
+    x: Tensor
+    dims: tuple[str, ...]
+    mask: Tensor | None = None
+
+    def filled(self, neutral: complex) -> Tensor:
+        """`x` with `neutral` where a value takes no part; nothing of that value remains."""
+        return self.x if self.mask is None else choose(self.mask, self.x, neutral)
+
+    def reduce(self, op: Op, neutral: complex, **attrs: Any) -> Tensor:
+        """What `op` computes of the values that take part, if `neutral` adds nothing to it."""
+        return over(op, self.filled(neutral), self.dims, **attrs)
+
+    def size(self) -> Tensor:
+        """How many values take part, in int64."""
+        if self.mask is not None:
+            return over(named.sum_, self.mask, self.dims)
+        return wrap(single(self.function, count(self.x.sizes[dim] for dim in self.dims)))
+
+    def where_some(self, found: Tensor, none: complex) -> Tensor:
+        """`found` where any value takes part, else `none`."""
+        if self.mask is None:
+            return found
+        return choose(over(named.any_, self.mask, self.dims), found, none)
+
+    def ratio(self, total: Tensor, ddof: int = 0) -> Tensor:
+        """total / (count - ddof); nan where no divisor is left."""
+        return ratio(total, astype(maximum(self.size() - ddof, 0), total.dtype))
+
+
+def ratio(total: Tensor, divisor: Tensor, none: float = math.nan) -> Tensor:
+    """total / divisor; `none`, whose derivative is 0, where the divisor is 0."""
+    empty = equal(divisor, 0)
+    return choose(empty, none, total / choose(empty, 1, divisor))
+
+
+def over(op: Op, x: Tensor, dims: tuple[str, ...], **attrs: Any) -> Tensor:
+    """A named reduction."""
+    return wrap(op(x.node, dims=dims, **attrs))
+
+
+def part_of(
+    function: str,
+    x: Operand,
+    dim: Dim,
+    where: Mask,
+    skipna: bool = False,
+) -> Part:
+    """The values that take part."""
+    node = single(function, x)
+    value = wrap(node)
+    mask = None if where is None else mask_of(function, where)
+    if skipna and may_be_null(value):
+        mask = notnull(value) if mask is None else notnull(value) & mask
+    if mask is not None:
+        value, mask = broadcast(value, mask)
+    return Part(function, value, dims_of(function, value.node, dim), mask)
+
+
+def mask_of(function: str, where: Operand) -> Tensor:
+    """The mask a user gave."""
+    node = single(function, where)
+    if node.type.dtype.kind != "b":
+        cure = "compare it, for instance `where=x != 0`"
+        raise refusal(function, f"where= is {node.type}, not bool", node, cure=cure,
+                      kind=GraphTypeError)  # fmt: skip
+    return wrap(node)
+
+
+def lowest(dtype: DType, sign: int = 1) -> complex:
+    """The value that none of the dtype falls below; the one that none exceeds for `sign` -1."""
+    match dtype.kind:
+        case "b":
+            return sign < 0
+        case "i" | "u":
+            bounds = np.iinfo(dtype)
+            return int(bounds.min if sign > 0 else bounds.max)
+        case "c":
+            return complex(-sign * math.inf, -sign * math.inf)
+    return -sign * math.inf
+
+
+def mean_of(part: Part) -> Tensor:
+    """The mean of what takes part; nan of nothing."""
+    if part.mask is None:
+        return part.reduce(named.mean, 0)
+    return part.ratio(over(named.sum_, as_float(part.filled(0)), part.dims))
+
+
+def var_of(part: Part, ddof: int) -> Tensor:
+    """The sum of |x - mean|^2 over (count - ddof), of what takes part."""
+    ddof = whole(part.function, ddof, "ddof", part.x, least=None)
+    if part.mask is None:
+        return part.reduce(named.var, 0, ddof=ddof)
+    away = choose(part.mask, as_float(part.filled(0)) - mean_of(part), 0)
+    return part.ratio(over(named.sum_, squared_modulus(away), part.dims), ddof)
+
+
+def extreme_of(part: Part, op: Op, sign: int, initial: complex | None = None) -> Tensor:
+    """The largest (sign 1) or smallest (-1) of `initial` and what takes part; nan of nothing."""
+    if initial is None:
+        return part.where_some(part.reduce(op, lowest_of(part, sign)), math.nan)
+    dtype, (_, start) = part.x.dtype, common(part.function, part.x, initial)
+    if start.op is not leaf.full or start.type != TensorType(dtype, (), ()):
+        reason = f"initial={brief(initial)} is not a number of {dtype}"
+        cure = "give a number of Python, or cast the tensor with astype"
+        raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
+    return part.reduce(op, lowest(dtype, sign), initial=start.attrs["value"])
+
+
+def running_extreme(part: Part, op: Op, sign: int) -> Tensor:
+    """The largest (sign 1) or smallest (-1) value so far that takes part; nan before the first."""
+    found = part.reduce(op, lowest_of(part, sign))
+    if part.mask is None:
+        return found
+    return choose(over(named.cummax, part.mask, part.dims), found, math.nan)
+
+
+def lowest_of(part: Part, sign: int) -> complex:
+    """What stands where a value takes no part in an extreme value; refused if that has no nan."""
+    if part.mask is not None and not may_be_null(part.x):
+        reason = f"where= may leave no value, for which {part.x.dtype} has no number"
+        cure = "say which with initial=, or put one in: gc.where(mask, x, number)"
+        raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
+    return lowest(part.x.dtype, sign)
+
+
+def position_of(part: Part, op: Op, extreme: Op, sign: int) -> Tensor:
+    """The position of the first extreme value that takes part, a nan before all; -1 of nothing."""
+    if part.mask is None:
+        return part.reduce(op, 0)
+    best = part.reduce(extreme, lowest(part.x.dtype, sign))
+    chosen = part.mask & (equal(part.x, best) | isnull(part.x))
+    return part.where_some(over(named.argmax, chosen, part.dims), -1)
+
+
+def as_float(x: Tensor) -> Tensor:
+    """`x` in the dtype of its mean."""
+    return astype(x, float_for(x.dtype))
+
+
+def squared_modulus(x: Tensor) -> Tensor:
+    """`|x|^2`, smooth at 0."""
+    return square(x.real) + square(x.imag) if x.dtype.kind == "c" else square(x)
+
+
+def root(x: Tensor) -> Tensor:
+    """The square root of `x`, with derivative 0 at 0."""
+    zero = equal(x, 0)
+    return choose(zero, 0, sqrt(choose(zero, 1, x)))

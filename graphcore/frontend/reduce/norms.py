@@ -1,0 +1,77 @@
+"""Norms of vectors over dims."""
+
+from __future__ import annotations
+
+import math
+
+from graphcore.frontend.core.arguments import Dim
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand
+from graphcore.frontend.pointwise.elementwise import (
+    absolute,
+    astype,
+    equal,
+    isfinite,
+    not_equal,
+    power,
+)
+from graphcore.frontend.pointwise.formulas import where as choose
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.literal import Literal
+from graphcore.ops import named
+from graphcore.ops.autodiff import stop_gradient
+
+from .masking import Mask, as_float, over, part_of
+
+__all__ = [
+    "norm",
+]
+
+
+def norm(
+    x: Operand,
+    dim: Dim = None,
+    ord: float = 2,
+    *,
+    where: Mask = None,
+    skipna: bool = False,
+) -> Tensor:
+    """Norm of the vectors along one dim, or of all values over several, or all (None).
+
+    (sum |x|^ord)^(1/ord), without overflow; the largest `|x|` for inf, the smallest for -inf, and
+    how many values are not 0 for 0. Over both dims of a matrix, 2 is the Frobenius norm. Where the
+    norm is 0 its derivative is 0; so is, but for 2, that with respect to values that are 0. The
+    norm of nothing is 0, or inf if `ord` is negative.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([3.0, -4.0], "row")
+    >>> gc.compile([], [gc.norm(x), gc.norm(x, ord=1), gc.norm(x, ord=float("inf"))])()
+    [array(5.), array(7.), array(4.)]
+    """
+    part = part_of("norm", x, dim, where, skipna)
+    if isinstance(ord, str) or math.isnan(ord):
+        cure = "ord is a number; for matrices, 2 over both dims is 'fro'"
+        raise refusal("norm", f"ord={ord!r}", part.x, cure=cure, kind=GraphTypeError)
+    none = 0 if ord >= 0 else math.inf
+    value = part.filled(none)
+    if ord == 2:
+        return over(named.norm, value, part.dims)
+    size = absolute(as_float(value))
+    if ord == 0:
+        return over(named.sum_, astype(not_equal(size, 0), size.dtype), part.dims)
+    if ord == 1:
+        return over(named.sum_, size, part.dims)
+    extreme = named.max_ if ord > 0 else named.min_
+    bound = over(extreme, size, part.dims, initial=Literal(none, size.dtype))
+    if math.isinf(ord):
+        return bound
+    # A norm does not depend on its scale, so that the scale needs no derivative.
+    scale = wrap(stop_gradient(choose(isfinite(bound) & (bound > 0), bound, 1).node))
+    powers = power_or(none, size / scale, ord)
+    return scale * power_or(none, over(named.sum_, powers, part.dims), 1 / ord)
+
+
+def power_or(none: float, x: Tensor, exponent: float) -> Tensor:
+    """x ** exponent, and what it is at 0, where its derivative is 0."""
+    zero = equal(x, 0)
+    return choose(zero, none, power(choose(zero, 1, x), exponent))

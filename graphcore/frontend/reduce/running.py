@@ -1,0 +1,180 @@
+"""Running sums and their like along dims."""
+
+from __future__ import annotations
+
+import math
+
+from graphcore.frontend.core.arguments import Dim, dim_of, dims_of, require_dims, whole
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.create.inputs import full
+from graphcore.frontend.create.ranges import arange
+from graphcore.frontend.index.indexing import take_along
+from graphcore.frontend.index.slices import flip
+from graphcore.frontend.pointwise.elementwise import maximum
+from graphcore.frontend.pointwise.formulas import keep_where, where
+from graphcore.frontend.pointwise.formulas import where as choose
+from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
+from graphcore.frontend.shape.dims import concat
+from graphcore.ir.op import Op
+from graphcore.ops import named
+
+from .masking import Mask, Part, over, part_of, running_extreme
+
+__all__ = [
+    "bfill",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "ffill",
+]
+
+
+def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
+    """Running sum along one dim, or along several or all (None) one after the other.
+
+    Small integers and bool are widened, as in NumPy. What takes no part adds nothing.
+
+    >>> import graphcore as gc
+    >>> gc.cumsum(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
+    <Tensor: f64[row=2, col=3]>
+    """
+    return running(part_of("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
+
+
+def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
+    """Running product along one dim, or along several or all (None) one after the other.
+
+    Small integers and bool are widened, as in NumPy. What takes no part changes nothing.
+
+    >>> import graphcore as gc
+    >>> gc.cumprod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
+    <Tensor: f64[row=2, col=3]>
+    """
+    return running(part_of("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
+
+
+def running(part: Part, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
+    """Along all dims; with `skipna` each, in the order given, leaves out what is nan by then.
+
+    inf - inf along one dim is missing along the next, as in xarray.
+    """
+    found = part.filled(neutral)
+    if not (skipna and may_be_null(part.x)):
+        return over(op, found, part.dims)
+    require_dims(part.function, part.x.node, part.dims)
+    for i, name in enumerate(dims_of(part.function, part.x.node, dim, ordered=True)):
+        kept = choose(isnull(found), neutral, found) if i > 0 else found
+        found = over(op, kept, (name,))
+    return found
+
+
+def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
+    """Running sum along one dim; `include_initial` starts it with 0, so that the dim is one longer.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 3], "t")
+    >>> gc.compile([], gc.cumulative_sum(x, "t", include_initial=True))()
+    array([0, 1, 3, 6])
+    """
+    name = dim_of("cumulative_sum", single("cumulative_sum", x), dim)
+    found = cumsum(x, name)
+    return after(0, found, name) if include_initial else found
+
+
+def cumulative_prod(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
+    """Running product along one dim; `include_initial` starts it with 1: the dim is one longer.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 3], "t")
+    >>> gc.compile([], gc.cumulative_prod(x, "t", include_initial=True))()
+    array([1, 1, 2, 6])
+    """
+    name = dim_of("cumulative_prod", single("cumulative_prod", x), dim)
+    found = cumprod(x, name)
+    return after(1, found, name) if include_initial else found
+
+
+def after(first: complex, x: Tensor, dim: str) -> Tensor:
+    """`first`, then `x`."""
+    return concat([full({**x.sizes, dim: 1}, first, x.dtype), x], dim)
+
+
+def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
+    """Largest value so far along one dim, or along several or all (None) one after the other.
+
+    A nan that takes part stays from there on; before any value takes part the result is nan. Tied
+    values share the derivative evenly. As `numpy.maximum.accumulate`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.cummax(gc.constant([1, 3, 2, 5], "t"), "t"))()
+    array([1, 3, 3, 5])
+    """
+    return running_extreme(part_of("cummax", x, dim, where, skipna), named.cummax, 1)
+
+
+def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
+    """Smallest value so far along one dim, or along several or all (None) one after the other.
+
+    A nan that takes part stays from there on; before any value takes part the result is nan. Tied
+    values share the derivative evenly. As `numpy.minimum.accumulate`.
+
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.cummin(gc.constant([4, 3, 5, 1], "t"), "t"))()
+    array([4, 3, 3, 1])
+    """
+    return running_extreme(part_of("cummin", x, dim, where, skipna), named.cummin, -1)
+
+
+def logcumsumexp(
+    x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False
+) -> Tensor:
+    """log(cumsum(exp(x))) along one dim, several or all (None) one after the other; no overflow.
+
+    -inf while all of `x` is. Floats keep their dtype; what takes no part adds nothing.
+
+    >>> import graphcore as gc
+    >>> gc.special.logcumsumexp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
+    <Tensor: f64[row=2, col=3]>
+    """
+    part = part_of("logcumsumexp", x, dim, where, skipna)
+    return part.reduce(named.logcumsumexp, -math.inf)
+
+
+def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
+    """`x` with the last value before it along `dim` in place of nan; nan where there is none.
+
+    No more than `limit` nan in a row are filled; None is no limit.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, float("nan"), 3.0, float("nan")], "t")
+    >>> gc.compile([], gc.ffill(x, "t"))()
+    array([1., 1., 3., 3.])
+    """
+    value = wrap(single("ffill", x))
+    name = dim_of("ffill", value.node, dim)
+    if not may_be_null(value):
+        return value
+    place = arange(value.sizes[name], dim=name)
+    last = cummax(where(notnull(value), place, -1), name)
+    found = last >= 0
+    if limit is not None:
+        most = whole("ffill", limit, "limit", value, least=1)
+        found = found & (place - last <= most)
+    return keep_where(take_along(value, maximum(last, 0), name), found)
+
+
+def bfill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
+    """`x` with the next value after it along `dim` in place of nan; nan where there is none.
+
+    No more than `limit` nan in a row are filled; None is no limit.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, float("nan"), 3.0, float("nan")], "t")
+    >>> gc.compile([], gc.bfill(x, "t"))()
+    array([ 1.,  3.,  3., nan])
+    """
+    return flip(ffill(flip(x, dim), dim, limit), dim)

@@ -1,0 +1,1 @@
+"""Dims reordered, renamed, added, removed, merged and split."""

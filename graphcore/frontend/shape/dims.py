@@ -1,0 +1,391 @@
+"""Dims reordered, renamed, added, removed, merged and split; values stay what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import (
+    Dim,
+    MissingDims,
+    SizeLike,
+    dims_of,
+    listed,
+    mapping,
+    names,
+    present,
+    require_dims,
+    several,
+    size_of,
+    unordered,
+)
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import CURE_SIZES, Node
+from graphcore.ir.sizes import Shape, Size, count, same
+from graphcore.ops import leaf, named
+
+__all__ = [
+    "broadcast",
+    "broadcast_like",
+    "concat",
+    "expand_dims",
+    "rename",
+    "squeeze",
+    "stack",
+    "swap_dims",
+    "transpose",
+    "unstack",
+]
+
+
+def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Tensor:
+    """`x` with its dims in another order.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    *dims
+        All its dims in the order wanted, where one `...` stands for those not named; none reverses.
+    missing_dims
+        What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "row": 2, "col": 3})
+    >>> gc.transpose(x, "col", ...)
+    <Tensor: f64[col=3, batch, row=2]>
+    """
+    node = single("transpose", x)
+    known: tuple[str, ...] = node.type.dims
+    order = tuple(dims)
+    dots = dots_in("transpose", order, node)
+    named_dims = names("transpose", [dim for dim in order if dim is not ...], node)
+    kept = present("transpose", node, named_dims, missing_dims)
+    for at in dots:
+        before = [dim for dim in order[:at] if dim in kept]
+        rest = [dim for dim in known if dim not in kept]
+        kept = (*before, *rest, *kept[len(before) :])
+    if not dims:
+        kept = known[::-1]
+    return wrap(node if kept == known else named.transpose(node, dims=kept))
+
+
+def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
+    """`x` with other names for some dims, all renamed at once, so that names can be swapped.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    names
+        The new name of each dim to rename, as a dict or as keywords.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.rename(gc.tensor("x", {"row": 2, "col": 3}), {"row": "col", "col": "row"})
+    <Tensor: f64[col=2, row=3]>
+    """
+    return renamed("rename", x, names, more)
+
+
+def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
+    """`x` with other names for some dims: as `rename`, as there are no coordinates to swap with.
+
+    >>> import graphcore as gc
+    >>> gc.swap_dims(gc.tensor("x", {"row": 2, "col": 3}), row="place")
+    <Tensor: f64[place=2, col=3]>
+    """
+    return renamed("swap_dims", x, names, more)
+
+
+def renamed(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
+    """`x` with new names for some dims."""
+    node = single(function, x)
+    pairs = mapping(function, given, more, "'old': 'new'", node)
+    for new in pairs.values():
+        if not isinstance(new, str):
+            cure = "dims are named by strings"
+            raise refusal(function, f"{new!r} is not a name", node, cure=cure, kind=GraphTypeError)
+    order = dims_of(function, node, tuple(pairs))
+    changes = tuple((old, pairs[old]) for old in order)
+    if all(old == new and old in node.type.dims for old, new in changes):
+        return wrap(node)
+    return wrap(named.rename(node, names=changes))
+
+
+def expand_dims(
+    x: Operand,
+    dim: str | Iterable[str] | Mapping[str, SizeLike] | None = None,
+    /,
+    **sizes: SizeLike,
+) -> Tensor:
+    """`x` repeated along new dims, which come first.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dim
+        The new dims: names, of size 1 each, or sizes by name, as a dict or as keywords.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"col": 3})
+    >>> gc.expand_dims(x, "row"), gc.expand_dims(x, copy=5)
+    (<Tensor: f64[row=1, col=3]>, <Tensor: f64[copy=5, col=3]>)
+    """
+    node = single("expand_dims", x)
+    if dim is not None and sizes:
+        reason = f"takes a dict or keywords, not both: {', '.join(sizes)}"
+        cure = "new dims come first; order them with transpose"
+        raise refusal("expand_dims", reason, node, cure=cure, kind=GraphTypeError)
+    if dim is not None and not isinstance(dim, Mapping):
+        dim = dict.fromkeys(names_of_new(node, dim), 1)
+    wanted = mapping("expand_dims", dim, sizes, "'new': size", node)
+    for name in names("expand_dims", tuple(wanted)):
+        if name in node.type.dims:
+            cure = "choose a new name"
+            raise refusal("expand_dims", f"there is a dim {name!r} already", node, cure=cure)
+    new = tuple(size_of("expand_dims", name, size) for name, size in wanted.items())
+    return broadcast_to(node, (*wanted, *node.type.dims), (*new, *node.type.shape))
+
+
+def names_of_new(node: Node, dim: object) -> tuple[str, ...]:
+    """The names of new dims, each once."""
+    new = names("expand_dims", dim, node, new=True)
+    if len(set(new)) < len(new):
+        raise refusal("expand_dims", f"dims {new} name one twice", node, cure="name each dim once")
+    return new
+
+
+def broadcast_to(x: Node, dims: tuple[str, ...], sizes: tuple[Size, ...]) -> Tensor:
+    """`x` with these dims, repeated along those it lacks."""
+    if dims == x.type.dims and all(map(same, sizes, x.type.shape)):
+        return wrap(x)
+    return wrap(named.broadcast(x, dims=dims, sizes=sizes))
+
+
+def full_of(node: Node, dims: tuple[str, ...], shape: Shape) -> Tensor:
+    """A number in every place, or a tensor repeated."""
+    if node.op is leaf.full and node.type.dims == ():
+        return wrap(leaf.full(value=node.attrs["value"], shape=shape, dims=dims))
+    own = [dim for dim in node.type.dims if dim not in dims]
+    return broadcast_to(node, (*dims, *own), (*shape, *[node.type.size(dim) for dim in own]))
+
+
+def constant_end(x: Node, dim: str, size: Size, fill: Node) -> Node:
+    """So many places of `dim`, all filled, to go before or after `x`."""
+    sizes = x.type.sizes | {dim: size}
+    return full_of(fill, tuple(sizes), tuple(sizes.values())).node
+
+
+def agreed(x: Node, dim: str, size: Size) -> Node:
+    """`x`, whose `dim` must have this size: what cannot be told now is checked at the call."""
+    sizes = x.type.sizes | {dim: size}
+    return broadcast_to(x, x.type.dims, tuple(sizes.values())).node
+
+
+def broadcast_like(
+    x: Operand, other: Operand, *, exclude: str | Iterable[str] | None = None
+) -> Tensor:
+    """`x` repeated along the dims of `other` that it lacks: dims of `other` first, then the rest.
+
+    A dim of both must have one size; a size-1 dim is never stretched. Dims to `exclude` are left as
+    they are, and come last.
+
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"col": 3})
+    >>> gc.broadcast_like(x, gc.tensor("y", {"batch": None, "col": 3}))
+    <Tensor: f64[batch, col=3]>
+    """
+    nodes = single("broadcast_like", other), single("broadcast_like", x)
+    return aligned("broadcast_like", nodes, exclude)[1]
+
+
+def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple[Tensor, ...]:
+    """All operands with the dims of all, in order of first appearance.
+
+    Dims to `exclude` are left as they are, and come last.
+
+    >>> import graphcore as gc
+    >>> gc.broadcast(gc.tensor("x", {"row": 2}), gc.tensor("y", {"col": 3}))
+    (<Tensor: f64[row=2, col=3]>, <Tensor: f64[row=2, col=3]>)
+    """
+    return aligned("broadcast", [single("broadcast", x) for x in xs], exclude)
+
+
+def aligned(function: str, nodes: Sequence[Node], exclude: object = None) -> tuple[Tensor, ...]:
+    """Each node with the dims of all, of which an operand of known size gives the size.
+
+    Each checks the sizes of all, so that no other result is needed for it.
+    """
+    left_out = () if exclude is None else names(function, unordered(exclude))
+    sizes: dict[str, Size] = {}
+    for node in nodes:
+        for dim, size in node.type.sizes.items():
+            if dim not in left_out and same(sizes.setdefault(dim, size), size) is False:
+                reason = f"dim {dim!r} has sizes {sizes[dim]} and {size}"
+                raise refusal(function, reason, *nodes, cure=CURE_SIZES)
+            if dim not in left_out and isinstance(size, int):
+                sizes[dim] = size
+    made = []
+    for node in nodes:
+        own = {dim: node.type.size(dim) for dim in left_out if dim in node.type.dims}
+        found = broadcast_to(node, (*sizes, *own), (*sizes.values(), *own.values()))
+        for told in (*[other.type.sizes for other in nodes], sizes):
+            wanted = found.sizes | {dim: told[dim] for dim in sizes if dim in told}
+            found = broadcast_to(found.node, found.dims, tuple(wanted.values()))
+        made.append(found)
+    return tuple(made)
+
+
+def squeeze(x: Operand, dim: Dim = None) -> Tensor:
+    """`x` without dims of size 1.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dim
+        The dims to drop; None drops all that are known to have size 1. A dim of unknown size that
+        is named must have size 1 at the call.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.squeeze(gc.tensor("x", {"batch": None, "row": 1, "col": 3}))
+    <Tensor: f64[batch, col=3]>
+    """
+    node = single("squeeze", x)
+    if dim is None or dim is ...:
+        dim = [name for name, size in node.type.sizes.items() if size == 1]
+    dims = tuple(dict.fromkeys(dims_of("squeeze", node, dim)))
+    return wrap(named.squeeze(node, dims=dims) if dims else node)
+
+
+def dots_in(function: str, order: Sequence[object], x: Node) -> list[int]:
+    """Where `...` stands in an order of dims: once or not at all."""
+    found = [at for at, dim in enumerate(order) if dim is ...]
+    if len(found) > 1:
+        raise refusal(function, "... stands twice", x, cure="use one ...")
+    return found
+
+
+def concat(xs: Iterable[Operand], dim: str) -> Tensor:
+    """Tensors one after the other along `dim`.
+
+    A tensor without `dim` counts as one place of it; if none has it, it is new and comes first.
+    Other dims broadcast by name, in order of first appearance; dtypes promote.
+
+    >>> import graphcore as gc
+    >>> x, y = gc.tensor("x", {"row": 2, "col": 3}), gc.tensor("y", {"col": 3})
+    >>> gc.concat([x, y], dim="row")
+    <Tensor: f64[row=3, col=3]>
+    """
+    nodes = common("concat", *listed("concat", "xs", xs))
+    if not nodes:
+        raise refusal("concat", "there is nothing to join", cure="give one tensor at least")
+    (name,) = names("concat", (dim,), nodes[0])
+    return wrap(named.concat(*nodes, dim=name))
+
+
+def join(parts: Iterable[Node], dim: str) -> Node:
+    """Parts one after the other along `dim`, which all have; those known to be empty left out."""
+    several = list(parts)
+    kept = [part for part in several if part.type.size(dim) != 0] or several[:1]
+    return named.concat(*kept, dim=dim) if len(kept) > 1 else kept[0]
+
+
+def stack(
+    x: Operand, dims: Mapping[str, Iterable[Any]] | None = None, /, **more: Iterable[Any]
+) -> Tensor:
+    """`x` with several dims merged into one new last dim, the first of them slowest.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dims
+        For each new dim the dims it merges, in order, where `...` stands for all not named; as a
+        dict or as keywords.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.stack(gc.tensor("x", {"batch": None, "row": 2, "col": 3}), pixel=("row", "col"))
+    <Tensor: f64[batch, pixel=6]>
+    """
+    node = single("stack", x)
+    for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')", node).items():
+        parts = several(merged)
+        dots = dots_in("stack", parts, node)
+        told = names("stack", [dim for dim in parts if dim is not ...], node)
+        rest = tuple(dim for dim in node.type.dims if dim not in told)
+        at = dots[0] if dots else len(parts)
+        order = (*told[:at], *(rest if dots else ()), *told[at:])
+        node = named.stack(node, dims=order, name=name)
+    return wrap(node)
+
+
+def unstack(
+    x: Operand,
+    dims: Mapping[str, Mapping[str, SizeLike]] | None = None,
+    /,
+    **more: Mapping[str, SizeLike],
+) -> Tensor:
+    """`x` with a dim split into new last dims, the first of them slowest.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dims
+        For each dim to split the new dims with their sizes, as a dict or as keywords. One size may
+        be None (or -1): what remains, which must divide evenly.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.unstack(gc.tensor("x", {"pixel": 6, "batch": None}), pixel={"row": 2, "col": None})
+    <Tensor: f64[batch, row=2, col=3]>
+    """
+    node = single("unstack", x)
+    for dim, parts in mapping("unstack", dims, more, "'old': {'new': size}", node).items():
+        require_dims("unstack", node, names("unstack", (dim,), node))
+        if not isinstance(parts, Mapping):
+            cure = f"write unstack(x, {dim}={{'new': size, ...}})"
+            raise refusal(
+                "unstack", f"{parts!r} is not a dict", node, cure=cure, kind=GraphTypeError
+            )
+        sizes = split_sizes(node, dim, dict(parts))
+        node = named.unstack(node, dim=dim, names=tuple(parts), sizes=sizes)
+    return wrap(node)
+
+
+def split_sizes(node: Node, dim: str, parts: dict[str, SizeLike]) -> tuple[Size, ...]:
+    """The sizes of the new dims, with the one left open inferred."""
+    opened = [
+        name
+        for name, size in parts.items()
+        if size is None or (isinstance(size, (int, np.integer)) and size == -1)
+    ]
+    sizes = {n: size_of("unstack", n, s) for n, s in parts.items() if n not in opened}
+    if len(opened) > 1:
+        cure = "leave one size open at most"
+        raise refusal("unstack", f"sizes of {opened} are open", node, cure=cure)
+    if opened:
+        whole, told = node.type.size(dim), count(sizes.values())
+        if told == 0 or same(whole % told, 0) is False:
+            cure = "sizes must multiply to it"
+            raise refusal("unstack", f"dim {dim!r} of size {whole} does not split into {told}",
+                          node, cure=cure)  # fmt: skip
+        sizes[opened[0]] = whole // told
+    return tuple(sizes[name] for name in parts)

@@ -1,0 +1,1 @@
+"""Functions of neighbouring elements: padding, windows, rolling, differences, convolution."""

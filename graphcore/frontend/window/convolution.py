@@ -1,0 +1,341 @@
+"""Convolution and pooling by dim names: windows of some dims, contracted or reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from graphcore.frontend.core.arguments import (
+    SizeLike,
+    check_word,
+    mapping,
+    names,
+    require_dims,
+    size_of,
+    unordered,
+)
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.create.inputs import ones
+from graphcore.frontend.index.slices import cut
+from graphcore.frontend.reduce import reductions
+from graphcore.frontend.reduce.masking import as_float, lowest
+from graphcore.ir.names import hidden
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ops import named
+
+from .windows import each, padded, steps
+
+__all__ = [
+    "conv",
+    "conv_transpose",
+    "max_pool",
+    "mean_pool",
+]
+
+Dims: TypeAlias = Mapping[str, str] | str | Iterable[str]
+Steps: TypeAlias = int | Mapping[str, int]
+Ends: TypeAlias = Literal["valid", "same", "full"] | Size | tuple[Size, Size]
+Padding: TypeAlias = Ends | Mapping[str, Ends]
+Contracted: TypeAlias = str | Iterable[str] | None
+
+
+def conv(
+    x: Operand,
+    kernel: Operand,
+    dims: Dims,
+    contract: Contracted = None,
+    stride: Steps = 1,
+    dilation: Steps = 1,
+    padding: Padding = "valid",
+) -> Tensor:
+    """Cross-correlation of `x` with a kernel along some dims: the convolution of neural networks.
+
+    y[i] = sum over j of x[i * stride + j * dilation - before] * kernel[j]. Nothing is flipped;
+    `gc.signal.convolve` flips the kernel. All other dims align by name: what both have is batch
+    unless contracted, the rest of the kernel's are outputs. So a convolution in groups has a dim
+    `group` that both share and that is not contracted, a depthwise one has `channel` as that.
+
+    Parameters
+    ----------
+    x, kernel
+        Tensors. The result has the dims of `x`, then the outputs.
+    dims
+        For each dim of `x` that the kernel moves along that of the kernel, or names alone where
+        both have the same.
+    contract
+        The dims to sum over besides those of the kernel; None for all others that both have.
+    stride, dilation
+        Steps from place to place of the result, and from place to place of the kernel; one number,
+        or one for each dim of `x`.
+    padding
+        Zeros around `x`: "valid", none; "same", so many that the size stays but for the stride, the
+        odd one at the end; "full", all that the kernel reaches; a number; or a pair (before,
+        after). One for all dims, or one for each.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> image = gc.tensor("image", {"batch": None, "y": 28, "x": 28, "channel": 4})
+    >>> kernel = gc.tensor("kernel", {"ky": 3, "kx": 3, "channel": 4, "out": 8})
+    >>> gc.conv(image, kernel, {"y": "ky", "x": "kx"}, contract="channel", padding="same")
+    <Tensor: f64[batch, y=28, x=28, out=8]>
+
+    In two groups, each with outputs of its own:
+
+    >>> halves = image.unstack(channel={"group": 2, "channel": 2})
+    >>> kernel = gc.tensor("kernel", {"group": 2, "y": 3, "x": 3, "channel": 2, "out": 5})
+    >>> gc.conv(halves, kernel, ("y", "x"), contract="channel", stride=2)
+    <Tensor: f64[batch, y=13, x=13, group=2, out=5]>
+    """
+    image, weights, moves = aligned("conv", x, kernel, dims, stride, dilation)
+    seen = windows_of("conv", image, moves, padding, 0)
+    return wrap(named.dot(seen, weights, dims=summed("conv", seen, weights, moves, contract)))
+
+
+def conv_transpose(
+    x: Operand,
+    kernel: Operand,
+    dims: Dims,
+    contract: Contracted = None,
+    stride: Steps = 1,
+    dilation: Steps = 1,
+    padding: Padding = "valid",
+    sizes: Mapping[str, SizeLike] | None = None,
+) -> Tensor:
+    """The transpose of `conv` with the same arguments: from its results back to its places.
+
+    Each value of `x` adds its multiple of the kernel to the result; what `conv` would have padded
+    is cut off. `contract` names what were the outputs.
+
+    Parameters
+    ----------
+    x, kernel, dims, contract, stride, dilation, padding
+        As in `conv`.
+    sizes
+        The sizes of some of `dims` in the result. By default the smallest that `conv` makes those
+        of `x` from, or, for "same", those of `x` times the stride.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "y": 13, "x": 13, "out": 8})
+    >>> kernel = gc.tensor("kernel", {"ky": 3, "kx": 3, "channel": 4, "out": 8})
+    >>> gc.conv_transpose(x, kernel, {"y": "ky", "x": "kx"}, contract="out", stride=2)
+    <Tensor: f64[batch, y=27, x=27, channel=4]>
+    """
+    function = "conv_transpose"
+    values, weights, moves = aligned(function, x, kernel, dims, stride, dilation)
+    told = mapping(function, {} if sizes is None else sizes, None, "'dim': size")
+    moved = tuple(move.dim for move in moves)
+    for dim in told:
+        if dim not in moved:
+            cure = named.close_match(dim, moved)
+            raise refusal(function, f"moves along no dim {dim!r}", values, weights, cure=cure)
+    whole: list[Size] = []
+    kept: dict[str, tuple[Size, Size]] = {}
+    for move, ends in zip(moves, each(function, moved, padding), strict=True):
+        size = move.source(function, values.type.size(move.dim), ends)
+        if told.get(move.dim) is not None:
+            size = size_of(function, move.dim, told[move.dim])
+        before, after = move.ends(function, size, ends)
+        whole.append(before + size + after)
+        kept[move.dim] = before, size
+    over = summed(function, values, weights, moves, contract)
+    spread = named.dot(values, weights, dims=over)
+    result = named.overlap_add(spread, **window_attrs(moves) | {"sizes": tuple(whole)})
+    for dim, (start, size) in kept.items():
+        result = cut(result, dim, start, size)
+    return wrap(result)
+
+
+def max_pool(
+    x: Operand,
+    sizes: Mapping[str, SizeLike],
+    stride: Steps | None = None,
+    dilation: Steps = 1,
+    padding: Padding = "valid",
+) -> Tensor:
+    """Largest value of each window along some dims; tied values share its derivative evenly.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    sizes
+        For each dim the size of its windows.
+    stride
+        Steps from window to window; by default their sizes, so that they part the dims. What is too
+        little for a window at the end is left out.
+    dilation
+        Steps from place to place in a window.
+    padding
+        As in `conv`, but with values lower than all others.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.max_pool(gc.tensor("x", {"batch": None, "y": 28, "x": 28}), {"y": 2, "x": 2})
+    <Tensor: f64[batch, y=14, x=14]>
+    """
+    node, moves = pooled("max_pool", x, sizes, stride, dilation)
+    seen = windows_of("max_pool", node, moves, padding, lowest(node.type.dtype))
+    return reductions.max(wrap(seen), places(moves))
+
+
+def mean_pool(
+    x: Operand,
+    sizes: Mapping[str, SizeLike],
+    stride: Steps | None = None,
+    dilation: Steps = 1,
+    padding: Padding = "valid",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Mean of each window along some dims.
+
+    Parameters
+    ----------
+    x, sizes, stride, dilation, padding
+        As in `max_pool`, but padded with zeros.
+    count_include_pad
+        Whether these zeros count as values of their windows.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.mean_pool(gc.tensor("x", {"batch": None, "y": 28, "x": 28}), {"y": 2, "x": 2})
+    <Tensor: f64[batch, y=14, x=14]>
+    """
+    node, moves = pooled("mean_pool", x, sizes, stride, dilation)
+    seen = wrap(windows_of("mean_pool", node, moves, padding, 0))
+    if count_include_pad:
+        return reductions.mean(seen, places(moves))
+    total = reductions.sum(as_float(seen), places(moves))
+    there = ones({move.dim: node.type.size(move.dim) for move in moves}, total.dtype)
+    counted = windows_of("mean_pool", there.node, moves, padding, 0)
+    return total / reductions.sum(wrap(counted), places(moves))
+
+
+class Move(NamedTuple):
+    """How a kernel, or a window, moves along a dim: its places, how many, and its steps."""
+
+    dim: str
+    place: str
+    size: Size
+    stride: int
+    dilation: int
+
+    def ends(self, function: str, size: Size, given: Any) -> tuple[Size, Size]:
+        """What is put before and after `size` places."""
+        beyond = (self.size - 1) * self.dilation
+        match given if isinstance(given, (str, int, Expression, tuple, list)) else None:
+            case "valid":
+                return 0, 0
+            case "full":
+                return beyond, beyond
+            case "same":
+                last = (size + self.stride - 1) // self.stride * self.stride - self.stride
+                lack = maximum(last + beyond + 1 - size, 0)
+                return lack // 2, lack - lack // 2
+            case (before, after) if is_size(before) and is_size(after):
+                return before, after
+            case _ if is_size(given):
+                return given, given
+        cure = "use 'valid', 'same', 'full', a number or a pair of numbers"
+        raise refusal(function, f"padding {given!r} of dim {self.dim!r}", cure=cure)
+
+    def source(self, function: str, count: Size, given: Any) -> Size:
+        """The smallest size of which so many windows are made."""
+        if isinstance(given, str) and given == "same":
+            return count * self.stride
+        before, after = self.ends(function, 0, given)
+        reach = (count - 1) * self.stride + (self.size - 1) * self.dilation + 1
+        return maximum(reach - before - after, 0)
+
+
+def is_size(given: object) -> bool:
+    """Whether a padding is a number of places."""
+    return isinstance(given, Expression) or (type(given) is int and given >= 0)
+
+
+def places(moves: list[Move]) -> tuple[str, ...]:
+    """The dims of the places in windows."""
+    return tuple(move.place for move in moves)
+
+
+def window_attrs(moves: list[Move]) -> dict[str, Any]:
+    """The attrs of `named.windows`."""
+    keys = ("dims", "names", "sizes", "strides", "dilations")
+    return dict(zip(keys, zip(*moves, strict=True), strict=True))
+
+
+def windows_of(function: str, x: Node, moves: list[Move], padding: Any, fill: complex) -> Node:
+    """The windows of `x`, padded."""
+    given = each(function, tuple(move.dim for move in moves), padding)
+    for some in given:
+        if isinstance(some, str):
+            check_word(function, "padding", some, ("valid", "same", "full"), x)
+    ends = {
+        move.dim: move.ends(function, x.type.size(move.dim), some)
+        for move, some in zip(moves, given, strict=True)
+    }
+    return named.windows(padded(x, ends, fill), **window_attrs(moves))
+
+
+def aligned(
+    function: str, x: Operand, kernel: Operand, dims: Dims, stride: Steps, dilation: Steps
+) -> tuple[Node, Node, list[Move]]:
+    """`x`, the kernel with dims of its own to move by, and how it moves."""
+    values, weights = common(function, x, kernel)
+    pairs = dims if isinstance(dims, Mapping) else {dim: dim for dim in names(function, dims)}
+    along, own = names(function, tuple(pairs), values), names(function, tuple(pairs.values()))
+    require_dims(function, values, along)
+    require_dims(function, weights, own)
+    if not along:
+        raise refusal(function, "moves along no dim", values, weights, cure="use gc.dot")
+    taken = (*values.type.dims, *weights.type.dims)
+    inner = hidden([dim for dim in own if dim in values.type.dims], taken)
+    new = [inner.get(dim, dim) for dim in own]
+    renamed = tuple((old, name) for old, name in zip(own, new, strict=True) if old != name)
+    if renamed:
+        weights = named.rename(weights, names=renamed)
+    sizes = (weights.type.size(name) for name in new)
+    by, gaps = steps(function, along, stride), steps(function, along, dilation)
+    return values, weights, list(map(Move, along, new, sizes, by, gaps))
+
+
+def summed(
+    function: str, x: Node, kernel: Node, moves: list[Move], contract: Contracted
+) -> tuple[str, ...]:
+    """The dims to sum over, in order of first appearance: by default all that both have."""
+    mine, theirs = x.type.dims, kernel.type.dims
+    known = tuple(dict.fromkeys((*mine, *theirs)))
+    moved = {move.dim for move in moves}
+    if contract is None:
+        return tuple(dim for dim in mine if dim in theirs and dim not in moved)
+    meant = names(function, unordered(contract), x)
+    for dim in meant:
+        if dim not in known or dim in moved:
+            reason = f"moves along dim {dim!r}" if dim in moved else f"no operand has dim {dim!r}"
+            own = {*moved, *places(moves)}
+            cure = named.close_match(dim, tuple(other for other in known if other not in own))
+            raise refusal(function, reason, x, kernel, cure=cure)
+    over = {*meant, *places(moves)} if moves[0].place in mine else {*meant}
+    return tuple(dim for dim in known if dim in over)
+
+
+def pooled(
+    function: str, x: Operand, sizes: Mapping[str, SizeLike], stride: Steps | None, dilation: Steps
+) -> tuple[Node, list[Move]]:
+    """`x`, and windows that by default part it."""
+    node = single(function, x)
+    dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", node)), node)
+    require_dims(function, node, dims)
+    if not dims:
+        cure = f"write gc.{function}(x, {{'row': 2}})"
+        raise refusal(function, "sizes name no dim", node, cure=cure)
+    found = [size_of(function, dim, sizes[dim]) for dim in dims]
+    new = hidden([f"{dim} window" for dim in dims], node.type.dims).values()
+    by = steps(function, dims, dict(zip(dims, found, strict=True)) if stride is None else stride)
+    return node, list(map(Move, dims, new, found, by, steps(function, dims, dilation)))

@@ -1,0 +1,202 @@
+"""Differences, slopes and integrals along a dim."""
+
+from __future__ import annotations
+
+from graphcore.frontend.arrange.moves import shift
+from graphcore.frontend.control.loops import fori_loop
+from graphcore.frontend.core.arguments import dim_of, whole
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.index.slices import cut
+from graphcore.frontend.reduce.masking import as_float
+from graphcore.frontend.reduce.reductions import sum
+from graphcore.frontend.reduce.running import after, cumsum
+from graphcore.frontend.shape.dims import broadcast_to, join
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import maximum, minimum
+from graphcore.ops import elementwise
+
+__all__ = [
+    "cumulative_trapezoid",
+    "diff",
+    "gradient",
+    "trapezoid",
+]
+
+
+def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
+    """Each value less the one before it along `dim`, which is one shorter; done `n` times over.
+
+    Of bool, whether a value differs from the one before, as in NumPy.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 4, 7], "t")
+    >>> gc.compile([], [gc.diff(x, "t"), gc.diff(x, "t", n=2)])()
+    [array([1, 2, 3]), array([1, 1])]
+    """
+    node = single("diff", x)
+    times = whole("diff", n, "n", node)
+    name = dim_of("diff", node, dim)
+    less = elementwise.not_equal if node.type.dtype.kind == "b" else elementwise.subtract
+    if times > MANY:
+        return diff_in_loop(wrap(node), name, times, less)
+    for _ in range(times):
+        node = less(*pairs(node, name))
+    return wrap(node)
+
+
+MANY = 16
+"""Differences beyond so many are steps of a loop: written out, they would take long to compile."""
+
+
+def diff_in_loop(x: Tensor, dim: str, times: int, less: Op) -> Tensor:
+    """`diff` in steps that keep the size: after each, one more place at the end counts no more."""
+    size = x.sizes[dim]
+
+    def step(_: Tensor, y: Tensor) -> Tensor:
+        return wrap(less(shift(y, {dim: -1}, fill_value=0).node, y.node))
+
+    last = fori_loop(0, minimum(times, size), step, x)
+    return wrap(cut(last.node, dim, 0, maximum(size - times, 0)))
+
+
+def pairs(x: Node, dim: str, apart: int = 1) -> tuple[Node, Node]:
+    """Values `apart` places apart: the later ones, and the earlier."""
+    size = maximum(x.type.size(dim) - apart, 0)
+    return cut(x, dim, apart, size), cut(x, dim, 0, size)
+
+
+def trapezoid(y: Operand, x: Operand | None = None, dx: Operand = 1.0, *, dim: str) -> Tensor:
+    """Integral of `y` along `dim` by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y
+        Values at points along `dim`; fewer than two points have integral 0.
+    x
+        The points: a tensor with `dim`.
+    dx
+        The distance between points, where `x` does not say where they are.
+    dim
+        The dim.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.compile([], gc.trapezoid(gc.constant([0.0, 1.0, 4.0], "t"), dx=0.5, dim="t"))()
+    array(1.5)
+    """
+    return sum(strips("trapezoid", y, x, dx, dim), dim)
+
+
+def cumulative_trapezoid(
+    y: Operand,
+    x: Operand | None = None,
+    dx: Operand = 1.0,
+    *,
+    dim: str,
+    initial: float | None = None,
+) -> Tensor:
+    """Integral of `y` from the first point to each later one, by the trapezoidal rule.
+
+    The parameters are those of `trapezoid`; with `initial=0` the integral to the first point, 0,
+    comes first, else `dim` is one shorter. As `scipy.integrate.cumulative_trapezoid`.
+
+    >>> import graphcore as gc
+    >>> y = gc.constant([0.0, 1.0, 4.0], "t")
+    >>> gc.compile([], gc.cumulative_trapezoid(y, dx=0.5, dim="t"))()
+    array([0.25, 1.5 ])
+    """
+    found = cumsum(strips("cumulative_trapezoid", y, x, dx, dim), dim)
+    if initial is None:
+        return found
+    if initial != 0:
+        raise refusal("cumulative_trapezoid", f"initial={initial}", cure="use 0 or None")
+    return after(0, found, dim)
+
+
+def strips(function: str, y: Operand, x: Operand | None, dx: Operand, dim: str) -> Tensor:
+    """The area of each trapezoid: (y[t] + y[t+1]) (x[t+1] - x[t]) / 2"""
+    later, earlier = neighbours(function, y, dim)
+    if x is not None and not (isinstance(dx, float) and dx == 1.0):
+        cure = "leave dx out: x says where the points are"
+        raise refusal(function, "takes x or dx, not both", later, cure=cure)
+    width = dx if x is None else step(function, x, dim)
+    return (later + earlier) * width / 2
+
+
+def neighbours(function: str, x: Operand, dim: str, apart: int = 1) -> tuple[Tensor, Tensor]:
+    """Values some places apart, as floats: the later ones, and the earlier."""
+    value = as_float(wrap(single(function, x)))
+    later, earlier = pairs(value.node, dim_of(function, value.node, dim), apart)
+    return wrap(later), wrap(earlier)
+
+
+def step(function: str, x: Operand, dim: str, apart: int = 1) -> Tensor:
+    """Each value less the one some places before."""
+    later, earlier = neighbours(function, x, dim, apart)
+    return later - earlier
+
+
+def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) -> Tensor:
+    """Slope of `x` along `dim`, exact to the second order inside.
+
+    Inside, the difference of the two neighbours over their distance, or the slopes to both weighed
+    by the other's distance where these differ; at the ends, one-sided. As `numpy.gradient`.
+
+    Parameters
+    ----------
+    x
+        Values at points along `dim`, at least `edge_order + 1` of them. Integers become float64.
+    dim
+        The dim.
+    spacing
+        The distance between points; or the points, a tensor with `dim`.
+    edge_order
+        The order to which the slopes at the ends are exact: 1 or 2.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 4, 7], "t")
+    >>> gc.compile([], gc.gradient(x, "t"))()
+    array([1. , 1.5, 2.5, 3. ])
+    """
+    value, points = (as_float(wrap(node)) for node in common("gradient", x, spacing))
+    name = dim_of("gradient", value.node, dim)
+    edge_order = whole("gradient", edge_order, "edge_order", value)
+    if edge_order not in (1, 2):
+        raise refusal("gradient", f"edge_order={edge_order}", value, cure="use 1 or 2")
+    size = value.sizes[name]
+    if isinstance(size, int) and size <= edge_order:
+        reason = f"dim {name!r} has size {size}, edge_order {edge_order} wants {edge_order + 1}"
+        cure = "take more places, or edge_order=1" if edge_order == 2 else "take more places"
+        raise refusal("gradient", reason, value, cure=cure)
+    even = name not in points.dims
+    gap = points if even else step("gradient", points, name)
+    slope = step("gradient", value, name) / gap
+    if even:
+        inner = step("gradient", value, name, 2) / (2 * gap)
+    else:
+        (right, left), (behind, before) = (neighbours("gradient", v, name) for v in (slope, gap))
+        inner = (before * right + behind * left) / (before + behind)
+    first, last = (end(slope, gap, name, at, edge_order) for at in (0, -1))
+    # Sizes known at the call make this exact: the ends are there, so `size` is at least two.
+    return wrap(cut(join([first, inner.node, last], name), name, 0, size))
+
+
+def end(slope: Tensor, gap: Tensor, dim: str, at: int, order: int) -> Node:
+    """The slope at one end, as one place: that of the last gap, or carried on from the last two."""
+    near = isel(slope, {dim: at})
+    if order == 2:
+        beyond = 1 - 2 * (at < 0)
+        far = isel(slope, {dim: at + beyond})
+        share: Operand = 0.5
+        if dim in gap.dims:
+            a, b = isel(gap, {dim: at}), isel(gap, {dim: at + beyond})
+            share = a / (a + b)
+        near = near + (near - far) * share
+    sizes = slope.sizes | {dim: 1}
+    return broadcast_to(near.node, tuple(sizes), tuple(sizes.values())).node

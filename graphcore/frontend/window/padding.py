@@ -1,0 +1,271 @@
+"""Dims that go on beyond their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from graphcore.frontend.arrange.copies import tiled
+from graphcore.frontend.core.arguments import check_word, integer, mapping, names, require_dims
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.create.ranges import iota, linspace
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.index.slices import cut, flip, tail
+from graphcore.frontend.order import quantiles
+from graphcore.frontend.pointwise.elementwise import astype, rint
+from graphcore.frontend.pointwise.filling import in_dtype, with_fill
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.reduce import reductions
+from graphcore.frontend.shape.dims import agreed, constant_end, join
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, maximum, minimum, upper_bound
+from graphcore.ops import named
+from graphcore.ops.named import close_match
+
+__all__ = [
+    "pad",
+]
+
+
+def pad(
+    x: Operand,
+    /,
+    pad_width: Mapping[str, Any] | None = None,
+    mode: str = "constant",
+    stat_length: Any = None,
+    constant_values: Any = None,
+    end_values: Any = None,
+    reflect_type: str | None = None,
+    **more: Any,
+) -> Tensor:
+    """`x` with new places before and after those of some dims, as `xarray.DataArray.pad`.
+
+    As there, the new places hold nan unless `constant_values` or another mode says otherwise.
+    Options are given for all dims or, in a dict, by dim; for both ends, or as (before, after).
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    pad_width
+        How many places each dim gets at each end, as a dict or as keywords: integers or sizes.
+    mode
+        What the new places hold. "constant": a value. "edge": the value at the edge.
+        "linear_ramp": a ramp from the edge to an end value. "maximum", "mean", "median",
+        "minimum": this of the values next to the edge, of integers rounded. "reflect" and
+        "symmetric": `x` mirrored at its edge, without and with the value there. "wrap": `x` again.
+        Where `x` is used up it starts again. All but "constant" refuse to pad an empty dim.
+    stat_length
+        How many values next to the edge a statistic is of; by default all.
+    constant_values
+        Numbers or tensors, taken in the dtype of `x`, and 0 for dims left out of a dict. By default
+        nan, for which integers become floats: float32 those of up to 16 bits, float64 the rest.
+    end_values
+        Where ramps end; by default 0.
+    reflect_type
+        "even", the default, or "odd": twice the value at the edge minus the mirrored one.
+    **more
+        The widths as keywords.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([1, 2, 3], "t")
+    >>> gc.compile([], gc.pad(x, t=(2, 1), mode="reflect"))()
+    array([3, 2, 1, 2, 3, 2])
+    >>> gc.compile([], gc.pad(x, t=1, constant_values=0))()
+    array([0, 1, 2, 3, 0])
+    """
+    node = single("pad", x)
+    widths = mapping("pad", pad_width, more, "'dim': (before, after)", node)
+    require_dims("pad", node, names("pad", tuple(widths), node))
+    check_word("pad", "mode", mode, MODES, node)
+    beyond, option, default = MODES[mode]
+    options = {
+        "stat_length": stat_length,
+        "constant_values": constant_values,
+        "end_values": end_values,
+        "reflect_type": reflect_type,
+    }
+    for name, value in options.items():
+        if value is not None and name != option:
+            cure = "leave it out"
+            raise refusal("pad", f"mode {mode!r} takes no {name}", node, cure=cure)
+    told = options.get(option)
+    if mode == "constant" and told is None and widths:
+        node, fill = with_fill("pad", node, None)
+        told = wrap(fill)
+    if isinstance(told, Mapping) and (
+        idle := [d for d in told if d in node.type.dims and d not in widths]
+    ):
+        reason = f"{option} are given for {idle[0]!r}, which is not padded"
+        raise refusal("pad", reason, node, cure=close_match(str(idle[0]), tuple(widths)))
+    for dim in node.type.dims:
+        if dim in widths:
+            width = [width_of(node, dim, given) for given in ends(node, dim, widths[dim])]
+            node = extended(node, dim, width, beyond, ends(node, dim, told, default))
+    return wrap(node)
+
+
+def ends(x: Node, dim: str, given: Any, default: Any = None) -> tuple[Any, Any]:
+    """What an option says for the two ends of a dim."""
+    if isinstance(given, Mapping):
+        require_dims("pad", x, names("pad", tuple(given), x))
+        given = given.get(dim)
+    if given is None:
+        given = default
+    if not isinstance(given, (tuple, list)):
+        return given, given
+    if len(given) != 2:
+        cure = "give one for both ends, or (before, after)"
+        raise refusal("pad", f"{given!r} for dim {dim!r} is not a pair", x, cure=cure)
+    before, after = given
+    return before, after
+
+
+def width_of(x: Node, dim: str, given: Any) -> Size:
+    """A number of new places."""
+    width = integer("pad", given, f"dim {dim!r}", x)
+    if (upper_bound(width) or 0) < 0:
+        cure = "cut places off with isel"
+        raise refusal("pad", f"{width} new places for dim {dim!r}", x, cure=cure)
+    return width
+
+
+Beyond = Callable[["Tensor", str, Size, Any], "Tensor"]
+"""(x, dim, width, option) -> so many places after the last one of `x`."""
+
+
+def extended(
+    x: Node, dim: str, width: list[Size], beyond: Beyond, options: tuple[Any, Any]
+) -> Node:
+    """`x` with new places at both ends of `dim`; those before are those after, seen backwards."""
+    if all(places == 0 for places in width):
+        return x
+    before, after = width
+    there = wrap(x if beyond is constant else nonempty(x, dim))
+    parts = [x]
+    if after != 0:
+        last = beyond(there, dim, maximum(after, 0), options[1])
+        parts.append(agreed(last.node, dim, after))  # refuses a width that is negative at the call
+    if before != 0:
+        first = flip(beyond(flip(there, dim), dim, maximum(before, 0), options[0]), dim)
+        parts.insert(0, agreed(first.node, dim, before))
+    return join([ordered(part, x.type.dims) for part in parts], dim)
+
+
+def nonempty(x: Node, dim: str) -> Node:
+    """`x`, of which `dim` must have a place."""
+    size = x.type.size(dim)
+    if size == 0:
+        cure = "only mode='constant' pads an empty dim"
+        raise refusal("pad", f"dim {dim!r} is empty", x, cure=cure)
+    return agreed(x, dim, maximum(size, 1))
+
+
+def ordered(x: Node, dims: tuple[str, ...]) -> Node:
+    """`x` with `dims` first."""
+    order = tuple(dict.fromkeys((*dims, *x.type.dims)))
+    return x if order == x.type.dims else named.transpose(x, dims=order)
+
+
+def constant(x: Tensor, dim: str, width: Size, value: Any) -> Tensor:
+    """x[n-1+i] = value"""
+    return wrap(constant_end(x.node, dim, width, in_dtype("pad", value, x.node)))
+
+
+def edge(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
+    """x[n-1+i] = x[n-1]"""
+    return wrap(constant_end(x.node, dim, width, isel(x, {dim: -1}).node))
+
+
+def ramp(x: Tensor, dim: str, width: Size, end: Any) -> Tensor:
+    """x[n-1+i] = x[n-1] + (end - x[n-1]) i / width"""
+    last = isel(x, {dim: -1})
+    return flip(linspace(end, last, width, dim=dim, endpoint=False, dtype=x.dtype), dim)
+
+
+def statistic(reduce: Callable[..., Tensor]) -> Beyond:
+    """The mode that repeats what `reduce` makes of the values next to the edge."""
+
+    def beyond(x: Tensor, dim: str, width: Size, length: Any) -> Tensor:
+        length = x.sizes[dim] if length is None else integer("pad", length, "stat_length", x)
+        if (most := upper_bound(length)) is not None and most < 1:
+            raise refusal("pad", f"stat_length {length} leaves no value", x, cure="use 1 or more")
+        value = reduce(tail(x, {dim: length}), dim)
+        if x.dtype.kind in "iu":
+            value = rint(value)
+        return wrap(constant_end(x.node, dim, width, astype(value, x.dtype).node))
+
+    return beyond
+
+
+def mirrored(skipped: int) -> Beyond:
+    """The mode that goes back and forth, skipping so many values at each turn.
+
+    Even: the values come backwards, then forwards, and again. Odd: x[n-1+i] = 2 x[n-1] - x[n-1-i]
+    about each edge in turn, so that a period is 2 (x[n-1] - x[0]) higher than the one before.
+    """
+
+    def beyond(x: Tensor, dim: str, width: Size, kind: str) -> Tensor:
+        first = minimum(skipped, x.sizes[dim] - 1)
+        back = isel(flip(x, dim), {dim: slice(first, None)})
+        forth = isel(x, {dim: slice(skipped, None)})
+        if kind == "even":
+            return again([back, forth], dim, width)
+        if kind != "odd" or x.dtype.kind == "b":
+            reason = f"there is no reflect_type {kind!r} of {x.dtype}"
+            raise refusal("pad", reason, x, cure="use 'even', or 'odd' of numbers")
+        low, high = (2 * isel(x, {dim: place}) for place in (0, -1))
+        return again([high - back, forth + (high - low)], dim, width, rise=high - low)
+
+    return beyond
+
+
+def wrapped(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
+    """x[n-1+i] = x[i-1]"""
+    return again([x], dim, width)
+
+
+def again(pieces: Iterable[Tensor], dim: str, width: Size, rise: Tensor | None = None) -> Tensor:
+    """The first values of a period made of `pieces`, which starts again and again.
+
+    Each time it is higher by `rise`. No piece is needed in full if the width ends within it.
+    """
+    taken: list[Node] = []
+    total: Size = 0
+    for piece in pieces:
+        taken.append(cut(piece.node, dim, 0, minimum(piece.sizes[dim], width)))
+        total = total + taken[-1].type.size(dim)
+        if minimum(total, width) == width:
+            break
+    total = maximum(total, 1)
+    copies = (width + total - 1) // total
+    made = wrap(cut(tiled(join(taken, dim), dim, copies), dim, 0, width))
+    if rise is None or copies == 1:
+        return made
+    period = iota(dim, width) // total
+    return where(period > 0, made + rise * astype(period, rise.dtype), made)
+
+
+class Mode(NamedTuple):
+    """What stands beyond the ends, the option it takes, and the default of that."""
+
+    beyond: Beyond
+    option: str = ""
+    default: Any = None
+
+
+MODES = {
+    "constant": Mode(constant, "constant_values", 0),
+    "edge": Mode(edge),
+    "linear_ramp": Mode(ramp, "end_values", 0),
+    "maximum": Mode(statistic(reductions.max), "stat_length"),
+    "mean": Mode(statistic(reductions.mean), "stat_length"),
+    "median": Mode(statistic(quantiles.median), "stat_length"),
+    "minimum": Mode(statistic(reductions.min), "stat_length"),
+    "reflect": Mode(mirrored(1), "reflect_type", "even"),
+    "symmetric": Mode(mirrored(0), "reflect_type", "even"),
+    "wrap": Mode(wrapped),
+}

@@ -1,0 +1,354 @@
+"""Windows that move along dims (`rolling`), or blocks that part them (`coarsen`), reduced each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from graphcore.frontend.core.arguments import (
+    SizeLike,
+    check_word,
+    mapping,
+    names,
+    require_dims,
+    size_of,
+    whole,
+)
+from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.callbacks import callback
+from graphcore.frontend.core.calls import worded_methods
+from graphcore.frontend.core.instead import Listing
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.create.inputs import ones
+from graphcore.frontend.index.slices import cut
+from graphcore.frontend.order import quantiles
+from graphcore.frontend.pointwise.filling import with_fill
+from graphcore.frontend.pointwise.formulas import keep_where
+from graphcore.frontend.reduce import reductions
+from graphcore.frontend.reduce.masking import as_float
+from graphcore.frontend.shape.dims import transpose, unstack
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import hidden
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, count, minimum, same
+from graphcore.ops import named
+
+from .windows import each, padded, steps
+
+__all__ = [
+    "coarsen",
+    "rolling",
+]
+
+Boundary = Literal["exact", "trim", "pad"]
+Side = Literal["left", "right"]
+Reduction = Callable[..., "Tensor"]
+
+
+def rolling(
+    x: Operand,
+    dim: Mapping[str, SizeLike] | None = None,
+    min_periods: int | None = None,
+    center: bool | Mapping[str, bool] = False,
+    **windows: SizeLike,
+) -> Rolling:
+    """Windows that end at each place of some dims, to be reduced: `x.rolling(time=3).mean()`.
+
+    The result of `sum prod mean median var std max min count` or `reduce(function)` has the dims of
+    `x`, and nan where a window has fewer values than `min_periods`; `construct("lag")` gives the
+    windows themselves. As in xarray, nan counts as no value, and integers become floats. Each
+    window is reduced anew: the cost grows with its size.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dim
+        For each dim the size of its windows, as a dict or as keywords.
+    min_periods
+        How many values a window needs, of all its places; None: all of them.
+    center
+        Whether each place is the middle of its window; for all dims, or told for each.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, 2.0, 4.0, 8.0], "time")
+    >>> gc.compile([], [x.rolling(time=3).mean(), x.rolling(time=3, min_periods=1).max()])()
+    [array([       nan,        nan, 2.33333333, 4.66666667]), array([1., 2., 4., 8.])]
+    """
+    value = wrap(single("rolling", x))
+    sizes = mapping("rolling", dim, windows, "'time': 3", value)
+    return Rolling(value, sizes, min_periods, center)
+
+
+def coarsen(
+    x: Operand,
+    dim: Mapping[str, SizeLike] | None = None,
+    boundary: Boundary | Mapping[str, Boundary] = "exact",
+    side: Side | Mapping[str, Side] = "left",
+    **windows: SizeLike,
+) -> Coarsen:
+    """Blocks that part some dims, to be reduced: `x.coarsen(time=12).mean()`.
+
+    The result of `sum prod mean median var std max min count` or `reduce(function)` has a place for
+    each block; `construct(time=("year", "month"))` gives the blocks themselves. Unlike in xarray, a
+    nan makes its block nan, but for `x.coarsen(time=12).mean(skipna=True)`.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    dim
+        For each dim the size of its blocks, as a dict or as keywords.
+    boundary
+        What becomes of places too few for a block: "exact" refuses them, "trim" leaves them out,
+        "pad" makes a smaller block, for which integers become floats. One word, or one each.
+    side
+        Where the blocks begin: "left" has what is too few at the end, "right" at the start.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, 2.0, 4.0, 8.0, 16.0], "time")
+    >>> gc.compile([], [x.coarsen(time=2, boundary=b).sum() for b in ("trim", "pad")])()
+    [array([ 3., 12.]), array([ 3., 12., 16.])]
+    """
+    value = wrap(single("coarsen", x))
+    sizes = mapping("coarsen", dim, windows, "'time': 3", value)
+    return Coarsen(value, sizes, boundary, side)
+
+
+@worded_methods
+class Windowed(Listing):
+    """A tensor seen through windows, each of which is reduced by itself."""
+
+    __slots__ = ("_dims", "_places", "_sizes", "_x")
+
+    def __init__(self, function: str, x: Operand, sizes: Mapping[str, SizeLike]) -> None:
+        node = single(function, x)
+        self._x = wrap(node)
+        self._dims = names(function, tuple(sizes), node)
+        require_dims(function, node, self._dims)
+        self._sizes = tuple(size_of(function, dim, sizes[dim]) for dim in self._dims)
+        windows = [f"{dim} window" for dim in self._dims]
+        self._places = tuple(hidden(windows, node.type.dims).values())
+        if not self._dims or 0 in self._sizes:
+            cure = f"write {function}(x, time=3); a window has one place at least"
+            raise refusal(function, f"windows of sizes {dict(sizes)}", node, cure=cure)
+
+    def __repr__(self) -> str:
+        sizes = dict(zip(self._dims, self._sizes, strict=True))
+        return f"<{type(self).__name__} {sizes} of {self._x!r}>"
+
+    def reduce(self, function: Reduction, **options: Any) -> Tensor:
+        """What `function(windows, dims, **options)` makes of all windows at once."""
+        raise AssertionError("said by each kind of windows")
+
+    def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
+        """The same by one of our reductions, of the places that are there."""
+        raise AssertionError("said by each kind of windows")
+
+    def sum(self, **options: Any) -> Tensor:
+        """Sum of each window."""
+        return self._apply(reductions.sum, options)
+
+    def prod(self, **options: Any) -> Tensor:
+        """Product of each window."""
+        return self._apply(reductions.prod, options)
+
+    def mean(self, **options: Any) -> Tensor:
+        """Mean of each window."""
+        return self._apply(reductions.mean, options)
+
+    def var(self, **options: Any) -> Tensor:
+        """Variance of each window, with `ddof` as in `gc.var`."""
+        return self._apply(reductions.var, options)
+
+    def std(self, **options: Any) -> Tensor:
+        """Standard deviation of each window, with `ddof` as in `gc.std`."""
+        return self._apply(reductions.std, options)
+
+    def median(self, **options: Any) -> Tensor:
+        """Median of each window."""
+        return self._apply(quantiles.median, options)
+
+    def max(self, **options: Any) -> Tensor:
+        """Largest value of each window."""
+        return self._apply(reductions.max, options)
+
+    def min(self, **options: Any) -> Tensor:
+        """Smallest value of each window."""
+        return self._apply(reductions.min, options)
+
+
+@worded_methods
+class Rolling(Windowed):
+    """The windows that end at each place, or have it in their middle; made by `gc.rolling`."""
+
+    __slots__ = ("_before", "_enough")
+
+    def __init__(
+        self,
+        x: Operand,
+        sizes: Mapping[str, SizeLike],
+        min_periods: int | None,
+        center: bool | Mapping[str, bool],
+    ) -> None:
+        super().__init__("rolling", x, sizes)
+        centered = each("rolling", self._dims, center)
+        for middle in centered:
+            if not isinstance(middle, bool):
+                cure = "write center=True or False, or one for each dim"
+                reason = f"center={brief(middle)} is not True or False"
+                raise refusal("rolling", reason, self._x, cure=cure, kind=GraphTypeError)
+        pairs = zip(self._sizes, centered, strict=True)
+        self._before = tuple(size // 2 if middle else size - 1 for size, middle in pairs)
+        self._enough = count(self._sizes)
+        if min_periods is not None:
+            self._enough = whole("rolling", min_periods, "min_periods", self._x, least=1)
+
+    def reduce(self, function: Reduction, **options: Any) -> Tensor:
+        """What `function(windows, dims, **options)` makes of all windows at once.
+
+        What lies beyond the ends is nan; so is the result where `min_periods` asks for more values.
+        """
+        function = callback("reduce", "function", function, "windows", "dims", "**options")
+        x = as_float(self._x).node
+        if self._needs_all():
+            return self._framed(function(self._seen(x), self._places, **options))
+        seen = self._seen(self._extended(x, math.nan))
+        enough = reductions.count(seen, self._places) >= self._enough
+        return keep_where(function(seen, self._places, **options), enough)
+
+    def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
+        skipping = {} if self._needs_all() else {"skipna": True}
+        return self.reduce(function, **skipping | options)
+
+    def _needs_all(self) -> bool:
+        """Whether one value missing is one too many, so that windows need no mask."""
+        return same(self._enough, count(self._sizes)) is True
+
+    def count(self) -> Tensor:
+        """How many values of each window are there and not nan."""
+        seen = self._seen(self._extended(as_float(self._x).node, math.nan))
+        counts = reductions.count(seen, self._places)
+        return keep_where(counts, counts >= self._enough)
+
+    def construct(
+        self,
+        window_dim: str | Mapping[str, str] | None = None,
+        *,
+        stride: int | Mapping[str, int] = 1,
+        fill_value: Operand | None = None,
+        **more: str,
+    ) -> Tensor:
+        """The windows themselves, every `stride`-th, with their places along new last dims.
+
+        `fill_value` lies beyond the ends: by default nan, for which integers become floats.
+        """
+        told = {self._dims[0]: window_dim} if isinstance(window_dim, str) else window_dim
+        new = each("construct", self._dims, mapping("construct", told, more, "'time': 'lag'"))
+        x, fill = with_fill("construct", self._x.node, fill_value)
+        extended = self._extended(x, wrap(fill))
+        return self._seen(extended, names("construct", new), steps("construct", self._dims, stride))
+
+    def _extended(self, x: Node, fill: Operand) -> Node:
+        """`x` with as many places before and after as make a window for each place."""
+        rows = zip(self._dims, self._sizes, self._before, strict=True)
+        return padded(x, {dim: (lo, size - 1 - lo) for dim, size, lo in rows}, fill)
+
+    def _seen(self, x: Node, new: tuple[str, ...] = (), strides: tuple[int, ...] = ()) -> Tensor:
+        """The windows of `x`, by default every one, along dims of our own."""
+        every = (1,) * len(self._dims)
+        told = {"names": new or self._places, "strides": strides or every, "dilations": every}
+        return wrap(named.windows(x, dims=self._dims, sizes=self._sizes, **told))
+
+    def _framed(self, made: Tensor) -> Tensor:
+        """One value for each complete window, and nan at the places of the others."""
+        ends: dict[str, tuple[Size, Size]] = {}
+        for dim, before in zip(self._dims, self._before, strict=True):
+            size = self._x.sizes[dim]
+            lead = minimum(before, size)
+            ends[dim] = (lead, size - made.sizes[dim] - lead)
+        return wrap(padded(made.node, ends, math.nan))
+
+
+@worded_methods
+class Coarsen(Windowed):
+    """The blocks that part dims; made by `gc.coarsen`."""
+
+    __slots__ = ("_boundaries", "_sides")
+
+    def __init__(
+        self,
+        x: Operand,
+        sizes: Mapping[str, SizeLike],
+        boundary: Boundary | Mapping[str, Boundary],
+        side: Side | Mapping[str, Side],
+    ) -> None:
+        super().__init__("coarsen", x, sizes)
+        self._boundaries: tuple[Boundary, ...] = each("coarsen", self._dims, boundary)
+        self._sides: tuple[Side, ...] = each("coarsen", self._dims, side)
+        for boundary, side in zip(self._boundaries, self._sides, strict=True):
+            check_word("coarsen", "boundary", boundary, ("exact", "trim", "pad"), self._x)
+            check_word("coarsen", "side", side, ("left", "right"), self._x)
+
+    def reduce(self, function: Reduction, **options: Any) -> Tensor:
+        """What `function(blocks, dims, **options)` makes of all blocks at once; padding is nan."""
+        function = callback("reduce", "function", function, "blocks", "dims", "**options")
+        x = as_float(self._x) if "pad" in self._boundaries else self._x
+        made: Tensor = function(self._blocks(x, math.nan, self._pairs()), self._places, **options)
+        return made
+
+    def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
+        if "pad" in self._boundaries:
+            there = ones({dim: self._x.sizes[dim] for dim in self._dims}, dtype="bool")
+            options = {"where": self._blocks(there, False, self._pairs())} | options
+        return self.reduce(function, **options)
+
+    def count(self) -> Tensor:
+        """How many values of each block are there and not nan."""
+        return self._apply(reductions.count, {})
+
+    def construct(
+        self, window_dim: Mapping[str, tuple[str, str]] | None = None, **more: tuple[str, str]
+    ) -> Tensor:
+        """The blocks themselves: two dims, of blocks and of places in one, instead of each."""
+        told = mapping("construct", window_dim, more, "'time': ('year', 'month')")
+        pairs = [names("construct", pair) for pair in each("construct", self._dims, told)]
+        if any(len(pair) != 2 for pair in pairs):
+            cure = "name two for each: construct(time=('year', 'month'))"
+            raise refusal("construct", f"{told} are no pairs of dims", self._x, cure=cure)
+        x = self._x
+        if "pad" in self._boundaries:
+            x = wrap(with_fill("construct", x.node, None)[0])
+        return self._blocks(x, math.nan, pairs)
+
+    def _pairs(self) -> list[tuple[str, ...]]:
+        """The dims of blocks, and of places in a block."""
+        return list(zip(self._dims, self._places, strict=True))
+
+    def _blocks(self, x: Tensor, fill: complex, pairs: list[tuple[str, ...]]) -> Tensor:
+        """`x` with a pair of dims instead of each: padded places are `fill`."""
+        for dim, size, pair, boundary, side in zip(
+            self._dims, self._sizes, pairs, self._boundaries, self._sides, strict=True
+        ):
+            have, at = x.sizes[dim], x.dims.index(dim)
+            order = (*x.dims[:at], *pair, *x.dims[at + 1 :])
+            whole = have // size * size
+            left = side == "left"
+            if boundary == "trim":
+                x = wrap(cut(x.node, dim, 0 if left else have - whole, whole))
+            elif boundary == "pad":
+                lack = -have % size
+                x = wrap(padded(x.node, {dim: (0, lack) if left else (lack, 0)}, fill))
+            elif same(have, whole) is False:
+                cure = "use boundary='trim' or boundary='pad'"
+                reason = f"dim {dim!r} of size {have} does not part into blocks of {size}"
+                raise refusal("coarsen", reason, x, cure=cure)
+            blocks, place = pair
+            parts = unstack(x, {dim: {blocks: x.sizes[dim] // size, place: size}})
+            x = transpose(parts, *order)
+        return x

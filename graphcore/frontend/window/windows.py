@@ -1,0 +1,147 @@
+"""Windows along dims, which overlap and cost no copy, and their transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphcore.frontend.core.arguments import SizeLike, mapping, names, require_dims, size_of, whole
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.pointwise.filling import in_dtype
+from graphcore.frontend.shape.dims import constant_end, join
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, maximum
+from graphcore.ops import named
+
+__all__ = [
+    "overlap_add",
+    "windows",
+]
+
+
+def windows(
+    x: Operand,
+    sizes: Mapping[str, SizeLike],
+    names: Mapping[str, str] | str,
+    stride: int | Mapping[str, int] = 1,
+    dilation: int | Mapping[str, int] = 1,
+) -> Tensor:
+    """The windows along some dims, with their places along new last dims: a view, not a copy.
+
+    Place j of window i is place i * stride + j * dilation of `x`. There are as many windows as fit,
+    (size - (window - 1) * dilation - 1) // stride + 1, or none.
+
+    Parameters
+    ----------
+    x
+        A tensor.
+    sizes
+        For each dim the size of its windows, 1 or more.
+    names
+        For each dim the name of the new dim; for one dim the name alone.
+    stride, dilation
+        Steps from window to window, and from place to place in a window; one number or one each.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "time": 10})
+    >>> gc.windows(x, {"time": 3}, names="lag", stride=2)
+    <Tensor: f64[batch, time=4, lag=3]>
+    """
+    node = single("windows", x)
+    return wrap(
+        named.windows(node, **window_attrs("windows", node, sizes, names, stride, dilation))
+    )
+
+
+def overlap_add(
+    x: Operand,
+    sizes: Mapping[str, SizeLike],
+    names: Mapping[str, str] | str,
+    stride: int | Mapping[str, int] = 1,
+    dilation: int | Mapping[str, int] = 1,
+) -> Tensor:
+    """Windows added up at the places they were taken from: the transpose of `windows`.
+
+    Parameters
+    ----------
+    x
+        A tensor of windows.
+    sizes
+        For each dim that counts windows the size it had before; None is the smallest possible.
+    names
+        For each dim the name of the dim of places, which vanishes; for one dim the name alone.
+    stride, dilation
+        As in `windows`.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"batch": None, "time": 4, "lag": 3})
+    >>> gc.overlap_add(x, {"time": 10}, names="lag", stride=2)
+    <Tensor: f64[batch, time=10]>
+    """
+    node = single("overlap_add", x)
+    sizes = mapping("overlap_add", sizes, None, "'dim': size", node)
+    attrs = window_attrs("overlap_add", node, dict.fromkeys(sizes, 1), names, stride, dilation)
+    require_dims("overlap_add", node, attrs["names"])
+    rows = zip(*[attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)
+    attrs["sizes"] = tuple(
+        reach(node.type.size(dim), node.type.size(name), by, apart)
+        if sizes[dim] is None
+        else size_of("overlap_add", dim, sizes[dim])
+        for dim, name, by, apart in rows
+    )
+    return wrap(named.overlap_add(node, **attrs))
+
+
+def reach(count: Size, window: Size, stride: int, dilation: int) -> Size:
+    """How many places so many windows need."""
+    return maximum((count - 1) * stride + (window - 1) * dilation + 1, 0)
+
+
+def window_attrs(
+    function: str,
+    x: Node,
+    sizes: Mapping[str, SizeLike],
+    new: Mapping[str, str] | str,
+    stride: int | Mapping[str, int],
+    dilation: int | Mapping[str, int],
+) -> dict[str, Any]:
+    """The attrs of windows, from what users write."""
+    dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", x)), x)
+    require_dims(function, x, dims)
+    told = each(function, dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new)
+    return {
+        "dims": dims,
+        "names": names(function, tuple(told)),
+        "sizes": tuple(size_of(function, dim, sizes[dim]) for dim in dims),
+        "strides": steps(function, dims, stride),
+        "dilations": steps(function, dims, dilation),
+    }
+
+
+def steps(function: str, dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
+    """One integer for each of `dims`."""
+    return tuple(whole(function, n, "step", least=None) for n in each(function, dims, given))
+
+
+def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
+    """One value for each of `dims`: the same for all, or told by dim."""
+    if not isinstance(given, Mapping):
+        return (given,) * len(dims)
+    if given.keys() != set(dims):
+        reason = f"{dict(given)} is not told for each of the dims {dims}"
+        raise refusal(function, reason, cure="name every dim once")
+    return tuple(given[dim] for dim in dims)
+
+
+def padded(x: Node, ends: Mapping[str, tuple[Size, Size]], value: Operand) -> Node:
+    """`x` with so many places of `value` before and after each of some dims."""
+    fill = in_dtype("pad", value, x)
+    for dim, (before, after) in ends.items():
+        parts = [constant_end(x, dim, before, fill), x, constant_end(x, dim, after, fill)]
+        x = join(parts, dim)
+    return x
