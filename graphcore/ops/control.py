@@ -6,11 +6,15 @@ plain ones (`dim` is None) along its first axis; so are the results of single st
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any, Generic, NamedTuple, TypeVar
+
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import agree_in_type, natural, need
-from graphcore.ir.op import op
+from graphcore.ir.node import Attrs, Node, agree_in_type, natural, need
+from graphcore.ir.op import Op, op
 from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import TensorType, TupleType
 
@@ -111,6 +115,119 @@ def while_loop(
         () if trips is None else [all_steps(y.type, None, trips) for y in body.outputs[carries:]]
     )
     return TupleType((*carried, *steps))
+
+
+# ---- a loop as named groups
+
+Item = TypeVar("Item")
+Other = TypeVar("Other")
+
+
+class Groups(NamedTuple, Generic[Item]):
+    """One item for each operand of a loop."""
+
+    carries: tuple[Item, ...]
+    sequences: tuple[Item, ...]
+    captured: tuple[Item, ...]
+
+    @property
+    def all(self) -> tuple[Item, ...]:
+        """The items in the order of the operands."""
+        return (*self.carries, *self.sequences, *self.captured)
+
+    def split(self, items: Iterable[Other]) -> Groups[Other]:
+        """Other items, one for each of these, in the same groups."""
+        rest = iter(items)
+        parts = [tuple(islice(rest, len(group))) for group in self]
+        assert next(rest, rest) is rest, "there are more items than operands"
+        return Groups(*parts)
+
+
+class Carry(NamedTuple):
+    """A value that each step computes anew: its param, its start, and the node of the new value."""
+
+    param: Node
+    start: Node
+    update: Node
+
+
+class Operand(NamedTuple):
+    """A sequence or a captured value: its param, and the node outside of the loop."""
+
+    param: Node
+    value: Node
+
+
+class Loop(NamedTuple):
+    """A `scan` or a `while_loop` as named groups. Nothing changes a record: passes make new ones.
+
+    `results` are the nodes whose values of all steps the loop returns, `condition` the node that
+    decides whether a `while_loop` makes another step. The attrs `length`, `reverse`, `dim` and
+    `checkpoint`, or `trips`, are its `settings`.
+    """
+
+    op: Op
+    settings: Mapping[str, Any]
+    carries: tuple[Carry, ...]
+    sequences: tuple[Operand, ...]
+    captured: tuple[Operand, ...]
+    results: tuple[Node, ...]
+    condition: Node | None = None
+
+    @classmethod
+    def of(cls, node: Node) -> Loop:
+        """The groups of a loop."""
+        settings = dict(node.attrs)
+        body, n, m = settings.pop("body"), settings.pop("carries"), settings.pop("sequences", 0)
+        predicate = settings.pop("predicate", None)
+        assert predicate is None or predicate.params == body.params
+        pairs = list(map(Operand, body.params, node.inputs))
+        return cls(
+            node.op,
+            settings,
+            tuple(Carry(*pair, y) for pair, y in zip(pairs[:n], body.outputs, strict=False)),
+            tuple(pairs[n : n + m]),
+            tuple(pairs[n + m :]),
+            body.outputs[n:],
+            predicate and predicate.outputs[0],
+        )
+
+    @property
+    def params(self) -> Groups[Node]:
+        """The params of the body."""
+        groups = (self.carries, self.sequences, self.captured)
+        return Groups(*[tuple(x.param for x in group) for group in groups])
+
+    @property
+    def operands(self) -> Groups[Node]:
+        """The nodes outside of the loop that the params stand for."""
+        values = [tuple(x.value for x in group) for group in (self.sequences, self.captured)]
+        return Groups(tuple(x.start for x in self.carries), *values)
+
+    @property
+    def updates(self) -> tuple[Node, ...]:
+        """What a step makes of the carries."""
+        return tuple(x.update for x in self.carries)
+
+    @property
+    def outputs(self) -> tuple[Node, ...]:
+        """What a body computes: new carries, then results."""
+        return (*self.updates, *self.results)
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        """All that a step computes, the condition included."""
+        return self.outputs if self.condition is None else (*self.outputs, self.condition)
+
+    def build(self) -> Node:
+        """The node of these groups."""
+        params = self.params.all
+        attrs: dict[str, Any] = {"body": Graph(params, self.outputs), "carries": len(self.carries)}
+        if self.condition is None:
+            attrs["sequences"] = len(self.sequences)
+        else:
+            attrs = {"predicate": Graph(params, (self.condition,)), **attrs}
+        return Node(self.op, self.operands.all, Attrs({**attrs, **self.settings}))
 
 
 @op

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphcore.ir.literal import Literal
-from graphcore.ir.node import natural
+from graphcore.ir.node import Node, natural
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType, TensorType, TupleType
@@ -65,3 +65,8 @@ def tuple_(*items: TensorType) -> TupleType:
 def project(several: TupleType, *, index: int) -> TensorType:
     """One value of several."""
     return several.items[index]
+
+
+def values(node: Node) -> list[Node]:
+    """The values of a node that has several."""
+    return [node[i] for i in range(len(node.type.items))]

@@ -7,6 +7,8 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
+from graphcore.ops.control import Loop
+from graphcore.ops.leaf import values
 
 from .plain import reshape, take_range
 
@@ -18,43 +20,37 @@ def in_chunks(scan: Node) -> Node:
     again when it comes to it.
     """
     chunk, *inner = scan.attrs["checkpoint"]
-    n, m, length = (scan.attrs[name] for name in ("carries", "sequences", "length"))
+    length = scan.attrs["length"]
     whole = length // chunk
     params = tuple(
         leaf.input_(name=f"operand {i}", dtype=x.type.dtype, shape=x.type.shape, dims=None)
         for i, x in enumerate(scan.inputs)
     )
-    carries, sequences, captured = params[:n], params[n : n + m], params[n + m :]
-    covered, left = whole * chunk, length - whole * chunk
+    loop = Loop.of(scan)
+    given = loop.params.split(params)
+    n, covered, left = len(given.carries), whole * chunk, length - whole * chunk
     attrs = scan.attrs | {"checkpoint": tuple(inner)}
 
     def over_chunks(start: tuple[Node, ...]) -> list[Node]:
         """The steps that fill whole chunks."""
-        walked = [
+        sequences = [
             reshape(
                 x if left == 0 else take_range(x, 0, 0, covered), (whole, chunk, *x.type.shape[1:])
             )
-            for x in sequences
+            for x in given.sequences
         ]
-        body = chunk_of(scan, chunk, attrs)
-        return several(
-            control.scan(
-                *start,
-                *walked,
-                *captured,
-                **attrs | {"body": body, "length": whole, "checkpoint": ()},
-            )
-        )
+        chunks = attrs | {"body": chunk_of(loop, chunk, attrs), "length": whole, "checkpoint": ()}
+        return values(control.scan(*start, *sequences, *given.captured, **chunks))
 
     def one_by_one(start: tuple[Node, ...]) -> list[Node]:
         """The steps after the last whole chunk."""
-        walked = [take_range(x, 0, covered, left) for x in sequences]
-        return several(control.scan(*start, *walked, *captured, **attrs | {"length": left}))
+        sequences = [take_range(x, 0, covered, left) for x in given.sequences]
+        return values(control.scan(*start, *sequences, *given.captured, **attrs | {"length": left}))
 
     parts = [over_chunks] if left == 0 else [over_chunks, one_by_one]
     made: list[list[Node]] = []
     for part in reversed(parts) if scan.attrs["reverse"] else parts:
-        made.append(part(tuple(made[-1][:n]) if made else carries))
+        made.append(part(tuple(made[-1][:n]) if made else given.carries))
     last = made[-1][:n]
     in_order = reversed(made) if scan.attrs["reverse"] else made
     columns = zip(*[part[n:] for part in in_order], strict=True)
@@ -62,25 +58,20 @@ def in_chunks(scan: Node) -> Node:
     return control.call(*scan.inputs, body=Graph(params, (*last, *steps)))
 
 
-def chunk_of(scan: Node, chunk: Size, attrs: dict[str, object]) -> Graph:
+def chunk_of(loop: Loop, chunk: Size, attrs: dict[str, object]) -> Graph:
     """The body of the loop over chunks: the loop over one of them."""
-    n, m = scan.attrs["carries"], scan.attrs["sequences"]
+    sequences = loop.params.sequences
     params = tuple(
         leaf.input_(
             name=x.attrs["name"],
             dtype=x.type.dtype,
-            shape=(chunk, *x.type.shape) if n <= i < n + m else x.type.shape,
+            shape=(chunk, *x.type.shape) if x in sequences else x.type.shape,
             dims=None,
         )
-        for i, x in enumerate(scan.attrs["body"].params)
+        for x in loop.params.all
     )
     inner = control.scan(*params, **attrs | {"length": chunk})
-    return Graph(params, tuple(several(inner)))
-
-
-def several(node: Node) -> list[Node]:
-    """The values of a node of several."""
-    return [node[i] for i in range(len(node.type.items))]
+    return Graph(params, tuple(values(inner)))
 
 
 def joined(parts: tuple[Node, ...], type: TensorType) -> Node:

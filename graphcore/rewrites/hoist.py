@@ -13,6 +13,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.provenance import inherit
 from graphcore.ir.types import TensorType
 from graphcore.ops import control
+from graphcore.ops.leaf import values
 
 from .loops import (
     LOOPS,
@@ -43,15 +44,10 @@ def hoist(graph: Graph) -> Graph:
             new = Node(node.op, tuple([done[x] for x in node.inputs]), with_graphs(node, hoist))
             done[node] = new.label(node.labels)
             if node.op in LOOPS:
-                done.update(zip(results(node), outside(new), strict=True))
+                done.update(zip(values(node), outside(new), strict=True))
     finally:
         inherit(before)
     return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
-
-
-def results(node: Node) -> list[Node]:
-    """The values of a node of several."""
-    return [node[i] for i in range(len(node.type.items))]
 
 
 def outside(node: Node) -> list[Node]:

@@ -6,16 +6,18 @@ other, then they change places. A carry that a step updates in some places lives
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.graph import Graph, graphs
-from graphcore.ir.node import Node, substitute
+from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops import control, elementwise, leaf
+from graphcore.ops.control import Loop, Operand
+from graphcore.ops.leaf import values
 from graphcore.schedule.order import in_order, order_of_body
 
 from . import routines
@@ -43,15 +45,13 @@ def named(param: Node, name: str) -> Name:
     return Name(number=name) if is_number(param.type) else Name(array=name)
 
 
-def capture(
-    params: Sequence[Node], operands: Sequence[Node], w: Writer, arrays: Container[Node] = ()
-) -> Names:
+def capture(captured: Iterable[Operand], w: Writer, arrays: Container[Node] = ()) -> Names:
     """What a body calls its captured values: numbers as Python's, the rest as whole arrays.
 
     Numbers are arrays as well if they are already, or stand among `arrays`.
     """
     names = {}
-    for param, x in zip(params, operands, strict=True):
+    for param, x in captured:
         if not is_number(param.type):
             names[param] = Name(array=w.whole(x))
             continue
@@ -117,21 +117,21 @@ class Carried:
     """What a loop carries: a number, an array, or the pair of arrays that hold it in turn."""
 
     def __init__(self, node: Node, w: Writer) -> None:
-        body, carries = node.attrs["body"], node.attrs["carries"]
-        self.params = body.params[:carries]
-        self.schedule, single = order_of_body(body, carries)
+        carries = Loop.of(node).carries
+        self.params = [carry.param for carry in carries]
+        self.schedule, single = order_of_body(node.attrs["body"], len(carries))
         self.now = [w.sheet.name("s") for _ in self.params]
         self.then = [
             now if is_number(param.type) or param in single else w.sheet.name("s")
             for param, now in zip(self.params, self.now, strict=True)
         ]
-        for param, now, then, x in zip(self.params, self.now, self.then, node.inputs, strict=False):
-            if is_number(param.type):
-                w.write(f"{now} = {w.number(x)}")
+        for carry, now, then in zip(carries, self.now, self.then, strict=True):
+            if is_number(carry.param.type):
+                w.write(f"{now} = {w.number(carry.start)}")
                 continue
             for name in dict.fromkeys((now, then)):
-                w.write(f"{name} = {w.room(param.type)}")
-            w.write(f"{w.bind('copyto', np.copyto)}({now}, {w.thin(x)})")
+                w.write(f"{name} = {w.room(carry.param.type)}")
+            w.write(f"{w.bind('copyto', np.copyto)}({now}, {w.thin(carry.start)})")
 
     def names(self) -> Names:
         """What the params are called."""
@@ -146,19 +146,17 @@ class Carried:
 
 
 def scan(node: Node, w: Writer) -> None:
-    attrs, body = node.attrs, node.attrs["body"]
-    n, m = attrs["carries"], attrs["sequences"]
-    length = w.size(attrs["length"])
-    walked = [w.whole(x) for x in node.inputs[n : n + m]]
-    arrays = read_as_arrays(body)
-    captured = capture(body.params[n + m :], node.inputs[n + m :], w, arrays)
+    loop, body, n = Loop.of(node), node.attrs["body"], node.attrs["carries"]
+    length = w.size(loop.settings["length"])
+    sequences = [w.whole(x) for x in loop.operands.sequences]
+    captured = capture(loop.captured, w, read_as_arrays(body))
     carried = Carried(node, w)
     inner = w.inside(body, written(body.outputs), carried.schedule)
-    steps = [node[i] for i in range(n, len(body.outputs))]
+    steps = values(node)[n:]
     stacked = [w.sheet.name("y") for _ in steps]
     for name, y in zip(stacked, steps, strict=True):
         w.write(f"{name} = {w.empty(y.type)}", node)
-    step, backwards = w.sheet.name("i"), "[::-1]" if attrs["reverse"] else ""
+    step, backwards = w.sheet.name("i"), "[::-1]" if loop.settings["reverse"] else ""
     turns, runs = [step], [f"range({length}){backwards}"]
 
     def along(prefix: str, sequence: str) -> str:
@@ -168,24 +166,23 @@ def scan(node: Node, w: Writer) -> None:
         return turns[-1]
 
     known = carried.names() | captured
-    for x, param in zip(walked, body.params[n:], strict=False):
+    for x, param in zip(sequences, loop.params.sequences, strict=True):
         number = is_number(param.type)
         known[param] = named(param, along("p", f"{x}.tolist()" if number else x))
-    results = body.outputs[n:]
     homes = [
         along("o", name) if y.type.shape else f"{name}[{step}]"
-        for name, y in zip(stacked, results, strict=True)
+        for name, y in zip(stacked, loop.results, strict=True)
     ]
     together = f"zip({', '.join(runs)})" if len(runs) > 1 else runs[0]
     w.write(f"for {', '.join(turns)} in {together}:")
     lines = len(w.sheet.text)
     with w.stepping(step, node):
         know(known, inner)
-        for at, y in enumerate(results):
+        for at, y in enumerate(loop.results):
             if not y.type.shape and not is_number(y.type):
                 homes[at] = place_of(stacked[at], step, w)
         made = settle([*carried.then, *homes], body.outputs, inner)
-        for home, y, value in zip(homes, results, made[n:], strict=True):
+        for home, y, value in zip(homes, loop.results, made[n:], strict=True):
             if is_number(y.type):
                 w.write(f"{home} = {value}")
         carried.turn(made[:n], w)
@@ -203,16 +200,16 @@ def place_of(name: str, step: str, w: Writer) -> str:
 
 
 def while_loop(node: Node, w: Writer) -> None:
-    attrs, body, predicate = node.attrs, node.attrs["body"], node.attrs["predicate"]
-    n, trips = attrs["carries"], attrs["trips"]
-    tests = substitute(predicate.outputs, dict(zip(predicate.params, body.params, strict=True)))
-    step = Graph(body.params, (*tests, *body.outputs))
-    captured = capture(body.params[n:], node.inputs[n:], w, read_as_arrays(step))
+    loop, trips = Loop.of(node), node.attrs["trips"]
+    assert loop.condition is not None
+    params, tests = loop.params.all, (loop.condition,)
+    step = Graph(params, (*tests, *loop.outputs))
+    captured = capture(loop.captured, w, read_as_arrays(step))
     carried = Carried(node, w)
-    first = in_order(Graph(body.params, tests).nodes())
+    first = in_order(Graph(params, tests).nodes())
     then = [x for x in carried.schedule if x not in set(first)]
-    inner = w.inside(step, written(body.outputs[:n]), [*first, *then])
-    results = body.outputs[n:] if trips is not None else ()
+    inner = w.inside(step, written(loop.updates), [*first, *then])
+    results = loop.results if trips is not None else ()
     records = [w.sheet.name("y") for _ in results]
     for name, y in zip(records, results, strict=True):
         recorder = w.bind("Recorder", routines.Recorder)
@@ -226,7 +223,7 @@ def while_loop(node: Node, w: Writer) -> None:
         w.write(f"if not {inner.number(tests[0])}:")
         with w.indented():
             w.write("break")
-        made = settle(carried.then, body.outputs[:n], inner)
+        made = settle(carried.then, loop.updates, inner)
         for name, y in zip(records, results, strict=True):
             number = is_number(y.type)
             w.write(f"{name}.append({inner.number(y) if number else inner.thin(y)})")
@@ -243,7 +240,7 @@ def while_loop(node: Node, w: Writer) -> None:
 
 def switch(node: Node, w: Writer) -> None:
     branches = node.attrs["branches"]
-    captured = capture(branches[0].params, node.inputs[1:], w)
+    captured = capture(map(Operand, branches[0].params, node.inputs[1:]), w)
     rooms = rooms_for(node, w)
     for condition, branch in zip(conditions(node, w), branches, strict=True):
         w.write(condition)
@@ -265,7 +262,7 @@ def conditions(node: Node, w: Writer) -> list[str]:
 
 def call(node: Node, w: Writer) -> None:
     body = node.attrs["body"]
-    captured = capture(body.params, node.inputs, w)
+    captured = capture(map(Operand, body.params, node.inputs), w)
     rooms = rooms_for(node, w)
     inside(body, captured, rooms, w)
     give(node, rooms, w)

@@ -18,11 +18,11 @@ from graphcore.frontend.reduce.reductions import any as any_of
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ir.types import TensorType
 from graphcore.ops import control
 from graphcore.ops.control import Checkpoint
+from graphcore.ops.leaf import values
 
 from .carries import Carry
 
@@ -104,7 +104,7 @@ def scan(
         dim=dim,
         checkpoint=policy(checkpoint),
     )
-    results = several(node)
+    results = [wrap(y) for y in values(node)]
     return carry.rebuild(results[: len(new)]), mirrored(results[len(new) :])
 
 
@@ -141,11 +141,6 @@ def policy(checkpoint: Any) -> Checkpoint:
         return (checkpoint,)
     cure = "use None, 'log', or a number of steps"
     raise refusal("scan", f"checkpoint={checkpoint!r}", cure=cure)
-
-
-def several(node: Node) -> list[Tensor]:
-    """The tensors of a node of several values."""
-    return [wrap(node[i]) for i in range(len(node.type.items))]
 
 
 def map(
@@ -232,7 +227,7 @@ def while_loop(
         carries=len(new),
         trips=None,
     )
-    return carry.rebuild(several(node))
+    return carry.rebuild([wrap(y) for y in values(node)])
 
 
 def holds(going: Any) -> Tensor:

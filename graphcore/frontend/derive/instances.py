@@ -14,6 +14,7 @@ from graphcore.ir.node import Node, toposort
 from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, leaf, named
+from graphcore.ops.control import Loop
 
 Axes = dict[str, tuple[str | Size, ...]]
 """For dims of a tensor the axes of the instances that run along them, slowest first.
@@ -134,10 +135,10 @@ class Instances:
 
     def loop(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
         """The axes of a loop's results; those that a carry takes on in a step it keeps."""
-        dim, n = node.attrs.get("dim"), node.attrs["carries"]
+        loop, params = Loop.of(node), list(given)
+        n, dim = len(loop.carries), loop.settings.get("dim")
         if dim is not None:
-            apart(node, {dim}, given[n : n + node.attrs["sequences"]])
-        params = list(given)
+            apart(node, {dim}, loop.params.split(given).sequences)
         while True:
             made = self.inside(node.attrs["body"], params)
             carried = [joined(node, pair) for pair in zip(params[:n], made, strict=False)]

@@ -13,13 +13,14 @@ from graphcore.frontend.shape.dims import broadcast_to
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph, resized
 from graphcore.ir.names import Hidden, apart, hidden
-from graphcore.ir.node import Attrs, Node, toposort
+from graphcore.ir.node import Node, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, same, unknown, unknowns
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
+from graphcore.ops.control import Carry, Loop, Operand
 
 from .instances import Mixed
 
@@ -274,54 +275,49 @@ def inside(body: Graph, dims: Sequence[Sizes]) -> tuple[list[Node], list[Node]]:
     return params, widened(body.outputs, changed)
 
 
-def scan(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    body, n, m = node.attrs["body"], node.attrs["carries"], node.attrs["sequences"]
-    dims, walked = operand_dims(node, inputs), node.attrs["dim"]
-    if any(walked in more for more in dims):
-        raise Mixed(node, walked, "walks along it")
+def loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+    """Where a predicate gets dims, each of their places stops at its own step."""
+    old, dims = Loop.of(node), operand_dims(node, inputs)
+    n, dim = len(old.carries), old.settings.get("dim", "")
+    if node.op is control.scan and any(dim in more for more in dims):
+        raise Mixed(node, dim, "walks along it")
+    step, each = Graph(old.params.all, old.roots), Sizes()
     while True:
-        params, outputs = inside(body, dims)
-        grown = [dims[i] | extra(body.outputs[i], y) for i, y in enumerate(outputs[:n])]
-        if all(old.keys() == more.keys() for old, more in zip(dims, grown, strict=False)):
+        params, outputs = inside(step, dims)
+        if old.condition is not None:
+            each = extra(old.condition, outputs[-1])
+        pairs = zip(old.updates, outputs, strict=False)
+        grown = [own | extra(x, y) | each for own, (x, y) in zip(dims, pairs, strict=False)]
+        if all(own.keys() == more.keys() for own, more in zip(dims, grown, strict=False)):
             break
         dims[:n] = grown
-    kept = [ordered(widen(y, d), p) for y, d, p in zip(outputs, dims[:n], params, strict=False)]
-    start = [ordered(widen(x, d), p) for x, d, p in zip(inputs, dims[:n], params, strict=False)]
-    attrs = Attrs(node.attrs | {"body": Graph(tuple(params), (*kept, *outputs[n:]))})
-    places = [ordered_but(x, walked, p) for x, p in zip(inputs[n : n + m], params[n:])]
-    held = [ordered(x, p) for x, p in zip(inputs[n + m :], params[n + m :], strict=True)]
-    return Node(node.op, (*start, *places, *held), attrs)
+    own, given = old.params.split(params), old.params.split(inputs)
+    updates = [widen(y, more) for y, more in zip(outputs, dims[:n], strict=False)]
+    condition = None if old.condition is None else outputs.pop()
+    if each and condition is not None:
+        updates = [ops.where(condition, y, p) for y, p in zip(updates, own.carries, strict=True)]
+        condition = named.any_(condition, dims=condition.type.dims)
+    starts = [widen(x, more) for x, more in zip(given.carries, dims[:n], strict=True)]
+    carries = zip(
+        own.carries,
+        map(ordered, starts, own.carries),
+        map(ordered, updates, own.carries),
+        strict=True,
+    )
+    sequences = [ordered_but(x, dim, p) for x, p in zip(given.sequences, own.sequences)]
+    captured = map(ordered, given.captured, own.captured)
+    return old._replace(
+        carries=tuple(map(Carry._make, carries)),
+        sequences=tuple(map(Operand, own.sequences, sequences)),
+        captured=tuple(map(Operand, own.captured, captured)),
+        results=tuple(outputs[n:]),
+        condition=condition,
+    ).build()
 
 
 def ordered_but(x: Node, dim: str, like: Node) -> Node:
     """`x` with `dim` first and its other dims in the order of `like`."""
     return named.transpose(x, dims=(dim, *like.type.dims))
-
-
-def while_loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    """Where the predicate gets dims, each of their places stops at its own step."""
-    body, predicate, n = node.attrs["body"], node.attrs["predicate"], node.attrs["carries"]
-    dims = operand_dims(node, inputs)
-    while True:
-        params, outputs = inside(body, dims)
-        _, (going,) = inside(predicate, dims)
-        each = extra(predicate.outputs[0], going)
-        grown = [dims[i] | extra(body.outputs[i], y) | each for i, y in enumerate(outputs)]
-        if all(old.keys() == more.keys() for old, more in zip(dims, grown, strict=False)):
-            break
-        dims[:n] = grown
-    kept = [widen(y, d) for y, d in zip(outputs, dims[:n], strict=True)]
-    if each:
-        kept = [ops.where(going, y, p) for y, p in zip(kept, params, strict=False)]
-        going = named.any_(going, dims=going.type.dims)
-    kept = [ordered(y, p) for y, p in zip(kept, params, strict=False)]
-    start = [ordered(widen(x, d), p) for x, d, p in zip(inputs, dims[:n], params, strict=False)]
-    held = [ordered(x, p) for x, p in zip(inputs[n:], params[n:], strict=True)]
-    graphs = {
-        "body": Graph(tuple(params), tuple(kept)),
-        "predicate": Graph(tuple(params), (going,)),
-    }
-    return Node(node.op, (*start, *held), Attrs(node.attrs | graphs))
 
 
 def switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
@@ -402,8 +398,8 @@ RULES: dict[Op, Rule] = {
     autodiff.pullback: derivative,
     autodiff.pushforward: derivative,
     leaf.project: project,
-    control.scan: scan,
-    control.while_loop: while_loop,
+    control.scan: loop,
+    control.while_loop: loop,
     control.switch: switch,
     control.call: call,
     control.custom: custom,

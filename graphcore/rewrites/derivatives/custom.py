@@ -19,18 +19,19 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf
+from graphcore.ops.leaf import values
 from graphcore.rewrites.plain import cast, expand, reshape, sum_over, transpose
 
-from .control import Params, Rules, Several, pick, present, pulled_back, results, zero_for
+from .control import Params, Rules, Several, pick, present, pulled_back, zero_for
 from .linearity import Growth, variation
 
 
 def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     """What the rule says."""
     asked = [i for i, use in enumerate(wanted) if use]
-    given = [zero_for(ct, y) for ct, y in zip(cts, results(node), strict=True)]
+    given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
     rule = by_rule(node, asked, given)
-    shares = in_line(rule) if shows_linear(node, node.attrs["rule"], asked) else results(rule)
+    shares = in_line(rule) if shows_linear(node, node.attrs["rule"], asked) else values(rule)
     found = dict(zip(asked, shares, strict=True))
     return [found.get(i) for i in range(len(node.inputs))]
 
@@ -38,17 +39,17 @@ def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
 def custom_pushforward(node: Node, tangents: Several) -> Several:
     """What the user says; else the transpose of the rule."""
     given = [i for i, t in enumerate(tangents) if t is not None]
-    zeros = [full_like(y, 0) for y in results(node)]
+    zeros = [full_like(y, 0) for y in values(node)]
     rule = by_rule(node, given, zeros)
     moved = present(tangents)
     if (forward := node.attrs["forward"]) is not None:
         linear = shows_linear(node, forward, range(len(zeros)))
         pushed = transposing(rule, moved)
-        return in_line(pushed) if linear else results(pushed)
+        return in_line(pushed) if linear else values(pushed)
     if not shows_linear(node, node.attrs["rule"], given):
         return transposed(rule, moved)
     back, asked = pulled_back(rule.attrs["body"], moved, moves(rule))
-    found = dict(zip(asked, results(control.call(*rule.inputs, *moved, body=back)), strict=True))
+    found = dict(zip(asked, values(control.call(*rule.inputs, *moved, body=back)), strict=True))
     first = len(rule.inputs) - len(zeros)
     return [found.get(first + i) for i in range(len(zeros))]
 
@@ -66,7 +67,7 @@ def by_rule(node: Node, asked: Sequence[int], cts: Sequence[Node]) -> Node:
         back = Graph((*forward.params[:first], *pick(forward.params, moving)), outputs)
     return control.linear(
         *node.inputs,
-        *results(node),
+        *values(node),
         *cts,
         body=Graph(rule.params, tuple(pick(rule.outputs, asked))),
         back=back,
@@ -124,12 +125,12 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
     found: list[Several] = []
     if present(tangents[n:]):
         moved = [zero_for(t, x) for t, x in zip(tangents[n:], node.inputs[n:], strict=True)]
-        found.append(results(node.with_inputs(*node.inputs[:n], *moved)))
+        found.append(values(node.with_inputs(*node.inputs[:n], *moved)))
     if given := [i for i, t in enumerate(tangents[:n]) if t is not None]:
 
         def pushed(graph: Graph) -> Graph:
             """What a graph makes of tangents of the fixed operands."""
-            new = Params(graph).like("tangent of", pick(graph.params, given))
+            new = Params(graph.params).like("tangent of", pick(graph.params, given))
             ys, wrt = graph.outputs, pick(graph.params, given)
             made = autodiff.pushforward(*ys, *wrt, *new, ys=len(ys), wrt=len(wrt))
             params = (*graph.params[:n], *new, *graph.params[n:])
@@ -145,7 +146,7 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
             moving=node.attrs["moving"],
             apart=(*apart[:n], *pick(apart, given), *apart[n:]),
         )
-        found.append(results(along))
+        found.append(values(along))
     return [reduce(operator.add, present(column)) for column in zip(*found, strict=True)]
 
 
@@ -155,16 +156,16 @@ def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
     That is linear in the same, and its transpose is a derivative of the transpose.
     """
     n, whole, apart = fixed(node), len(node.inputs), node.attrs["apart"]
-    given = [zero_for(ct, y) for ct, y in zip(cts, results(node), strict=True)]
+    given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
     found: list[Node | None] = [None] * whole
     if asked := [i for i in range(n) if wanted[i]]:
         body, back = node.attrs["body"], node.attrs["back"]
         ys, wrt = body.outputs, pick(body.params, asked)
-        new = Params(body).like("ct of", ys)
+        new = Params(body.params).like("ct of", ys)
         pulled = autodiff.pullback(*ys, *wrt, *new, ys=len(ys), wrt=len(wrt))
         params = (*body.params[:n], *new, *body.params[n:])
         if back is not None:
-            tangents = Params(back).like("tangent of", pick(back.params, asked))
+            tangents = Params(back.params).like("tangent of", pick(back.params, asked))
             sources = pick(back.params, asked)
             made = autodiff.pushforward(
                 *back.outputs, *sources, *tangents, ys=len(back.outputs), wrt=len(asked)
@@ -180,7 +181,7 @@ def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
             moving=node.attrs["moving"],
             apart=(*apart[:n], *apart[whole:], *apart[n:whole], *pick(apart, asked)),
         )
-        for i, share in zip(asked, results(shares), strict=True):
+        for i, share in zip(asked, values(shares), strict=True):
             found[i] = share
     if any(wanted[n:]):
         found[n:] = transposed(node, given)
@@ -208,7 +209,7 @@ def transposed(node: Node, cts: Sequence[Node]) -> Several:
     Places along the axes that lie `apart`, as those of a batch do, share one run of the map.
     """
     if node.attrs["back"] is not None:
-        return results(transposing(node, cts))
+        return values(transposing(node, cts))
     return [
         place_by_place(node, i, cts) if differentiable(x.type.dtype) else None
         for i, x in enumerate(node.inputs)
@@ -224,7 +225,7 @@ def place_by_place(node: Node, operand: int, cts: Sequence[Node]) -> Node:
     walked = [axis for axis in range(x.type.ndim) if axis not in along]
     sizes = tuple(x.type.shape[axis] for axis in walked)
     outer = (*node.inputs[:n], *cts)
-    new = Params(body)
+    new = Params(body.params)
     inner = (*body.params[:n], *new.like("ct of", body.outputs))
     if count(sizes) == 1:
         made = answer(node, operand, full_like(x, 1), inner)

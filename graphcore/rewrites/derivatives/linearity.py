@@ -23,6 +23,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, substitute
 from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.ops import elementwise as ops
+from graphcore.ops.control import Loop
 
 from .linear import TRANSPOSE
 from .partials import ELEMENTARY, Partial, Select, Wins
@@ -114,14 +115,14 @@ def after(node: Node, parts: Parts) -> list[Varies]:
         case autodiff.pullback | autodiff.pushforward | control.custom | control.linear:
             return derived(node, given, parts)
     if not (varying := [i for i, part in enumerate(given) if part.at_all]):
-        return [Varies(growth(node, given, None))] * values(node)
+        return [Varies(growth(node, given, None))] * number_of_values(node)
     bend = next((part.bend for part in given if part.bend), None)
     if bend is None and bends(node, varying, parts):
         bend = node
-    return [Varies(growth(node, given, bend), True, bend)] * values(node)
+    return [Varies(growth(node, given, bend), True, bend)] * number_of_values(node)
 
 
-def values(node: Node) -> int:
+def number_of_values(node: Node) -> int:
     """How many values a node has."""
     return len(getattr(node.type, "items", (node,)))
 
@@ -138,12 +139,13 @@ def steered(node: Node, part: Varies) -> Varies:
 
 def loop(node: Node, given: Sequence[Varies]) -> list[Varies]:
     """The results of a loop: a carry varies as it does at the start and after each step."""
-    body, predicate, n = node.attrs["body"], node.attrs.get("predicate"), node.attrs["carries"]
+    loop = Loop.of(node)
+    step, n = Graph(loop.params.all, loop.roots), len(loop.carries)
     params = list(given)
     while True:
-        made = inside(body, params)
+        made = inside(step, params)
         made[:n] = map(joined, params[:n], made)
-        if predicate is not None and inside(predicate, params)[0].at_all:
+        if loop.condition is not None and made.pop().at_all:
             made = [steered(node, part) for part in made]
         if made[:n] == params[:n]:
             return made
@@ -159,15 +161,15 @@ def derived(node: Node, given: Sequence[Varies], parts: Parts) -> list[Varies]:
         if node.op is autodiff.pushforward:
             moving = node.attrs["wrt"]
         if any(i < len(given) - moving for i in varying):
-            return [Varies(Growth.UNKNOWN, True, bend or node)] * values(node)
+            return [Varies(Growth.UNKNOWN, True, bend or node)] * number_of_values(node)
         powers = [given[i].growth for i in varying] or [Fraction(0)]
-        return [Varies(common(powers), bool(varying), bend)] * values(node)
+        return [Varies(common(powers), bool(varying), bend)] * number_of_values(node)
     made = inside(node.attrs["body"], given)
     if bend is None and varying:
-        rule, results = node.attrs["rule"], [node[i] for i in range(values(node))]
+        rule, results = node.attrs["rule"], [node[i] for i in range(number_of_values(node))]
         new = dict(zip(rule.params, [*node.inputs, *results], strict=False))
         shares = substitute([rule.outputs[i] for i in varying], new)
-        parts[node] = [Varies(at_all=True)] * values(node)
+        parts[node] = [Varies(at_all=True)] * number_of_values(node)
         floats = all(differentiable(node.inputs[i].type.dtype) for i in varying)
         if not floats or any(reads(share, parts) for share in shares):
             bend = node

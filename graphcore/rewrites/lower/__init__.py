@@ -9,6 +9,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, count, maximum
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, named, tensor
+from graphcore.ops.control import Loop
 from graphcore.rewrites.engine import convert
 from graphcore.rewrites.plain import (
     cast,
@@ -319,12 +320,14 @@ def lower_unstack(node: Node, x: Node) -> Node:
 @lower(control.scan)
 def lower_scan(node: Node, *xs: Node) -> Node:
     """A sequence's first axis is the one that is walked."""
-    first, dim = node.attrs["carries"], node.attrs["dim"]
-    operands = list(xs)
-    for i in range(first, first + node.attrs["sequences"]):
-        order = node.inputs[i].type.dims
-        operands[i] = transpose(xs[i], axes(node, (dim, *[d for d in order if d != dim]), i))
-    return node.op(*operands, **with_graphs(node, lower_names) | {"dim": None})
+    dim, groups = node.attrs["dim"], Loop.of(node).params
+    given, index = groups.split(xs), groups.split(range(len(xs)))
+    sequences = [
+        transpose(x, axes(node, (dim, *[d for d in node.inputs[i].type.dims if d != dim]), i))
+        for i, x in zip(index.sequences, given.sequences, strict=True)
+    ]
+    attrs = with_graphs(node, lower_names) | {"dim": None}
+    return node.op(*given.carries, *sequences, *given.captured, **attrs)
 
 
 @lower(control.while_loop, control.switch, control.call, control.custom, control.linear)
