@@ -75,6 +75,7 @@ DIFFERENTIABLE = {
 def test_every_dialect_is_known() -> None:
     assert {op.dialect for op in OPS.values()} == {
         "leaf", "elementwise", "named", "tensor", "linalg", "autodiff", "control",
+        "schedule",
     }  # fmt: skip
 
 

@@ -16,6 +16,9 @@ from .types import TensorType
 
 Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] | None]
 
+HOLDING = frozenset({"control", "schedule"})
+"""Dialects whose ops hold graphs in their attrs."""
+
 
 class Graph:
     """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
@@ -47,7 +50,7 @@ class Graph:
         """Every node, those of the graphs that nodes hold included."""
         for node in self.nodes():
             yield node
-            if node.op.dialect == "control":
+            if node.op.dialect in HOLDING:
                 for graph in graphs(node):
                     yield from graph.every_node()
 
@@ -85,7 +88,7 @@ class Graph:
 
 def graphs(node: Node) -> list[Graph]:
     """The graphs that a node holds: the bodies of a loop or of branches."""
-    if node.op.dialect != "control":
+    if node.op.dialect not in HOLDING:
         return []
     found = []
     for value in node.attrs.values():
@@ -96,7 +99,7 @@ def graphs(node: Node) -> list[Graph]:
 
 def with_graphs(node: Node, change: Callable[[Graph], Graph]) -> Attrs:
     """The attrs of a node with every graph among them changed."""
-    if node.op.dialect != "control":
+    if node.op.dialect not in HOLDING:
         return node.attrs
     new: dict[str, Any] = {}
     for name, value in node.attrs.items():

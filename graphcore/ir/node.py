@@ -258,7 +258,10 @@ def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[N
         raise refusal.kind(describe(refusal, op, inputs)) from None
     finally:
         pending.clear()
-    if inputs and op.dialect != "control":  # else arrays or bodies would be kept alive
+    if inputs and op.dialect not in (
+        "control",
+        "schedule",
+    ):  # else arrays or bodies would be kept alive
         if len(_inferred) >= REMEMBERED:
             _inferred.clear()
         _inferred[key] = result

@@ -1,0 +1,16 @@
+"""Ops that only a schedule has: they say what runs together, not what is computed."""
+
+from __future__ import annotations
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.op import op
+from graphcore.ir.types import TensorType, TupleType
+
+from .control import accept
+
+
+@op
+def kernel(*operands: TensorType, body: Graph) -> TupleType:
+    """The results of a body whose nodes run together. Equal regions of a program have one body."""
+    accept(body, operands)
+    return TupleType(tuple(y.type for y in body.outputs))

@@ -1,0 +1,163 @@
+"""Regions: pointwise nodes that can run together, each as one `kernel` node with a closed body.
+
+The params of a body are numbered, so that equal regions, such as the layers of a network or the
+blocks of a chain, have equal bodies: what a backend makes of a body it makes once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.provenance import inheriting
+from graphcore.ops import leaf, tensor
+from graphcore.ops.schedule import kernel
+
+REPEATED = frozenset({tensor.expand, leaf.full, leaf.iota, leaf.extent})
+"""Ops that cost nothing inside a region: every region that reads one has it in its own body."""
+
+
+class Region(NamedTuple):
+    """A body, the values it is given, and the nodes that its outputs stand for."""
+
+    body: Graph
+    operands: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+
+
+def groups(graph: Graph) -> list[list[Node]]:
+    """The pointwise nodes that can run together, in order: joined by values, and of one shape.
+
+    No group waits for itself. Every other op but `expand` begins a new level, as does a shape that
+    is only equal at the call, and a group lies within one level; `expand` leads to shapes of
+    more axes, from which no pointwise op leads back.
+    """
+    level: dict[Node, int] = {}
+    parent: dict[Node, Node] = {}
+
+    def representative(node: Node) -> Node:
+        while (above := parent[node]) is not node:
+            parent[node] = node = parent[above]
+        return node
+
+    for node in graph.nodes():
+        level[node] = max((level[x] + separates(x, node) for x in node.inputs), default=0)
+        if node.op in tensor.POINTWISE:
+            parent[node] = node
+            for x in node.inputs:
+                if x in parent and level[x] == level[node]:
+                    parent[representative(x)] = representative(node)
+    found: dict[Node, list[Node]] = {}
+    for node in parent:
+        found.setdefault(representative(node), []).append(node)
+    return list(found.values())
+
+
+def separates(x: Node, node: Node) -> bool:
+    """Whether a node cannot run in the same region as its operand `x`, nor in any before it."""
+    if x.op in tensor.POINTWISE and node.op in tensor.POINTWISE:
+        return bool(x.type.shape != node.type.shape)
+    return bool(x.inputs) and x.op not in tensor.POINTWISE and x.op is not tensor.expand
+
+
+def operands_of(nodes: Sequence[Node]) -> list[Node]:
+    """The values that a region of these nodes is given, in order of first use."""
+    own, found = set(nodes), dict[Node, None]()
+    for node in nodes:
+        waiting = [*node.inputs[::-1]]
+        while waiting:
+            x = waiting.pop()
+            if x.op in REPEATED:
+                waiting += x.inputs[::-1]
+            elif x not in own:
+                found[x] = None
+    return list(found)
+
+
+def body_of(operands: Sequence[Node], outputs: Sequence[Node]) -> Graph:
+    """The closed graph from operands to outputs, with params that only their number tells apart."""
+    done = {
+        x: leaf.input_(name=f"operand {i}", dtype=x.type.dtype, shape=x.type.shape, dims=None)
+        for i, x in enumerate(operands)
+    }
+    params = tuple(done.values())
+    for node in toposort(outputs, done):
+        done[node] = node.after(done)
+    return Graph(params, tuple([done[y] for y in outputs]))
+
+
+def regions(graph: Graph, least: int = 2) -> list[Region]:
+    """The regions of a graph that hold at least so many pointwise nodes."""
+    readers: dict[Node, set[Node]] = {}
+    for node in graph.nodes():
+        for x in node.inputs:
+            readers.setdefault(x, set()).add(node)
+    held = set(graph.outputs)
+    bodies: dict[Graph, Graph] = {}
+    found = []
+    for nodes in groups(graph):
+        if len(nodes) >= least:
+            own = set(nodes)
+            outputs = tuple([y for y in nodes if y in held or not readers.get(y, own) <= own])
+            operands = operands_of(nodes)
+            body = body_of(operands, outputs)
+            found.append(Region(bodies.setdefault(body, body), tuple(operands), outputs))
+    return found
+
+
+def with_kernels(graph: Graph) -> Graph:
+    """The same graph with every region as one `kernel` node, in the bodies of loops as well."""
+    region_of = {y: region for region in regions(graph) for y in region.outputs}
+    done = {param: param for param in graph.params}
+
+    def build(node: Node) -> None:
+        if (region := region_of.get(node)) is None:
+            done[node] = rebuilt(node, done, with_kernels)
+            return
+        with inheriting(region.outputs[-1].origin):
+            values = kernel(*[done[x] for x in region.operands], body=region.body)
+        for i, y in enumerate(region.outputs):
+            with inheriting(y.origin):
+                done[y] = values[i].label(y.labels)
+
+    waiting = [*graph.outputs[::-1]]
+    while waiting:
+        node = waiting[-1]
+        needed: Iterable[Node] = region_of[node].operands if node in region_of else node.inputs
+        if missing := [x for x in needed if x not in done]:
+            waiting += missing[::-1]
+        else:
+            if node not in done:
+                build(node)
+            waiting.pop()
+    return Graph(graph.params, tuple([done[y] for y in graph.outputs]))
+
+
+def rebuilt(node: Node, done: Mapping[Node, Node], change: Callable[[Graph], Graph]) -> Node:
+    """The same operation on what its inputs have become, with other graphs in its attrs."""
+    attrs = with_graphs(node, change)
+    with inheriting(node.origin):
+        return Node(node.op, tuple([done[x] for x in node.inputs]), attrs).label(node.labels)
+
+
+def without_kernels(graph: Graph) -> Graph:
+    """The same graph with the nodes of every kernel's body in its place."""
+    if kernel not in graph.ops():
+        return graph
+    done: dict[Node, Node] = {}
+    results: dict[Node, list[Node]] = {}
+    for node in graph.nodes():
+        if node.op is kernel:
+            body = node.attrs["body"]
+            inside = dict(zip(body.params, [done[x] for x in node.inputs], strict=True))
+            for own in body.nodes():
+                if own not in inside:
+                    inside[own] = own.after(inside)
+            done[node], results[node] = node, [inside[y] for y in body.outputs]
+        elif node.op is leaf.project and node.inputs[0] in results:
+            done[node] = results[node.inputs[0]][node.attrs["index"]]
+        else:
+            done[node] = rebuilt(node, done, without_kernels)
+    return Graph(graph.params, tuple([done[y] for y in graph.outputs]))
