@@ -148,7 +148,9 @@ def scan(
         carry = like(init, [arranged(x, old) for x, old in pairs])
         results.append(flat(made))
     if not n:
-        _, made = body(carry, like(xs, [total(x, [dim]) for x in walked]))
+        new, made = body(carry, like(xs, [total(x, [dim]) for x in walked]))
+        for x, old in zip(flat(new), flat(carry), strict=True):
+            arranged(x, old)
         return carry, like(made, [empty(y, dim) for y in flat(made)])
     columns = zip(*results[:: -1 if reverse else 1], strict=True)
     return carry, like(made, [stacked(column, dim) for column in columns])

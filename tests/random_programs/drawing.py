@@ -14,7 +14,7 @@ from . import control, eager
 from .values import Array, Refused, Unclear, Value
 
 INVENTED = (
-    *["trips"] * 9, *["step"] * 5, *["row"] * 3, *["col"] * 3, *["nonzero"] * 3, *["time"] * 2,
+    *["trips"] * 9, *["step"] * 8, *["row"] * 3, *["col"] * 3, *["nonzero"] * 3, *["time"] * 2,
     "branch", "diagonal", "place", "quantile", "edge", "pivot", "diag", "bin", "class", "power",
     "batch", "lag", "window", "inner", "value", "line", "rank", "carry", "place", "a", "b", "i",
     "copy of a", "a window",
@@ -147,7 +147,11 @@ EAGER: dict[str, Any] = {"gc": eager, "np": np, **{f: getattr(control, f) for f 
 
 
 class Drawing:
-    """What has been drawn so far: `env` holds the values, `leaves` what each name depends on."""
+    """What has been drawn so far: `env` holds the values, `leaves` what each name depends on.
+
+    Dims that are `frozen` must be left alone; those that are `met` are new to what is drawn, which
+    is to use them inside.
+    """
 
     def __init__(self, seed: int, draw: Callable[[Scope], None]) -> None:
         self.rng = random.Random(seed)
@@ -162,6 +166,7 @@ class Drawing:
         self.inputs: list[Input] = []
         self.count = 0
         self.frozen: set[str] = set()
+        self.met: set[str] = set()
         self.favour: dict[Any, float] = defaultdict(self.liking)
         self.closed = False
         self.ended: str | None = None
@@ -280,6 +285,11 @@ class Scope:
             raise Skip
         return self.rng.sample(free, count)
 
+    def with_dim(self, dim: str) -> str:
+        """An input with a dim of this name, which must not have to be left alone."""
+        found = [x for x in self.values() if x[0] == "x" and dim in self.value(x).dims]
+        return self.drawing.choice([] if dim in self.drawing.frozen else found)
+
     def leave(self, x: str) -> None:
         """Not drawn where `x` has dims that must be left alone."""
         if self.drawing.frozen & set(self.value(x).dims):
@@ -390,11 +400,11 @@ class Scope:
 def attempt(s: Scope, function: Callable[[Scope], Any]) -> bool:
     """Whether a statement could be drawn; if not, nothing is left of it."""
     d = s.drawing
-    kept = len(s.statements), list(s.own), list(s.visible), set(d.frozen), d.closed
+    kept = len(s.statements), list(s.own), list(s.visible), set(d.frozen), d.closed, set(d.met)
     try:
         function(s)
     except (Skip, Refused, Unclear):
         del s.statements[kept[0] :]
-        s.own, s.visible, d.frozen, d.closed = kept[1:]
+        s.own, s.visible, d.frozen, d.closed, d.met = kept[1:]
         return False
     return True

@@ -7,6 +7,7 @@ from typing import Any
 
 from .control import place, repeated
 from .drawing import Scope, Skip, attempt
+from .library import matrices
 from .values import Array, Value
 
 
@@ -71,11 +72,11 @@ def fori_loop(s: Scope) -> None:
     f = s.function(params, lambda inner: carried(inner, [p])[0])
     upper = str(d.choice((1, 2, 3)))
     scalars = [k for k in s.values("i") if not s.value(k).dims]
-    if scalars and d.chance(0.3):
+    if scalars and "step" not in d.frozen and d.chance(0.3):
         upper = f"{d.choice(scalars)} + 1"
     if d.chance(0.2) and not start.dims:
         x = "0.7"  # a number, which takes the dims of what the body makes of it
-    s.emit(f"gc.fori_loop({d.choice((0, 0, 1))}, {upper}, {f}, {x})")
+    s.emit(f"gc.fori_loop({d.choice((0, 0, 0, 1))}, {upper}, {f}, {x})")
 
 
 def while_loop(s: Scope) -> None:
@@ -157,7 +158,7 @@ def custom(s: Scope) -> None:
     """A function with a pullback of its own: the true one, twice that, or a fixed point's."""
     d = s.drawing
     x = s.any()
-    if d.chance(0.4):
+    if d.chance(0.3):
         return fixed_point(s)
     value = s.value(x)
     was, d.closed = d.closed, True
@@ -225,11 +226,26 @@ def sources(s: Scope, most: int, among: Sequence[str] | None = None) -> list[str
     return found
 
 
-def function_of(s: Scope, xs: Sequence[str], finish: Any) -> str:
+def function_of(
+    s: Scope, xs: Sequence[str], finish: Any, likely: Sequence[Callable[[Scope], None]] = ()
+) -> str:
     """A function of some values that uses none that depend on them otherwise."""
     d = s.drawing
     params = [(d.name("p"), s.value(x), d.leaves[x]) for x in xs]
-    return s.function(params, finish, visible=independent(s, xs))
+    likely = likely or FOLLOWED
+
+    def end(inner: Scope) -> str:
+        if inner.depth < 2 and d.chance(0.5):
+            any(attempt(inner, d.choice(likely)) for _ in range(3))
+        return finish(inner)
+
+    return s.function(params, end, visible=independent(s, xs), steps=(1, 1, 2))
+
+
+FOLLOWED: tuple[Callable[[Scope], None], ...] = (
+    while_loop, while_loop, while_loop, fori_loop, scan, branch, checkpoint, matrices,
+)  # fmt: skip
+"""What derivatives often go through: bodies of their own, and matrices that may be singular."""
 
 
 def number(inner: Scope) -> str:
@@ -261,20 +277,37 @@ def fresh(s: Scope, sizes: dict[str, int]) -> str:
     return x
 
 
+def measured(s: Scope) -> None:
+    """A derivative beside a mean, which reads a size: maybe one called as what counts steps is."""
+    d, y = s.drawing, s.own[-1]
+    if d.chance(0.7):
+        attempt(s, lambda s: s.emit(f"{y} * gc.mean({s.with_dim('trips')}, 'trips')"))
+
+
 def grad(s: Scope) -> None:
     xs = sources(s, 2)
     f = function_of(s, xs, number)
     s.emit_list(f"grad({f}, {', '.join(xs)})", len(xs))
+    measured(s)
+
+
+def over_steps(inner: Scope) -> str:
+    """A result that has a dim `step`, from a value beside it if need be."""
+    y = result_of(inner)
+    over = [x for x in inner.values() if "step" in inner.value(x).dims]
+    return y if y in over or not over else f"{y} * {inner.drawing.choice(over)}"
 
 
 def per(s: Scope) -> None:
     d = s.drawing
     xs = sources(s, 2)
     names = d.rng.sample(d.pool, d.choice((1, 1, 2)))
-    if "step" in d.pool and d.chance(0.5):
-        names = ["step"]
+    likely, finish = FOLLOWED, result_of
+    if "step" in d.pool and d.chance(0.7):  # which loops that count call a dim of their own
+        names, likely, finish = ["step"], (fori_loop,), over_steps
+        xs = sources(s, 2, [x for x in s.values() if "step" not in s.value(x).dims] or None)
     was, d.frozen = d.frozen, d.frozen | set(names)
-    f = function_of(s, xs, result_of)
+    f = function_of(s, xs, finish, likely)
     d.frozen = was
     apart(s, d.env[f](*[s.value(x) for x in xs]), xs)
     s.emit_list(f"per({f}, {names!r}, {', '.join(xs)})", len(xs))
@@ -305,6 +338,7 @@ def pullback(s: Scope) -> None:
     apart(s, y, xs)
     ct = fresh(s, y.sizes) if like is None else like
     s.emit_list(f"pullback({f}, [{', '.join(xs)}], {ct})", len(xs))
+    measured(s)
 
 
 def pushforward(s: Scope) -> None:
@@ -342,19 +376,21 @@ def vectorize(s: Scope) -> None:
 
     def finish(inner: Scope) -> str:
         if d.chance(0.5) and inner.depth < 2:  # a derivative, of which one operand is replaced
-            attempt(inner, d.choice((pullback, pullback, pushforward, grad, hvp)))
+            attempt(inner, d.choice((pullback, pullback, pullback, pushforward, grad, hvp)))
         return result_of(inner)
 
-    f = function_of(s, olds, finish)
     has = {n for x in olds for n in s.value(x).dims} | d.frozen
     new = {n: d.sizes[n] for n in d.rng.sample(d.pool, d.choice((1, 1, 2))) if n not in has}
+    was, d.met = d.met, d.met | set(new)
+    f = function_of(s, olds, finish)
+    d.met = was
     wides = []
     for old in olds:
         sizes = dict(s.value(old).sizes)
         more = {n: k for n, k in new.items() if not wides or d.chance(0.6)}
         if not more:
             raise Skip
-        if sizes and d.chance(0.2):
+        if sizes and d.chance(0.4):
             sizes[d.choice(list(sizes))] = d.choice((1, 2, 3, 4))
         both = list({**more, **sizes}.items())
         if d.chance(0.3):
@@ -367,5 +403,5 @@ def vectorize(s: Scope) -> None:
 HIGHER: tuple[tuple[int, Callable[[Scope], None]], ...] = (
     (5, scan), (5, fori_loop), (6, while_loop), (2, mapped), (5, branch), (4, checkpoint),
     (6, custom), (6, grad), (6, per), (5, pullback), (5, pushforward), (7, jacobian), (6, hessian),
-    (4, hvp), (10, vectorize),
+    (4, hvp), (12, vectorize),
 )  # fmt: skip

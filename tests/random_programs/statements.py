@@ -60,9 +60,11 @@ def contracted_constant(s: Scope) -> None:
     c = {n: sizes.get(n, d.sizes[n]) for n in d.rng.sample(d.pool, d.choice((1, 2)))}
     c[name] = sizes.get(name, d.sizes[name])
     over = d.choice([n for n in c if n not in d.frozen])
+    # Derivatives name the dims of their second axes with primes.
     primed = [f"{n}'" for n in sizes if f"{n}'" in d.pool and f"{n}'" not in d.frozen]
-    if primed and d.chance(0.5):  # what derivatives name the dims of their second axes
-        over = d.choice(primed)
+    likely = sorted(d.met - d.frozen) or primed
+    if likely and d.chance(0.7):
+        over = d.choice(likely)
         c[over] = sizes.get(over, d.sizes[over])
     form = d.choice(("gc.sum({x} * {c}, {d!r})", "gc.dot({x}, {c}, dim={d!r})"))
     s.emit(form.format(x=x, c=d.constant(c), d=over))
