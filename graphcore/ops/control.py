@@ -219,15 +219,16 @@ class Loop(NamedTuple):
         """All that a step computes, the condition included."""
         return self.outputs if self.condition is None else (*self.outputs, self.condition)
 
-    def build(self) -> Node:
-        """The node of these groups."""
+    def build(self, operands: Iterable[Node] | None = None) -> Node:
+        """The node of these groups, on other operands if they are given."""
         params = self.params.all
         attrs: dict[str, Any] = {"body": Graph(params, self.outputs), "carries": len(self.carries)}
         if self.condition is None:
             attrs["sequences"] = len(self.sequences)
         else:
             attrs = {"predicate": Graph(params, (self.condition,)), **attrs}
-        return Node(self.op, self.operands.all, Attrs({**attrs, **self.settings}))
+        inputs = self.operands.all if operands is None else tuple(operands)
+        return Node(self.op, inputs, Attrs({**attrs, **self.settings}))
 
 
 @op

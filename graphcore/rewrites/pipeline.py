@@ -17,9 +17,8 @@ from .engine import Firing, RuleSet, simplify, unsettled
 from .expand import expand_derivatives, is_lazy
 from .factors import share_factors
 from .functions import functions_of_matrices
-from .hoist import hoist
 from .layout import short_axes_first
-from .loops import prune_loops, tidy_loops
+from .loops import hoist, prune_loops, tidy_loops
 from .lower import lower_names
 from .motion import motion
 from .stabilise import stabilise

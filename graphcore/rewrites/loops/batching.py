@@ -1,16 +1,14 @@
-"""How an op of one step works on all steps at once, and what of a step can be computed outside."""
+"""How an op of one step works on all steps at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from graphcore.ir.node import Attrs, Node, toposort
+from graphcore.ir.node import Attrs, Node
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, upper_bound
-from graphcore.ops import leaf, tensor
-
-from .loops import Loop, found_inside, speaks_of
-from .plain import expand, reshape, transpose
+from graphcore.ir.sizes import Size
+from graphcore.ops import tensor
+from graphcore.rewrites.plain import expand, reshape, transpose
 
 Stacked = Callable[[Node, Sequence[Node], Sequence[bool], Size], Node]
 """(node, operands, which have a new first axis, its size) -> the node on all steps at once"""
@@ -73,57 +71,3 @@ STACKED: dict[Op, Stacked] = {
     ),
 }
 """How an op works on all steps at once. An op that is not here stays in its loop."""
-
-FEW = 4
-"""How many times the room that is taken anyhow the values of all steps may take."""
-
-LEAVES = frozenset({leaf.full, leaf.constant, leaf.iota, leaf.extent})
-REPEATED = frozenset({tensor.expand})
-"""Ops that are free at each step, but not outside, where what they repeat would be walked."""
-RISKY = frozenset({tensor.gather, tensor.scatter})
-"""Ops that refuse some values: they are not computed unless a step computes them."""
-
-
-def invariants(loop: Loop) -> set[Node]:
-    """The nodes inside whose value is the same at all steps, and that can be computed outside."""
-    fixed, local = set(loop.captured), found_inside(loop.node.attrs["body"])
-    for node in toposort(inside(loop)):
-        known = all(x in fixed or x.op in LEAVES for x in node.inputs)
-        if node.inputs and known and node.op not in RISKY and not speaks_of(node, local):
-            fixed.add(node)
-    return fixed
-
-
-def inside(loop: Loop) -> tuple[Node, ...]:
-    """What a body comes down to."""
-    return (*loop.update.values(), *loop.steps.values(), *loop.tests)
-
-
-def no_larger(node: Node, stacked: Sequence[bool], steps: Size, there: Collection[Size]) -> bool:
-    """Whether all steps' results are products, or take but a few times the room of an operand.
-
-    That is an operand of the node, or one of the loop, of which there are as many values as `there`
-    says.
-    """
-    if node.op is tensor.einsum:
-        letters = {i for operand in node.attrs["operands"] for i in operand}
-        return len(letters) > len(node.attrs["result"])
-    size = node.type.count
-    own = (x for x, yes in zip(node.inputs, stacked, strict=True) if yes)
-    return any(no_more(size, FEW * x.type.count) for x in own) or any(
-        no_more(steps * size, FEW * whole) for whole in there
-    )
-
-
-def count_of(some: Iterable[Node]) -> Size:
-    """How many values there are in all."""
-    total: Size = 0
-    for x in some:
-        total = total + x.type.count
-    return total
-
-
-def no_more(a: Size, b: Size) -> bool:
-    """Whether `a` is provably not above `b`."""
-    most = upper_bound(a - b)
-    return most is not None and most <= 0

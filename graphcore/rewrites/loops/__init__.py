@@ -1,0 +1,7 @@
+"""Optimising loops: what several loops share, and where the nodes of a body are computed."""
+
+from __future__ import annotations
+
+from .placement import hoist as hoist
+from .sharing import prune_loops as prune_loops
+from .sharing import tidy_loops as tidy_loops

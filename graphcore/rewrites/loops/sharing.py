@@ -1,0 +1,302 @@
+"""Loops merged, made to record what later loops need, and rid of what nothing needs.
+
+A derivative of a loop is built from the loop's own params and nodes. So whether two loops agree, or
+whether one computes again what the other has computed, is a question of identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.provenance import inheriting
+from graphcore.ir.sizes import Expression
+from graphcore.ir.types import TensorType
+from graphcore.ops import leaf, tensor
+from graphcore.ops.control import Carry, Loop, Operand
+from graphcore.rewrites.plain import refill
+
+from .view import (
+    LEAVES,
+    LOOPS,
+    Moved,
+    inside_as_well,
+    new_params,
+    replaced,
+    trip_counts_inside,
+    with_loops,
+)
+
+
+def tidy_loops(graph: Graph) -> Graph:
+    """Loops that agree are one, later ones read what earlier ones computed, the rest is dropped.
+
+    The same inside of loops and branches.
+    """
+    if LOOPS.isdisjoint(graph.ops()):
+        return graph
+    graph = prune_loops(save_for_pullbacks(merge_loops(prune_loops(graph))))
+    return inside_as_well(tidy_loops, graph)
+
+
+# ---- one loop of several
+
+
+def merge_loops(graph: Graph) -> Graph:
+    """Loops that take the same steps become one: a value and its derivative are computed once."""
+    loops: dict[Node, Loop] = {}
+    keys: dict[Node, Node] = {}
+    for node in graph.nodes():
+        if node.op not in LOOPS:
+            continue
+        new = Loop.of(node)
+        keys[node] = node
+        for key, loop in loops.items():
+            if agree(loop, new) and not leads_to(key, node, loops, keys):
+                keys[node], new = key, merged(loop, new)
+                break
+        loops[keys[node]] = new
+    if len(loops) == len(keys):
+        return graph
+    return with_loops(graph, loops, {node: moved(node, key, loops) for node, key in keys.items()})
+
+
+def merged(a: Loop, b: Loop) -> Loop:
+    """The loop that makes the steps of two that agree."""
+    settings = a.settings
+    if settings.get("trips", 0) is None:
+        settings = {**settings, "trips": b.settings["trips"]}
+    return a._replace(
+        settings=settings,
+        carries=tuple(dict.fromkeys((*a.carries, *b.carries))),
+        sequences=tuple(dict.fromkeys((*a.sequences, *b.sequences))),
+        captured=tuple(dict.fromkeys((*a.captured, *b.captured))),
+        results=tuple(dict.fromkeys((*a.results, *b.results))),
+    )
+
+
+def moved(node: Node, key: Node, loops: Mapping[Node, Loop]) -> Moved:
+    """Where the results of a loop are in one that carries and returns the same and more."""
+    old, new = Loop.of(node), loops[key]
+    carries = {carry: i for i, carry in enumerate(new.carries)}
+    results = {y: i for i, y in enumerate(new.results, len(carries))}
+    found = [*[carries[carry] for carry in old.carries], *[results[y] for y in old.results]]
+    return Moved(key, dict(enumerate(found)))
+
+
+def leads_to(
+    first: Node, node: Node, loops: Mapping[Node, Loop], keys: Mapping[Node, Node]
+) -> bool:
+    """Whether a node depends on the loop that takes the place of `first`.
+
+    A loop made of several runs once all operands of all of them are there.
+    """
+    seen: set[Node] = set()
+    stack = list(node.inputs)
+    while stack:
+        x = stack.pop()
+        if x in seen:
+            continue
+        seen.add(x)
+        key = keys.get(x)
+        if key is first:
+            return True
+        stack.extend(x.inputs if key is None else loops[key].operands.all)
+    return False
+
+
+def agree(a: Loop, b: Loop) -> bool:
+    """Whether two loops take the same steps: a param of both stands for the same in both."""
+    names = ("length", "reverse", "checkpoint")
+    if a.op is not b.op or a.condition is not b.condition:
+        return False
+    if any(a.settings.get(name) != b.settings.get(name) for name in names):
+        return False
+    trips = {loop.settings["trips"] for loop in (a, b) if loop.settings.get("trips") is not None}
+    if len(trips) > 1:
+        return False
+    carried, also = set(a.params.carries), set(b.params.carries)
+    if not (carried <= also or also <= carried):
+        return False
+    stands_for, as_well = roles(a), roles(b)
+    return all(as_well.get(param, role) == role for param, role in stands_for.items())
+
+
+def roles(loop: Loop) -> dict[Node, tuple[str, Carry | Operand]]:
+    """What each param of a loop stands for."""
+    groups: dict[str, tuple[Carry | Operand, ...]]
+    groups = {"carry": loop.carries, "sequence": loop.sequences, "captured": loop.captured}
+    return {x.param: (name, x) for name, group in groups.items() for x in group}
+
+
+# ---- what is recorded for later loops
+
+
+def save_for_pullbacks(graph: Graph) -> Graph:
+    """What an earlier loop has computed at each step is recorded, not computed again."""
+    loops = {node: Loop.of(node) for node in graph.nodes() if node.op in LOOPS}
+    keys = {node: node for node in loops}
+    order = {node: i for i, node in enumerate(loops)}
+    readers: dict[Node, list[Node]] = {}
+    for node, loop in loops.items():
+        for x in loop.operands.sequences:
+            readers.setdefault(x, []).append(node)
+    for late in reversed(order):
+        sequences = loops[late].operands.sequences
+        near = {x.inputs[0] for x in sequences if x.op is leaf.project}
+        for x in sequences:
+            near.update(readers[x])
+        for early in sorted(near & order.keys(), key=order.__getitem__):
+            if order[early] < order[late]:
+                record_for(early, late, loops, keys)
+    same = {node: dict(enumerate(range(len(node.type.items)))) for node in keys}
+    return with_loops(graph, loops, {node: Moved(key, same[node]) for node, key in keys.items()})
+
+
+def record_for(early: Node, late: Node, loops: dict[Node, Loop], keys: dict[Node, Node]) -> None:
+    """Have the loop `early` record what the body of `late` computes as well, which reads it."""
+    source, user = loops[early], loops[late]
+    if early.attrs.get("trips", 0) is None:
+        return
+    alike = same_at_each_step(early, source, user, keys)
+    found = frontier(early, user.outputs, alike, alike - {*user.params.captured})
+    if not found:
+        return
+    more = [node for node in found if node not in source.results]
+    loops[early] = source = source._replace(results=(*source.results, *more))
+    with inheriting(early.origin):
+        extended = source.build()
+    keys[extended] = early
+    at = {y: i for i, y in enumerate(source.results, len(source.carries))}
+    new = new_params("saved", user, found)
+    saved = [Operand(param, extended[at[node]]) for node, param in new.items()]
+    user = user._replace(sequences=(*user.sequences, *saved))
+    loops[late] = replaced(user, new)
+
+
+def same_at_each_step(
+    early: Node, source: Loop, user: Loop, keys: Mapping[Node, Node]
+) -> set[Node]:
+    """The params of `user` that have at each step the value that they have in `source`."""
+    sequences, captured = set(source.sequences), set(source.captured)
+    found = {x.param for x in user.captured if x in captured}
+    for x in user.sequences:
+        if x in sequences:
+            found.add(x.param)
+        elif x.value.op is leaf.project and keys.get(x.value.inputs[0]) is early:
+            body, index = x.value.inputs[0].attrs["body"], x.value.attrs["index"]
+            if index >= len(source.carries) and body.outputs[index] is x.param:
+                found.add(x.param)
+    return found
+
+
+def frontier(
+    early: Node, outputs: Iterable[Node], shared: set[Node], varying: set[Node]
+) -> list[Node]:
+    """The nodes nearest to `outputs` that `early` has computed, differing from step to step."""
+    computed = set(early.attrs["body"].nodes())
+    local = trip_counts_inside(early.attrs["body"])
+    known, changing = set(shared), set(varying)
+    for node in toposort(outputs):
+        made = node.inputs and all(x in known or x.op in LEAVES for x in node.inputs)
+        if made and node in computed:
+            known.add(node)
+            if not changing.isdisjoint(node.inputs):
+                changing.add(node)
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in known and node.inputs:
+            if node not in changing:
+                continue  # the same at all steps: computed once, outside
+            if worth_saving(node, local):
+                found[node] = None
+                continue
+        stack.extend(node.inputs)
+    return list(found)
+
+
+def worth_saving(node: Node, local: set[str]) -> bool:
+    """Whether a step's value can be recorded, and is no mere view of another."""
+    return (
+        isinstance(node.type, TensorType)
+        and node.op not in tensor.VIEWS
+        and not any(
+            size.unknowns & local for size in node.type.shape if isinstance(size, Expression)
+        )
+    )
+
+
+# ---- what nothing needs
+
+
+def prune_loops(graph: Graph) -> Graph:
+    """Results, carries and operands that nothing depends on are left out."""
+    if LOOPS.isdisjoint(graph.ops()):
+        return graph
+    loops: dict[Node, Loop] = {}
+    places: dict[Node, Moved] = {}
+    live = set(graph.outputs)
+    for node in reversed(graph.nodes()):
+        if node.op in LOOPS:
+            used = [i for i in range(len(node.type.items)) if node[i] in live]
+            if used:
+                loops[node], index = needed(Loop.of(node), used)
+                places[node] = Moved(node, index)
+                live.update(loops[node].operands.all)
+        elif node in live:
+            live.update(node.inputs)
+    return with_loops(graph, loops, places)
+
+
+def needed(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
+    """The loop with what its results `used` depend on, and where these are there."""
+    n, old = len(loop.carries), loop
+    loop = with_constants(loop)
+    results = dict(zip(old.results, loop.results, strict=True))
+    kept = list(dict.fromkeys(old.results[i - n] for i in used if i >= n))
+    roots = [results[y] for y in kept]
+    updates = {carry.param: carry.update for carry in loop.carries}
+    carried = {loop.carries[i].param for i in used if i < n}
+    tests = () if loop.condition is None else (loop.condition,)
+    while True:
+        reached = set(toposort((*tests, *roots, *(updates[param] for param in carried))))
+        more = reached.intersection(updates) - carried
+        if not more:
+            break
+        carried |= more
+    counting = counters(loop)
+    if counting and reached.isdisjoint(counting):
+        reached.add(counting[0])  # the loop that finds the number of steps must come first
+    loop = loop._replace(
+        carries=tuple(x for x in loop.carries if x.param in carried),
+        sequences=tuple(x for x in loop.sequences if x.param in reached),
+        captured=tuple(x for x in loop.captured if x.param in reached),
+        results=tuple(roots),
+    )
+    place = {x.param: i for i, x in enumerate(loop.carries)}
+    at = {y: i for i, y in enumerate(kept, len(place))}
+    return loop, {i: place[old.carries[i].param] if i < n else at[old.results[i - n]] for i in used}
+
+
+def counters(loop: Loop) -> list[Node]:
+    """The params of sequences recorded by the loop whose steps this one takes again."""
+    length = loop.settings.get("length")
+    return [
+        param
+        for param, x in loop.sequences
+        if x.op is leaf.project and x.inputs[0].attrs.get("trips", 0) is length
+    ]
+
+
+def with_constants(loop: Loop) -> Loop:
+    """The loop whose body has the constants that are given to it."""
+    new = {p: x for p, x in loop.captured if x.op is leaf.full}
+    new |= {p: refill(x, x.type.shape[1:]) for p, x in loop.sequences if x.op is leaf.full}
+    return replaced(loop, new)

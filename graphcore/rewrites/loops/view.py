@@ -1,0 +1,114 @@
+"""Loops in a graph: other nodes in their bodies, other loops in their graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count, islice
+from typing import NamedTuple
+
+from graphcore.ir.graph import Graph, unknowns_of, with_graphs
+from graphcore.ir.node import Node, substitute
+from graphcore.ir.provenance import inheriting
+from graphcore.ir.sizes import Expression
+from graphcore.ops import control, leaf
+from graphcore.ops.control import Loop
+
+LOOPS = frozenset({control.scan, control.while_loop})
+LEAVES = frozenset({leaf.full, leaf.constant, leaf.iota, leaf.extent})
+
+
+def replaced(loop: Loop, new: Mapping[Node, Node]) -> Loop:
+    """The loop with other nodes in place of some in its body."""
+    if not new:
+        return loop
+    roots = iter(substitute(loop.roots, new))
+    carries = tuple(carry._replace(update=next(roots)) for carry in loop.carries)
+    results = tuple(islice(roots, len(loop.results)))
+    return loop._replace(carries=carries, results=results, condition=next(roots, None))
+
+
+def unused(name: str, loop: Loop) -> Iterator[str]:
+    """Names for new params of a loop: `name 0`, `name 1`, ..."""
+    taken = {param.attrs["name"] for param in loop.params.all}
+    return (numbered for i in count() if (numbered := f"{name} {i}") not in taken)
+
+
+def new_params(name: str, loop: Loop, nodes: Iterable[Node]) -> dict[Node, Node]:
+    """For each node of a body a new param that stands for its value."""
+    pairs = zip(unused(name, loop), nodes, strict=False)
+    return {node: new_param(name, node) for name, node in pairs}
+
+
+def new_param(name: str, node: Node) -> Node:
+    """A param for the value of `node`."""
+    type = node.type
+    param: Node = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=None)
+    return param.label(node.labels)
+
+
+def trip_counts_inside(body: Graph) -> set[str]:
+    """The trip counts that loops inside a body find anew at each step."""
+    found: set[str] = set()
+    if control.while_loop in body.ops():
+        for node in body.every_node():
+            if isinstance(trips := node.attrs.get("trips"), Expression):
+                found |= trips.unknowns
+    return found
+
+
+def depends_on(node: Node, sizes: set[str]) -> bool:
+    """Whether the type or the attrs of a node contain one of some unknown sizes."""
+    return bool(sizes) and not sizes.isdisjoint(unknowns_of(node))
+
+
+class Moved(NamedTuple):
+    """Where the results of a loop are: in which of the new loops, and at which indices there."""
+
+    key: Node
+    indices: Mapping[int, int]
+
+
+def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Moved]) -> Graph:
+    """The graph with other loops, of which one may take the place of several.
+
+    `loops` are the new ones, `moved` says for each node that is replaced which of them has its
+    results.
+    """
+    done: dict[Node, Node] = {}
+    built: dict[Node, Node] = {}
+    entered: set[Node] = set()
+    for root in (*graph.params, *graph.outputs):
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            to = moved.get(node)
+            loop = loops[to.key] if to is not None else None
+            needed = loop.operands.all if loop is not None else node.inputs
+            if waiting := [x for x in needed if x not in done]:
+                assert node not in entered, f"loops wait for each other at {node.origin}"
+                entered.add(node)
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            if loop is not None and to is not None:
+                if to.key not in built:
+                    with inheriting(to.key.origin):
+                        built[to.key] = loop.build([done[x] for x in needed])
+                done[node] = built[to.key]
+            elif node.op is leaf.project and node.inputs[0] in moved:
+                (source,) = node.inputs
+                index = moved[source].indices[node.attrs["index"]]
+                done[node] = done[source][index].label(node.labels)
+            else:
+                done[node] = node.after(done)
+    return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
+
+
+def inside_as_well(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
+    """The graph with the graphs changed that its nodes hold."""
+    done: dict[Node, Node] = {}
+    for node in graph.nodes():
+        inputs = tuple(done[x] for x in node.inputs)
+        with inheriting(node.origin):
+            done[node] = Node(node.op, inputs, with_graphs(node, change)).label(node.labels)
+    return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
