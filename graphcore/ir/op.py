@@ -1,51 +1,69 @@
-"""Declaring ops: the decorated function *is* the type rule."""
+"""Declaring ops: the decorated function *is* the type rule; axes and traits come with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from enum import Enum
 from importlib import import_module
 from typing import Any
 
+from .axes import Kind
 from .node import NO_ATTRS, OPS, Attrs, Node
 from .types import Type
 
-SAID = {
-    **dict.fromkeys(("gather", "index", "slice"), "isel"),
-    **dict.fromkeys(("overwrite", "put", "scatter"), "at"),
-    **dict.fromkeys(("scatter_max", "scatter_min", "scatter_prod"), "at"),
-    "call": "checkpoint",
-    "cast": "astype",
-    "custom": "custom_pullback",
-    "embed": "pad",
-    "linear": "custom_pullback",
-    "qr_complete": "qr",
-    "svd_full": "svd",
-}
-"""What users call ops that have a name of their own inside."""
+
+class Trait(Enum):
+    """What passes may need to know of an op, beside its type rule and its kind of axes."""
+
+    VIEW = "view"
+    """The result may share memory with the first operand, whose elements it shows."""
+    MAY_RAISE = "may raise"
+    """Some operands are refused at the call: positions outside, a singular matrix.
+
+    With `check=False` an op that has this attr makes nan of them instead: see `may_raise`. An
+    iteration that does not converge is not counted, as those of finite matrices do.
+    """
+    COMMUTATIVE = "commutative"
+    """Two operands may be exchanged: the result has the same bits, but for the sign of zeros."""
+    FREE = "free"
+    """Without operands, and as cheap anywhere: a constant, a range of integers, a size."""
+    IN_PLACE = "in place"
+    """The result may be written over an operand: each element is read before it is written."""
+    UPDATES = "updates"
+    """The result is the first operand with some elements changed, and may be written over it."""
 
 
 class Op:
     """A named operation; calling it builds a node. All else about it is in tables keyed by it."""
 
-    __slots__ = ("dialect", "doc", "name", "rule")
+    __slots__ = ("axes", "dialect", "doc", "module", "name", "rule", "said", "traits")
 
-    def __init__(self, name: str, dialect: str, rule: Callable[..., Type], doc: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        dialect: str,
+        rule: Callable[..., Type],
+        doc: str,
+        *,
+        axes: Kind,
+        traits: Iterable[Trait] = (),
+        said: str = "",
+        module: str = "",
+    ) -> None:
         self.name, self.dialect, self.rule, self.doc = name, dialect, rule, doc
+        self.axes, self.traits = axes, frozenset(traits)
+        self.said = said or name  # its name in what users read of errors
+        self.module = module or rule.__module__
 
     def __call__(self, *inputs: Node, **attrs: Any) -> Node:
         """The node of this op on these inputs."""
         return Node(self, inputs, Attrs(attrs) if attrs else NO_ATTRS)
 
-    @property
-    def said(self) -> str:
-        """Its name in what users read of errors."""
-        return SAID.get(self.name, self.name)
-
     def __repr__(self) -> str:
         return f"{self.dialect}.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _declared, (f"graphcore.ops.{self.dialect}", repr(self))
+        return _declared, (self.module, repr(self))
 
 
 def _declared(module: str, name: str) -> Op:
@@ -54,15 +72,38 @@ def _declared(module: str, name: str) -> Op:
     return OPS[name]
 
 
-def declare(name: str, dialect: str, rule: Callable[..., Type], doc: str) -> Op:
-    """An op whose result types are what `rule(*operand types, **attrs)` returns."""
-    new = Op(name, dialect, rule, doc)
+def declare(new: Op) -> Op:
+    """`new`, known by its full name."""
     assert repr(new) not in OPS, f"op {new} is declared twice"
     OPS[repr(new)] = new
     return new
 
 
-def op(rule: Callable[..., Type]) -> Op:
-    """The op with this type rule; its name is the function's, its dialect `graphcore.ops.HERE`."""
-    dialect = rule.__module__.split(".")[2]
-    return declare(rule.__name__.rstrip("_"), dialect, rule, rule.__doc__ or "")
+def op(
+    *, axes: Kind, traits: Iterable[Trait] = (), said: str = ""
+) -> Callable[[Callable[..., Type]], Op]:
+    """Declare the op whose type rule is the decorated function.
+
+    Its name is the function's, its dialect `graphcore.ops.HERE`.
+
+    Parameters
+    ----------
+    axes
+        How axes of operands become axes of results.
+    traits
+        What else passes may need to know of it.
+    said
+        What users call it, if that is another name.
+    """
+
+    def declared(rule: Callable[..., Type]) -> Op:
+        name, dialect = rule.__name__.rstrip("_"), rule.__module__.split(".")[2]
+        doc = rule.__doc__ or ""
+        return declare(Op(name, dialect, rule, doc, axes=axes, traits=traits, said=said))
+
+    return declared
+
+
+def may_raise(node: Node) -> bool:
+    """Whether a node may refuse the values of its operands at the call, its bodies aside."""
+    return Trait.MAY_RAISE in node.op.traits and bool(node.attrs.get("check", True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphcore.ir.axes import Derives, Opaque, Pointwise
 from graphcore.ir.dtypes import promote
 from graphcore.ir.errors import require
 from graphcore.ir.graph import Graph
@@ -12,7 +13,7 @@ from graphcore.ir.types import TensorType, TupleType
 CURE = "give it the same dims and sizes"
 
 
-@op
+@op(axes=Derives("ys"))
 def pullback(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     """(*y, *wrt, *cotangent of y) -> the cotangent of each wrt. Nothing is differentiated yet."""
     require(len(operands) == 2 * ys + wrt, f"takes {2 * ys + wrt} operands")
@@ -21,7 +22,7 @@ def pullback(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     return TupleType(operands[ys : ys + wrt])
 
 
-@op
+@op(axes=Derives())
 def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     """(*y, *wrt, *tangent of wrt) -> the tangent of each y. Nothing is differentiated yet."""
     require(len(operands) == ys + 2 * wrt, f"takes {ys + 2 * wrt} operands")
@@ -30,7 +31,7 @@ def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     return TupleType(operands[:ys])
 
 
-@op
+@op(axes=Pointwise())
 def barrier(x: TensorType, *, mark: int = 0) -> TensorType:
     """`x`, but no rule looks through it: marks an inner node that something differentiates by.
 
@@ -39,19 +40,19 @@ def barrier(x: TensorType, *, mark: int = 0) -> TensorType:
     return x
 
 
-@op
+@op(axes=Pointwise())
 def stop_gradient(x: TensorType) -> TensorType:
     """`x`, whose derivative is zero."""
     return x
 
 
-@op
+@op(axes=Opaque())
 def svd_of(x: TensorType, *factors: TensorType) -> TupleType:
     """`factors`: u, s and v^H of `x`, as they vary with it; inf or nan between equal values."""
     return TupleType(factors)
 
 
-@op
+@op(axes=Opaque())
 def turn(x: TensorType, gap: TensorType, *, back: bool) -> TensorType:
     """x / gap off the diagonal, on which it is 0: how eigenvectors turn; or the transpose of that.
 
@@ -60,7 +61,7 @@ def turn(x: TensorType, gap: TensorType, *, back: bool) -> TensorType:
     return x
 
 
-@op
+@op(axes=Opaque())
 def matrix_function(
     x: TensorType, w: TensorType, v: TensorType, *rest: TensorType, f: Graph, numbers: int
 ) -> TensorType:
@@ -74,7 +75,7 @@ def matrix_function(
     return TensorType(promote(*dtypes), v.shape)
 
 
-@op
+@op(axes=Opaque())
 def trace_of_function(
     x: TensorType, w: TensorType, v: TensorType, *numbers_: TensorType, f: Graph, numbers: int
 ) -> TensorType:

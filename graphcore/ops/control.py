@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from graphcore.ir.axes import Opaque
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Attrs, Node, agree_in_type, natural, need
-from graphcore.ir.op import Op, op
+from graphcore.ir.op import Op, Trait, op
 from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import TensorType, TupleType
 
@@ -67,7 +68,7 @@ def keep(body: Graph, carries: int) -> list[TensorType]:
     return [agree_in_type(old, new, f"a carry of {old} becomes {new}") for old, new in pairs]
 
 
-@op
+@op(axes=Opaque())
 def scan(
     *operands: TensorType,
     body: Graph,
@@ -92,7 +93,7 @@ def scan(
     return TupleType((*carried, *results))
 
 
-@op
+@op(axes=Opaque())
 def while_loop(
     *operands: TensorType, predicate: Graph, body: Graph, carries: int, trips: Size | None
 ) -> TupleType:
@@ -231,7 +232,7 @@ class Loop(NamedTuple):
         return Node(self.op, inputs, Attrs({**attrs, **self.settings}))
 
 
-@op
+@op(axes=Opaque(), traits=[Trait.MAY_RAISE])
 def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]) -> TupleType:
     """The results of branch number `index` of the operands; no other branch is computed."""
     require(
@@ -250,14 +251,14 @@ def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]
     return TupleType(tuple(types))
 
 
-@op
+@op(axes=Opaque(), said="checkpoint")
 def call(*operands: TensorType, body: Graph) -> TupleType:
     """The results of a body, of which a pullback remembers nothing but the operands."""
     accept(body, operands)
     return TupleType(tuple(y.type for y in body.outputs))
 
 
-@op
+@op(axes=Opaque(), said="custom_pullback")
 def custom(
     *operands: TensorType,
     body: Graph,
@@ -283,7 +284,7 @@ def custom(
     return TupleType(results)
 
 
-@op
+@op(axes=Opaque(), said="custom_pullback")
 def linear(
     *operands: TensorType, body: Graph, back: Graph | None, moving: int, apart: tuple[Axes, ...]
 ) -> TupleType:

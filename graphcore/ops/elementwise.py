@@ -10,10 +10,11 @@ from collections.abc import Container
 
 import numpy as np
 
+from graphcore.ir.axes import Pointwise
 from graphcore.ir.dtypes import BOOL, float_for, loop_dtypes, promote
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.node import Node, agree, describe_operand
-from graphcore.ir.op import Op, declare, op
+from graphcore.ir.op import Op, Trait, declare, op
 from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import DType, TensorType
 
@@ -75,13 +76,21 @@ def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
         raise Refusal(f"is not defined for {shown}", cure, GraphTypeError) from error
 
 
-def elementwise(name: str, ufunc: np.ufunc | str, doc: str, unknown: tuple[int, ...] = ()) -> Op:
+def elementwise(
+    name: str,
+    ufunc: np.ufunc | str,
+    doc: str,
+    unknown: tuple[int, ...] = (),
+    *,
+    commutative: bool = False,
+) -> Op:
     """An elementwise op computed by `ufunc`, with no derivative by its operands `unknown`."""
 
     def rule(*types: TensorType) -> TensorType:
         return broadcast(compute_dtypes(new, *[type.dtype for type in types])[-1], *types)
 
-    new = declare(name, "elementwise", rule, doc)
+    traits = [Trait.IN_PLACE, *([Trait.COMMUTATIVE] if commutative else [])]
+    new = declare(Op(name, "elementwise", rule, doc, axes=Pointwise(), traits=traits))
     UFUNC[new] = ufunc
     ELEMENTWISE.add(new)
     if unknown:
@@ -102,9 +111,9 @@ def refuse_unknown(node: Node, moving: Container[Node]) -> None:
             )
 
 
-add = elementwise("add", np.add, "x + y")
+add = elementwise("add", np.add, "x + y", commutative=True)
 subtract = elementwise("subtract", np.subtract, "x - y")
-multiply = elementwise("multiply", np.multiply, "x * y")
+multiply = elementwise("multiply", np.multiply, "x * y", commutative=True)
 divide = elementwise("divide", np.divide, "x / y")
 floor_divide = elementwise("floor_divide", np.floor_divide, "floor(x / y)")
 remainder = elementwise("remainder", np.remainder, "x - y*floor(x / y): the sign of y")
@@ -124,8 +133,12 @@ log = elementwise("log", np.log, "natural logarithm of x")
 log2 = elementwise("log2", np.log2, "logarithm of x to base 2")
 log10 = elementwise("log10", np.log10, "logarithm of x to base 10")
 log1p = elementwise("log1p", np.log1p, "log(1 + x), accurate near 0")
-logaddexp = elementwise("logaddexp", np.logaddexp, "log(e ** x + e ** y), without overflow")
-logaddexp2 = elementwise("logaddexp2", np.logaddexp2, "log2(2 ** x + 2 ** y), without overflow")
+logaddexp = elementwise(
+    "logaddexp", np.logaddexp, "log(e ** x + e ** y), without overflow", commutative=True
+)
+logaddexp2 = elementwise(
+    "logaddexp2", np.logaddexp2, "log2(2 ** x + 2 ** y), without overflow", commutative=True
+)
 sin = elementwise("sin", np.sin, "sine of x radians")
 cos = elementwise("cos", np.cos, "cosine of x radians")
 tan = elementwise("tan", np.tan, "tangent of x radians")
@@ -133,7 +146,7 @@ arcsin = elementwise("arcsin", np.arcsin, "angle in radians whose sine is x")
 arccos = elementwise("arccos", np.arccos, "angle in radians whose cosine is x")
 arctan = elementwise("arctan", np.arctan, "angle in radians whose tangent is x")
 arctan2 = elementwise("arctan2", np.arctan2, "angle in radians of the point (y, x): y comes first")
-hypot = elementwise("hypot", np.hypot, "sqrt(x*x + y*y), without overflow")
+hypot = elementwise("hypot", np.hypot, "sqrt(x*x + y*y), without overflow", commutative=True)
 sinh = elementwise("sinh", np.sinh, "hyperbolic sine of x")
 cosh = elementwise("cosh", np.cosh, "hyperbolic cosine of x")
 tanh = elementwise("tanh", np.tanh, "hyperbolic tangent of x")
@@ -146,59 +159,65 @@ trunc = elementwise("trunc", np.trunc, "x without its fraction")
 rint = elementwise("rint", np.rint, "nearest integer, halves to even")
 copysign = elementwise("copysign", np.copysign, "|x| with the sign of y")
 heaviside = elementwise("heaviside", np.heaviside, "0 below 0, 1 above, y at 0")
-maximum = elementwise("maximum", np.maximum, "the larger of x and y; nan if either is")
-minimum = elementwise("minimum", np.minimum, "the smaller of x and y; nan if either is")
-fmax = elementwise("fmax", np.fmax, "the larger of x and y; nan only if both are")
-fmin = elementwise("fmin", np.fmin, "the smaller of x and y; nan only if both are")
+maximum = elementwise(
+    "maximum", np.maximum, "the larger of x and y; nan if either is", commutative=True
+)
+minimum = elementwise(
+    "minimum", np.minimum, "the smaller of x and y; nan if either is", commutative=True
+)
+fmax = elementwise("fmax", np.fmax, "the larger of x and y; nan only if both are", commutative=True)
+fmin = elementwise(
+    "fmin", np.fmin, "the smaller of x and y; nan only if both are", commutative=True
+)
 ldexp = elementwise("ldexp", np.ldexp, "x * 2**y for an integer y")
 nextafter = elementwise("nextafter", np.nextafter, "the float next to x towards y")
 spacing = elementwise("spacing", np.spacing, "the distance from x to the next float away from 0")
 conjugate = elementwise("conjugate", np.conjugate, "complex conjugate of x")
 
-equal = elementwise("equal", np.equal, "x == y")
-not_equal = elementwise("not_equal", np.not_equal, "x != y")
+equal = elementwise("equal", np.equal, "x == y", commutative=True)
+not_equal = elementwise("not_equal", np.not_equal, "x != y", commutative=True)
 less = elementwise("less", np.less, "x < y")
 less_equal = elementwise("less_equal", np.less_equal, "x <= y")
 greater = elementwise("greater", np.greater, "x > y")
 greater_equal = elementwise("greater_equal", np.greater_equal, "x >= y")
-logical_and = elementwise("logical_and", np.logical_and, "x and y")
-logical_or = elementwise("logical_or", np.logical_or, "x or y")
-logical_xor = elementwise("logical_xor", np.logical_xor, "either x or y")
+logical_and = elementwise("logical_and", np.logical_and, "x and y", commutative=True)
+logical_or = elementwise("logical_or", np.logical_or, "x or y", commutative=True)
+logical_xor = elementwise("logical_xor", np.logical_xor, "either x or y", commutative=True)
 logical_not = elementwise("logical_not", np.logical_not, "not x")
-bitwise_and = elementwise("bitwise_and", np.bitwise_and, "x & y, bit by bit")
-bitwise_or = elementwise("bitwise_or", np.bitwise_or, "x | y, bit by bit")
-bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "x ^ y, bit by bit")
+bitwise_and = elementwise("bitwise_and", np.bitwise_and, "x & y, bit by bit", commutative=True)
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, "x | y, bit by bit", commutative=True)
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "x ^ y, bit by bit", commutative=True)
 invert = elementwise("invert", np.invert, "~x, bit by bit")
 left_shift = elementwise("left_shift", np.left_shift, "x * 2**y")
 right_shift = elementwise("right_shift", np.right_shift, "x // 2**y")
 bitwise_count = elementwise("bitwise_count", np.bitwise_count, "how many bits of |x| are 1")
-gcd = elementwise("gcd", np.gcd, "greatest common divisor of |x| and |y|")
-lcm = elementwise("lcm", np.lcm, "least common multiple of |x| and |y|")
+gcd = elementwise("gcd", np.gcd, "greatest common divisor of |x| and |y|", commutative=True)
+lcm = elementwise("lcm", np.lcm, "least common multiple of |x| and |y|", commutative=True)
 isnan = elementwise("isnan", np.isnan, "whether x is nan")
 isinf = elementwise("isinf", np.isinf, "whether x is infinite")
 isfinite = elementwise("isfinite", np.isfinite, "whether x is neither nan nor infinite")
 signbit = elementwise("signbit", np.signbit, "whether the sign of x is negative, also of -0.0")
 
 
-@op
+@op(axes=Pointwise())
 def real(x: TensorType) -> TensorType:
     """Real part of a complex x."""
     return TensorType(np.dtype(f"f{x.dtype.itemsize // 2}"), x.shape, x.dims)
 
 
-@op
+@op(axes=Pointwise())
 def imag(x: TensorType) -> TensorType:
     """Imaginary part of a complex x."""
     return TensorType(np.dtype(f"f{x.dtype.itemsize // 2}"), x.shape, x.dims)
 
 
-@op
+@op(axes=Pointwise(), said="astype")
 def cast(x: TensorType, *, dtype: DType) -> TensorType:
     """The same values in another dtype, as `astype`; complex to real keeps the real part."""
     return TensorType(dtype, x.shape, x.dims)
 
 
-@op
+@op(axes=Pointwise())
 def where(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where the condition holds, else y."""
     require(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from graphcore.ir.axes import Opaque, Picks
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, natural
-from graphcore.ir.op import op
+from graphcore.ir.op import Trait, op
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType, TensorType, TupleType
 
 
-@op
+@op(axes=Opaque())
 def input_(
     *,
     name: str,
@@ -27,13 +28,13 @@ def input_(
     return TensorType(dtype, shape, dims)
 
 
-@op
+@op(axes=Opaque(), traits=[Trait.FREE])
 def constant(*, value: Literal, dims: tuple[str, ...] | None) -> TensorType:
     """An array known now."""
     return TensorType(value.array.dtype, value.array.shape, dims)
 
 
-@op
+@op(axes=Opaque(), traits=[Trait.FREE])
 def full(*, value: Literal, shape: Shape, dims: tuple[str, ...] | None) -> TensorType:
     """One value, known now, in every place."""
     for dim, size in zip(dims or (), shape, strict=False):
@@ -41,7 +42,7 @@ def full(*, value: Literal, shape: Shape, dims: tuple[str, ...] | None) -> Tenso
     return TensorType(value.array.dtype, shape, dims)
 
 
-@op
+@op(axes=Opaque(), traits=[Trait.FREE])
 def iota(*, size: Size, dtype: DType, dims: tuple[str, ...] | None) -> TensorType:
     """0, 1, 2, ... along one axis."""
     if dims is not None:
@@ -49,19 +50,19 @@ def iota(*, size: Size, dtype: DType, dims: tuple[str, ...] | None) -> TensorTyp
     return TensorType(dtype, (size,), dims)
 
 
-@op
+@op(axes=Opaque(), traits=[Trait.FREE])
 def extent(*, size: Size, dtype: DType, dims: tuple[str, ...] | None) -> TensorType:
     """A size as a number."""
     return TensorType(dtype, (), dims)
 
 
-@op
+@op(axes=Picks())
 def tuple_(*items: TensorType) -> TupleType:
     """Several values as one."""
     return TupleType(items)
 
 
-@op
+@op(axes=Picks(), traits=[Trait.VIEW])
 def project(several: TupleType, *, index: int) -> TensorType:
     """One value of several."""
     return several.items[index]

@@ -6,12 +6,13 @@ An op is declared by what it takes and gives: `"m n -> m k, k, k n"`. Equal lett
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from graphcore.ir.axes import Matrices
 from graphcore.ir.dtypes import INT, complex_for, real_of
 from graphcore.ir.errors import GraphTypeError, require
-from graphcore.ir.op import Op, declare
+from graphcore.ir.op import Op, Trait, declare
 from graphcore.ir.sizes import Size, minimum
 from graphcore.ir.types import DType, TensorType, TupleType, Type
 
@@ -41,8 +42,19 @@ class Signature(NamedTuple):
 SIGNATURES: dict[Op, Signature] = {}
 
 
-def matrices(name: str, letters: str, doc: str, *kinds: Kind) -> Op:
-    """Declare an op; without `kinds` its results have the dtype of its operands."""
+def matrices(
+    name: str,
+    letters: str,
+    axes: Matrices,
+    doc: str,
+    *kinds: Kind,
+    traits: Iterable[Trait] = (),
+    said: str = "",
+) -> Op:
+    """Declare an op; without `kinds` its results have the dtype of its operands.
+
+    The letters of `axes` tell axes apart, where those of `letters` say which have equal sizes.
+    """
     operands, results = (
         tuple(tuple(part.split()) for part in side.split(",")) for side in letters.split("->")
     )
@@ -60,7 +72,7 @@ def matrices(name: str, letters: str, doc: str, *kinds: Kind) -> Op:
                 require(not differ(sizes.setdefault(letter, size), size), f"sizes of {x}")
         return signature.types(xs[0].dtype, batch, sizes)
 
-    op = declare(name, "linalg", rule, doc)
+    op = declare(Op(name, "linalg", rule, doc, axes=axes, traits=traits, said=said))
     SIGNATURES[op] = signature
     return op
 
@@ -76,31 +88,67 @@ def positions(dtype: DType) -> DType:
 
 
 cholesky = matrices(
-    "cholesky", "n n -> n n", "lower triangle l with a = l l^H; only the lower one of a is read"
+    "cholesky",
+    "n n -> n n",
+    Matrices("r c -> r c"),
+    "lower triangle l with a = l l^H; only the lower one of a is read",
+    traits=[Trait.MAY_RAISE],
 )
-inv = matrices("inv", "n n -> n n", "inverse")
-solve = matrices("solve", "n n, n c -> n c", "x with a x = b")
+inv = matrices("inv", "n n -> n n", Matrices("r c -> c r"), "inverse", traits=[Trait.MAY_RAISE])
+solve = matrices(
+    "solve",
+    "n n, n c -> n c",
+    Matrices("r c, r k -> c k", batch="k"),
+    "x with a x = b",
+    traits=[Trait.MAY_RAISE],
+)
 solve_triangular = matrices(
     "solve_triangular",
     "n n, n c -> n c",
+    Matrices("r c, r k -> c k", batch="k"),
     "x with t x = b, where t is the `lower` triangle of a or the upper one; with `unit` its "
     "diagonal counts as ones",
+    traits=[Trait.MAY_RAISE],
 )
 solve_tridiagonal = matrices(
     "solve_tridiagonal",
     "n, n, n, n c -> n c",
+    Matrices("n, n, n, n k -> n k", batch="k"),
     "x with lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i]",
+    traits=[Trait.MAY_RAISE],
 )
-det = matrices("det", "n n -> ", "determinant")
-cofactor = matrices("cofactor", "n n -> n n", "derivative of the determinant by each element")
+det = matrices("det", "n n -> ", Matrices("r c -> "), "determinant")
+cofactor = matrices(
+    "cofactor",
+    "n n -> n n",
+    Matrices("r c -> r c"),
+    "derivative of the determinant by each element",
+)
 slogdet = matrices(
-    "slogdet", "n n -> , ", "sign of the determinant, and log of its size", same, real_of
+    "slogdet",
+    "n n -> , ",
+    Matrices("r c -> , "),
+    "sign of the determinant, and log of its size",
+    same,
+    real_of,
 )
-qr = matrices("qr", "m n -> m k, k n", "a = q r, q with orthonormal columns, r upper triangular")
-qr_complete = matrices("qr_complete", "m n -> m m, m n", "a = q r with q square")
+qr = matrices(
+    "qr",
+    "m n -> m k, k n",
+    Matrices("r c -> r new, new c"),
+    "a = q r, q with orthonormal columns, r upper triangular",
+)
+qr_complete = matrices(
+    "qr_complete",
+    "m n -> m m, m n",
+    Matrices("r c -> r new, new c"),
+    "a = q r with q square",
+    said="qr",
+)
 lu = matrices(
     "lu",
     "m n -> m, m k, k n",
+    Matrices("r c -> old, old new, new c"),
     "the order of the rows of a in which they are l u, unit lower l, and upper u",
     positions,
     same,
@@ -109,50 +157,107 @@ lu = matrices(
 svd = matrices(
     "svd",
     "m n -> m k, k, k n",
+    Matrices("r c -> r new, new, new c"),
     "a = u diag(s) v^H with orthonormal columns of u and v, and s falling",
     same,
     real_of,
     same,
 )
 svd_full = matrices(
-    "svd_full", "m n -> m m, k, n n", "the same with u and v square", same, real_of, same
+    "svd_full",
+    "m n -> m m, k, n n",
+    Matrices("r c -> r new, new, new c"),
+    "the same with u and v square",
+    same,
+    real_of,
+    same,
+    said="svd",
 )
-svdvals = matrices("svdvals", "m n -> k", "singular values, falling", real_of)
+svdvals = matrices(
+    "svdvals", "m n -> k", Matrices("r c -> new"), "singular values, falling", real_of
+)
 eigh = matrices(
     "eigh",
     "n n -> n, n n",
+    Matrices("r c -> new, r new"),
     "eigenvalues, rising, and eigenvectors in columns of the Hermitian a whose lower triangle is "
     "given",
     real_of,
     same,
 )
-eigvalsh = matrices("eigvalsh", "n n -> n", "eigenvalues of a Hermitian matrix, rising", real_of)
-eig = matrices(
-    "eig", "n n -> n, n n", "eigenvalues and eigenvectors in columns", complex_for, complex_for
+eigvalsh = matrices(
+    "eigvalsh",
+    "n n -> n",
+    Matrices("r c -> new"),
+    "eigenvalues of a Hermitian matrix, rising",
+    real_of,
 )
-eigvals = matrices("eigvals", "n n -> n", "eigenvalues", complex_for)
+eig = matrices(
+    "eig",
+    "n n -> n, n n",
+    Matrices("r c -> new, r new"),
+    "eigenvalues and eigenvectors in columns",
+    complex_for,
+    complex_for,
+)
+eigvals = matrices("eigvals", "n n -> n", Matrices("r c -> new"), "eigenvalues", complex_for)
 pinv = matrices(
-    "pinv", "m n -> n m", "pseudo-inverse; singular values up to `rtol` s[0] count as 0"
+    "pinv",
+    "m n -> n m",
+    Matrices("r c -> c r"),
+    "pseudo-inverse; singular values up to `rtol` s[0] count as 0",
 )
 polar = matrices(
-    "polar", "m n -> m n", "the matrix with orthonormal columns nearest to a; m is at least n"
+    "polar",
+    "m n -> m n",
+    Matrices("r c -> r c"),
+    "the matrix with orthonormal columns nearest to a; m is at least n",
 )
 lyapunov = matrices(
-    "lyapunov", "n n, n n -> n n", "x with h x + x h = c, for Hermitian positive definite h"
+    "lyapunov",
+    "n n, n n -> n n",
+    Matrices("a b, r c -> r c"),
+    "x with h x + x h = c, for Hermitian positive definite h",
 )
-expm = matrices("expm", "n n -> n n", "e ** a, the matrix exponential")
-logm = matrices("logm", "n n -> n n", "principal logarithm of a matrix; nan where it is not real")
+expm = matrices("expm", "n n -> n n", Matrices("r c -> r c"), "e ** a, the matrix exponential")
+logm = matrices(
+    "logm",
+    "n n -> n n",
+    Matrices("r c -> r c"),
+    "principal logarithm of a matrix; nan where it is not real",
+)
 sqrtm = matrices(
-    "sqrtm", "n n -> n n", "principal square root of a matrix; nan where it is not real"
+    "sqrtm",
+    "n n -> n n",
+    Matrices("r c -> r c"),
+    "principal square root of a matrix; nan where it is not real",
 )
 
 # What ops on one matrix share, found last: `rewrites/factors.py`.
 lu_factor = matrices(
-    "lu_factor", "n n -> n n, n", "LU factors in one matrix, and row exchanges", same, positions
+    "lu_factor",
+    "n n -> n n, n",
+    Matrices("r c -> r c, r"),
+    "LU factors in one matrix, and row exchanges",
+    same,
+    positions,
 )
 lu_solve = matrices(
-    "lu_solve", "n n, n, n c -> n c", "x with a x = b for factored a; a^T x = b if `transposed`"
+    "lu_solve",
+    "n n, n, n c -> n c",
+    Matrices("r c, i, r k -> c k", batch="k"),
+    "x with a x = b for factored a; a^T x = b if `transposed`",
+    traits=[Trait.MAY_RAISE],
 )
-lu_det = matrices("lu_det", "n n, n -> ", "determinant of a factored matrix")
-lu_slogdet = matrices("lu_slogdet", "n n, n -> , ", "slogdet of a factored matrix", same, real_of)
+lu_det = matrices(
+    "lu_det", "n n, n -> ", Matrices("r c, i -> "), "determinant of a factored matrix"
+)
+lu_slogdet = matrices(
+    "lu_slogdet",
+    "n n, n -> , ",
+    Matrices("r c, i -> , "),
+    "slogdet of a factored matrix",
+    same,
+    real_of,
+)
 FACTORED = frozenset({lu_factor, lu_solve, lu_det, lu_slogdet})

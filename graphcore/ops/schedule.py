@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphcore.ir.axes import Opaque
 from graphcore.ir.graph import Graph
 from graphcore.ir.op import op
 from graphcore.ir.types import TensorType, TupleType
@@ -9,7 +10,7 @@ from graphcore.ir.types import TensorType, TupleType
 from .control import accept
 
 
-@op
+@op(axes=Opaque())
 def kernel(*operands: TensorType, body: Graph) -> TupleType:
     """The results of a body whose nodes run together. Equal regions of a program have one body."""
     accept(body, operands)

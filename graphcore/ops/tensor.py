@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from graphcore.ir.axes import (
+    Along,
+    Contracts,
+    How,
+    Indexes,
+    Inserts,
+    Joins,
+    Matrices,
+    Overlaps,
+    Permutes,
+    Pointwise,
+    Ranges,
+    Receives,
+    Reduces,
+    Reshapes,
+    Searches,
+    Windows,
+)
 from graphcore.ir.dtypes import BOOL, INT, complex_for, float_for, promote, real_of, sum_of
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
-from graphcore.ir.op import op
+from graphcore.ir.op import Trait, op
 from graphcore.ir.sizes import Shape, Size, count, maximum, same
 from graphcore.ir.types import TensorType
 
@@ -24,7 +42,7 @@ def differ(a: Size, b: Size) -> bool:
     return same(a, b) is False
 
 
-@op
+@op(axes=Inserts("axes"), traits=[Trait.VIEW])
 def expand(x: TensorType, *, axes: Axes, sizes: Shape) -> TensorType:
     """`x` repeated along new axes: result axis `axes[i]` is new and has `sizes[i]` places.
 
@@ -44,33 +62,33 @@ def reshaped(x: TensorType, shape: Shape) -> TensorType:
     return TensorType(x.dtype, shape)
 
 
-@op
+@op(axes=Reshapes(), traits=[Trait.VIEW])
 def reshape(x: TensorType, *, shape: Shape) -> TensorType:
     """The same values, row-major, in another shape."""
     return reshaped(x, shape)
 
 
-@op
+@op(axes=Reshapes())
 def pack(x: TensorType, *, shape: Shape) -> TensorType:
     """A `reshape` that no view can be: the values are copied, row-major."""
     return reshaped(x, shape)
 
 
-@op
+@op(axes=Permutes("perm"), traits=[Trait.VIEW])
 def transpose(x: TensorType, *, perm: Axes) -> TensorType:
     """Axes in another order: result axis i is axis `perm[i]` of `x`."""
     require(sorted(perm) == list(range(len(x.shape))), f"{perm} is no order of the axes of {x}")
     return TensorType(x.dtype, tuple(x.shape[axis] for axis in perm))
 
 
-@op
+@op(axes=Ranges(How.MOVED), traits=[Trait.VIEW], said="isel")
 def slice_(x: TensorType, *, starts: Shape, sizes: Shape, steps: Axes) -> TensorType:
     """On each axis the places start, start + step, ..., as many as `sizes` says."""
     require(len(starts) == len(sizes) == len(steps) == len(x.shape), f"one range an axis of {x}")
     return TensorType(x.dtype, sizes)
 
 
-@op
+@op(axes=Ranges(How.WITHIN), said="pad")
 def embed(x: TensorType, *, shape: Shape, starts: Shape, steps: Axes) -> TensorType:
     """Zeros of `shape` with `x` at the places start, start + step, ...: `slice` transposed."""
     require(len(starts) == len(shape) == len(steps) == len(x.shape), f"one range an axis of {x}")
@@ -82,7 +100,7 @@ def window_count(size: Size, window: Size, stride: int, dilation: int) -> Size:
     return maximum((size - (window - 1) * dilation - 1) // stride + 1, 0)
 
 
-@op
+@op(axes=Windows(), traits=[Trait.VIEW])
 def windows(
     x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes
 ) -> TensorType:
@@ -106,7 +124,7 @@ VIEWS = frozenset({expand, reshape, transpose, slice_, windows})
 """Ops whose result can be a view: the same values in the memory of the operand."""
 
 
-@op
+@op(axes=Overlaps())
 def overlap_add(
     x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes
 ) -> TensorType:
@@ -125,7 +143,7 @@ def overlap_add(
     return TensorType(x.dtype, tuple(shape))
 
 
-@op
+@op(axes=Ranges(How.ALONG, How.WITHIN), traits=[Trait.UPDATES], said="at")
 def overwrite(x: TensorType, part: TensorType, *, starts: Shape, steps: Axes) -> TensorType:
     """`x` with `part` at the places start, start + step, ... of each axis."""
     require(len(starts) == len(steps) == len(x.shape) == len(part.shape), f"{part} in {x}")
@@ -133,7 +151,7 @@ def overwrite(x: TensorType, part: TensorType, *, starts: Shape, steps: Axes) ->
     return x
 
 
-@op
+@op(axes=Joins("axis"))
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """Tensors one after the other along `axis`."""
     first = xs[0]
@@ -146,31 +164,31 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
     return TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
 
 
-@op
+@op(axes=Reduces("axes"))
 def sum_(x: TensorType, *, axes: Axes) -> TensorType:
     """Sum over `axes`, which vanish."""
     return TensorType(sum_of(x.dtype), without(x.shape, axes))
 
 
-@op
+@op(axes=Reduces("axis"))
 def prod(x: TensorType, *, axis: int) -> TensorType:
     """Product over `axis`, which vanishes."""
     return TensorType(sum_of(x.dtype), without(x.shape, (axis,)))
 
 
-@op
+@op(axes=Reduces("axes"))
 def max_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
     """Largest value over `axes` and of `initial`; nan if any is, the lowest if none is."""
     return TensorType(x.dtype, without(x.shape, axes))
 
 
-@op
+@op(axes=Reduces("axes"))
 def min_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
     """Smallest value over `axes` and of `initial`; nan if any is, the highest if none is."""
     return TensorType(x.dtype, without(x.shape, axes))
 
 
-@op
+@op(axes=Pointwise())
 def wins(value: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """`value` where x > y, half of it where they are tied, 0 elsewhere."""
     sizes = zip(value.shape, x.shape, y.shape, strict=True)
@@ -178,7 +196,7 @@ def wins(value: TensorType, x: TensorType, y: TensorType) -> TensorType:
     return value
 
 
-@op
+@op(axes=Pointwise(), traits=[Trait.IN_PLACE])
 def absorb(x: TensorType, factor: TensorType) -> TensorType:
     """x * factor, but x where that is 0, even if the factor is infinite or nan there."""
     sizes = zip(x.shape, factor.shape, strict=True)
@@ -190,43 +208,43 @@ POINTWISE = frozenset({*ELEMENTWISE, wins, absorb})
 """Ops that make each place of their result of the same place of their operands."""
 
 
-@op
+@op(axes=Reduces("axes"))
 def any_(x: TensorType, *, axes: Axes) -> TensorType:
     """Whether any value over `axes` is true."""
     return TensorType(BOOL, without(x.shape, axes))
 
 
-@op
+@op(axes=Reduces("axes"))
 def all_(x: TensorType, *, axes: Axes) -> TensorType:
     """Whether all values over `axes` are true."""
     return TensorType(BOOL, without(x.shape, axes))
 
 
-@op
+@op(axes=Reduces("axis"))
 def argmax(x: TensorType, *, axis: int) -> TensorType:
     """Position of the first largest value along `axis`."""
     return TensorType(INT, without(x.shape, (axis,)))
 
 
-@op
+@op(axes=Reduces("axis"))
 def argmin(x: TensorType, *, axis: int) -> TensorType:
     """Position of the first smallest value along `axis`."""
     return TensorType(INT, without(x.shape, (axis,)))
 
 
-@op
+@op(axes=Reduces("axes"))
 def norm(x: TensorType, *, axes: Axes) -> TensorType:
     """Square root of the sum of x^2 over `axes`, without overflow."""
     return TensorType(x.dtype, without(x.shape, axes))
 
 
-@op
+@op(axes=Along("axis", moves=True))
 def sort(x: TensorType, *, axis: int) -> TensorType:
     """The values along `axis` in order, nan last."""
     return x
 
 
-@op
+@op(axes=Along("axis", moves=True))
 def argsort(x: TensorType, *, axis: int, size: Size, descending: bool) -> TensorType:
     """Positions of the first `size` values along `axis` in order; nan counts as the largest.
 
@@ -235,7 +253,7 @@ def argsort(x: TensorType, *, axis: int, size: Size, descending: bool) -> Tensor
     return TensorType(INT, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
 
 
-@op
+@op(axes=Searches())
 def searchsorted(x: TensorType, values: TensorType, *, side: str) -> TensorType:
     """How many values of a row of `x`, which is sorted, are below each of `values`.
 
@@ -247,32 +265,32 @@ def searchsorted(x: TensorType, values: TensorType, *, side: str) -> TensorType:
     return TensorType(INT, values.shape)
 
 
-@op
+@op(axes=Reduces("axes"))
 def logsumexp(x: TensorType, *, axes: Axes) -> TensorType:
     """log sum exp over `axes`, without overflow; -inf where all are."""
     return TensorType(float_for(x.dtype), without(x.shape, axes))
 
 
-@op
+@op(axes=Along("axes", moves=False))
 def softmax(x: TensorType, *, axes: Axes) -> TensorType:
     """exp(x - logsumexp(x)) over `axes`; 0 where all are -inf."""
     return TensorType(float_for(x.dtype), x.shape)
 
 
-@op
+@op(axes=Along("axes", moves=False))
 def log_softmax(x: TensorType, *, axes: Axes) -> TensorType:
     """x - logsumexp(x) over `axes`, to the last digit also where x is large."""
     return TensorType(float_for(x.dtype), x.shape)
 
 
-@op
+@op(axes=Along("axis", moves=True))
 def fft(x: TensorType, *, axis: int, inverse: bool) -> TensorType:
     """sum over j of x[j] e^(-2 pi i j k / n) along `axis`; of e^(+2 pi i j k / n) if `inverse`."""
     require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
     return x
 
 
-@op
+@op(axes=Along("axis", moves=True))
 def rfft(x: TensorType, *, axis: int) -> TensorType:
     """The first n // 2 + 1 values of `fft` of real `x`: the rest are their conjugates."""
     require(x.dtype.kind == "f", f"transforms real values, not {x}", "", GraphTypeError)
@@ -280,7 +298,7 @@ def rfft(x: TensorType, *, axis: int) -> TensorType:
     return TensorType(complex_for(x.dtype), shape)
 
 
-@op
+@op(axes=Along("axis", moves=True))
 def irfft(x: TensorType, *, axis: int, size: Size) -> TensorType:
     """The real values, `size` of them, whose `rfft` is `x`, times `size`."""
     require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
@@ -288,37 +306,37 @@ def irfft(x: TensorType, *, axis: int, size: Size) -> TensorType:
     return TensorType(real_of(x.dtype), (*x.shape[:axis], size, *x.shape[axis + 1 :]))
 
 
-@op
+@op(axes=Along("axis", moves=False))
 def cumsum(x: TensorType, *, axis: int) -> TensorType:
     """Running sum along `axis`."""
     return TensorType(sum_of(x.dtype), x.shape)
 
 
-@op
+@op(axes=Along("axis", moves=False))
 def cumprod(x: TensorType, *, axis: int) -> TensorType:
     """Running product along `axis`."""
     return TensorType(sum_of(x.dtype), x.shape)
 
 
-@op
+@op(axes=Along("axis", moves=False))
 def cummax(x: TensorType, *, axis: int) -> TensorType:
     """Largest value so far along `axis`; nan from the first on."""
     return x
 
 
-@op
+@op(axes=Along("axis", moves=False))
 def cummin(x: TensorType, *, axis: int) -> TensorType:
     """Smallest value so far along `axis`; nan from the first on."""
     return x
 
 
-@op
+@op(axes=Along("axis", moves=False))
 def logcumsumexp(x: TensorType, *, axis: int) -> TensorType:
     """log of the running sum of exp along `axis`; -inf while all are."""
     return x
 
 
-@op
+@op(axes=Along("axis", moves=False))
 def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
     """The linear recurrence h[t] = a[t] * h[t-1] + b[t] along `axis`, from h[-1] = 0.
 
@@ -329,7 +347,7 @@ def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
     return b
 
 
-@op
+@op(axes=Contracts())
 def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorType:
     """Product of all operands, axes told apart by letters, summed over those not in `result`.
 
@@ -344,7 +362,7 @@ def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorT
     return TensorType(promote(*[x.dtype for x in xs]), tuple(sizes[i] for i in result))
 
 
-@op
+@op(axes=Matrices("i k, k j -> i j", batch="i j"))
 def matmul(x: TensorType, y: TensorType) -> TensorType:
     """Matrix product: x (*batch, i, k), y (*batch, k, j) -> (*batch, i, j)."""
     require(len(x.shape) == len(y.shape) >= 2, f"ranks of {x} and {y}")
@@ -352,7 +370,7 @@ def matmul(x: TensorType, y: TensorType) -> TensorType:
     return TensorType(promote(x.dtype, y.dtype), (*x.shape[:-1], y.shape[-1]))
 
 
-@op
+@op(axes=Matrices("i k, k -> i", batch="i"))
 def matvec(x: TensorType, y: TensorType) -> TensorType:
     """Matrix times vector: x (*batch, i, k), y (*batch, k) -> (*batch, i)."""
     require(len(x.shape) == len(y.shape) + 1 >= 2, f"ranks of {x} and {y}")
@@ -360,7 +378,7 @@ def matvec(x: TensorType, y: TensorType) -> TensorType:
     return TensorType(promote(x.dtype, y.dtype), x.shape[:-1])
 
 
-@op
+@op(axes=Matrices("k, k -> "))
 def vecdot(x: TensorType, y: TensorType) -> TensorType:
     """Dot product of vectors, nothing conjugated: x (*batch, k), y (*batch, k) -> (*batch)."""
     require(len(x.shape) == len(y.shape) >= 1, f"ranks of {x} and {y}")
@@ -368,7 +386,7 @@ def vecdot(x: TensorType, y: TensorType) -> TensorType:
     return TensorType(promote(x.dtype, y.dtype), x.shape[:-1])
 
 
-@op
+@op(axes=Indexes("axes"), traits=[Trait.MAY_RAISE], said="isel")
 def gather(x: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """Values at positions: `indices[i]`, all of one shape, run along `axes[i]` of `x`, pointwise.
 
@@ -387,27 +405,27 @@ def check_indices(indices: tuple[TensorType, ...], axes: Axes) -> None:
         )
 
 
-@op
+@op(axes=Receives("axes", base=0), traits=[Trait.MAY_RAISE], said="at")
 def scatter(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
     """Zeros of `shape` to which `updates` are added at positions: the transpose of `gather`."""
     check_indices(indices, axes)
     return TensorType(updates.dtype, shape)
 
 
-@op
+@op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES])
 def scatter_add(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """`x` with `updates` added at positions."""
     return received(x, updates, indices, axes)
 
 
-@op
+@op(axes=Receives("axes", base=0), traits=[Trait.MAY_RAISE], said="at")
 def scatter_prod(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
     """Ones of `shape` multiplied by `updates` at positions."""
     check_indices(indices, axes)
     return TensorType(updates.dtype, shape)
 
 
-@op
+@op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES], said="at")
 def put(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """`x` with `updates` at positions as `gather` has them; of several in one place the last."""
     return received(x, updates, indices, axes)
@@ -422,7 +440,7 @@ def received(
     return x
 
 
-@op
+@op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES], said="at")
 def scatter_max(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """The largest of `x` and the `updates` at each position; nan if any is.
 
@@ -431,7 +449,7 @@ def scatter_max(x: TensorType, updates: TensorType, *indices: TensorType, axes: 
     return received(x, updates, indices, axes)
 
 
-@op
+@op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES], said="at")
 def scatter_min(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """The smallest of `x` and the `updates` at each position, as `scatter_max` the largest."""
     return received(x, updates, indices, axes)

@@ -7,21 +7,8 @@ from functools import partial
 from typing import TypeAlias
 
 from graphcore.ir.node import OPS, Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, Trait
 from graphcore.ops import elementwise, leaf
-
-COMMUTATIVE = frozenset(
-    {
-        elementwise.add,
-        elementwise.multiply,
-        elementwise.maximum,
-        elementwise.minimum,
-        elementwise.logaddexp,
-        elementwise.logical_and,
-        elementwise.logical_or,
-        elementwise.equal,
-    }
-)
 
 
 class Pattern:
@@ -52,7 +39,7 @@ class Pattern:
                 yield bound
         elif node.op is self.op:
             yield from match_all(self.inputs, node.inputs, bound)
-            if node.op in COMMUTATIVE:
+            if Trait.COMMUTATIVE in node.op.traits:
                 yield from match_all(self.inputs, node.inputs[::-1], bound)
 
     def __add__(self, other: Operand) -> Pattern:

@@ -5,6 +5,17 @@ Dims an op does not mention are batch: it works on each of their places alone.
 
 from __future__ import annotations
 
+from graphcore.ir.axes import (
+    Along,
+    Inserts,
+    Joins,
+    Overlaps,
+    Permutes,
+    Reduces,
+    Renames,
+    Splits,
+    Windows,
+)
 from graphcore.ir.dtypes import BOOL, INT, float_for, promote, real_of, sum_of
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
@@ -37,37 +48,37 @@ from .positions import scatter_prod as scatter_prod
 from .positions import slice_ as slice_
 
 
-@op
+@op(axes=Reduces("dims"))
 def sum_(x: TensorType, *, dims: Dims) -> TensorType:
     """Sum over `dims`."""
     return drop(sum_of(x.dtype), x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def prod(x: TensorType, *, dims: Dims) -> TensorType:
     """Product over `dims`."""
     return drop(sum_of(x.dtype), x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def mean(x: TensorType, *, dims: Dims) -> TensorType:
     """Mean over `dims`."""
     return drop(float_for(x.dtype), x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def var(x: TensorType, *, dims: Dims, ddof: int) -> TensorType:
     """Variance over `dims`: the sum of |x - mean|^2 over (count - ddof)."""
     return drop(real_of(float_for(x.dtype)), x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def std(x: TensorType, *, dims: Dims, ddof: int) -> TensorType:
     """Standard deviation over `dims`; its derivative at a constant x is 0."""
     return drop(real_of(float_for(x.dtype)), x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def max_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> TensorType:
     """Largest value over `dims`, and of `initial`; tied values share its derivative evenly."""
     if initial is None:
@@ -75,7 +86,7 @@ def max_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> Tensor
     return drop(x.dtype, x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def min_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> TensorType:
     """Smallest value over `dims`, and of `initial`; tied values share its derivative evenly."""
     if initial is None:
@@ -83,87 +94,87 @@ def min_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> Tensor
     return drop(x.dtype, x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def any_(x: TensorType, *, dims: Dims) -> TensorType:
     """Whether any value over `dims` is true, that is, not 0."""
     return drop(BOOL, x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def all_(x: TensorType, *, dims: Dims) -> TensorType:
     """Whether all values over `dims` are true, that is, not 0."""
     return drop(BOOL, x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def argmax(x: TensorType, *, dims: Dims) -> TensorType:
     """Position of the first largest value, counted row-major over `dims`."""
     not_empty(x, dims)
     return drop(INT, x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def argmin(x: TensorType, *, dims: Dims) -> TensorType:
     """Position of the first smallest value, counted row-major over `dims`."""
     not_empty(x, dims)
     return drop(INT, x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def norm(x: TensorType, *, dims: Dims) -> TensorType:
     """Square root of the sum of |x|^2 over `dims`, without overflow; its derivative at 0 is 0."""
     return drop(real_of(float_for(x.dtype)), x, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def logsumexp(x: TensorType, *, dims: Dims) -> TensorType:
     """log sum exp over `dims`, without overflow; -inf, with derivative 0, where all are -inf."""
     return drop(float_for(x.dtype), x, dims)
 
 
-@op
+@op(axes=Along("dims", moves=False))
 def softmax(x: TensorType, *, dims: Dims) -> TensorType:
     """exp(x) / sum exp(x) over `dims`; 0 where all are -inf."""
     has(x, dims)
     return TensorType(float_for(x.dtype), x.shape, x.dims)
 
 
-@op
+@op(axes=Along("dims", moves=False))
 def log_softmax(x: TensorType, *, dims: Dims) -> TensorType:
     """log softmax(x) over `dims`, without overflow."""
     has(x, dims)
     return TensorType(float_for(x.dtype), x.shape, x.dims)
 
 
-@op
+@op(axes=Along("dims", moves=False))
 def cumsum(x: TensorType, *, dims: Dims) -> TensorType:
     """Running sum along each of `dims`."""
     has(x, dims)
     return TensorType(sum_of(x.dtype), x.shape, x.dims)
 
 
-@op
+@op(axes=Along("dims", moves=False))
 def cumprod(x: TensorType, *, dims: Dims) -> TensorType:
     """Running product along each of `dims`."""
     has(x, dims)
     return TensorType(sum_of(x.dtype), x.shape, x.dims)
 
 
-@op
+@op(axes=Along("dims", moves=False))
 def cummax(x: TensorType, *, dims: Dims) -> TensorType:
     """Largest value so far along each of `dims`; tied values share its derivative evenly."""
     has(x, dims)
     return x
 
 
-@op
+@op(axes=Along("dims", moves=False))
 def cummin(x: TensorType, *, dims: Dims) -> TensorType:
     """Smallest value so far along each of `dims`; tied values share its derivative evenly."""
     has(x, dims)
     return x
 
 
-@op
+@op(axes=Along("dims", moves=False))
 def logcumsumexp(x: TensorType, *, dims: Dims) -> TensorType:
     """log of the running sum of exp along each of `dims`, without overflow."""
     has(x, dims)
@@ -172,7 +183,7 @@ def logcumsumexp(x: TensorType, *, dims: Dims) -> TensorType:
     return TensorType(float_for(x.dtype), x.shape, x.dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def dot(*xs: TensorType, dims: Dims) -> TensorType:
     """Product of all operands, aligned by name, summed over `dims`: one contraction."""
     sizes = union(*xs)
@@ -184,7 +195,7 @@ def dot(*xs: TensorType, dims: Dims) -> TensorType:
     return TensorType(promote(*[x.dtype for x in xs]), tuple(kept.values()), tuple(kept))
 
 
-@op
+@op(axes=Permutes("dims"))
 def transpose(x: TensorType, *, dims: Dims) -> TensorType:
     """The same values with dims in this order."""
     has(x, dims)
@@ -192,7 +203,7 @@ def transpose(x: TensorType, *, dims: Dims) -> TensorType:
     return TensorType(x.dtype, tuple(x.size(dim) for dim in dims), dims)
 
 
-@op
+@op(axes=Renames("names"))
 def rename(x: TensorType, *, names: tuple[tuple[str, str], ...]) -> TensorType:
     """The same values with dims renamed by the pairs (old, new), all at once."""
     has(x, tuple(old for old, _ in names))
@@ -203,7 +214,7 @@ def rename(x: TensorType, *, names: tuple[tuple[str, str], ...]) -> TensorType:
     return TensorType(x.dtype, x.shape, dims)
 
 
-@op
+@op(axes=Inserts("dims"))
 def broadcast(x: TensorType, *, dims: Dims, sizes: Shape) -> TensorType:
     """`x` repeated along the new ones of `dims`, all in this order."""
     has(TensorType(x.dtype, sizes, dims), x.dims or ())
@@ -216,7 +227,7 @@ def broadcast(x: TensorType, *, dims: Dims, sizes: Shape) -> TensorType:
     return TensorType(x.dtype, shape, dims)
 
 
-@op
+@op(axes=Reduces("dims"))
 def squeeze(x: TensorType, *, dims: Dims) -> TensorType:
     """`x` without `dims`, whose size is 1."""
     has(x, dims)
@@ -229,7 +240,7 @@ def squeeze(x: TensorType, *, dims: Dims) -> TensorType:
     return drop(x.dtype, x, dims)
 
 
-@op
+@op(axes=Joins("dim"))
 def concat(*xs: TensorType, dim: str) -> TensorType:
     """Tensors one after the other along `dim`; one without it counts as one place of it."""
     sizes = union(*[drop(x.dtype, x, (dim,)) if dim in (x.dims or ()) else x for x in xs])
@@ -242,7 +253,7 @@ def concat(*xs: TensorType, dim: str) -> TensorType:
     return TensorType(promote(*[x.dtype for x in xs]), shape, dims)
 
 
-@op
+@op(axes=Splits("dims", "name"))
 def stack(x: TensorType, *, dims: Dims, name: str) -> TensorType:
     """`dims` merged into one new last dim, the first of them slowest."""
     has(x, dims)
@@ -252,7 +263,7 @@ def stack(x: TensorType, *, dims: Dims, name: str) -> TensorType:
     return TensorType(x.dtype, (*rest.shape, size), (*(rest.dims or ()), name))
 
 
-@op
+@op(axes=Splits("dim", "names"))
 def unstack(x: TensorType, *, dim: str, names: Dims, sizes: Shape) -> TensorType:
     """`dim` split into new last dims, row-major."""
     has(x, (dim,))
@@ -285,7 +296,7 @@ def fitting(dim: str, size: Size, name: str, window: Size, stride: int, dilation
     return window_count(size, window, stride, dilation)
 
 
-@op
+@op(axes=Windows())
 def windows(
     x: TensorType,
     *,
@@ -310,7 +321,7 @@ def windows(
     return TensorType(x.dtype, (*shape.values(), *sizes), (*shape, *names))
 
 
-@op
+@op(axes=Overlaps())
 def overlap_add(
     x: TensorType,
     *,

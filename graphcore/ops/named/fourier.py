@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphcore.ir.axes import Along
 from graphcore.ir.dtypes import complex_for, float_for, real_of
 from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.op import op
@@ -11,7 +12,7 @@ from graphcore.ir.types import TensorType
 from .dims import has, not_empty
 
 
-@op
+@op(axes=Along("dim", moves=True))
 def fft(x: TensorType, *, dim: str, inverse: bool) -> TensorType:
     """sum over j of x[j] e^(-2 pi i j k / n) along `dim`; of e^(+2 pi i j k / n) if `inverse`."""
     has(x, (dim,))
@@ -19,7 +20,7 @@ def fft(x: TensorType, *, dim: str, inverse: bool) -> TensorType:
     return TensorType(complex_for(x.dtype), x.shape, x.dims)
 
 
-@op
+@op(axes=Along("dim", moves=True))
 def rfft(x: TensorType, *, dim: str) -> TensorType:
     """The first n // 2 + 1 values of `fft` of real `x`: the rest are their conjugates."""
     has(x, (dim,))
@@ -30,7 +31,7 @@ def rfft(x: TensorType, *, dim: str) -> TensorType:
     return TensorType(complex_for(x.dtype), tuple(sizes.values()), x.dims)
 
 
-@op
+@op(axes=Along("dim", moves=True))
 def irfft(x: TensorType, *, dim: str, size: Size) -> TensorType:
     """The real values, `size` of them, whose `rfft` is `x`, times `size`."""
     has(x, (dim,))

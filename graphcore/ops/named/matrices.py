@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphcore.ir.axes import NamedMatrices
 from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.node import need
 from graphcore.ir.op import Op, declare
@@ -57,7 +58,9 @@ def by_name(plain: Op) -> Op:
             named.append(TensorType(item.dtype, shape, (*batch, *own)))
         return named[0] if len(named) == 1 else TupleType(tuple(named))
 
-    op = declare(plain.name, "named", rule, plain.doc)
+    said, traits = plain.said, plain.traits
+    kind = NamedMatrices()
+    op = declare(Op(plain.name, "named", rule, plain.doc, axes=kind, traits=traits, said=said))
     PLAIN[op] = plain
     return op
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphcore.ir.axes import Along, Searches
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import require
 from graphcore.ir.node import need
@@ -12,14 +13,14 @@ from graphcore.ir.types import TensorType
 from .dims import drop, has, union
 
 
-@op
+@op(axes=Along("dim", moves=True))
 def sort(x: TensorType, *, dim: str) -> TensorType:
     """The values along `dim` in order, nan last."""
     has(x, (dim,))
     return x
 
 
-@op
+@op(axes=Along("dim", moves=True))
 def argsort(x: TensorType, *, dim: str, size: Size, descending: bool) -> TensorType:
     """Positions of the first `size` values along `dim` in order; nan counts as the largest.
 
@@ -39,7 +40,7 @@ def argsort(x: TensorType, *, dim: str, size: Size, descending: bool) -> TensorT
     return TensorType(INT, tuple(new.values()), x.dims)
 
 
-@op
+@op(axes=Searches())
 def searchsorted(x: TensorType, values: TensorType, *, dim: str, side: str) -> TensorType:
     """How many values of `x`, sorted along `dim`, are below each of `values`.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from graphcore.ir.axes import How, Indexes, Ranges, Receives, Reduces
 from graphcore.ir.errors import GraphIndexError, GraphTypeError, require
 from graphcore.ir.node import agree, need
-from graphcore.ir.op import op
+from graphcore.ir.op import Trait, op
 from graphcore.ir.sizes import Shape, Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
 
@@ -13,7 +14,7 @@ from .dims import Dims, drop, has, new_dims, union
 CURE = "cast them with astype('int64')"
 
 
-@op
+@op(axes=Ranges(How.MOVED), said="isel")
 def slice_(
     x: TensorType, *, dims: Dims, starts: Shape, sizes: Shape, steps: tuple[int, ...]
 ) -> TensorType:
@@ -23,7 +24,7 @@ def slice_(
     return TensorType(x.dtype, tuple(new.values()), x.dims)
 
 
-@op
+@op(axes=Reduces("dims"), said="isel")
 def index(x: TensorType, *, dims: Dims, positions: Shape) -> TensorType:
     """One position of each of `dims`, which vanish."""
     has(x, dims)
@@ -44,7 +45,7 @@ def inside(dim: str, low: Size, high: Size, reason: str) -> None:
     need(dim, low, "<", high, GraphIndexError)
 
 
-@op
+@op(axes=Indexes("dims"), traits=[Trait.MAY_RAISE], said="isel")
 def gather(x: TensorType, *indices: TensorType, dims: Dims) -> TensorType:
     """Values of `x` at the positions `indices[i]` along `dims[i]`.
 
@@ -70,7 +71,7 @@ def gather(x: TensorType, *indices: TensorType, dims: Dims) -> TensorType:
     return TensorType(x.dtype, tuple(sizes.values()), tuple(sizes))
 
 
-@op
+@op(axes=Receives("dims", base=0), traits=[Trait.MAY_RAISE], said="at")
 def scatter(
     updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
 ) -> TensorType:
@@ -82,7 +83,7 @@ def scatter(
     return arrived(updates, indices, over, dims, sizes)
 
 
-@op
+@op(axes=Receives("dims", base=0), traits=[Trait.MAY_RAISE], said="at")
 def scatter_prod(
     updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
 ) -> TensorType:
@@ -112,7 +113,7 @@ def received(
     return TensorType(x.dtype, tuple(whole.values()), tuple(whole))
 
 
-@op
+@op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
 def put(
     x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
 ) -> TensorType:
@@ -120,7 +121,7 @@ def put(
     return received(x, updates, indices, over, dims)
 
 
-@op
+@op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
 def scatter_max(
     x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
 ) -> TensorType:
@@ -128,7 +129,7 @@ def scatter_max(
     return received(x, updates, indices, over, dims)
 
 
-@op
+@op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
 def scatter_min(
     x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
 ) -> TensorType:
@@ -136,7 +137,7 @@ def scatter_min(
     return received(x, updates, indices, over, dims)
 
 
-@op
+@op(axes=Ranges(How.WITHIN), said="pad")
 def embed(
     x: TensorType, *, dims: Dims, starts: Shape, sizes: Shape, steps: tuple[int, ...]
 ) -> TensorType:
@@ -151,7 +152,7 @@ def embed(
     return TensorType(x.dtype, tuple(new.values()), x.dims)
 
 
-@op
+@op(axes=Ranges(How.ALONG, How.WITHIN), said="at")
 def overwrite(
     x: TensorType, part: TensorType, *, dims: Dims, starts: Shape, steps: tuple[int, ...]
 ) -> TensorType:
