@@ -35,6 +35,7 @@ from .frontend.order.interpolation import *
 from .frontend.order.quantiles import *
 from .frontend.order.searching import *
 from .frontend.order.sorting import *
+from .frontend.pointwise.casting import *
 from .frontend.pointwise.choices import *
 from .frontend.pointwise.complex import *
 from .frontend.pointwise.elementwise import *

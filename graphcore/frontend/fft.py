@@ -28,8 +28,9 @@ from .core.instead import absent
 from .core.lift import Operand, single
 from .create.ranges import arange
 from .index.indexing import isel
+from .pointwise.casting import astype
 from .pointwise.complex import conjugate
-from .pointwise.elementwise import astype, sqrt
+from .pointwise.elementwise import sqrt
 from .pointwise.formulas import where
 from .window.padding import pad
 

@@ -17,8 +17,9 @@ from .index.indexing import take_along
 from .order.quantiles import share_of
 from .order.searching import require_order
 from .order.sorting import argsort
+from .pointwise.casting import astype
 from .pointwise.complex import conjugate, real
-from .pointwise.elementwise import astype, equal, maximum, not_equal
+from .pointwise.elementwise import equal, maximum, not_equal
 from .pointwise.formulas import clip
 from .pointwise.formulas import where as choose
 from .pointwise.missing import notnull

@@ -20,7 +20,7 @@ from .index import slices
 from .index.indexing import getitem, isel, sel
 from .index.updates import At
 from .order import counting, quantiles, sorting
-from .pointwise import complex, formulas, missing
+from .pointwise import casting, complex, formulas, missing
 from .pointwise import elementwise as e
 from .reduce import reductions, running
 from .reduce.contraction import dot
@@ -264,7 +264,7 @@ class Tensor(Base):
     thin = slices.thin
     shift = moves.shift
     pad = padding.pad
-    astype = e.astype
+    astype = casting.astype
     isel = isel
     rolling = rolling
     coarsen = coarsen

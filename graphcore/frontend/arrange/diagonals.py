@@ -21,7 +21,8 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.pointwise.elementwise import astype, equal, greater_equal, less_equal
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import equal, greater_equal, less_equal
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import transpose

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.slices import amounts, cut
-from graphcore.frontend.pointwise.filling import with_fill
+from graphcore.frontend.pointwise.casting import with_fill
 from graphcore.frontend.shape.dims import constant_end, join
 from graphcore.ir.sizes import Size, maximum, minimum
 

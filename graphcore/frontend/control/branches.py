@@ -14,7 +14,7 @@ from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.tracing import close, differentiates, given
 from graphcore.frontend.core.trees import Rebuild, flatten, paths
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, concat
 from graphcore.ir.dtypes import INT

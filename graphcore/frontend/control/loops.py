@@ -13,7 +13,7 @@ from graphcore.frontend.core.tracing import close, placeholder
 from graphcore.frontend.core.trees import Rebuild, flatten, paths
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange
-from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.reduce.reductions import any as any_of
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError

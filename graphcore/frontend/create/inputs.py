@@ -19,7 +19,7 @@ from graphcore.frontend.core.lift import (
     single,
     weak,
 )
-from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import full_of
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.formulas import Formula

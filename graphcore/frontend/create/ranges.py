@@ -13,7 +13,8 @@ import numpy.typing as npt
 from graphcore.frontend.core.arguments import SizeLike, dtype_of, names, new_dim, size_of
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, common, promoted, single
-from graphcore.frontend.pointwise.elementwise import astype, equal, floor, power
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import equal, floor, power
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ir.dtypes import FLOAT, INT

@@ -12,7 +12,8 @@ from graphcore.frontend.core.tracing import placeholder
 from graphcore.frontend.core.trees import flatten
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.create.ranges import iota
-from graphcore.frontend.pointwise.elementwise import astype, equal
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import equal
 from graphcore.frontend.shape.dims import broadcast_to, rename, transpose
 from graphcore.ir.names import all_apart, hidden
 from graphcore.ir.sizes import count, evaluate, unknowns

@@ -14,6 +14,7 @@ from graphcore.frontend.core.calls import worded_methods
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.pointwise import elementwise as e
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.shape.dims import broadcast_to
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
@@ -199,7 +200,7 @@ class Region(Listing):
                 cure = "values have one for each place, or lack the dim: size 1 is never stretched"
                 reason = f"dim {dim!r} has {region.sizes[dim]} places and {size} values"
                 raise refusal(function, reason, region, values, cure=cure)
-        return broadcast_to(e.astype(wrap(values), dtype).node, region.dims, region.shape).node
+        return broadcast_to(astype(wrap(values), dtype).node, region.dims, region.shape).node
 
     def _over(self) -> tuple[str, ...]:
         """The dims of the region that the positions bring."""

@@ -11,12 +11,12 @@ from .functions import *
 from .numbers import *
 from .solving import *
 
-__all__: list[str] = []
-__all__ += building.__all__
-__all__ += factors.__all__
-__all__ += functions.__all__
-__all__ += numbers.__all__
-__all__ += solving.__all__
-
-if not TYPE_CHECKING:  # for which any name would be known
+if not TYPE_CHECKING:  # star imports are public for type checkers, which would accept any name here
+    __all__ = [
+        *building.__all__,
+        *factors.__all__,
+        *functions.__all__,
+        *numbers.__all__,
+        *solving.__all__,
+    ]
     __getattr__, __dir__ = absent("linalg"), lambda: __all__

@@ -9,8 +9,8 @@ from graphcore.frontend.arrange.diagonals import eye
 from graphcore.frontend.core.arguments import whole
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.complex import conjugate
-from graphcore.frontend.pointwise.elementwise import astype
 from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.shape.dims import broadcast_like, rename, transpose
 from graphcore.ir.names import Hidden, apart

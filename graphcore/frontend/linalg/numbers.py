@@ -11,7 +11,8 @@ import numpy as np
 from graphcore.frontend.core.arguments import check_word, dims_of
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.pointwise.elementwise import absolute, astype, equal
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import absolute, equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import norms
 from graphcore.ir.errors import GraphTypeError

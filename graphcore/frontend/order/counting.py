@@ -14,7 +14,8 @@ from graphcore.frontend.core.lift import Operand, array, as_array, single
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange, linspace
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.pointwise.elementwise import astype, equal, isnan, not_equal
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import equal, isnan, not_equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.frontend.reduce.masking import as_float

@@ -13,15 +13,8 @@ from graphcore.frontend.core.arguments import Dim, check_word, require_dims
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, as_array
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.pointwise.elementwise import (
-    astype,
-    ceil,
-    equal,
-    floor,
-    maximum,
-    minimum,
-    rint,
-)
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum, minimum, rint
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null
 from graphcore.frontend.reduce.masking import Mask, Part, as_float, over, part_of

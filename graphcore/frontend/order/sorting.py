@@ -10,7 +10,7 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import take_along
 from graphcore.frontend.index.slices import flip
-from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import isnull, notnull
 from graphcore.frontend.reduce.masking import as_float

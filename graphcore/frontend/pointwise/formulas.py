@@ -14,9 +14,9 @@ from graphcore.ir.dtypes import loop_dtypes
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ops import elementwise as ops
 
+from .casting import astype, with_nan
 from .elementwise import absolute as _absolute
 from .elementwise import (
-    astype,
     copysign,
     equal,
     floor,
@@ -36,7 +36,6 @@ from .elementwise import (
     square,
     trunc,
 )
-from .filling import with_nan
 
 __all__ = [
     "around",

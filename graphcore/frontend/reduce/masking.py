@@ -10,13 +10,8 @@ import numpy as np
 from graphcore.frontend.core.arguments import Dim, dims_of, whole
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
-from graphcore.frontend.pointwise.elementwise import (
-    astype,
-    equal,
-    maximum,
-    sqrt,
-    square,
-)
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import equal, maximum, sqrt, square
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
 from graphcore.frontend.shape.dims import broadcast

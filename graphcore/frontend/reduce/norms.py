@@ -7,14 +7,8 @@ import math
 from graphcore.frontend.core.arguments import Dim
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand
-from graphcore.frontend.pointwise.elementwise import (
-    absolute,
-    astype,
-    equal,
-    isfinite,
-    not_equal,
-    power,
-)
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import absolute, equal, isfinite, not_equal, power
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.literal import Literal

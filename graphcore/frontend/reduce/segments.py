@@ -10,7 +10,7 @@ from graphcore.frontend.core.arguments import Dim, SizeLike, dims_of, names, siz
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, as_array, single
 from graphcore.frontend.create.inputs import full, ones
-from graphcore.frontend.pointwise.elementwise import astype
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.ir.dtypes import float_for, sum_of
 from graphcore.ir.errors import GraphIndexError
 from graphcore.ir.node import Node

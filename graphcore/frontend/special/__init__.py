@@ -9,10 +9,6 @@ from .formulas import *
 from .functions import *
 from .softmaxes import *
 
-__all__: list[str] = []
-__all__ += formulas.__all__
-__all__ += functions.__all__
-__all__ += softmaxes.__all__
-
-if not TYPE_CHECKING:  # for which any name would be known
+if not TYPE_CHECKING:  # star imports are public for type checkers, which would accept any name here
+    __all__ = [*formulas.__all__, *functions.__all__, *softmaxes.__all__]
     __getattr__, __dir__ = absent("special"), lambda: __all__

@@ -8,7 +8,8 @@ from graphcore.frontend.core.arguments import index_of
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, apply, single
 from graphcore.frontend.order.searching import require_order
-from graphcore.frontend.pointwise.elementwise import astype, greater, hypot, square
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import greater, hypot, square
 from graphcore.frontend.pointwise.formulas import pair, where
 from graphcore.ir.dtypes import float_for
 from graphcore.ops import special as ops

@@ -1,194 +1,88 @@
-"""Special functions that are one elementwise op each, under SciPy's names."""
+"""Special functions that are one elementwise op each, under SciPy's names.
 
-from __future__ import annotations
+Every name is public but those with an underscore, so no list of names stands beside the table.
+"""
 
-from typing import Protocol
+import typing as _typing
+from functools import partial as _partial
 
-from graphcore.frontend.core.base import Tensor
-from graphcore.frontend.core.lift import Operand, apply
-from graphcore.frontend.pointwise.elementwise import binary, document, unary
-from graphcore.ir.op import Op
-from graphcore.ops import special as ops
+from graphcore.frontend.pointwise import families as _families
+from graphcore.ops import special as _ops
 
-__all__ = [
-    "beta",
-    "betainc",
-    "betaincc",
-    "betainccinv",
-    "betaincinv",
-    "betaln",
-    "binom",
-    "cosm1",
-    "dawsn",
-    "digamma",
-    "ellipe",
-    "ellipk",
-    "entr",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "exp1",
-    "expi",
-    "expit",
-    "exprel",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
-    "gammaln",
-    "gammasgn",
-    "hyp1f1",
-    "hyp2f1",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "iv",
-    "ive",
-    "j0",
-    "j1",
-    "jn",
-    "jv",
-    "k0",
-    "k0e",
-    "k1",
-    "k1e",
-    "kl_div",
-    "kv",
-    "kve",
-    "log1mexp",
-    "log_ndtr",
-    "loggamma",
-    "logit",
-    "ndtr",
-    "ndtri",
-    "ndtri_exp",
-    "owens_t",
-    "poch",
-    "psi",
-    "rel_entr",
-    "rgamma",
-    "sigmoid",
-    "softplus",
-    "spence",
-    "xlog1py",
-    "xlogy",
-    "y0",
-    "y1",
-    "yn",
-    "yv",
-    "zeta",
-]
+_unary = _partial(_families.unary, path="special.")
+_binary = _partial(_families.binary, path="special.")
+_ternary, _quaternary = _families.ternary, _families.quaternary
 
+sigmoid = expit = _unary(_ops.sigmoid)
+softplus = _unary(_ops.softplus)
+log1mexp = _unary(_ops.log1mexp)
+logit = _unary(_ops.logit)
+xlogy = _binary(_ops.xlogy)
+xlog1py = _binary(_ops.xlog1py)
+entr = _unary(_ops.entr)
+rel_entr = _binary(_ops.rel_entr)
+kl_div = _binary(_ops.kl_div)
+exprel = _unary(_ops.exprel)
+cosm1 = _unary(_ops.cosm1)
 
-class Ternary(Protocol):
-    """A function of three tensors or numbers."""
+erf = _unary(_ops.erf)
+erfc = _unary(_ops.erfc)
+erfcx = _unary(_ops.erfcx)
+erfinv = _unary(_ops.erfinv)
+erfcinv = _unary(_ops.erfcinv)
+dawsn = _unary(_ops.dawsn)
+ndtr = _unary(_ops.ndtr)
+log_ndtr = _unary(_ops.log_ndtr)
+ndtri = _unary(_ops.ndtri)
+ndtri_exp = _unary(_ops.ndtri_exp)
+owens_t = _binary(_ops.owens_t)
 
-    __name__: str
+gamma = _unary(_ops.gamma)
+rgamma = _unary(_ops.rgamma)
+gammaln = _unary(_ops.gammaln)
+loggamma = _unary(_ops.loggamma)
+gammasgn = _unary(_ops.gammasgn)
+digamma = psi = _unary(_ops.digamma)
+zeta = _binary(_ops.zeta)
+poch = _binary(_ops.poch)
+binom = _binary(_ops.binom)
+beta = _binary(_ops.beta)
+betaln = _binary(_ops.betaln)
+gammainc = _binary(_ops.gammainc)
+gammaincc = _binary(_ops.gammaincc)
+gammaincinv = _binary(_ops.gammaincinv)
+gammainccinv = _binary(_ops.gammainccinv)
+betainc = _ternary(_ops.betainc)
+betaincc = _ternary(_ops.betaincc)
+betaincinv = _ternary(_ops.betaincinv)
+betainccinv = _ternary(_ops.betainccinv)
 
-    def __call__(self, x: Operand, y: Operand, z: Operand) -> Tensor:
-        """The function of each three values."""
+j0 = _unary(_ops.j0)
+j1 = _unary(_ops.j1)
+jv = jn = _binary(_ops.jv)
+y0 = _unary(_ops.y0)
+y1 = _unary(_ops.y1)
+yv = yn = _binary(_ops.yv)
+i0 = _unary(_ops.i0)
+i1 = _unary(_ops.i1)
+iv = _binary(_ops.iv)
+i0e = _unary(_ops.i0e)
+i1e = _unary(_ops.i1e)
+ive = _binary(_ops.ive)
+k0 = _unary(_ops.k0)
+k1 = _unary(_ops.k1)
+kv = _binary(_ops.kv)
+k0e = _unary(_ops.k0e)
+k1e = _unary(_ops.k1e)
+kve = _binary(_ops.kve)
 
+exp1 = _unary(_ops.exp1)
+expi = _unary(_ops.expi)
+spence = _unary(_ops.spence)
+ellipk = _unary(_ops.ellipk)
+ellipe = _unary(_ops.ellipe)
+hyp1f1 = _ternary(_ops.hyp1f1)
+hyp2f1 = _quaternary(_ops.hyp2f1)
 
-class Quaternary(Protocol):
-    """A function of four tensors or numbers."""
-
-    __name__: str
-
-    def __call__(self, x: Operand, y: Operand, z: Operand, w: Operand) -> Tensor:
-        """The function of each four values."""
-
-
-def ternary(op: Op) -> Ternary:
-    """The function of three operands that `op` computes."""
-
-    def function(x: Operand, y: Operand, z: Operand) -> Tensor:
-        return apply(op, x, y, z)
-
-    document(function, op, "xyz", path="special.")
-    return function
-
-
-def quaternary(op: Op) -> Quaternary:
-    """The function of four operands that `op` computes."""
-
-    def function(x: Operand, y: Operand, z: Operand, w: Operand) -> Tensor:
-        return apply(op, x, y, z, w)
-
-    document(function, op, "xyzw", path="special.")
-    return function
-
-
-sigmoid = expit = unary(ops.sigmoid, path="special.")
-softplus = unary(ops.softplus, path="special.")
-log1mexp = unary(ops.log1mexp, path="special.")
-logit = unary(ops.logit, path="special.")
-xlogy = binary(ops.xlogy, path="special.")
-xlog1py = binary(ops.xlog1py, path="special.")
-entr = unary(ops.entr, path="special.")
-rel_entr = binary(ops.rel_entr, path="special.")
-kl_div = binary(ops.kl_div, path="special.")
-exprel = unary(ops.exprel, path="special.")
-cosm1 = unary(ops.cosm1, path="special.")
-
-erf = unary(ops.erf, path="special.")
-erfc = unary(ops.erfc, path="special.")
-erfcx = unary(ops.erfcx, path="special.")
-erfinv = unary(ops.erfinv, path="special.")
-erfcinv = unary(ops.erfcinv, path="special.")
-dawsn = unary(ops.dawsn, path="special.")
-ndtr = unary(ops.ndtr, path="special.")
-log_ndtr = unary(ops.log_ndtr, path="special.")
-ndtri = unary(ops.ndtri, path="special.")
-ndtri_exp = unary(ops.ndtri_exp, path="special.")
-owens_t = binary(ops.owens_t, path="special.")
-
-gamma = unary(ops.gamma, path="special.")
-rgamma = unary(ops.rgamma, path="special.")
-gammaln = unary(ops.gammaln, path="special.")
-loggamma = unary(ops.loggamma, path="special.")
-gammasgn = unary(ops.gammasgn, path="special.")
-digamma = psi = unary(ops.digamma, path="special.")
-zeta = binary(ops.zeta, path="special.")
-poch = binary(ops.poch, path="special.")
-binom = binary(ops.binom, path="special.")
-beta = binary(ops.beta, path="special.")
-betaln = binary(ops.betaln, path="special.")
-gammainc = binary(ops.gammainc, path="special.")
-gammaincc = binary(ops.gammaincc, path="special.")
-gammaincinv = binary(ops.gammaincinv, path="special.")
-gammainccinv = binary(ops.gammainccinv, path="special.")
-betainc = ternary(ops.betainc)
-betaincc = ternary(ops.betaincc)
-betaincinv = ternary(ops.betaincinv)
-betainccinv = ternary(ops.betainccinv)
-
-j0 = unary(ops.j0, path="special.")
-j1 = unary(ops.j1, path="special.")
-jv = jn = binary(ops.jv, path="special.")
-y0 = unary(ops.y0, path="special.")
-y1 = unary(ops.y1, path="special.")
-yv = yn = binary(ops.yv, path="special.")
-i0 = unary(ops.i0, path="special.")
-i1 = unary(ops.i1, path="special.")
-iv = binary(ops.iv, path="special.")
-i0e = unary(ops.i0e, path="special.")
-i1e = unary(ops.i1e, path="special.")
-ive = binary(ops.ive, path="special.")
-k0 = unary(ops.k0, path="special.")
-k1 = unary(ops.k1, path="special.")
-kv = binary(ops.kv, path="special.")
-k0e = unary(ops.k0e, path="special.")
-k1e = unary(ops.k1e, path="special.")
-kve = binary(ops.kve, path="special.")
-
-exp1 = unary(ops.exp1, path="special.")
-expi = unary(ops.expi, path="special.")
-spence = unary(ops.spence, path="special.")
-ellipk = unary(ops.ellipk, path="special.")
-ellipe = unary(ops.ellipe, path="special.")
-hyp1f1 = ternary(ops.hyp1f1)
-hyp2f1 = quaternary(ops.hyp2f1)
+if not _typing.TYPE_CHECKING:  # for which names without an underscore are public anyway
+    __all__ = [name for name in dir() if not name.startswith("_")]

@@ -13,8 +13,8 @@ from graphcore.frontend.create.ranges import iota, linspace
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut, flip, tail
 from graphcore.frontend.order import quantiles
-from graphcore.frontend.pointwise.elementwise import astype, rint
-from graphcore.frontend.pointwise.filling import in_dtype, with_fill
+from graphcore.frontend.pointwise.casting import astype, in_dtype, with_fill
+from graphcore.frontend.pointwise.elementwise import rint
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import agreed, constant_end, join

@@ -23,7 +23,7 @@ from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.order import quantiles
-from graphcore.frontend.pointwise.filling import with_fill
+from graphcore.frontend.pointwise.casting import with_fill
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.reduce.masking import as_float

@@ -8,7 +8,7 @@ from typing import Any
 from graphcore.frontend.core.arguments import SizeLike, mapping, names, require_dims, size_of, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.pointwise.filling import in_dtype
+from graphcore.frontend.pointwise.casting import in_dtype
 from graphcore.frontend.shape.dims import constant_end, join
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum

@@ -1,17 +1,38 @@
-"""What fills places that come in from outside: a value in the dtype of the others."""
+"""Values in other dtypes: casts, and fill values in the dtype of the tensor that they fill."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+import numpy.typing as npt
 
-from graphcore.frontend.core.base import refusal, wrap
-from graphcore.frontend.core.lift import Operand, out_of_bounds, single, weak
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.lift import Operand, dtype_of, out_of_bounds, single, weak
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.types import DType
+from graphcore.ops import elementwise as ops
 
-from .elementwise import astype
+__all__ = ["astype"]
+
+
+def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
+    """The same values in another dtype, converted as NumPy's `astype` does.
+
+    Complex values become no real ones, as their imaginary part would be lost: see `x.real`, `abs`.
+
+    >>> import graphcore as gc
+    >>> gc.astype(gc.tensor("x", {"row": 2}), "float32")
+    <Tensor: f32[row=2]>
+    """
+    node = single("astype", x)
+    wanted = dtype_of("astype", dtype, node)
+    if node.type.dtype.kind == "c" and wanted.kind in "iuf":
+        cure = "say what is meant: x.real, x.imag, or abs(x) for the modulus"
+        reason = f"{node.type.dtype} as {wanted} would lose the imaginary part"
+        raise refusal("astype", reason, node, cure=cure, kind=GraphTypeError)
+    return wrap(node if node.type.dtype == wanted else ops.cast(node, dtype=wanted))
 
 
 def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node]:
