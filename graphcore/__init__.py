@@ -66,6 +66,6 @@ if not TYPE_CHECKING:  # star imports are public for type checkers, which would 
     __all__ = [
         *("Compiled", "compile", "debug_print", "fft", "linalg", "signal", "special"),
         *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
-        *frontend.names,
+        *frontend.public_names,
     ]
     __getattr__, __dir__ = absent(), lambda: __all__

@@ -5,11 +5,11 @@ from pkgutil import walk_packages
 
 from .core.calls import SPACES, word_functions
 
-names: list[str] = []
+public_names: list[str] = []
 """The public names of `gc`, but for those of modules whose functions are called by its name."""
 
 for _found in walk_packages(__path__, f"{__name__}."):
     _module = import_module(_found.name)
     word_functions(_module)
     if _found.name.split(".")[2] not in SPACES:
-        names += getattr(_module, "__all__", ())
+        public_names += getattr(_module, "__all__", ())

@@ -151,7 +151,7 @@ def fftn(
     >>> gc.fft.fftn(gc.tensor("x", {"row": 4, "col": 6}), n={"col": 8})
     <Tensor: c128[row=4, col=8]>
     """
-    return along(fft, "fftn", x, dim, n, norm)
+    return dim_by_dim(fft, "fftn", x, dim, n, norm)
 
 
 def ifftn(
@@ -163,7 +163,7 @@ def ifftn(
     >>> gc.fft.ifftn(gc.tensor("x", {"row": 4, "col": 6}))
     <Tensor: c128[row=4, col=6]>
     """
-    return along(ifft, "ifftn", x, dim, n, norm)
+    return dim_by_dim(ifft, "ifftn", x, dim, n, norm)
 
 
 def rfftn(
@@ -175,10 +175,10 @@ def rfftn(
     >>> gc.fft.rfftn(gc.tensor("x", {"row": 4, "col": 6}))
     <Tensor: c128[row=4, col=4]>
     """
-    *others, last = some("rfftn", x, dim)
+    *others, last = dims_to_transform("rfftn", x, dim)
     sizes = sizes_of("rfftn", x, (*others, last), n)
     made = rfft(x, last, sizes.pop(last, None), norm)
-    return along(fft, "rfftn", made, others, sizes, norm)
+    return dim_by_dim(fft, "rfftn", made, others, sizes, norm)
 
 
 def irfftn(
@@ -190,10 +190,10 @@ def irfftn(
     >>> gc.fft.irfftn(gc.tensor("z", {"row": 4, "col": 4}, dtype="complex128"))
     <Tensor: f64[row=4, col=6]>
     """
-    *others, last = some("irfftn", x, dim)
+    *others, last = dims_to_transform("irfftn", x, dim)
     sizes = sizes_of("irfftn", x, (*others, last), n)
     size = sizes.pop(last, None)
-    return irfft(along(ifft, "irfftn", x, others, sizes, norm), last, size, norm)
+    return irfft(dim_by_dim(ifft, "irfftn", x, others, sizes, norm), last, size, norm)
 
 
 def fftshift(x: Operand, dim: Dim = None) -> Tensor:
@@ -246,7 +246,7 @@ def rfftfreq(n: SizeLike, d: Operand = 1.0, *, dim: str) -> Tensor:
     return arange(size // 2 + 1, dim=dim) / size / d
 
 
-def along(
+def dim_by_dim(
     function: Callable[..., Tensor],
     name: str,
     x: Operand,
@@ -256,7 +256,7 @@ def along(
 ) -> Tensor:
     """A transform along one dim after the other."""
     made = wrap(single(name, x))
-    dims = ordered(name, made, unordered(dim))
+    dims = ordered_dims(name, made, unordered(dim))
     sizes = sizes_of(name, made, dims, n)
     for one in dims:
         made = function(made, one, sizes.get(one), norm)
@@ -276,7 +276,7 @@ def sizes_of(
     return sizes
 
 
-def ordered(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
+def ordered_dims(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
     """The dims, in the order given."""
     node = single(function, x)
     dims = dims_of(function, node, dim, ordered=True)
@@ -284,9 +284,9 @@ def ordered(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
     return dims
 
 
-def some(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
+def dims_to_transform(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
     """The dims, in the order given, of which there is one at least."""
-    dims = ordered(function, x, dim)
+    dims = ordered_dims(function, x, dim)
     if not dims:
         raise refusal(
             function, "there is no dim to transform", single(function, x), cure="name one"

@@ -45,26 +45,28 @@ METHODS = {
 """The functions that methods of ufuncs are."""
 
 
-def call(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def call_function(
+    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
     """What a function of NumPy, one of whose arguments is a tensor, means here."""
     path = f"{function.__module__}.{function.__name__}"
     found = list(tensors((*args, *options.values())))
     name = SAME.get(function.__name__, function.__name__)
     if name not in AXISLESS or function.__module__ != "numpy":
-        raise refused(path, name, found, axis=axis_of(function, args, options))
+        raise numpy_refusal(path, name, found, axis=axis_of(function, args, options))
     ours = public()[name]
     try:
-        required, changed = told(function, args, options)
+        required, changed = non_default_arguments(function, args, options)
         axis = changed.pop("axis", None)
         inspect.signature(ours).bind(*required, **changed)
     except TypeError as error:
-        raise refused(path, name, found, f"of a symbolic tensor: {error}") from None
+        raise numpy_refusal(path, name, found, f"of a symbolic tensor: {error}") from None
     if axis is not None:
-        raise refused(path, name, found, "takes no axis by position", axis)
+        raise numpy_refusal(path, name, found, "takes no axis by position", axis)
     return ours(*required, **changed)
 
 
-def told(
+def non_default_arguments(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The arguments without a default, and by our names those that differ from theirs."""
@@ -85,7 +87,7 @@ def told(
 def axis_of(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """The axis that a call speaks of, or None."""
     try:
-        return told(function, args, options)[1].get("axis")
+        return non_default_arguments(function, args, options)[1].get("axis")
     except TypeError:
         return options.get("axis")
 
@@ -99,12 +101,12 @@ def call_ufunc(function: np.ufunc, method: str, xs: Sequence[Any], options: Iter
     found = list(tensors(xs))
     if method != "__call__":
         namesake = METHODS.get(method, {}).get(name, name)
-        raise refused(f"numpy.{name}.{method}", namesake, found, "speaks of axes by position")
+        raise numpy_refusal(f"numpy.{name}.{method}", namesake, found, "speaks of axes by position")
     reason = f"takes no {', '.join(options)} with symbolic tensors" if options else ""
-    raise refused(f"numpy.{name}", name, found, reason)
+    raise numpy_refusal(f"numpy.{name}", name, found, reason)
 
 
-def refused(
+def numpy_refusal(
     path: str, name: str, found: Sequence[Base], reason: str = "", axis: Any = None
 ) -> GraphError:
     """The refusal of a function of NumPy, with what to write instead of `name`."""

@@ -9,6 +9,7 @@ from graphcore.ir.sizes import Size, maximum, minimum, same
 
 from .core.arguments import Dim, SizeLike, check_word, names, require_dims, size_of, unordered
 from .core.base import Tensor, wrap
+from .core.costs import fast_transform_size
 from .core.instead import absent
 from .core.lift import Operand, common, single
 from .create.inputs import ones_like
@@ -18,7 +19,7 @@ from .index.slices import cut, flip
 from .pointwise.complex import conjugate
 from .pointwise.elementwise import absolute, cos, equal
 from .pointwise.formulas import where
-from .shape.dims import agreed
+from .shape.dims import with_size
 from .window.convolution import conv
 
 __all__ = [
@@ -34,10 +35,10 @@ __all__ = [
 if not TYPE_CHECKING:  # for which any name would be known
     __getattr__, __dir__ = absent("signal"), lambda: __all__
 
-Mode = Literal["full", "same", "valid"]
+ConvolveMode = Literal["full", "same", "valid"]
 
 
-def convolve(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") -> Tensor:
+def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
     """Convolution along dims: z[k] = sum over j of x[k - j] * y[j].
 
     Other dims align by name. The cost is the product of both sizes. `gc.conv` is the convolution of
@@ -60,11 +61,11 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") -> Te
     >>> gc.compile([], [gc.signal.convolve(x, y, "time", mode) for mode in ("full", "valid")])()
     [array([ 1., 12., 23., 30.]), array([12., 23.])]
     """
-    signal, kernel, dims = along("convolve", x, y, dim)
-    return moved("convolve", signal, flip(kernel, dims), dims, mode)
+    signal, kernel, dims = operands_along("convolve", x, y, dim)
+    return correlated("convolve", signal, flip(kernel, dims), dims, mode)
 
 
-def correlate(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") -> Tensor:
+def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
     """Cross-correlation along dims: z[k] = sum over j of x[k + j] * conj(y[j]).
 
     Parameters
@@ -79,11 +80,11 @@ def correlate(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") -> T
     >>> gc.compile([], gc.signal.correlate(x, y, "time"))()
     array([10., 21., 32.,  3.])
     """
-    signal, kernel, dims = along("correlate", x, y, dim)
-    return moved("correlate", signal, conjugate(kernel), dims, mode)
+    signal, kernel, dims = operands_along("correlate", x, y, dim)
+    return correlated("correlate", signal, conjugate(kernel), dims, mode)
 
 
-def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") -> Tensor:
+def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
     """`convolve` by way of Fourier transforms: quicker where both are large, and always a float.
 
     Rounding is relative to the largest values: sums that should be 0 are not quite.
@@ -93,9 +94,11 @@ def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") ->
     >>> gc.compile([], gc.signal.fftconvolve(x, y, "time"))().round(6)
     array([ 1., 12., 23., 30.])
     """
-    signal, kernel, dims = along("fftconvolve", x, y, dim)
-    kept = middle("fftconvolve", signal, kernel, dims, mode)
-    sizes = {name: quick_size(signal.sizes[name] + kernel.sizes[name] - 1) for name in dims}
+    signal, kernel, dims = operands_along("fftconvolve", x, y, dim)
+    kept = kept_ranges("fftconvolve", signal, kernel, dims, mode)
+    sizes = {
+        name: fast_transform_size(signal.sizes[name] + kernel.sizes[name] - 1) for name in dims
+    }
     forth, back = rfftn, irfftn
     if "c" in (signal.dtype.kind, kernel.dtype.kind):
         forth, back = fftn, ifftn
@@ -105,16 +108,7 @@ def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: Mode = "full") ->
     return wrap(node)
 
 
-def quick_size(size: Size) -> Size:
-    """A size at least this one whose transform is quick, if it can be told now."""
-    if not isinstance(size, int) or size < 1:
-        return size
-    from scipy.fft import next_fast_len
-
-    return int(next_fast_len(size, real=True))
-
-
-def along(
+def operands_along(
     function: str, x: Operand, y: Operand, dim: Dim
 ) -> tuple[Tensor, Tensor, tuple[str, ...]]:
     """Both operands, and the dims meant, of which those of `y` must have a place."""
@@ -124,12 +118,12 @@ def along(
     require_dims(function, signal, dims)
     require_dims(function, kernel, dims)
     for name in dims:
-        kernel = agreed(kernel, name, maximum(kernel.type.size(name), 1))
+        kernel = with_size(kernel, name, maximum(kernel.type.size(name), 1))
     return wrap(signal), wrap(kernel), dims
 
 
-def middle(
-    function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: Mode
+def kept_ranges(
+    function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
 ) -> dict[str, tuple[Size, Size]]:
     """Where along each dim of "full" the results of `mode` start, and how many they are."""
     check_word(function, "mode", mode, ("full", "same", "valid"), x, y)
@@ -145,11 +139,13 @@ def middle(
     return found
 
 
-def moved(function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: Mode) -> Tensor:
+def correlated(
+    function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
+) -> Tensor:
     """Sums of products wherever `mode` lets `y` meet `x`."""
     ends = {
         dim: (y.sizes[dim] - 1 - start, start + size - x.sizes[dim])
-        for dim, (start, size) in middle(function, x, y, dims, mode).items()
+        for dim, (start, size) in kept_ranges(function, x, y, dims, mode).items()
     }
     return conv(x, y, dims, contract=(), padding=ends)
 

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Size, count
 
-from .core.arguments import Dim, dims_of, require_dims, whole
+from .core.arguments import Dim, dims_of, require_dims, require_order, whole
 from .core.base import Tensor, wrap
 from .core.calls import worded_methods
 from .core.instead import Listing
 from .core.lift import Operand, single
 from .index.indexing import take_along
 from .order.quantiles import share_of
-from .order.searching import require_order
 from .order.sorting import argsort
 from .pointwise.casting import astype
 from .pointwise.complex import conjugate, real
@@ -24,7 +23,7 @@ from .pointwise.formulas import clip
 from .pointwise.formulas import where as choose
 from .pointwise.missing import notnull
 from .reduce.contraction import dot
-from .reduce.masking import as_float, part_of, ratio, root, squared_modulus
+from .reduce.masking import as_float, masked, ratio, root, squared_modulus
 from .reduce.reductions import all, any, mean, sum
 from .reduce.running import cumulative_sum
 from .shape.dims import broadcast, broadcast_to, stack, transpose
@@ -93,10 +92,10 @@ class Weighted(Listing):
         require_order("quantile", x)
         require_order("quantile", weights)
         mask = notnull(x) & not_equal(weights, 0)
-        part = part_of("quantile", x, dim, mask)
-        share, valid = share_of(part, q)
+        data = masked("quantile", x, dim, mask)
+        share, valid = share_of(data, q)
         line = apart(Hidden("place"), x.dims)
-        x, w = (stack(choose(mask, v, 0), {line: part.dims}) for v in (x, weights))
+        x, w = (stack(choose(mask, v, 0), {line: data.dims}) for v in (x, weights))
         order = argsort(x, line)
         x, w = (take_along(v, order, line) for v in (x, w))
         total = sum(w, line)
@@ -104,9 +103,9 @@ class Weighted(Listing):
         at = (size - 1) * astype(share, x.dtype)
         ends = cumulative_sum(ratio(w, total, 0), line, include_initial=True)
         found = sum(x * diff(clip(ends, at / size, (at + 1) / size), line), line) * size
-        kept = any(mask, part.dims)
+        kept = any(mask, data.dims)
         if not skipna:
-            kept = kept & all(notnull(part.x), part.dims)
+            kept = kept & all(notnull(data.x), data.dims)
         if valid is not None:
             kept = kept & valid
         return transpose(choose(kept, found, math.nan), *share.dims, ...)
@@ -146,10 +145,10 @@ def average(x: Operand, dim: Dim = None, *, weights: Operand | None = None) -> T
     return mean(x, dim) if weights is None else weighted(x, weights).mean(dim)
 
 
-class Pair(NamedTuple):
+class CentredPair(NamedTuple):
     """Two tensors less their means over `dims`, which both have, and the weights of their values.
 
-    `total` is the sum of the weights, `number` the number of values that take part.
+    `total` is the sum of the weights, `number` the number of values that take data.
     """
 
     x: Tensor
@@ -164,9 +163,9 @@ class Pair(NamedTuple):
         return ratio(dot(conjugate(x), y, *self.weights, dim=self.dims), self.total)
 
 
-def pair_of(
+def centred_pair(
     function: str, x: Operand, y: Operand, dim: Dim, weights: Operand | None, skipna: bool
-) -> Pair:
+) -> CentredPair:
     """Two tensors made ready; values that take no part weigh 0."""
     left, right = (as_float(wrap(single(function, v))) for v in (x, y))
     union, _ = broadcast(left, right)
@@ -174,22 +173,22 @@ def pair_of(
     require_dims(function, union.node, dims)
     sizes = {name: union.sizes[name] for name in dims}
     number = wrap(single(function, count(sizes.values())))
-    share = None if weights is None else repeated(wrap(single(function, weights)), sizes)
+    share = None if weights is None else expanded(wrap(single(function, weights)), sizes)
     if skipna:
         valid = notnull(left) & notnull(right)
         number = sum(valid, dims)
         left, right = choose(valid, left, 0), choose(valid, right, 0)
         share = astype(valid, right.real.dtype) if share is None else choose(valid, share, 0)
-    left, right = repeated(left, sizes), repeated(right, sizes)
+    left, right = expanded(left, sizes), expanded(right, sizes)
     if share is None:
-        return Pair(left - mean(left, dims), right - mean(right, dims), dims, (),
+        return CentredPair(left - mean(left, dims), right - mean(right, dims), dims, (),
                     astype(number, right.dtype), number)  # fmt: skip
     total = sum(share, dims)
     left, right = (v - ratio(dot(v, share, dim=dims), total) for v in (left, right))
-    return Pair(left, right, dims, (share,), total, number)
+    return CentredPair(left, right, dims, (share,), total, number)
 
 
-def repeated(x: Tensor, sizes: dict[str, Size]) -> Tensor:
+def expanded(x: Tensor, sizes: dict[str, Size]) -> Tensor:
     """`x` with those of some dims that it lacks."""
     wanted = sizes | x.sizes
     return broadcast_to(x.node, tuple(wanted), tuple(wanted.values()))
@@ -229,7 +228,7 @@ def cov(
     >>> gc.cov(x, y, "t")
     <Tensor: f64[a=2, b=3]>
     """
-    pair = pair_of("cov", x, y, dim, weights, skipna)
+    pair = centred_pair("cov", x, y, dim, weights, skipna)
     mean = pair.mean_product(pair.x, pair.y)
     real = pair.total.dtype
     left = maximum(pair.number - whole("cov", ddof, "ddof", least=None), 0)
@@ -249,6 +248,6 @@ def corr(
     >>> gc.compile([], gc.corr(x, -x, "t"))()
     array(-1.)
     """
-    pair = pair_of("corr", x, y, dim, weights, skipna)
+    pair = centred_pair("corr", x, y, dim, weights, skipna)
     spreads = [root(real(pair.mean_product(v, v))) for v in (pair.x, pair.y)]
     return ratio(pair.mean_product(pair.x, pair.y), spreads[0] * spreads[1])

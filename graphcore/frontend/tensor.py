@@ -282,7 +282,7 @@ class Tensor(Base):
         self, function: Callable[..., Any], types: Any, args: Any, options: Any
     ) -> Any:
         """NumPy's other functions are ours where they speak of no axis: `np.where(c, x, y)`."""
-        return numpy_functions.call(function, args, options)
+        return numpy_functions.call_function(function, args, options)
 
     if not TYPE_CHECKING:  # as in Base
         sel = sel

@@ -10,10 +10,11 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import SizeLike, dim_of, integer, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.costs import MOST_JOINED
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import amounts, cut
-from graphcore.frontend.shape.dims import agreed, join
+from graphcore.frontend.shape.dims import join, with_size
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node
@@ -50,13 +51,9 @@ def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **more: Size) 
     return wrap(node)
 
 
-FEW = 8
-"""Copies that are put together one by one, which is quicker than an axis as short as that."""
-
-
 def tiled(x: Node, dim: str, copies: Size) -> Node:
     """All places of `dim`, then all again."""
-    if isinstance(copies, int) and 0 < copies <= FEW:
+    if isinstance(copies, int) and 0 < copies <= MOST_JOINED:
         return join([x] * copies, dim)
     return spread(x, dim, copies, before=True)
 
@@ -72,7 +69,7 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
         sizes = x.type.sizes | {each: size}
         return named.broadcast(x, dims=dims, sizes=tuple(sizes[name] for name in dims))
 
-    if isinstance(copies, int) and 0 < copies <= FEW:
+    if isinstance(copies, int) and 0 < copies <= MOST_JOINED:
         copied = join([along(1)] * copies, each)
     else:
         copied = along(copies)
@@ -109,7 +106,7 @@ def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
         cure = "the size would not be known: give integers"
         raise refusal("repeat", f"repeats {repeats!r} are not all known", node, cure=cure)
     places = np.repeat(np.arange(len(counts)), np.array(counts, int))
-    return isel(wrap(agreed(node, name, len(counts))), {name: places})
+    return isel(wrap(with_size(node, name, len(counts))), {name: places})
 
 
 def is_list(given: object) -> TypeGuard[Sequence[Any]]:
@@ -149,7 +146,7 @@ def split(
         ((dim, parts),) = parts.items()
     name = dim_of("split", node, dim)
     sizes = sizes_of_parts(node, name, parts)
-    node = agreed(node, name, sum(sizes, start=0))
+    node = with_size(node, name, sum(sizes, start=0))
     starts = accumulate((0, *sizes[:-1]))
     return [wrap(cut(node, name, start, size)) for start, size in zip(starts, sizes, strict=True)]
 

@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import (
+    DimPair,
     SizeLike,
+    as_tuple,
     dim_of,
     integer,
     names,
     new_dim,
-    require_dims,
-    several,
     sized,
+    two_dims,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
@@ -26,7 +27,6 @@ from graphcore.frontend.pointwise.elementwise import equal, greater_equal, less_
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import transpose
-from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum, minimum
 from graphcore.ops import named
 
@@ -67,8 +67,8 @@ def eye(
     >>> gc.eye({"row": 3, "col": 3}), gc.eye(("row", "col"), 3, dtype="bool")
     (<Tensor: f64[row=3, col=3]>, <Tensor: bool[row=3, col=3]>)
     """
-    row, col = places("eye", dims, shape)
-    return astype(equal(ahead("eye", row, k), col), dtype)
+    row, col = row_and_column("eye", dims, shape)
+    return astype(equal(shifted("eye", row, k), col), dtype)
 
 
 def tri(
@@ -98,17 +98,17 @@ def tri(
     array([[1, 0, 0],
            [1, 1, 0]])
     """
-    row, col = places("tri", dims, shape)
-    return astype(greater_equal(ahead("tri", row, k), col), dtype)
+    row, col = row_and_column("tri", dims, shape)
+    return astype(greater_equal(shifted("tri", row, k), col), dtype)
 
 
-def places(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
+def row_and_column(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
     """The positions along each of two dims."""
     if isinstance(shape, (int, str, Expression)):
         shape = (shape, shape)
     if isinstance(dims, int):
         dims = (dims, dims)
-    if any(isinstance(size, int) for size in several(dims)):
+    if any(isinstance(size, int) for size in as_tuple(dims)):
         sized(function, dims)  # which refuses sizes without names, and says how to write them
     known = tuple(dims) if isinstance(dims, Mapping) else names(function, dims, new=True)
     if len(known) != 2:
@@ -119,26 +119,14 @@ def places(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
     return row, col
 
 
-def ahead(function: str, row: Tensor, k: Size) -> Tensor:
+def shifted(function: str, row: Tensor, k: Size) -> Tensor:
     """The positions `k` further."""
     k = integer(function, k, "k", row)
     return row if k == 0 else row + k
 
 
-Pair = tuple[str, str]
-
-
-def two(function: str, dims: object, *operands: Node) -> Pair:
-    """The names of two dims."""
-    known = names(function, dims, *operands)
-    if len(known) != 2 or known[0] == known[1]:
-        cure = "name two: dims=('row', 'col')"
-        raise refusal(function, f"dims {known} are not two", *operands, cure=cure)
-    return known[0], known[1]
-
-
 def diagonal(
-    x: Operand, dims: Pair = ("row", "col"), dim: str = "diag", offset: Size = 0
+    x: Operand, dims: DimPair = ("row", "col"), dim: str = "diag", offset: Size = 0
 ) -> Tensor:
     """The values on a diagonal of two dims, along one new last dim.
 
@@ -160,8 +148,7 @@ def diagonal(
     <Tensor: f64[batch, diag=2]>
     """
     node = single("diagonal", x)
-    row, col = two("diagonal", dims, node)
-    require_dims("diagonal", node, (row, col))
+    row, col = two_dims("diagonal", dims, node)
     name = new_dim("diagonal", dim, node, gone=(row, col))
     offset = integer("diagonal", offset, "offset", node)
     rest = tuple(known for known in node.type.dims if known not in (row, col))
@@ -172,7 +159,7 @@ def diagonal(
     return transpose(wrap(found), *rest, name)
 
 
-def trace(x: Operand, dims: Pair = ("row", "col"), offset: Size = 0) -> Tensor:
+def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tensor:
     """The sum over a diagonal of two dims: where the second position is `offset` more.
 
     >>> import graphcore as gc
@@ -180,12 +167,11 @@ def trace(x: Operand, dims: Pair = ("row", "col"), offset: Size = 0) -> Tensor:
     <Tensor: f64[batch]>
     """
     node = single("trace", x)
-    row, col = two("trace", dims, node)
-    require_dims("trace", node, (row, col))
+    row, _ = two_dims("trace", dims, node)
     return reductions.sum(diagonal(x, dims, row, offset), row)
 
 
-def diag(x: Operand, dim: str, dims: Pair = ("row", "col"), offset: Size = 0) -> Tensor:
+def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tensor:
     """`x` on a diagonal of two new last dims, zeros elsewhere.
 
     Parameters
@@ -209,7 +195,7 @@ def diag(x: Operand, dim: str, dims: Pair = ("row", "col"), offset: Size = 0) ->
     """
     node = single("diag", x)
     name = dim_of("diag", node, dim)
-    new = two("diag", dims, node)
+    new = two_dims("diag", dims, node, new=True)
     offset = integer("diag", offset, "offset", node)
     size = node.type.size(name)
     place = iota(name, size).node
@@ -221,7 +207,7 @@ def diag(x: Operand, dim: str, dims: Pair = ("row", "col"), offset: Size = 0) ->
     return wrap(named.embed(made, dims=new, starts=starts, sizes=(whole, whole), steps=(1, 1)))
 
 
-def tril(x: Operand, dims: Pair = ("row", "col"), k: Size = 0) -> Tensor:
+def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
     """`x` on a diagonal of two dims and before it, zeros after it.
 
     The values set to zero do not count: whatever they are, so are their derivatives.
@@ -232,10 +218,10 @@ def tril(x: Operand, dims: Pair = ("row", "col"), k: Size = 0) -> Tensor:
     array([[1, 2, 0],
            [4, 5, 6]])
     """
-    return triangle("tril", x, dims, k, greater_equal)
+    return masked_triangle("tril", x, dims, k, greater_equal)
 
 
-def triu(x: Operand, dims: Pair = ("row", "col"), k: Size = 0) -> Tensor:
+def triu(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
     """`x` on a diagonal of two dims and after it, zeros before it.
 
     The values set to zero do not count: whatever they are, so are their derivatives.
@@ -246,16 +232,15 @@ def triu(x: Operand, dims: Pair = ("row", "col"), k: Size = 0) -> Tensor:
     array([[1, 2, 3],
            [0, 5, 6]])
     """
-    return triangle("triu", x, dims, k, less_equal)
+    return masked_triangle("triu", x, dims, k, less_equal)
 
 
-def triangle(
-    function: str, x: Operand, dims: Pair, k: Size, chosen: Callable[[Operand, Operand], Tensor]
+def masked_triangle(
+    function: str, x: Operand, dims: DimPair, k: Size, chosen: Callable[[Operand, Operand], Tensor]
 ) -> Tensor:
     """`x` where the positions along two dims compare as wanted, zeros elsewhere."""
     node = single(function, x)
-    known = two(function, dims, node)
-    require_dims(function, node, known)
+    known = two_dims(function, dims, node)
     row, col = (iota(dim, node.type.size(dim)) for dim in known)
-    inside = chosen(ahead(function, row, k), col)
+    inside = chosen(shifted(function, row, k), col)
     return keep_where(wrap(node), inside, np.zeros((), node.type.dtype))

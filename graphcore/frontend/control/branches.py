@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback, numbered
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.tracing import close, differentiates, given
-from graphcore.frontend.core.trees import Rebuild, flatten, paths
+from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import where
@@ -27,9 +26,6 @@ from graphcore.ops import control
 from .carries import aligned, is_weak, side_by_side
 
 __all__ = ["cond", "switch"]
-
-Tree = Any
-"""A tensor or number, or nested lists, tuples and dicts of them."""
 
 
 def cond(

@@ -153,12 +153,12 @@ def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str,
             raise refusal(function, "dims are mapped to sizes, and there is a shape", cure=cure)
         pairs = list(dims.items())
     else:
-        if (given := several(dims)) and all(isinstance(size, int) for size in given):
+        if (given := as_tuple(dims)) and all(isinstance(size, int) for size in given):
             cure = f"map names to sizes: {dict(zip(('row', 'col'), given))}"
             reason = f"{dims} has sizes, but no names of dims"
             raise refusal(function, reason, cure=cure, kind=GraphTypeError)
         found = names(function, dims)
-        sizes = (None,) * len(found) if shape is None else several(shape)
+        sizes = (None,) * len(found) if shape is None else as_tuple(shape)
         if len(sizes) != len(found):
             cure = f"map dims to sizes: {{{found[0]!r}: size, ...}}" if found else "leave it out"
             reason = f"shape {shape} has not one size for each of the dims {found}"
@@ -169,7 +169,29 @@ def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str,
     return result, tuple(size_of(function, name, size) for name, size in pairs)
 
 
-def several(value: object) -> tuple[Any, ...]:
+def require_order(function: str, x: Base | Node) -> None:
+    """Refuse complex numbers, which have no order."""
+    node = x.node if isinstance(x, Base) else x
+    if node.type.dtype.kind == "c":
+        cure = "use gc.real, gc.imag or gc.absolute"
+        raise refusal(function, "complex numbers have no order", x, cure=cure, kind=GraphTypeError)
+
+
+DimPair: TypeAlias = tuple[str, str]
+
+
+def two_dims(function: str, dims: object, *operands: Node, new: bool = False) -> DimPair:
+    """The names of two dims; the first operand, if there is one, has them, unless they are new."""
+    found = names(function, dims, *operands[:1])
+    if len(found) != 2 or found[0] == found[1]:
+        cure = 'name two dims, rows first: dims=("row", "col")'
+        raise refusal(function, f"dims={brief(dims)} are not two dims", *operands, cure=cure)
+    if operands and not new:
+        require_dims(function, operands[0], found)
+    return found[0], found[1]
+
+
+def as_tuple(value: object) -> tuple[Any, ...]:
     """A tuple of what may be one thing alone."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 

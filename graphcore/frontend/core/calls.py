@@ -52,7 +52,7 @@ WITHOUT = {
 """What to do about arguments of NumPy that have no like here."""
 
 
-class Kind(NamedTuple):
+class ArgumentKind(NamedTuple):
     """What an argument must be: the test, how it is called, and the cure, or "" for the form."""
 
     holds: Callable[[Any], bool]
@@ -60,14 +60,18 @@ class Kind(NamedTuple):
     cure: str
 
 
-FLAG = Kind(lambda x: isinstance(x, (bool, np.bool_)), "True or False", "write True or False")
-REAL = Kind(
+FLAG = ArgumentKind(
+    lambda x: isinstance(x, (bool, np.bool_)), "True or False", "write True or False"
+)
+REAL = ArgumentKind(
     lambda x: isinstance(x, Real) and not isinstance(x, bool),
     "a real number",
     "give a number of Python or NumPy",
 )
-WORD = Kind(lambda x: isinstance(x, str), "a string", "")
-STREAM = Kind(lambda x: hasattr(x, "write"), "an open text file", "open one, or leave it out")
+WORD = ArgumentKind(lambda x: isinstance(x, str), "a string", "")
+STREAM = ArgumentKind(
+    lambda x: hasattr(x, "write"), "an open text file", "open one, or leave it out"
+)
 KINDS = {
     "bool": FLAG,
     "float": REAL,
@@ -108,7 +112,7 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def kinds(function: Callable[..., Any]) -> list[tuple[int, str, Kind, object]]:
+def kinds(function: Callable[..., Any]) -> list[tuple[int, str, ArgumentKind, object]]:
     """The place, name, kind and default of each argument whose annotation says a kind."""
     found = []
     for at, (name, p) in enumerate(inspect.signature(function).parameters.items()):
@@ -133,7 +137,7 @@ def words(annotation: object) -> list[str]:
 def unkind(
     function: Callable[..., Any],
     name: str,
-    kind: Kind,
+    kind: ArgumentKind,
     args: Sequence[object],
     options: Mapping[str, object],
 ) -> GraphError:

@@ -125,7 +125,7 @@ def exactly(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | 
             key = name if name in ours else name[3:]
             over = (dim,) if given else dims
             arguments = [*written(ours[key], dim, over), *more]
-            return f"use {path(home, key)}({', '.join(arguments)})"
+            return f"use {public_path(home, key)}({', '.join(arguments)})"
     return ""
 
 
@@ -136,7 +136,7 @@ def nearly(name: str, space: str = "") -> str:
         for key in getattr(module_of(home), "__all__", ()):
             homes.setdefault(key, home)
     near = get_close_matches(name, homes, 1, CUTOFF)
-    return f"did you mean {path(homes[near[0]], near[0])}?" if near else ""
+    return f"did you mean {public_path(homes[near[0]], near[0])}?" if near else ""
 
 
 def written(function: Callable[..., Any], dim: str, over: Sequence[str]) -> list[str]:
@@ -153,7 +153,7 @@ def written(function: Callable[..., Any], dim: str, over: Sequence[str]) -> list
     return [*shown, f"dims={dim!r}"] if "str |" in str(parameters["dims"].annotation) else shown
 
 
-def path(space: str, name: str) -> str:
+def public_path(space: str, name: str) -> str:
     """How a user writes a name of a module: `gc.special.erf`."""
     return f"gc.{space}.{name}" if space else f"gc.{name}"
 

@@ -66,9 +66,9 @@ def apply(op: Op, *xs: Operand) -> Tensor:
         return wrap(Node(op, tuple(nodes), NO_ATTRS))  # type: ignore[arg-type]
     kinds = tuple(kind(x) if node is None else node.type.dtype for x, node in zip(xs, nodes))
     dtypes = weak_dtypes(op, kinds)
-    if op in COMPARISONS and (answer := foregone(op, xs, nodes, dtypes)) is not None:
+    if op in COMPARISONS and (answer := decided_comparison(op, xs, nodes, dtypes)) is not None:
         return wrap(answer)
-    return wrap(Node(op, filled(op.name, xs, nodes, dtypes), NO_ATTRS))
+    return wrap(Node(op, numbers_filled(op.name, xs, nodes, dtypes), NO_ATTRS))
 
 
 def common(function: str, *xs: Operand) -> tuple[Node, ...]:
@@ -76,7 +76,7 @@ def common(function: str, *xs: Operand) -> tuple[Node, ...]:
     nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
     if None in nodes:
         kinds = (kind(x) if node is None else node.type.dtype for x, node in zip(xs, nodes))
-        return filled(function, xs, nodes, (promoted(*kinds),) * len(xs))
+        return numbers_filled(function, xs, nodes, (promoted(*kinds),) * len(xs))
     return tuple(nodes)  # type: ignore[arg-type]
 
 
@@ -240,7 +240,7 @@ def promoted(*kinds: Kind) -> DType:
     return np.result_type(*[SAMPLE.get(kind, kind) for kind in kinds])
 
 
-def filled(
+def numbers_filled(
     function: str, xs: tuple[object, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
 ) -> tuple[Node, ...]:
     """`nodes`, and numbers of these dtypes where there are none."""
@@ -285,7 +285,7 @@ def out_of_bounds(function: str, x: Any, dtype: DType, others: list[Node | None]
     )
 
 
-def foregone(
+def decided_comparison(
     op: Op, xs: tuple[Any, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
 ) -> Node | None:
     """A comparison with a Python integer that no value of the dtype reaches, decided now."""
@@ -306,10 +306,10 @@ def foregone(
     assert other is not None
     type: TensorType = other.type
     made = leaf.full(value=Literal(answer, BOOL), shape=type.shape, dims=type.dims)
-    return needing(made, other)
+    return keep_checks_of(made, other)
 
 
-def needing(made: Node, x: Node) -> Node:
+def keep_checks_of(made: Node, x: Node) -> Node:
     """`made`, built of the type of `x` alone, with what the call must see to for there to be x."""
     if not any(node.needs for node in Graph((), (x,)).every_node()):
         return made

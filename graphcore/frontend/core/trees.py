@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphcore.ir.errors import GraphTypeError
 
 from .base import Base, Tensor, refusal, wrap
 from .lift import shown, single, stranger_cure
+
+Tree: TypeAlias = Any
+"""A tensor or number, or nested lists, tuples and dicts of them."""
 
 Rebuild = Callable[[Iterable[Any]], Any]
 LEAF = None
@@ -41,7 +44,7 @@ def take_apart(tree: Any, path: str, leaves: list[Tensor]) -> Any:
             return {key: take_apart(x, f"{path}[{key!r}]", leaves) for key, x in tree.items()}
         case list() | tuple():
             items = [take_apart(x, f"{path}[{i}]", leaves) for i, x in enumerate(tree)]
-            return like(tree, items)
+            return same_sequence(tree, items)
         case Base():
             leaves.append(wrap(tree.node))
         case _:
@@ -79,7 +82,7 @@ def lifted(leaf: Any, path: str) -> Tensor:
         raise refusal(path, reason, cure=cure, kind=GraphTypeError) from error
 
 
-def like(template: list[Any] | tuple[Any, ...], items: list[Any]) -> Any:
+def same_sequence(template: list[Any] | tuple[Any, ...], items: list[Any]) -> Any:
     """`items` as the kind of sequence that `template` is; a named tuple keeps its class."""
     if isinstance(template, list):
         return items
@@ -97,5 +100,5 @@ def put_together(structure: Any, values: Iterator[Any]) -> Any:
         case dict():
             return {key: put_together(part, values) for key, part in structure.items()}
         case list() | tuple():
-            return like(structure, [put_together(part, values) for part in structure])
+            return same_sequence(structure, [put_together(part, values) for part in structure])
     return next(values)

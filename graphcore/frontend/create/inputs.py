@@ -15,7 +15,7 @@ from graphcore.frontend.core.lift import (
     array,
     as_array,
     is_labelled,
-    needing,
+    keep_checks_of,
     single,
     weak,
 )
@@ -178,7 +178,7 @@ def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) ->
         cure = "repeat it along the dims of x: gc.broadcast_like(value, x)"
         raise refusal("full_like", reason, *operands, cure=cure)
     made = full(node.type.sizes, value, node.type.dtype if dtype is None else dtype)
-    return wrap(needing(made.node, node))
+    return wrap(keep_checks_of(made.node, node))
 
 
 def zeros_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:

@@ -10,7 +10,7 @@ from graphcore.frontend.control.carries import aligned
 from graphcore.frontend.core.base import refusal, wrap
 from graphcore.frontend.core.callbacks import callback, numbered, require_function
 from graphcore.frontend.core.tracing import close, constants, given, placeholder
-from graphcore.frontend.core.trees import flatten, paths
+from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
@@ -21,9 +21,6 @@ from graphcore.ops import control
 from .instances import Instances, Mixed
 
 __all__ = ["checkpoint", "custom_pullback"]
-
-Tree = Any
-"""A tensor or number, or nested lists, tuples and dicts of them."""
 
 
 def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
@@ -118,20 +115,22 @@ def custom_pullback(
         ys, mirrored = flatten(result, "result")
         results = [y.node for y in ys]
         labels = [name for name, _ in paths(result, "result")]
-        shown = like("", labels, results)
+        shown = rule_params("", labels, results)
         seen = mirrored(map(wrap, shown))
-        cts = like("ct of ", labels, results)
-        shares = made_by("pullback", pullback, "ct", (state, seen, mirrored(map(wrap, cts))), nodes)
-        rule, forward = closed([*params, *shown, *cts], shares), None
+        cts = rule_params("ct of ", labels, results)
+        shares = rule_results(
+            "pullback", pullback, "ct", (state, seen, mirrored(map(wrap, cts))), nodes
+        )
+        rule, forward = closed_graph([*params, *shown, *cts], shares), None
         if pushforward is not None:
-            tangents = like("tangent of ", names, nodes)
+            tangents = rule_params("tangent of ", names, nodes)
             arguments = state, seen, flatten(operands)[1](map(wrap, tangents))
-            moved = made_by("pushforward", pushforward, "tangents", arguments, results)
-            forward = closed([*params, *shown, *tangents], moved)
-        dims = lying_apart(rule)
+            moved = rule_results("pushforward", pushforward, "tangents", arguments, results)
+            forward = closed_graph([*params, *shown, *tangents], moved)
+        dims = batch_dims(rule)
         node = control.custom(
             *nodes,
-            body=closed(params, results),
+            body=closed_graph(params, results),
             rule=rule,
             forward=forward,
             apart=tuple(tuple(x.type.dims.index(dim) for dim in dims) for x in (*params, *shown)),
@@ -141,12 +140,12 @@ def custom_pullback(
     return called
 
 
-def like(prefix: str, names: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
+def rule_params(prefix: str, names: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
     """A param of a rule for each of some values."""
     return [placeholder(prefix + name, x.type) for name, x in zip(names, nodes, strict=True)]
 
 
-def made_by(
+def rule_results(
     role: str, rule: Callable[..., Tree], moving: str, values: tuple[Tree, ...], likes: list[Node]
 ) -> list[Node]:
     """What a rule makes of its arguments, refused unless it is typed as `likes`."""
@@ -162,7 +161,7 @@ def made_by(
     return matched
 
 
-def closed(params: list[Node], outputs: list[Node]) -> Graph:
+def closed_graph(params: list[Node], outputs: list[Node]) -> Graph:
     """A graph that captures nothing, refused if it would; constants are part of it."""
     names = [param.attrs["name"] for param in params]
     found = close(names, params, outputs, made=constants(outputs))
@@ -173,7 +172,7 @@ def closed(params: list[Node], outputs: list[Node]) -> Graph:
     return found.graphs[0]
 
 
-def lying_apart(rule: Graph) -> list[str]:
+def batch_dims(rule: Graph) -> list[str]:
     """The dims along which a pullback works place by place: they tell instances of it apart."""
     floats = [x for x in rule.params if differentiable(x.type.dtype)]
     shared = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import EllipsisType
-from typing import Any, Literal
+from typing import Literal
 
 from graphcore.frontend.core.arguments import check_word, names, unordered
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.lift import single
-from graphcore.frontend.core.trees import flatten
+from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.node import Node, describe_operand, full_like, toposort
@@ -29,9 +29,6 @@ __all__ = [
     "pushforward",
     "stop_gradient",
 ]
-
-Tree = Any
-"""A tensor, or nested lists, tuples and dicts of tensors."""
 
 
 def grad(

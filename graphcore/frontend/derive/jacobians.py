@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.tracing import placeholder
-from graphcore.frontend.core.trees import flatten
+from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.pointwise.casting import astype
@@ -24,8 +24,6 @@ from .vectorize import dims_in_use, widened
 
 __all__ = ["hessian", "hvp", "jacobian"]
 
-Tree = Any
-"""A tensor, or nested lists, tuples and dicts of tensors."""
 
 Mode = Literal["forward", "reverse"]
 

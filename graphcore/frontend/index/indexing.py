@@ -12,7 +12,7 @@ from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import MissingDims, dim_of, mapping, names, present
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, is_labelled, single
-from graphcore.frontend.shape.dims import agreed
+from graphcore.frontend.shape.dims import with_size
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.node import Node
@@ -71,7 +71,7 @@ def isel(
     node = single("isel", x)
     wanted = mapping("isel", indexers, more, "'dim': position", node)
     dims = present("isel", node, names("isel", tuple(wanted), node), missing_dims)
-    return wrap(select(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
+    return wrap(select_by_name(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
 
 
 class Selection(NamedTuple):
@@ -83,7 +83,7 @@ class Selection(NamedTuple):
     indices: dict[str, Node]
 
 
-def select(x: Node, indexers: dict[str, Any]) -> Node:
+def select_by_name(x: Node, indexers: dict[str, Any]) -> Node:
     """`x` indexed, where `indexers` come in the order of its dims."""
     return pick(selection(x, indexers))
 
@@ -96,7 +96,7 @@ def selection(x: Node, indexers: dict[str, Any]) -> Selection:
     for dim, indexer in indexers.items():
         size = x.type.size(dim)
         if isinstance(indexer, slice):
-            found = places(x, dim, indexer, size)
+            found = slice_range(x, dim, indexer, size)
             if found != (0, size, 1):
                 ranges[dim] = found
         elif is_position(indexer):
@@ -104,9 +104,9 @@ def selection(x: Node, indexers: dict[str, Any]) -> Selection:
         elif isinstance(indexer, Base):
             indices[dim] = integers(x, dim, indexer.node)
         else:
-            dims, values = places_known(x, dim, indexer)
+            dims, values = known_positions(x, dim, indexer)
             if values.dtype.kind == "b":
-                x = masked(x, dim, dims, values)
+                x = sized_by_mask(x, dim, dims, values)
                 values = np.flatnonzero(values)
             indices[dim] = static(x, dim, dims, values)
     return Selection(x, ranges, positions, indices)
@@ -152,32 +152,32 @@ def outside(x: Node, dim: str, at: object, size: int) -> GraphIndexError:
     return error
 
 
-def places(x: Node, dim: str, given: slice, size: Size) -> Range:
+def slice_range(x: Node, dim: str, given: slice, size: Size) -> Range:
     """What Python's slice means for a dim of any size."""
-    step = 1 if given.step is None else whole(x, dim, given.step)
+    step = 1 if given.step is None else slice_number(x, dim, given.step)
     if not isinstance(step, int) or step == 0:
         raise refusal("isel", f"the step of dim {dim!r} is {step}", x, cure="use a nonzero integer")
     # Only the ends that count are kept inside: where the other two cross, the length is 0 anyway.
     if step > 0:
-        start = maximum(end(x, dim, given.start, size, 0), 0)
-        gap = minimum(end(x, dim, given.stop, size, size), size) - start
+        start = maximum(slice_end(x, dim, given.start, size, 0), 0)
+        gap = minimum(slice_end(x, dim, given.stop, size, size), size) - start
     else:
-        start = minimum(end(x, dim, given.start, size, size - 1), size - 1)
-        gap = start - maximum(end(x, dim, given.stop, size, -1), -1)
+        start = minimum(slice_end(x, dim, given.start, size, size - 1), size - 1)
+        gap = start - maximum(slice_end(x, dim, given.stop, size, -1), -1)
     length = maximum((gap + abs(step) - 1) // abs(step), 0)
     if length == 0:
         return Range(0, 0, 1)
     return Range(start, length, 1 if length == 1 else step)
 
 
-def end(x: Node, dim: str, given: Any, size: Size, default: Size) -> Size:
+def slice_end(x: Node, dim: str, given: Any, size: Size, default: Size) -> Size:
     """The end of a slice, counted from the start; a negative integer counts from the end.
 
     A symbolic end always counts from the start: which way it counts must not depend on a size.
     """
     if given is None:
         return default
-    found = whole(x, dim, given)
+    found = slice_number(x, dim, given)
     if isinstance(found, int):
         return found if found >= 0 else size + found
     if lower_bound(found) is None and upper_bound(found) is not None:
@@ -187,7 +187,7 @@ def end(x: Node, dim: str, given: Any, size: Size, default: Size) -> Size:
     return found
 
 
-def whole(x: Node, dim: str, given: Any) -> Size:
+def slice_number(x: Node, dim: str, given: Any) -> Size:
     """An integer or size in a slice."""
     if isinstance(given, Expression):
         return given
@@ -199,7 +199,9 @@ def whole(x: Node, dim: str, given: Any) -> Size:
         raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError) from None
 
 
-def places_known(x: Node, dim: str, indexer: Any) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
+def known_positions(
+    x: Node, dim: str, indexer: Any
+) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
     """The dims and values of an indexer of many places, positions or a mask, that is known now."""
     if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
         if isinstance(indexer[1], Base):
@@ -210,10 +212,10 @@ def places_known(x: Node, dim: str, indexer: Any) -> tuple[tuple[str, ...], np.n
         return names("isel", indexer[0]), lift.as_array("isel", indexer[1], x)
     if is_labelled(indexer):
         return tuple(indexer.dims), lift.as_array("isel", indexer.values, x)
-    return (dim,), as_array(x, dim, indexer)
+    return (dim,), unnamed_positions(x, dim, indexer)
 
 
-def as_array(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
+def unnamed_positions(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
     """An unnamed list of positions; with more axes than one it would need names."""
     listed = isinstance(indexer, (list, tuple, range, np.ndarray))
     values = lift.as_array("isel", indexer, x) if listed else None
@@ -236,7 +238,7 @@ def integers(x: Node, dim: str, index: Node) -> Node:
     raise refusal("isel", reason, x, index, cure=cure, kind=GraphTypeError)
 
 
-def masked(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any, Any]) -> Node:
+def sized_by_mask(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any, Any]) -> Node:
     """`x`, whose `dim` has as many places as its mask."""
     size = x.type.size(dim)
     if dims != (dim,) or mask.ndim != 1 or same(size, len(mask)) is False:
@@ -244,7 +246,7 @@ def masked(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any, Any])
         reason = f"a mask of [{shown}] for dim {dim!r} of size {size}"
         cure = "a mask has the one dim it picks from, and its size; or choose with gc.where"
         raise refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
-    return agreed(x, dim, len(mask))
+    return with_size(x, dim, len(mask))
 
 
 def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any]) -> Node:

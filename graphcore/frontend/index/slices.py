@@ -67,7 +67,7 @@ def head(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     <Tensor: f64[row=2, col=8]>
     """
     given = 5 if sizes is None and not more else sizes
-    return ranged("head", x, given, more, lambda places, size: slice(places))
+    return sliced("head", x, given, more, lambda places, size: slice(places))
 
 
 def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
@@ -78,7 +78,7 @@ def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     <Tensor: f64[row=2, col=8]>
     """
     given = 5 if sizes is None and not more else sizes
-    return ranged(
+    return sliced(
         "tail", x, given, more, lambda places, size: slice(maximum(size - places, 0), None)
     )
 
@@ -92,10 +92,10 @@ def thin(x: Operand, steps: Mapping[str, int] | int | None = None, /, **more: in
     """
     if steps is None and not more:
         raise refusal("thin", "there is no step", single("thin", x), cure="write thin(x, 2)")
-    return ranged("thin", x, steps, more, lambda step, size: slice(None, None, step))
+    return sliced("thin", x, steps, more, lambda step, size: slice(None, None, step))
 
 
-def ranged(
+def sliced(
     function: str,
     x: Operand,
     given: object,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphcore.frontend.arrange.diagonals import trace
-from graphcore.frontend.core.arguments import dim_of, names, new_dim
+from graphcore.frontend.core.arguments import dim_of, names, new_dim, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.create.ranges import arange
@@ -17,7 +17,7 @@ from graphcore.frontend.shape.dims import concat, rename, stack, transpose
 from graphcore.frontend.window.padding import pad
 from graphcore.ir.names import Hidden, all_apart, apart
 
-from .matrices import ROW_COL, pair, swapped
+from .matrices import ROW_COL, swapped
 
 __all__ = [
     "block_diag",
@@ -42,7 +42,7 @@ def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
            [2, 4]])
     """
     node = single("matrix_transpose", x)
-    return transpose(swapped(wrap(node), pair("matrix_transpose", dims, node)), *node.type.dims)
+    return transpose(swapped(wrap(node), two_dims("matrix_transpose", dims, node)), *node.type.dims)
 
 
 def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
@@ -57,7 +57,7 @@ def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
            [2, 4]])
     """
     left, right = common("outer", x, y)
-    row, col = pair("outer", dims)
+    row, col = two_dims("outer", dims)
     dim_of("outer", left, row)
     other = wrap(right)
     if col not in right.type.dims:
@@ -99,10 +99,10 @@ def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     if not xs:
         raise refusal("block_diag", "takes at least one matrix", cure="give the matrices")
     nodes = common("block_diag", *xs)
-    row, col = pair("block_diag", dims, nodes[0])
+    row, col = two_dims("block_diag", dims, nodes[0])
     blocks = [wrap(node) for node in nodes]
     for node in nodes:
-        pair("block_diag", dims, node)
+        two_dims("block_diag", dims, node)
     widths = [block.sizes[col] for block in blocks]
     wide = []
     for i, block in enumerate(blocks):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphcore.frontend.core.arguments import check_word, names
+from graphcore.frontend.core.arguments import check_word, names, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ops.named import matrices
 
-from .matrices import ROW_COL, floats, of_matrix, pair, square, swapped
+from .matrices import ROW_COL, floats, matrix_to_matrix, of_matrix, swapped
 
 __all__ = [
     "cholesky",
@@ -84,11 +84,11 @@ def cholesky(
            [1., 2.]])
     """
     if not upper:
-        return square(matrices.cholesky, x, dims, check=check)
+        return matrix_to_matrix(matrices.cholesky, x, dims, check=check)
     (node,) = floats("cholesky", x)
-    row, col = pair("cholesky", dims, node)
+    row, col = two_dims("cholesky", dims, node)
     flipped = swapped(conjugate(wrap(node)), (row, col))
-    lower = square(matrices.cholesky, flipped, (row, col), check=check)
+    lower = matrix_to_matrix(matrices.cholesky, flipped, (row, col), check=check)
     return transpose(swapped(conjugate(lower), (row, col)), ..., row, col)
 
 
@@ -117,7 +117,7 @@ def qr(
     """
     (node,) = floats("qr", x)
     check_word("qr", "mode", mode, ("reduced", "complete"), node)
-    row, col = pair("qr", dims, node)
+    row, col = two_dims("qr", dims, node)
     op = matrices.qr if mode == "reduced" else matrices.qr_complete
     made = op(node, dims=(row, col), new=(row, new, new, col))
     return QR(wrap(made[0]), wrap(made[1]))
@@ -135,7 +135,7 @@ def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
     (<Tensor: i64[row=3]>, <Tensor: f64[row=3, pivot=3]>, <Tensor: f64[pivot=3, col=4]>)
     """
     (node,) = floats("lu", x)
-    row, col = pair("lu", dims, node)
+    row, col = two_dims("lu", dims, node)
     made = matrices.lu(node, dims=(row, col), new=(row, row, new, new, col))
     return LU(*[wrap(made[i]) for i in range(3)])
 
@@ -173,7 +173,7 @@ def svd(
     (<Tensor: f64[row=5, rank=3]>, <Tensor: f64[rank=3]>, <Tensor: f64[rank=3, col=3]>)
     """
     (node,) = floats("svd", x)
-    row, col = pair("svd", dims, node)
+    row, col = two_dims("svd", dims, node)
     known = ("left", "rank", "right") if full_matrices else ("rank",)
     own = known if new is None else names("svd", new, new=True)
     if len(own) != len(known):
@@ -240,7 +240,7 @@ def eigh(
     array([[-0.25,  0.  ],
            [ 0.  , -0.25]])
     """
-    node, row, col = triangle("eigh", x, dims, lower)
+    node, row, col = read_triangle("eigh", x, dims, lower)
     made = matrices.eigh(node.node, dims=(row, col), new=(new, row, new))
     return Eigen(wrap(made[0]), wrap(made[1]))
 
@@ -258,16 +258,16 @@ def eigvalsh(
     >>> gc.compile([], gc.linalg.eigvalsh(x))()
     array([1., 3.])
     """
-    node, row, col = triangle("eigvalsh", x, dims, lower)
+    node, row, col = read_triangle("eigvalsh", x, dims, lower)
     return wrap(matrices.eigvalsh(node.node, dims=(row, col), new=(new,)))
 
 
-def triangle(
+def read_triangle(
     function: str, x: Operand, dims: Sequence[str], lower: bool
 ) -> tuple[Tensor, str, str]:
     """Matrices whose lower triangle is the one to read, and their dims."""
     (node,) = floats(function, x)
-    row, col = pair(function, dims, node)
+    row, col = two_dims(function, dims, node)
     return wrap(node) if lower else swapped(conjugate(wrap(node)), (row, col)), row, col
 
 
@@ -283,7 +283,7 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     Eigen(values=<Tensor: c128[eigen=3]>, vectors=<Tensor: c128[row=3, eigen=3]>)
     """
     (node,) = floats("eig", x)
-    row, col = pair("eig", dims, node)
+    row, col = two_dims("eig", dims, node)
     made = matrices.eig(node, dims=(row, col), new=(new, row, new))
     return Eigen(wrap(made[0]), wrap(made[1]))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphcore.frontend.arrange.diagonals import eye
-from graphcore.frontend.core.arguments import whole
+from graphcore.frontend.core.arguments import DimPair, two_dims, whole
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import astype
@@ -18,7 +18,7 @@ from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices
 
 from .factors import svd
-from .matrices import ROW_COL, Pair, floats, pair, square
+from .matrices import ROW_COL, floats, matrix_to_matrix
 from .solving import inv
 
 __all__ = [
@@ -45,7 +45,7 @@ def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     array([[1., 1.],
            [0., 1.]])
     """
-    return square(matrices.expm, x, dims)
+    return matrix_to_matrix(matrices.expm, x, dims)
 
 
 def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
@@ -57,7 +57,7 @@ def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     >>> gc.linalg.logm(gc.tensor("x", {"row": 3, "col": 3}))
     <Tensor: f64[row=3, col=3]>
     """
-    return square(matrices.logm, x, dims)
+    return matrix_to_matrix(matrices.logm, x, dims)
 
 
 def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
@@ -70,7 +70,7 @@ def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     array([[2., 0.],
            [0., 3.]])
     """
-    return square(matrices.sqrtm, x, dims)
+    return matrix_to_matrix(matrices.sqrtm, x, dims)
 
 
 def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
@@ -83,7 +83,7 @@ def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
            [0, 1]])
     """
     node = single("matrix_power", x)
-    row, col = pair("matrix_power", dims, node)
+    row, col = two_dims("matrix_power", dims, node)
     times = whole("matrix_power", n, "n", node, least=None)
     base = transpose(wrap(node), ..., row, col)
     if times < 0:
@@ -101,7 +101,7 @@ def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
     return found
 
 
-def product(a: Tensor, b: Tensor, dims: Pair) -> Tensor:
+def product(a: Tensor, b: Tensor, dims: DimPair) -> Tensor:
     """The matrix product of two tensors with the same two dims."""
     row, col = dims
     inner = apart(Hidden("inner"), (*a.dims, *b.dims))
@@ -122,14 +122,14 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     (<Tensor: f64[row=3, col=3]>, <Tensor: f64[col=3, col'=3]>)
     """
     (node,) = floats("polar", x)
-    row, col = pair("polar", dims, node)
+    row, col = two_dims("polar", dims, node)
     unitary = nearest(wrap(node), (row, col))
     other = apart(col, node.type.dims)
     positive = dot(conjugate(unitary), rename(wrap(node), {col: other}), dim=row)
     return Polar(unitary, positive)
 
 
-def nearest(x: Tensor, dims: Pair) -> Tensor:
+def nearest(x: Tensor, dims: DimPair) -> Tensor:
     """The first polar factor; by singular values where it is open which dim is the longer."""
     (m, n), whole = (x.sizes[dim] for dim in dims), x.node
     if same(minimum(m, n), n):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphcore.frontend.core.arguments import names, require_dims
+from graphcore.frontend.core.arguments import DimPair, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.shape.dims import rename
@@ -15,7 +15,6 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops.elementwise import cast
 
-Pair = tuple[str, str]
 ROW_COL = ("row", "col")
 
 
@@ -29,30 +28,19 @@ def floats(function: str, *xs: Operand) -> list[Node]:
     return [node if node.type.dtype == dtype else cast(node, dtype=dtype) for node in nodes]
 
 
-def pair(function: str, dims: Sequence[str], *operands: Node) -> Pair:
-    """The dims of a matrix, which the first operand must have."""
-    found = names(function, dims, *operands[:1])
-    if len(found) != 2 or found[0] == found[1]:
-        cure = 'a matrix has two dims, rows first: dims=("row", "col")'
-        raise refusal(function, f"dims={dims!r} are not two dims", *operands, cure=cure)
-    if operands:
-        require_dims(function, operands[0], found)
-    return found[0], found[1]
-
-
 def of_matrix(op: Op, x: Operand, dims: Sequence[str], *new: str, **attrs: Any) -> Node:
     """An op of one matrix; its results have the dims `new`."""
     (node,) = floats(op.name, x)
-    return op(node, dims=pair(op.name, dims, node), new=new, **attrs)
+    return op(node, dims=two_dims(op.name, dims, node), new=new, **attrs)
 
 
-def square(op: Op, x: Operand, dims: Sequence[str], **attrs: Any) -> Tensor:
+def matrix_to_matrix(op: Op, x: Operand, dims: Sequence[str], **attrs: Any) -> Tensor:
     """An op whose result is a matrix like its operand."""
     (node,) = floats(op.name, x)
-    found = pair(op.name, dims, node)
+    found = two_dims(op.name, dims, node)
     return wrap(op(node, dims=found, new=found, **attrs))
 
 
-def swapped(x: Tensor, dims: Pair) -> Tensor:
+def swapped(x: Tensor, dims: DimPair) -> Tensor:
     """`x` with the names of two dims exchanged: the matrix transposed."""
     return rename(x, {dims[0]: dims[1], dims[1]: dims[0]})

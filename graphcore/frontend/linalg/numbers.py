@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphcore.frontend.core.arguments import check_word, dims_of
+from graphcore.frontend.core.arguments import check_word, dims_of, two_dims
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import astype
@@ -20,7 +20,7 @@ from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 
 from .factors import svdvals
-from .matrices import ROW_COL, floats, of_matrix, pair
+from .matrices import ROW_COL, floats, of_matrix
 
 __all__ = [
     "det",
@@ -75,7 +75,7 @@ def matrix_rank(
     array(1)
     """
     (node,) = floats("matrix_rank", x)
-    row, col = pair("matrix_rank", dims, node)
+    row, col = two_dims("matrix_rank", dims, node)
     s = svdvals(wrap(node), (row, col), new="rank'")
     units: Operand = 0.0 if rtol is None else rtol
     if rtol is None:
@@ -112,7 +112,7 @@ def norm(
     names = dims_of("norm", node, dims, ordered=True)
     if ord is None or (len(names) != 2 and not isinstance(ord, str)):
         return norms.norm(wrap(node), names, 2 if ord is None else ord)
-    row, col = pair("norm", names, node)
+    row, col = two_dims("norm", names, node)
     if not isinstance(ord, (str, int, float, np.number)) or isinstance(ord, bool):
         cure = "give a number, 'fro' or 'nuc'"
         raise refusal("norm", f"ord={brief(ord)}", node, cure=cure, kind=GraphTypeError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphcore.frontend.core.arguments import dim_of
+from graphcore.frontend.core.arguments import DimPair, dim_of, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.complex import conjugate
@@ -12,7 +12,7 @@ from graphcore.frontend.reduce.contraction import dot
 from graphcore.ir.node import Node
 from graphcore.ops.named import matrices
 
-from .matrices import ROW_COL, Pair, floats, pair
+from .matrices import ROW_COL, floats
 
 __all__ = [
     "cho_solve",
@@ -55,9 +55,9 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
     return wrap(matrices.solve(matrix, right, dims=(row, col, row), new=(col,), check=check))
 
 
-def sides(function: str, dims: Sequence[str], a: Node, b: Node) -> Pair:
+def sides(function: str, dims: Sequence[str], a: Node, b: Node) -> DimPair:
     """The dims of a system, of which `b` has the first."""
-    row, col = pair(function, dims, a)
+    row, col = two_dims(function, dims, a)
     dim_of(function, b, row)
     if col in b.type.dims:
         cure = f"rename {col!r} in it: the solution has that dim in place of {row!r}"
@@ -118,7 +118,7 @@ def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Ten
     array([1.5, 1. ])
     """
     (node,) = floats("cho_solve", factor)
-    row, col = pair("cho_solve", dims, node)
+    row, col = two_dims("cho_solve", dims, node)
     half = solve_triangular(wrap(node), b, (row, col), lower=True)
     return solve_triangular(conjugate(wrap(node)), half, (col, row))
 
@@ -152,7 +152,7 @@ def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Ten
     <Tensor: f64[col=3, row=3]>
     """
     (node,) = floats("inv", x)
-    row, col = pair("inv", dims, node)
+    row, col = two_dims("inv", dims, node)
     return wrap(matrices.inv(node, dims=(row, col), new=(col, row), check=check))
 
 
@@ -167,7 +167,7 @@ def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
     <Tensor: f64[col=3, row=5]>
     """
     (node,) = floats("pinv", x)
-    row, col = pair("pinv", dims, node)
+    row, col = two_dims("pinv", dims, node)
     return wrap(matrices.pinv(node, dims=(row, col), new=(col, row), rtol=rtol))
 
 

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcore.frontend.arrange.moves import roll
-from graphcore.frontend.core.arguments import Dim, SizeLike, dims_of, new_dim, require_dims, size_of
+from graphcore.frontend.core.arguments import (
+    Dim,
+    SizeLike,
+    dims_of,
+    new_dim,
+    require_dims,
+    require_order,
+    size_of,
+)
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, as_array, single
 from graphcore.frontend.create.inputs import constant
@@ -28,7 +36,7 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Expression
 
-from .searching import Row, edges_of, merged, require_order, searchsorted
+from .searching import Row, edges_of, merged, searchsorted
 from .sorting import argsort, put_back, sort
 
 __all__ = [
@@ -146,7 +154,9 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
     """The edges of bins; those of one width in the dtype of a mean of `x`."""
     require_order("histogram", x)
     if isinstance(bins, (int, np.integer, Expression)):
-        low, high = (smallest(x, dims), largest(x, dims)) if ends is None else pair_of(x, ends)
+        low, high = (
+            (smallest(x, dims), largest(x, dims)) if ends is None else histogram_range(x, ends)
+        )
         return astype(evenly(x, bins, low, high, name), as_float(x).dtype)
     if ends is not None:
         cure = "leave the range out: the edges say where bins are"
@@ -163,7 +173,7 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
     return wrap(array("histogram", known, (name,)))
 
 
-def pair_of(x: Tensor, ends: Any) -> tuple[Any, Any]:
+def histogram_range(x: Tensor, ends: Any) -> tuple[Any, Any]:
     """The ends of the bins."""
     if isinstance(ends, np.ndarray) and ends.shape == (2,):
         ends = ends.tolist()

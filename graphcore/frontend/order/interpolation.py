@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from graphcore.frontend.core.arguments import dim_of
+from graphcore.frontend.core.arguments import dim_of, require_order
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.index.indexing import isel, take_along
@@ -18,9 +18,9 @@ from graphcore.frontend.pointwise.elementwise import (
 )
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.masking import as_float
-from graphcore.frontend.shape.dims import agreed, concat, transpose
+from graphcore.frontend.shape.dims import concat, transpose, with_size
 
-from .searching import Row, require_order, row_of, searchsorted
+from .searching import Row, row_of, searchsorted
 from .sorting import argsort
 
 __all__ = [
@@ -71,9 +71,9 @@ def interp(
     given = single("interp", row_of("interp", fp, dim))
     for operand in (places.node, given):
         dim_of("interp", operand, dim)
-    values = as_float(wrap(agreed(given, dim, places.sizes[dim])))
+    values = as_float(wrap(with_size(given, dim, places.sizes[dim])))
     if period is not None:
-        at, places, values = repeated(at, places, values, dim, period)
+        at, places, values = periodic(at, places, values, dim, period)
     above = searchsorted(places, at, dim, "right")
     upper = minimum(maximum(above, 1), places.sizes[dim] - 1)
     lower = maximum(upper - 1, 0)
@@ -89,7 +89,7 @@ def interp(
     return transpose(found, *at.dims, ...)
 
 
-def repeated(
+def periodic(
     at: Tensor, places: Tensor, values: Tensor, dim: str, period: Operand
 ) -> tuple[Tensor, Tensor, Tensor]:
     """All within one period, the points in order; the last stands before them, the first after."""

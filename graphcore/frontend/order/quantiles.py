@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import Dim, check_word, require_dims
+from graphcore.frontend.core.arguments import Dim, check_word, require_dims, require_order
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, as_array
 from graphcore.frontend.index.indexing import isel
@@ -17,7 +17,7 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum, minimum, rint
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null
-from graphcore.frontend.reduce.masking import Mask, Part, as_float, over, part_of
+from graphcore.frontend.reduce.masking import Mask, Masked, as_float, masked, over
 from graphcore.frontend.shape.dims import concat, transpose
 from graphcore.ir.dtypes import FLOAT, INT
 from graphcore.ir.sizes import Size, lower_bound
@@ -25,7 +25,7 @@ from graphcore.ir.sizes import maximum as most
 from graphcore.ops import named
 
 from .interpolation import between
-from .searching import merged, require_order
+from .searching import merged
 from .sorting import sort
 
 __all__ = [
@@ -40,16 +40,16 @@ def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     """Median over one dim, several, or all (None): the middle value, or the mean of the two.
 
     Floats keep their dtype, the rest become float64; nan if any value that takes part is, or if
-    none takes part. A derivative goes to the values in the middle, of ties to those that a stable
+    none takes data. A derivative goes to the values in the middle, of ties to those that a stable
     sort brings there.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.median(gc.constant([4.0, 1.0, 9.0, 2.0], "t")))()
     array(3.)
     """
-    order = order_of(part_of("median", x, dim, where, skipna), skipna)
+    order = sorted_rows(masked("median", x, dim, where, skipna), skipna)
     low, high = order.at((order.size - 1) // 2), order.at(order.size // 2)
-    return order.unspoiled(middle(low, high))
+    return order.unspoiled(midpoint(low, high))
 
 
 def quantile(
@@ -64,7 +64,7 @@ def quantile(
     """Quantiles over one dim, several, or all (None): the value below which a share `q` lies.
 
     Floats keep their dtype, the rest become float64; nan if any value that takes part is, or if
-    none takes part. A derivative goes to the values between which the quantile lies, of ties to
+    none takes data. A derivative goes to the values between which the quantile lies, of ties to
     those that a stable sort brings there.
 
     Parameters
@@ -83,7 +83,7 @@ def quantile(
         "weibull", "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint"
         or "nearest".
     where
-        What takes part.
+        What takes data.
     skipna
         Whether to leave nan out.
 
@@ -94,10 +94,10 @@ def quantile(
     >>> gc.quantile(x, [0.1, 0.5, 0.9], dim="t")
     <Tensor: f64[quantile=3, batch]>
     """
-    part = part_of("quantile", x, dim, where, skipna)
-    check_word("quantile", "method", method, (*CHOSEN, *LINEAR), part.x)
-    share, valid = share_of(part, q)
-    order = order_of(part, skipna)
+    data = masked("quantile", x, dim, where, skipna)
+    check_word("quantile", "method", method, (*CHOSEN, *LINEAR), data.x)
+    share, valid = share_of(data, q)
+    order = sorted_rows(data, skipna)
     if method in LINEAR:
         alpha, beta = LINEAR[method]
         at = share * (order.size - 1) + share * (2 - alpha - beta) + (alpha - 1)
@@ -106,7 +106,7 @@ def quantile(
         found = between(a, b, astype(at - low, a.dtype))
     else:
         low, high = map(order.near, CHOSEN[method](share, order.size))
-        found = low if low is high else middle(low, high)
+        found = low if low is high else midpoint(low, high)
     found = order.unspoiled(found)
     if valid is not None:
         found = choose(valid, found, math.nan)
@@ -149,7 +149,7 @@ CHOSEN: dict[str, Places] = {
 
 
 class Order(NamedTuple):
-    """The values that take part, in order along `dim`: the first `size` of `values`.
+    """The values that take data, in order along `dim`: the first `size` of `values`.
 
     `size` is a tensor where it differs from row to row. `spoiled` rows are nan.
     """
@@ -172,46 +172,46 @@ class Order(NamedTuple):
         return found if self.spoiled is None else choose(self.spoiled, math.nan, found)
 
 
-def order_of(part: Part, skipna: bool) -> Order:
+def sorted_rows(data: Masked, skipna: bool) -> Order:
     """The values of each row in order. What takes no part is nan, so that it comes last."""
-    x, dims = part.x, part.dims
-    require_dims(part.function, x.node, dims)
-    require_order(part.function, x)
-    if part.mask is not None:
-        x = choose(part.mask, as_float(x), math.nan)
+    x, dims = data.x, data.dims
+    require_dims(data.function, x.node, dims)
+    require_order(data.function, x)
+    if data.mask is not None:
+        x = choose(data.mask, as_float(x), math.nan)
     x, dim = merged(x, dims)
     size = x.sizes[dim]
     if (lower_bound(size) or 0) < 1:  # then a nan stands for the lack of values
         x, size = concat([as_float(x), math.nan], dim), most(size, 1)
     values = sort(x, dim)
-    if part.mask is None:
+    if data.mask is None:
         last = isel(values, {dim: size - 1})
         spoiled = isnull(last) if may_be_null(last) else None
         return Order(values, dim, size, spoiled)
-    lost = None if skipna else over(named.any_, part.mask & isnull(part.x), part.dims)
-    return Order(values, dim, part.size(), lost)
+    lost = None if skipna else over(named.any_, data.mask & isnull(data.x), data.dims)
+    return Order(values, dim, data.size(), lost)
 
 
-def middle(a: Tensor, b: Tensor) -> Tensor:
+def midpoint(a: Tensor, b: Tensor) -> Tensor:
     """(a + b) / 2, without overflow."""
     return 0.5 * a + 0.5 * b
 
 
-def share_of(part: Part, q: Any) -> tuple[Tensor, Tensor | None]:
+def share_of(data: Masked, q: Any) -> tuple[Tensor, Tensor | None]:
     """The shares as float64, and where those of a tensor are shares at all."""
     if isinstance(q, Base) or hasattr(q, "dims"):
         given = astype(q, FLOAT)
         valid = (given >= 0) & (given <= 1)
         return choose(valid, given, 0.0), valid
-    known = as_array(part.function, q, part.x)
+    known = as_array(data.function, q, data.x)
     values = known.astype(FLOAT) if known.dtype.kind in "biuf" else np.array([math.nan])
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
         cure = "use a number, a list of numbers, or a tensor"
         reason = f"q={q!r} is no share, between 0 and 1, nor a list of them"
-        raise refusal(part.function, reason, part.x, cure=cure)
+        raise refusal(data.function, reason, data.x, cure=cure)
     if values.ndim == 0:
-        return wrap(array(part.function, values, ())), None
-    if "quantile" in part.x.dims and "quantile" not in part.dims:
+        return wrap(array(data.function, values, ())), None
+    if "quantile" in data.x.dims and "quantile" not in data.dims:
         cure = "rename it, or give q as a tensor with a dim of another name"
-        raise refusal(part.function, "there is a dim 'quantile' already in", part.x, cure=cure)
-    return wrap(array(part.function, values, ("quantile",))), None
+        raise refusal(data.function, "there is a dim 'quantile' already in", data.x, cure=cure)
+    return wrap(array(data.function, values, ("quantile",))), None

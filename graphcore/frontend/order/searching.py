@@ -25,7 +25,6 @@ from graphcore.frontend.pointwise.elementwise import not_equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.running import cumsum
 from graphcore.frontend.shape.dims import stack, transpose
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden, apart
 from graphcore.ops import named
 
@@ -156,13 +155,6 @@ def nonzero(
         found[dim] = where(there, at % length, fill_value)
         at = at // length
     return {dim: found[dim] for dim in dims}
-
-
-def require_order(function: str, x: Tensor) -> None:
-    """Refuse complex numbers, of which none is larger."""
-    if x.dtype.kind == "c":
-        cure = "treat gc.real and gc.imag apart"
-        raise refusal(function, "complex numbers have no order", x, cure=cure, kind=GraphTypeError)
 
 
 def merged(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:

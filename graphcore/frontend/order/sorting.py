@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from graphcore.frontend.core.arguments import dim_of, integer, size_of
+from graphcore.frontend.core.arguments import dim_of, integer, require_order, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import take_along
@@ -19,7 +19,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, upper_bound
 from graphcore.ops import named
 
-from .searching import require_order, searchsorted
+from .searching import searchsorted
 
 __all__ = [
     "argsort",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphcore.frontend.core.base import Tensor, wrap
-from graphcore.frontend.core.lift import Operand, needing, single, weak
+from graphcore.frontend.core.lift import Operand, keep_checks_of, single, weak
 from graphcore.frontend.shape.dims import full_of
 from graphcore.ops import elementwise as ops
 
@@ -43,7 +43,7 @@ def imag(x: Operand) -> Tensor:
     if node.type.dtype.kind == "c":
         return wrap(ops.imag(node))
     zeros = full_of(weak("imag", 0, node.type.dtype, []), node.type.dims, node.type.shape)
-    return wrap(needing(zeros.node, node))
+    return wrap(keep_checks_of(zeros.node, node))
 
 
 def conjugate(x: Operand) -> Tensor:

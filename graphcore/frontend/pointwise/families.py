@@ -115,7 +115,7 @@ def document(
     unknown = [f"`{operands[place]}`" for place in ops.UNKNOWN.get(op, ())]
     function.__doc__ = DOC.format(
         doc=op.doc,
-        like=like(op),
+        like=numpy_namesake(op),
         dims=ONE if len(operands) == 1 else SEVERAL,
         unknown=f"No derivative by {', '.join(unknown)} is known.\n" if unknown else "",
         operands=", ".join(operands),
@@ -130,6 +130,6 @@ def document(
     )
 
 
-def like(op: Op) -> str:
+def numpy_namesake(op: Op) -> str:
     """The NumPy function of the same name, if there is one."""
     return "" if isinstance(ops.UFUNC[op], str) else f", as `numpy.{op.name}`"

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from graphcore.frontend.core.arguments import whole
+from graphcore.frontend.core.arguments import require_order, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, apply, common, single
-from graphcore.frontend.shape.dims import aligned
+from graphcore.frontend.shape.dims import broadcast_all
 from graphcore.ir.dtypes import loop_dtypes
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ops import elementwise as ops
@@ -102,7 +102,7 @@ def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> 
     node, mask = single("where", x), single("where", condition)
     if other is None:
         node, other = with_nan(node)
-    return where(aligned("where", (node, mask))[1], wrap(node), other)
+    return where(broadcast_all("where", (node, mask))[1], wrap(node), other)
 
 
 def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
@@ -217,12 +217,12 @@ def float_power(x: Operand, y: Operand) -> Tensor:
     >>> gc.float_power(gc.tensor("n", {"row": 2}, dtype="int64"), -1)
     <Tensor: f64[row=2]>
     """
-    base, exponent = pair("float_power", x, y)
+    base, exponent = two_operands("float_power", x, y)
     dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
     return power(astype(base, dtype), astype(exponent, dtype))
 
 
-def pair(function: str, x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
+def two_operands(function: str, x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
     """Two operands, a weak one in the dtype of the other."""
     left, right = common(function, x, y)
     return wrap(left), wrap(right)
@@ -298,7 +298,8 @@ def nan_to_num(
     >>> gc.nan_to_num(gc.tensor("x", {"row": 2}))
     <Tensor: f64[row=2]>
     """
-    value = ordered("nan_to_num", x)
+    value = wrap(single("nan_to_num", x))
+    require_order("nan_to_num", value)
     if value.dtype.kind != "f":
         return value
     bounds = np.finfo(value.dtype)
@@ -308,15 +309,6 @@ def nan_to_num(
     return where(isnan(value), nan, where(value == -np.inf, low, below))
 
 
-def ordered(function: str, x: Operand) -> Tensor:
-    """`x`, unless it is complex, which knows no larger and smaller."""
-    value = wrap(single(function, x))
-    if value.dtype.kind == "c":
-        cure = "treat gc.real and gc.imag apart"
-        raise refusal(function, "is not defined for complex", value, cure=cure, kind=GraphTypeError)
-    return value
-
-
 def isposinf(x: Operand) -> Tensor:
     """Whether `x` is infinite and positive.
 
@@ -324,7 +316,9 @@ def isposinf(x: Operand) -> Tensor:
     >>> gc.isposinf(gc.tensor("x", {"row": 2}))
     <Tensor: bool[row=2]>
     """
-    return ordered("isposinf", x) == math.inf
+    value = wrap(single("isposinf", x))
+    require_order("isposinf", value)
+    return value == math.inf
 
 
 def isneginf(x: Operand) -> Tensor:
@@ -334,7 +328,9 @@ def isneginf(x: Operand) -> Tensor:
     >>> gc.isneginf(gc.tensor("x", {"row": 2}))
     <Tensor: bool[row=2]>
     """
-    return ordered("isneginf", x) == -math.inf
+    value = wrap(single("isneginf", x))
+    require_order("isneginf", value)
+    return value == -math.inf
 
 
 def isclose(
@@ -346,7 +342,7 @@ def isclose(
     >>> gc.isclose(gc.tensor("x", {"row": 2}), 0.5)
     <Tensor: bool[row=2]>
     """
-    left, right = pair("isclose", x, y)
+    left, right = two_operands("isclose", x, y)
     if left.dtype.kind in "biu" and right.dtype.kind in "biu":
         left, right = astype(left, np.float64), astype(right, np.float64)
     near = _absolute(left - right) <= atol + rtol * _absolute(right)

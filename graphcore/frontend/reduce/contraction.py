@@ -9,7 +9,7 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.create.inputs import zeros_like
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.shape.dims import agreed, concat, expand_dims, transpose
+from graphcore.frontend.shape.dims import concat, expand_dims, transpose, with_size
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
@@ -92,7 +92,7 @@ def components(x: Tensor, dim: str) -> list[Tensor]:
     """The three values along `dim`; the third is 0 where there are two."""
     size = x.sizes[dim_of("cross", x.node, dim)]
     if isinstance(size, Expression):
-        size, x = 3, wrap(agreed(x.node, dim, 3))
+        size, x = 3, wrap(with_size(x.node, dim, 3))
     if size not in (2, 3):
         cure = "give it the size 3, or 2"
         raise refusal("cross", f"dim {dim!r} has size {size}", x, cure=cure)

@@ -26,7 +26,7 @@ Mask: TypeAlias = "Operand | None"
 """A bool tensor, true where a value takes part; None where all do."""
 
 
-class Part(NamedTuple):
+class Masked(NamedTuple):
     """The values of `x` that take part in a reduction over `dims`: all, or those of a mask.
 
     The mask has the dims of `x`, in their order.
@@ -42,17 +42,17 @@ class Part(NamedTuple):
         return self.x if self.mask is None else choose(self.mask, self.x, neutral)
 
     def reduce(self, op: Op, neutral: complex, **attrs: Any) -> Tensor:
-        """What `op` computes of the values that take part, if `neutral` adds nothing to it."""
+        """What `op` computes of the values that take data, if `neutral` adds nothing to it."""
         return over(op, self.filled(neutral), self.dims, **attrs)
 
     def size(self) -> Tensor:
-        """How many values take part, in int64."""
+        """How many values take data, in int64."""
         if self.mask is not None:
             return over(named.sum_, self.mask, self.dims)
         return wrap(single(self.function, count(self.x.sizes[dim] for dim in self.dims)))
 
     def where_some(self, found: Tensor, none: complex) -> Tensor:
-        """`found` where any value takes part, else `none`."""
+        """`found` where any value takes data, else `none`."""
         if self.mask is None:
             return found
         return choose(over(named.any_, self.mask, self.dims), found, none)
@@ -73,14 +73,14 @@ def over(op: Op, x: Tensor, dims: tuple[str, ...], **attrs: Any) -> Tensor:
     return wrap(op(x.node, dims=dims, **attrs))
 
 
-def part_of(
+def masked(
     function: str,
     x: Operand,
     dim: Dim,
     where: Mask,
     skipna: bool = False,
-) -> Part:
-    """The values that take part."""
+) -> Masked:
+    """The values that take data."""
     node = single(function, x)
     value = wrap(node)
     mask = None if where is None else mask_of(function, where)
@@ -88,7 +88,7 @@ def part_of(
         mask = notnull(value) if mask is None else notnull(value) & mask
     if mask is not None:
         value, mask = broadcast(value, mask)
-    return Part(function, value, dims_of(function, value.node, dim), mask)
+    return Masked(function, value, dims_of(function, value.node, dim), mask)
 
 
 def mask_of(function: str, where: Operand) -> Tensor:
@@ -101,7 +101,7 @@ def mask_of(function: str, where: Operand) -> Tensor:
     return wrap(node)
 
 
-def lowest(dtype: DType, sign: int = 1) -> complex:
+def identity_of_extreme(dtype: DType, sign: int = 1) -> complex:
     """The value that none of the dtype falls below; the one that none exceeds for `sign` -1."""
     match dtype.kind:
         case "b":
@@ -114,58 +114,58 @@ def lowest(dtype: DType, sign: int = 1) -> complex:
     return -sign * math.inf
 
 
-def mean_of(part: Part) -> Tensor:
+def mean_of(data: Masked) -> Tensor:
     """The mean of what takes part; nan of nothing."""
-    if part.mask is None:
-        return part.reduce(named.mean, 0)
-    return part.ratio(over(named.sum_, as_float(part.filled(0)), part.dims))
+    if data.mask is None:
+        return data.reduce(named.mean, 0)
+    return data.ratio(over(named.sum_, as_float(data.filled(0)), data.dims))
 
 
-def var_of(part: Part, ddof: int) -> Tensor:
-    """The sum of |x - mean|^2 over (count - ddof), of what takes part."""
-    ddof = whole(part.function, ddof, "ddof", part.x, least=None)
-    if part.mask is None:
-        return part.reduce(named.var, 0, ddof=ddof)
-    away = choose(part.mask, as_float(part.filled(0)) - mean_of(part), 0)
-    return part.ratio(over(named.sum_, squared_modulus(away), part.dims), ddof)
+def var_of(data: Masked, ddof: int) -> Tensor:
+    """The sum of |x - mean|^2 over (count - ddof), of what takes data."""
+    ddof = whole(data.function, ddof, "ddof", data.x, least=None)
+    if data.mask is None:
+        return data.reduce(named.var, 0, ddof=ddof)
+    away = choose(data.mask, as_float(data.filled(0)) - mean_of(data), 0)
+    return data.ratio(over(named.sum_, squared_modulus(away), data.dims), ddof)
 
 
-def extreme_of(part: Part, op: Op, sign: int, initial: complex | None = None) -> Tensor:
+def extreme_of(data: Masked, op: Op, sign: int, initial: complex | None = None) -> Tensor:
     """The largest (sign 1) or smallest (-1) of `initial` and what takes part; nan of nothing."""
     if initial is None:
-        return part.where_some(part.reduce(op, lowest_of(part, sign)), math.nan)
-    dtype, (_, start) = part.x.dtype, common(part.function, part.x, initial)
+        return data.where_some(data.reduce(op, checked_identity(data, sign)), math.nan)
+    dtype, (_, start) = data.x.dtype, common(data.function, data.x, initial)
     if start.op is not leaf.full or start.type != TensorType(dtype, (), ()):
         reason = f"initial={brief(initial)} is not a number of {dtype}"
         cure = "give a number of Python, or cast the tensor with astype"
-        raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
-    return part.reduce(op, lowest(dtype, sign), initial=start.attrs["value"])
+        raise refusal(data.function, reason, data.x, cure=cure, kind=GraphTypeError)
+    return data.reduce(op, identity_of_extreme(dtype, sign), initial=start.attrs["value"])
 
 
-def running_extreme(part: Part, op: Op, sign: int) -> Tensor:
+def running_extreme(data: Masked, op: Op, sign: int) -> Tensor:
     """The largest (sign 1) or smallest (-1) value so far that takes part; nan before the first."""
-    found = part.reduce(op, lowest_of(part, sign))
-    if part.mask is None:
+    found = data.reduce(op, checked_identity(data, sign))
+    if data.mask is None:
         return found
-    return choose(over(named.cummax, part.mask, part.dims), found, math.nan)
+    return choose(over(named.cummax, data.mask, data.dims), found, math.nan)
 
 
-def lowest_of(part: Part, sign: int) -> complex:
+def checked_identity(data: Masked, sign: int) -> complex:
     """What stands where a value takes no part in an extreme value; refused if that has no nan."""
-    if part.mask is not None and not may_be_null(part.x):
-        reason = f"where= may leave no value, for which {part.x.dtype} has no number"
+    if data.mask is not None and not may_be_null(data.x):
+        reason = f"where= may leave no value, for which {data.x.dtype} has no number"
         cure = "say which with initial=, or put one in: gc.where(mask, x, number)"
-        raise refusal(part.function, reason, part.x, cure=cure, kind=GraphTypeError)
-    return lowest(part.x.dtype, sign)
+        raise refusal(data.function, reason, data.x, cure=cure, kind=GraphTypeError)
+    return identity_of_extreme(data.x.dtype, sign)
 
 
-def position_of(part: Part, op: Op, extreme: Op, sign: int) -> Tensor:
-    """The position of the first extreme value that takes part, a nan before all; -1 of nothing."""
-    if part.mask is None:
-        return part.reduce(op, 0)
-    best = part.reduce(extreme, lowest(part.x.dtype, sign))
-    chosen = part.mask & (equal(part.x, best) | isnull(part.x))
-    return part.where_some(over(named.argmax, chosen, part.dims), -1)
+def position_of(data: Masked, op: Op, extreme: Op, sign: int) -> Tensor:
+    """The position of the first extreme value that takes data, a nan before all; -1 of nothing."""
+    if data.mask is None:
+        return data.reduce(op, 0)
+    best = data.reduce(extreme, identity_of_extreme(data.x.dtype, sign))
+    chosen = data.mask & (equal(data.x, best) | isnull(data.x))
+    return data.where_some(over(named.argmax, chosen, data.dims), -1)
 
 
 def as_float(x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from graphcore.ir.literal import Literal
 from graphcore.ops import named
 from graphcore.ops.autodiff import stop_gradient
 
-from .masking import Mask, as_float, over, part_of
+from .masking import Mask, as_float, masked, over
 
 __all__ = [
     "norm",
@@ -42,27 +42,27 @@ def norm(
     >>> gc.compile([], [gc.norm(x), gc.norm(x, ord=1), gc.norm(x, ord=float("inf"))])()
     [array(5.), array(7.), array(4.)]
     """
-    part = part_of("norm", x, dim, where, skipna)
+    data = masked("norm", x, dim, where, skipna)
     if isinstance(ord, str) or math.isnan(ord):
         cure = "ord is a number; for matrices, 2 over both dims is 'fro'"
-        raise refusal("norm", f"ord={ord!r}", part.x, cure=cure, kind=GraphTypeError)
+        raise refusal("norm", f"ord={ord!r}", data.x, cure=cure, kind=GraphTypeError)
     none = 0 if ord >= 0 else math.inf
-    value = part.filled(none)
+    value = data.filled(none)
     if ord == 2:
-        return over(named.norm, value, part.dims)
+        return over(named.norm, value, data.dims)
     size = absolute(as_float(value))
     if ord == 0:
-        return over(named.sum_, astype(not_equal(size, 0), size.dtype), part.dims)
+        return over(named.sum_, astype(not_equal(size, 0), size.dtype), data.dims)
     if ord == 1:
-        return over(named.sum_, size, part.dims)
+        return over(named.sum_, size, data.dims)
     extreme = named.max_ if ord > 0 else named.min_
-    bound = over(extreme, size, part.dims, initial=Literal(none, size.dtype))
+    bound = over(extreme, size, data.dims, initial=Literal(none, size.dtype))
     if math.isinf(ord):
         return bound
     # A norm does not depend on its scale, so that the scale needs no derivative.
     scale = wrap(stop_gradient(choose(isfinite(bound) & (bound > 0), bound, 1).node))
     powers = power_or(none, size / scale, ord)
-    return scale * power_or(none, over(named.sum_, powers, part.dims), 1 / ord)
+    return scale * power_or(none, over(named.sum_, powers, data.dims), 1 / ord)
 
 
 def power_or(none: float, x: Tensor, exponent: float) -> Tensor:

@@ -1,6 +1,6 @@
 """Sums, extremes and their like over dims, under xarray's names.
 
-`where` is a bool tensor: values where it is false take no part. `skipna` leaves out nan as well.
+`where` is a bool tensor: values where it is false take no data. `skipna` leaves out nan as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import notnull
 from graphcore.ops import named
 
-from .masking import Mask, Part, extreme_of, mean_of, part_of, position_of, root, var_of
+from .masking import Mask, Masked, extreme_of, masked, mean_of, position_of, root, var_of
 
 __all__ = [
     "all",
@@ -46,15 +46,15 @@ def sum(
     """Sum over one dim, several, or all (None).
 
     Small integers and bool are widened, as in NumPy. The sum of nothing is 0; it is nan, as a
-    float, where fewer than `min_count` values take part.
+    float, where fewer than `min_count` values take data.
 
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2, "col": 3})
     >>> gc.sum(x, dim="row"), gc.sum(x, where=x > 0)
     (<Tensor: f64[col=3]>, <Tensor: f64[]>)
     """
-    part = part_of("sum", x, dim, where, skipna)
-    return enough(part, part.reduce(named.sum_, 0), where, skipna, min_count)
+    data = masked("sum", x, dim, where, skipna)
+    return with_min_count(data, data.reduce(named.sum_, 0), where, skipna, min_count)
 
 
 def prod(
@@ -68,25 +68,27 @@ def prod(
     """Product over one dim, several, or all (None).
 
     Small integers and bool are widened, as in NumPy. The product of nothing is 1; it is nan, as a
-    float, where fewer than `min_count` values take part.
+    float, where fewer than `min_count` values take data.
 
     >>> import graphcore as gc
     >>> gc.prod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    part = part_of("prod", x, dim, where, skipna)
-    return enough(part, part.reduce(named.prod, 1), where, skipna, min_count)
+    data = masked("prod", x, dim, where, skipna)
+    return with_min_count(data, data.reduce(named.prod, 1), where, skipna, min_count)
 
 
-def enough(part: Part, found: Tensor, where: Mask, skipna: bool, min_count: int | None) -> Tensor:
-    """`found` where `min_count` values take part, else nan."""
+def with_min_count(
+    data: Masked, found: Tensor, where: Mask, skipna: bool, min_count: int | None
+) -> Tensor:
+    """`found` where `min_count` values take data, else nan."""
     if min_count is None:
         return found
     if where is None and not skipna:
         cure = "skip nan with skipna=True, or say with where= what takes part"
-        raise refusal(part.function, "min_count where all values take part", part.x, cure=cure)
+        raise refusal(data.function, "min_count where all values take part", data.x, cure=cure)
     return choose(
-        part.size() >= whole(part.function, min_count, "min_count", part.x), found, math.nan
+        data.size() >= whole(data.function, min_count, "min_count", data.x), found, math.nan
     )
 
 
@@ -99,7 +101,7 @@ def mean(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fals
     >>> gc.mean(gc.tensor("x", {"row": 2, "col": 3}), dim="row", skipna=True)
     <Tensor: f64[col=3]>
     """
-    return mean_of(part_of("mean", x, dim, where, skipna))
+    return mean_of(masked("mean", x, dim, where, skipna))
 
 
 def var(
@@ -113,13 +115,13 @@ def var(
     """Variance over one dim, several, or all (None): the sum of |x - mean|^2 over (count - ddof).
 
     The dtype is that of a mean, or real where `x` is complex. With `where` or `skipna`, the count
-    is that of the values that take part, and the variance is nan where `ddof` leaves none.
+    is that of the values that take data, and the variance is nan where `ddof` leaves none.
 
     >>> import graphcore as gc
     >>> gc.var(gc.tensor("x", {"row": 2, "col": 3}), dim="row", ddof=1)
     <Tensor: f64[col=3]>
     """
-    return var_of(part_of("var", x, dim, where, skipna), ddof)
+    return var_of(masked("var", x, dim, where, skipna), ddof)
 
 
 def std(
@@ -138,10 +140,10 @@ def std(
     >>> gc.std(gc.tensor("x", {"row": 2, "col": 3}))
     <Tensor: f64[]>
     """
-    part = part_of("std", x, dim, where, skipna)
-    if part.mask is None:
-        return part.reduce(named.std, 0, ddof=whole("std", ddof, "ddof", part.x, least=None))
-    return root(var_of(part, ddof))
+    data = masked("std", x, dim, where, skipna)
+    if data.mask is None:
+        return data.reduce(named.std, 0, ddof=whole("std", ddof, "ddof", data.x, least=None))
+    return root(var_of(data, ddof))
 
 
 def max(
@@ -162,8 +164,8 @@ def max(
     >>> gc.max(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    part = part_of("max", x, dim, where, skipna)
-    return extreme_of(part, named.max_, 1, initial)
+    data = masked("max", x, dim, where, skipna)
+    return extreme_of(data, named.max_, 1, initial)
 
 
 def min(
@@ -184,8 +186,8 @@ def min(
     >>> gc.min(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    part = part_of("min", x, dim, where, skipna)
-    return extreme_of(part, named.min_, -1, initial)
+    data = masked("min", x, dim, where, skipna)
+    return extreme_of(data, named.min_, -1, initial)
 
 
 def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
@@ -195,8 +197,8 @@ def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False
     >>> gc.ptp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[col=3]>
     """
-    part = part_of("ptp", x, dim, where, skipna)
-    return subtract(extreme_of(part, named.max_, 1), extreme_of(part, named.min_, -1))
+    data = masked("ptp", x, dim, where, skipna)
+    return subtract(extreme_of(data, named.max_, 1), extreme_of(data, named.min_, -1))
 
 
 def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
@@ -206,7 +208,7 @@ def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     >>> gc.any(gc.tensor("x", {"row": 2, "col": 3}) > 0, dim="row")
     <Tensor: bool[col=3]>
     """
-    return part_of("any", x, dim, where).reduce(named.any_, False)
+    return masked("any", x, dim, where).reduce(named.any_, False)
 
 
 def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
@@ -216,7 +218,7 @@ def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     >>> gc.all(gc.tensor("x", {"row": 2, "col": 3}) > 0, dim="row")
     <Tensor: bool[col=3]>
     """
-    return part_of("all", x, dim, where).reduce(named.all_, True)
+    return masked("all", x, dim, where).reduce(named.all_, True)
 
 
 def count(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
@@ -226,7 +228,7 @@ def count(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     >>> gc.count(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: i64[col=3]>
     """
-    return part_of("count", notnull(x), dim, where).reduce(named.sum_, False)
+    return masked("count", notnull(x), dim, where).reduce(named.sum_, False)
 
 
 def argmax(
@@ -245,8 +247,8 @@ def argmax(
     >>> gc.argmax(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: i64[col=3]>
     """
-    part = part_of("argmax", x, one_dim("argmax", x, dim), where, skipna)
-    return position_of(part, named.argmax, named.max_, 1)
+    data = masked("argmax", x, one_dim("argmax", x, dim), where, skipna)
+    return position_of(data, named.argmax, named.max_, 1)
 
 
 def argmin(
@@ -265,8 +267,8 @@ def argmin(
     >>> gc.argmin(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: i64[col=3]>
     """
-    part = part_of("argmin", x, one_dim("argmin", x, dim), where, skipna)
-    return position_of(part, named.argmin, named.min_, -1)
+    data = masked("argmin", x, one_dim("argmin", x, dim), where, skipna)
+    return position_of(data, named.argmin, named.min_, -1)
 
 
 def one_dim(function: str, x: Operand, dim: Any) -> Any:

@@ -19,7 +19,7 @@ from graphcore.frontend.shape.dims import concat
 from graphcore.ir.op import Op
 from graphcore.ops import named
 
-from .masking import Mask, Part, over, part_of, running_extreme
+from .masking import Mask, Masked, masked, over, running_extreme
 
 __all__ = [
     "bfill",
@@ -42,7 +42,7 @@ def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.cumsum(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[row=2, col=3]>
     """
-    return running(part_of("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
+    return running(masked("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
 
 
 def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
@@ -54,19 +54,19 @@ def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = F
     >>> gc.cumprod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[row=2, col=3]>
     """
-    return running(part_of("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
+    return running(masked("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
 
 
-def running(part: Part, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
+def running(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
     """Along all dims; with `skipna` each, in the order given, leaves out what is nan by then.
 
     inf - inf along one dim is missing along the next, as in xarray.
     """
-    found = part.filled(neutral)
-    if not (skipna and may_be_null(part.x)):
-        return over(op, found, part.dims)
-    require_dims(part.function, part.x.node, part.dims)
-    for i, name in enumerate(dims_of(part.function, part.x.node, dim, ordered=True)):
+    found = data.filled(neutral)
+    if not (skipna and may_be_null(data.x)):
+        return over(op, found, data.dims)
+    require_dims(data.function, data.x.node, data.dims)
+    for i, name in enumerate(dims_of(data.function, data.x.node, dim, ordered=True)):
         kept = choose(isnull(found), neutral, found) if i > 0 else found
         found = over(op, kept, (name,))
     return found
@@ -113,7 +113,7 @@ def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.cummax(gc.constant([1, 3, 2, 5], "t"), "t"))()
     array([1, 3, 3, 5])
     """
-    return running_extreme(part_of("cummax", x, dim, where, skipna), named.cummax, 1)
+    return running_extreme(masked("cummax", x, dim, where, skipna), named.cummax, 1)
 
 
 def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
@@ -126,7 +126,7 @@ def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.cummin(gc.constant([4, 3, 5, 1], "t"), "t"))()
     array([4, 3, 3, 1])
     """
-    return running_extreme(part_of("cummin", x, dim, where, skipna), named.cummin, -1)
+    return running_extreme(masked("cummin", x, dim, where, skipna), named.cummin, -1)
 
 
 def logcumsumexp(
@@ -140,8 +140,8 @@ def logcumsumexp(
     >>> gc.special.logcumsumexp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
     <Tensor: f64[row=2, col=3]>
     """
-    part = part_of("logcumsumexp", x, dim, where, skipna)
-    return part.reduce(named.logcumsumexp, -math.inf)
+    data = masked("logcumsumexp", x, dim, where, skipna)
+    return data.reduce(named.logcumsumexp, -math.inf)
 
 
 def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:

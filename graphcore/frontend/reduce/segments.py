@@ -19,7 +19,7 @@ from graphcore.ir.sizes import Size
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import close_match
 
-from .masking import lowest
+from .masking import identity_of_extreme
 
 __all__ = [
     "segment_max",
@@ -46,7 +46,9 @@ class Segments(NamedTuple):
 
     def extreme(self, op: Op, sign: int) -> Tensor:
         """The largest (sign 1) or smallest (-1) values; of nothing, what none falls below."""
-        start = full({self.name: self.size}, lowest(self.x.dtype, sign), self.x.dtype).node
+        start = full(
+            {self.name: self.size}, identity_of_extreme(self.x.dtype, sign), self.x.dtype
+        ).node
         found = op(start, self.x.node, self.ids, over=self.over, dims=(self.name,))
         return self.ordered(wrap(found))
 
@@ -57,7 +59,7 @@ class Segments(NamedTuple):
         return found.transpose(*placed)
 
 
-def segments(
+def segments_of(
     function: str, x: Operand, segment_ids: Any, size: SizeLike, dim: Dim, name: str | None
 ) -> Segments:
     """The arguments, understood."""
@@ -75,10 +77,10 @@ def segments(
         raise refusal(function, f"segments run over dims {over}", node, ids, cure=cure)
     (new,) = over if name is None else names(function, name)
     many = size_of(function, new, size)
-    return Segments(wrap(node), inside(function, ids, many), over, new, many)
+    return Segments(wrap(node), checked_ids(function, ids, many), over, new, many)
 
 
-def inside(function: str, ids: Node, size: Size) -> Node:
+def checked_ids(function: str, ids: Node, size: Size) -> Node:
     """Numbers from 0 on, unsigned: a negative one is then as wrong as one too large."""
     if ids.op is not leaf.constant:
         signed = ids.type.dtype.kind == "i"
@@ -120,7 +122,7 @@ def segment_sum(
     >>> gc.compile([], gc.segment_sum(x, [0, 2, 0], 3, dim="row", name="group"))()
     array([4., 0., 2.])
     """
-    s = segments("segment_sum", x, segment_ids, size, dim, name)
+    s = segments_of("segment_sum", x, segment_ids, size, dim, name)
     return s.ordered(s.total(named.scatter, astype(s.x, sum_of(s.x.dtype))))
 
 
@@ -134,7 +136,7 @@ def segment_prod(
     >>> gc.compile([], gc.segment_prod(x, [0, 2, 0], 3, dim="row"))()
     array([3., 1., 2.])
     """
-    s = segments("segment_prod", x, segment_ids, size, dim, name)
+    s = segments_of("segment_prod", x, segment_ids, size, dim, name)
     return s.ordered(s.total(named.scatter_prod, astype(s.x, sum_of(s.x.dtype))))
 
 
@@ -148,7 +150,7 @@ def segment_mean(
     >>> gc.compile([], gc.segment_mean(x, [0, 2, 0], 3, dim="row"))()
     array([ 2., nan,  2.])
     """
-    s = segments("segment_mean", x, segment_ids, size, dim, name)
+    s = segments_of("segment_mean", x, segment_ids, size, dim, name)
     dtype = float_for(s.x.dtype)
     places = {dim: (s.x.sizes | s.ids.type.sizes)[dim] for dim in s.over}
     counts = s.total(named.scatter, ones(places, dtype))
@@ -168,7 +170,7 @@ def segment_max(
     >>> gc.compile([], gc.segment_max(x, [0, 2, 0], 3, dim="row"))()
     array([  3., -inf,   2.])
     """
-    return segments("segment_max", x, segment_ids, size, dim, name).extreme(named.scatter_max, 1)
+    return segments_of("segment_max", x, segment_ids, size, dim, name).extreme(named.scatter_max, 1)
 
 
 def segment_min(
@@ -184,4 +186,6 @@ def segment_min(
     >>> gc.compile([], gc.segment_min(x, [0, 2, 0], 3, dim="row"))()
     array([ 1., inf,  2.])
     """
-    return segments("segment_min", x, segment_ids, size, dim, name).extreme(named.scatter_min, -1)
+    return segments_of("segment_min", x, segment_ids, size, dim, name).extreme(
+        named.scatter_min, -1
+    )

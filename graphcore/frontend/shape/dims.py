@@ -11,13 +11,13 @@ from graphcore.frontend.core.arguments import (
     Dim,
     MissingDims,
     SizeLike,
+    as_tuple,
     dims_of,
     listed,
     mapping,
     names,
     present,
     require_dims,
-    several,
     size_of,
     unordered,
 )
@@ -92,7 +92,7 @@ def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -
     >>> gc.rename(gc.tensor("x", {"row": 2, "col": 3}), {"row": "col", "col": "row"})
     <Tensor: f64[col=2, row=3]>
     """
-    return renamed("rename", x, names, more)
+    return with_names("rename", x, names, more)
 
 
 def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
@@ -102,10 +102,10 @@ def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **more: str
     >>> gc.swap_dims(gc.tensor("x", {"row": 2, "col": 3}), row="place")
     <Tensor: f64[place=2, col=3]>
     """
-    return renamed("swap_dims", x, names, more)
+    return with_names("swap_dims", x, names, more)
 
 
-def renamed(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
+def with_names(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
     """`x` with new names for some dims."""
     node = single(function, x)
     pairs = mapping(function, given, more, "'old': 'new'", node)
@@ -148,7 +148,7 @@ def expand_dims(
         cure = "new dims come first; order them with transpose"
         raise refusal("expand_dims", reason, node, cure=cure, kind=GraphTypeError)
     if dim is not None and not isinstance(dim, Mapping):
-        dim = dict.fromkeys(names_of_new(node, dim), 1)
+        dim = dict.fromkeys(new_names(node, dim), 1)
     wanted = mapping("expand_dims", dim, sizes, "'new': size", node)
     for name in names("expand_dims", tuple(wanted)):
         if name in node.type.dims:
@@ -158,7 +158,7 @@ def expand_dims(
     return broadcast_to(node, (*wanted, *node.type.dims), (*new, *node.type.shape))
 
 
-def names_of_new(node: Node, dim: object) -> tuple[str, ...]:
+def new_names(node: Node, dim: object) -> tuple[str, ...]:
     """The names of new dims, each once."""
     new = names("expand_dims", dim, node, new=True)
     if len(set(new)) < len(new):
@@ -187,7 +187,7 @@ def constant_end(x: Node, dim: str, size: Size, fill: Node) -> Node:
     return full_of(fill, tuple(sizes), tuple(sizes.values())).node
 
 
-def agreed(x: Node, dim: str, size: Size) -> Node:
+def with_size(x: Node, dim: str, size: Size) -> Node:
     """`x`, whose `dim` must have this size: what cannot be told now is checked at the call."""
     sizes = x.type.sizes | {dim: size}
     return broadcast_to(x, x.type.dims, tuple(sizes.values())).node
@@ -207,7 +207,7 @@ def broadcast_like(
     <Tensor: f64[batch, col=3]>
     """
     nodes = single("broadcast_like", other), single("broadcast_like", x)
-    return aligned("broadcast_like", nodes, exclude)[1]
+    return broadcast_all("broadcast_like", nodes, exclude)[1]
 
 
 def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple[Tensor, ...]:
@@ -219,10 +219,12 @@ def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple
     >>> gc.broadcast(gc.tensor("x", {"row": 2}), gc.tensor("y", {"col": 3}))
     (<Tensor: f64[row=2, col=3]>, <Tensor: f64[row=2, col=3]>)
     """
-    return aligned("broadcast", [single("broadcast", x) for x in xs], exclude)
+    return broadcast_all("broadcast", [single("broadcast", x) for x in xs], exclude)
 
 
-def aligned(function: str, nodes: Sequence[Node], exclude: object = None) -> tuple[Tensor, ...]:
+def broadcast_all(
+    function: str, nodes: Sequence[Node], exclude: object = None
+) -> tuple[Tensor, ...]:
     """Each node with the dims of all, of which an operand of known size gives the size.
 
     Each checks the sizes of all, so that no other result is needed for it.
@@ -325,7 +327,7 @@ def stack(
     """
     node = single("stack", x)
     for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')", node).items():
-        parts = several(merged)
+        parts = as_tuple(merged)
         dots = dots_in("stack", parts, node)
         told = names("stack", [dim for dim in parts if dim is not ...], node)
         rest = tuple(dim for dim in node.type.dims if dim not in told)

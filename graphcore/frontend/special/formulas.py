@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from graphcore.frontend.core.arguments import index_of
+from graphcore.frontend.core.arguments import index_of, require_order
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, apply, single
-from graphcore.frontend.order.searching import require_order
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import greater, hypot, square
-from graphcore.frontend.pointwise.formulas import pair, where
+from graphcore.frontend.pointwise.formulas import two_operands, where
 from graphcore.ir.dtypes import float_for
 from graphcore.ops import special as ops
 
@@ -26,7 +25,7 @@ __all__ = [
 ]
 
 
-def integer(function: str, name: str, value: int, least: int, most: int) -> int:
+def integer_within(function: str, name: str, value: int, least: int, most: int) -> int:
     """A Python integer within bounds."""
     try:
         found = index_of(value)
@@ -56,7 +55,7 @@ def polygamma(n: int, x: Operand) -> Tensor:
     >>> gc.special.polygamma(1, gc.tensor("x", {"row": 2}))
     <Tensor: f64[row=2]>
     """
-    n = integer("polygamma", "n", n, 0, 170)
+    n = integer_within("polygamma", "n", n, 0, 170)
     return (-1) ** (n + 1) * float(math.factorial(n)) * zeta(n + 1, x) if n else digamma(x)
 
 
@@ -69,7 +68,7 @@ def multigammaln(a: Operand, d: int) -> Tensor:
     >>> gc.special.multigammaln(gc.tensor("a", {"row": 2}), 3)
     <Tensor: f64[row=2]>
     """
-    d = integer("multigammaln", "d", d, 1, 1000)
+    d = integer_within("multigammaln", "d", d, 1, 1000)
     value = wrap(single("multigammaln", a))
     inside = where(greater(value, (d - 1) / 2), value, math.nan)
     total = gammaln(inside)
@@ -85,7 +84,7 @@ def expn(n: int, x: Operand) -> Tensor:
     >>> gc.special.expn(2, gc.tensor("x", {"row": 2}))
     <Tensor: f64[row=2]>
     """
-    return apply(ops.expn, integer("expn", "n", n, 0, 10**6), x)
+    return apply(ops.expn, integer_within("expn", "n", n, 0, 10**6), x)
 
 
 def huber(delta: Operand, r: Operand) -> Tensor:
@@ -95,7 +94,7 @@ def huber(delta: Operand, r: Operand) -> Tensor:
     >>> gc.special.huber(1.0, gc.tensor("r", {"row": 2}))
     <Tensor: f64[row=2]>
     """
-    bound, residual = pair("huber", delta, r)
+    bound, residual = two_operands("huber", delta, r)
     require_order("huber", bound)
     size = abs(residual)
     value = where(bound >= size, 0.5 * square(residual), bound * (size - 0.5 * bound))
@@ -110,7 +109,7 @@ def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     <Tensor: f64[row=2]>
     """
     # In a form that neither cancels nor divides by delta.
-    scale, residual = pair("pseudo_huber", delta, r)
+    scale, residual = two_operands("pseudo_huber", delta, r)
     both = hypot(scale, residual) + scale
     value = scale * residual * (residual / where(both == 0, 1, both))
     return where(scale < 0, math.inf, value)

@@ -19,7 +19,7 @@ from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.reduce import reductions
-from graphcore.frontend.reduce.masking import as_float, lowest
+from graphcore.frontend.reduce.masking import as_float, identity_of_extreme
 from graphcore.ir.names import hidden
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
@@ -89,9 +89,11 @@ def conv(
     >>> gc.conv(halves, kernel, ("y", "x"), contract="channel", stride=2)
     <Tensor: f64[batch, y=13, x=13, group=2, out=5]>
     """
-    image, weights, moves = aligned("conv", x, kernel, dims, stride, dilation)
+    image, weights, moves = kernel_moves("conv", x, kernel, dims, stride, dilation)
     seen = windows_of("conv", image, moves, padding, 0)
-    return wrap(named.dot(seen, weights, dims=summed("conv", seen, weights, moves, contract)))
+    return wrap(
+        named.dot(seen, weights, dims=contracted_dims("conv", seen, weights, moves, contract))
+    )
 
 
 def conv_transpose(
@@ -126,7 +128,7 @@ def conv_transpose(
     <Tensor: f64[batch, y=27, x=27, channel=4]>
     """
     function = "conv_transpose"
-    values, weights, moves = aligned(function, x, kernel, dims, stride, dilation)
+    values, weights, moves = kernel_moves(function, x, kernel, dims, stride, dilation)
     told = mapping(function, {} if sizes is None else sizes, None, "'dim': size")
     moved = tuple(move.dim for move in moves)
     for dim in told:
@@ -142,9 +144,9 @@ def conv_transpose(
         before, after = move.ends(function, size, ends)
         whole.append(before + size + after)
         kept[move.dim] = before, size
-    over = summed(function, values, weights, moves, contract)
+    over = contracted_dims(function, values, weights, moves, contract)
     spread = named.dot(values, weights, dims=over)
-    result = named.overlap_add(spread, **window_attrs(moves) | {"sizes": tuple(whole)})
+    result = named.overlap_add(spread, **move_attrs(moves) | {"sizes": tuple(whole)})
     for dim, (start, size) in kept.items():
         result = cut(result, dim, start, size)
     return wrap(result)
@@ -180,8 +182,8 @@ def max_pool(
     <Tensor: f64[batch, y=14, x=14]>
     """
     node, moves = pooled("max_pool", x, sizes, stride, dilation)
-    seen = windows_of("max_pool", node, moves, padding, lowest(node.type.dtype))
-    return reductions.max(wrap(seen), places(moves))
+    seen = windows_of("max_pool", node, moves, padding, identity_of_extreme(node.type.dtype))
+    return reductions.max(wrap(seen), window_dims(moves))
 
 
 def mean_pool(
@@ -210,11 +212,11 @@ def mean_pool(
     node, moves = pooled("mean_pool", x, sizes, stride, dilation)
     seen = wrap(windows_of("mean_pool", node, moves, padding, 0))
     if count_include_pad:
-        return reductions.mean(seen, places(moves))
-    total = reductions.sum(as_float(seen), places(moves))
+        return reductions.mean(seen, window_dims(moves))
+    total = reductions.sum(as_float(seen), window_dims(moves))
     there = ones({move.dim: node.type.size(move.dim) for move in moves}, total.dtype)
     counted = windows_of("mean_pool", there.node, moves, padding, 0)
-    return total / reductions.sum(wrap(counted), places(moves))
+    return total / reductions.sum(wrap(counted), window_dims(moves))
 
 
 class Move(NamedTuple):
@@ -259,12 +261,12 @@ def is_size(given: object) -> bool:
     return isinstance(given, Expression) or (type(given) is int and given >= 0)
 
 
-def places(moves: list[Move]) -> tuple[str, ...]:
+def window_dims(moves: list[Move]) -> tuple[str, ...]:
     """The dims of the places in windows."""
     return tuple(move.place for move in moves)
 
 
-def window_attrs(moves: list[Move]) -> dict[str, Any]:
+def move_attrs(moves: list[Move]) -> dict[str, Any]:
     """The attrs of `named.windows`."""
     keys = ("dims", "names", "sizes", "strides", "dilations")
     return dict(zip(keys, zip(*moves, strict=True), strict=True))
@@ -280,10 +282,10 @@ def windows_of(function: str, x: Node, moves: list[Move], padding: Any, fill: co
         move.dim: move.ends(function, x.type.size(move.dim), some)
         for move, some in zip(moves, given, strict=True)
     }
-    return named.windows(padded(x, ends, fill), **window_attrs(moves))
+    return named.windows(padded(x, ends, fill), **move_attrs(moves))
 
 
-def aligned(
+def kernel_moves(
     function: str, x: Operand, kernel: Operand, dims: Dims, stride: Steps, dilation: Steps
 ) -> tuple[Node, Node, list[Move]]:
     """`x`, the kernel with dims of its own to move by, and how it moves."""
@@ -305,7 +307,7 @@ def aligned(
     return values, weights, list(map(Move, along, new, sizes, by, gaps))
 
 
-def summed(
+def contracted_dims(
     function: str, x: Node, kernel: Node, moves: list[Move], contract: Contracted
 ) -> tuple[str, ...]:
     """The dims to sum over, in order of first appearance: by default all that both have."""
@@ -318,10 +320,10 @@ def summed(
     for dim in meant:
         if dim not in known or dim in moved:
             reason = f"moves along dim {dim!r}" if dim in moved else f"no operand has dim {dim!r}"
-            own = {*moved, *places(moves)}
+            own = {*moved, *window_dims(moves)}
             cure = named.close_match(dim, tuple(other for other in known if other not in own))
             raise refusal(function, reason, x, kernel, cure=cure)
-    over = {*meant, *places(moves)} if moves[0].place in mine else {*meant}
+    over = {*meant, *window_dims(moves)} if moves[0].place in mine else {*meant}
     return tuple(dim for dim in known if dim in over)
 
 

@@ -6,6 +6,7 @@ from graphcore.frontend.arrange.moves import shift
 from graphcore.frontend.control.loops import fori_loop
 from graphcore.frontend.core.arguments import dim_of, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.costs import MOST_WRITTEN_OUT
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut
@@ -40,15 +41,11 @@ def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
     times = whole("diff", n, "n", node)
     name = dim_of("diff", node, dim)
     less = elementwise.not_equal if node.type.dtype.kind == "b" else elementwise.subtract
-    if times > MANY:
+    if times > MOST_WRITTEN_OUT:
         return diff_in_loop(wrap(node), name, times, less)
     for _ in range(times):
         node = less(*pairs(node, name))
     return wrap(node)
-
-
-MANY = 16
-"""Differences beyond so many are steps of a loop: written out, they would take long to compile."""
 
 
 def diff_in_loop(x: Tensor, dim: str, times: int, less: Op) -> Tensor:
@@ -88,7 +85,7 @@ def trapezoid(y: Operand, x: Operand | None = None, dx: Operand = 1.0, *, dim: s
     >>> gc.compile([], gc.trapezoid(gc.constant([0.0, 1.0, 4.0], "t"), dx=0.5, dim="t"))()
     array(1.5)
     """
-    return sum(strips("trapezoid", y, x, dx, dim), dim)
+    return sum(trapezoids("trapezoid", y, x, dx, dim), dim)
 
 
 def cumulative_trapezoid(
@@ -109,7 +106,7 @@ def cumulative_trapezoid(
     >>> gc.compile([], gc.cumulative_trapezoid(y, dx=0.5, dim="t"))()
     array([0.25, 1.5 ])
     """
-    found = cumsum(strips("cumulative_trapezoid", y, x, dx, dim), dim)
+    found = cumsum(trapezoids("cumulative_trapezoid", y, x, dx, dim), dim)
     if initial is None:
         return found
     if initial != 0:
@@ -117,7 +114,7 @@ def cumulative_trapezoid(
     return after(0, found, dim)
 
 
-def strips(function: str, y: Operand, x: Operand | None, dx: Operand, dim: str) -> Tensor:
+def trapezoids(function: str, y: Operand, x: Operand | None, dx: Operand, dim: str) -> Tensor:
     """The area of each trapezoid: (y[t] + y[t+1]) (x[t+1] - x[t]) / 2"""
     later, earlier = neighbours(function, y, dim)
     if x is not None and not (isinstance(dx, float) and dx == 1.0):
@@ -182,12 +179,12 @@ def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) 
     else:
         (right, left), (behind, before) = (neighbours("gradient", v, name) for v in (slope, gap))
         inner = (before * right + behind * left) / (before + behind)
-    first, last = (end(slope, gap, name, at, edge_order) for at in (0, -1))
+    first, last = (end_slope(slope, gap, name, at, edge_order) for at in (0, -1))
     # Sizes known at the call make this exact: the ends are there, so `size` is at least two.
     return wrap(cut(join([first, inner.node, last], name), name, 0, size))
 
 
-def end(slope: Tensor, gap: Tensor, dim: str, at: int, order: int) -> Node:
+def end_slope(slope: Tensor, gap: Tensor, dim: str, at: int, order: int) -> Node:
     """The slope at one end, as one place: that of the last gap, or carried on from the last two."""
     near = isel(slope, {dim: at})
     if order == 2:

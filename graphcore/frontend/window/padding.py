@@ -17,7 +17,7 @@ from graphcore.frontend.pointwise.casting import astype, in_dtype, with_fill
 from graphcore.frontend.pointwise.elementwise import rint
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import reductions
-from graphcore.frontend.shape.dims import agreed, constant_end, join
+from graphcore.frontend.shape.dims import constant_end, join, with_size
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, minimum, upper_bound
 from graphcore.ops import named
@@ -144,15 +144,17 @@ def extended(
     if all(places == 0 for places in width):
         return x
     before, after = width
-    there = wrap(x if beyond is constant else nonempty(x, dim))
+    there = wrap(x if beyond is by_constant else nonempty(x, dim))
     parts = [x]
     if after != 0:
         last = beyond(there, dim, maximum(after, 0), options[1])
-        parts.append(agreed(last.node, dim, after))  # refuses a width that is negative at the call
+        parts.append(
+            with_size(last.node, dim, after)
+        )  # refuses a width that is negative at the call
     if before != 0:
         first = flip(beyond(flip(there, dim), dim, maximum(before, 0), options[0]), dim)
-        parts.insert(0, agreed(first.node, dim, before))
-    return join([ordered(part, x.type.dims) for part in parts], dim)
+        parts.insert(0, with_size(first.node, dim, before))
+    return join([dims_first(part, x.type.dims) for part in parts], dim)
 
 
 def nonempty(x: Node, dim: str) -> Node:
@@ -161,32 +163,32 @@ def nonempty(x: Node, dim: str) -> Node:
     if size == 0:
         cure = "only mode='constant' pads an empty dim"
         raise refusal("pad", f"dim {dim!r} is empty", x, cure=cure)
-    return agreed(x, dim, maximum(size, 1))
+    return with_size(x, dim, maximum(size, 1))
 
 
-def ordered(x: Node, dims: tuple[str, ...]) -> Node:
+def dims_first(x: Node, dims: tuple[str, ...]) -> Node:
     """`x` with `dims` first."""
     order = tuple(dict.fromkeys((*dims, *x.type.dims)))
     return x if order == x.type.dims else named.transpose(x, dims=order)
 
 
-def constant(x: Tensor, dim: str, width: Size, value: Any) -> Tensor:
+def by_constant(x: Tensor, dim: str, width: Size, value: Any) -> Tensor:
     """x[n-1+i] = value"""
     return wrap(constant_end(x.node, dim, width, in_dtype("pad", value, x.node)))
 
 
-def edge(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
+def by_edge(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
     """x[n-1+i] = x[n-1]"""
     return wrap(constant_end(x.node, dim, width, isel(x, {dim: -1}).node))
 
 
-def ramp(x: Tensor, dim: str, width: Size, end: Any) -> Tensor:
+def by_ramp(x: Tensor, dim: str, width: Size, end: Any) -> Tensor:
     """x[n-1+i] = x[n-1] + (end - x[n-1]) i / width"""
     last = isel(x, {dim: -1})
     return flip(linspace(end, last, width, dim=dim, endpoint=False, dtype=x.dtype), dim)
 
 
-def statistic(reduce: Callable[..., Tensor]) -> Beyond:
+def by_statistic(reduce: Callable[..., Tensor]) -> Beyond:
     """The mode that repeats what `reduce` makes of the values next to the edge."""
 
     def beyond(x: Tensor, dim: str, width: Size, length: Any) -> Tensor:
@@ -201,7 +203,7 @@ def statistic(reduce: Callable[..., Tensor]) -> Beyond:
     return beyond
 
 
-def mirrored(skipped: int) -> Beyond:
+def by_mirror(skipped: int) -> Beyond:
     """The mode that goes back and forth, skipping so many values at each turn.
 
     Even: the values come backwards, then forwards, and again. Odd: x[n-1+i] = 2 x[n-1] - x[n-1-i]
@@ -223,7 +225,7 @@ def mirrored(skipped: int) -> Beyond:
     return beyond
 
 
-def wrapped(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
+def by_wrapping(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
     """x[n-1+i] = x[i-1]"""
     return again([x], dim, width)
 
@@ -249,7 +251,7 @@ def again(pieces: Iterable[Tensor], dim: str, width: Size, rise: Tensor | None =
     return where(period > 0, made + rise * astype(period, rise.dtype), made)
 
 
-class Mode(NamedTuple):
+class PadMode(NamedTuple):
     """What stands beyond the ends, the option it takes, and the default of that."""
 
     beyond: Beyond
@@ -258,14 +260,14 @@ class Mode(NamedTuple):
 
 
 MODES = {
-    "constant": Mode(constant, "constant_values", 0),
-    "edge": Mode(edge),
-    "linear_ramp": Mode(ramp, "end_values", 0),
-    "maximum": Mode(statistic(reductions.max), "stat_length"),
-    "mean": Mode(statistic(reductions.mean), "stat_length"),
-    "median": Mode(statistic(quantiles.median), "stat_length"),
-    "minimum": Mode(statistic(reductions.min), "stat_length"),
-    "reflect": Mode(mirrored(1), "reflect_type", "even"),
-    "symmetric": Mode(mirrored(0), "reflect_type", "even"),
-    "wrap": Mode(wrapped),
+    "constant": PadMode(by_constant, "constant_values", 0),
+    "edge": PadMode(by_edge),
+    "linear_ramp": PadMode(by_ramp, "end_values", 0),
+    "maximum": PadMode(by_statistic(reductions.max), "stat_length"),
+    "mean": PadMode(by_statistic(reductions.mean), "stat_length"),
+    "median": PadMode(by_statistic(quantiles.median), "stat_length"),
+    "minimum": PadMode(by_statistic(reductions.min), "stat_length"),
+    "reflect": PadMode(by_mirror(1), "reflect_type", "even"),
+    "symmetric": PadMode(by_mirror(0), "reflect_type", "even"),
+    "wrap": PadMode(by_wrapping),
 }

@@ -23,6 +23,7 @@ from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.order import quantiles
+from graphcore.frontend.order.searching import Side
 from graphcore.frontend.pointwise.casting import with_fill
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
@@ -42,7 +43,6 @@ __all__ = [
 ]
 
 Boundary = Literal["exact", "trim", "pad"]
-Side = Literal["left", "right"]
 Reduction = Callable[..., "Tensor"]
 
 

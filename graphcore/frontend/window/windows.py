@@ -89,7 +89,7 @@ def overlap_add(
     require_dims("overlap_add", node, attrs["names"])
     rows = zip(*[attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)
     attrs["sizes"] = tuple(
-        reach(node.type.size(dim), node.type.size(name), by, apart)
+        spanned(node.type.size(dim), node.type.size(name), by, apart)
         if sizes[dim] is None
         else size_of("overlap_add", dim, sizes[dim])
         for dim, name, by, apart in rows
@@ -97,7 +97,7 @@ def overlap_add(
     return wrap(named.overlap_add(node, **attrs))
 
 
-def reach(count: Size, window: Size, stride: int, dilation: int) -> Size:
+def spanned(count: Size, window: Size, stride: int, dilation: int) -> Size:
     """How many places so many windows need."""
     return maximum((count - 1) * stride + (window - 1) * dilation + 1, 0)
 

@@ -1,0 +1,21 @@
+"""What backends cost, where a function has several ways to compute the same.
+
+Nothing else in the frontend knows about time.
+"""
+
+from graphcore.ir.sizes import Size
+
+MOST_JOINED = 8
+"""Up to so many copies are joined one by one: an axis as short as that is slower."""
+
+MOST_WRITTEN_OUT = 16
+"""Repeated steps beyond so many become a loop: written out, they would take long to compile."""
+
+
+def fast_transform_size(size: Size) -> Size:
+    """The next size from this one on whose Fourier transform is fast; `size` itself if symbolic."""
+    if not isinstance(size, int) or size < 1:
+        return size
+    from scipy.fft import next_fast_len
+
+    return int(next_fast_len(size, real=True))
