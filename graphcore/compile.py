@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, NoReturn, TextIO
+from typing import Any, Literal, TextIO
 
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
@@ -124,10 +124,11 @@ class Compiled(Listing):
     Attributes
     ----------
     stages
-        The graph after each pass, by name: "named", "lowered", "simplified", "expanded",
-        "optimized", "scheduled". `print` shows a graph as `debug_print` does.
+        The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
+        "expanded", "optimized", "scheduled". `print` shows a graph as `debug_print` does. The
+        graph after any pass can be asked for by the name that `passes` has for it.
     passes
-        The same with the rules that fired and the seconds each pass took.
+        Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
     source
         The Python function that runs.
     """
@@ -139,11 +140,11 @@ class Compiled(Listing):
         self._label = labeller(graph, returns)
         with uncollected():
             self._boundary = Boundary(graph)
-            self.passes = pipeline.run(graph)
+            self.passes = pipeline.run(graph, numpy_backend.PASSES)
             last = self.passes[-1].graph
             self._function = numpy_backend.build(last, self._boundary.unknowns)
         self._bind, self._run = self._boundary.bind, self._function.__call__
-        self.stages = Stages((made.name, made.graph) for made in self.passes)
+        self.stages = Stages(self.passes)
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         flat = type(results) is list and results == list(range(len(graph.outputs)))
@@ -176,7 +177,7 @@ class Compiled(Listing):
 
     def note(self, stage: str) -> Callable[[Node], str] | None:
         """What the printer says beside the nodes of a stage: the buffer each is written into."""
-        check_word("note", "stage", stage, self.stages)
+        check_word("note", "stage", stage, self.stages.every)
         if stage != "scheduled":
             return None
         places = self._function.places
@@ -198,11 +199,17 @@ class Compiled(Listing):
 
 
 class Stages(dict[str, Graph]):
-    """The graph after each pass of a compilation, by name."""
+    """The graphs between the parts of a compilation, by name; after any pass, if asked for."""
 
-    def __missing__(self, name: str) -> NoReturn:
-        check_word("Compiled", "stage", name, self, kind=GraphKeyError)
-        raise AssertionError("a name that is known is not missing")
+    NAMES = frozenset({"named", "lowered", "simplified", "expanded", "optimized", "scheduled"})
+
+    def __init__(self, passes: Iterable[pipeline.Stage]) -> None:
+        self.every = {made.name: made.graph for made in passes}
+        super().__init__((name, self.every[name]) for name in self.every if name in self.NAMES)
+
+    def __missing__(self, name: str) -> Graph:
+        check_word("Compiled", "stage", name, self.every, kind=GraphKeyError)
+        return self.every[name]
 
     def __repr__(self) -> str:
         shown = [f"{name}: {len(graph):,} nodes" for name, graph in self.items()]

@@ -53,17 +53,17 @@ def show_stages(out: Console, compiled: Compiled, seconds: float) -> None:
     """The stages of a compilation that took `seconds` in all."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("stage")
-    for title in ("nodes", "rules fired", "milliseconds"):
+    for title in ("nodes", "rewrites", "milliseconds"):
         table.add_column(title, justify="right")
-    for name, graph, firings, taken in compiled.passes:
+    for name, graph, records, taken in compiled.passes:
         nodes = sum(1 for _ in graph.nodes())
-        fired = str(len(firings)) if firings else ""
-        table.add_row(name, str(nodes), fired, f"{taken * 1e3:.1f}")
+        rewrites = str(len(records)) if records else ""
+        table.add_row(name, str(nodes), rewrites, f"{taken * 1e3:.1f}")
     passes = sum(stage.seconds for stage in compiled.passes)
     lines = len(compiled.source.splitlines())
     table.add_row(f"NumPy, {lines} lines", "", "", f"{(seconds - passes) * 1e3:.1f}")
-    firings_in_all = sum(len(stage.firings) for stage in compiled.passes)
-    table.add_row("in all", "", str(firings_in_all), f"{seconds * 1e3:.1f}", style="bold")
+    rewrites = str(sum(len(stage.records) for stage in compiled.passes))
+    table.add_row("in all", "", rewrites, f"{seconds * 1e3:.1f}", style="bold")
     out.print(table)
 
 

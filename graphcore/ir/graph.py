@@ -5,13 +5,13 @@ A node may hold graphs in its attrs: the bodies of loops and branches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from .node import Attrs, Node, toposort
 from .op import Op
-from .provenance import Origin, inherit, inheriting
-from .sizes import Expression, Size, substitute
+from .provenance import Origin, inherit
+from .sizes import Expression
 from .types import TensorType
 
 Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] | None]
@@ -23,7 +23,7 @@ HOLDING = frozenset({"control", "schedule"})
 class Graph:
     """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
 
-    __slots__ = ("_nodes", "_ops", "outputs", "params", "settled")
+    __slots__ = ("_nodes", "_ops", "outputs", "params")
     text: ClassVar[Callable[[Graph], str]]
     """How a graph is printed; `inspection` says it, as this part knows no other."""
 
@@ -31,7 +31,6 @@ class Graph:
         self.params, self.outputs = params, outputs
         self._nodes: list[Node] | None = None
         self._ops: frozenset[Op] | None = None
-        self.settled: object = None  # the rules of which none fires here any more
 
     def nodes(self) -> list[Node]:
         """Every node, inputs before users."""
@@ -109,30 +108,6 @@ def with_graphs(node: Node, change: Callable[[Graph], Graph]) -> Attrs:
             value = tuple(map(change, value))
         new[name] = value
     return node.attrs if new == node.attrs else Attrs(new)
-
-
-def resized(nodes: Sequence[Node], sizes: Mapping[str, Size]) -> list[Node]:
-    """Nodes with other sizes in place of unknown ones, in the graphs that they hold as well."""
-
-    def changed(value: Any) -> Any:
-        match value:
-            case Expression():
-                return substitute(value, sizes)
-            case Graph():
-                found = tuple(resized((*value.params, *value.outputs), sizes))
-                count = len(value.params)
-                return Graph(found[:count], found[count:])
-            case tuple():
-                return tuple(map(changed, value))
-        return value
-
-    done: dict[Node, Node] = {}
-    for node in toposort(nodes) if sizes else ():
-        inputs = tuple([done[x] for x in node.inputs])
-        attrs = Attrs({name: changed(value) for name, value in node.attrs.items()})
-        with inheriting(node.origin):
-            done[node] = Node(node.op, inputs, attrs)
-    return [done.get(node, node) for node in nodes]
 
 
 def unknowns_of(node: Node) -> set[str]:

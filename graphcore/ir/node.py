@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
-from .provenance import Origin, called, current, inherit
+from .provenance import Origin, called, current
 from .size_text import escaped, show_dim, show_unknown
 from .sizes import Size, lower_bound, same
 from .types import TensorType, TupleType, Type, fits
@@ -141,20 +141,6 @@ class Node(Unfrozen):
     def with_inputs(self, *inputs: Node) -> Node:
         """The same operation on other inputs."""
         return self if inputs == self.inputs else Node(self.op, inputs, self.attrs)
-
-    def after(self, done: Mapping[Node, Node]) -> Node:
-        """The same operation on what its inputs have become, of the same origin and labels."""
-        for x in self.inputs:
-            if done[x] is not x:
-                break
-        else:
-            return self
-        inputs = tuple([done[x] for x in self.inputs])
-        before = inherit(self.origin)
-        try:
-            return Node(self.op, inputs, self.attrs).label(self.labels)
-        finally:
-            inherit(before)
 
     # Infix notation for the plain graphs of rules; `==` stays identity, as nodes are interned.
     def __add__(self, other: Node | complex) -> Node:
@@ -293,16 +279,6 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
                 seen.add(node)
                 order.append(node)
     return order
-
-
-def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, ...]:
-    """`roots` with every node that is a key of `new` replaced; the rest keep their origins."""
-    roots = tuple(roots)
-    done = dict(new)
-    for node in toposort(roots):
-        if node not in done:
-            done[node] = node.after(done)
-    return tuple(done[root] for root in roots)
 
 
 def agree(dim: str, left: Size, right: Size, kind: type[GraphError] = GraphValueError) -> Size:

@@ -53,14 +53,7 @@ class Expression(Number):
     def __mul__(self, other: Any) -> Any:
         if not isinstance(other, (int, Expression)):
             return Number.__mul__(self, other)
-        if other == 1:
-            return self
-        total: dict[Monomial, int] = {}
-        for left, scale in self.terms:
-            for right, coefficient in _terms(other):
-                monomial = _times(left, right)
-                total[monomial] = total.get(monomial, 0) + scale * coefficient
-        return _size(total)
+        return self if other == 1 else _product(self, other)
 
     def __neg__(self) -> Size:
         return _sum(0, -1, self)
@@ -264,6 +257,7 @@ def _substituted(atom: Atom, known: Mapping[str, Size]) -> Size:
 # --- canonical form -----------------------------------------------------------------------------
 
 _table: Interned[Expression] = Interned()
+REMEMBERED = 4096  # results of arithmetic: a program asks the same few questions again and again
 
 
 def _interned(terms: Terms) -> Expression:
@@ -275,6 +269,7 @@ def _interned(terms: Terms) -> Expression:
     return _table.add(terms, new)
 
 
+@functools.lru_cache(REMEMBERED)
 def _sum(a: Size, scale: int, b: Size) -> Size:
     """`a + scale * b`."""
     if b == 0:
@@ -285,14 +280,22 @@ def _sum(a: Size, scale: int, b: Size) -> Size:
     return _size(total)
 
 
+@functools.lru_cache(REMEMBERED)
+def _product(a: Expression, b: Size) -> Size:
+    total: dict[Monomial, int] = {}
+    for left, scale in a.terms:
+        for right, coefficient in _terms(b):
+            monomial = _times(left, right)
+            total[monomial] = total.get(monomial, 0) + scale * coefficient
+    return _size(total)
+
+
 def _size(total: dict[Monomial, int]) -> Size:
     """The sum of `coefficient * monomial`."""
     terms = tuple([term for term in total.items() if term[1]])
-    if not terms:
-        return 0
     if len(terms) > 1:
         terms = tuple(sorted(terms, key=_grade))
-    return terms[0][1] if not terms[0][0] else _interned(terms)
+    return 0 if not terms else _interned(terms) if terms[0][0] else terms[0][1]
 
 
 def _grade(term: tuple[Monomial, int]) -> tuple[int, list[tuple[tuple[int, str], int]]]:
@@ -415,10 +418,10 @@ def _exact(a: Size, b: Expression) -> Size | None:
 
 
 def _at_least(size: Size, bound: int) -> bool:
-    low = lower_bound(size)
-    return low is not None and low >= bound
+    return (low := lower_bound(size)) is not None and low >= bound
 
 
+@functools.lru_cache(REMEMBERED)
 def _lower(size: Size, steps: int) -> int | None:
     """The best of the interval bound and the one with an operation replaced by its limits."""
     if isinstance(size, int):

@@ -233,7 +233,7 @@ sqrtm = matrices(
     "principal square root of a matrix; nan where it is not real",
 )
 
-# What ops on one matrix share, found last: `rewrites/factors.py`.
+# What ops on one matrix share, found last: `numpy_backend/shared_factors.py`.
 lu_factor = matrices(
     "lu_factor",
     "n n -> n n, n",

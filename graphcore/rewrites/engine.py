@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
-from graphcore.ir.errors import UnsettledError
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.provenance import basename, inherit
-from graphcore.ir.types import fits
+from graphcore.ir.trace import current
+from graphcore.ir.transform import transform
 
 from .pattern import Pattern
 
@@ -19,21 +18,7 @@ Rule = Callable[[Node], Node | None]
 Conversion = Callable[..., Node]
 
 
-class Firing(NamedTuple):
-    """One application of a rule."""
-
-    rule: Rule
-    before: Node
-    after: Node
-
-    def __repr__(self) -> str:
-        code = self.rule.__code__
-        name = getattr(self.rule, "__name__", repr(self.rule))
-        place = f"{basename(code.co_filename)}:{code.co_firstlineno}"
-        return f"<Firing of {name} at {place}: {self.before!r} -> {self.after!r}>"
-
-
-def convert(graph: Graph, rules: dict[Op, Conversion]) -> Graph:
+def convert(graph: Graph, rules: Mapping[Op, Conversion]) -> Graph:
     """Rebuild the graph once, inputs first: `rules[op](node, *converted inputs)` is the new node.
 
     Types may change. A node without a rule is rebuilt on its new inputs; the graphs it holds are
@@ -41,57 +26,55 @@ def convert(graph: Graph, rules: dict[Op, Conversion]) -> Graph:
     """
     if graph.ops().isdisjoint(rules):
         return graph
-    done: dict[Node, Node] = {}
-    before = inherit(None)
-    try:
-        for node in graph.nodes():
-            if (rule := rules.get(node.op)) is not None:
-                inherit(node.origin)
-                new = rule(node, *[done[x] for x in node.inputs])
-                done[node] = new if new.labels is not None else new.label(node.labels)
-            elif node.op.dialect == "control":
-                attrs = with_graphs(node, lambda held: convert(held, rules))
-                inherit(node.origin)
-                done[node] = Node(node.op, tuple([done[x] for x in node.inputs]), attrs)
-            else:
-                done[node] = node.after(done)
-    finally:
-        inherit(before)
-    return rebuilt(graph, done)
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        rule = rules.get(node.op)
+        return None if rule is None else (rule, rule(node, *inputs))
+
+    return transform(graph, visit, bodies=lambda held: convert(held, rules))
 
 
-def rebuilt(graph: Graph, done: dict[Node, Node]) -> Graph:
-    """The graph of what became of the params and outputs."""
-    new = Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
-    return graph if new == graph else new
+def simplify(graph: Graph, rules: RuleSet) -> Graph:
+    """Apply `rules` to every node until none applies; types stay.
+
+    The graphs that nodes hold are simplified with them. Normal forms are remembered for the rest of
+    the compilation, so that nodes met again cost nothing.
+    """
+    return transform(
+        graph,
+        lambda node, inputs: rules.step(node),
+        bodies=lambda held: simplify(held, rules),
+        done=current().normal_forms(rules),
+        settle=True,
+    )
+
+
+op_of = attrgetter("op")
+REMEMBERED = 4096
+"""Combinations of ops for which a set of rules remembers the rules to try."""
 
 
 class RuleSet:
-    """Rules tried in order at every node.
+    """Rules tried at every node in the order in which they were added.
 
-    Indexed by the op they start at and, where they need one, by the op of an operand: most nodes
-    meet no rule at all.
+    A rule may ask for an operand of certain ops. Which rules a node meets depends on its op and
+    those of its operands alone, and is remembered by these: most nodes meet no rule at all.
     """
 
     def __init__(
         self, equations: Iterable[tuple[Pattern, Callable[..., Node | None]]] = ()
     ) -> None:
-        self.always: dict[Op, list[Rule]] = {}
-        self.under: dict[Op, dict[Op, list[Rule]]] = {}
+        self.entries: list[Entry] = []
+        self.met: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
         for left, right in equations:
             assert left.op is not None, "an equation needs an op on its left-hand side"
-            rule = Equation(left, right)
             wanted = [op for op in map(Pattern.root, left.inputs) if op is not None]
-            self.add(rule, [left.op], wanted[:1])
+            self.add(Equation(left, right), [left.op], wanted[:1])
 
     def add(self, rule: Rule, ops: Iterable[Op], under: Iterable[Op]) -> None:
         """Try `rule` at nodes of `ops`, if `under` is given only above an operand of these ops."""
-        under = list(under)
-        for op in ops:
-            if not under:
-                self.always.setdefault(op, []).append(rule)
-            for operand in under:
-                self.under.setdefault(op, {}).setdefault(operand, []).append(rule)
+        self.entries.append(Entry(rule, frozenset(ops), frozenset(under)))
+        self.met.clear()
 
     def on(self, *ops: Op, under: Iterable[Op] = ()) -> Callable[[Rule], Rule]:
         """Take a rule written as a function: `node -> new node`, or None where it fails."""
@@ -105,32 +88,40 @@ class RuleSet:
     def __or__(self, other: RuleSet) -> RuleSet:
         """Both sets, these rules first."""
         both = RuleSet()
-        for rules in (self, other):
-            for op, some in rules.always.items():
-                both.always.setdefault(op, []).extend(some)
-            for op, near in rules.under.items():
-                for operand, some in near.items():
-                    both.under.setdefault(op, {}).setdefault(operand, []).extend(some)
+        both.entries += self.entries + other.entries
         return both
 
     def rules(self) -> list[Rule]:
         """Every rule once."""
-        lists = [*self.always.values()]
-        for near in self.under.values():
-            lists += near.values()
-        return list(dict.fromkeys(rule for some in lists for rule in some))
+        return list(dict.fromkeys(entry.rule for entry in self.entries))
+
+    def meeting(self, op: Op, *operands: Op) -> tuple[Rule, ...]:
+        """The rules to try at a node of `op` on operands of these ops, in order."""
+        return tuple(
+            entry.rule
+            for entry in self.entries
+            if op in entry.ops and (not entry.under or not entry.under.isdisjoint(operands))
+        )
 
     def step(self, node: Node) -> tuple[Rule, Node] | None:
         """The first rule that changes `node`, and what it makes of it."""
-        if (near := self.under.get(node.op)) is not None:
-            for x in node.inputs:
-                for rule in near.get(x.op, ()):
-                    if (new := rule(node)) is not None and new is not node:
-                        return rule, new
-        for rule in self.always.get(node.op, ()):
+        key = (node.op, *map(op_of, node.inputs))
+        if (rules := self.met.get(key)) is None:
+            if len(self.met) >= REMEMBERED:
+                self.met.clear()
+            rules = self.met[key] = self.meeting(*key)
+        for rule in rules:
             if (new := rule(node)) is not None and new is not node:
                 return rule, new
         return None
+
+
+class Entry(NamedTuple):
+    """A rule, the ops of the nodes at which it starts, and those of which an operand must be."""
+
+    rule: Rule
+    ops: frozenset[Op]
+    under: frozenset[Op]
 
 
 class Equation:
@@ -151,98 +142,3 @@ class Equation:
 
     def __repr__(self) -> str:
         return f"{self.left} = ..."
-
-
-def simplify(graph: Graph, rules: RuleSet, firings: list[Firing]) -> Graph:
-    """Apply `rules` to every node until none fires; types stay. Each firing is appended.
-
-    The graphs that nodes hold are simplified with them.
-    """
-    if graph.settled is rules:
-        return graph
-    done: dict[Node, Node] = {}
-    before = inherit(None)
-    try:
-        for node in graph.nodes():
-            if node not in done:
-                form = advanced(node, rules, done, firings)
-                done[node] = node if form is node else settled(form, rules, done, firings)
-    finally:
-        inherit(before)
-    new = rebuilt(graph, done)
-    new.settled = rules
-    return new
-
-
-def advanced(node: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Firing]) -> Node:
-    """One step from `node`, whose inputs are in their final form, towards its own; or itself."""
-    if (new := node.after(done)) is not node:
-        return new
-    inherit(node.origin)
-    if (fired := rules.step(node)) is not None:
-        rule, new = fired
-        assert fits(node.type, new.type), f"{rule} changes the type: {node!r} -> {new!r}"
-        firings.append(Firing(rule, node, new.label(node.labels)))
-        return new
-    if node.op.dialect != "control":
-        return node
-    attrs = with_graphs(node, lambda held: simplify(held, rules, firings))
-    inherit(node.origin)
-    return Node(node.op, node.inputs, attrs)
-
-
-def settled(root: Node, rules: RuleSet, done: dict[Node, Node], firings: list[Firing]) -> Node:
-    """The final form of `root`, on a stack instead of recursion.
-
-    A node waits first for its inputs, then for what it `becomes` when a rule fires. Rules that undo
-    each other would have it wait for ever, so there is a bound.
-    """
-    becomes: dict[Node, Node] = {}
-    stack = [root]
-    steps = 0
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-        elif node in becomes:
-            form = becomes[node]
-            if form in done:
-                done[node] = done[form]
-            else:
-                if (steps := steps + 1) > STEPS:
-                    restless = set(stack[-STEPS:])
-                    raise unsettled(root, [f for f in firings if f.before in restless])
-                stack.append(form)
-        elif waiting := [x for x in node.inputs if x not in done]:
-            stack.extend(reversed(waiting))
-        elif (form := advanced(node, rules, done, firings)) is node:
-            done[node] = node
-        else:
-            becomes[node] = form
-    return done[root]
-
-
-STEPS = 1000
-"""Forms that one node, and what rules make of it, may pass through; programs need about 15."""
-
-SHOWN = 10
-"""Rules that an error names."""
-
-
-def unsettled(root: Node, firings: Iterable[Firing]) -> UnsettledError:
-    """The error that names the rules which do not come to rest."""
-    rules = list(dict.fromkeys(firing.rule for firing in firings))
-    shown = [described(rule) for rule in rules[:SHOWN]]
-    more = [f"and {len(rules) - SHOWN} more"] if len(rules) > SHOWN else []
-    return UnsettledError(
-        f"the rewriting of {root.op.said} at {root.origin} does not settle: {root.type}\n"
-        f"  rules that keep firing: {', '.join([*shown, *more])}\n"
-        "  cure: this is a defect of graphcore; report it together with the program"
-    )
-
-
-def described(rule: Rule) -> str:
-    """The name of a rule, or its left-hand side, and where it stands."""
-    code = rule.__code__
-    name = str(rule) if isinstance(rule, Equation) else code.co_name
-    return f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})"

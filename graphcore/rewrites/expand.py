@@ -9,9 +9,10 @@ from itertools import count
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like, substitute
+from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, inherit
+from graphcore.ir.transform import substitute
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.ops.paths import between, of_floats

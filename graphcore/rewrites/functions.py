@@ -13,15 +13,17 @@ from collections.abc import Sequence
 from itertools import count
 
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like, substitute
+from graphcore.ir.node import Node, full_like
 from graphcore.ir.sizes import Size
+from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, leaf, linalg, tensor
 from graphcore.ops import elementwise as e
 from graphcore.ops.elementwise import ELEMENTWISE
 
 from . import plain
 from .contraction import single
-from .engine import Firing, RuleSet, simplify
+from .engine import RuleSet, simplify
+from .expand import is_lazy
 from .matrices import diagonal, hermitian, real_part
 from .plain import Axes
 from .products import Factor, products, split
@@ -33,11 +35,11 @@ MOST = 32
 """A product of more factors is left alone."""
 
 
-def functions_of_matrices(graph: Graph, firings: list[Firing]) -> Graph:
-    """The graph in which functions of matrices are found."""
-    if graph.ops().isdisjoint({linalg.eigh, linalg.eigvalsh}):
+def functions_of_matrices(graph: Graph) -> Graph:
+    """The graph in which functions of matrices are found, if it is going to be differentiated."""
+    if not is_lazy(graph) or graph.ops().isdisjoint({linalg.eigh, linalg.eigvalsh}):
         return graph
-    return simplify(graph, FINDING, firings)
+    return simplify(graph, FINDING)
 
 
 @functions.on(tensor.einsum, tensor.sum_)

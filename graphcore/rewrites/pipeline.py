@@ -1,120 +1,148 @@
-"""The passes, in order, each followed by the contract its result obeys."""
+"""The passes of a compilation as one list: what runs, in which order, and what it must leave."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
+from graphcore.ir.trace import Record, Trace, tracing
+from graphcore.ir.transform import unsettled
 
-from .accumulate import accumulate
 from .algebra import algebra
 from .contraction import contraction
 from .decompose import decompose
-from .engine import Firing, RuleSet, simplify, unsettled
-from .expand import expand_derivatives, is_lazy
-from .factors import share_factors
+from .engine import RuleSet, simplify
+from .expand import expand_derivatives
 from .functions import functions_of_matrices
-from .layout import short_axes_first
 from .loops import hoist, prune_loops, tidy_loops
 from .lower import lower_names
 from .motion import motion
 from .stabilise import stabilise
 from .structure import structure
 
+Change = Callable[[Graph], Graph]
+
+
+class Pass(NamedTuple):
+    """One step of a compilation, named by what it has done, and the contract of its result."""
+
+    name: str
+    change: Change
+    contract: Contract
+
+
+class Repeat(NamedTuple):
+    """Passes run in turn until a round changes nothing; `at_most` so many rounds."""
+
+    passes: Sequence[Pass]
+    at_most: int
+
 
 class Stage(NamedTuple):
-    """What a pass made: its graph, the rules that fired, and the seconds it took."""
+    """What a pass made: its graph, the rewrites it consists of, and the seconds it took."""
 
     name: str
     graph: Graph
-    firings: tuple[Firing, ...]
+    records: Sequence[Record]
     seconds: float
 
     def __repr__(self) -> str:
-        made = f"{len(self.graph):,} nodes, {len(self.firings):,} rules fired"
+        made = f"{len(self.graph):,} nodes, {len(self.records):,} rewrites"
         return f"<Stage {self.name!r}: {made}, {1000 * self.seconds:.2f} ms>"
 
 
-Pass = Callable[[Graph, list[Firing]], Graph]
-
-
-def rewriting(*sets: RuleSet) -> Pass:
-    """The pass that applies these rules, the first sets first, until none fires."""
+def rewriting(*sets: RuleSet) -> Change:
+    """The change that applies these rules, the first sets first, until none applies."""
     rules = RuleSet()
     for some in sets:
         rules |= some
-    return lambda graph, firings: simplify(graph, rules, firings)
+    return lambda graph: simplify(graph, rules)
 
-
-ROUNDS = 100
-"""Rounds in which contractions may still come to light; programs need up to 4."""
-
-
-def finish(graph: Graph, firings: list[Firing]) -> Graph:
-    """Contractions take in their views, then become matrix products; views meet views again.
-
-    What that brings to light may be a contraction in its turn, so all of it goes to a fixed point.
-    """
-    for _ in range(ROUNDS):
-        start = len(firings)
-        gathered = gather_products(graph, firings)
-        decomposed = decompose(gathered)
-        if decomposed == gathered:
-            return gathered
-        tidied = tidy(decomposed, firings)
-        if tidied == graph:
-            return tidied
-        graph = tidied
-    changed = next(y for y in graph.outputs if y not in gathered.outputs)
-    raise unsettled(changed, firings[start:])
-
-
-def optimize(graph: Graph, firings: list[Firing]) -> Graph:
-    """Loops share their work and give up what need not be done at each step; then all is finished.
-
-    Matrix products bring views of what loops capture to light, so these are moved out again. At
-    last ops on one matrix share its factors, and sums are added up in place.
-    """
-    graph = finish(prune_loops(hoist(tidy_loops(graph))), firings)
-    if (moved := hoist(graph)) != graph:
-        graph = finish(prune_loops(moved), firings)
-    return tidy(accumulate(share_factors(graph)), firings)
-
-
-def expanded(graph: Graph, firings: list[Firing]) -> Graph:
-    """Derivatives as plain ops; that of a function of a matrix is not that of its eigenvectors."""
-    if is_lazy(graph):
-        graph = functions_of_matrices(graph, firings)
-    return expand_derivatives(graph)
-
-
-gather_products = rewriting(algebra, motion, contraction)
-tidy = rewriting(algebra, motion)
 
 NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=True)
 PLAIN = Contract("leaf", "elementwise", "tensor", "linalg", "autodiff", "control")
 EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
 
-PASSES: list[tuple[str, Pass, Contract]] = [
-    ("named", lambda graph, _: graph, NAMED),
-    ("lowered", lambda graph, _: lower_names(graph), PLAIN),
-    ("simplified", rewriting(stabilise, structure, algebra, motion), PLAIN),
-    ("expanded", expanded, EXPANDED),
-    ("optimized", optimize, EXPANDED),
-    ("scheduled", lambda graph, _: short_axes_first(graph), EXPANDED),
+tidied = Pass("tidied", rewriting(algebra, motion), EXPANDED)
+loops_pruned = Pass("loops pruned", prune_loops, EXPANDED)
+moved_out = Pass("moved out of loops", hoist, EXPANDED)
+
+products = Repeat(
+    [
+        Pass("contractions gathered", rewriting(algebra, motion, contraction), EXPANDED),
+        Pass("decomposed", decompose, EXPANDED),
+        tidied,
+    ],
+    at_most=100,
+)
+"""Contractions take in their views, then become matrix products; views meet views again.
+
+What that brings to light may be a contraction in its turn; programs need up to 4 rounds.
+"""
+
+Passes = list[Pass | Repeat]
+
+COMMON: Passes = [
+    Pass("named", lambda graph: graph, NAMED),
+    Pass("lowered", lower_names, PLAIN),
+    Pass("simplified", rewriting(stabilise, structure, algebra, motion), PLAIN),
+    # The derivative of a function of a matrix is not that of its eigenvectors.
+    Pass("functions of matrices found", functions_of_matrices, PLAIN),
+    Pass("expanded", expand_derivatives, EXPANDED),
+    Pass("loops tidied", tidy_loops, EXPANDED),
+    moved_out,
+    loops_pruned,
+    products,
+    # Matrix products bring views of what loops capture to light, so these are moved out again.
+    moved_out,
+    loops_pruned,
+    products,
 ]
+"""The passes that suit every target, before those that serve the costs of one."""
 
 
-def run(graph: Graph) -> list[Stage]:
-    """Every stage of compilation, from what the user said to what a backend takes."""
-    stages = []
-    for name, work, contract in PASSES:
-        start = time.perf_counter()
-        firings: list[Firing] = []
-        graph = work(graph, firings)
-        contract.check(graph, name)
-        stages.append(Stage(name, graph, tuple(firings), time.perf_counter() - start))
-    return stages
+def run(graph: Graph, passes: Passes) -> list[Stage]:
+    """Every stage of a compilation, from the user's graph to the one that a backend takes."""
+    found: list[Stage] = []
+    with tracing() as trace:
+        follow(graph, passes, trace, found)
+    return found
+
+
+def follow(
+    graph: Graph, passes: Iterable[Pass | Repeat], trace: Trace, found: list[Stage]
+) -> Graph:
+    """What passes in turn make of a graph; each adds its stage to `found`."""
+    for step in passes:
+        if isinstance(step, Repeat):
+            graph = repeated(graph, step, trace, found)
+            continue
+        start, records, before = time.perf_counter(), len(trace.records), graph
+        graph = step.change(graph)
+        if graph is not before or not found:
+            step.contract.check(graph, step.name)
+        seconds = time.perf_counter() - start
+        found.append(Stage(numbered(step.name, found), graph, trace.records[records:], seconds))
+    return graph
+
+
+def numbered(name: str, found: Iterable[Stage]) -> str:
+    """The name of a stage: that of its pass, numbered from the second time on."""
+    names = {stage.name for stage in found}
+    numbers = (f"{name} {i}" for i in count(2))
+    return name if name not in names else next(new for new in numbers if new not in names)
+
+
+def repeated(graph: Graph, repeat: Repeat, trace: Trace, found: list[Stage]) -> Graph:
+    """What the passes make of a graph, repeated until it stays as it is."""
+    for _ in range(repeat.at_most):
+        before, records = graph, len(trace.records)
+        graph = follow(graph, repeat.passes, trace, found)
+        if graph == before:
+            return graph
+    restless = next(y for y in graph.outputs if y not in before.outputs)
+    raise unsettled(restless, trace.records[records:])

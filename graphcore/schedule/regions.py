@@ -6,12 +6,13 @@ blocks of a chain, have equal bodies: what a backend makes of a body it makes on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, with_graphs
-from graphcore.ir.node import Node, toposort
-from graphcore.ir.provenance import inheriting
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.trace import Rule
+from graphcore.ir.transform import substitute, transform
 from graphcore.ops import leaf, tensor
 from graphcore.ops.schedule import kernel
 
@@ -83,9 +84,7 @@ def body_of(operands: Sequence[Node], outputs: Sequence[Node]) -> Graph:
         for i, x in enumerate(operands)
     }
     params = tuple(done.values())
-    for node in toposort(outputs, done):
-        done[node] = node.after(done)
-    return Graph(params, tuple([done[y] for y in outputs]))
+    return Graph(params, substitute(outputs, done))
 
 
 def regions(graph: Graph, least: int = 2) -> list[Region]:
@@ -110,54 +109,30 @@ def regions(graph: Graph, least: int = 2) -> list[Region]:
 def with_kernels(graph: Graph) -> Graph:
     """The same graph with every region as one `kernel` node, in the bodies of loops as well."""
     region_of = {y: region for region in regions(graph) for y in region.outputs}
-    done = {param: param for param in graph.params}
 
-    def build(node: Node) -> None:
+    def operands(node: Node) -> tuple[Node, ...]:
+        return region_of[node].operands if node in region_of else node.inputs
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if (region := region_of.get(node)) is None:
-            done[node] = rebuilt(node, done, with_kernels)
-            return
-        with inheriting(region.outputs[-1].origin):
-            values = kernel(*[done[x] for x in region.operands], body=region.body)
-        for i, y in enumerate(region.outputs):
-            with inheriting(y.origin):
-                done[y] = values[i].label(y.labels)
+            return None
+        return with_kernels, kernel(*inputs, body=region.body)[region.outputs.index(node)]
 
-    waiting = [*graph.outputs[::-1]]
-    while waiting:
-        node = waiting[-1]
-        needed: Iterable[Node] = region_of[node].operands if node in region_of else node.inputs
-        if missing := [x for x in needed if x not in done]:
-            waiting += missing[::-1]
-        else:
-            if node not in done:
-                build(node)
-            waiting.pop()
-    return Graph(graph.params, tuple([done[y] for y in graph.outputs]))
-
-
-def rebuilt(node: Node, done: Mapping[Node, Node], change: Callable[[Graph], Graph]) -> Node:
-    """The same operation on what its inputs have become, with other graphs in its attrs."""
-    attrs = with_graphs(node, change)
-    with inheriting(node.origin):
-        return Node(node.op, tuple([done[x] for x in node.inputs]), attrs).label(node.labels)
+    return transform(graph, visit, bodies=with_kernels, operands=operands)
 
 
 def without_kernels(graph: Graph) -> Graph:
     """The same graph with the nodes of every kernel's body in its place."""
     if kernel not in graph.ops():
         return graph
-    done: dict[Node, Node] = {}
-    results: dict[Node, list[Node]] = {}
-    for node in graph.nodes():
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node.op is kernel:
             body = node.attrs["body"]
-            inside = dict(zip(body.params, [done[x] for x in node.inputs], strict=True))
-            for own in body.nodes():
-                if own not in inside:
-                    inside[own] = own.after(inside)
-            done[node], results[node] = node, [inside[y] for y in body.outputs]
-        elif node.op is leaf.project and node.inputs[0] in results:
-            done[node] = results[node.inputs[0]][node.attrs["index"]]
-        else:
-            done[node] = rebuilt(node, done, without_kernels)
-    return Graph(graph.params, tuple([done[y] for y in graph.outputs]))
+            values = substitute(body.outputs, dict(zip(body.params, inputs, strict=True)))
+            return without_kernels, leaf.tuple_(*values)
+        if node.op is leaf.project and node.inputs[0].op is kernel:
+            return without_kernels, inputs[0].inputs[node.attrs["index"]]
+        return None
+
+    return transform(graph, visit, bodies=without_kernels)

@@ -358,6 +358,25 @@ def test_a_stage_that_there_is_not() -> None:
         f.debug_print("lowerd")
 
 
+def test_the_graph_after_any_pass_can_be_printed_and_compared() -> None:
+    x, w = gc.tensor("x", {"row": 4, "k": 3}), gc.tensor("w", {"k": 3})
+    f = gc.compile([x, w], gc.grad(gc.special.softmax(gc.dot(x, w, dim="k"), "row").sum(), w))
+    assert list(f.stages) == [
+        *("named", "lowered", "simplified", "expanded", "optimized", "scheduled"),
+    ]
+    names = [made.name for made in f.passes]
+    assert len(set(names)) == len(names) > len(f.stages)
+    assert [name for name in names if name in f.stages] == list(f.stages)
+    for made in f.passes:
+        assert f.stages[made.name] is made.graph
+        assert printed(f, made.name)
+    assert "matmul" not in printed(f, "contractions gathered")
+    assert f.diff("contractions gathered", "decomposed").endswith("added")
+    by_pass = {made.name: {str(record) for record in made.records} for made in f.passes}
+    assert any("lower_softmax" in record for record in by_pass["lowered"])
+    assert any("(decompose.py:" in record for record in by_pass["decomposed"])
+
+
 def called_twice(x: gc.Tensor) -> gc.Tensor:
     return gc.sin(x)
 

@@ -170,7 +170,7 @@ def test_entry(name: str, n: int) -> None:
         (*inputs, ct, *vs, *ws), (y, forth, *back, *push(*back), *[twice[i] for i in range(k)])
     )
     expanded = expand_derivatives(graph)
-    tidied = simplify(expanded, algebra | motion, [])
+    tidied = simplify(expanded, algebra | motion)
     first = Graph(expanded.params, expanded.outputs[: 2 + k])
 
     def along(t: float) -> list[np.ndarray]:

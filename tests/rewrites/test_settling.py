@@ -11,14 +11,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
+from graphcore.backends import numpy_backend
+from graphcore.backends.numpy_backend import PASSES
+from graphcore.ir import transform
 from graphcore.ir.errors import UnsettledError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ops import autodiff, leaf, tensor
 from graphcore.ops import elementwise as e
-from graphcore.rewrites import engine, expand, pipeline
+from graphcore.rewrites import expand, pipeline
 from graphcore.rewrites.engine import RuleSet, simplify
 from graphcore.rewrites.pattern import P, variables
+from graphcore.rewrites.pipeline import EXPANDED, Pass, Repeat, tidied
 from tests.reference import close
 
 x, y = variables("x y")
@@ -28,13 +32,14 @@ X = leaf.input_(name="x", dtype=np.dtype("f8"), shape=(2, 3), dims=None)
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds a few times what the programs of the tests need."""
-    monkeypatch.setattr(engine, "STEPS", 60)
-    monkeypatch.setattr(pipeline, "ROUNDS", 8)
+    monkeypatch.setattr(transform, "STEPS", 60)
+    passes = [step._replace(at_most=8) if isinstance(step, Repeat) else step for step in PASSES]
+    monkeypatch.setattr(numpy_backend, "PASSES", passes)
     monkeypatch.setattr(expand, "ROUNDS", 20)
 
 
 def simplified(node: Node, rules: RuleSet) -> Node:
-    return simplify(Graph((), (node,)), rules, []).outputs[0]
+    return simplify(Graph((), (node,)), rules).outputs[0]
 
 
 UNDOING = {
@@ -64,17 +69,17 @@ def test_bodies_do_not_settle_either() -> None:
     scan = gc.scan(lambda c, _: (gc.exp(c), None), gc.tensor("c", {"a": 2}), length=3)[0]
     graph = pipeline.lower_names(Graph((), (scan.node,)))
     with pytest.raises(UnsettledError, match=r"test_settling\.py"):
-        simplify(graph, wrong, [])
+        simplify(graph, wrong)
 
 
-def test_contractions_that_never_settle_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passes_that_never_settle_are_named() -> None:
     def grow(graph: Graph) -> Graph:
         (out,) = graph.outputs
         return Graph(graph.params, (tensor.sum_(e.square(e.cos(out)), axes=()),))
 
-    monkeypatch.setattr(pipeline, "decompose", grow)
+    growing = Repeat([Pass("grown", grow, EXPANDED), tidied], at_most=9)
     with pytest.raises(UnsettledError, match=r"sum_of_view \(motion\.py"):
-        pipeline.finish(Graph((X,), (e.sin(X),)), [])
+        pipeline.run(Graph((X,), (e.sin(X),)), [growing])
 
 
 def test_derivatives_that_ask_for_each_other(

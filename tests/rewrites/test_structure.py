@@ -99,7 +99,7 @@ KNOWN: dict[str, tuple[gc.Tensor, set[Fact]]] = {
 
 def plain(*xs: gc.Tensor) -> Graph:
     graph = lower_names(Graph((), tuple(x.node for x in xs)))
-    return simplify(graph, structure, [])
+    return simplify(graph, structure)
 
 
 @pytest.mark.parametrize("name", KNOWN)

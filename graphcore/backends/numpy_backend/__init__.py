@@ -4,8 +4,9 @@ from graphcore.ir.graph import Graph
 from graphcore.schedule.regions import without_kernels
 
 from .function import Function
+from .passes import PASSES
 
-__all__ = ["Function", "build"]
+__all__ = ["PASSES", "Function", "build"]
 
 
 def build(graph: Graph, unknowns: tuple[str, ...]) -> Function:

@@ -19,7 +19,8 @@ from graphcore.frontend.shape.dims import broadcast_to, concat
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.names import Hidden, apart
-from graphcore.ir.node import recording, substitute
+from graphcore.ir.node import recording
+from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import apart
-from graphcore.ir.node import Node, substitute, toposort
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, leaf
 

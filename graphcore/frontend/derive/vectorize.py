@@ -11,12 +11,13 @@ from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.trees import flatten
 from graphcore.frontend.shape.dims import broadcast_to
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.graph import Graph, resized
+from graphcore.ir.graph import Graph
 from graphcore.ir.names import Hidden, apart, hidden
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, same, unknown, unknowns
+from graphcore.ir.transform import resized
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops

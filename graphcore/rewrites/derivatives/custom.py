@@ -14,9 +14,10 @@ from functools import reduce
 from graphcore.ir.dtypes import INT, differentiable
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like, substitute
+from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
+from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf
 from graphcore.ops.leaf import values

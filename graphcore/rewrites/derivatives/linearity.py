@@ -20,7 +20,8 @@ from typing import NamedTuple, TypeAlias
 
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, substitute
+from graphcore.ir.node import Node
+from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.ops import elementwise as ops
 from graphcore.ops.control import Loop

@@ -13,13 +13,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph, with_graphs
-from graphcore.ir.node import Node, substitute, toposort
-from graphcore.ir.provenance import inherit, inheriting
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, upper_bound
+from graphcore.ir.trace import Rule
+from graphcore.ir.transform import substitute, transform
 from graphcore.ir.types import TensorType
-from graphcore.ops import control, elementwise, tensor
+from graphcore.ops import control, elementwise, leaf, tensor
 from graphcore.ops.control import Loop, Operand
 from graphcore.ops.leaf import values
+from graphcore.rewrites.plain import pick
 
 from .batching import STACKED, einsum_letter
 from .view import LEAVES, LOOPS, depends_on, new_params, replaced, trip_counts_inside
@@ -40,20 +43,13 @@ def hoist(graph: Graph) -> Graph:
     """Move work out of the loops of a graph, the inner ones first."""
     if LOOPS.isdisjoint(graph.ops()):
         return graph
-    done: dict[Node, Node] = {}
-    before = inherit(None)
-    try:
-        for node in graph.nodes():
-            if node in done:
-                continue
-            inherit(node.origin)
-            new = Node(node.op, tuple([done[x] for x in node.inputs]), with_graphs(node, hoist))
-            done[node] = new.label(node.labels)
-            if node.op in LOOPS:
-                done.update(zip(values(node), outside(new), strict=True))
-    finally:
-        inherit(before)
-    return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        if node.op in LOOPS:
+            return outside, leaf.tuple_(*outside(Node(node.op, inputs, with_graphs(node, hoist))))
+        return (pick, pick(node, *inputs)) if node.op is leaf.project else None
+
+    return transform(graph, visit, bodies=hoist)
 
 
 def outside(node: Node) -> list[Node]:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, islice
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, unknowns_of, with_graphs
-from graphcore.ir.node import Node, substitute
-from graphcore.ir.provenance import inheriting
+from graphcore.ir.graph import Graph, unknowns_of
+from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
+from graphcore.ir.trace import Rule
+from graphcore.ir.transform import substitute, transform
 from graphcore.ops import control, leaf
 from graphcore.ops.control import Loop
 
@@ -74,41 +75,21 @@ def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Mo
     `loops` are the new ones, `moved` says for each node that is replaced which of them has its
     results.
     """
-    done: dict[Node, Node] = {}
-    built: dict[Node, Node] = {}
-    entered: set[Node] = set()
-    for root in (*graph.params, *graph.outputs):
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            to = moved.get(node)
-            loop = loops[to.key] if to is not None else None
-            needed = loop.operands.all if loop is not None else node.inputs
-            if waiting := [x for x in needed if x not in done]:
-                assert node not in entered, f"loops wait for each other at {node.origin}"
-                entered.add(node)
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            if loop is not None and to is not None:
-                if to.key not in built:
-                    with inheriting(to.key.origin):
-                        built[to.key] = loop.build([done[x] for x in needed])
-                done[node] = built[to.key]
-            elif node.op is leaf.project and node.inputs[0] in moved:
-                (source,) = node.inputs
-                index = moved[source].indices[node.attrs["index"]]
-                done[node] = done[source][index].label(node.labels)
-            else:
-                done[node] = node.after(done)
-    return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
+
+    def operands(node: Node) -> tuple[Node, ...]:
+        return loops[moved[node].key].operands.all if node in moved else node.inputs
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        if node in moved:
+            return with_loops, loops[moved[node].key].build(inputs)
+        if node.op is leaf.project and node.inputs[0] in moved:
+            index = moved[node.inputs[0]].indices[node.attrs["index"]]
+            return with_loops, inputs[0][index]
+        return None
+
+    return transform(graph, visit, operands=operands)
 
 
 def inside_as_well(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
     """The graph with the graphs changed that its nodes hold."""
-    done: dict[Node, Node] = {}
-    for node in graph.nodes():
-        inputs = tuple(done[x] for x in node.inputs)
-        with inheriting(node.origin):
-            done[node] = Node(node.op, inputs, with_graphs(node, change)).label(node.labels)
-    return Graph(tuple(done[x] for x in graph.params), tuple(done[x] for x in graph.outputs))
+    return transform(graph, lambda node, inputs: None, bodies=change)

@@ -5,18 +5,18 @@ To begin a loop costs as much as 50 values, so that a loop of two or three costs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.provenance import inherit
 from graphcore.ir.sizes import Shape
+from graphcore.ir.trace import Rule
+from graphcore.ir.transform import transform
 from graphcore.ops import tensor
-
-from .engine import RuleSet, rebuilt, simplify
-from .motion import expand_of_expand, permute_later, transpose_of_view
-from .plain import Axes, transpose
+from graphcore.rewrites.engine import RuleSet, simplify
+from graphcore.rewrites.motion import expand_of_expand, permute_later, transpose_of_view
+from graphcore.rewrites.plain import Axes, transpose
 
 SHORT = 16
 """How many places a short axis has at most."""
@@ -50,20 +50,13 @@ def short_axes_first(graph: Graph) -> Graph:
     Loops and branches are left as they are: a view costs as much as a call, and what they compute
     at a step is small.
     """
-    done: dict[Node, Node] = {}
-    before = inherit(None)
-    try:
-        for node in graph.nodes():
-            inherit(node.origin)
-            if (perm := order(node)) is not None:
-                inputs = [done[x] for x in node.inputs]
-                done[node] = moved(node, inputs, perm).label(node.labels)
-            else:
-                done[node] = node.after(done)
-    finally:
-        inherit(before)
-    new = rebuilt(graph, done)
-    return graph if new is graph else simplify(new, views, [])
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        perm = order(node)
+        return None if perm is None else (moved, moved(node, inputs, perm))
+
+    new = transform(graph, visit)
+    return graph if new is graph else simplify(new, views)
 
 
 def order(node: Node) -> Axes | None:
@@ -83,7 +76,7 @@ def by_length(shape: Shape) -> Axes | None:
     return (*short, *long) if wide and long and wide[-1] > long[0] else None
 
 
-def moved(node: Node, inputs: list[Node], perm: Axes) -> Node:
+def moved(node: Node, inputs: Sequence[Node], perm: Axes) -> Node:
     """`node` worked out with the axes of its operands in the order `perm`, and seen as before."""
     if node.op is tensor.matmul:  # (a b)ᵀ = bᵀ aᵀ
         a, b = inputs

@@ -10,11 +10,10 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import lower_bound
 from graphcore.ops import leaf, linalg, tensor
 from graphcore.ops.elementwise import conjugate, log, square
-
-from .engine import Conversion, convert
-from .matrices import diagonal, eye_like, h, real_part
-from .plain import cast, full, pick, sum_over
-from .structure import DEFINITE, facts, matrix_of
+from graphcore.rewrites.engine import Conversion, convert
+from graphcore.rewrites.matrices import diagonal, eye_like, h, real_part
+from graphcore.rewrites.plain import cast, full, pick, sum_over
+from graphcore.rewrites.structure import DEFINITE, facts, matrix_of
 
 WHOLE: dict[Op, tuple[Op, int]] = {
     linalg.eigvalsh: (linalg.eigh, 0),

@@ -7,8 +7,7 @@ from collections import Counter
 from graphcore.ir.graph import Graph, graphs
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise, tensor
-
-from .engine import convert
+from graphcore.rewrites.engine import convert
 
 
 def accumulate(graph: Graph) -> Graph:
@@ -16,6 +15,8 @@ def accumulate(graph: Graph) -> Graph:
 
     Only where nothing else needs the zeros with u.
     """
+    if graph.ops().isdisjoint({tensor.embed, tensor.scatter}):
+        return graph
     used = uses(graph)
 
     def into(node: Node, x: Node, y: Node) -> Node:

@@ -1,0 +1,194 @@
+"""The only walk that rebuilds graphs.
+
+A pass says what takes the place of a node, and nothing else::
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        ...  # `inputs` are what the node's inputs have become
+
+    new = transform(graph, visit)
+
+The walk visits every node once, inputs first, rebuilds those for which `visit` returns None, gives
+new nodes the user's line and the labels of the node whose place they take, and enters the rewrite
+in the trace of the compilation. Nothing recurses, so that depth is no limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Any
+
+from .errors import UnsettledError
+from .graph import HOLDING, Graph, with_graphs
+from .node import Attrs, Node
+from .provenance import inherit
+from .sizes import Expression, Size
+from .sizes import substitute as replaced
+from .trace import Record, Rule, current, described
+from .types import fits
+
+Visit = Callable[[Node, tuple[Node, ...]], "tuple[Rule, Node] | None"]
+
+STEPS = 1000
+"""How deep forms may wait for what rules make of them; programs need about 15."""
+
+SHOWN = 10
+"""Rules that an error names."""
+
+
+def transform(
+    graph: Graph,
+    visit: Visit,
+    *,
+    bodies: Callable[[Graph], Graph] | None = None,
+    operands: Callable[[Node], tuple[Node, ...]] | None = None,
+    done: dict[Node, Node] | None = None,
+    settle: bool = False,
+) -> Graph:
+    """The graph in which what `visit` returns takes the place of each node.
+
+    Parameters
+    ----------
+    visit
+        The rule that applies to a node and the node it makes; None where none does. It is given the
+        node, and what its operands have become. Types may change.
+    bodies
+        What becomes of the graphs held by nodes that `visit` leaves alone.
+    operands
+        The nodes that must have been visited before a node; its inputs, if this is not given.
+    done
+        What has become of nodes so far: these are not visited, nor what only they need. The walk
+        adds to it.
+    settle
+        Whether what `visit` makes is visited in its turn, until `visit` returns None for it. Then
+        nodes are rebuilt on their new inputs first, and a rule may not change a type.
+
+    Raises
+    ------
+    UnsettledError
+        If the forms of a node do not come to rest; the error names the rules.
+    """
+    done = {} if done is None else done
+    records = current().records
+
+    def form(node: Node, inputs: tuple[Node, ...]) -> Node:
+        """What takes the place of a node, or the next step towards it."""
+        inherit(node.origin)
+        if settle and inputs != node.inputs:
+            return Node(node.op, inputs, node.attrs).label(node.labels)
+        if (made := visit(node, inputs)) is not None:
+            rule, new = made
+            if new is not node:
+                assert not settle or fits(node.type, new.type), (
+                    f"{described(rule)} changes the type: {node!r} -> {new!r}"
+                )
+                records.append(Record(rule, node, new.label(node.labels)))
+            return new
+        if bodies is not None and node.op.dialect in HOLDING:
+            return Node(node.op, inputs, with_graphs(node, bodies)).label(node.labels)
+        if inputs == node.inputs:
+            return node
+        return Node(node.op, inputs, node.attrs).label(node.labels)
+
+    before = inherit(None)
+    try:
+        if operands is None and (settle or not done):
+            for node in graph.nodes():
+                if node not in done:
+                    new = form(node, tuple([done[x] for x in node.inputs]))
+                    if settle and new is not node:
+                        walk((new,), form, attrgetter("inputs"), done, settle, records)
+                        new = done[new]
+                    done[node] = new
+        else:
+            below = operands or attrgetter("inputs")
+            walk((*graph.params, *graph.outputs), form, below, done, settle, records)
+    finally:
+        inherit(before)
+    params, outputs = ([done[x] for x in side] for side in (graph.params, graph.outputs))
+    rebuilt = Graph(tuple(params), tuple(outputs))
+    return graph if rebuilt == graph else rebuilt
+
+
+def walk(
+    roots: Iterable[Node],
+    form: Callable[[Node, tuple[Node, ...]], Node],
+    operands: Callable[[Node], tuple[Node, ...]],
+    done: dict[Node, Node],
+    settle: bool,
+    records: list[Record],
+) -> None:
+    """Fill `done` with what becomes of `roots` and all nodes below them, on a stack.
+
+    A node waits for its operands and, where forms settle, for what becomes of its own form.
+    """
+    becomes: dict[Node, Node] = {}
+    entered: set[Node] = set()
+    depth = 0
+    stack = [root for root in roots if root not in done]
+    stack.reverse()
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+        elif (new := becomes.get(node)) is not None:
+            if new in done:
+                done[node] = done[new]
+                depth -= 1
+            else:
+                if (depth := depth + 1) > STEPS:
+                    restless = set(stack[-STEPS:])
+                    raise unsettled(node, [r for r in records if r.before in restless])
+                stack.append(new)
+        else:
+            needed = operands(node)
+            inputs: list[Any] = [done.get(x) for x in needed]
+            if None in inputs:
+                assert settle or node not in entered, f"{node!r} at {node.origin} waits for itself"
+                entered.add(node)
+                stack += [x for x in reversed(needed) if x not in done]
+            elif (new := form(node, tuple(inputs))) is node or not settle:
+                done[node] = new
+            else:
+                becomes[node] = new
+
+
+def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, ...]:
+    """`roots` with every node that is a key of `new` replaced; the rest keep their origins."""
+    graph = Graph((), tuple(roots))
+    return transform(graph, lambda node, inputs: None, done=dict(new)).outputs
+
+
+def resized(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...]:
+    """Nodes with other sizes in place of unknown ones, in the graphs that they hold as well."""
+
+    def changed(value: Any) -> Any:
+        match value:
+            case Expression():
+                return replaced(value, sizes)
+            case Graph():
+                found = resized((*value.params, *value.outputs), sizes)
+                count = len(value.params)
+                return Graph(found[:count], found[count:])
+            case tuple():
+                return tuple(map(changed, value))
+        return value
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
+        attrs = Attrs({name: changed(value) for name, value in node.attrs.items()})
+        return resized, Node(node.op, inputs, attrs)
+
+    graph = Graph((), tuple(nodes))
+    return transform(graph, visit).outputs if sizes else graph.outputs
+
+
+def unsettled(root: Node, records: Iterable[Record]) -> UnsettledError:
+    """The error that names the rules of these records, which do not come to rest."""
+    rules = list(dict.fromkeys(record.rule for record in records))
+    shown = [described(rule) for rule in rules[:SHOWN]]
+    more = [f"and {len(rules) - SHOWN} more"] if len(rules) > SHOWN else []
+    return UnsettledError(
+        f"the rewriting of {root.op.said} at {root.origin} does not settle: {root.type}\n"
+        f"  rules that keep firing: {', '.join([*shown, *more])}\n"
+        "  cure: this is a defect of graphcore; report it together with the program"
+    )
