@@ -4,9 +4,13 @@ import difflib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # Each worker has a core of its own: threads of BLAS that wait for each other would slow all down.
 # NumPy reads this once, when it is imported.
@@ -16,13 +20,18 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 GOLDEN = Path(__file__).parent / "golden"
 
 # A run depends neither on chance nor on how busy the machine is: examples are drawn from the text
-# of a test, none are kept between runs, and no time is measured.
+# of a test, none are kept between runs, and no time is measured. Random programs are large.
 hypothesis.settings.register_profile(
     "repeatable",
     deadline=None,
     derandomize=True,
     database=None,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.data_too_large,
+        hypothesis.HealthCheck.filter_too_much,
+        hypothesis.HealthCheck.large_base_example,
+    ],
 )
 hypothesis.settings.load_profile("repeatable")
 
@@ -42,6 +51,14 @@ def memory(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with poisoned():
         yield
+
+
+@pytest.fixture
+def random() -> "np.random.Generator":
+    """Numbers of the test's own: which it gets does not depend on the tests that ran before."""
+    import numpy as np
+
+    return np.random.default_rng(0)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
@@ -30,14 +30,7 @@ def law(examples: int, many: int, **drawn: Any) -> Callable[[Any], Any]:
     def decorate(check: Any) -> Any:
         @pytest.mark.parametrize("count", [examples, pytest.param(many, marks=pytest.mark.slow)])
         def test(count: int) -> None:
-            limits = settings(
-                max_examples=count,
-                deadline=None,
-                derandomize=True,
-                database=None,
-                suppress_health_check=list(HealthCheck),
-            )
-            limits(given(**drawn)(check))()
+            settings(max_examples=count)(given(**drawn)(check))()
 
         test.__doc__ = check.__doc__
         return test

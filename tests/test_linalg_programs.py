@@ -11,7 +11,6 @@ import scipy.linalg
 
 import graphcore as gc
 
-RNG = np.random.default_rng(5)
 PAIR = ("point", "point'")
 
 
@@ -66,10 +65,10 @@ def gaussian_process_by_hand(x: Any, y: Any, log_size: Any, log_length: Any, log
     return [value, (w * smooth).sum(), lengths, np.trace(w) * np.exp(log_noise)]
 
 
-def test_a_gaussian_process() -> None:
+def test_a_gaussian_process(random: np.random.Generator) -> None:
     f = gaussian_process()
     for points in (1, 12):
-        x, y = RNG.normal(size=(points, 3)), RNG.normal(size=points)
+        x, y = random.normal(size=(points, 3)), random.normal(size=points)
         given = (x, y, 0.1, np.array([0.3, -0.2, 0.5]), -1.0)
         for found, wanted in zip(f(*given), gaussian_process_by_hand(*given), strict=True):
             np.testing.assert_allclose(found, wanted, 1e-9, 1e-11)
@@ -92,7 +91,7 @@ def log_density(x: gc.Tensor, mean: gc.Tensor, cov: gc.Tensor) -> gc.Tensor:
     return -0.5 * (gc.dot(away, solved, dim="row") + log_volume + math.log(2 * math.pi) * 3)
 
 
-def test_a_multivariate_normal() -> None:
+def test_a_multivariate_normal(random: np.random.Generator) -> None:
     """For each of a batch of points and, by name, of several covariances."""
     x = gc.tensor("x", {"sample": None, "row": 3})
     mean = gc.tensor("mean", {"row": 3})
@@ -100,10 +99,10 @@ def test_a_multivariate_normal() -> None:
     density = log_density(x, mean, cov)
     assert density.dims == ("sample", "group")
     f = gc.compile([x, mean, cov], [density, *gc.grad(density.sum(), [x, mean, cov])])
-    root = RNG.normal(size=(2, 3, 3))
+    root = random.normal(size=(2, 3, 3))
     xs, m, covs = (
-        RNG.normal(size=(5, 3)),
-        RNG.normal(size=3),
+        random.normal(size=(5, 3)),
+        random.normal(size=3),
         root @ root.swapaxes(1, 2) + np.eye(3),
     )
     values, by_x, by_mean, by_cov = f(xs, m, covs)
@@ -178,9 +177,9 @@ def kalman_by_hand(y: Any, move: Any, look: Any, q: Any, r: Any) -> Any:
     return total
 
 
-def test_a_kalman_filter() -> None:
-    y = RNG.normal(size=(3, 6, 2))
-    given = (0.5 * RNG.normal(size=(3, 3)), RNG.normal(size=(2, 3)), 0.3, 0.7)
+def test_a_kalman_filter(random: np.random.Generator) -> None:
+    y = random.normal(size=(3, 6, 2))
+    given = (0.5 * random.normal(size=(3, 3)), random.normal(size=(2, 3)), 0.3, 0.7)
     values, *slopes = kalman()(y, *given)
     np.testing.assert_allclose(values.sum(), kalman_by_hand(y, *given), 1e-10)
     wanted = complex_step(lambda *params: kalman_by_hand(y, *params), *given)
@@ -191,7 +190,7 @@ def test_a_kalman_filter() -> None:
 # ---- a chain of matrix exponentials
 
 
-def test_a_chain_of_matrix_exponentials() -> None:
+def test_a_chain_of_matrix_exponentials(random: np.random.Generator) -> None:
     """v e^(t[0] a[0]) ... e^(t[49] a[49]), as a scan; the gradient by Frechet derivatives."""
     a = gc.tensor("a", {"link": 50, "row": 3, "col": 3})
     t = gc.tensor("t", {"link": 50})
@@ -203,7 +202,11 @@ def test_a_chain_of_matrix_exponentials() -> None:
     last, _ = gc.scan(step, v, gc.linalg.expm(a * t), dim="link")
     value = gc.sin(last).sum()
     f = gc.compile([a, t, v], [value, *gc.grad(value, [a, t, v])])
-    links, times, start = RNG.normal(size=(50, 3, 3)), 0.3 * RNG.normal(size=50), RNG.normal(size=3)
+    links, times, start = (
+        random.normal(size=(50, 3, 3)),
+        0.3 * random.normal(size=50),
+        random.normal(size=3),
+    )
     steps = [scipy.linalg.expm(x * s) for x, s in zip(links, times, strict=True)]
     rows = [start]
     for step_matrix in steps:

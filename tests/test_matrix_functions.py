@@ -120,7 +120,9 @@ def polynomial_of(s: T) -> T:
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("dtype", ["float64", "complex128", *SINGLE])
 @pytest.mark.parametrize("name", MOST)
-def test_polynomials_are_those_of_the_matrix(name: str, dtype: str, lower: bool) -> None:
+def test_polynomials_are_those_of_the_matrix(
+    name: str, dtype: str, lower: bool, random: np.random.Generator
+) -> None:
     """Their derivatives are known exactly at any matrix."""
     at = MATRICES[name]
     if at.dtype.kind == "c" and np.dtype(dtype).kind != "c":
@@ -129,7 +131,7 @@ def test_polynomials_are_those_of_the_matrix(name: str, dtype: str, lower: bool)
     values, vectors = L.eigh(x, lower=lower)
     ours = orders(number(around(polynomial(values), vectors)), x, d)
     theirs = orders(number(polynomial_of(mirrored(x, lower))), x, d)
-    direction = RANDOM.normal(size=(N, N))
+    direction = random.normal(size=(N, N))
     single = np.dtype(dtype).itemsize < (16 if np.dtype(dtype).kind == "c" else 8)
     rtol = (1e-4, 1e-3, 1e-2) if single else (1e-12, 1e-9, 1e-5) if name in CLOSE else (1e-11,)
     compare([x, d], ours, theirs, (at.astype(dtype), direction.astype(dtype)), *rtol)
@@ -227,7 +229,7 @@ WAYS = list(ways(*L.eigh(gc.zeros(RC)), gc.zeros({"row": N}), gc.zeros({"row": N
 
 @pytest.mark.parametrize("dtype", ["complex128", pytest.param("float64", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WAYS)
-def test_ways_of_writing(name: str, dtype: str) -> None:
+def test_ways_of_writing(name: str, dtype: str, random: np.random.Generator) -> None:
     """Each is found, and is what the exponential of the matrix gives."""
     x, d = (gc.tensor(word, RC, dtype=dtype) for word in "xd")
     b = gc.tensor("b", {"row": N}, dtype=dtype)
@@ -237,7 +239,7 @@ def test_ways_of_writing(name: str, dtype: str) -> None:
     theirs = of_exponential(L.expm(s), s, b, c)[name]
 
     def rnd(*shape: int) -> np.ndarray:
-        real, imaginary = RANDOM.normal(size=(2, *shape))
+        real, imaginary = random.normal(size=(2, *shape))
         return real + 1j * imaginary if dtype == "complex128" else real
 
     def all_of(y: T) -> dict[str, T]:
@@ -268,7 +270,7 @@ def test_a_sum_over_what_is_repeated() -> None:
 
 
 @pytest.mark.parametrize("at", ["one", "two pairs", "apart"])
-def test_numbers_that_a_function_depends_on(at: str) -> None:
+def test_numbers_that_a_function_depends_on(at: str, random: np.random.Generator) -> None:
     """Derivatives by them, mixed ones as well; they may depend on the matrix in their turn."""
     x, d = gc.tensor("x", {"batch": 2, **RC}), gc.tensor("d", {"batch": 2, **RC})
     shift, slope = gc.tensor("shift", {}), gc.tensor("slope", {"batch": 2})
@@ -292,7 +294,7 @@ def test_numbers_that_a_function_depends_on(at: str) -> None:
         return parts
 
     matrices = np.stack([MATRICES[at], np.eye(N)])
-    given = matrices, RANDOM.normal(size=(2, N, N)), 1.7, np.array([0.3, -0.8])
+    given = matrices, random.normal(size=(2, N, N)), 1.7, np.array([0.3, -0.8])
     compare([x, d, shift, slope], all_of(ours), all_of(theirs), given, 1e-10)
 
 
@@ -309,7 +311,7 @@ def test_accuracy_at_every_gap(gap: float) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_small_values_beside_a_large_one(scale: float) -> None:
+def test_small_values_beside_a_large_one(scale: float, random: np.random.Generator) -> None:
     """How near each other values are depends on their own size."""
     x, d = gc.tensor("x", RC), gc.tensor("d", RC)
     s = mirrored(x)
@@ -324,7 +326,7 @@ def test_small_values_beside_a_large_one(scale: float) -> None:
 
     f = gc.compile([x, d], [all_of(y), all_of(theirs)])
     a = np.diag(values)
-    direction = a @ RANDOM.normal(size=(N, N)) @ a
+    direction = a @ random.normal(size=(N, N)) @ a
     for found, wanted in zip(*f(a, direction), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-7)
 
@@ -347,7 +349,9 @@ BENT: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("values", [(-1.0, -1, 3, 3), (0.0, 0, 1, 1), (-2.0, -1, 1, 3)])
 @pytest.mark.parametrize("name", BENT)
-def test_functions_with_bends(name: str, values: tuple[float, ...]) -> None:
+def test_functions_with_bends(
+    name: str, values: tuple[float, ...], random: np.random.Generator
+) -> None:
     """The divided difference is that of the values, however far the bend is from them."""
     if name in ("relu", "abs") and 0 in values:
         pytest.skip("bent at a value")
@@ -355,7 +359,7 @@ def test_functions_with_bends(name: str, values: tuple[float, ...]) -> None:
     x, ct = gc.tensor("x", RC), gc.tensor("ct", RC)
     w, v = L.eigh(x)
     y = gc.pullback(around(ours(w), v), x, ct)
-    c = RANDOM.normal(size=(N, N))
+    c = random.normal(size=(N, N))
     found = gc.compile([x, ct], y)(of_values(*values), c)
     w = np.array(values)
     f, slope = theirs(w)
@@ -413,13 +417,13 @@ INSIDE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", INSIDE)
-def test_inside_loops_and_branches(name: str) -> None:
+def test_inside_loops_and_branches(name: str, random: np.random.Generator) -> None:
     x, d = gc.tensor("x", RC), gc.tensor("d", RC)
     y, z = (number(INSIDE[name](f, x)) for f in (exponential, lambda s: L.expm(mirrored(s))))
     ours, theirs = (
         {"value": y, "gradient": gc.grad(y, x), "second of x": gc.hvp(y, x, d)} for y in (y, z)
     )
-    given = MATRICES["two pairs"], RANDOM.normal(size=(N, N))
+    given = MATRICES["two pairs"], random.normal(size=(N, N))
     compare([x, d], ours, theirs, given, 1e-10)
 
 
@@ -445,7 +449,7 @@ def test_widened_programs() -> None:
         np.testing.assert_allclose(found, wanted, atol=1e-11)
 
 
-def test_values_alone() -> None:
+def test_values_alone(random: np.random.Generator) -> None:
     """Sums of functions of each eigenvalue are smooth; a single one among equal ones is not."""
     x, d = gc.tensor("x", RC), gc.tensor("d", RC)
     a, s = np.eye(N), mirrored(x)
@@ -454,7 +458,7 @@ def test_values_alone() -> None:
         middle = L.trace(s) / N
         spread = L.trace(times(s, s)) / N - middle**2
         theirs = orders(L.trace(times(s, times(s, s))) + spread, x, d)
-        compare([x, d], ours, theirs, (a, RANDOM.normal(size=(N, N))), 1e-12)
+        compare([x, d], ours, theirs, (a, random.normal(size=(N, N))), 1e-12)
         single = gc.compile([x], [gc.grad(w.isel(eigen=0), x), gc.hessian(w.isel(eigen=0), x)])
         first, second = single(a)
         assert np.isfinite(first).all()

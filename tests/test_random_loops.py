@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
@@ -63,16 +63,6 @@ def check(program: Program, seed: int, unknown: bool, stages: bool) -> None:
                 close(found, answer, scale)
 
 
-def limits(count: int) -> settings:
-    return settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
 def drawn(depth: int) -> Any:
     return given(
         program=programs(depth),
@@ -85,7 +75,7 @@ def drawn(depth: int) -> Any:
 @pytest.mark.parametrize("count", [10, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_loops_are_their_steps_written_out(depth: int, count: int) -> None:
-    limits(count)(drawn(depth)(check))()
+    settings(max_examples=count)(drawn(depth)(check))()
 
 
 # ---- sizes that only the call can compare
@@ -139,4 +129,4 @@ def test_sizes_that_disagree_are_refused(depth: int, count: int) -> None:
         odd=st.sampled_from(AXES),
         more=st.sampled_from([0, 1, -1]),
     )
-    limits(count)(drawing(check_sizes))()
+    settings(max_examples=count)(drawing(check_sizes))()

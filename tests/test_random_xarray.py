@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
@@ -142,18 +142,15 @@ def check_program(draw: Any) -> None:
         pool.append(Value(ours, made, exact, rounded and not exact))
 
 
-CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-
-
 @given(st.data())
-@settings(max_examples=300, suppress_health_check=CHECKS)
+@settings(max_examples=300)
 def test_programs_mean_what_they_mean_to_xarray(data: st.DataObject) -> None:
     check_program(data.draw)
 
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=3000, suppress_health_check=CHECKS)
+@settings(max_examples=3000)
 def test_more_programs_mean_what_they_mean_to_xarray(data: st.DataObject) -> None:
     check_program(data.draw)
 

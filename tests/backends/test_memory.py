@@ -7,22 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
 from tests import random_graphs, random_loops
 from tests.poison import poisoned
-
-
-def limits(count: int) -> settings:
-    return settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def check(given: Mapping[str, gc.Tensor], ys: list[gc.Tensor], values: Mapping[str, Any]) -> None:
@@ -64,7 +54,7 @@ def test_a_place_known_at_the_call_is_no_view(dtype: str) -> None:
 
 @COUNTS
 def test_random_programs_keep_to_the_plan(count: int) -> None:
-    @limits(count)
+    @settings(max_examples=count)
     @given(program=random_graphs.programs(mixed=True), seed=st.integers(0, 99))
     def run(program: random_graphs.Program, seed: int) -> None:
         inputs = random_graphs.inputs()
@@ -78,7 +68,7 @@ def test_random_programs_keep_to_the_plan(count: int) -> None:
 
 @COUNTS
 def test_random_loops_keep_to_the_plan(count: int) -> None:
-    @limits(count // 5)
+    @settings(max_examples=count // 5)
     @given(program=random_loops.programs(2), seed=st.integers(0, 99))
     def run(program: random_loops.Program, seed: int) -> None:
         sizes = {"a": 2, "b": 3, "time": 1 + seed % 3}

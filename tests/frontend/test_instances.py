@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
@@ -70,10 +70,7 @@ def test_random_programs(count: int) -> None:
     tried = {True: 0, False: 0}
     floats = [name for name in DIMS if name != "i"]
 
-    @settings(
-        max_examples=count, deadline=None, derandomize=True, database=None,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    @settings(max_examples=count)
     @given(
         program=programs(steps=5),
         seed=st.integers(0, 1000),

@@ -10,12 +10,10 @@ import scipy.signal
 
 import graphcore as gc
 
-random = np.random.default_rng(0)
-
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64"])
-def test_signals_of_any_two_sizes(mode: Any, dtype: str) -> None:
+def test_signals_of_any_two_sizes(mode: Any, dtype: str, random: np.random.Generator) -> None:
     x, y = (gc.tensor(name, {"t": name}, dtype=dtype) for name in "xy")
     functions = [gc.signal.convolve, gc.signal.correlate, gc.signal.fftconvolve]
     f = gc.compile([x, y], [function(x, y, "t", mode) for function in functions])
@@ -34,7 +32,7 @@ def test_signals_of_any_two_sizes(mode: Any, dtype: str) -> None:
                 np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol * 100)
 
 
-def test_images_in_a_batch() -> None:
+def test_images_in_a_batch(random: np.random.Generator) -> None:
     x = gc.tensor("x", {"batch": 2, "row": 6, "col": 5})
     k = gc.tensor("k", {"col": 2, "row": 3, "out": 2})
     given = random.normal(size=(2, 6, 5)), random.normal(size=(2, 3, 2))
@@ -68,7 +66,9 @@ def convolved_by_jax(
 
 @pytest.mark.parametrize("padding", ["valid", "same", "full", (2, 0)], ids=str)
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (3, 2)])
-def test_layers_are_those_of_jax(stride: int, dilation: int, padding: Any) -> None:
+def test_layers_are_those_of_jax(
+    stride: int, dilation: int, padding: Any, random: np.random.Generator
+) -> None:
     """Values, both gradients, and the transposed layer, which is the gradient by the image."""
     x = gc.tensor("x", {"batch": None, "y": None, "x": None, "channel": 3})
     k = gc.tensor("k", {"y": 3, "kx": 2, "channel": 3, "out": 4})
@@ -90,7 +90,7 @@ def test_layers_are_those_of_jax(stride: int, dilation: int, padding: Any) -> No
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
 
-def test_a_convolution_in_groups_shares_a_dim() -> None:
+def test_a_convolution_in_groups_shares_a_dim(random: np.random.Generator) -> None:
     x = gc.tensor("x", {"t": 9, "group": 2, "channel": 3})
     k = gc.tensor("k", {"group": 2, "t": 4, "channel": 3, "out": 5})
     y = gc.conv(x, k, "t", contract="channel")
@@ -136,7 +136,7 @@ def test_refusals(make: Any, message: str) -> None:
         make(x, gc.tensor("k", {"k": 3, "channel": 2, "out": 4}))
 
 
-def test_layers_inside_of_loops() -> None:
+def test_layers_inside_of_loops(random: np.random.Generator) -> None:
     """A loop of layers is the layers written out: value, gradients and second order."""
     u, k = gc.tensor("u", {"step": 3, "x": None}), gc.tensor("k", {"kx": 3})
     start = gc.tensor("start", {"x": None})

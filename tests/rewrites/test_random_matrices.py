@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
@@ -229,7 +229,7 @@ def check(k: T, question: str, seed: int) -> None:
             np.testing.assert_allclose(mine, wanted, 1e-2, EPS**0.5 * scale, err_msg=question)
 
 
-@settings(max_examples=60, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @given(k=expressions(), question=st.sampled_from(sorted(QUESTIONS)), seed=st.integers(0, 9))
 def test_random_expressions(k: T, question: str, seed: int) -> None:
     check(k, question, seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
@@ -216,14 +216,7 @@ def settles(programs: Any, second: bool, count: int) -> None:
             asked += gc.grad(bent, xs, disconnected="zero")
         gc.compile(xs, asked)
 
-    limits = settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    limits(given(programs)(check))()
+    settings(max_examples=count)(given(programs)(check))()
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
