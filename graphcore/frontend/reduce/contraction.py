@@ -1,4 +1,4 @@
-"""Products of several tensors, summed over dims that are told by name."""
+"""Products of several tensors, summed over dims that are given by name."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
         One or more tensors.
     dim
         The dims to sum over: one name, several, None for those that at least two operands share, or
-        ... for all. A dim that one operand alone has is summed as well, as xarray has it; in
-        `gc.einsum` the dims of each operand are written down, and one that is missing is refused.
+        ... for all. A dim that only one operand has is summed as well, as in xarray; `gc.einsum`
+        states the dims of each operand and refuses one that is missing.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"batch": None, "feature": 8})
-    >>> w = gc.tensor("w", {"feature": 8, "out": 2})
-    >>> gc.dot(x, w)
-    <Tensor: f64[batch, out=2]>
-    >>> gc.dot(x, w, dim=...)
-    <Tensor: f64[]>
+    >>> x = gc.constant([[1, 2], [3, 4]], ("batch", "feature"))
+    >>> w = gc.constant([[1, 0, 2], [0, 1, 2]], ("feature", "out"))
+    >>> gc.compile([], [gc.dot(x, w), gc.dot(x, w, dim=...)])()
+    [array([[ 1,  2,  6],
+           [ 3,  4, 14]]), np.int64(30)]
+    >>> gc.dot(x, w).dims
+    ('batch', 'out')
     """
     if not xs:
         cure = "give the tensors to multiply"
@@ -68,10 +69,10 @@ def contracted(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
 
 
 def cross(x: Operand, y: Operand, dim: str) -> Tensor:
-    """Cross product of the vectors along `dim`, of size 3; or 2, whose third component is 0.
+    """Cross product of the vectors along `dim`, of size 3, or of size 2 with third component 0.
 
-    Where both sizes are 2, the third component of the product alone, without `dim`. A size known
-    only at the call must be 3.
+    Where both have size 2, the result is the third component of the product alone, without `dim`. A
+    size known only at the call must be 3.
 
     >>> import graphcore as gc
     >>> x, y = gc.constant([1, 0, 0], "axis"), gc.constant([0, 1, 0], "axis")
@@ -89,7 +90,7 @@ def cross(x: Operand, y: Operand, dim: str) -> Tensor:
 
 
 def components(x: Tensor, dim: str) -> list[Tensor]:
-    """The three values along `dim`; the third is 0 where there are two."""
+    """The three components along `dim`; the third is 0 where the size is 2."""
     size = x.sizes[dim_of("cross", x.node, dim)]
     if isinstance(size, Expression):
         size, x = 3, wrap(with_size(x.node, dim, 3))
@@ -101,26 +102,31 @@ def components(x: Tensor, dim: str) -> list[Tensor]:
 
 
 def einsum(spec: str, *xs: Operand) -> Tensor:
-    """Product of all operands summed over dims, spelled as an equation of names.
+    """Product of all operands summed over dims, written as an equation of dim names.
 
-    Dims that are listed before the arrow and not after it are summed over. Dims that are not listed
-    at all are batch: they come first in the result, or where `...` stands in it.
+    Dims listed before the arrow and not after it are summed over. Dims that are not listed at all
+    are batch: they come first in the result, or where `...` stands in it.
 
     Parameters
     ----------
     spec
-        For each operand some of its dims between spaces, with commas between operands; after `->`
-        the dims of the result.
+        For each operand some of its dims, separated by spaces, with commas between operands; after
+        `->` the dims of the result.
     *xs
-        As many tensors as `spec` has lists.
+        As many tensors as `spec` lists.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"batch": None, "row": 3, "inner": 4})
-    >>> y = gc.tensor("y", {"inner": 4, "col": 5})
-    >>> gc.einsum("row inner, inner col -> col row", x, y)
-    <Tensor: f64[batch, col=5, row=3]>
+    >>> x = gc.constant([[1, 2], [3, 4]], ("row", "inner"))
+    >>> y = gc.constant([[1, 0, 2], [0, 1, 2]], ("inner", "col"))
+    >>> gc.compile([], gc.einsum("row inner, inner col -> col row", x, y))()
+    array([[ 1,  3],
+           [ 2,  4],
+           [ 6, 14]])
+    >>> batch = gc.tensor("batch", {"batch": None, "row": 2, "inner": 2})
+    >>> gc.einsum("row inner, inner col -> ... col row", batch, y)
+    <Tensor: f64[batch, col=3, row=2]>
     """
     nodes = common("einsum", *xs)
     listed, result = equation(spec, *nodes)

@@ -1,4 +1,4 @@
-"""What takes part in a reduction: the one place where masks become neutral elements and counts."""
+"""Masked operands of reductions: the one place where masks become neutral elements and counts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,19 @@ from graphcore.ir.types import DType, TensorType
 from graphcore.ops import leaf, named
 
 Mask: TypeAlias = "Operand | None"
-"""A bool tensor, true where a value takes part; None where all do."""
+"""A bool tensor, true for the elements that a reduction counts; None if all are."""
+
+REDUCED = {
+    "x": "A tensor or number.",
+    "dim": "The dims to reduce: one name, several, or None for all.",
+    "where": "A bool tensor: elements where it is false are left out.",
+}
+SKIPPED = {**REDUCED, "skipna": "Whether to leave out nan as well."}
+"""What the parameters of reductions mean."""
 
 
 class Masked(NamedTuple):
-    """The values of `x` that take part in a reduction over `dims`: all, or those of a mask.
+    """The elements of `x` that a reduction over `dims` counts: all, or those where `mask` is true.
 
     The mask has the dims of `x`, in their order.
     """
@@ -38,32 +46,32 @@ class Masked(NamedTuple):
     mask: Tensor | None = None
 
     def filled(self, neutral: complex) -> Tensor:
-        """`x` with `neutral` where a value takes no part; nothing of that value remains."""
+        """`x` with `neutral` where the mask is false; the masked elements have no influence."""
         return self.x if self.mask is None else choose(self.mask, self.x, neutral)
 
     def reduce(self, op: Op, neutral: complex, **attrs: Any) -> Tensor:
-        """What `op` computes of the values that take data, if `neutral` adds nothing to it."""
+        """`op` over the elements counted, where `neutral` is its neutral element."""
         return over(op, self.filled(neutral), self.dims, **attrs)
 
     def size(self) -> Tensor:
-        """How many values take data, in int64."""
+        """The number of elements counted, in int64."""
         if self.mask is not None:
             return over(named.sum_, self.mask, self.dims)
         return wrap(single(self.function, count(self.x.sizes[dim] for dim in self.dims)))
 
     def where_some(self, found: Tensor, none: complex) -> Tensor:
-        """`found` where any value takes data, else `none`."""
+        """`found` where any element is counted, else `none`."""
         if self.mask is None:
             return found
         return choose(over(named.any_, self.mask, self.dims), found, none)
 
     def ratio(self, total: Tensor, ddof: int = 0) -> Tensor:
-        """total / (count - ddof); nan where no divisor is left."""
+        """total / (count - ddof); nan where the divisor is not positive."""
         return ratio(total, astype(maximum(self.size() - ddof, 0), total.dtype))
 
 
 def ratio(total: Tensor, divisor: Tensor, none: float = math.nan) -> Tensor:
-    """total / divisor; `none`, whose derivative is 0, where the divisor is 0."""
+    """total / divisor; where the divisor is 0 it is `none`, with derivative 0."""
     empty = equal(divisor, 0)
     return choose(empty, none, total / choose(empty, 1, divisor))
 
@@ -80,7 +88,7 @@ def masked(
     where: Mask,
     skipna: bool = False,
 ) -> Masked:
-    """The values that take data."""
+    """The operand of a reduction, with the mask that `where` and `skipna` make."""
     node = single(function, x)
     value = wrap(node)
     mask = None if where is None else mask_of(function, where)
@@ -92,7 +100,7 @@ def masked(
 
 
 def mask_of(function: str, where: Operand) -> Tensor:
-    """The mask a user gave."""
+    """The mask that a user gave as `where`."""
     node = single(function, where)
     if node.type.dtype.kind != "b":
         cure = "compare it, for instance `where=x != 0`"
@@ -102,7 +110,7 @@ def mask_of(function: str, where: Operand) -> Tensor:
 
 
 def identity_of_extreme(dtype: DType, sign: int = 1) -> complex:
-    """The value that none of the dtype falls below; the one that none exceeds for `sign` -1."""
+    """The identity of max (`sign` 1) or min (-1): no value of the dtype is below, or above, it."""
     match dtype.kind:
         case "b":
             return sign < 0
@@ -115,14 +123,14 @@ def identity_of_extreme(dtype: DType, sign: int = 1) -> complex:
 
 
 def mean_of(data: Masked) -> Tensor:
-    """The mean of what takes part; nan of nothing."""
+    """The mean of the elements counted; nan if there are none."""
     if data.mask is None:
         return data.reduce(named.mean, 0)
     return data.ratio(over(named.sum_, as_float(data.filled(0)), data.dims))
 
 
 def var_of(data: Masked, ddof: int) -> Tensor:
-    """The sum of |x - mean|^2 over (count - ddof), of what takes data."""
+    """The sum of |x - mean|^2 over (count - ddof), for the elements counted."""
     ddof = whole(data.function, ddof, "ddof", data.x, least=None)
     if data.mask is None:
         return data.reduce(named.var, 0, ddof=ddof)
@@ -131,7 +139,7 @@ def var_of(data: Masked, ddof: int) -> Tensor:
 
 
 def extreme_of(data: Masked, op: Op, sign: int, initial: complex | None = None) -> Tensor:
-    """The largest (sign 1) or smallest (-1) of `initial` and what takes part; nan of nothing."""
+    """The largest (sign 1) or smallest (-1) of `initial` and the elements counted; nan of none."""
     if initial is None:
         return data.where_some(data.reduce(op, checked_identity(data, sign)), math.nan)
     dtype, (_, start) = data.x.dtype, common(data.function, data.x, initial)
@@ -143,7 +151,7 @@ def extreme_of(data: Masked, op: Op, sign: int, initial: complex | None = None) 
 
 
 def running_extreme(data: Masked, op: Op, sign: int) -> Tensor:
-    """The largest (sign 1) or smallest (-1) value so far that takes part; nan before the first."""
+    """The largest (sign 1) or smallest (-1) element counted so far; nan before the first."""
     found = data.reduce(op, checked_identity(data, sign))
     if data.mask is None:
         return found
@@ -151,7 +159,7 @@ def running_extreme(data: Masked, op: Op, sign: int) -> Tensor:
 
 
 def checked_identity(data: Masked, sign: int) -> complex:
-    """What stands where a value takes no part in an extreme value; refused if that has no nan."""
+    """The identity that replaces masked elements; refused for dtypes that have no nan."""
     if data.mask is not None and not may_be_null(data.x):
         reason = f"where= may leave no value, for which {data.x.dtype} has no number"
         cure = "say which with initial=, or put one in: gc.where(mask, x, number)"
@@ -160,7 +168,7 @@ def checked_identity(data: Masked, sign: int) -> complex:
 
 
 def position_of(data: Masked, op: Op, extreme: Op, sign: int) -> Tensor:
-    """The position of the first extreme value that takes data, a nan before all; -1 of nothing."""
+    """The position of the first extreme among the elements counted, nan first; -1 if none is."""
     if data.mask is None:
         return data.reduce(op, 0)
     best = data.reduce(extreme, identity_of_extreme(data.x.dtype, sign))
@@ -169,7 +177,7 @@ def position_of(data: Masked, op: Op, extreme: Op, sign: int) -> Tensor:
 
 
 def as_float(x: Tensor) -> Tensor:
-    """`x` in the dtype of its mean."""
+    """`x` in the dtype that its mean has."""
     return astype(x, float_for(x.dtype))
 
 

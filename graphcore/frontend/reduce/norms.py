@@ -30,13 +30,28 @@ def norm(
     where: Mask = None,
     skipna: bool = False,
 ) -> Tensor:
-    """Norm of the vectors along one dim, or of all values over several, or all (None).
+    """Norm of the vectors along one dim, or of all elements over several dims, or over all (None).
 
-    (sum |x|^ord)^(1/ord), without overflow; the largest `|x|` for inf, the smallest for -inf, and
-    how many values are not 0 for 0. Over both dims of a matrix, 2 is the Frobenius norm. Where the
-    norm is 0 its derivative is 0; so is, but for 2, that with respect to values that are 0. The
-    norm of nothing is 0, or inf if `ord` is negative.
+    (sum |x|^ord)^(1/ord), without overflow. Over both dims of a matrix, `ord=2` is the Frobenius
+    norm. The derivative at a zero vector is 0; for `ord` other than 2 it is also 0 with respect to
+    elements that are 0. The norm of no elements is 0, or inf if `ord` is negative.
 
+    Parameters
+    ----------
+    x
+        A tensor.
+    dim
+        The dims to reduce: one name, several, or None for all.
+    ord
+        The order: any number. inf is the largest `|x|`, -inf the smallest, and 0 the number of
+        elements that are not 0.
+    where
+        A bool tensor: elements where it is false are left out.
+    skipna
+        Whether to leave out nan.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> x = gc.constant([3.0, -4.0], "row")
     >>> gc.compile([], [gc.norm(x), gc.norm(x, ord=1), gc.norm(x, ord=float("inf"))])()
@@ -66,6 +81,6 @@ def norm(
 
 
 def power_or(none: float, x: Tensor, exponent: float) -> Tensor:
-    """x ** exponent, and what it is at 0, where its derivative is 0."""
+    """x ** exponent; where `x` is 0 it is `none`, with derivative 0."""
     zero = equal(x, 0)
     return choose(zero, none, power(choose(zero, 1, x), exponent))

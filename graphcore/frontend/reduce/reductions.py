@@ -1,6 +1,6 @@
-"""Sums, extremes and their like over dims, under xarray's names.
+"""Sums, extremes and other reductions over dims, under xarray's names.
 
-`where` is a bool tensor: values where it is false take no data. `skipna` leaves out nan as well.
+`where` is a bool tensor: elements where it is false are left out. `skipna` leaves out nan as well.
 """
 
 from __future__ import annotations
@@ -10,13 +10,25 @@ from typing import Any
 
 from graphcore.frontend.core.arguments import Dim, whole
 from graphcore.frontend.core.base import Tensor, refusal
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.elementwise import subtract
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import notnull
 from graphcore.ops import named
 
-from .masking import Mask, Masked, extreme_of, masked, mean_of, position_of, root, var_of
+from .masking import (
+    REDUCED,
+    SKIPPED,
+    Mask,
+    Masked,
+    extreme_of,
+    masked,
+    mean_of,
+    position_of,
+    root,
+    var_of,
+)
 
 __all__ = [
     "all",
@@ -35,6 +47,10 @@ __all__ = [
 ]
 
 
+@parameters(
+    **SKIPPED,
+    min_count="The least number of elements; where there are fewer the result is nan, a float.",
+)
 def sum(
     x: Operand,
     dim: Dim = None,
@@ -45,18 +61,21 @@ def sum(
 ) -> Tensor:
     """Sum over one dim, several, or all (None).
 
-    Small integers and bool are widened, as in NumPy. The sum of nothing is 0; it is nan, as a
-    float, where fewer than `min_count` values take data.
+    Small integers and bool are widened, as in NumPy. The sum of no elements is 0.
 
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 2, "col": 3})
-    >>> gc.sum(x, dim="row"), gc.sum(x, where=x > 0)
-    (<Tensor: f64[col=3]>, <Tensor: f64[]>)
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], [gc.sum(x), gc.sum(x, dim="row"), gc.sum(x, dim="col", where=x > 1)])()
+    [array(21), array([5, 7, 9]), array([ 5, 15])]
     """
     data = masked("sum", x, dim, where, skipna)
     return with_min_count(data, data.reduce(named.sum_, 0), where, skipna, min_count)
 
 
+@parameters(
+    **SKIPPED,
+    min_count="The least number of elements; where there are fewer the result is nan, a float.",
+)
 def prod(
     x: Operand,
     dim: Dim = None,
@@ -67,12 +86,12 @@ def prod(
 ) -> Tensor:
     """Product over one dim, several, or all (None).
 
-    Small integers and bool are widened, as in NumPy. The product of nothing is 1; it is nan, as a
-    float, where fewer than `min_count` values take data.
+    Small integers and bool are widened, as in NumPy. The product of no elements is 1.
 
     >>> import graphcore as gc
-    >>> gc.prod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[col=3]>
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], gc.prod(x, dim="row"))()
+    array([ 4, 10, 18])
     """
     data = masked("prod", x, dim, where, skipna)
     return with_min_count(data, data.reduce(named.prod, 1), where, skipna, min_count)
@@ -81,7 +100,7 @@ def prod(
 def with_min_count(
     data: Masked, found: Tensor, where: Mask, skipna: bool, min_count: int | None
 ) -> Tensor:
-    """`found` where `min_count` values take data, else nan."""
+    """`found` where at least `min_count` elements are counted, else nan."""
     if min_count is None:
         return found
     if where is None and not skipna:
@@ -92,18 +111,21 @@ def with_min_count(
     )
 
 
+@parameters(**SKIPPED)
 def mean(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Mean over one dim, several, or all (None).
 
-    Floats keep their dtype, the rest become float64. The mean of nothing is nan.
+    Floats keep their dtype, all others become float64. The mean of no elements is nan.
 
     >>> import graphcore as gc
-    >>> gc.mean(gc.tensor("x", {"row": 2, "col": 3}), dim="row", skipna=True)
-    <Tensor: f64[col=3]>
+    >>> x = gc.constant([[1.0, 2.0], [float("nan"), 6.0]], ("row", "col"))
+    >>> gc.compile([], [gc.mean(x, dim="row"), gc.mean(x, skipna=True)])()
+    [array([nan,  4.]), array(3.)]
     """
     return mean_of(masked("mean", x, dim, where, skipna))
 
 
+@parameters(**SKIPPED, ddof="What is subtracted from the count of elements.")
 def var(
     x: Operand,
     dim: Dim = None,
@@ -114,16 +136,18 @@ def var(
 ) -> Tensor:
     """Variance over one dim, several, or all (None): the sum of |x - mean|^2 over (count - ddof).
 
-    The dtype is that of a mean, or real where `x` is complex. With `where` or `skipna`, the count
-    is that of the values that take data, and the variance is nan where `ddof` leaves none.
+    The dtype is that of the mean, and real where `x` is complex. The count is that of the elements
+    not left out; the variance is nan where the count is not larger than `ddof`.
 
     >>> import graphcore as gc
-    >>> gc.var(gc.tensor("x", {"row": 2, "col": 3}), dim="row", ddof=1)
-    <Tensor: f64[col=3]>
+    >>> x = gc.constant([1.0, 2.0, 6.0], "row")
+    >>> gc.compile([], [gc.var(x), gc.var(x, ddof=1)])()
+    [array(4.66666667), array(7.)]
     """
     return var_of(masked("var", x, dim, where, skipna), ddof)
 
 
+@parameters(**SKIPPED, ddof="What is subtracted from the count of elements.")
 def std(
     x: Operand,
     dim: Dim = None,
@@ -134,11 +158,11 @@ def std(
 ) -> Tensor:
     """Standard deviation over one dim, several, or all (None): the square root of `var`.
 
-    Where all values are equal its derivative is 0.
+    Where all elements are equal the derivative is 0.
 
     >>> import graphcore as gc
-    >>> gc.std(gc.tensor("x", {"row": 2, "col": 3}))
-    <Tensor: f64[]>
+    >>> gc.compile([], gc.std(gc.constant([2.0, 4.0, 4.0, 6.0], "row")))().round(6)
+    np.float64(1.414214)
     """
     data = masked("std", x, dim, where, skipna)
     if data.mask is None:
@@ -146,6 +170,7 @@ def std(
     return root(var_of(data, ddof))
 
 
+@parameters(**SKIPPED, initial="A number that counts as one more element.")
 def max(
     x: Operand,
     dim: Dim = None,
@@ -154,20 +179,22 @@ def max(
     skipna: bool = False,
     initial: complex | None = None,
 ) -> Tensor:
-    """Largest value over one dim, several, or all (None); nan if any that takes part is.
+    """Largest element over one dim, several, or all (None); nan if any element is nan.
 
-    Tied values share the derivative evenly. The number `initial` takes part as well. Without it an
-    empty dim is refused, and where no value takes part the result is nan (so `where` is refused for
-    integers, which have none).
+    Tied elements share the derivative evenly. Without `initial` an empty dim is refused. Where
+    `where` or `skipna` leave no element the result is nan, so `where` without `initial` is refused
+    for integers, which have no nan.
 
     >>> import graphcore as gc
-    >>> gc.max(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[col=3]>
+    >>> x = gc.constant([[3.0, 1.0], [2.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], [gc.max(x), gc.max(x, dim="row"), gc.max(x, dim="row", initial=3.5)])()
+    [array(4.), array([3., 4.]), array([3.5, 4. ])]
     """
     data = masked("max", x, dim, where, skipna)
     return extreme_of(data, named.max_, 1, initial)
 
 
+@parameters(**SKIPPED, initial="A number that counts as one more element.")
 def min(
     x: Operand,
     dim: Dim = None,
@@ -176,61 +203,70 @@ def min(
     skipna: bool = False,
     initial: complex | None = None,
 ) -> Tensor:
-    """Smallest value over one dim, several, or all (None); nan if any that takes part is.
+    """Smallest element over one dim, several, or all (None); nan if any element is nan.
 
-    Tied values share the derivative evenly. The number `initial` takes part as well. Without it an
-    empty dim is refused, and where no value takes part the result is nan (so `where` is refused for
-    integers, which have none).
+    Tied elements share the derivative evenly. Without `initial` an empty dim is refused. Where
+    `where` or `skipna` leave no element the result is nan, so `where` without `initial` is refused
+    for integers, which have no nan.
 
     >>> import graphcore as gc
-    >>> gc.min(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[col=3]>
+    >>> x = gc.constant([[3.0, 1.0], [2.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], [gc.min(x), gc.min(x, dim="row"), gc.min(x, dim="row", where=x > 1)])()
+    [array(1.), array([2., 1.]), array([2., 4.])]
     """
     data = masked("min", x, dim, where, skipna)
     return extreme_of(data, named.min_, -1, initial)
 
 
+@parameters(**SKIPPED)
 def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Peak to peak over one dim, several, or all (None): the largest value less the smallest.
+    """Peak to peak over one dim, several, or all (None): the largest element minus the smallest.
 
     >>> import graphcore as gc
-    >>> gc.ptp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[col=3]>
+    >>> gc.compile([], gc.ptp(gc.constant([[3, 1], [2, 6]], ("row", "col")), dim="row"))()
+    array([1, 5])
     """
     data = masked("ptp", x, dim, where, skipna)
     return subtract(extreme_of(data, named.max_, 1), extreme_of(data, named.min_, -1))
 
 
+@parameters(**REDUCED)
 def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """Whether any value is true, that is, not 0, over one dim, several, or all (None).
+    """Whether any element is true, that is, not 0, over one dim, several, or all (None).
 
     >>> import graphcore as gc
-    >>> gc.any(gc.tensor("x", {"row": 2, "col": 3}) > 0, dim="row")
-    <Tensor: bool[col=3]>
+    >>> x = gc.constant([[0, 1], [0, 2]], ("row", "col"))
+    >>> gc.compile([], [gc.any(x), gc.any(x > 1, dim="row")])()
+    [array(True), array([False,  True])]
     """
     return masked("any", x, dim, where).reduce(named.any_, False)
 
 
+@parameters(**REDUCED)
 def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """Whether all values are true, that is, not 0, over one dim, several, or all (None).
+    """Whether all elements are true, that is, not 0, over one dim, several, or all (None).
 
     >>> import graphcore as gc
-    >>> gc.all(gc.tensor("x", {"row": 2, "col": 3}) > 0, dim="row")
-    <Tensor: bool[col=3]>
+    >>> x = gc.constant([[0, 1], [0, 2]], ("row", "col"))
+    >>> gc.compile([], [gc.all(x), gc.all(x > 0, dim="row")])()
+    [array(False), array([False,  True])]
     """
     return masked("all", x, dim, where).reduce(named.all_, True)
 
 
+@parameters(**REDUCED)
 def count(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """How many values are not nan, over one dim, several, or all (None), in int64.
+    """Number of elements that are not nan, over one dim, several, or all (None), in int64.
 
     >>> import graphcore as gc
-    >>> gc.count(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: i64[col=3]>
+    >>> x = gc.constant([[1.0, float("nan")], [2.0, 3.0]], ("row", "col"))
+    >>> gc.compile([], gc.count(x, dim="row"))()
+    array([2, 1])
     """
     return masked("count", notnull(x), dim, where).reduce(named.sum_, False)
 
 
+@parameters(**SKIPPED | {"dim": "The dim to search, or None for all."})
 def argmax(
     x: Operand,
     dim: str | None = None,
@@ -238,19 +274,21 @@ def argmax(
     where: Mask = None,
     skipna: bool = False,
 ) -> Tensor:
-    """Position of the first largest value along one dim, or row-major in all values (None).
+    """Position of the first largest element along one dim, or row-major among all (None).
 
-    A nan that takes part comes before all. The result is int64, -1 where no value takes part (as
-    `jax.numpy.nanargmax`), and carries no derivative. An empty dim is refused.
+    A nan counts as the largest unless it is left out. The result is int64, and -1 where no element
+    is left (as `jax.numpy.nanargmax`); it has no derivative. An empty dim is refused.
 
     >>> import graphcore as gc
-    >>> gc.argmax(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: i64[col=3]>
+    >>> x = gc.constant([[3, 1, 9], [2, 7, 5]], ("row", "col"))
+    >>> gc.compile([], [gc.argmax(x, dim="row"), gc.argmax(x)])()
+    [array([0, 1, 0]), array(2)]
     """
     data = masked("argmax", x, one_dim("argmax", x, dim), where, skipna)
     return position_of(data, named.argmax, named.max_, 1)
 
 
+@parameters(**SKIPPED | {"dim": "The dim to search, or None for all."})
 def argmin(
     x: Operand,
     dim: str | None = None,
@@ -258,21 +296,22 @@ def argmin(
     where: Mask = None,
     skipna: bool = False,
 ) -> Tensor:
-    """Position of the first smallest value along one dim, or row-major in all values (None).
+    """Position of the first smallest element along one dim, or row-major among all (None).
 
-    A nan that takes part comes before all. The result is int64, -1 where no value takes part (as
-    `jax.numpy.nanargmin`), and carries no derivative. An empty dim is refused.
+    A nan counts as the smallest unless it is left out. The result is int64, and -1 where no element
+    is left (as `jax.numpy.nanargmin`); it has no derivative. An empty dim is refused.
 
     >>> import graphcore as gc
-    >>> gc.argmin(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: i64[col=3]>
+    >>> x = gc.constant([[3, 1, 9], [2, 7, 5]], ("row", "col"))
+    >>> gc.compile([], [gc.argmin(x, dim="col"), gc.argmin(x)])()
+    [array([1, 0]), array(1)]
     """
     data = masked("argmin", x, one_dim("argmin", x, dim), where, skipna)
     return position_of(data, named.argmin, named.min_, -1)
 
 
 def one_dim(function: str, x: Operand, dim: Any) -> Any:
-    """`dim`, unless it is several."""
+    """`dim`, refused if it names several dims."""
     if isinstance(dim, (tuple, list, set)) and len(dim) != 1:
         reason = f"searches one dim, or all, not {dim}"
         cure = "stack the dims into one first"

@@ -1,4 +1,4 @@
-"""Running sums and their like along dims."""
+"""Running sums and other running reductions along dims."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 from graphcore.frontend.core.arguments import Dim, dim_of, dims_of, require_dims, whole
 from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.inputs import full
 from graphcore.frontend.create.ranges import arange
@@ -19,7 +20,9 @@ from graphcore.frontend.shape.dims import concat
 from graphcore.ir.op import Op
 from graphcore.ops import named
 
-from .masking import Mask, Masked, masked, over, running_extreme
+from .masking import SKIPPED, Mask, Masked, masked, over, running_extreme
+
+ALONG = SKIPPED | {"dim": "The dims to run along, in turn: one name, several, or None for all."}
 
 __all__ = [
     "bfill",
@@ -33,34 +36,40 @@ __all__ = [
 ]
 
 
+@parameters(**ALONG)
 def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Running sum along one dim, or along several or all (None) one after the other.
+    """Running sum along one dim, or along several or all (None), one after the other.
 
-    Small integers and bool are widened, as in NumPy. What takes no part adds nothing.
+    Small integers and bool are widened, as in NumPy. Elements left out add nothing.
 
     >>> import graphcore as gc
-    >>> gc.cumsum(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[row=2, col=3]>
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], gc.cumsum(x, dim="col"))()
+    array([[ 1,  3,  6],
+           [ 4,  9, 15]])
     """
     return running(masked("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
 
 
+@parameters(**ALONG)
 def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Running product along one dim, or along several or all (None) one after the other.
+    """Running product along one dim, or along several or all (None), one after the other.
 
-    Small integers and bool are widened, as in NumPy. What takes no part changes nothing.
+    Small integers and bool are widened, as in NumPy. Elements left out change nothing.
 
     >>> import graphcore as gc
-    >>> gc.cumprod(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[row=2, col=3]>
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], gc.cumprod(x, dim="col"))()
+    array([[  1,   2,   6],
+           [  4,  20, 120]])
     """
     return running(masked("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
 
 
 def running(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
-    """Along all dims; with `skipna` each, in the order given, leaves out what is nan by then.
+    """`op` along each dim in turn; with `skipna`, nan from earlier dims is skipped as well.
 
-    inf - inf along one dim is missing along the next, as in xarray.
+    As in xarray: inf - inf along one dim counts as missing along the next.
     """
     found = data.filled(neutral)
     if not (skipna and may_be_null(data.x)):
@@ -73,7 +82,7 @@ def running(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -> T
 
 
 def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
-    """Running sum along one dim; `include_initial` starts it with 0, so that the dim is one longer.
+    """Running sum along one dim; `include_initial` starts it with 0, so the dim is one longer.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
@@ -86,7 +95,7 @@ def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Te
 
 
 def cumulative_prod(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
-    """Running product along one dim; `include_initial` starts it with 1: the dim is one longer.
+    """Running product along one dim; `include_initial` starts it with 1, so the dim is one longer.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
@@ -99,15 +108,16 @@ def cumulative_prod(x: Operand, dim: str, *, include_initial: bool = False) -> T
 
 
 def after(first: complex, x: Tensor, dim: str) -> Tensor:
-    """`first`, then `x`."""
+    """`x` with the number `first` put before it along `dim`."""
     return concat([full({**x.sizes, dim: 1}, first, x.dtype), x], dim)
 
 
+@parameters(**ALONG)
 def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Largest value so far along one dim, or along several or all (None) one after the other.
+    """Largest element so far along one dim, or along several or all (None), one after the other.
 
-    A nan that takes part stays from there on; before any value takes part the result is nan. Tied
-    values share the derivative evenly. As `numpy.maximum.accumulate`.
+    After a nan the result is nan, unless it is left out; before the first element counted it is nan
+    as well. Tied elements share the derivative evenly. As `numpy.maximum.accumulate`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.cummax(gc.constant([1, 3, 2, 5], "t"), "t"))()
@@ -116,11 +126,12 @@ def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     return running_extreme(masked("cummax", x, dim, where, skipna), named.cummax, 1)
 
 
+@parameters(**ALONG)
 def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Smallest value so far along one dim, or along several or all (None) one after the other.
+    """Smallest element so far along one dim, or along several or all (None), one after the other.
 
-    A nan that takes part stays from there on; before any value takes part the result is nan. Tied
-    values share the derivative evenly. As `numpy.minimum.accumulate`.
+    After a nan the result is nan, unless it is left out; before the first element counted it is nan
+    as well. Tied elements share the derivative evenly. As `numpy.minimum.accumulate`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.cummin(gc.constant([4, 3, 5, 1], "t"), "t"))()
@@ -129,25 +140,27 @@ def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     return running_extreme(masked("cummin", x, dim, where, skipna), named.cummin, -1)
 
 
+@parameters(**ALONG)
 def logcumsumexp(
     x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False
 ) -> Tensor:
-    """log(cumsum(exp(x))) along one dim, several or all (None) one after the other; no overflow.
+    """log(cumsum(exp(x))) along one dim, or several or all (None) in turn; without overflow.
 
-    -inf while all of `x` is. Floats keep their dtype; what takes no part adds nothing.
+    The result is -inf as long as all of `x` is. Floats keep their dtype; elements left out add
+    nothing.
 
     >>> import graphcore as gc
-    >>> gc.special.logcumsumexp(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    <Tensor: f64[row=2, col=3]>
+    >>> gc.compile([], gc.special.logcumsumexp(gc.constant([0.0, 0.0, 1000.0], "t"), dim="t"))()
+    array([0.00000000e+00, 6.93147181e-01, 1.00000000e+03])
     """
     data = masked("logcumsumexp", x, dim, where, skipna)
     return data.reduce(named.logcumsumexp, -math.inf)
 
 
 def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
-    """`x` with the last value before it along `dim` in place of nan; nan where there is none.
+    """`x` with nan replaced by the last value before it along `dim`; leading nan stay.
 
-    No more than `limit` nan in a row are filled; None is no limit.
+    At most `limit` consecutive nan are replaced; None is no limit.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), 3.0, float("nan")], "t")
@@ -168,9 +181,9 @@ def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
 
 
 def bfill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
-    """`x` with the next value after it along `dim` in place of nan; nan where there is none.
+    """`x` with nan replaced by the next value after it along `dim`; trailing nan stay.
 
-    No more than `limit` nan in a row are filled; None is no limit.
+    At most `limit` consecutive nan are replaced; None is no limit.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), 3.0, float("nan")], "t")

@@ -1,4 +1,4 @@
-"""Segments: the places along a dim that bear the same number, brought together."""
+"""Reductions by group: elements along a dim that have the same segment number are combined."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, dims_of, names, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, single
 from graphcore.frontend.create.inputs import full, ones
 from graphcore.frontend.pointwise.casting import astype
@@ -30,8 +31,18 @@ __all__ = [
 ]
 
 
+SEGMENTED = {
+    "x": "A tensor.",
+    "segment_ids": "The segment number of each element: an integer tensor, in any order, or a list "
+    "along `dim`. Numbers that are negative or too large are refused, now or at the call.",
+    "size": "The number of segments: an integer or any other size.",
+    "dim": "The dims that vanish; None means those of `segment_ids`. All other dims are batch.",
+    "name": "The dim of the segments, which replaces the first of `dim`; by default the same name.",
+}
+
+
 class Segments(NamedTuple):
-    """Values, the numbers of their segments, the dims that vanish, and the one that comes."""
+    """Values, segment numbers, the dims that vanish, and the dim of segments with its size."""
 
     x: Tensor
     ids: Node
@@ -40,12 +51,12 @@ class Segments(NamedTuple):
     size: Size
 
     def total(self, op: Op, x: Tensor) -> Tensor:
-        """Values brought together by an op."""
+        """The values of each segment combined by `op`."""
         given = {"over": self.over, "dims": (self.name,), "sizes": (self.size,)}
         return wrap(op(x.node, self.ids, **given))
 
     def extreme(self, op: Op, sign: int) -> Tensor:
-        """The largest (sign 1) or smallest (-1) values; of nothing, what none falls below."""
+        """The largest (sign 1) or smallest (-1) value of each segment; the identity if empty."""
         start = full(
             {self.name: self.size}, identity_of_extreme(self.x.dtype, sign), self.x.dtype
         ).node
@@ -53,7 +64,7 @@ class Segments(NamedTuple):
         return self.ordered(wrap(found))
 
     def ordered(self, found: Tensor) -> Tensor:
-        """The new dim in the place of the first that vanished."""
+        """`found` with the new dim where the first dim that vanished was."""
         dims = (*self.x.dims, *self.ids.type.dims)
         placed = dict.fromkeys(self.name if dim in self.over else dim for dim in dims)
         return found.transpose(*placed)
@@ -62,7 +73,7 @@ class Segments(NamedTuple):
 def segments_of(
     function: str, x: Operand, segment_ids: Any, size: SizeLike, dim: Dim, name: str | None
 ) -> Segments:
-    """The arguments, understood."""
+    """The arguments of a segment function, checked."""
     node = single(function, x)
     if isinstance(segment_ids, (list, tuple, range, np.ndarray)) and isinstance(dim, str):
         ids = array(function, as_array(function, segment_ids, node), (dim,))
@@ -81,7 +92,7 @@ def segments_of(
 
 
 def checked_ids(function: str, ids: Node, size: Size) -> Node:
-    """Numbers from 0 on, unsigned: a negative one is then as wrong as one too large."""
+    """Segment numbers as unsigned integers, so that a negative one is refused as too large."""
     if ids.op is not leaf.constant:
         signed = ids.type.dtype.kind == "i"
         return elementwise.cast(ids, dtype=np.dtype(np.uint64)) if signed else ids
@@ -94,29 +105,14 @@ def checked_ids(function: str, ids: Node, size: Size) -> Node:
     return ids
 
 
+@parameters(**SEGMENTED)
 def segment_sum(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Sum of the values of each segment; 0 where there are none.
+    """Sum of the elements of each segment; 0 if a segment is empty.
 
     Small integers and bool are widened, as in NumPy.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    segment_ids
-        The number of the segment each place belongs to: an integer tensor, in any order, or a list
-        along `dim`. Numbers that are negative or too large are refused, now or at the call.
-    size
-        How many segments there are: an integer, or what else sizes may be.
-    dim
-        The dims that vanish; None stands for those of `segment_ids`. All other dims are batch.
-    name
-        The dim of the segments, which stands where the first of `dim` stood; by default the same.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
     >>> gc.compile([], gc.segment_sum(x, [0, 2, 0], 3, dim="row", name="group"))()
@@ -126,10 +122,13 @@ def segment_sum(
     return s.ordered(s.total(named.scatter, astype(s.x, sum_of(s.x.dtype))))
 
 
+@parameters(**SEGMENTED)
 def segment_prod(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Product of the values of each segment; 1 where there are none. As `segment_sum`.
+    """Product of the elements of each segment; 1 if a segment is empty.
+
+    Small integers and bool are widened, as in NumPy. The derivative is exact where elements are 0.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
@@ -140,10 +139,11 @@ def segment_prod(
     return s.ordered(s.total(named.scatter_prod, astype(s.x, sum_of(s.x.dtype))))
 
 
+@parameters(**SEGMENTED)
 def segment_mean(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Mean of the values of each segment; nan where there are none. As `segment_sum`.
+    """Mean of the elements of each segment; nan if a segment is empty.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
@@ -157,12 +157,13 @@ def segment_mean(
     return s.ordered(s.total(named.scatter, astype(s.x, dtype)) / counts)
 
 
+@parameters(**SEGMENTED)
 def segment_max(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Largest value of each segment, or nan if any is; -inf where there are none. As `segment_sum`.
+    """Largest element of each segment, nan if any is nan; -inf if a segment is empty.
 
-    Of integers it is the lowest of their dtype where there are none. Tied values share the
+    For integers an empty segment gives the lowest value of their dtype. Tied elements share the
     derivative evenly.
 
     >>> import graphcore as gc
@@ -173,12 +174,13 @@ def segment_max(
     return segments_of("segment_max", x, segment_ids, size, dim, name).extreme(named.scatter_max, 1)
 
 
+@parameters(**SEGMENTED)
 def segment_min(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Smallest value of each segment, or nan if any is; inf where there are none. As `segment_sum`.
+    """Smallest element of each segment, nan if any is nan; inf if a segment is empty.
 
-    Of integers it is the highest of their dtype where there are none. Tied values share the
+    For integers an empty segment gives the highest value of their dtype. Tied elements share the
     derivative evenly.
 
     >>> import graphcore as gc

@@ -1,0 +1,42 @@
+"""Docstrings of functions that take the same arguments: what these mean is said once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import wrap
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+INDENT = "    "
+EXAMPLE = f"{INDENT}>>> "
+
+
+def parameters(**texts: str) -> Callable[[F], F]:
+    """Adds a Parameters section to the docstring of a function, before its examples.
+
+    >>> from graphcore.frontend.core.documents import parameters
+    >>> @parameters(x="A number.")
+    ... def twice(x):
+    ...     '''Two times `x`.
+    ...
+    ...     >>> twice(2)
+    ...     4
+    ...     '''
+    ...     return 2 * x
+    >>> twice.__doc__.splitlines()[2:6]
+    ['    Parameters', '    ----------', '    x', '        A number.']
+    """
+    section = [f"{INDENT}Parameters", f"{INDENT}----------"]
+    for name, text in texts.items():
+        section += [INDENT + name, *wrap(text, 100, initial_indent=INDENT * 2,
+                                         subsequent_indent=INDENT * 2)]  # fmt: skip
+
+    def describe(function: F) -> F:
+        if function.__doc__ is not None:  # python -OO drops it
+            text, example, examples = function.__doc__.partition(EXAMPLE)
+            head = ["", f"{INDENT}Examples", f"{INDENT}--------", ""] if examples else [""]
+            function.__doc__ = text + "\n".join([*section, *head]) + example + examples
+        return function
+
+    return describe
