@@ -1,4 +1,4 @@
-"""Tensors out of nothing: inputs, constants, and arrays that a formula fills."""
+"""New tensors: inputs, constants, and tensors of one value."""
 
 from __future__ import annotations
 
@@ -49,15 +49,20 @@ def tensor(
     Parameters
     ----------
     name
-        What the compiled function calls it.
+        The name of the argument of compiled functions.
     dims
-        The size of each dim, by name: an integer; None, which is unknown until the call and shared
-        by all dims of this name; a string, an unknown with a name of its own; or an expression in
+        The size of each dim, by name. An integer; None, a size unknown until the call that all dims
+        of this name share; a string, an unknown size with a name of its own; or an expression in
         unknown sizes, `2 * x.sizes["row"]` or "2*row". Or the names alone, with sizes in `shape`.
     shape
-        The sizes, where `dims` are names; by default all unknown.
+        The sizes, if `dims` are names; by default all unknown.
     dtype
         bool, an integer, a float or complex.
+
+    Raises
+    ------
+    GraphError
+        If a name or size is not valid, or if a dim occurs twice.
 
     Examples
     --------
@@ -79,17 +84,23 @@ def constant(
     dims: str | Iterable[str] | None = None,
     dtype: npt.DTypeLike | None = None,
 ) -> Tensor:
-    """Values known now.
+    """A constant tensor.
 
     Parameters
     ----------
     value
         A number, a NumPy array or nested lists; or an array with dims, such as an xarray.DataArray,
-        whose coordinates are left behind.
+        whose coordinates are dropped.
     dims
-        The name of each axis; needless for a number or an array with dims.
+        The name of each axis; not needed for a number or an array with dims.
     dtype
-        By default that of the value. Unlike a Python number, a constant has a dtype of its own.
+        By default that of the value. Unlike a Python number, a constant keeps its dtype when it is
+        combined with other operands.
+
+    Raises
+    ------
+    GraphError
+        If an array has no dims, or not one for each axis.
 
     Examples
     --------
@@ -115,12 +126,12 @@ def constant(
 def full(
     sizes: Mapping[str, SizeLike], value: Operand, dtype: npt.DTypeLike | None = None
 ) -> Tensor:
-    """One value in every place.
+    """A tensor whose elements all have one value.
 
     Parameters
     ----------
     sizes
-        The size of each dim, as `tensor` takes them; for instance `x.sizes`.
+        The size of each dim, as for `tensor`; for instance `x.sizes`.
     value
         A number, or a tensor, whose dims come after those of `sizes`.
     dtype
@@ -129,8 +140,9 @@ def full(
     Examples
     --------
     >>> import graphcore as gc
-    >>> gc.full({"row": 2, "col": 3}, 1.5)
-    <Tensor: f64[row=2, col=3]>
+    >>> gc.compile([], gc.full({"row": 2, "col": 3}, 1.5))()
+    array([[1.5, 1.5, 1.5],
+           [1.5, 1.5, 1.5]])
     """
     dims, shape = sized("full", sizes)
     if dtype is None:
@@ -143,33 +155,39 @@ def full(
 
 
 def zeros(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Tensor:
-    """Zeros.
+    """A tensor of zeros.
 
     >>> import graphcore as gc
-    >>> gc.zeros({"row": 2, "col": 3}, dtype="float32")
-    <Tensor: f32[row=2, col=3]>
+    >>> gc.compile([], gc.zeros({"row": 2, "col": 3}))()
+    array([[0., 0., 0.],
+           [0., 0., 0.]])
+    >>> gc.zeros({"row": 2, "col": None}, dtype="float32")
+    <Tensor: f32[row=2, col]>
     """
     return full(sizes, 0, dtype)
 
 
 def ones(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Tensor:
-    """Ones.
+    """A tensor of ones.
 
     >>> import graphcore as gc
-    >>> gc.ones({"row": 2, "col": None})
-    <Tensor: f64[row=2, col]>
+    >>> gc.compile([], gc.ones({"row": 2, "col": 3}))()
+    array([[1., 1., 1.],
+           [1., 1., 1.]])
+    >>> gc.ones({"row": 2, "col": None}, dtype="float32")
+    <Tensor: f32[row=2, col]>
     """
     return full(sizes, 1, dtype)
 
 
 def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """One value in every place of a tensor with the dims, sizes and, by default, dtype of `x`.
+    """A tensor of one value with the dims, sizes and, by default, dtype of `x`.
 
     The value is a number or a tensor without dims.
 
     >>> import graphcore as gc
-    >>> gc.full_like(gc.tensor("x", {"row": 2}), 7)
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.full_like(gc.constant([1.0, 2.0], "row"), 7))()
+    array([7., 7.])
     """
     node = single("full_like", x)
     if dims := getattr(value, "dims", ()):
@@ -182,20 +200,20 @@ def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) ->
 
 
 def zeros_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """Zeros with the dims, sizes and, by default, dtype of `x`.
+    """A tensor of zeros with the dims, sizes and, by default, dtype of `x`.
 
     >>> import graphcore as gc
-    >>> gc.zeros_like(gc.tensor("x", {"row": 2}))
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.zeros_like(gc.constant([1.0, 2.0], "row")))()
+    array([0., 0.])
     """
     return full_like(x, 0, dtype)
 
 
 def ones_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """Ones with the dims, sizes and, by default, dtype of `x`.
+    """A tensor of ones with the dims, sizes and, by default, dtype of `x`.
 
     >>> import graphcore as gc
-    >>> gc.ones_like(gc.tensor("x", {"row": 2}), dtype="int32")
-    <Tensor: i32[row=2]>
+    >>> gc.compile([], gc.ones_like(gc.constant([1.0, 2.0], "row"), dtype="int32"))()
+    array([1, 1], dtype=int32)
     """
     return full_like(x, 1, dtype)

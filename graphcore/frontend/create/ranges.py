@@ -1,4 +1,4 @@
-"""Tensors filled by position: ranges, powers and indicators."""
+"""Tensors computed from positions: ranges, powers and indicators."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import SizeLike, dtype_of, names, new_dim, size_of
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, common, promoted, single
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal, floor, power
@@ -33,6 +34,15 @@ __all__ = [
 ]
 
 
+SPACED = {
+    "start, stop": "The ends: numbers, or tensors whose dims come after `dim`.",
+    "num": "The number of values, or a size.",
+    "dim": "The new dim.",
+    "endpoint": "Whether `stop` is the last value; otherwise it is left out.",
+    "dtype": "The dtype of the result.",
+}
+
+
 def arange(
     start: complex | Expression,
     stop: complex | Expression | None = None,
@@ -41,13 +51,24 @@ def arange(
     dim: str,
     dtype: npt.DTypeLike | None = None,
 ) -> Tensor:
-    """start, start + step, ... up to and without `stop`, along one dim; `arange(stop)` starts at 0.
+    """start, start + step, ... up to but excluding `stop`; `arange(stop)` starts at 0.
 
     Integers and sizes give int64 by default, floats float64.
 
+    Parameters
+    ----------
+    start, stop, step
+        Numbers or sizes.
+    dim
+        The one dim of the result.
+    dtype
+        The dtype of the result.
+
+    Examples
+    --------
     >>> import graphcore as gc
-    >>> gc.arange(5, dim="t"), gc.arange(0, 1, 0.25, dim="t")
-    (<Tensor: i64[t=5]>, <Tensor: f64[t=4]>)
+    >>> gc.compile([], [gc.arange(5, dim="t"), gc.arange(0, 1, 0.25, dim="t")])()
+    [array([0, 1, 2, 3, 4]), array([0.  , 0.25, 0.5 , 0.75])]
     >>> x = gc.tensor("x", {"batch": None})
     >>> gc.arange(x.sizes["batch"], dim="batch")
     <Tensor: i64[batch]>
@@ -73,13 +94,13 @@ def arange(
 
 
 def is_long(start: Any, stop: Any, step: Any) -> bool:
-    """Whether a range of integers is too long to be kept as an array."""
+    """Whether a range of integers is too long to be stored as an array."""
     ends = (start, stop, step)
     return all(isinstance(end, Integral) for end in ends) and abs((stop - start) // step) > 2**20
 
 
 def array_made(function: str, make: Callable[[], Any], given: tuple[object, ...]) -> Any:
-    """What NumPy makes of the numbers that are `given`, in one dim."""
+    """The array that NumPy makes of the numbers `given`; its errors are worded as ours."""
     try:
         return make()
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
@@ -94,7 +115,7 @@ def iota(dim: str, size: Size) -> Tensor:
 
 
 def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
-    """A range of integers of which the ends may be sizes."""
+    """A range of integers whose ends may be sizes."""
     try:
         start, stop = (s if isinstance(s, Expression) else operator.index(s) for s in (start, stop))
         step = operator.index(step)
@@ -110,6 +131,7 @@ def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
     return scaled if isinstance(start, int) and start == 0 else scaled + start
 
 
+@parameters(**SPACED)
 def linspace(
     start: Operand,
     stop: Operand,
@@ -121,12 +143,13 @@ def linspace(
 ) -> Tensor:
     """`num` evenly spaced values from `start` to `stop`, along one dim.
 
-    The ends may be tensors, whose dims come after `dim`; without `endpoint`, `stop` is left out.
     For an integer `dtype` values are rounded down.
 
     >>> import graphcore as gc
-    >>> gc.linspace(0, 1, 5, dim="t")
-    <Tensor: f64[t=5]>
+    >>> gc.compile([], gc.linspace(0, 1, 5, dim="t"))()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    >>> gc.compile([], gc.linspace(0, 1, 5, dim="t", endpoint=False))()
+    array([0. , 0.2, 0.4, 0.6, 0.8])
     """
     nodes = common("linspace", start, stop)
     name = new_dim("linspace", dim, *nodes)
@@ -153,6 +176,7 @@ def linspace(
     return astype(transpose(made, name, ...), wanted)
 
 
+@parameters(**SPACED, base="The base of the powers.")
 def logspace(
     start: Operand,
     stop: Operand,
@@ -175,6 +199,7 @@ def logspace(
     return made if dtype is None else astype(made, dtype)
 
 
+@parameters(**SPACED)
 def geomspace(
     start: Operand,
     stop: Operand,
@@ -184,11 +209,10 @@ def geomspace(
     endpoint: bool = True,
     dtype: npt.DTypeLike | None = None,
 ) -> Tensor:
-    """`num` values from `start` to `stop`, each the same multiple of the last, along one dim.
+    """`num` values from `start` to `stop` in geometric progression, along one dim.
 
-    start (stop / start)^t for evenly spaced t from 0 to 1. The ends may be tensors, whose dims come
-    after `dim`; they have one sign, and without `endpoint`, `stop` is left out. float64, as NumPy
-    has it, also of float32.
+    start (stop / start)^t for evenly spaced t from 0 to 1. The ends must have the same sign. The
+    result is float64, also for float32 ends, as in NumPy.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.geomspace(1, 8, 4, dim="t"))()
@@ -206,14 +230,14 @@ def geomspace(
 def one_hot(
     x: Operand, classes: SizeLike, dim: str = "class", dtype: npt.DTypeLike = "float64"
 ) -> Tensor:
-    """1 at the position that `x` says along a new last dim, 0 elsewhere.
+    """1 at the position that `x` gives along a new last dim, 0 elsewhere.
 
     Parameters
     ----------
     x
-        Integers. One that is no position, negative or too large, gives zeros throughout.
+        Integers. One that is negative or too large gives zeros throughout.
     classes
-        How many positions there are.
+        The size of the new dim.
     dim
         The new dim.
     dtype
@@ -236,7 +260,7 @@ def one_hot(
 
 
 def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
-    """The positions along a dim that `x` lacks."""
+    """The positions along a dim that `x` does not have."""
     name = new_dim(function, dim, x)
     return iota(name, size_of(function, name, size))
 
@@ -244,8 +268,21 @@ def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
 def vander(x: Operand, n: SizeLike, dim: str = "power", increasing: bool = False) -> Tensor:
     """The powers x^(n-1), ..., x, 1 along a new last dim; from 1 on if `increasing`.
 
-    The dtype is at least int64, as in NumPy, which makes float64 of float32.
+    The dtype is at least int64, and float64 for float32, as in NumPy.
 
+    Parameters
+    ----------
+    x
+        A tensor or number.
+    n
+        The number of powers.
+    dim
+        The new dim.
+    increasing
+        Whether the powers increase along it.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.vander(gc.constant([2, 3], "t"), 3, increasing=True))()
     array([[1, 2, 4],

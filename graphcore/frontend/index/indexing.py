@@ -1,4 +1,4 @@
-"""Places picked along dims by name: integers, slices, masks and tensors of positions."""
+"""Elements selected along dims by name: by integers, slices, masks and tensors of positions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Range(NamedTuple):
-    """The places start, start + step, ..., `size` of them."""
+    """The positions start, start + step, ..., `size` of them."""
 
     start: Size
     size: Size
@@ -45,9 +45,8 @@ def isel(
     """`x` at positions along dims.
 
     An integer drops its dim; a slice keeps it; positions replace it by their own dims. Positions
-    that share a dim run along it together (pointwise), others apart (orthogonally). An unnamed list
-    keeps the name of the dim it indexes. Positions count from the end if negative; one outside is
-    refused where sizes are known, and otherwise at the call.
+    that share a dim select pointwise, those with different dims orthogonally. An unnamed list keeps
+    the name of the dim it indexes. Negative positions count from the end.
 
     Parameters
     ----------
@@ -57,16 +56,26 @@ def isel(
         For each dim an integer, a slice, a list or mask, an integer tensor or DataArray, or a pair
         (dims, array); as a dict or as keywords.
     drop
-        As in xarray, where it is about coordinates: here it has no effect.
+        Accepted as in xarray, where it concerns coordinates; it has no effect here.
     missing_dims
         What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
+
+    Raises
+    ------
+    GraphError
+        If a position is outside its dim: now where both are known, else at the call.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"batch": None, "row": 4, "col": 5})
-    >>> gc.isel(x, batch=0, row=slice(1, None, 2), col=("pick", [0, 2, 4]))
-    <Tensor: f64[row=2, pick=3]>
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], [gc.isel(x, row=-1), gc.isel(x, row=0, col=[2, 0])])()
+    [array([4, 5, 6]), array([3, 1])]
+    >>> gc.compile([], gc.isel(x, col=slice(None, None, 2)))()
+    array([[1, 3],
+           [4, 6]])
+    >>> gc.isel(x, row=0, col=("pick", [0, 2, 1, 0]))
+    <Tensor: i64[pick=4]>
     """
     node = single("isel", x)
     wanted = mapping("isel", indexers, more, "'dim': position", node)
@@ -75,7 +84,7 @@ def isel(
 
 
 class Selection(NamedTuple):
-    """A tensor, and by what its dims are indexed: ranges, positions, and tensors of positions."""
+    """A tensor and the indexers of its dims: ranges, single positions, and tensors of positions."""
 
     x: Node
     ranges: dict[str, Range]
@@ -84,12 +93,12 @@ class Selection(NamedTuple):
 
 
 def select_by_name(x: Node, indexers: dict[str, Any]) -> Node:
-    """`x` indexed, where `indexers` come in the order of its dims."""
+    """`x` indexed; the indexers come in the order of its dims."""
     return pick(selection(x, indexers))
 
 
 def selection(x: Node, indexers: dict[str, Any]) -> Selection:
-    """Indexers, in the order of the dims of `x`, understood; a mask tells an unknown size."""
+    """Indexers, in the order of the dims of `x`, by kind; a mask determines an unknown size."""
     ranges: dict[str, Range] = {}
     positions: dict[str, Size] = {}
     indices: dict[str, Node] = {}
@@ -113,7 +122,7 @@ def selection(x: Node, indexers: dict[str, Any]) -> Selection:
 
 
 def pick(at: Selection) -> Node:
-    """The values at a selection."""
+    """The elements of a selection."""
     x = at.x
     if at.ranges:
         starts, sizes, steps = zip(*at.ranges.values(), strict=True)
@@ -144,7 +153,7 @@ def position(x: Node, dim: str, at: Any, size: Size) -> Size:
 
 
 def outside(x: Node, dim: str, at: object, size: int) -> GraphIndexError:
-    """The refusal of a position that a dim does not have."""
+    """The error for a position that is outside its dim."""
     cure = f"positions run from {-size} to {size - 1}" if size else "the dim is empty"
     reason = f"position {at} is outside dim {dim!r}, which has size {size}"
     error = refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
@@ -153,7 +162,7 @@ def outside(x: Node, dim: str, at: object, size: int) -> GraphIndexError:
 
 
 def slice_range(x: Node, dim: str, given: slice, size: Size) -> Range:
-    """What Python's slice means for a dim of any size."""
+    """The positions that a Python slice selects from a dim of any size."""
     step = 1 if given.step is None else slice_number(x, dim, given.step)
     if not isinstance(step, int) or step == 0:
         raise refusal("isel", f"the step of dim {dim!r} is {step}", x, cure="use a nonzero integer")
@@ -202,7 +211,7 @@ def slice_number(x: Node, dim: str, given: Any) -> Size:
 def known_positions(
     x: Node, dim: str, indexer: Any
 ) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
-    """The dims and values of an indexer of many places, positions or a mask, that is known now."""
+    """The dims and values of an indexer of several positions, or a mask, that is known now."""
     if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
         if isinstance(indexer[1], Base):
             new = dict(zip(indexer[1].dims, names("isel", indexer[0])))
@@ -239,7 +248,7 @@ def integers(x: Node, dim: str, index: Node) -> Node:
 
 
 def sized_by_mask(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any, Any]) -> Node:
-    """`x`, whose `dim` has as many places as its mask."""
+    """`x` with the requirement that `dim` has the size of its mask."""
     size = x.type.size(dim)
     if dims != (dim,) or mask.ndim != 1 or same(size, len(mask)) is False:
         shown = ", ".join(f"{name}={n}" for name, n in zip(dims, mask.shape, strict=False))
@@ -264,29 +273,30 @@ def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any
 
 
 def take(x: Operand, index: Any, dim: str) -> Tensor:
-    """`x` at positions along one dim, which their dims replace.
+    """`x` at positions along one dim, which is replaced by the dims of the positions.
 
     `index` is anything `isel` takes; an unnamed list keeps the name of the dim.
 
     >>> import graphcore as gc
-    >>> table = gc.tensor("table", {"word": 1000, "feature": 8})
-    >>> gc.take(table, gc.tensor("text", {"batch": None, "time": None}, dtype="int64"), dim="word")
-    <Tensor: f64[batch, time, feature=8]>
+    >>> table = gc.constant([[0.0, 0.1], [1.0, 1.1], [2.0, 2.1]], ("word", "feature"))
+    >>> gc.compile([], gc.take(table, gc.constant([2, 0], "time"), dim="word"))()
+    array([[2. , 2.1],
+           [0. , 0.1]])
     """
     node = single("take", x)
     return isel(wrap(node), {dim_of("take", node, dim): index})
 
 
 def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
-    """`x` at one position along `dim` for each place of the dims that `index` and `x` share.
+    """`x` at one position along `dim` for each element of the dims that `index` and `x` share.
 
-    `index` is an integer tensor, or an array with dims, which stand in the place of `dim`; a dim of
-    both stands where it comes first.
+    `index` is an integer tensor, or an array with dims. Its dims replace `dim`; a dim of both
+    stands where it comes first.
 
     >>> import graphcore as gc
-    >>> logits = gc.tensor("logits", {"batch": None, "class": 3})
-    >>> gc.take_along(logits, gc.tensor("label", {"batch": None}, dtype="int64"), dim="class")
-    <Tensor: f64[batch]>
+    >>> logits = gc.constant([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2]], ("batch", "class"))
+    >>> gc.compile([], gc.take_along(logits, gc.constant([2, 0], "batch"), dim="class"))()
+    array([0.7, 0.5])
     """
     node, at = single("take_along", x), single("take_along", index)
     if at.type.dtype.kind not in "iu":
@@ -308,7 +318,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 
 def by_name(function: str, x: Tensor, key: Any) -> Mapping[str, Any]:
-    """What stands in brackets as indexers by name."""
+    """The indexers in brackets, by name."""
     if isinstance(key, Mapping):
         return key
     if isinstance(key, str):

@@ -1,4 +1,4 @@
-"""Slices of dims by name: parts at the ends, every so many places, and values backwards."""
+"""Slices of dims by name: first, last and every n-th elements, and dims reversed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def cut(x: Node, dim: str, start: Size, size: Size) -> Node:
-    """`size` places of one dim."""
+    """`size` elements of one dim, from `start` on."""
     if start == 0 and size == x.type.size(dim):
         return x
     return named.slice_(x, dims=(dim,), starts=(start,), sizes=(size,), steps=(1,))
@@ -47,7 +47,7 @@ def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> d
 
 
 def flip(x: Operand, dim: Dim = None) -> Tensor:
-    """`x` backwards along one dim, several, or all (None).
+    """`x` reversed along one dim, several, or all (None).
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.flip(gc.constant([1, 2, 3], "t"), dim="t"))()
@@ -60,22 +60,22 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
 
 
 def head(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
-    """The first places of dims, as many as told: of each by name, or of all; by default 5 of all.
+    """The first elements along dims: a number for each dim by name, or one for all; by default 5.
 
     >>> import graphcore as gc
-    >>> gc.head(gc.tensor("x", {"row": 7, "col": 8}), row=2)
-    <Tensor: f64[row=2, col=8]>
+    >>> gc.compile([], gc.head(gc.constant([1, 2, 3, 4], "row"), row=2))()
+    array([1, 2])
     """
     given = 5 if sizes is None and not more else sizes
     return sliced("head", x, given, more, lambda places, size: slice(places))
 
 
 def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
-    """The last places of dims, as many as told: of each by name, or of all; by default 5 of all.
+    """The last elements along dims: a number for each dim by name, or one for all; by default 5.
 
     >>> import graphcore as gc
-    >>> gc.tail(gc.tensor("x", {"row": 7, "col": 8}), row=2)
-    <Tensor: f64[row=2, col=8]>
+    >>> gc.compile([], gc.tail(gc.constant([1, 2, 3, 4], "row"), row=2))()
+    array([3, 4])
     """
     given = 5 if sizes is None and not more else sizes
     return sliced(
@@ -84,11 +84,11 @@ def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
 
 
 def thin(x: Operand, steps: Mapping[str, int] | int | None = None, /, **more: int) -> Tensor:
-    """Every so many places of dims, from the first on: a step for each by name, or one for all.
+    """Every n-th element along dims, from the first: a step for each dim by name, or one for all.
 
     >>> import graphcore as gc
-    >>> gc.thin(gc.tensor("x", {"row": 7, "col": 8}), row=3)
-    <Tensor: f64[row=3, col=8]>
+    >>> gc.compile([], gc.thin(gc.constant([1, 2, 3, 4], "row"), row=3))()
+    array([1, 4])
     """
     if steps is None and not more:
         raise refusal("thin", "there is no step", single("thin", x), cure="write thin(x, 2)")
@@ -102,7 +102,7 @@ def sliced(
     more: Mapping[str, Any],
     made: Callable[[Size, Size], slice],
 ) -> Tensor:
-    """`x` in the slice that is made of the amount told of a dim and the size it has."""
+    """`x` at the slices that `made` computes from a given amount and the size of each dim."""
     node = single(function, x)
     if isinstance(given, (int, np.integer, Expression)):
         given = dict.fromkeys(node.type.dims, given)

@@ -1,4 +1,4 @@
-"""Functional updates: `x.at[positions].set(y)` is `x` but for the values `y` there."""
+"""Functional updates: `x.at[positions].set(y)` is `x` with the values `y` at these positions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .indexing import by_name, pick, selection
 
 
 class At(Listing):
-    """Where `x` is indexed by `x.at[...]`, which takes what `x[...]` takes."""
+    """`x.at`: indexed by `x.at[...]`, which takes whatever `x[...]` takes."""
 
     __slots__ = ("_x",)
 
@@ -42,7 +42,7 @@ class At(Listing):
 
 
 def without_masks(x: Tensor, key: Any) -> tuple[dict[str, Any], Tensor | None]:
-    """What stands in brackets as indexers by name, and the mask of all that are bool tensors."""
+    """The indexers in brackets by name, and the conjunction of those that are bool tensors."""
     if is_mask(key):
         wanted, masks = {}, [key]
     else:
@@ -64,21 +64,21 @@ def without_masks(x: Tensor, key: Any) -> tuple[dict[str, Any], Tensor | None]:
 
 
 def is_mask(indexer: Any) -> bool:
-    """Whether an indexer is a bool tensor, of which the call alone knows the places."""
+    """Whether an indexer is a bool tensor, whose positions are known only at the call."""
     return isinstance(indexer, Base) and indexer.dtype.kind == "b"
 
 
 @worded_methods
 class Region(Listing):
-    """The places `x.at[...]` of a tensor, to be changed in a new one.
+    """The elements `x.at[...]` of a tensor, to be changed in a new tensor.
 
-    Values broadcast by name to the dims of `x[...]`; one that has others, or other sizes, is
-    refused. They are taken in the dtype of `x`, as NumPy's in-place arithmetic has it: complex to
-    real and floats to integers are refused. A place that is named several times is changed by all
-    its values, one after the other.
+    Values broadcast by name to the dims of `x[...]`; other dims or sizes are refused. They are cast
+    to the dtype of `x`, as in NumPy's in-place arithmetic: casts from complex to real and from
+    floats to integers are refused. If a position occurs several times, all its values are applied
+    in turn.
 
-    A mask known only at the call, such as `x.at[x > 0]` or `x.at[{"row": mask}]`, chooses places of
-    the dims that it has; the values, which have none of these, go to each of them.
+    A mask known only at the call, such as `x.at[x > 0]` or `x.at[{"row": mask}]`, selects elements
+    along its dims; the values must lack these dims.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
@@ -100,7 +100,7 @@ class Region(Listing):
         return f"<Region {self.get().node.type} of {self._x!r}>"
 
     def get(self) -> Tensor:
-        """The values there: `x[...]`."""
+        """The elements: `x[...]`."""
         if self._mask is not None:
             cure = "choose with gc.where, or use a mask known now"
             reason = "how many places a mask chooses is not known before the call"
@@ -108,9 +108,9 @@ class Region(Listing):
         return self._region()
 
     def set(self, y: Operand) -> Tensor:
-        """`x` with `y` there; of several values for one place the last, row-major, stays.
+        """`x` with `y` at these elements; of several values for one position the last wins.
 
-        Only the value that stays has a derivative.
+        Only the value that remains has a derivative.
         """
         return self._kept(self._put(self._values("at.set", y)))
 
@@ -128,7 +128,7 @@ class Region(Listing):
         return self._scale("at.multiply", e.multiply, y)
 
     def divide(self, y: Operand) -> Tensor:
-        """`x` divided by `y` there, or by the product of several values; `x` has floats."""
+        """`x` divided by `y` there, or by the product of several values; `x` must be a float."""
         if self._x.dtype.kind not in "fc":
             cure = "cast it with astype('float64')"
             reason = f"quotients do not fit into {self._x.dtype}"
@@ -136,7 +136,7 @@ class Region(Listing):
         return self._scale("at.divide", e.divide, y)
 
     def power(self, y: Operand) -> Tensor:
-        """`x` to the power of `y` there; positions must be known and none may repeat."""
+        """`x` to the power of `y` there; positions must be known and must not repeat."""
         values = self._values("at.power", y)
         if not self._distinct():
             cure = "index with slices, integers, masks or known positions that do not repeat"
@@ -145,15 +145,15 @@ class Region(Listing):
         return self._kept(self._put(e.power(self._region(), wrap(values)).node))
 
     def min(self, y: Operand) -> Tensor:
-        """`x` with the smaller of itself and `y` there; tied values share the derivative."""
+        """`x` with the minimum of itself and `y` there; tied values share the derivative."""
         return self._extreme("at.min", e.minimum, named.scatter_min, y)
 
     def max(self, y: Operand) -> Tensor:
-        """`x` with the larger of itself and `y` there; tied values share the derivative."""
+        """`x` with the maximum of itself and `y` there; tied values share the derivative."""
         return self._extreme("at.max", e.maximum, named.scatter_max, y)
 
     def _scale(self, function: str, scale: Callable[..., Tensor], y: Operand) -> Tensor:
-        """The places changed by a factor, the product of those that come to each."""
+        """The elements scaled by a factor, which is the product of all values for a position."""
         values = self._values(function, y)
         if self._distinct():
             return self._kept(self._put(scale(self._region(), wrap(values)).node))
@@ -163,18 +163,18 @@ class Region(Listing):
     def _extreme(
         self, function: str, single: Callable[..., Tensor], several: Op, y: Operand
     ) -> Tensor:
-        """The places changed by a function of two values, or by an op of many."""
+        """The elements changed by a function of two values, or by an op of many."""
         values = self._values(function, y)
         if self._distinct():
             return self._kept(self._put(single(self._region(), wrap(values)).node))
         return self._kept(self._back(self._received(several, values)))
 
     def _region(self) -> Tensor:
-        """The values at all indexers but masks known only at the call."""
+        """The elements at all indexers except masks known only at the call."""
         return wrap(pick(self._at))
 
     def _kept(self, changed: Tensor) -> Tensor:
-        """`changed`, but where the mask leaves `x` as it is."""
+        """`changed`, except where the mask keeps `x`."""
         return changed if self._mask is None else keep_where(changed, self._mask, self._x)
 
     def _values(self, function: str, y: Operand) -> Node:
@@ -203,12 +203,12 @@ class Region(Listing):
         return broadcast_to(astype(wrap(values), dtype).node, region.dims, region.shape).node
 
     def _over(self) -> tuple[str, ...]:
-        """The dims of the region that the positions bring."""
+        """The dims of the region that come from the positions."""
         kept = [dim for dim in self._inner.type.dims if dim not in self._at.indices]
         return tuple(dim for dim in self._region().dims if dim not in kept)
 
     def _distinct(self) -> bool:
-        """Whether no place is named twice: each dim of the positions has one index of its own."""
+        """Whether no position occurs twice: each dim of the positions has one index of its own."""
         indices = self._at.indices.values()
         walked = {
             i.type.dims for i in indices if i.op is leaf.constant and i.attrs["value"].distinct
@@ -216,7 +216,7 @@ class Region(Listing):
         return all((dim,) in walked for dim in self._over())
 
     def _received(self, op: Op, values: Node) -> Node:
-        """What positions index, with the values come to it by `op`."""
+        """The indexed part, combined with the values by `op`."""
         at = self._at.indices
         return op(self._inner, values, *at.values(), over=self._over(), dims=tuple(at))
 
@@ -225,7 +225,7 @@ class Region(Listing):
         return self._back(self._received(named.put, values) if self._at.indices else values)
 
     def _back(self, inner: Node) -> Tensor:
-        """`x` with other values at ranges and single positions."""
+        """`x` with its ranges and single positions replaced by `inner`."""
         dims, starts, steps, _ = self._ranges()
         if not dims:
             return wrap(inner)
@@ -233,7 +233,7 @@ class Region(Listing):
         return wrap(named.overwrite(self._x.node, part, dims=dims, starts=starts, steps=steps))
 
     def _spread(self, values: Node) -> Node:
-        """Zeros like `x` but for values of the region, added up: `get` transposed."""
+        """Zeros like `x` with values of the region added: the transpose of `get`."""
         if self._at.indices:
             values = self._together(named.scatter, values)
         dims, starts, steps, sizes = self._ranges()
@@ -243,7 +243,7 @@ class Region(Listing):
         return named.embed(part, dims=dims, starts=starts, sizes=sizes, steps=steps)
 
     def _together(self, op: Op, values: Node) -> Node:
-        """Values of the region, brought together by `op` at their positions."""
+        """Values of the region, combined by `op` at their positions."""
         at = self._at.indices
         sizes = tuple(self._inner.type.size(dim) for dim in at)
         return op(values, *at.values(), over=self._over(), dims=tuple(at), sizes=sizes)
@@ -251,14 +251,14 @@ class Region(Listing):
     def _ranges(
         self,
     ) -> tuple[tuple[str, ...], tuple[Size, ...], tuple[int, ...], tuple[Size, ...]]:
-        """Dims indexed by ranges or single positions, where these start, their steps; the sizes."""
+        """Dims indexed by ranges or single positions, with starts, steps and sizes."""
         ranges = {dim: (start, step) for dim, (start, _, step) in self._at.ranges.items()}
         ranges |= {dim: (start, 1) for dim, start in self._at.positions.items()}
         starts, steps = zip(*ranges.values(), strict=True) if ranges else ((), ())
         return tuple(ranges), starts, steps, tuple(self._x.sizes[dim] for dim in ranges)
 
     def _with_positions(self, inner: Node) -> Node:
-        """`inner` with dims of size 1 for those that single positions dropped."""
+        """`inner` with size-1 dims for those that single positions dropped."""
         dims = tuple(self._at.positions)
         if not dims:
             return inner

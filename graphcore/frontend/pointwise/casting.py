@@ -18,13 +18,14 @@ __all__ = ["astype"]
 
 
 def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
-    """The same values in another dtype, converted as NumPy's `astype` does.
+    """`x` in another dtype, converted as by NumPy's `astype`.
 
-    Complex values become no real ones, as their imaginary part would be lost: see `x.real`, `abs`.
+    Complex values are not cast to real dtypes, which would drop the imaginary part: use `x.real` or
+    `abs(x)`.
 
     >>> import graphcore as gc
-    >>> gc.astype(gc.tensor("x", {"row": 2}), "float32")
-    <Tensor: f32[row=2]>
+    >>> gc.compile([], gc.astype(gc.constant([1.9, -1.9], "row"), "int32"))()
+    array([ 1, -1], dtype=int32)
     """
     node = single("astype", x)
     wanted = dtype_of("astype", dtype, node)
@@ -36,7 +37,7 @@ def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
 
 
 def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node]:
-    """`x`, and what fills its new places, in one dtype: by default nan, in one that has it."""
+    """`x` and its fill value in one dtype; by default nan, in a dtype that has it."""
     if value is not None:
         return x, in_dtype(function, value, x)
     if x.type.dtype.kind == "b":
@@ -47,7 +48,7 @@ def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node
 
 
 def with_nan(x: Node) -> tuple[Node, complex]:
-    """`x` in a dtype that has a nan, and that nan, as in xarray."""
+    """`x` in a dtype that has nan, and that nan, as in xarray."""
     dtype: DType = x.type.dtype
     if dtype.kind in "biu":
         small = dtype.kind in "iu" and dtype.itemsize <= 2
@@ -57,7 +58,7 @@ def with_nan(x: Node) -> tuple[Node, complex]:
 
 
 def in_dtype(function: str, value: Operand, x: Node) -> Node:
-    """A value in the dtype of `x`; a number that would become another is refused."""
+    """A fill value in the dtype of `x`; a number that the dtype cannot represent is refused."""
     dtype: DType = x.type.dtype
     if isinstance(value, np.generic):
         value = value.item()
@@ -73,6 +74,6 @@ def in_dtype(function: str, value: Operand, x: Node) -> Node:
 
 
 def exact(value: complex, dtype: DType) -> bool:
-    """Whether an integer dtype, or bool, has this value."""
+    """Whether an integer dtype, or bool, represents this number exactly."""
     low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     return value.imag == 0 and low <= value.real <= high and value.real == int(value.real)

@@ -20,16 +20,27 @@ __all__ = [
 def select(
     conditions: Sequence[Operand], choices: Sequence[Operand], default: Operand = 0
 ) -> Tensor:
-    """The choice of the first condition that holds, `default` where none does.
+    """For each element the choice whose condition is the first to hold; `default` where none does.
 
     The dims come in order of first appearance: of the first condition, the first choice, the second
-    condition and so on. The dtype is the common one of all choices. What is not chosen has no share
-    in the derivative.
+    condition and so on. The dtype is the common one of all choices. Values that are not chosen
+    contribute nothing to the derivative.
 
+    Parameters
+    ----------
+    conditions
+        A list of bool tensors.
+    choices
+        A list of as many tensors or numbers.
+    default
+        A tensor or number.
+
+    Examples
+    --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 2})
-    >>> gc.select([x < 0, x < 1], [-x, x**2], 1.0)
-    <Tensor: f64[row=2]>
+    >>> x = gc.constant([-2.0, 0.5, 3.0], "row")
+    >>> gc.compile([], gc.select([x < 0, x < 1], [-x, x**2], 10.0))()
+    array([ 2.  ,  0.25, 10.  ])
     """
     conditions = listed("select", "conditions", conditions)
     choices = listed("select", "choices", choices)
@@ -49,16 +60,27 @@ def piecewise(
     conditions: Sequence[Operand],
     functions: Sequence[Callable[[Tensor], Operand] | Operand],
 ) -> Tensor:
-    """Function by function the value at `x` where its condition holds; the last that holds wins.
+    """The value of `functions[i](x)` where `conditions[i]` holds; later conditions win.
 
-    A function may also be a number or a tensor. One function more than conditions is the value
-    where none holds, which is 0 otherwise. Every function is computed everywhere, but has a share
-    in the derivative only where it is chosen. The dtype is the common one of all values.
+    Every function is computed for all elements, but only chosen values contribute to the
+    derivative. The dtype is the common one of all values.
 
+    Parameters
+    ----------
+    x
+        A tensor or number.
+    conditions
+        A list of bool tensors.
+    functions
+        For each condition a function of one tensor, or a tensor or number. One more gives the value
+        where no condition holds; without it the value there is 0.
+
+    Examples
+    --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 2})
-    >>> gc.piecewise(x, [x < 0, x > 1], [lambda x: -x, 1.0, lambda x: x**2])
-    <Tensor: f64[row=2]>
+    >>> x = gc.constant([-2.0, 0.5, 3.0], "row")
+    >>> gc.compile([], gc.piecewise(x, [x < 0, x > 1], [lambda x: -x, 1.0, lambda x: x**2]))()
+    array([2.  , 0.25, 1.  ])
     """
     at = wrap(single("piecewise", x))
     conditions = listed("piecewise", "conditions", conditions, at)

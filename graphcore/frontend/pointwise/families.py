@@ -31,24 +31,29 @@ class Binary(Protocol):
 DOC = """{doc}, elementwise{like}.
 
 {dims}
-Integers become floats where the function needs them; a dtype it is not defined for is refused.
+{dtypes} A dtype that it is not defined for is refused.
 {unknown}
 >>> import graphcore as gc
 >>> {operands} = {inputs}
 >>> gc.{path}{name}({operands})
 <Tensor: {result}[{sizes}]>
 """
+DTYPES = {
+    "float64": "Integers become floats where the result needs them.",
+    "int64": "Operands are integers, or bool where NumPy allows it.",
+    "bool": "Numbers count as true where they are not 0.",
+}
 ONE = "The dims are those of `x`."
 SEVERAL = """Operands align by name: the dims of `x` first, then the new ones of `y`; a dim of size
-1 is never stretched. Python numbers are weak, as in NumPy 2."""
+1 is never stretched. Python numbers take the dtype of the other operand, as in NumPy 2."""
 EXAMPLE = {"x": ("row", 2), "y": ("col", 3), "z": ("batch", 4), "w": ("time", 5)}
 
 
 def unary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> Unary:
     """The function of one operand that `op` computes.
 
-    `result` is the dtype of the documented example, whose operand has dtype `of`; `path` is where
-    the function stands in `gc`.
+    `result` is the dtype of the documented example, whose operand has dtype `of`; `path` is the
+    module of `gc` that holds the function, with a point.
     """
 
     def function(x: Operand) -> Tensor:
@@ -59,7 +64,7 @@ def unary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> U
 
 
 def binary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> Binary:
-    """The function of two operands that `op` computes; the rest as for `unary`."""
+    """The function of two operands that `op` computes; see `unary`."""
 
     def function(x: Operand, y: Operand) -> Tensor:
         return apply(op, x, y)
@@ -87,7 +92,7 @@ class Quaternary(Protocol):
 
 
 def ternary(op: Op) -> Ternary:
-    """The function of three operands that `op` computes."""
+    """The function of three operands that `op` computes; see `unary`."""
 
     def function(x: Operand, y: Operand, z: Operand) -> Tensor:
         return apply(op, x, y, z)
@@ -97,7 +102,7 @@ def ternary(op: Op) -> Ternary:
 
 
 def quaternary(op: Op) -> Quaternary:
-    """The function of four operands that `op` computes."""
+    """The function of four operands that `op` computes; see `unary`."""
 
     def function(x: Operand, y: Operand, z: Operand, w: Operand) -> Tensor:
         return apply(op, x, y, z, w)
@@ -109,7 +114,7 @@ def quaternary(op: Op) -> Quaternary:
 def document(
     function: Any, op: Op, operands: str, result: str = "f64", of: str = "float64", path: str = ""
 ) -> None:
-    """Name and describe the function of `op`, whose operands have one letter each."""
+    """Names and documents the function of `op`, whose operands have one letter each."""
     function.__name__ = function.__qualname__ = op.name
     dims = [EXAMPLE[x] for x in operands]
     unknown = [f"`{operands[place]}`" for place in ops.UNKNOWN.get(op, ())]
@@ -117,7 +122,10 @@ def document(
         doc=op.doc,
         like=numpy_namesake(op),
         dims=ONE if len(operands) == 1 else SEVERAL,
-        unknown=f"No derivative by {', '.join(unknown)} is known.\n" if unknown else "",
+        dtypes=DTYPES[of],
+        unknown=f"There is no derivative with respect to {', '.join(unknown)}.\n"
+        if unknown
+        else "",
         operands=", ".join(operands),
         inputs=", ".join(
             f"gc.tensor({x!r}, {{{dim!r}: {size}}}, dtype={of!r})"

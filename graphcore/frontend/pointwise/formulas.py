@@ -1,4 +1,4 @@
-"""Elementwise functions that are made of several ops, under NumPy's names."""
+"""Elementwise functions that are composed of several ops, under NumPy's names."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ __all__ = [
 
 
 def computed_like(ufunc: np.ufunc, x: Operand) -> Tensor:
-    """`x` in the dtype that `ufunc` would compute in."""
+    """`x` in the dtype in which `ufunc` would compute."""
     node = single(ufunc.__name__, x)
     try:
         return astype(wrap(node), loop_dtypes(ufunc, node.type.dtype)[0])
@@ -77,13 +77,13 @@ def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     """`x` where the condition holds, else `y`.
 
     The dims are those of the condition, then the new ones of `x` and of `y`; the dtype is the
-    common one of `x` and `y`. The condition must be bool. No nan comes from the branch not taken,
-    nor from its derivative.
+    common one of `x` and `y`. The condition must be bool. A nan in the value not chosen does not
+    reach the result, nor its derivative.
 
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 2})
-    >>> gc.where(x > 0, gc.log(x), 0.0)
-    <Tensor: f64[row=2]>
+    >>> x = gc.constant([-1.0, 1.0], "row")
+    >>> gc.compile([], gc.where(x > 0, gc.log(x), 0.0))()
+    array([0., 0.])
     """
     return wrap(ops.where(single("where", condition), *common("where", x, y)))
 
@@ -91,13 +91,13 @@ def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
 def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> Tensor:
     """`x` where the condition holds, else `other`: the method `x.where(condition, other)`.
 
-    As `gc.where`, but the dims of `x` come first. Without `other` it is nan, for which integers
-    become floats: float32 those of up to 16 bits, float64 the rest.
+    As `gc.where`, but the dims of `x` come first. Without `other` it is nan; integers then become
+    floats, float32 those of up to 16 bits, float64 all others.
 
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 2})
-    >>> x.where(x > gc.tensor("limit", {"col": 3}))
-    <Tensor: f64[row=2, col=3]>
+    >>> x = gc.constant([1, 2, 3], "row")
+    >>> gc.compile([], [x.where(x > 1), x.where(x > 1, 0)])()
+    [array([nan,  2.,  3.]), array([0, 2, 3])]
     """
     node, mask = single("where", x), single("where", condition)
     if other is None:
@@ -106,13 +106,14 @@ def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> 
 
 
 def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """`x` kept between `min` and `max`: minimum(maximum(x, min), max); None is no bound.
+    """`x` limited to the range from `min` to `max`; None is no bound.
 
-    Where `min` is above `max`, the result is `max`. At a bound the derivative is shared evenly.
+    minimum(maximum(x, min), max): where `min` is above `max`, the result is `max`. At a bound the
+    derivative is shared evenly.
 
     >>> import graphcore as gc
-    >>> gc.clip(gc.tensor("x", {"row": 2}), 0, 1)
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.clip(gc.constant([-1.0, 0.5, 3.0], "row"), 0, 1))()
+    array([0. , 0.5, 1. ])
     """
     if min is not None:
         x = maximum(x, min)
@@ -122,11 +123,12 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
 
 
 def round(x: Operand, decimals: int = 0) -> Tensor:
-    """`x` rounded to `decimals` places after the point, halves to even; the dtype stays.
+    """`x` rounded to a number of decimals, halves to even, in the same dtype.
 
     >>> import graphcore as gc
-    >>> gc.round(gc.tensor("x", {"row": 2}), 2)
-    <Tensor: f64[row=2]>
+    >>> x = gc.constant([0.125, 2.5], "row")
+    >>> gc.compile([], [gc.round(x, 2), gc.round(x)])()
+    [array([0.12, 2.5 ]), array([0., 2.])]
     """
     node = single("round", x)
     places = whole("round", decimals, "decimals", node, least=None)
@@ -149,31 +151,31 @@ around = round
 
 
 def fix(x: Operand) -> Tensor:
-    """`x` without its fraction: `trunc`.
+    """`x` rounded towards zero: `trunc`.
 
     >>> import graphcore as gc
-    >>> gc.fix(gc.tensor("x", {"row": 2}))
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.fix(gc.constant([1.7, -1.7], "row")))()
+    array([ 1., -1.])
     """
     return trunc(x)
 
 
 def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
-    """Floor of x / y, and what remains, which has the sign of `y`.
+    """Floor of x / y, and the remainder, which has the sign of `y`.
 
     >>> import graphcore as gc
-    >>> gc.divmod(gc.tensor("x", {"row": 2}), 3)
-    (<Tensor: f64[row=2]>, <Tensor: f64[row=2]>)
+    >>> gc.compile([], list(gc.divmod(gc.constant([7, -7], "row"), 3)))()
+    [array([ 2, -3]), array([1, 2])]
     """
     return floor_divide(x, y), remainder(x, y)
 
 
 def modf(x: Operand) -> tuple[Tensor, Tensor]:
-    """The fraction and the whole part of `x`, both with its sign.
+    """The fraction and the integral part of `x`, both with its sign.
 
     >>> import graphcore as gc
-    >>> gc.modf(gc.tensor("x", {"row": 2}))
-    (<Tensor: f64[row=2]>, <Tensor: f64[row=2]>)
+    >>> gc.compile([], list(gc.modf(gc.constant([1.75, -1.75], "row"))))()
+    [array([ 0.75, -0.75]), array([ 1., -1.])]
     """
     value = computed_like(np.modf, x)
     whole = trunc(value)
@@ -181,23 +183,23 @@ def modf(x: Operand) -> tuple[Tensor, Tensor]:
 
 
 def ldexp(x: Operand, exponent: Operand) -> Tensor:
-    """x * 2**exponent for integer exponents, exact unless the result is too small or too large.
+    """x * 2**exponent for integer exponents, exact unless the result overflows or underflows.
 
     >>> import graphcore as gc
-    >>> gc.ldexp(gc.tensor("x", {"row": 2}), gc.tensor("n", {"row": 2}, dtype="int64"))
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.ldexp(gc.constant([1.0, 3.0], "row"), gc.constant([4, -1], "row")))()
+    array([16. ,  1.5])
     """
     return apply(ops.ldexp, x, exponent)
 
 
 def frexp(x: Operand) -> tuple[Tensor, Tensor]:
-    """The fraction, of size 1/2 to 1, and the int32 exponent with x = fraction * 2**exponent.
+    """Mantissa with magnitude in [0.5, 1), and the int32 exponent: x = mantissa * 2**exponent.
 
-    The exponent of 0, nan and infinities is 0; they are their own fraction.
+    0, nan and infinities have exponent 0 and are their own mantissa.
 
     >>> import graphcore as gc
-    >>> gc.frexp(gc.tensor("x", {"row": 2}))
-    (<Tensor: f64[row=2]>, <Tensor: i32[row=2]>)
+    >>> gc.compile([], list(gc.frexp(gc.constant([8.0, -0.75], "row"))))()
+    [array([ 0.5 , -0.75]), array([4, 0], dtype=int32)]
     """
     value = computed_like(np.frexp, x)
     ordinary = isfinite(value) & (value != 0)
@@ -211,11 +213,11 @@ def frexp(x: Operand) -> tuple[Tensor, Tensor]:
 
 
 def float_power(x: Operand, y: Operand) -> Tensor:
-    """x ** y in float64 at least, so that integers may have negative exponents.
+    """x ** y in float64 or complex128, so that integers may have negative exponents.
 
     >>> import graphcore as gc
-    >>> gc.float_power(gc.tensor("n", {"row": 2}, dtype="int64"), -1)
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.float_power(gc.constant([2, 4], "row"), -1))()
+    array([0.5 , 0.25])
     """
     base, exponent = two_operands("float_power", x, y)
     dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
@@ -223,7 +225,7 @@ def float_power(x: Operand, y: Operand) -> Tensor:
 
 
 def two_operands(function: str, x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
-    """Two operands, a weak one in the dtype of the other."""
+    """Two operands as tensors; a Python number takes the dtype of the other."""
     left, right = common(function, x, y)
     return wrap(left), wrap(right)
 
@@ -239,31 +241,31 @@ def positive(x: Operand) -> Tensor:
 
 
 def fabs(x: Operand) -> Tensor:
-    """`|x|` as a float; refused for complex.
+    """`|x|` as a float; refused for complex numbers.
 
     >>> import graphcore as gc
-    >>> gc.fabs(gc.tensor("n", {"row": 2}, dtype="int64"))
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.fabs(gc.constant([-2, 3], "row")))()
+    array([2., 3.])
     """
     return _absolute(computed_like(np.fabs, x))
 
 
 def deg2rad(x: Operand) -> Tensor:
-    """An angle in degrees as radians: x * pi / 180.
+    """Degrees as radians: x * pi / 180.
 
     >>> import graphcore as gc
-    >>> gc.deg2rad(gc.tensor("x", {"row": 2}))
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.deg2rad(gc.constant([90.0, 180.0], "row")))()
+    array([1.57079633, 3.14159265])
     """
     return computed_like(np.deg2rad, x) * (math.pi / 180)
 
 
 def rad2deg(x: Operand) -> Tensor:
-    """An angle in radians as degrees: x * 180 / pi.
+    """Radians as degrees: x * 180 / pi.
 
     >>> import graphcore as gc
-    >>> gc.rad2deg(gc.tensor("x", {"row": 2}))
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.rad2deg(gc.constant([0.5, 1.0], "row")))()
+    array([28.64788976, 57.29577951])
     """
     return computed_like(np.rad2deg, x) * (180 / math.pi)
 
@@ -275,8 +277,8 @@ def sinc(x: Operand) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0.
 
     >>> import graphcore as gc
-    >>> gc.sinc(gc.tensor("x", {"row": 2}))
-    <Tensor: f64[row=2]>
+    >>> gc.compile([], gc.sinc(gc.constant([0.0, 0.5], "row")))()
+    array([1.        , 0.63661977])
     """
     value = computed_like(np.sqrt, x)  # any function of floats
     # Near 0 by its series, exact to the last digit there, as are its derivatives.
@@ -292,11 +294,25 @@ def sinc(x: Operand) -> Tensor:
 def nan_to_num(
     x: Operand, nan: Operand = 0.0, posinf: Operand | None = None, neginf: Operand | None = None
 ) -> Tensor:
-    """`x` with numbers for nan and infinities, by default 0 and the largest and smallest finite.
+    """`x` with nan and infinities replaced by numbers.
 
+    Parameters
+    ----------
+    x
+        A tensor of real numbers.
+    nan
+        The replacement of nan.
+    posinf
+        The replacement of inf; by default the largest finite number of the dtype.
+    neginf
+        The replacement of -inf; by default the smallest finite number of the dtype.
+
+    Examples
+    --------
     >>> import graphcore as gc
-    >>> gc.nan_to_num(gc.tensor("x", {"row": 2}))
-    <Tensor: f64[row=2]>
+    >>> x = gc.constant([1.0, float("nan"), float("inf")], "row")
+    >>> gc.compile([], gc.nan_to_num(x, posinf=9.0))()
+    array([1., 0., 9.])
     """
     value = wrap(single("nan_to_num", x))
     require_order("nan_to_num", value)
@@ -310,11 +326,11 @@ def nan_to_num(
 
 
 def isposinf(x: Operand) -> Tensor:
-    """Whether `x` is infinite and positive.
+    """Whether `x` is positive infinity.
 
     >>> import graphcore as gc
-    >>> gc.isposinf(gc.tensor("x", {"row": 2}))
-    <Tensor: bool[row=2]>
+    >>> gc.compile([], gc.isposinf(gc.constant([1.0, float("inf"), -float("inf")], "row")))()
+    array([False,  True, False])
     """
     value = wrap(single("isposinf", x))
     require_order("isposinf", value)
@@ -322,11 +338,11 @@ def isposinf(x: Operand) -> Tensor:
 
 
 def isneginf(x: Operand) -> Tensor:
-    """Whether `x` is infinite and negative.
+    """Whether `x` is negative infinity.
 
     >>> import graphcore as gc
-    >>> gc.isneginf(gc.tensor("x", {"row": 2}))
-    <Tensor: bool[row=2]>
+    >>> gc.compile([], gc.isneginf(gc.constant([1.0, float("inf"), -float("inf")], "row")))()
+    array([False, False,  True])
     """
     value = wrap(single("isneginf", x))
     require_order("isneginf", value)
@@ -336,11 +352,22 @@ def isneginf(x: Operand) -> Tensor:
 def isclose(
     x: Operand, y: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |x - y| <= atol + rtol * |y|; infinities are close to themselves.
+    """Whether |x - y| <= atol + rtol * |y|; equal infinities are close.
 
+    Parameters
+    ----------
+    x, y
+        Tensors or numbers, aligned by name.
+    rtol, atol
+        The tolerance relative to `y`, and the absolute tolerance.
+    equal_nan
+        Whether two nan are close.
+
+    Examples
+    --------
     >>> import graphcore as gc
-    >>> gc.isclose(gc.tensor("x", {"row": 2}), 0.5)
-    <Tensor: bool[row=2]>
+    >>> gc.compile([], gc.isclose(gc.constant([0.5, 0.5 + 1e-9, 0.6], "row"), 0.5))()
+    array([ True,  True, False])
     """
     left, right = two_operands("isclose", x, y)
     if left.dtype.kind in "biu" and right.dtype.kind in "biu":

@@ -1,4 +1,4 @@
-"""Missing values, that is, nan, filled; values looked for."""
+"""Missing values, that is, nan: found and replaced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 def fillna(x: Operand, value: Operand) -> Tensor:
-    """`x` with `value`, which broadcasts by name, in place of nan; the dims of `x` come first.
+    """`x` with nan replaced by `value`, which broadcasts by name; the dims of `x` come first.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan")], "t")
@@ -28,21 +28,21 @@ def fillna(x: Operand, value: Operand) -> Tensor:
 
 
 def isnull(x: Operand) -> Tensor:
-    """Whether a value is missing, that is, nan; never for integers and bool.
+    """Whether an element is missing, that is, nan; never for integers and bool.
 
     >>> import graphcore as gc
-    >>> gc.isnull(gc.tensor("x", {"row": 2}))
-    <Tensor: bool[row=2]>
+    >>> gc.compile([], gc.isnull(gc.constant([1.0, float("nan")], "row")))()
+    array([False,  True])
     """
     return isnan(wrap(single("isnull", x)))
 
 
 def notnull(x: Operand) -> Tensor:
-    """Whether a value is there, that is, not nan; always for integers and bool.
+    """Whether an element is not missing, that is, not nan; always for integers and bool.
 
     >>> import graphcore as gc
-    >>> gc.notnull(gc.tensor("x", {"row": 2}))
-    <Tensor: bool[row=2]>
+    >>> gc.compile([], gc.notnull(gc.constant([1.0, float("nan")], "row")))()
+    array([ True, False])
     """
     return logical_not(isnan(wrap(single("notnull", x))))
 

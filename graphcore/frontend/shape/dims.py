@@ -1,4 +1,4 @@
-"""Dims reordered, renamed, added, removed, merged and split; values stay what they are."""
+"""Dims reordered, renamed, added, removed, merged and split; tensors broadcast and joined."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Te
     x
         A tensor.
     *dims
-        All its dims in the order wanted, where one `...` stands for those not named; none reverses.
+        All its dims in the new order; one `...` stands for those not named. Without dims the order
+        is reversed.
     missing_dims
         What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
 
@@ -96,7 +97,7 @@ def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -
 
 
 def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
-    """`x` with other names for some dims: as `rename`, as there are no coordinates to swap with.
+    """`x` with other names for some dims: `rename`, since tensors have no coordinates to swap with.
 
     >>> import graphcore as gc
     >>> gc.swap_dims(gc.tensor("x", {"row": 2, "col": 3}), row="place")
@@ -159,7 +160,7 @@ def expand_dims(
 
 
 def new_names(node: Node, dim: object) -> tuple[str, ...]:
-    """The names of new dims, each once."""
+    """The names of new dims, refused if one occurs twice."""
     new = names("expand_dims", dim, node, new=True)
     if len(set(new)) < len(new):
         raise refusal("expand_dims", f"dims {new} name one twice", node, cure="name each dim once")
@@ -167,14 +168,14 @@ def new_names(node: Node, dim: object) -> tuple[str, ...]:
 
 
 def broadcast_to(x: Node, dims: tuple[str, ...], sizes: tuple[Size, ...]) -> Tensor:
-    """`x` with these dims, repeated along those it lacks."""
+    """`x` with these dims, repeated along those that it lacks."""
     if dims == x.type.dims and all(map(same, sizes, x.type.shape)):
         return wrap(x)
     return wrap(named.broadcast(x, dims=dims, sizes=sizes))
 
 
 def full_of(node: Node, dims: tuple[str, ...], shape: Shape) -> Tensor:
-    """A number in every place, or a tensor repeated."""
+    """A number for every element, or a tensor repeated along `dims`."""
     if node.op is leaf.full and node.type.dims == ():
         return wrap(leaf.full(value=node.attrs["value"], shape=shape, dims=dims))
     own = [dim for dim in node.type.dims if dim not in dims]
@@ -182,13 +183,13 @@ def full_of(node: Node, dims: tuple[str, ...], shape: Shape) -> Tensor:
 
 
 def constant_end(x: Node, dim: str, size: Size, fill: Node) -> Node:
-    """So many places of `dim`, all filled, to go before or after `x`."""
+    """A block of `size` elements along `dim`, all `fill`, to be joined to `x`."""
     sizes = x.type.sizes | {dim: size}
     return full_of(fill, tuple(sizes), tuple(sizes.values())).node
 
 
 def with_size(x: Node, dim: str, size: Size) -> Node:
-    """`x`, whose `dim` must have this size: what cannot be told now is checked at the call."""
+    """`x` where `dim` is required to have this size, checked at the call if it is unknown."""
     sizes = x.type.sizes | {dim: size}
     return broadcast_to(x, x.type.dims, tuple(sizes.values())).node
 
@@ -202,9 +203,10 @@ def broadcast_like(
     they are, and come last.
 
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"col": 3})
-    >>> gc.broadcast_like(x, gc.tensor("y", {"batch": None, "col": 3}))
-    <Tensor: f64[batch, col=3]>
+    >>> x = gc.constant([1, 2, 3], "col")
+    >>> gc.compile([], gc.broadcast_like(x, gc.zeros({"row": 2, "col": 3})))()
+    array([[1, 2, 3],
+           [1, 2, 3]])
     """
     nodes = single("broadcast_like", other), single("broadcast_like", x)
     return broadcast_all("broadcast_like", nodes, exclude)[1]
@@ -216,8 +218,11 @@ def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple
     Dims to `exclude` are left as they are, and come last.
 
     >>> import graphcore as gc
-    >>> gc.broadcast(gc.tensor("x", {"row": 2}), gc.tensor("y", {"col": 3}))
-    (<Tensor: f64[row=2, col=3]>, <Tensor: f64[row=2, col=3]>)
+    >>> x, y = gc.constant([1, 2], "row"), gc.constant([3, 4, 5], "col")
+    >>> gc.compile([], list(gc.broadcast(x, y)))()
+    [array([[1, 1, 1],
+           [2, 2, 2]]), array([[3, 4, 5],
+           [3, 4, 5]])]
     """
     return broadcast_all("broadcast", [single("broadcast", x) for x in xs], exclude)
 
@@ -225,9 +230,9 @@ def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple
 def broadcast_all(
     function: str, nodes: Sequence[Node], exclude: object = None
 ) -> tuple[Tensor, ...]:
-    """Each node with the dims of all, of which an operand of known size gives the size.
+    """Each node with the dims of all; a known size wins over an unknown one.
 
-    Each checks the sizes of all, so that no other result is needed for it.
+    Each result checks the sizes of all nodes, so it does not depend on the others being computed.
     """
     left_out = () if exclude is None else names(function, unordered(exclude))
     sizes: dict[str, Size] = {}
@@ -274,7 +279,7 @@ def squeeze(x: Operand, dim: Dim = None) -> Tensor:
 
 
 def dots_in(function: str, order: Sequence[object], x: Node) -> list[int]:
-    """Where `...` stands in an order of dims: once or not at all."""
+    """The positions of `...` in an order of dims: at most one."""
     found = [at for at, dim in enumerate(order) if dim is ...]
     if len(found) > 1:
         raise refusal(function, "... stands twice", x, cure="use one ...")
@@ -282,15 +287,19 @@ def dots_in(function: str, order: Sequence[object], x: Node) -> list[int]:
 
 
 def concat(xs: Iterable[Operand], dim: str) -> Tensor:
-    """Tensors one after the other along `dim`.
+    """Tensors joined one after the other along `dim`.
 
-    A tensor without `dim` counts as one place of it; if none has it, it is new and comes first.
-    Other dims broadcast by name, in order of first appearance; dtypes promote.
+    A tensor without `dim` counts as one element along it; if none has it, it is new and comes
+    first. Other dims broadcast by name, in order of first appearance; dtypes promote.
 
     >>> import graphcore as gc
-    >>> x, y = gc.tensor("x", {"row": 2, "col": 3}), gc.tensor("y", {"col": 3})
-    >>> gc.concat([x, y], dim="row")
-    <Tensor: f64[row=3, col=3]>
+    >>> x, y = gc.constant([[1, 2], [3, 4]], ("row", "col")), gc.constant([5, 6], "col")
+    >>> gc.compile([], gc.concat([x, y], dim="row"))()
+    array([[1, 2],
+           [3, 4],
+           [5, 6]])
+    >>> gc.concat([y, y], dim="new")
+    <Tensor: i64[new=2, col=2]>
     """
     nodes = common("concat", *listed("concat", "xs", xs))
     if not nodes:
@@ -300,7 +309,7 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
 
 
 def join(parts: Iterable[Node], dim: str) -> Node:
-    """Parts one after the other along `dim`, which all have; those known to be empty left out."""
+    """Parts joined along `dim`, which all have; parts known to be empty are left out."""
     several = list(parts)
     kept = [part for part in several if part.type.size(dim) != 0] or several[:1]
     return named.concat(*kept, dim=dim) if len(kept) > 1 else kept[0]
@@ -309,19 +318,22 @@ def join(parts: Iterable[Node], dim: str) -> Node:
 def stack(
     x: Operand, dims: Mapping[str, Iterable[Any]] | None = None, /, **more: Iterable[Any]
 ) -> Tensor:
-    """`x` with several dims merged into one new last dim, the first of them slowest.
+    """`x` with several dims merged into one new last dim, in row-major order.
 
     Parameters
     ----------
     x
         A tensor.
     dims
-        For each new dim the dims it merges, in order, where `...` stands for all not named; as a
+        For each new dim the dims it merges, the slowest first; `...` stands for all not named. As a
         dict or as keywords.
 
     Examples
     --------
     >>> import graphcore as gc
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], gc.stack(x, pixel=("col", "row")))()
+    array([1, 4, 2, 5, 3, 6])
     >>> gc.stack(gc.tensor("x", {"batch": None, "row": 2, "col": 3}), pixel=("row", "col"))
     <Tensor: f64[batch, pixel=6]>
     """
@@ -343,21 +355,23 @@ def unstack(
     /,
     **more: Mapping[str, SizeLike],
 ) -> Tensor:
-    """`x` with a dim split into new last dims, the first of them slowest.
+    """`x` with a dim split into new last dims, in row-major order.
 
     Parameters
     ----------
     x
         A tensor.
     dims
-        For each dim to split the new dims with their sizes, as a dict or as keywords. One size may
-        be None (or -1): what remains, which must divide evenly.
+        For each dim to split the new dims with their sizes, the slowest first, as a dict or as
+        keywords. One size may be None (or -1): it is inferred, and must divide evenly.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> gc.unstack(gc.tensor("x", {"pixel": 6, "batch": None}), pixel={"row": 2, "col": None})
-    <Tensor: f64[batch, row=2, col=3]>
+    >>> x = gc.constant([1, 2, 3, 4, 5, 6], "pixel")
+    >>> gc.compile([], gc.unstack(x, pixel={"row": 2, "col": None}))()
+    array([[1, 2, 3],
+           [4, 5, 6]])
     """
     node = single("unstack", x)
     for dim, parts in mapping("unstack", dims, more, "'old': {'new': size}", node).items():
@@ -373,7 +387,7 @@ def unstack(
 
 
 def split_sizes(node: Node, dim: str, parts: dict[str, SizeLike]) -> tuple[Size, ...]:
-    """The sizes of the new dims, with the one left open inferred."""
+    """The sizes of the new dims, with the open one inferred."""
     opened = [
         name
         for name, size in parts.items()
