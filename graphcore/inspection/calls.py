@@ -14,7 +14,7 @@ from graphcore.ir.types import show_dtype
 from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
 from graphcore.ops.named import matrices as by_name
 
-from .labels import Labels, letters
+from .labels import Labels
 from .text import few, show, show_literal
 from .view import View
 
@@ -167,8 +167,12 @@ def window_axes(node: Node, view: View) -> str:
 def einsum(node: Node, view: View) -> str:
     """`batch feature, feature class → batch class`, or letters where labels do not tell."""
     operands, result = node.attrs["operands"], node.attrs["result"]
-    named = letters(node, [view.labels[x] for x in node.inputs])
     every = dict.fromkeys(letter for operand in operands for letter in operand)
+    named: dict[int, str] = {}
+    for x, letters in zip(node.inputs, operands, strict=True):
+        for letter, label in zip(letters, view.labels[x], strict=True):
+            if label is not None:
+                named.setdefault(letter, label)
     gap = " "
     if named.keys() != every.keys() or len(set(named.values())) < len(named):
         gap = "" if len(every) <= len(ascii_letters) else " "

@@ -12,7 +12,7 @@ from graphcore.ir.sizes import Size
 from graphcore.ir.types import TensorType, spell_tensor
 from graphcore.ops import control, leaf
 
-from .labels import Labels, infer, items_of
+from .labels import Labels, infer
 from .text import few, show_literal, show_name
 
 MOST_TYPES = 2
@@ -34,7 +34,7 @@ class View:
         The names of sizes too long for a line, to which this view adds its own.
     """
 
-    __slots__ = ("inputs", "labels", "lines", "numbers", "shared", "sizes")
+    __slots__ = ("inputs", "items", "labels", "lines", "numbers", "shared", "sizes")
 
     def __init__(
         self,
@@ -45,7 +45,10 @@ class View:
     ) -> None:
         every = list(nodes)
         self.inputs, self.sizes = inputs, sizes
-        self.labels: dict[Node, Labels] = infer(every)
+        self.items = infer(every)
+        self.labels: dict[Node, Labels] = {
+            node: labels[0] for node, labels in self.items.items() if labels
+        }
         self.lines = [node for node in every if node in outputs or not stands_inline(node)]
         numbered = (node for node in self.lines if node not in inputs)
         self.numbers = {node: number for number, node in enumerate(numbered)}
@@ -67,7 +70,7 @@ class View:
         """The type, with the labels of its axes."""
         if isinstance(node.type, TensorType):
             return spell_tensor(node.type, self.labels[node], self.size)
-        items = zip(node.type.items, items_of(node, self.labels), strict=True)
+        items = zip(node.type.items, self.items[node], strict=True)
         return f"({few((spell_tensor(*item, self.size) for item in items), MOST_TYPES)})"
 
     def size(self, size: Size) -> str:

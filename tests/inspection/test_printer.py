@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.inspection import labels
 from graphcore.inspection.diff import diff
 from graphcore.inspection.printer import format_graph
 from graphcore.ir.graph import Graph
-from graphcore.ops import linalg
 
 
 def printed(*args: object, **kwargs: object) -> str:
@@ -243,10 +241,6 @@ def test_windows_are_told_by_dim_on_every_stage() -> None:
     assert "f64[batch, lag=3, time=3] = windows(x; time: 3 step 2 by 2)" in printed(f, "lowered")
     (added,) = (line for line in printed(f, "expanded").splitlines() if "overlap_add" in line)
     assert re.search(r"f64\[batch, time=9\] += overlap_add\(%\d+; time: 3 step 2 by 2\)", added)
-
-
-def test_every_op_on_matrices_tells_its_axes() -> None:
-    assert labels.MATRICES.keys() == linalg.SIGNATURES.keys()
 
 
 def test_matrices() -> None:
