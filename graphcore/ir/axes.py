@@ -10,11 +10,12 @@ attrs that speak of axes hold positions in plain ops and dims in named ones.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
 from .node import Node
+from .sizes import Size
 from .types import TensorType, TupleType, Type
 
 
@@ -69,6 +70,10 @@ class Kind:
         """The sources of the axes of one result in one operand."""
         return (None,) * y.ndim
 
+    def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
+        """The attrs of a plain `node` whose operands all have a new first axis of `size`."""
+        return node.attrs
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, vars(self).values()))})"
 
@@ -116,6 +121,12 @@ class Attr(Kind):
     def __init__(self, attr: str) -> None:
         self.attr = attr
 
+    def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
+        """Positions of axes are one more."""
+        said = node.attrs[self.attr]
+        later = tuple(axis + 1 for axis in said) if isinstance(said, tuple) else said + 1
+        return {**node.attrs, self.attr: later}
+
 
 class Reduces(Attr):
     """The axes vanish."""
@@ -152,6 +163,10 @@ class Inserts(Attr):
 class Permutes(Attr):
     """The same axes in another order."""
 
+    def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
+        """The new axis stays the first."""
+        return {self.attr: (0, *[axis + 1 for axis in node.attrs[self.attr]])}
+
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         return of_each(aligned(x, y) if y.dims is not None else node.attrs[self.attr])
 
@@ -165,6 +180,10 @@ class Renames(Attr):
 
 class Reshapes(Kind):
     """Row-major, leading and trailing axes of equal sizes are the same axes; the rest is split."""
+
+    def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
+        """The new axis stays the first."""
+        return {"shape": (size, *node.attrs["shape"])}
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         head = common(x.shape, y.shape)
@@ -206,6 +225,11 @@ class Ranges(Kind):
 
     def __init__(self, *hows: How) -> None:
         self.hows = hows
+
+    def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
+        """The range is the whole of the new axis."""
+        first = {"starts": 0, "steps": 1, "sizes": size, "shape": size}
+        return {name: (first[name], *value) for name, value in node.attrs.items()}
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         ranges = list(self.ranges(node))
@@ -273,7 +297,7 @@ class NamedMatrices(Kind):
         return of_each(aligned(x, y), How.MOVED, at(x, node.attrs["dims"]))
 
 
-class Windows(Kind):
+class Windows(Attr):
     """Windows along axes, with new axes for the elements of a window.
 
     The new axes come before the first of `axes` in plain ops, and last, by `names`, in named ones.
@@ -281,12 +305,12 @@ class Windows(Kind):
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
-            dims, names = node.attrs["dims"], node.attrs["names"]
+            dims, names = node.attrs[self.attr], node.attrs["names"]
             whole = list(of_each(aligned(x, y), How.MOVED, at(x, dims)))
             for dim, name in zip(dims, names, strict=True):
                 whole[y.dims.index(name)] = Source(tuple(at(x, dim)), How.PART)
             return tuple(whole)
-        axes = node.attrs["axes"]
+        axes = node.attrs[self.attr]
         whole = list(of_each(range(x.ndim), How.MOVED, axes))
         return (
             *whole[: axes[0]],
@@ -295,13 +319,13 @@ class Windows(Kind):
         )
 
 
-class Overlaps(Kind):
+class Overlaps(Attr):
     """`Windows` undone: the axes of the windows' elements vanish."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
-            return of_each(aligned(x, y), How.MOVED, at(x, node.attrs["dims"]))
-        axes = node.attrs["axes"]
+            return of_each(aligned(x, y), How.MOVED, at(x, node.attrs[self.attr]))
+        axes = node.attrs[self.attr]
         first, wide = axes[0], len(axes)
         moved = {axis + wide for axis in axes}
         return of_each((*range(first), *range(first + wide, x.ndim)), How.MOVED, moved)

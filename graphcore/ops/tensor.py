@@ -100,7 +100,7 @@ def window_count(size: Size, window: Size, stride: int, dilation: int) -> Size:
     return maximum((size - (window - 1) * dilation - 1) // stride + 1, 0)
 
 
-@op(axes=Windows(), traits=[Trait.VIEW])
+@op(axes=Windows("axes"), traits=[Trait.VIEW])
 def windows(
     x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes
 ) -> TensorType:
@@ -124,7 +124,7 @@ VIEWS = frozenset({expand, reshape, transpose, slice_, windows})
 """Ops whose result can be a view: the same values in the memory of the operand."""
 
 
-@op(axes=Overlaps())
+@op(axes=Overlaps("axes"))
 def overlap_add(
     x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes
 ) -> TensorType:

@@ -296,7 +296,7 @@ def fitting(dim: str, size: Size, name: str, window: Size, stride: int, dilation
     return window_count(size, window, stride, dilation)
 
 
-@op(axes=Windows())
+@op(axes=Windows("dims"))
 def windows(
     x: TensorType,
     *,
@@ -321,7 +321,7 @@ def windows(
     return TensorType(x.dtype, (*shape.values(), *sizes), (*shape, *names))
 
 
-@op(axes=Overlaps())
+@op(axes=Overlaps("dims"))
 def overlap_add(
     x: TensorType,
     *,

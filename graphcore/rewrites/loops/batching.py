@@ -1,73 +1,96 @@
-"""How an op of one step works on all steps at once."""
+"""How an op of one step works on all steps at once: by its kind of axes, which get a new first one.
+
+Operands that are the same at all steps are repeated, but where an op can do without.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from graphcore.ir.axes import Contracts, Derives, Indexes, Matrices, Opaque, Picks, Receives
+from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Attrs, Node
-from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size
-from graphcore.ops import tensor
-from graphcore.rewrites.plain import expand, reshape, transpose
-
-Stacked = Callable[[Node, Sequence[Node], Sequence[bool], Size], Node]
-"""(node, operands, which have a new first axis, its size) -> the node on all steps at once"""
+from graphcore.ir.types import TensorType
+from graphcore.ops import leaf, tensor
+from graphcore.rewrites.plain import Axes, expand, transpose
 
 
-def on_each(node: Node, xs: Sequence[Node], stacked: Sequence[bool], steps: Size) -> Node:
-    """Operands that are the same at all steps are repeated."""
-    return Node(node.op, tuple(repeated(xs, stacked, steps)), node.attrs)
+def works_on_all_steps(node: Node) -> bool:
+    """Whether an op works on all steps at once; any other stays in its loop."""
+    one_value = isinstance(node.type, TensorType)
+    return one_value and not isinstance(node.op.axes, (Opaque, Picks, Derives))
 
 
-def repeated(xs: Sequence[Node], stacked: Sequence[bool], steps: Size) -> list[Node]:
+def on_all_steps(node: Node, xs: Sequence[Node], own: Sequence[bool], steps: Size) -> Node:
+    """`node` for operands of which those that are `own` have a new first axis, of size `steps`."""
+    kind = node.op.axes
+    if is_contraction(node):
+        return contraction(node, xs, own)
+    if isinstance(kind, Indexes) and not any(own[1:]):
+        return gathered(node, xs)
+    if isinstance(kind, Receives) or (isinstance(kind, Indexes) and own[0]):
+        return at_each_step(node, repeated(xs, own, steps), steps)
+    if isinstance(kind, Indexes):
+        return Node(node.op, (xs[0], *repeated(xs[1:], own[1:], steps)), node.attrs)
+    return Node(node.op, tuple(repeated(xs, own, steps)), Attrs(kind.in_front(node, steps)))
+
+
+def repeated(xs: Sequence[Node], own: Sequence[bool], steps: Size) -> list[Node]:
     """All operands with the new first axis."""
     return [
-        x if own else expand(x, [0], (steps, *x.type.shape))
-        for x, own in zip(xs, stacked, strict=True)
+        x if yes else expand(x, [0], (steps, *x.type.shape)) for x, yes in zip(xs, own, strict=True)
     ]
 
 
-def axes_later(node: Node, xs: Sequence[Node], stacked: Sequence[bool], steps: Size) -> Node:
-    """Axes stand one place later."""
-    moved = {
-        name: tuple(axis + 1 for axis in value) if isinstance(value, tuple) else value + 1
-        for name, value in node.attrs.items()
-        if name in ("axes", "axis")
-    }
-    return Node(node.op, tuple(repeated(xs, stacked, steps)), Attrs(node.attrs | moved))
+def is_contraction(node: Node) -> bool:
+    """Whether a node is a product of operands summed over some axes."""
+    kind = node.op.axes
+    return isinstance(kind, Contracts) or (
+        isinstance(kind, Matrices) and node.op.dialect == "tensor"
+    )
 
 
-def ranges_later(node: Node, xs: Sequence[Node], stacked: Sequence[bool], steps: Size) -> Node:
-    """The whole of the new axis."""
-    first = {"starts": 0, "steps": 1, "sizes": steps, "shape": steps}
-    wider = {name: (first[name], *value) for name, value in node.attrs.items() if name in first}
-    return Node(node.op, tuple(xs), Attrs(node.attrs | wider))
+def letters(node: Node) -> tuple[tuple[Axes, ...], Axes]:
+    """A letter for each axis of each operand of a contraction, and for those of its result."""
+    kind = node.op.axes
+    if not isinstance(kind, Matrices):
+        return node.attrs["operands"], node.attrs["result"]
+    (made,) = kind.made
+    batch = tuple(range(node.type.ndim - len(made)))
+    every = dict.fromkeys(letter for own in kind.given for letter in own)
+    number = {letter: i for i, letter in enumerate(every, len(batch))}
+    operands = tuple((*batch, *map(number.__getitem__, own)) for own in kind.given)
+    return operands, (*batch, *map(number.__getitem__, made))
 
 
-def einsum_letter(node: Node) -> int:
-    """A letter that stands in none of its operands."""
-    return 1 + max((i for letters in node.attrs["operands"] for i in letters), default=-1)
+def contraction(
+    node: Node, xs: Sequence[Node], own: Sequence[bool], *, over_steps: bool = False
+) -> Node:
+    """A contraction with a letter of its own for the steps, or summed over them."""
+    operands, result = letters(node)
+    new = 1 + max((i for some in operands for i in some), default=-1)
+    wide = tuple((new, *some) if yes else some for some, yes in zip(operands, own, strict=True))
+    return tensor.einsum(*xs, operands=wide, result=result if over_steps else (new, *result))
 
 
-def stacked_einsum(node: Node, xs: Sequence[Node], stacked: Sequence[bool], steps: Size) -> Node:
-    """A letter of its own for the steps."""
-    new, pairs = einsum_letter(node), zip(node.attrs["operands"], stacked, strict=True)
-    operands = tuple((new, *letters) if own else letters for letters, own in pairs)
-    return tensor.einsum(*xs, operands=operands, result=(new, *node.attrs["result"]))
+def gathered(node: Node, xs: Sequence[Node]) -> Node:
+    """The same positions at all steps."""
+    x, *indices = xs
+    axes, places = node.attrs["axes"], indices[0].type.ndim
+    found = tensor.gather(x, *indices, axes=tuple(axis + 1 for axis in axes))
+    order = (places, *range(places), *range(places + 1, found.type.ndim))
+    return transpose(found, order)
 
 
-STACKED: dict[Op, Stacked] = {
-    **dict.fromkeys(tensor.POINTWISE, on_each),
-    **dict.fromkeys((tensor.sum_, tensor.max_, tensor.min_, tensor.any_, tensor.all_), axes_later),
-    **dict.fromkeys((tensor.prod, tensor.cumsum, tensor.cumprod, tensor.concat), axes_later),
-    **dict.fromkeys((tensor.softmax, tensor.log_softmax, tensor.logsumexp), axes_later),
-    **dict.fromkeys((tensor.argmax, tensor.argmin, tensor.expand), axes_later),
-    tensor.slice_: ranges_later,
-    tensor.embed: ranges_later,
-    tensor.einsum: stacked_einsum,
-    tensor.reshape: lambda node, xs, stacked, steps: reshape(xs[0], (steps, *node.type.shape)),
-    tensor.transpose: lambda node, xs, stacked, steps: transpose(
-        xs[0], (0, *[axis + 1 for axis in node.attrs["perm"]])
-    ),
-}
-"""How an op works on all steps at once. An op that is not here stays in its loop."""
+def at_each_step(node: Node, xs: Sequence[Node], steps: Size) -> Node:
+    """Positions along some axes, and of the steps along the first."""
+    before = len(xs) - len(node.attrs["axes"])
+    values, indices = xs[:before], xs[before:]
+    step = leaf.iota(size=steps, dtype=INT, dims=None)
+    shape = indices[0].type.shape
+    first = expand(step, range(1, len(shape)), shape)
+    later = {"axes": (0, *[axis + 1 for axis in node.attrs["axes"]])}
+    if "shape" in node.attrs:
+        later["shape"] = (steps, *node.attrs["shape"])
+    return Node(node.op, (*values, first, *indices), Attrs({**node.attrs, **later}))

@@ -24,7 +24,7 @@ from graphcore.ops.control import Loop, Operand
 from graphcore.ops.leaf import values
 from graphcore.rewrites.plain import pick
 
-from .batching import STACKED, einsum_letter
+from .batching import contraction, on_all_steps, works_on_all_steps
 from .view import LEAVES, LOOPS, depends_on, new_params, replaced, trip_counts_inside
 
 FEW = 4
@@ -113,12 +113,12 @@ def steps_before(loop: Loop, local: set[str]) -> Loop:
     held = {x.type.count for x in loop.operands.all}
     for node in toposort(loop.roots):
         own = [x in at_once for x in node.inputs]
-        if node.op not in STACKED or not any(own) or depends_on(node, local):
+        if not works_on_all_steps(node) or not any(own) or depends_on(node, local):
             continue
         known = all(x in at_once or x in same or x.op in LEAVES for x in node.inputs)
         if known and no_larger(node, own, steps, held):
             given = [at_once.get(x) or substitute([x], captured)[0] for x in node.inputs]
-            at_once[node] = STACKED[node.op](node, given, own, steps)
+            at_once[node] = on_all_steps(node, given, own, steps)
     new = new_params("each", loop, nearest(loop, at_once.keys() - {*loop.params.sequences}))
     more = [Operand(param, at_once[node]) for node, param in new.items()]
     return replaced(loop._replace(sequences=(*loop.sequences, *more)), new)
@@ -206,7 +206,11 @@ class Late:
         early = set(toposort(needed))
         late: set[Node] = set()
         for node in toposort(terms):
-            if node in early or node.op not in STACKED or not any(map(self.varies, node.inputs)):
+            if (
+                node in early
+                or not works_on_all_steps(node)
+                or not any(map(self.varies, node.inputs))
+            ):
                 continue
             if stays_small(node, self.varies) and not depends_on(node, self.local):
                 late.add(node)
@@ -292,7 +296,7 @@ class Late:
         done = {x: each[x] for x in given}
         for x in above(given, roots, self.varies):
             xs, own = self.operands(x, done)
-            done[x] = STACKED[x.op](x, xs, own, self.loop.settings["length"])
+            done[x] = on_all_steps(x, xs, own, self.loop.settings["length"])
         return done
 
     def operands(self, node: Node, done: Mapping[Node, Node]) -> tuple[list[Node], list[bool]]:
@@ -343,9 +347,7 @@ def over_steps(node: Node, xs: Sequence[Node], stacked: Sequence[bool]) -> Node:
     """A contraction or a sum, over the first axis of stacked operands as well."""
     if node.op is tensor.sum_:
         return tensor.sum_(xs[0], axes=(0, *[axis + 1 for axis in node.attrs["axes"]]))
-    new, pairs = einsum_letter(node), zip(node.attrs["operands"], stacked, strict=True)
-    operands = tuple((new, *letters) if own else letters for letters, own in pairs)
-    return tensor.einsum(*xs, operands=operands, result=node.attrs["result"])
+    return contraction(node, xs, stacked, over_steps=True)
 
 
 def addend(param: Node, update: Node, used: Counter[Node]) -> Node | None:
