@@ -14,9 +14,10 @@ PACKAGE = ROOT / "graphcore"
 MAY_IMPORT = {
     "ir": set(),
     "ops": {"ir"},
-    "rewrites": {"ir", "ops"},
-    "schedule": {"ir", "ops"},
-    "backends": {"ir", "ops", "rewrites", "schedule"},
+    "analysis": {"ir", "ops"},
+    "rewrites": {"ir", "ops", "analysis"},
+    "schedule": {"ir", "ops", "analysis"},
+    "backends": {"ir", "ops", "analysis", "rewrites", "schedule"},
     "frontend": {"ir", "ops"},
     "inspection": {"ir", "ops"},
     "interop": {"ir", "ops"},

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from graphcore.analysis.values import is_finite, is_normal, is_power_of_two
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
@@ -98,9 +99,9 @@ def small_powers(node: Node) -> Node | None:
 
 @algebra.on(absorb, under=[leaf.full, elementwise.negative])
 def absorb_of_simple(node: Node) -> Node | None:
-    """absorb(x, c) = x * c, for a finite c; absorb(-x, y) = -absorb(x, y)"""
+    """absorb(x, c) = x * c, for a c known to be finite; absorb(-x, y) = -absorb(x, y)"""
     x, factor = node.inputs
-    if factor.op is leaf.full and np.isfinite(factor.attrs["value"].array):
+    if is_finite(factor):
         return x * factor
     return -absorb(x.inputs[0], factor) if x.op is elementwise.negative else None
 
@@ -117,7 +118,7 @@ def scaled_twice(node: Node) -> Node | None:
     values = [c.attrs["value"].array for c in (a, b)]
     with np.errstate(all="ignore"):
         product = np.asarray(values[0] * values[1])
-    if not all(in_range(v) for v in (*values, product)) or not any(map(is_power_of_two, values)):
+    if not all(is_normal(v) for v in (*values, product)) or not any(map(is_power_of_two, values)):
         return None
     return leaf.full(value=Literal(product, a.type.dtype), shape=a.type.shape, dims=None) * x
 
@@ -126,16 +127,6 @@ def scaled(product: Node) -> tuple[Node, Node] | None:
     """The number and the other factor of a product with a number."""
     x, y = product.inputs
     return (x, y) if x.op is leaf.full else (y, x) if y.op is leaf.full else None
-
-
-def in_range(value: np.ndarray) -> bool:
-    """Whether a number is finite and has all its digits: a product with it is rounded once."""
-    return bool(np.isfinite(value)) and bool(abs(value) >= np.finfo(value.dtype).tiny)
-
-
-def is_power_of_two(value: np.ndarray) -> bool:
-    """Whether products with a number are exact."""
-    return bool(abs(np.frexp(value)[0]) == 0.5)
 
 
 @algebra.on(cast)

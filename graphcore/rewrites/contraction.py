@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
-
+from graphcore.analysis.values import is_finite
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import leaf
@@ -170,11 +169,6 @@ def scalars_outside(node: Node) -> Node | None:
             found = inner * plain.expand_to(factor, inner.type.shape)
             return found if is_finite(x) else plain.unless_empty(summed_places(node), found)
     return None
-
-
-def is_finite(x: Node) -> bool:
-    """Whether `x` is known to be a finite number."""
-    return x.op is leaf.full and bool(np.isfinite(x.attrs["value"].array).all())
 
 
 def summed_places(node: Node) -> Size:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import Enum, auto
 from itertools import count
 
+from graphcore.analysis.values import is_one
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
 from graphcore.ir.graph import Graph
@@ -23,75 +23,39 @@ from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert
 from .plain import expand, pick, sum_over, where
-
-SELECTING = frozenset(
-    {
-        *(elementwise.where, elementwise.maximum, elementwise.minimum),
-        *(elementwise.fmax, elementwise.fmin, tensor.max_, tensor.min_),
-        *(tensor.slice_, tensor.gather, tensor.wins, tensor.absorb),
-        *(tensor.put, tensor.overwrite, tensor.scatter_max, tensor.scatter_min, tensor.sort),
-    }
-)
-"""Ops that leave some of their operands' values out: the cotangent of those is exactly 0.
-
-A 0 of that kind must stay 0 even where it meets an infinite or undefined partial, so the values
-behind such an op are known as `Omitted`.
-"""
-
-
-class Omitted(Enum):
-    """Where the zeros of values left out stand in a cotangent or tangent, if there are any."""
-
-    NOWHERE = auto()
-    IN_SIGHT = auto()
-    """It is where(condition, inner, 0), perhaps nested; of the innermost nothing is left out."""
-    ANYWHERE = auto()
-
-
-def omitted_after(node: Node, share: Node, before: Omitted) -> Omitted:
-    """What is left out of an operand's share, given what was left out of the node's cotangent."""
-    if node.op not in SELECTING and (before is Omitted.NOWHERE or mixes(node.op)):
-        return Omitted.NOWHERE
-    in_sight = is_masked(share) and before is not Omitted.ANYWHERE
-    return Omitted.IN_SIGHT if in_sight else Omitted.ANYWHERE
-
-
-def mixes(op: Op) -> bool:
-    """Whether what counts and what does not come together in the results of `op`."""
-    return op in VJP or op in JVP
+from .shields import added, shielded
 
 
 def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> list[Node]:
     """The cotangent of each `wrt`: from the results down, every use of a value adds its share."""
     path = between(ys, wrt)
     total: dict[Node, Node] = {}
-    omitted: dict[Node, Omitted] = {}
     via = current_origin()
     for y, ct in zip(ys, cts, strict=True):
         if y in path:
+            ct = unknown(ct)
             total[y] = total[y] + ct if y in total else ct
     for node in reversed(path):
         inherit(node.origin._replace(via=via))
-        before = omitted.get(node, Omitted.NOWHERE)
         if node.op is leaf.project:
             continue  # its cotangent is taken up by the node of several values
         elif isinstance(node.type, TupleType):
             shares = several_cotangents(node, total, path)
         elif node in total:
-            shares = cotangents(node, total[node].label(node.labels), path, before)
+            shares = cotangents(node, total[node].label(node.labels), path)
         else:
             continue
         for x, share in zip(node.inputs, shares, strict=True):
             if share is not None and x in path:
-                after = omitted_after(node, share, before)
-                if x in total:
-                    alike = after is omitted.get(x, Omitted.NOWHERE) is Omitted.NOWHERE
-                    after = Omitted.NOWHERE if alike else Omitted.ANYWHERE
                 share = realised(share, x)
-                total[x] = total[x] + share if x in total else share
-                omitted[x] = after
+                total[x] = added(total[x], share) if x in total else share
     inherit(via)
     return [total[x] if x in total else full_like(x, 0) for x in wrt]
+
+
+def unknown(ct: Node) -> Node:
+    """A cotangent or tangent; one that is an input has a barrier, as it may hold any zeros."""
+    return autodiff.barrier(ct) if ct.op is leaf.input_ else ct
 
 
 def current_origin() -> Origin | None:
@@ -101,9 +65,7 @@ def current_origin() -> Origin | None:
     return asked
 
 
-def cotangents(
-    node: Node, ct: Node, path: dict[Node, None], omitted: Omitted
-) -> Sequence[Node | None]:
+def cotangents(node: Node, ct: Node, path: dict[Node, None]) -> Sequence[Node | None]:
     """The cotangents of `node`'s inputs, given its own."""
     if not any(x in path for x in node.inputs):
         return (None,) * len(node.inputs)
@@ -111,8 +73,7 @@ def cotangents(
         elementwise.refuse_unknown(node, path)
         partials = PARTIALS[node.op](node, *node.inputs)
         return [
-            scale(p, ct, omitted) if x in path else None
-            for p, x in zip(partials, node.inputs, strict=True)
+            scale(p, ct) if x in path else None for p, x in zip(partials, node.inputs, strict=True)
         ]
     if node.op in TRANSPOSE:
         return TRANSPOSE[node.op](node, ct)
@@ -141,18 +102,19 @@ def several_cotangents(
 serial = count(1)
 
 
+def placeholder(like: Node) -> Node:
+    """A value to differentiate a linear map with respect to, which nobody reads.
+
+    It is like no other node, and no 0, as that might stand for a value left out.
+    """
+    return autodiff.barrier(full_like(like, 1), mark=-next(serial))
+
+
 def transposed(
     node: Node, cts: Sequence[Node | None], path: dict[Node, None]
 ) -> Sequence[Node | None]:
-    """The cotangents of `node`'s inputs by its tangent map, which is linear in what moves them.
-
-    The values of that are never read, and each is like no other node: what is differentiated by
-    may itself be a barrier of zeros.
-    """
-    tangents = [
-        autodiff.barrier(full_like(x, 0), mark=-next(serial)) if x in path else None
-        for x in node.inputs
-    ]
+    """The cotangents of `node`'s inputs by its tangent map, which is linear in what moves them."""
+    tangents = [placeholder(x) if x in path else None for x in node.inputs]
     results = [
         (new, ct)
         for new, ct in zip(JVP[node.op](node, tangents), cts, strict=True)
@@ -163,8 +125,8 @@ def transposed(
     return [None if tangent is None else next(shares) for tangent in tangents]
 
 
-def scale(partial: Partial, ct: Node, omitted: Omitted) -> Node | None:
-    """partial * ct, and 0 where `ct` is 0 because the value does not count."""
+def scale(partial: Partial, ct: Node) -> Node | None:
+    """partial * ct, and 0 where `ct` is 0 because a value was left out."""
     match partial:
         case None | 0:
             return None
@@ -173,59 +135,16 @@ def scale(partial: Partial, ct: Node, omitted: Omitted) -> Node | None:
         case -1:
             return -ct
         case Select(condition, factor):
-            share = scale(factor, ct, Omitted.NOWHERE)
+            share = scale(factor, ct)
             return None if share is None else where(condition, share, 0)
         case Wins(x, y):
             return tensor.wins(ct, x, y)
         case Node() if is_one(ct):
             return partial
-        case Node() if omitted is Omitted.IN_SIGHT and partial.op is not leaf.full:
-            return masked_product(partial, ct)
-        case Node() if omitted is Omitted.ANYWHERE and partial.op is not leaf.full:
-            return tensor.absorb(ct, partial)
+        case Node():
+            return shielded(ct, partial)
         case _:
             return ct * partial
-
-
-def masked_product(partial: Node, ct: Node) -> Node:
-    """where(condition, inner, 0) * partial = where(condition, inner * partial, 0)
-
-    Conditions that follow each other are made one, so that a long chain stays as short.
-    """
-    masks = []
-    while is_masked(ct):
-        masks.append(ct)
-        ct = ct.inputs[0 if ct.op is tensor.wins else 1]
-    product = ct * partial
-    for mask in reversed(masks):
-        product = masked_like(mask, product)
-    return product
-
-
-def masked_like(mask: Node, inner: Node) -> Node:
-    """`inner`, left out where `mask` leaves something out."""
-    if mask.op is tensor.wins:
-        return tensor.wins(inner, *mask.inputs[1:])
-    condition, _, zero = mask.inputs
-    if inner.op is elementwise.where and is_zero(inner.inputs[2]):
-        condition = elementwise.logical_and(condition, inner.inputs[0])
-        inner = inner.inputs[1]
-    return elementwise.where(condition, inner, zero)
-
-
-def is_masked(node: Node) -> bool:
-    """Whether `node` is where(condition, inner, 0), or the like by a comparison."""
-    return node.op is tensor.wins or (node.op is elementwise.where and is_zero(node.inputs[2]))
-
-
-def is_one(node: Node) -> bool:
-    """Whether `node` is 1 throughout, as the seed of a gradient is."""
-    return node.op is leaf.full and node.attrs["value"].is_(1)
-
-
-def is_zero(node: Node) -> bool:
-    """Whether `node` is 0 throughout."""
-    return node.op is leaf.full and not node.attrs["value"].array.any()
 
 
 def realised(share: Node, x: Node) -> Node:
@@ -238,18 +157,13 @@ def realised(share: Node, x: Node) -> Node:
 def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node]) -> list[Node]:
     """The tangent of each result: from `wrt` up, every input adds its share."""
     tangent: dict[Node, Node] = {}
-    omitted: set[Node] = set()
     for x, t in zip(wrt, tangents, strict=True):
+        t = unknown(t)
         tangent[x] = tangent[x] + t if x in tangent else t
     via = current_origin()
     for node in between(ys, wrt):
         if node not in tangent:
             inherit(node.origin._replace(via=via))
-            if node.op in SELECTING or (
-                not mixes(node.op) and any(x in omitted for x in node.inputs)
-            ):
-                omitted.add(node)
-            place = Omitted.ANYWHERE if node in omitted else Omitted.NOWHERE
             moving = [tangent.get(x) for x in node.inputs]
             if node.op is leaf.project:
                 continue  # its tangent is set with the others of the node of several values
@@ -261,21 +175,21 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
                     if new is not None and of_floats(node.type.items[i]):
                         tangent[node[i]] = new
                 continue
-            new = pushed(node, moving, place)
+            new = pushed(node, moving)
             if new is not None:
                 tangent[node] = realised(new, node).label(node.labels)
     inherit(via)
     return [tangent[y] if y in tangent else full_like(y, 0) for y in ys]
 
 
-def pushed(node: Node, tangents: Sequence[Node | None], omitted: Omitted) -> Node | None:
+def pushed(node: Node, tangents: Sequence[Node | None]) -> Node | None:
     """The tangent of `node`, given those of its inputs (None: zero)."""
     if node.op in PARTIALS:
         moving = [x for x, t in zip(node.inputs, tangents, strict=True) if t is not None]
         elementwise.refuse_unknown(node, moving)
         partials = PARTIALS[node.op](node, *node.inputs)
         return total_of(
-            scale(p, t, omitted) for p, t in zip(partials, tangents, strict=True) if t is not None
+            scale(p, t) for p, t in zip(partials, tangents, strict=True) if t is not None
         )
     if node.op in TRANSPOSE:
         return node.with_inputs(
@@ -287,13 +201,12 @@ def pushed(node: Node, tangents: Sequence[Node | None], omitted: Omitted) -> Nod
     if node.op in JVP:
         (new,) = JVP[node.op](node, tangents)
         return new
-    # The pushforward is the transpose of the pullback, which is linear in this cotangent; its
-    # value is never read.
-    ct = autodiff.barrier(full_like(node, 0))
+    # The pushforward is the transpose of the pullback, which is linear in this cotangent.
+    ct = placeholder(node)
     known = {x: None for x, t in zip(node.inputs, tangents, strict=True) if t is not None}
     shares = [
         (share, t)
-        for share, t in zip(cotangents(node, ct, known, Omitted.NOWHERE), tangents, strict=True)
+        for share, t in zip(cotangents(node, ct, known), tangents, strict=True)
         if share is not None and t is not None
     ]
     (new,) = pull_back([share for share, _ in shares], [ct], [t for _, t in shares])
@@ -305,7 +218,7 @@ def total_of(shares: Iterable[Node | None]) -> Node | None:
     total = None
     for share in shares:
         if share is not None:
-            total = share if total is None else total + share
+            total = share if total is None else added(total, share)
     return total
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import product
 
+from graphcore.analysis.values import is_positive_zero
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape, Size, count, lower_bound, same
 from graphcore.ops import leaf
@@ -241,7 +242,7 @@ def windows_of_full(node: Node) -> Node | None:
 def concat_of_zeros(node: Node) -> Node | None:
     """concat(0, x, 0) = embed(x)"""
     axis = node.attrs["axis"]
-    given = [x for x in node.inputs if not is_zero(x)]
+    given = [x for x in node.inputs if not is_positive_zero(x)]
     if len(given) != 1 or len(node.inputs) == 1:
         return None
     (x,) = given
@@ -249,11 +250,6 @@ def concat_of_zeros(node: Node) -> Node | None:
     for before in node.inputs[: node.inputs.index(x)]:
         starts[axis] = starts[axis] + before.type.shape[axis]
     return embed(x, shape=node.type.shape, starts=tuple(starts), steps=(1,) * x.type.ndim)
-
-
-def is_zero(x: Node) -> bool:
-    """Whether `x` is 0 throughout, and not -0."""
-    return x.op is leaf.full and x.attrs["value"].is_(0)
 
 
 @motion.on(embed)
@@ -447,7 +443,11 @@ def sum_of_scatter(node: Node) -> Node | None:
 def scatter_to_zeros(node: Node) -> Node | None:
     """scatter_add(0, u, i) = scatter(u, i)"""
     x, *given = node.inputs
-    return scatter(*given, axes=node.attrs["axes"], shape=node.type.shape) if is_zero(x) else None
+    return (
+        scatter(*given, axes=node.attrs["axes"], shape=node.type.shape)
+        if is_positive_zero(x)
+        else None
+    )
 
 
 def unexpanded(x: Node) -> tuple[Node, int]:

@@ -21,6 +21,7 @@ from .functions import functions_of_matrices
 from .loops import hoist, prune_loops, tidy_loops
 from .lower import lower_names
 from .motion import motion
+from .shields import drop_shields, where_shielded
 from .stabilise import stabilise
 from .structure import structure
 
@@ -69,6 +70,7 @@ EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
 
 tidied = Pass("tidied", rewriting(algebra, motion), EXPANDED)
 loops_pruned = Pass("loops pruned", prune_loops, EXPANDED)
+shields_dropped = Pass("shields dropped", drop_shields, EXPANDED)
 moved_out = Pass("moved out of loops", hoist, EXPANDED)
 
 products = Repeat(
@@ -93,6 +95,10 @@ COMMON: Passes = [
     # The derivative of a function of a matrix is not that of its eigenvectors.
     Pass("functions of matrices found", functions_of_matrices, PLAIN),
     Pass("expanded", expand_derivatives, EXPANDED),
+    shields_dropped,
+    # Cotangents of slices that are put together again leave nothing out, so fewer shields are left.
+    Pass("tidied around shields", where_shielded(rewriting(algebra, motion)), EXPANDED),
+    shields_dropped,
     Pass("loops tidied", tidy_loops, EXPANDED),
     moved_out,
     loops_pruned,

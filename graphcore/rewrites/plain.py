@@ -136,23 +136,3 @@ def pick(node: Node, several: Node) -> Node:
         index: int = node.attrs["index"]
         return several.inputs[index]
     return node.with_inputs(several)
-
-
-def distinct(indices: Sequence[Node]) -> bool:
-    """Whether no place is named twice: each axis of the indices is walked by one of its own.
-
-    An iota walks, and so does a constant without repeated positions; one axis may be walked by an
-    argsort along it.
-    """
-    walked = set()
-    for index in indices:
-        source = index.inputs[0] if index.op is tensor.expand else index
-        if source.op is leaf.iota or (
-            source.op is leaf.constant and source.type.ndim == 1 and source.attrs["value"].distinct
-        ):
-            axes = index.attrs["axes"] if index is not source else ()
-            walked |= {axis for axis in range(index.type.ndim) if axis not in axes}
-    left = set(range(indices[0].type.ndim)) - walked
-    return not left or any(
-        index.op is tensor.argsort and left == {index.attrs["axis"]} for index in indices
-    )

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from graphcore.analysis.values import is_zero
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import count, lower_bound
 from graphcore.ops import elementwise, leaf, linalg, tensor
@@ -160,10 +161,6 @@ def flipped(known: Facts) -> Facts:
     """What is known of the transpose."""
     other = {LOWER: UPPER, UPPER: LOWER}
     return frozenset(other.get(fact, fact) for fact in known)
-
-
-def is_zero(x: Node) -> bool:
-    return x.op is leaf.full and not x.attrs["value"].array.any()
 
 
 def masked(mask: Node, a: Node) -> Facts:

@@ -38,7 +38,14 @@ def left_out(s: Scope) -> None:
         and any(np.array_equal(s.value(n).base.data, x.data) and s.value(n).dims == x.names
                 for x in given)
     ])  # fmt: skip
-    s.emit(f"gc.exp(gc.isel(gc.log({x}), {{{d.dim(x)!r}: slice(None, None, 2)}}))")
+    dim = d.dim(x)
+    new = d.new_dim(s.value(x).dims)
+    s.emit("gc.exp({})".format(d.choice((
+        f"gc.isel(gc.log({x}), {{{dim!r}: slice(None, None, 2)}})",
+        f"gc.max(gc.log({x}), {dim!r})",
+        f"gc.cummax(gc.log({x}), {dim!r})",
+        f"gc.windows(gc.log({x}), {{{dim!r}: 1}}, {new!r}, stride=2)",
+    ))))  # fmt: skip
 
 
 def diagonals(s: Scope) -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from graphcore.analysis.values import are_distinct, is_positive_zero
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size, count
 from graphcore.ops import elementwise, leaf, linalg, special, tensor
-from graphcore.rewrites.plain import distinct
 from graphcore.schedule.buffers import INPLACE, RECEIVING
 
 from . import routines, short
@@ -272,11 +272,6 @@ def where(node: Node, w: Writer, out: str) -> str:
     return call(w.bind("either", routines.either), *map(w.thin, node.inputs), out)
 
 
-def is_positive_zero(node: Node) -> bool:
-    """Whether `node` is 0.0 throughout."""
-    return node.op is leaf.full and node.attrs["value"].is_(0.0)
-
-
 def overwrite(node: Node, w: Writer, out: str) -> str:
     x, part = node.inputs
     index = ranges(node, part.type.shape, w) if node.type.shape else "()"
@@ -341,7 +336,7 @@ def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0
         *first, updates = node.inputs[: -len(indices)]
         begin = w.thin(first[0]) if first else w.literal(Literal(start, node.type.dtype))
         ufuncs = [w.bind(f"{ufunc.__name__}_ufunc", ufunc) for ufunc in combine]
-        if distinct(indices):
+        if are_distinct(indices):
             front, index = positions(node, w, node)
             where = (f"{out}{front}", f"({index},)", w.thin(updates), out)
             if not (combine and first):

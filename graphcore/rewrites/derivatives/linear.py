@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from graphcore.analysis.values import are_distinct
 from graphcore.ir.dtypes import INT, real_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -17,7 +18,6 @@ from graphcore.ir.sizes import Shape, Size, count
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.rewrites.plain import (
     cast,
-    distinct,
     equals,
     expand,
     flip,
@@ -109,7 +109,7 @@ def put_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
     (_, updates, *indices), axes = node.inputs, node.attrs["axes"]
     left = tensor.put(ct, full(0, ct.type.dtype, updates.type.shape), *indices, axes=axes)
     share = tensor.gather(ct, *indices, axes=axes)
-    if not distinct(indices):
+    if not are_distinct(indices):
         share = where(lasting(node), share, 0)
     return left, share, *(None,) * len(indices)
 

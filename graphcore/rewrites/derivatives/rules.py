@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-import numpy as np
-
+from graphcore.analysis.values import is_infinite
 from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
@@ -29,6 +28,7 @@ from graphcore.rewrites.plain import (
     unsum,
     where,
 )
+from graphcore.rewrites.shields import shielded
 
 from .positions import scatter_extreme_vjp, scatter_prod_vjp
 
@@ -47,7 +47,7 @@ def absorb_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     counts = elementwise.logical_or(
         elementwise.isfinite(factor), elementwise.not_equal(x, full_like(x, 0))
     )
-    return where(counts, ct * factor, 0), where(counts, ct * x, 0)
+    return where(counts, shielded(ct, factor), 0), where(counts, shielded(ct, x), 0)
 
 
 def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -70,11 +70,6 @@ def taking_part(x: Node) -> Iterator[Node]:
             yield mask
         if is_infinite(one):
             yield elementwise.logical_not(mask)
-
-
-def is_infinite(x: Node) -> bool:
-    """Whether `x` is an infinity in every place."""
-    return x.op is leaf.full and bool(np.isinf(x.attrs["value"].item()))
 
 
 def sort_vjp(node: Node, ct: Node) -> tuple[Node]:

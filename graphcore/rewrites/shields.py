@@ -1,0 +1,112 @@
+"""Products with cotangents and tangents, in which the zeros of values left out stay 0.
+
+A program may leave out a value (by a slice, a choice, a maximum) at which the derivative of what
+came before is infinite or nan, as that of log(x) is at 0. The cotangent of this value is a 0 that
+must stay 0. `absorb` keeps it but takes longer than a product, so it is chosen only where
+`analysis.values` says that such zeros may be there, and goes where a whole graph shows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphcore.analysis.values import (
+    is_finite,
+    is_zero,
+    known_inside,
+    may_omit,
+    params_omit,
+)
+from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ops import elementwise, tensor
+
+from .engine import Conversion, convert
+
+
+def shielded(ct: Node, factor: Node) -> Node:
+    """ct * factor, and 0 where `ct` is 0 because a value was left out, whatever the factor is.
+
+        where(condition, inner, 0) * factor = where(condition, inner * factor, 0)
+
+    Conditions that follow each other are made one, so that a long chain stays as short.
+    """
+    if is_finite(factor) or not may_omit(ct):
+        return ct * factor
+    masks, inner = [], ct
+    while is_masked(inner):
+        masks.append(inner)
+        inner = inner.inputs[place_of(inner)]
+    if may_omit(inner):
+        return tensor.absorb(ct, factor)
+    product = inner * factor
+    for mask in reversed(masks):
+        product = masked_like(mask, product)
+    return product
+
+
+def masked_like(mask: Node, inner: Node) -> Node:
+    """`inner`, left out where `mask` leaves something out."""
+    if mask.op is tensor.wins:
+        return tensor.wins(inner, *mask.inputs[1:])
+    condition, _, zero = mask.inputs
+    if inner.op is elementwise.where and is_zero(inner.inputs[2]):
+        condition = elementwise.logical_and(condition, inner.inputs[0])
+        inner = inner.inputs[1]
+    return elementwise.where(condition, inner, zero)
+
+
+def place_of(masked: Node) -> int:
+    """Which operand of a masked value is the value."""
+    return 0 if masked.op is tensor.wins else 1
+
+
+def is_masked(node: Node) -> bool:
+    """Whether `node` is where(condition, inner, 0), or the like by a comparison."""
+    return node.op is tensor.wins or (node.op is elementwise.where and is_zero(node.inputs[2]))
+
+
+def added(x: Node, y: Node) -> Node:
+    """x + y; where(condition, x, 0) + where(condition, y, 0) = where(condition, x + y, 0)"""
+    if is_masked(x) and is_masked(y) and x.op is y.op and mask_of(x) == mask_of(y):
+        return masked_like(x, x.inputs[place_of(x)] + y.inputs[place_of(y)])
+    return x + y
+
+
+def mask_of(masked: Node) -> tuple[Node, ...]:
+    """What decides which elements are left out."""
+    return masked.inputs[1:] if masked.op is tensor.wins else masked.inputs[::2]
+
+
+def drop_shields(graph: Graph, given: Sequence[bool] | None = None) -> Graph:
+    """absorb(x, y) = x * y, where no zero of `x` stands for a value left out.
+
+    Only a whole graph shows that inside the bodies of loops: `given` says for which params of a
+    body there may be such zeros. What a user gives as an input holds none.
+    """
+    if tensor.absorb not in graph.ops():
+        return graph
+    known = known_inside(graph, [False] * len(graph.params) if given is None else given)
+
+    def without(node: Node, x: Node, factor: Node) -> Node:
+        return tensor.absorb(x, factor) if may_omit(node.inputs[0], known) else x * factor
+
+    def inside(node: Node, *operands: Node) -> Node:
+        params = params_omit(node, [may_omit(x, known) for x in node.inputs])
+        attrs = node.attrs
+        own = [attrs.get("body"), attrs.get("predicate"), *attrs.get("branches", ())]
+
+        def without_shields(held: Graph) -> Graph:
+            return drop_shields(held, params if held in own else [True] * len(held.params))
+
+        return Node(node.op, operands, with_graphs(node, without_shields))
+
+    control = [op for op in graph.ops() if op.dialect == "control"]
+    rules: dict[Op, Conversion] = {tensor.absorb: without}
+    return convert(graph, rules | dict.fromkeys(control, inside))
+
+
+def where_shielded(change: Callable[[Graph], Graph]) -> Callable[[Graph], Graph]:
+    """A change made only to graphs that hold shields."""
+    return lambda graph: change(graph) if tensor.absorb in graph.ops() else graph

@@ -1,0 +1,108 @@
+"""Facts about values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcore.analysis.values import (
+    are_distinct,
+    bound,
+    is_finite,
+    is_infinite,
+    is_normal,
+    is_one,
+    is_positive_zero,
+    is_power_of_two,
+    is_zero,
+    may_omit,
+    zeros_of,
+)
+from graphcore.ir.dtypes import BOOL, FLOAT, INT
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import Node
+from graphcore.ops import autodiff, elementwise, leaf, tensor
+from graphcore.rewrites.plain import full
+
+
+def value(name: str, *shape: int, dtype: np.dtype = FLOAT) -> Node:
+    return leaf.input_(name=name, dtype=dtype, shape=shape, dims=None)
+
+
+X, Y = value("x", 3), value("y", 3)
+CHOICE = value("c", 3, dtype=BOOL)
+ZERO, ONE = full(0, FLOAT, (3,)), full(1, FLOAT, (3,))
+CHOSEN = elementwise.where(CHOICE, X, ZERO)
+
+
+def test_known_numbers() -> None:
+    negative, infinite = full(-0.0, FLOAT), full(-np.inf, FLOAT)
+    assert is_zero(ZERO)
+    assert is_zero(negative)
+    assert not is_zero(X)
+    assert not is_zero(ONE)
+    assert is_positive_zero(ZERO)
+    assert not is_positive_zero(negative)
+    assert is_one(ONE)
+    assert not is_one(ZERO)
+    assert is_infinite(infinite)
+    assert not is_infinite(ONE)
+    assert not is_infinite(full(np.nan, FLOAT))
+
+
+def test_finite_values() -> None:
+    constant = leaf.constant(value=Literal([1.0, -3.0, 2.0]), dims=None)
+    mask = elementwise.cast(elementwise.less(X, Y), dtype=FLOAT)
+    assert bound(constant) == 3
+    assert bound(mask) == 1
+    assert bound(elementwise.where(CHOICE, 0.5 * (mask + mask), constant)) == 3
+    assert is_finite(0.5 * (mask + mask) - constant)
+    assert is_finite(value("i", 3, dtype=INT))
+    for x in (X, X * mask, 1 / mask, full(np.inf, FLOAT, (3,)), full(np.nan, FLOAT, (3,))):
+        assert not is_finite(x)
+    assert not is_finite(full(1e200, FLOAT) * full(1e200, FLOAT))
+
+
+def test_numbers_that_scale_exactly() -> None:
+    assert is_power_of_two(np.array(-0.25))
+    assert not is_power_of_two(np.array(0.3))
+    assert is_normal(np.array(0.3))
+    assert not is_normal(np.array(1e-310))
+    assert not is_normal(np.array(np.inf))
+    assert not is_normal(np.array(0.0))
+
+
+def test_distinct_positions() -> None:
+    counted = leaf.iota(size=3, dtype=INT, dims=None)
+    given = value("k", 3, dtype=INT)
+    assert are_distinct([counted])
+    assert are_distinct([counted, given])
+    assert not are_distinct([given])
+    assert are_distinct([leaf.constant(value=Literal([2, 0, 1]), dims=None)])
+    assert not are_distinct([leaf.constant(value=Literal([2, 0, 2]), dims=None)])
+    assert are_distinct([tensor.argsort(X, axis=0, size=3, descending=False)])
+
+
+def test_which_operands_make_a_result_zero() -> None:
+    assert zeros_of(elementwise.multiply, 2) == ([0, 1], True)
+    assert zeros_of(elementwise.divide, 2) == ([0], False)
+    assert zeros_of(elementwise.add, 2) == zeros_of(elementwise.subtract, 2) == ([], True)
+    assert zeros_of(elementwise.negative, 1) == ([0], True)
+    assert zeros_of(elementwise.exp, 1) == ([], False)
+
+
+def test_zeros_for_values_left_out_come_from_the_ops_that_make_them() -> None:
+    part = leaf.input_(name="part", dtype=FLOAT, shape=(1,), dims=None)
+    inside = tensor.embed(part, shape=(3,), starts=(1,), steps=(1,))
+    given = autodiff.barrier(X)  # a cotangent from outside
+    for x in (ZERO, CHOSEN, inside, given, tensor.wins(X, X, Y)):
+        assert may_omit(x)
+        assert may_omit(-x)
+        assert may_omit(x * Y)
+        assert may_omit(x / Y)
+        assert may_omit(x + x)
+        assert may_omit(tensor.expand(x, axes=(0,), sizes=(2,)))
+        assert not may_omit(Y / x)
+        assert not may_omit(x + Y)
+        assert not may_omit(Y - x)
+    for x in (X, ONE, X * Y, elementwise.exp(CHOSEN), X + CHOSEN):
+        assert not may_omit(x)
