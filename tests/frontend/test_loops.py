@@ -1,4 +1,4 @@
-"""Loops and branches: structures, weak numbers, dims and dtypes; and what is refused, and how."""
+"""Loops and branches: structures, dims and dtypes; and what is refused, and how."""
 
 from __future__ import annotations
 
@@ -150,75 +150,7 @@ def test_at_most_so_many_steps() -> None:
         assert [float(v) for v in f(200.0, 2)] == [200.0, 1.0]
 
 
-# ---- numbers and dtypes
-
-
-@pytest.mark.parametrize(
-    "dtype", ["uint8", "int32", "uint64", "float32", "float64", "complex64", "complex128"]
-)
-@pytest.mark.parametrize("start", [True, 1, 1.0, 1 + 0j])
-def test_numbers_take_the_dtype_of_what_they_meet(start: complex, dtype: str) -> None:
-    """That of NumPy's sum of an array and a Python number."""
-    x = gc.tensor("x", {"time": 3, "row": 2}, dtype=dtype)
-    wanted = np.result_type(np.dtype(dtype), start)
-    values = np.arange(6).reshape(3, 2).astype(dtype)
-    last, ys = gc.scan(lambda c, x: (c + x, c), start, x)
-    assert (last.dims, last.dtype) == (("row",), wanted)
-    assert (ys.dims, ys.dtype) == (("time", "row"), wanted)
-    found = run([x], [last, ys], values)
-    assert [v.dtype for v in found] == [wanted, wanted]
-    exactly(found[0], 1 + values.sum(0))
-    exactly(found[1], 1 + np.cumsum(values, 0) - values)
-
-
-def test_numbers_that_meet_no_other_are_those_of_python() -> None:
-    def body(c: Any, _: None) -> Any:
-        return (c[0] / 2, c[1] + 1, ~c[2], ~c[3], -c[4]), None
-
-    last, _ = gc.scan(body, (1.0, 0, True, 5, 1j), length=3)
-    kinds = [np.float64, np.int64, np.bool_, np.int64, np.complex128]
-    assert [v.dtype for v in last] == kinds
-    assert [v.item() for v in run([], list(last))] == [0.125, 3, False, -6, -1j]
-
-
-def test_a_number_that_is_replaced() -> None:
-    """By values of a dtype that can hold it; by those of no other (see `changed_number`)."""
-    x = gc.tensor("x", {"time": 2}, dtype="float32")
-    last, ys = gc.scan(lambda c, x: (x, c), 0, x)
-    assert (last.dtype, ys.dtype) == (np.float32, np.float32)
-    exactly(run([x], ys, np.array([0.5, 1.5], "f4")), [0.0, 0.5])
-    half = gc.tensor("x", {"time": 2}, dtype="float16")
-    with pytest.raises(gc.GraphTypeError, match=r"carry: f64\[\]  carry: f16\[\]"):
-        gc.scan(lambda c, x: (x, c), 0.0, half)
-
-
-def test_integers_are_positions_where_floats_are_not_settled() -> None:
-    x = gc.tensor("x", {"row": 3}, dtype="float32")
-    total, n = gc.while_loop(
-        lambda s: x.isel(row=s[1]) > 0, lambda s: (s[0] + x.isel(row=s[1]), s[1] + 1), (0.0, 0)
-    )
-    assert (total.dtype, n.dtype) == (np.float32, np.int64)
-    assert [v.item() for v in run([x], [total, n], np.array([2, 3, -1], "f4"))] == [5.0, 2]
-
-
-def test_numbers_as_results_of_branches() -> None:
-    x = gc.tensor("x", {"row": 2}, dtype="float32")
-    y = gc.switch(N, [lambda: (1, x), lambda: (2.5, 0), lambda: (True, 0.5)])
-    assert [v.dtype for v in y] == [np.float64, np.float32]
-    for number, wanted in ((0, (1, [3, 4])), (1, (2.5, [0, 0])), (2, (1, [0.5, 0.5]))):
-        found = run([N, x], y, number, np.array([3, 4], "f4"))
-        assert found[0] == wanted[0]
-        exactly(found[1], wanted[1])
-
-
-def test_a_number_grows_the_dims_of_the_body() -> None:
-    """Also where the other carry has to grow first."""
-    x = gc.tensor("x", {"row": 2})
-    last, _ = gc.scan(lambda c, _: ((c[1], c[1] + x), None), (0.0, 1.0), length=2)
-    assert [v.dims for v in last] == [("row",), ("row",)]
-    found = run([x], list(last), np.array([1.0, 2.0]))
-    exactly(found[0], [2.0, 3.0])
-    exactly(found[1], [3.0, 5.0])
+# ---- dims and dtypes
 
 
 def test_dims_may_change_places() -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from graphcore.frontend.core.arguments import listed
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback, numbered
-from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.lift import (
+    Operand,
+    in_dtype,
+    is_weak,
+    kind_among,
+    promoted,
+    single,
+    weak_like,
+)
 from graphcore.frontend.core.tracing import close, differentiates, given
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
 from graphcore.frontend.index.indexing import isel
@@ -23,8 +29,9 @@ from graphcore.ir.node import recording
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
+from graphcore.ops.leaf import values
 
-from .carries import aligned, is_weak, side_by_side
+from .carries import aligned, side_by_side
 
 __all__ = ["cond", "switch"]
 
@@ -126,7 +133,9 @@ def branch(
         leaves, mirrored = unified(function, made)
     closed = close(names, params, *[[x.node for x in some] for some in leaves], made=built)
     node = control.switch(index.node, *nodes, *closed.captured, branches=closed.graphs)
-    return mirrored([wrap(node[i]) for i in range(len(leaves[0]))])
+    columns = zip(*[[leaf for _, leaf in paths(tree, "result")] for tree in made], strict=True)
+    found = [weak_like(y, column) for y, column in zip(values(node), columns, strict=True)]
+    return mirrored(map(wrap, found))
 
 
 def all_made(
@@ -166,12 +175,13 @@ def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Re
     for i, column in enumerate(zip(*raw, strict=True)):
         strong = [n for n, leaf in enumerate(column) if not is_weak(leaf)]
         own = leaves[strong[0] if strong else 0][i].node.type
-        numbers = [leaf if is_weak(leaf) else x[i].dtype for x, leaf in zip(leaves, column)]
-        type = TensorType(np.result_type(*numbers), own.shape, own.dims)
-        for some, leaf in zip(leaves, column, strict=True):
+        number = [is_weak(leaf) and not isinstance(leaf, Base) for leaf in column]
+        nodes = [None if n else x[i].node for x, n in zip(leaves, number, strict=True)]
+        type = TensorType(promoted(*map(kind_among, column, nodes)), own.shape, own.dims)
+        for some, leaf, node in zip(leaves, column, nodes, strict=True):
             if is_weak(leaf):
-                cast = astype(some[i], type.dtype)
-                some[i] = broadcast_to(cast.node, type.dims or (), type.shape)
+                cast = in_dtype(node, type.dtype) if node else astype(some[i], type.dtype).node
+                some[i] = broadcast_to(cast, type.dims or (), type.shape)
             some[i] = wrap(aligned(some[i], type))
             if not fits(type, some[i].node.type):
                 raise differ(function, made)

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.lift import is_weak, promoted
 from graphcore.frontend.core.tracing import placeholder
 from graphcore.frontend.core.trees import flatten, paths
+from graphcore.frontend.core.weak import KINDS, mark, on_other_params, tracing
 from graphcore.frontend.create.inputs import full
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, transpose
-from graphcore.ir.dtypes import BOOL, FLOAT, INT
-from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.types import DType, TensorType, fits
 
 Tree = Any
 Made = TypeVar("Made")
-HALF = np.dtype(np.float16)
-LEAST = (BOOL, HALF)
-"""What Python's integers and its other numbers are tried as, so that any number prevails."""
 TRIES = 4
 """How often a start value that is a number may take another type before the body is refused."""
-
-
-def is_weak(leaf: object) -> bool:
-    """Whether a leaf is a Python number."""
-    return isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic)
 
 
 class Carry:
     """The start values of a loop, and the params that stand for them inside.
 
-    Python numbers are weak: they take the dtype and dims of what the body makes of them.
+    Python numbers are weak: they take the dtype and dims of what the body makes of them. Their
+    params are weak as well, so that one trace of the body shows these. It is traced once more only
+    where a number takes on another dtype or dims, and meets more than elementwise functions.
     """
 
     def __init__(self, function: str, init: Tree) -> None:
@@ -43,41 +37,60 @@ class Carry:
         self.tensors, self.rebuild = flatten(init, "init")
         leaves = paths(init, "carry")
         self.labels = [label for label, _ in leaves]
-        self.weak = {i: leaf for i, (_, leaf) in enumerate(leaves) if is_weak(leaf)}
+        self.numbers = {i: leaf for i, (_, leaf) in enumerate(leaves) if is_weak(leaf)}
+        self.weak = set(self.numbers)
         self.types: list[TensorType] = [x.node.type for x in self.tensors]
         self.params: list[Node] = []
-        for i, leaf in self.weak.items():
-            self.types[i] = TensorType(LEAST[not isinstance(leaf, int)], (), ())
 
     @property
     def start(self) -> list[Node]:
         """The start values."""
         return [
-            full(type.sizes, self.weak[i], type.dtype).node
-            if i in self.weak
-            else broadcast_to(x.node, type.dims or (), type.shape).node
+            full(type.sizes, self.numbers[i], type.dtype).node
+            if i in self.numbers and not isinstance(self.numbers[i], Base)
+            else broadcast_to(astype(x, type.dtype).node, type.dims or (), type.shape).node
             for i, (x, type) in enumerate(zip(self.tensors, self.types, strict=True))
         ]
 
     def state(self) -> Tree:
         """New params for the start values, in the structure of the carry."""
-        self.params = list(map(placeholder, self.labels, self.types))
+        self.params = [self.new_param(i) for i in range(len(self.types))]
         return self.rebuild(map(wrap, self.params))
 
-    def settle(self, step: Callable[[Tree], tuple[Tree, Made]]) -> tuple[list[Node], Made]:
-        """The carry after one step, and what else `step` returns, once weak types are settled."""
-        for _ in range(TRIES * (1 + len(self.types))):
-            try:
-                made, extra = step(self.state())
+    def new_param(self, i: int) -> Node:
+        """A param for one start value."""
+        param = placeholder(self.labels[i], self.types[i])
+        return mark(param) if i in self.weak else param
+
+    def results(self, nodes: Sequence[Node]) -> Tree:
+        """The last carry. What started as a weak tensor of an outer loop may still be weak."""
+        outer = {i for i in self.weak if isinstance(self.numbers[i], Base)}
+        return self.rebuild(wrap(mark(y) if i in outer else y) for i, y in enumerate(nodes))
+
+    def settle(
+        self,
+        step: Callable[[Tree], tuple[Tree, Made]],
+        alike: Callable[[Made, Made], bool] = lambda old, new: True,
+    ) -> tuple[list[Node], Made]:
+        """The carry after one step, and what else `step` returns, once weak types are settled.
+
+        Where these become other than they were traced, `alike` says whether another trace would
+        have made the same step.
+        """
+        with tracing():
+            made, extra = step(self.state())
+            for _ in range(TRIES * (1 + len(self.types))):
                 new = self.matched(made)
-            except GraphError:  # the fault may lie in what weak values are tried as
-                if self.decide():
-                    continue
-                raise
-            before = list(self.types)
-            self.types = [self.joined(i, x.type) for i, x in enumerate(new)]
-            if all(map(fits, before, self.types)) and not self.decide():
-                return new, extra
+                leaves = [leaf for _, leaf in paths(made, "carry")]
+                before, weak = list(self.types), self.weak
+                self.types = [self.joined(i, x.type) for i, x in enumerate(new)]
+                self.weak = {i for i in weak if is_weak(leaves[i])}
+                if all(map(fits, before, self.types)) and weak == self.weak:
+                    return new, extra
+                again = self.retyped(made, extra, weak)
+                if again is None or not alike(extra, again[1]):
+                    again = step(self.state())
+                made, extra = again
         columns = [dict(zip(self.labels, types, strict=True)) for types in (before, self.types)]
         same = {x for x in self.labels if columns[0][x] == columns[1][x]}
         table = side_by_side(dict(zip(("before", "after a step"), columns, strict=True)), same)
@@ -87,24 +100,26 @@ class Carry:
 
     def joined(self, i: int, new: TensorType) -> TensorType:
         """The type of a start value that a step makes a value of type `new` of."""
-        if i not in self.weak or fits(self.types[i], new):
+        if i not in self.numbers or fits(self.types[i], new):
             return self.types[i]
-        both = np.result_type(new.dtype, self.types[i].dtype)
-        dtype = both if both in LEAST else np.result_type(both, self.weak[i])
+        dtype = promoted(new.dtype, KINDS[self.tensors[i].dtype.kind])
         return TensorType(dtype, new.shape, new.dims)
 
-    def decide(self) -> bool:
-        """Give weak values that have met no other the dtypes of Python's numbers: some, if any.
-
-        Integers come first: they may be positions, for which no bool can stand.
-        """
-        own = {i: FLOAT if self.types[i].dtype == HALF else self.types[i].dtype for i in self.weak}
-        decided = {i: np.result_type(dtype, self.weak[i]) for i, dtype in own.items()}
-        open = {i: dtype for i, dtype in decided.items() if dtype != self.types[i].dtype}
-        integers = {i: dtype for i, dtype in open.items() if dtype == INT}
-        for i, dtype in (integers or open).items():
-            self.types[i] = TensorType(dtype, self.types[i].shape, self.types[i].dims)
-        return bool(open)
+    def retyped(self, made: Tree, extra: Made, weak: Collection[int]) -> tuple[Tree, Made] | None:
+        """What a step computes of params of the settled types, or None if it must be traced."""
+        old = list(self.params)
+        for i, param in enumerate(old):
+            if param.type != self.types[i] or (i in weak) != (i in self.weak):
+                self.params[i] = self.new_param(i)
+        trees = [made] if extra is None else [made, extra]
+        leaves = [leaf for _, leaf in paths(trees, "carry")]
+        tensors, rebuild = flatten(trees, "carry")
+        new = dict(zip(old, self.params, strict=True))
+        if (found := on_other_params([x.node for x in tensors], new)) is None:
+            return None
+        pairs = zip(leaves, found, strict=True)
+        both = rebuild(wrap(y) if isinstance(leaf, Base) else leaf for leaf, y in pairs)
+        return both[0], (extra if extra is None else both[1])
 
     def lacking(self, going: Tensor) -> dict[str, Any]:
         """The sizes of the dims of a predicate that not every start value has."""
@@ -145,7 +160,7 @@ class Carry:
         A weak value may become what a step makes of it, unless it has done so in vain.
         """
         own = self.types[i]
-        return fits(own, new) or (i in self.weak and not fits(own, self.joined(i, new)))
+        return fits(own, new) or (i in self.numbers and not fits(own, self.joined(i, new)))
 
     def mismatch(self, new: Mapping[str, Node]) -> Exception:
         """The refusal of a carry that changes, old and new side by side, and where a dtype does."""

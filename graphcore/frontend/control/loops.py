@@ -104,8 +104,8 @@ def scan(
         dim=dim,
         checkpoint=policy(checkpoint),
     )
-    results = [wrap(y) for y in values(node)]
-    return carry.rebuild(results[: len(new)]), mirrored(results[len(new) :])
+    results = values(node)
+    return carry.results(results[: len(new)]), mirrored([wrap(y) for y in results[len(new) :]])
 
 
 def optional(tree: Tree, name: str) -> tuple[list[Tensor], Rebuild]:
@@ -216,7 +216,7 @@ def while_loop(
             made = carry.select(going, made, state)
         return made, going
 
-    new, going = carry.settle(step)
+    new, going = carry.settle(step, lambda old, new: old.dims == new.dims)
     closed = close(carry.labels, carry.params, [any_of(going).node], new)
     predicate, graph = closed.graphs
     node = control.while_loop(
@@ -227,7 +227,7 @@ def while_loop(
         carries=len(new),
         trips=None,
     )
-    return carry.rebuild([wrap(y) for y in values(node)])
+    return carry.results(values(node))
 
 
 def holds(going: Any) -> Tensor:

@@ -6,8 +6,8 @@ operands. NumPy scalars and 0-d arrays are strong: they keep theirs. Arrays need
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
@@ -26,6 +26,7 @@ from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, elementwise, leaf
 
 from .base import Base, Tensor, brief, refusal, wrap
+from .weak import Call, Kind, any_weak, kind_of, mark, mark_cast
 
 
 class Labelled(Protocol):
@@ -44,7 +45,6 @@ Number: TypeAlias = complex | np.generic
 Operand: TypeAlias = (
     "Tensor | Number | np.ndarray[tuple[()], Any] | Expression | Formula | Labelled"
 )
-Kind: TypeAlias = DType | type[int] | type[float] | type[complex]
 
 SAMPLE: dict[object, complex] = {int: 0, float: 0.0, complex: 0j}
 COMPARISONS = frozenset(
@@ -62,22 +62,44 @@ COMPARISONS = frozenset(
 def apply(op: Op, *xs: Operand) -> Tensor:
     """An elementwise `op` of operands of any kind."""
     nodes = [x.node if isinstance(x, Base) else strong(op.name, x, xs) for x in xs]
-    if None not in nodes:
+    if None not in nodes and not any_weak():
         return wrap(Node(op, tuple(nodes), NO_ATTRS))  # type: ignore[arg-type]
-    kinds = tuple(kind(x) if node is None else node.type.dtype for x, node in zip(xs, nodes))
+    kinds = tuple(map(kind_among, xs, nodes))
     dtypes = weak_dtypes(op, kinds)
     if op in COMPARISONS and (answer := decided_comparison(op, xs, nodes, dtypes)) is not None:
         return wrap(answer)
-    return wrap(Node(op, numbers_filled(op.name, xs, nodes, dtypes), NO_ATTRS))
+    made = Node(op, numbers_filled(op.name, xs, nodes, dtypes), NO_ATTRS)
+    return wrap(weak_like(made, xs, Call(partial(apply, op), xs)))
 
 
 def common(function: str, *xs: Operand) -> tuple[Node, ...]:
     """Operands as nodes; weak ones in the dtype all others promote to."""
     nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
-    if None in nodes:
-        kinds = (kind(x) if node is None else node.type.dtype for x, node in zip(xs, nodes))
+    if None in nodes or any_weak():
+        kinds = tuple(map(kind_among, xs, nodes))
         return numbers_filled(function, xs, nodes, (promoted(*kinds),) * len(xs))
     return tuple(nodes)  # type: ignore[arg-type]
+
+
+def kind_among(x: Operand, node: Node | None) -> Kind:
+    """How an operand takes part in promotion."""
+    if node is None:
+        return kind(x)
+    return kind_of(node) or node.type.dtype
+
+
+def is_weak(x: object) -> bool:
+    """Whether an operand is a Python number, a size, or a tensor that promotes as they do."""
+    if isinstance(x, Base):
+        return kind_of(x.node) is not None
+    numbers = (int, float, complex, Expression, Formula)
+    return isinstance(x, numbers) and not isinstance(x, np.generic)
+
+
+def weak_like(made: Node, xs: Sequence[Operand], call: Call | None = None) -> Node:
+    """`made`, weak if all operands `xs` are and one of them is a tensor."""
+    weak = all(map(is_weak, xs)) and any(isinstance(x, Base) for x in xs)
+    return mark(made, call) if weak else made
 
 
 def single(function: str, x: Operand) -> Node:
@@ -226,6 +248,8 @@ def kind(x: object) -> Kind:
 @lru_cache(maxsize=4096)
 def weak_dtypes(op: Op, kinds: tuple[Kind, ...]) -> tuple[DType, ...]:
     """The dtype in which `op` takes each operand, where Python numbers are weak."""
+    if not any(isinstance(kind, np.dtype) for kind in kinds):
+        kinds = tuple(map(promoted, kinds))  # numbers among themselves: those of Python
     ufunc = elementwise.UFUNC[op]
     if isinstance(ufunc, str):
         return (float_for(promoted(*kinds)),) * len(kinds)
@@ -243,11 +267,18 @@ def promoted(*kinds: Kind) -> DType:
 def numbers_filled(
     function: str, xs: tuple[object, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
 ) -> tuple[Node, ...]:
-    """`nodes`, and numbers of these dtypes where there are none."""
+    """`nodes`, weak ones in these dtypes, and numbers of these dtypes where there are none."""
     return tuple(
-        weak(function, x, dtype, nodes) if node is None else node
+        weak(function, x, dtype, nodes) if node is None else in_dtype(node, dtype)
         for x, node, dtype in zip(xs, nodes, dtypes)
     )
+
+
+def in_dtype(node: Node, dtype: DType) -> Node:
+    """`node`, in another dtype if it is weak and of another."""
+    if node.type.dtype == dtype or kind_of(node) is None:
+        return node
+    return mark_cast(elementwise.cast(node, dtype=dtype))
 
 
 def weak(function: str, x: Any, dtype: DType, others: list[Node | None]) -> Node:

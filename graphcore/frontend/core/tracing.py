@@ -15,6 +15,7 @@ from graphcore.ops import autodiff, leaf
 
 from .base import wrap
 from .trees import flatten, paths
+from .weak import kind_of, mark
 
 serial = count()
 LEAVES = frozenset({leaf.constant, leaf.full, leaf.iota, leaf.extent})
@@ -42,6 +43,9 @@ def given(operands: tuple[Any, ...]) -> Given:
     names = [name for name, _ in paths(operands, "operand")]
     nodes = [x.node for x in tensors]
     params = [placeholder(name, x.type) for name, x in zip(names, nodes, strict=True)]
+    for param, x in zip(params, nodes, strict=True):
+        if kind_of(x) is not None:
+            mark(param)
     return Given(nodes, names, params, rebuild(map(wrap, params)))
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import require_order, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.lift import Operand, apply, common, single
+from graphcore.frontend.core.lift import Operand, apply, common, single, weak_like
+from graphcore.frontend.core.weak import Call
 from graphcore.frontend.shape.dims import broadcast_all
 from graphcore.ir.dtypes import loop_dtypes
 from graphcore.ir.errors import GraphTypeError
@@ -85,7 +86,9 @@ def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     >>> gc.compile([], gc.where(x > 0, gc.log(x), 0.0))()
     array([0., 0.])
     """
-    return wrap(ops.where(single("where", condition), *common("where", x, y)))
+    both = common("where", x, y)
+    made = ops.where(single("where", condition), *both)
+    return wrap(weak_like(made, (x, y), Call(where, (condition, x, y))))
 
 
 def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> Tensor:
