@@ -74,6 +74,14 @@ class Kind:
         """The attrs of a plain `node` whose operands all have a new first axis of `size`."""
         return node.attrs
 
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
+        """The attrs of a plain `node` whose operands all have their axes in the order `perm`.
+
+        None where operands and results have axes of different kinds, so that no one order is that
+        of all.
+        """
+        return None
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, vars(self).values()))})"
 
@@ -111,8 +119,16 @@ class Opaque(Kind):
 class Pointwise(Kind):
     """All operands and results have the same axes, and elements are computed one by one."""
 
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
+        """No attr speaks of axes."""
+        return node.attrs
+
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         return of_each(aligned(x, y))
+
+
+class Same(Pointwise):
+    """The operand itself; rules for pointwise ops do not look through it."""
 
 
 class Attr(Kind):
@@ -127,9 +143,18 @@ class Attr(Kind):
         later = tuple(axis + 1 for axis in said) if isinstance(said, tuple) else said + 1
         return {**node.attrs, self.attr: later}
 
+    def in_order(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any]:
+        """The attrs, positions of axes being those in the order `perm`."""
+        said = node.attrs[self.attr]
+        several = isinstance(said, tuple)
+        new = tuple(sorted(map(perm.index, said))) if several else perm.index(said)
+        return {**node.attrs, self.attr: new}
+
 
 class Reduces(Attr):
     """The axes vanish."""
+
+    permuted = Attr.in_order
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
@@ -144,6 +169,8 @@ class Along(Attr):
     def __init__(self, attr: str, moves: bool) -> None:
         super().__init__(attr)
         self.moves = moves
+
+    permuted = Attr.in_order
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         how = How.MOVED if self.moves else How.ALONG
@@ -231,6 +258,10 @@ class Ranges(Kind):
         first = {"starts": 0, "steps": 1, "sizes": size, "shape": size}
         return {name: (first[name], *value) for name, value in node.attrs.items()}
 
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
+        """Ranges in the order of their axes."""
+        return {name: tuple(value[axis] for axis in perm) for name, value in node.attrs.items()}
+
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         ranges = list(self.ranges(node))
         return of_each(aligned(x, y), self.hows[operand], at(x, tuple(ranges)))
@@ -248,6 +279,8 @@ class Ranges(Kind):
 
 class Joins(Attr):
     """Operands one after the other along an axis."""
+
+    permuted = Attr.in_order
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         return of_each(aligned(x, y), How.MOVED, at(x, node.attrs[self.attr]))

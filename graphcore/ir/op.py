@@ -7,7 +7,7 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
-from .axes import Kind
+from .axes import Kind, Pointwise
 from .node import NO_ATTRS, OPS, Attrs, Node
 from .types import Type
 
@@ -58,6 +58,11 @@ class Op:
     def __call__(self, *inputs: Node, **attrs: Any) -> Node:
         """The node of this op on these inputs."""
         return Node(self, inputs, Attrs(attrs) if attrs else NO_ATTRS)
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether rules may take it for a function of single elements: barriers are none."""
+        return type(self.axes) is Pointwise
 
     def __repr__(self) -> str:
         return f"{self.dialect}.{self.name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.axes import Derives, Opaque, Pointwise
+from graphcore.ir.axes import Derives, Opaque, Same
 from graphcore.ir.dtypes import promote
 from graphcore.ir.errors import require
 from graphcore.ir.graph import Graph
@@ -31,7 +31,7 @@ def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     return TupleType(operands[:ys])
 
 
-@op(axes=Pointwise())
+@op(axes=Same())
 def barrier(x: TensorType, *, mark: int = 0) -> TensorType:
     """`x`, but no rule looks through it: marks an inner node that something differentiates by.
 
@@ -40,7 +40,7 @@ def barrier(x: TensorType, *, mark: int = 0) -> TensorType:
     return x
 
 
-@op(axes=Pointwise())
+@op(axes=Same())
 def stop_gradient(x: TensorType) -> TensorType:
     """`x`, whose derivative is zero."""
     return x

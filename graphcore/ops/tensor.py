@@ -27,8 +27,6 @@ from graphcore.ir.op import Trait, op
 from graphcore.ir.sizes import Shape, Size, count, maximum, same
 from graphcore.ir.types import TensorType
 
-from .elementwise import ELEMENTWISE
-
 Axes = tuple[int, ...]
 
 
@@ -202,10 +200,6 @@ def absorb(x: TensorType, factor: TensorType) -> TensorType:
     sizes = zip(x.shape, factor.shape, strict=True)
     require(not any(differ(a, b) for a, b in sizes), f"{x}, {factor}")
     return TensorType(promote(x.dtype, factor.dtype), x.shape)
-
-
-POINTWISE = frozenset({*ELEMENTWISE, wins, absorb})
-"""Ops that make each place of their result of the same place of their operands."""
 
 
 @op(axes=Reduces("axes"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from graphcore.analysis.values import is_finite, is_normal, is_power_of_two
+from graphcore.ir.axes import Pointwise
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
@@ -14,7 +15,7 @@ from graphcore.ir.sizes import minimum, same
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
 from graphcore.ops.elementwise import cast, multiply, power, reciprocal, sqrt, square, where
-from graphcore.ops.tensor import POINTWISE, absorb, expand, gather, slice_
+from graphcore.ops.tensor import absorb, expand, gather, slice_
 
 from . import plain
 from .engine import RuleSet
@@ -198,11 +199,11 @@ def slice_of_iota(node: Node) -> Node | None:
     return leaf.iota(**x.attrs | {"size": size}) * step + start if is_short(node) else None
 
 
-@algebra.on(slice_, under=POINTWISE)
+@algebra.on(slice_, under=[Pointwise])
 def slice_of_counted(node: Node) -> Node | None:
     """slice(f(x, y)) = f(slice(x), slice(y)), of numbers that are counted, if most are left out"""
     (x,) = node.inputs
-    if x.op not in POINTWISE or not is_short(node) or not is_counted(x):
+    if not x.op.pointwise or not is_short(node) or not is_counted(x):
         return None
     return x.with_inputs(*[slice_(y, **node.attrs) for y in x.inputs])
 
@@ -219,7 +220,7 @@ def is_counted(x: Node, depth: int = 4) -> bool:
         (x,) = x.inputs
     if x.op is leaf.full or x.op is leaf.iota:
         return True
-    return depth > 0 and x.op in POINTWISE and all(is_counted(y, depth - 1) for y in x.inputs)
+    return depth > 0 and x.op.pointwise and all(is_counted(y, depth - 1) for y in x.inputs)
 
 
 @algebra.on(gather, under=[leaf.iota])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
+from graphcore.ir.axes import Kind
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -16,6 +17,7 @@ from .pattern import Pattern
 
 Rule = Callable[[Node], Node | None]
 Conversion = Callable[..., Node]
+Which = Op | type[Kind]
 
 
 def convert(graph: Graph, rules: Mapping[Op, Conversion]) -> Graph:
@@ -71,12 +73,15 @@ class RuleSet:
             wanted = [op for op in map(Pattern.root, left.inputs) if op is not None]
             self.add(Equation(left, right), [left.op], wanted[:1])
 
-    def add(self, rule: Rule, ops: Iterable[Op], under: Iterable[Op]) -> None:
-        """Try `rule` at nodes of `ops`, if `under` is given only above an operand of these ops."""
+    def add(self, rule: Rule, ops: Iterable[Which], under: Iterable[Which]) -> None:
+        """Try `rule` at nodes of `ops`, if `under` is given only above an operand of these ops.
+
+        A kind of axes stands for all ops of just this kind, those declared later included.
+        """
         self.entries.append(Entry(rule, frozenset(ops), frozenset(under)))
         self.met.clear()
 
-    def on(self, *ops: Op, under: Iterable[Op] = ()) -> Callable[[Rule], Rule]:
+    def on(self, *ops: Which, under: Iterable[Which] = ()) -> Callable[[Rule], Rule]:
         """Take a rule written as a function: `node -> new node`, or None where it fails."""
 
         def register(rule: Rule) -> Rule:
@@ -100,7 +105,8 @@ class RuleSet:
         return tuple(
             entry.rule
             for entry in self.entries
-            if op in entry.ops and (not entry.under or not entry.under.isdisjoint(operands))
+            if among(op, entry.ops)
+            and (not entry.under or any(among(x, entry.under) for x in operands))
         )
 
     def step(self, node: Node) -> tuple[Rule, Node] | None:
@@ -120,8 +126,13 @@ class Entry(NamedTuple):
     """A rule, the ops of the nodes at which it starts, and those of which an operand must be."""
 
     rule: Rule
-    ops: frozenset[Op]
-    under: frozenset[Op]
+    ops: frozenset[Which]
+    under: frozenset[Which]
+
+
+def among(op: Op, some: frozenset[Which]) -> bool:
+    """Whether an op, or its kind of axes, is one of some."""
+    return op in some or type(op.axes) in some
 
 
 class Equation:

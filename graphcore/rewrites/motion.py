@@ -6,21 +6,20 @@ the same way through elementwise ops and vanish where two meet.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 from graphcore.analysis.values import is_positive_zero
-from graphcore.ir.node import Node
+from graphcore.ir.axes import Pointwise, Reduces
+from graphcore.ir.node import Attrs, Node
 from graphcore.ir.sizes import Shape, Size, count, lower_bound, same
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import add, negative
 from graphcore.ops.leaf import iota
 from graphcore.ops.tensor import (
-    POINTWISE,
     concat,
     embed,
     expand,
-    max_,
-    min_,
     overwrite,
     reshape,
     scatter,
@@ -43,7 +42,7 @@ def source_axes(new: Axes, rank: int) -> list[int]:
     return [axis for axis in range(rank) if axis not in new]
 
 
-@motion.on(*POINTWISE, under=[expand])
+@motion.on(Pointwise, under=[expand])
 def repeat_later(node: Node) -> Node | None:
     """f(expand(x), expand(y), c) = expand(f(x, y, c)), over the axes that all of them repeat"""
     common: set[int] | None = None
@@ -70,7 +69,7 @@ def less_repeated(x: Node, axes: set[int]) -> Node:
     return plain.expand(x.inputs[0], moved, shape)
 
 
-@motion.on(*POINTWISE, under=[transpose])
+@motion.on(Pointwise, under=[transpose])
 def permute_later(node: Node) -> Node | None:
     """f(transpose(x), transpose(y), c) = transpose(f(x, y, c)), if all are in the same order"""
     perm: Axes | None = None
@@ -88,7 +87,7 @@ def permute_later(node: Node) -> Node | None:
     return transpose(node.with_inputs(*operands), perm=perm)
 
 
-@motion.on(*POINTWISE, under=[windows])
+@motion.on(Pointwise, under=[windows])
 def windows_later(node: Node) -> Node | None:
     """f(windows(x), windows(y), c) = windows(f(x, y, c)), for windows without gaps between them"""
     seen = [x for x in node.inputs if x.op is not leaf.full]
@@ -366,18 +365,13 @@ def concat_of_concat(node: Node) -> Node | None:
 
 @motion.on(sum_)
 def sum_of_view(node: Node) -> Node | None:
-    """sum(expand(x)) = count * x; sum(transpose(x)) and sum(sum(x)) are one; sum(one place) = x"""
+    """sum(expand(x)) = count * x; sum(sum(x)) is one; sum(one place) = x"""
     (x,), axes = node.inputs, node.attrs["axes"]
     if all(x.type.shape[axis] == 1 for axis in axes):
         return plain.cast(plain.reshape(x, node.type.shape), node.type.dtype)
     if x.op is leaf.full:
         places: Size = count(x.type.shape[axis] for axis in axes)
         return times(refill(x, node.type.shape), places)
-    if x.op is transpose:
-        perm = x.attrs["perm"]
-        left = [axis for axis in perm if axis not in {perm[a] for a in axes}]
-        total = plain.sum_over(x.inputs[0], sorted(perm[axis] for axis in axes))
-        return plain.transpose(total, [sorted(left).index(axis) for axis in left])
     if x.op is sum_:
         kept = source_axes(x.attrs["axes"], x.inputs[0].type.ndim)
         return sum_(
@@ -403,17 +397,28 @@ def sum_of_expand(node: Node, x: Node) -> Node:
     return plain.expand(inner, repeated, node.type.shape)
 
 
-@motion.on(max_, min_, under=[transpose])
-def extreme_of_transpose(node: Node) -> Node | None:
-    """max(transpose(x)) = max(x), over the axes as they stood"""
-    (x,), axes = node.inputs, node.attrs["axes"]
+@motion.on(Reduces, under=[transpose])
+def reduction_of_transpose(node: Node) -> Node | None:
+    """max(transpose(x)) = transpose(max(x)), over the axes as they stood"""
+    (x,) = node.inputs
     if x.op is not transpose:
         return None
     perm = x.attrs["perm"]
-    left = [axis for axis in perm if axis not in {perm[a] for a in axes}]
-    over = {"axes": tuple(sorted(perm[axis] for axis in axes))}
-    found = node.op(x.inputs[0], **node.attrs | over)
-    return plain.transpose(found, [sorted(left).index(axis) for axis in left])
+    return in_order(node, x.inputs, [perm.index(axis) for axis in range(len(perm))])
+
+
+def in_order(node: Node, operands: Sequence[Node], perm: Sequence[int]) -> Node:
+    """`node` computed of operands whose axes are in the order `perm`, and seen as before."""
+    kind = node.op.axes
+    attrs = kind.permuted(node, tuple(perm))
+    assert attrs is not None
+    new = Node(node.op, tuple(operands), Attrs(attrs))
+    ((sources, *_),) = kind.sources(node)
+    kept = [axis for source in sources if source for axis in source.axes]
+    left = [axis for axis in perm if axis in kept]
+    if node.labels is not None:
+        new = new.label(tuple(node.labels[kept.index(axis)] for axis in left))
+    return plain.transpose(new, [left.index(axis) for axis in kept])
 
 
 @motion.on(sum_, under=[scatter])

@@ -45,7 +45,7 @@ def groups(graph: Graph) -> list[list[Node]]:
 
     for node in graph.nodes():
         level[node] = max((level[x] + separates(x, node) for x in node.inputs), default=0)
-        if node.op in tensor.POINTWISE:
+        if node.op.pointwise:
             parent[node] = node
             for x in node.inputs:
                 if x in parent and level[x] == level[node]:
@@ -58,9 +58,9 @@ def groups(graph: Graph) -> list[list[Node]]:
 
 def separates(x: Node, node: Node) -> bool:
     """Whether a node cannot run in the same region as its operand `x`, nor in any before it."""
-    if x.op in tensor.POINTWISE and node.op in tensor.POINTWISE:
+    if x.op.pointwise and node.op.pointwise:
         return bool(x.type.shape != node.type.shape)
-    return bool(x.inputs) and x.op not in tensor.POINTWISE and x.op is not tensor.expand
+    return bool(x.inputs) and not x.op.pointwise and x.op is not tensor.expand
 
 
 def operands_of(nodes: Sequence[Node]) -> list[Node]:

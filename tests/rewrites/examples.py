@@ -250,8 +250,6 @@ EXAMPLES: dict[str, list[Node]] = {
         total(twos(2, 3), 1),
         total(twos(N, 3), 0, 1),
         total(twos(N, 3, dtype="int64"), 0),
-        total(transpose(CUBE, 2, 0, 1), 0, 2),
-        total(transpose(CUBE, 1, 2, 0), 1),
         total(total(CUBE, 1), 0),
         total(total(CUBE, 0, 2), 0),
         total(expand(ROW, (0,), 4), 0),
@@ -282,7 +280,11 @@ EXAMPLES: dict[str, list[Node]] = {
             1,
         ),
     ],
-    "extreme_of_transpose": [
+    "reduction_of_transpose": [
+        total(transpose(CUBE, 2, 0, 1), 0, 2),
+        total(transpose(CUBE, 1, 2, 0), 1),
+        tensor.prod(transpose(CUBE, 2, 0, 1), axis=1),
+        tensor.argmax(transpose(CUBE, 1, 2, 0), axis=2),
         tensor.max_(transpose(CUBE, 2, 0, 1), axes=(0,)),
         tensor.min_(transpose(CUBE, 1, 2, 0), axes=(0, 2)),
     ],

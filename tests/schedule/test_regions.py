@@ -28,7 +28,7 @@ def kernels(graph: Graph) -> list[Node]:
 
 
 def pointwise(region: Region) -> list[Node]:
-    return [node for node in region.body.nodes() if node.op in tensor.POINTWISE]
+    return [node for node in region.body.nodes() if node.op.pointwise]
 
 
 def chain(nodes: int) -> Graph:
@@ -44,8 +44,8 @@ def check(graph: Graph) -> None:
         body = node.attrs["body"]
         assert [x.type for x in node.inputs] == [param.type for param in body.params]
         inside = [x for x in body.nodes() if x not in set(body.params)]
-        assert {x.op for x in inside} <= set(tensor.POINTWISE) | REPEATED
-        assert len({x.type.shape for x in inside if x.op in tensor.POINTWISE}) == 1
+        assert all(x.op.pointwise or x.op in REPEATED for x in inside)
+        assert len({x.type.shape for x in inside if x.op.pointwise}) == 1
         assert set(body.params) <= {x for each in inside for x in each.inputs}
         assert body.outputs
     assert without_kernels(made) == graph

@@ -5,43 +5,30 @@ To begin a loop costs as much as 50 values, so that a loop of two or three costs
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from graphcore.ir.axes import Along, Joins, Pointwise, Ranges, Reduces
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Shape
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ops import tensor
 from graphcore.rewrites.engine import RuleSet, simplify
-from graphcore.rewrites.motion import expand_of_expand, permute_later, transpose_of_view
+from graphcore.rewrites.motion import expand_of_expand, in_order, permute_later, transpose_of_view
 from graphcore.rewrites.plain import Axes, transpose
 
 SHORT = 16
 """How many places a short axis has at most."""
 
-REDUCING = frozenset(
-    {
-        *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
-        tensor.norm,
-    }
-)
-"""Ops whose axes vanish."""
-
-ANYHOW = frozenset(
-    {
-        *(*tensor.POINTWISE, *REDUCING),
-        *(tensor.concat, tensor.embed, tensor.overwrite),
-        *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin),
-    }
-)
-"""Ops to which all axes are alike."""
+ROW_BY_ROW = frozenset({tensor.argmax, tensor.argmin, tensor.logcumsumexp, tensor.recurrence})
+"""Ops that NumPy computes one row after the other: another order of axes is no quicker."""
 
 views = RuleSet()
 views.add(transpose_of_view, [tensor.transpose], [])
 views.add(expand_of_expand, [tensor.expand], [])
-views.add(permute_later, tensor.POINTWISE, [tensor.transpose])
+views.add(permute_later, [Pointwise], [tensor.transpose])
 
 
 def short_axes_first(graph: Graph) -> Graph:
@@ -63,9 +50,14 @@ def order(node: Node) -> Axes | None:
     """The order of axes that `node` works in, if it is another."""
     if node.op is tensor.matmul and node.type.ndim == 2:
         return by_length(node.type.shape)
-    if node.op not in ANYHOW:
-        return None
-    return by_length((node.inputs[0] if node.op in REDUCING else node).type.shape)
+    match node.op.axes:
+        case _ if Trait.VIEW in node.op.traits or node.op in ROW_BY_ROW:
+            return None
+        case Pointwise() | Joins() | Ranges() | Along(moves=False):
+            return by_length(node.type.shape)
+        case Reduces():
+            return by_length(node.inputs[0].type.shape)
+    return None
 
 
 def by_length(shape: Shape) -> Axes | None:
@@ -81,32 +73,4 @@ def moved(node: Node, inputs: Sequence[Node], perm: Axes) -> Node:
     if node.op is tensor.matmul:  # (a b)ᵀ = bᵀ aᵀ
         a, b = inputs
         return transpose(tensor.matmul(transpose(b, perm), transpose(a, perm)), perm)
-    operands = [transpose(x, perm) for x in inputs]
-    new: Node = node.op(*operands, **rearranged(node.attrs, perm))
-    gone = vanishing(node)
-    left = [axis for axis in perm if axis not in gone]
-    back = [left.index(axis) for axis in sorted(left)]
-    if node.labels is not None:
-        new = new.label(tuple(node.labels[sorted(left).index(axis)] for axis in left))
-    return transpose(new, back)
-
-
-def vanishing(node: Node) -> Axes:
-    """The axes of the operand that the result does not have."""
-    if node.op not in REDUCING:
-        return ()
-    axes: Axes = node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
-    return axes
-
-
-def rearranged(attrs: Mapping[str, Any], perm: Axes) -> dict[str, Any]:
-    """What is said of axes, said of them in the order `perm`."""
-    new = dict(attrs)
-    if "axis" in new:
-        new["axis"] = perm.index(new["axis"])
-    if "axes" in new:
-        new["axes"] = tuple(sorted(perm.index(axis) for axis in new["axes"]))
-    for name in ("shape", "starts", "steps"):
-        if name in new:
-            new[name] = tuple(new[name][axis] for axis in perm)
-    return new
+    return in_order(node, [transpose(x, perm) for x in inputs], perm)

@@ -248,7 +248,7 @@ class Late:
             return None
         if not contracts and term.type.dtype.kind not in "fc":
             return None
-        alike = parts if term.op in tensor.POINTWISE else ()  # as large as the term
+        alike = parts if term.op.pointwise else ()  # as large as the term
 
         def memory(some: Iterable[Node]) -> Size:
             return count_of(term if x in alike else x for x in some)
