@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from string import ascii_letters
 
+from graphcore.ir.axes import (
+    Along,
+    Attr,
+    Contracts,
+    How,
+    Indexes,
+    Inserts,
+    Joins,
+    Kind,
+    Matrices,
+    NamedMatrices,
+    Overlaps,
+    Permutes,
+    Ranges,
+    Receives,
+    Reduces,
+    Renames,
+    Reshapes,
+    Searches,
+    Splits,
+    Windows,
+)
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Expression, Size
-from graphcore.ir.types import show_dtype
+from graphcore.ir.types import TensorType, show_dtype
 from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
 from graphcore.ops.named import matrices as by_name
 
@@ -26,13 +48,17 @@ def call(node: Node, view: View) -> str:
     name = node.op.name
     if (whole := WHOLE.get(node.op)) is not None:
         return f"{name}{whole(node, view)}"
-    phrase = PHRASES.get(node.op, fallback)(node, view)
+    phrase = (PHRASES.get(node.op) or BY_KIND.get(type(node.op.axes), fallback))(node, view)
     return f"{name}({'; '.join(filter(None, [view.names(node.inputs), phrase]))})"
 
 
 def fallback(node: Node, view: View) -> str:
     """Attrs of ops that `PHRASES` does not know; graphs among them follow below the line."""
-    attrs = {key: value for key, value in node.attrs.items() if not holds(value)}
+    return listed({key: value for key, value in node.attrs.items() if not holds(value)}, view)
+
+
+def listed(attrs: Mapping[str, object], view: View) -> str:
+    """Attrs as they are."""
     return few(
         f"{key} {view.size(value) if isinstance(value, Expression) else show(value)}"
         for key, value in attrs.items()
@@ -49,12 +75,6 @@ def dims(names: Iterable[str]) -> str:
     return few(map(show_dim, names))
 
 
-def over(node: Node, view: View) -> str:
-    shown = f"over {dims(node.attrs['dims'])}" if node.attrs["dims"] else ""
-    ddof = node.attrs.get("ddof")
-    return ", ".join(filter(None, [shown, f"ddof {ddof}" if ddof else ""]))
-
-
 def axis(labels: Labels, position: int) -> str:
     """The label of an axis if it tells the axis, else its position."""
     label = labels[position]
@@ -65,15 +85,25 @@ def axes(labels: Labels, positions: Iterable[int]) -> str:
     return few(axis(labels, position) for position in positions)
 
 
-def operand_axes(word: str) -> Phrase:
-    """The attr `axes`, or `axis`, of the first operand."""
+def worked(node: Node, view: View) -> str:
+    """`over row`, `along time`: the axes or dims that an op works along."""
+    kind = node.op.axes
+    assert isinstance(kind, Attr)
+    said = node.attrs[kind.attr]
+    several = said if isinstance(said, tuple) else (said,)
+    by_position = several and isinstance(several[0], int)
+    shown = axes(view.labels[node.inputs[0]], several) if by_position else dims(several)
+    return f"{kind.word} {shown}" if several else ""
 
-    def phrase(node: Node, view: View) -> str:
-        attrs = node.attrs
-        positions = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
-        return f"{word} {axes(view.labels[node.inputs[0]], positions)}"
 
-    return phrase
+def worked_and_more(node: Node, view: View) -> str:
+    """`over row, ddof 1`: and the other attrs that say something."""
+    kind = node.op.axes
+    assert isinstance(kind, Attr)
+    more = {name: value for name, value in node.attrs.items() if name != kind.attr and value}
+    flags = [name for name, value in more.items() if value is True]
+    valued = {name: value for name, value in more.items() if value is not True}
+    return ", ".join(filter(None, [worked(node, view), *flags, listed(valued, view)]))
 
 
 def result_axes(word: str) -> Phrase:
@@ -87,36 +117,52 @@ def places(start: Size, size: Size, step: int, view: View) -> str:
     return f"{first}:+{count}" if step == 1 else f"{first}:+{count}:{step}"
 
 
-def slice_dims(node: Node, view: View) -> str:
-    return ranged(node, node.attrs["sizes"], view)
-
-
-def placed_dims(node: Node, view: View) -> str:
-    part = node.inputs[-1].type
-    return ranged(node, [part.size(dim) for dim in node.attrs["dims"]], view)
-
-
-def ranged(node: Node, sizes: Iterable[Size], view: View) -> str:
-    attrs = node.attrs
+def ranged(node: Node, view: View) -> str:
+    """The ranges of named dims: of the operand in `slice`, of the result where it is put."""
+    attrs, part = node.attrs, part_of(node)
+    sizes = [part.size(dim) for dim in attrs["dims"]]
     ranges = zip(attrs["dims"], attrs["starts"], sizes, attrs["steps"], strict=True)
     return few(f"{show_dim(dim)}[{places(start, n, step, view)}]" for dim, start, n, step in ranges)
 
 
-def slice_axes(whole_of: Node, sizes: Iterable[Size], node: Node, view: View) -> str:
-    """The axes of which not every place is meant."""
-    labels, starts = view.labels[whole_of], node.attrs["starts"]
-    whole = node.attrs["shape"] if "shape" in node.attrs else node.inputs[0].type.shape
-    ranges = zip(starts, sizes, node.attrs["steps"], whole, strict=True)
+def slice_axes(node: Node, view: View) -> str:
+    """The axes of which not every element is meant."""
+    whole = node.inputs[0] if part_of(node) is node.type else node
+    ranges = zip(
+        node.attrs["starts"],
+        part_of(node).shape,
+        node.attrs["steps"],
+        whole.type.shape,
+        strict=True,
+    )
     return few(
-        f"{axis(labels, i)}[{places(start, size, step, view)}]"
+        f"{axis(view.labels[whole], i)}[{places(start, size, step, view)}]"
         for i, (start, size, step, full) in enumerate(ranges)
         if (start, size, step) != (0, full, 1)
     )
 
 
-def arriving(node: Node, places: str) -> str:
+def part_of(node: Node) -> TensorType:
+    """The type of the elements in the ranges: the result of a slice, else the last operand."""
+    kind = node.op.axes
+    moved = isinstance(kind, Ranges) and How.MOVED in kind.hows
+    part: TensorType = node.type if moved else node.inputs[-1].type
+    return part
+
+
+def arriving(node: Node, view: View) -> str:
     """`batch → class=3`: the dims of updates that vanish, and those they go to."""
-    return f"{dims(node.attrs['over'])} → {places}".lstrip()
+    attrs = node.attrs
+    to = sized(attrs["dims"], attrs["sizes"], view) if "sizes" in attrs else dims(attrs["dims"])
+    return f"{dims(attrs['over'])} → {to}".lstrip()
+
+
+def split(node: Node, view: View) -> str:
+    """`row, col → place`, `place → row=2, col=3`."""
+    attrs = node.attrs
+    if "name" in attrs:
+        return f"{dims(attrs['dims'])} → {show_dim(attrs['name'])}"
+    return f"{show_dim(attrs['dim'])} → {sized(attrs['names'], attrs['sizes'], view)}"
 
 
 def index(node: Node, view: View) -> str:
@@ -202,29 +248,19 @@ def extreme(word: str) -> Phrase:
     """`over class; at least -1.7e+308`: the axes or dims, and what the result does not pass."""
 
     def phrase(node: Node, view: View) -> str:
-        axes = operand_axes("over") if "axes" in node.attrs else over
         initial = node.attrs.get("initial")
         bound = [] if initial is None else [f"{word} {initial.item():.4g}"]
-        return "; ".join([axes(node, view), *bound])
+        return "; ".join([worked(node, view), *bound])
 
     return phrase
 
 
-def along_dim(node: Node, view: View) -> str:
-    """The one dim of a named op."""
-    return f"along {show_dim(node.attrs['dim'])}"
-
-
-def ordered(along: Phrase) -> Phrase:
+def ordered(node: Node, view: View) -> str:
     """`along col; first 3; descending`."""
-
-    def phrase(node: Node, view: View) -> str:
-        size, x = node.attrs["size"], node.inputs[0].type
-        first = "" if x.shape == node.type.shape else f"first {view.size(size)}"
-        descending = "descending" if node.attrs["descending"] else ""
-        return "; ".join(filter(None, [along(node, view), first, descending]))
-
-    return phrase
+    size, x = node.attrs["size"], node.inputs[0].type
+    first = "" if x.shape == node.type.shape else f"first {view.size(size)}"
+    descending = "descending" if node.attrs["descending"] else ""
+    return "; ".join(filter(None, [worked(node, view), first, descending]))
 
 
 def matrices(node: Node, view: View) -> str:
@@ -270,74 +306,37 @@ WHOLE: dict[Op, Phrase] = {
 
 PHRASES: dict[Op, Phrase] = {
     elementwise.cast: lambda node, view: f"to {show_dtype(node.attrs['dtype'])}",
-    named.transpose: lambda node, view: f"to {dims(node.attrs['dims'])}",
-    named.broadcast: lambda node, view: f"to {dims(node.attrs['dims'])}",
     named.squeeze: lambda node, view: dims(node.attrs["dims"]),
-    **dict.fromkeys((named.concat, named.sort), along_dim),
-    named.argsort: ordered(along_dim),
-    named.searchsorted: lambda node, view: f"{along_dim(node, view)}, {node.attrs['side']}",
-    named.gather: lambda node, view: f"along {dims(node.attrs['dims'])}",
-    named.rename: lambda node, view: few(
-        f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
-    ),
-    named.stack: lambda node, view: f"{dims(node.attrs['dims'])} → {show_dim(node.attrs['name'])}",
-    named.unstack: lambda node, view: (
-        f"{show_dim(node.attrs['dim'])} → {sized(node.attrs['names'], node.attrs['sizes'], view)}"
-    ),
-    named.slice_: slice_dims,
-    **dict.fromkeys((named.windows, named.overlap_add), window_dims),
-    **dict.fromkeys(
-        (named.scatter, named.scatter_prod),
-        lambda node, view: arriving(node, sized(node.attrs["dims"], node.attrs["sizes"], view)),
-    ),
-    **dict.fromkeys(
-        (named.put, named.scatter_max, named.scatter_min),
-        lambda node, view: arriving(node, dims(node.attrs["dims"])),
-    ),
-    **dict.fromkeys((named.embed, named.overwrite), placed_dims),
     named.index: index,
-    tensor.expand: result_axes("new"),
-    **dict.fromkeys((tensor.reshape, tensor.pack), nothing),
-    tensor.transpose: transpose,
-    tensor.slice_: lambda node, view: slice_axes(node.inputs[0], node.attrs["sizes"], node, view),
-    tensor.embed: lambda node, view: slice_axes(node, node.inputs[0].type.shape, node, view),
-    **dict.fromkeys((tensor.windows, tensor.overlap_add), window_axes),
-    tensor.einsum: einsum,
-    **dict.fromkeys(
-        (
-            *(tensor.scatter, tensor.scatter_prod, tensor.put),
-            *(tensor.scatter_add, tensor.scatter_max, tensor.scatter_min),
-        ),
-        result_axes("along"),
-    ),
-    tensor.overwrite: lambda node, view: slice_axes(node, node.inputs[1].type.shape, node, view),
-    **dict.fromkeys((named.sum_, named.prod, named.mean, named.var, named.std), over),
-    **dict.fromkeys((named.any_, named.all_, named.argmax, named.argmin, named.dot), over),
-    **dict.fromkeys((named.norm, named.logsumexp, named.softmax, named.log_softmax), over),
-    **dict.fromkeys(
-        (named.cumsum, named.cumprod, named.cummax, named.cummin, named.logcumsumexp),
-        lambda node, view: f"along {dims(node.attrs['dims'])}",
-    ),
-    **dict.fromkeys(
-        (tensor.sum_, tensor.prod, tensor.any_, tensor.all_, tensor.norm), operand_axes("over")
-    ),
-    **dict.fromkeys(
-        (tensor.argmax, tensor.argmin, tensor.logsumexp, tensor.softmax, tensor.log_softmax),
-        operand_axes("over"),
-    ),
+    **dict.fromkeys((named.argsort, tensor.argsort), ordered),
     **dict.fromkeys((named.max_, tensor.max_), extreme("at least")),
     **dict.fromkeys((named.min_, tensor.min_), extreme("at most")),
-    **dict.fromkeys((*by_name.PLAIN, *linalg.SIGNATURES), matrices),
-    tensor.sort: operand_axes("along"),
-    tensor.argsort: ordered(operand_axes("along")),
-    tensor.searchsorted: lambda node, view: node.attrs["side"],
-    **dict.fromkeys(
-        (tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
-        operand_axes("along"),
+}
+"""Ops whose attrs read better than their kind says them: what follows the operands."""
+
+
+def by_dims(of_dims: Phrase, of_axes: Phrase) -> Phrase:
+    """What is said of named ops, and of plain ones."""
+    return lambda node, view: (of_dims if node.type.dims is not None else of_axes)(node, view)
+
+
+BY_KIND: dict[type[Kind], Phrase] = {
+    **dict.fromkeys((Reduces, Along), worked_and_more),
+    **dict.fromkeys((Joins, Indexes), worked),
+    Inserts: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", result_axes("new")),
+    Permutes: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", transpose),
+    Renames: lambda node, view: few(
+        f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
     ),
-    **dict.fromkeys(
-        (tensor.recurrence, tensor.concat, tensor.gather),
-        operand_axes("along"),
+    Reshapes: nothing,
+    Splits: split,
+    Ranges: by_dims(ranged, slice_axes),
+    Contracts: einsum,
+    **dict.fromkeys((Matrices, NamedMatrices), matrices),
+    **dict.fromkeys((Windows, Overlaps), by_dims(window_dims, window_axes)),
+    Receives: by_dims(arriving, result_axes("along")),
+    Searches: lambda node, view: ", ".join(
+        [*[f"along {show_dim(dim)}" for dim in [node.attrs.get("dim")] if dim], node.attrs["side"]]
     ),
 }
-"""Ops whose attrs are better told than listed: what follows the operands."""
+"""What follows the operands, by the kind of an op's axes."""

@@ -132,7 +132,12 @@ class Same(Pointwise):
 
 
 class Attr(Kind):
-    """A kind of which one attr names the axes that the op works along."""
+    """A kind of which one attr names the axes that the op works along.
+
+    `word` is how people read it: `over row`, `along row`.
+    """
+
+    word = "along"
 
     def __init__(self, attr: str) -> None:
         self.attr = attr
@@ -154,6 +159,8 @@ class Attr(Kind):
 class Reduces(Attr):
     """The axes vanish."""
 
+    word = "over"
+
     permuted = Attr.in_order
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
@@ -166,9 +173,9 @@ class Reduces(Attr):
 class Along(Attr):
     """The axes stay; along them elements are computed from several, or, if `moves`, moved."""
 
-    def __init__(self, attr: str, moves: bool) -> None:
+    def __init__(self, attr: str, moves: bool, word: str = "along") -> None:
         super().__init__(attr)
-        self.moves = moves
+        self.moves, self.word = moves, word
 
     permuted = Attr.in_order
 

@@ -265,13 +265,13 @@ def logsumexp(x: TensorType, *, axes: Axes) -> TensorType:
     return TensorType(float_for(x.dtype), without(x.shape, axes))
 
 
-@op(axes=Along("axes", moves=False))
+@op(axes=Along("axes", moves=False, word="over"))
 def softmax(x: TensorType, *, axes: Axes) -> TensorType:
     """exp(x - logsumexp(x)) over `axes`; 0 where all are -inf."""
     return TensorType(float_for(x.dtype), x.shape)
 
 
-@op(axes=Along("axes", moves=False))
+@op(axes=Along("axes", moves=False, word="over"))
 def log_softmax(x: TensorType, *, axes: Axes) -> TensorType:
     """x - logsumexp(x) over `axes`, to the last digit also where x is large."""
     return TensorType(float_for(x.dtype), x.shape)

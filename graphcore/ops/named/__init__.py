@@ -132,14 +132,14 @@ def logsumexp(x: TensorType, *, dims: Dims) -> TensorType:
     return drop(float_for(x.dtype), x, dims)
 
 
-@op(axes=Along("dims", moves=False))
+@op(axes=Along("dims", moves=False, word="over"))
 def softmax(x: TensorType, *, dims: Dims) -> TensorType:
     """exp(x) / sum exp(x) over `dims`; 0 where all are -inf."""
     has(x, dims)
     return TensorType(float_for(x.dtype), x.shape, x.dims)
 
 
-@op(axes=Along("dims", moves=False))
+@op(axes=Along("dims", moves=False, word="over"))
 def log_softmax(x: TensorType, *, dims: Dims) -> TensorType:
     """log softmax(x) over `dims`, without overflow."""
     has(x, dims)
