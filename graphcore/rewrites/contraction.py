@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from graphcore.analysis.cost import representative
 from graphcore.analysis.values import is_finite
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
@@ -193,12 +194,12 @@ def single(x: Node, letters: Axes, result: Axes) -> Node:
 
 
 def path(node: Node) -> list[tuple[int, ...]]:
-    """The order of pairwise contractions; an unknown size counts as 128 places."""
+    """The order of pairwise contractions that takes the fewest operations."""
     if len(node.inputs) == 2:
         return [(0, 1)]
     from opt_einsum.paths import greedy, optimal
 
-    sizes = {k: v if isinstance(v, int) else 128 for k, v in letter_sizes(node).items()}
+    sizes = {letter: representative(size) for letter, size in letter_sizes(node).items()}
     search = optimal if len(node.inputs) <= 5 else greedy
     sets = [frozenset(letters) for letters in node.attrs["operands"]]
     return list(search(sets, frozenset(node.attrs["result"]), sizes, None))

@@ -1,0 +1,179 @@
+"""What nodes cost: floating-point operations and bytes, at representative sizes.
+
+Passes that choose between two ways of computing the same thing (in which order to contract, before
+or inside a loop) compare them here. An unknown size counts as `TYPICAL`, so each choice is made
+once, when a program is compiled; the costs are estimates, right to a small factor.
+
+>>> from graphcore.ir.sizes import unknown
+>>> representative(2 * unknown("batch") + 1)
+257
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from math import log2, prod
+from typing import NamedTuple
+
+from graphcore.ir.axes import Along, Contracts, Indexes, Matrices, Picks, Reduces
+from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op, Trait
+from graphcore.ir.sizes import Size, evaluate, unknowns
+from graphcore.ir.types import TupleType, Type
+from graphcore.ops import control, elementwise, leaf, linalg, tensor
+
+TYPICAL = 128
+"""What an unknown size counts as: large enough for products to tell, small enough for a matrix."""
+
+
+class Cost(NamedTuple):
+    """An estimate of what it takes to compute something."""
+
+    flops: float = 0.0
+    """Floating-point operations; one of a special function counts as many."""
+    bytes: float = 0.0
+    """Bytes read and written. A view reads and writes none."""
+
+    def __add__(self, other: object) -> Cost:
+        if not isinstance(other, Cost):
+            return NotImplemented
+        return Cost(self.flops + other.flops, self.bytes + other.bytes)
+
+    def times(self, repetitions: float) -> Cost:
+        """The cost of doing it so many times."""
+        return Cost(self.flops * repetitions, self.bytes * repetitions)
+
+
+@lru_cache(maxsize=4096)
+def representative(size: Size) -> int:
+    """A size as a number, in which each unknown size is `TYPICAL`; never negative."""
+    if isinstance(size, int):
+        return size
+    try:
+        return max(evaluate(size, dict.fromkeys(unknowns(size), TYPICAL)), 0)
+    except ValueError:  # it divides by the difference of unknown sizes
+        return TYPICAL
+
+
+def elements(type: Type) -> int:
+    """How many elements a value has, or several have together, at representative sizes."""
+    if isinstance(type, TupleType):
+        return sum(map(elements, type.items))
+    return prod(map(representative, type.shape))
+
+
+def bytes_of(type: Type) -> int:
+    """How many bytes a value takes, or several take together, at representative sizes."""
+    if isinstance(type, TupleType):
+        return sum(map(bytes_of, type.items))
+    return elements(type) * type.dtype.itemsize
+
+
+def cost(node: Node) -> Cost:
+    """What computing a node takes, its inputs given.
+
+    A loop takes as long as all its steps, of which there are `TYPICAL` many if only the call finds
+    out how many; a choice takes as long as its longest branch.
+    """
+    if node.op is leaf.input_ or node.op.traits & NOTHING or isinstance(node.op.axes, Picks):
+        return Cost()
+    if held := graphs(node):
+        return of_held(node, held)
+    made = bytes_of(node.type)
+    read = [bytes_of(source(x).type) for x in node.inputs]
+    if isinstance(node.op.axes, Indexes):
+        read[0] = min(read[0], made)  # the elements that are picked
+    return Cost(flops(node), sum(read) + made)
+
+
+def total(nodes: Iterable[Node]) -> Cost:
+    """What computing several nodes takes, each given the others."""
+    return sum(map(cost, nodes), Cost())
+
+
+NOTHING = frozenset({Trait.VIEW, Trait.FREE})
+"""Traits of ops that neither compute nor read anything."""
+
+
+def source(x: Node) -> Node:
+    """The value that is read where `x` is: of a repeated one, the one that is repeated."""
+    return x.inputs[0] if x.op is tensor.expand else x
+
+
+def of_held(node: Node, held: Sequence[Graph]) -> Cost:
+    """The cost of a node that holds graphs: a loop, a choice, a call or a kernel."""
+    bodies = [total(graph.nodes()) for graph in held]
+    if node.op is control.switch:
+        return max(bodies)
+    if node.op is control.scan:
+        return bodies[0].times(representative(node.attrs["length"]))
+    if node.op is control.while_loop:
+        return sum(bodies, Cost()).times(TYPICAL)
+    return total(node.attrs["body"].nodes())
+
+
+def flops(node: Node) -> float:
+    """The floating-point operations of a node that holds no graphs."""
+    kind = node.op.axes
+    if node.op in elementwise.UFUNC:
+        return elements(node.type) * weight(node.op)
+    if isinstance(kind, Contracts):
+        return contracted(node)
+    if isinstance(kind, Matrices):
+        return of_matrices(node)
+    read = max([elements(x.type) for x in node.inputs], default=0)
+    if isinstance(kind, Reduces):
+        return float(read)
+    if isinstance(kind, Along) and kind.moves:  # sorts and Fourier transforms
+        return read * 5 * log2(max(read, 2))
+    return float(elements(node.type))
+
+
+@cache
+def weight(op: Op) -> int:
+    """How many operations one of an elementwise op counts as.
+
+    Arithmetic has loops for integers in NumPy, comparisons give bool; functions (a division and a
+    root among them) do neither, and special functions are not NumPy's.
+    """
+    ufunc = elementwise.UFUNC[op]
+    if isinstance(ufunc, str):
+        return 50
+    results = {loop[-1] for loop in ufunc.types}
+    simple = results & {"l", "?"} and op is not elementwise.power
+    return 1 if simple else 10
+
+
+def contracted(node: Node) -> float:
+    """An einsum as one sum of products over all its letters."""
+    sizes: dict[int, int] = {}
+    for x, letters in zip(node.inputs, node.attrs["operands"], strict=True):
+        sizes.update(zip(letters, map(representative, x.type.shape), strict=True))
+    return float(prod(sizes.values()) * len(node.inputs))
+
+
+FACTORED = frozenset(
+    {linalg.solve_triangular, linalg.solve_tridiagonal}
+    | {linalg.lu_solve, linalg.lu_det, linalg.lu_slogdet}
+)
+"""Ops whose first operand needs no factorisation."""
+ITERATIVE = frozenset(
+    {linalg.eigh, linalg.eigvalsh, linalg.eig, linalg.eigvals}
+    | {linalg.svd, linalg.svd_full, linalg.svdvals, linalg.expm}
+)
+"""Ops that multiply or rotate whole matrices many times."""
+
+
+def of_matrices(node: Node) -> float:
+    """A product of matrices, or about as many as a factorisation takes."""
+    if node.op.dialect != "linalg":  # x (*batch, i, k), y (*batch, k, j) or less
+        return 2.0 * elements(node.type) * representative(node.inputs[0].type.shape[-1])
+    a, *rest = (x.type for x in node.inputs)
+    side = representative(a.shape[-1])
+    others = float(sum(elements(x) for x in rest)) * side
+    if node.op in FACTORED:
+        return elements(a) + others
+    shortest = min(map(representative, a.shape[-2:]))
+    return elements(a) * shortest * (20 if node.op in ITERATIVE else 1) + others
