@@ -1,4 +1,4 @@
-"""The cases of a file in the language of `caselang`: python tests/run_cases.py FILE [group]."""
+"""Cases of a file in the language of tests/cases: python tests/run_cases.py FILE [group]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import graphcore as gc
-from tests.caselang import NAMED, POSITIONAL, Positional, axes, total
+from tests.cases.language import NAMED, POSITIONAL, Positional, axes, total
 
 Case = dict[str, Any]
 Inputs = dict[str, gc.Tensor]

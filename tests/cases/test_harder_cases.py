@@ -8,7 +8,7 @@ import pytest
 
 from tests import run_cases
 
-CASES = run_cases.load(Path(__file__).parent / "cases" / "harder_cases.json")
+CASES = run_cases.load(Path(__file__).parent / "harder_cases.json")
 NAMES = [case["id"] for case in CASES]
 
 

@@ -15,7 +15,7 @@ import scipy.linalg
 import scipy.special
 
 import graphcore as gc
-from tests.caselang import NAMED, POSITIONAL, Positional, total
+from tests.cases.language import NAMED, POSITIONAL, Positional, total
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +51,7 @@ def test_every_name_is_bound(bound: dict[str, Any], own: str) -> None:
 
 def test_no_name_of_the_prose_is_left_out() -> None:
     """What the file with the first cases explains, as in `pad(x, value, ...)`, is bound."""
-    file = json.loads((Path(__file__).parent / "cases" / "seed_cases.json").read_text("utf-8"))
+    file = json.loads((Path(__file__).parent / "seed_cases.json").read_text("utf-8"))
     explained = set(re.findall(r"\b([a-z_0-9]+)\(", " ".join(file["language"].values())))
     assert explained - {*POSITIONAL, *NAMED} == {"eval", "vector", "body", "rank"}
 

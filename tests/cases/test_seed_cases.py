@@ -14,7 +14,7 @@ import pytest
 from tests import run_cases
 
 HERE = Path(__file__).parent
-FILE = HERE / "cases" / "seed_cases.json"
+FILE = HERE / "seed_cases.json"
 CASES = {case["id"]: case for case in run_cases.load(FILE)}
 EVERY = list(CASES.values())
 
@@ -82,7 +82,7 @@ def test_nan_is_a_wrong_answer() -> None:
 
 
 def test_script() -> None:
-    script = [sys.executable, str(HERE / "run_cases.py"), str(FILE)]
+    script = [sys.executable, str(HERE.parent / "run_cases.py"), str(FILE)]
     done = subprocess.run([*script, "pytensor#2269"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     group = [name for name in CASES if CASES[name]["seed"] == "pytensor#2269"]
