@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from .node import Attrs, Node, toposort
-from .op import Op
+from .op import Op, may_raise
 from .provenance import Origin, inherit
 from .sizes import Expression
 from .types import TensorType
@@ -94,6 +94,11 @@ def graphs(node: Node) -> list[Graph]:
         several = value if isinstance(value, tuple) else (value,)
         found += [graph for graph in several if isinstance(graph, Graph)]
     return found
+
+
+def may_raise_inside(node: Node) -> bool:
+    """Whether a node, or one in a graph that it holds, may refuse values at the call."""
+    return may_raise(node) or any(may_raise(x) for held in graphs(node) for x in held.every_node())
 
 
 def with_graphs(node: Node, change: Callable[[Graph], Graph]) -> Attrs:

@@ -220,6 +220,13 @@ class Loop(NamedTuple):
         """All that a step computes, the condition included."""
         return self.outputs if self.condition is None else (*self.outputs, self.condition)
 
+    def with_roots(self, roots: Iterable[Node]) -> Loop:
+        """The loop whose steps compute other `roots`, in the same order."""
+        rest = iter(roots)
+        carries = tuple(carry._replace(update=next(rest)) for carry in self.carries)
+        results = tuple(islice(rest, len(self.results)))
+        return self._replace(carries=carries, results=results, condition=next(rest, None))
+
     def build(self, operands: Iterable[Node] | None = None) -> Node:
         """The node of these groups, on other operands if they are given."""
         params = self.params.all

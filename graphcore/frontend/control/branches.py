@@ -20,18 +20,20 @@ from graphcore.frontend.core.tracing import close, differentiates, given
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import equal, logical_not
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, concat
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.names import Hidden, apart
-from graphcore.ir.node import recording
+from graphcore.ir.node import recording, toposort
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
 from graphcore.ops.leaf import values
 
 from .carries import aligned, side_by_side
+from .stopped import for_members
 
 __all__ = ["cond", "switch"]
 
@@ -76,7 +78,8 @@ def cond(
         reason = f"the predicate is {chosen.node.type}, not bool"
         raise refusal("cond", reason, chosen, cure=cure, kind=GraphTypeError)
     if chosen.dims:
-        both, mirrored = all_made("cond", [otherwise, then], operands)
+        masks = [logical_not(chosen), chosen]
+        both, mirrored = all_made("cond", [otherwise, then], operands, masks)
         return mirrored([where(chosen, x, y) for y, x in zip(*both, strict=True)])
     return branch("cond", astype(chosen, INT), [otherwise, then], operands)
 
@@ -111,7 +114,8 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
         reason = f"the index is {chosen.node.type}, not an integer"
         raise refusal("switch", reason, chosen, cure=cure, kind=GraphTypeError)
     if chosen.dims:
-        leaves, mirrored = all_made("switch", functions, operands)
+        masks = [equal(chosen, i) for i in range(len(functions))]
+        leaves, mirrored = all_made("switch", functions, operands, masks)
         taken = [dim for some in (*leaves, [chosen]) for x in some for dim in x.dims]
         dim = apart(Hidden("branch"), taken)
         columns = zip(*leaves, strict=True)
@@ -139,16 +143,27 @@ def branch(
 
 
 def all_made(
-    function: str, functions: Sequence[Callable[..., Tree]], operands: tuple[Tree, ...]
+    function: str,
+    functions: Sequence[Callable[..., Tree]],
+    operands: tuple[Tree, ...],
+    masks: Sequence[Tensor],
 ) -> tuple[list[list[Tensor]], Rebuild]:
     """What each of several functions makes of the same operands, for each place to choose from.
 
+    `masks` say where a function is chosen: it refuses nothing elsewhere.
     A function that differentiates keeps a graph of its own, where an operand and a captured tensor
     are two params: a derivative by one is none by the other, even where both are the same tensor.
     """
     nodes, names, params, state = given(operands)
-    leaves, mirrored = alike(function, [run(*state) for run in functions])
+    with recording() as built:
+        leaves, mirrored = alike(function, [run(*state) for run in functions])
     made = [[x.node for x in some] for some in leaves]
+    below = [built.intersection(toposort(ys)) for ys in made]
+    by_all = set.intersection(*below)
+    made = [
+        for_members(mask.node, inside - by_all, ys)
+        for mask, inside, ys in zip(masks, below, made, strict=True)
+    ]
     if differentiates(params, [y for ys in made for y in ys]):
         closed = close(names, params, *made)
         calls = [control.call(*nodes, *closed.captured, body=body) for body in closed.graphs]

@@ -9,22 +9,26 @@ from graphcore.frontend.core.arguments import names, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.core.tracing import close, placeholder
+from graphcore.frontend.core.tracing import between_params, close, placeholder
 from graphcore.frontend.core.trees import Rebuild, flatten, paths
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import greater
 from graphcore.frontend.reduce.reductions import any as any_of
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden
-from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ir.node import recording, toposort
+from graphcore.ir.sizes import Expression, Size, lower_bound, maximum
+from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType
 from graphcore.ops import control
 from graphcore.ops.control import Checkpoint
 from graphcore.ops.leaf import values
 
 from .carries import Carry
+from .stopped import for_members, guarded
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -89,13 +93,19 @@ def scan(
     inner = [] if xs is None else [name for name, _ in paths(xs, "x")]
     places = [placeholder(name, without(x.node.type, dim)) for x, name in zip(sequences, inner)]
     carry = Carry("scan", init)
-    new, result = carry.settle(lambda state: pair(body(state, rebuild([wrap(x) for x in places]))))
+    with recording() as built:
+        new, result = carry.settle(
+            lambda state: pair(body(state, rebuild([wrap(x) for x in places])))
+        )
     ys, mirrored = optional(result, "y")
     closed = close([*carry.labels, *inner], [*carry.params, *places], [*new, *[y.node for y in ys]])
+    captured = list(closed.captured)
+    if (lower_bound(steps) or 0) < 1:
+        captured = guarded(captured, built, lambda: greater(steps, 0).node)
     node = control.scan(
         *carry.start,
         *[x.node for x in sequences],
-        *closed.captured,
+        *captured,
         body=closed.graphs[0],
         carries=len(new),
         sequences=len(sequences),
@@ -216,12 +226,22 @@ def while_loop(
             made = carry.select(going, made, state)
         return made, going
 
-    new, going = carry.settle(step, lambda old, new: old.dims == new.dims)
+    with recording() as built:
+        new, going = carry.settle(step, lambda old, new: old.dims == new.dims)
+    if going.dims:
+        new = for_members(going.node, between_params(carry.params, new, ()), new)
     closed = close(carry.labels, carry.params, [any_of(going).node], new)
     predicate, graph = closed.graphs
+    starts = dict(zip(carry.params, carry.start, strict=True))
+    captured = guarded(
+        closed.captured,
+        built,
+        lambda: substitute([going.node], starts)[0],
+        toposort([going.node]),
+    )
     node = control.while_loop(
         *carry.start,
-        *closed.captured,
+        *captured,
         predicate=predicate,
         body=graph,
         carries=len(new),

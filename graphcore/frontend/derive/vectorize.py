@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.trees import flatten
@@ -13,7 +14,7 @@ from graphcore.frontend.shape.dims import broadcast_to
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import Hidden, apart, hidden
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.node import Node, full_like, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, same, unknown, unknowns
@@ -293,8 +294,10 @@ def loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
             break
         dims[:n] = grown
     own, given = old.params.split(params), old.params.split(inputs)
-    updates = [widen(y, more) for y, more in zip(outputs, dims[:n], strict=False)]
     condition = None if old.condition is None else outputs.pop()
+    if each and condition is not None:
+        outputs = for_members(condition, toposort(outputs), outputs)
+    updates = [widen(y, more) for y, more in zip(outputs, dims[:n], strict=False)]
     if each and condition is not None:
         updates = [ops.where(condition, y, p) for y, p in zip(updates, own.carries, strict=True)]
         condition = named.any_(condition, dims=condition.type.dims)
@@ -326,10 +329,11 @@ def switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node
     index, *operands = inputs
     dims = operand_dims(node, inputs, 1)
     if extra(node.inputs[0], index):
-        all_made = [
-            widened(branch.outputs, dict(zip(branch.params, operands, strict=True)))
-            for branch in node.attrs["branches"]
-        ]
+        all_made = []
+        for b, branch in enumerate(node.attrs["branches"]):
+            found = widened(branch.outputs, dict(zip(branch.params, operands, strict=True)))
+            chosen = ops.equal(index, full_like(index, b))
+            all_made.append(for_members(chosen, toposort(found, operands), found))
         return leaf.tuple_(*[one_of(index, column) for column in zip(*all_made, strict=True)])
     made = [inside(branch, dims) for branch in node.attrs["branches"]]
     olds = [branch.outputs for branch in node.attrs["branches"]]

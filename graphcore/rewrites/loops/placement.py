@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, may_raise_inside, with_graphs
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.sizes import Size, upper_bound
+from graphcore.ir.sizes import Size, lower_bound, upper_bound
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import substitute, transform
 from graphcore.ir.types import TensorType
@@ -32,9 +32,6 @@ FEW = 4
 REPEATED = frozenset({tensor.expand})
 """Ops that are free at each step, but not outside, where what they repeat would be a sequence."""
 REDUCING = frozenset({tensor.sum_, tensor.max_, tensor.min_, tensor.any_, tensor.all_})
-RISKY = frozenset({tensor.gather, tensor.scatter})
-"""Ops that refuse some values: they are not computed unless a step computes them."""
-
 Varies = Callable[[Node], bool]
 """Whether a value differs from step to step."""
 
@@ -70,13 +67,30 @@ def outside(node: Node) -> list[Node]:
 
 
 def fixed(loop: Loop, local: set[str]) -> set[Node]:
-    """The nodes inside whose value is the same at all steps, and that can be computed outside."""
+    """The nodes inside whose value is the same at all steps, and that can be computed outside.
+
+    What may raise is not, unless it is computed whether there are steps or not.
+    """
     found = set(loop.params.captured)
+    sure = computed_anyway(loop)
     for node in toposort(loop.roots):
         known = all(x in found or x.op in LEAVES for x in node.inputs)
-        if node.inputs and known and node.op not in RISKY and not depends_on(node, local):
+        if (
+            node.inputs
+            and known
+            and not depends_on(node, local)
+            and (node in sure or not may_raise_inside(node))
+        ):
             found.add(node)
     return found
+
+
+def computed_anyway(loop: Loop) -> set[Node]:
+    """The nodes of a body that are computed at least once."""
+    if loop.condition is not None:
+        return set(toposort([loop.condition]))
+    least = lower_bound(loop.settings["length"])
+    return set(toposort(loop.roots)) if least is not None and least >= 1 else set()
 
 
 def nearest(loop: Loop, some: Collection[Node]) -> list[Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count, islice
+from itertools import count
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph, unknowns_of
@@ -20,12 +20,7 @@ LEAVES = frozenset({leaf.full, leaf.constant, leaf.iota, leaf.extent})
 
 def replaced(loop: Loop, new: Mapping[Node, Node]) -> Loop:
     """The loop with other nodes in place of some in its body."""
-    if not new:
-        return loop
-    roots = iter(substitute(loop.roots, new))
-    carries = tuple(carry._replace(update=next(roots)) for carry in loop.carries)
-    results = tuple(islice(roots, len(loop.results)))
-    return loop._replace(carries=carries, results=results, condition=next(roots, None))
+    return loop.with_roots(substitute(loop.roots, new)) if new else loop
 
 
 def unused(name: str, loop: Loop) -> Iterator[str]:
