@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from graphcore.analysis.values import is_finite, is_normal, is_power_of_two
 from graphcore.ir.axes import Pointwise
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node, full_like
+from graphcore.ir.node import Node
 from graphcore.ir.sizes import minimum, same
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
-from graphcore.ops.elementwise import cast, multiply, power, reciprocal, sqrt, square, where
+from graphcore.ops.elementwise import cast, multiply, square, where
 from graphcore.ops.tensor import absorb, expand, gather, slice_
 
 from . import plain
@@ -73,29 +71,6 @@ def where_of_known(node: Node) -> Node | None:
     if condition.op is not leaf.full:
         return None
     return x if condition.attrs["value"].item() else y
-
-
-POWERS: dict[complex, Callable[[Node], Node]] = {
-    -2.0: lambda x: reciprocal(square(x)),
-    -1.0: reciprocal,
-    0.0: lambda x: full_like(x, 1),
-    0.5: sqrt,
-    1.0: lambda x: x,
-    2.0: square,
-    3.0: lambda x: x * square(x),
-    4.0: lambda x: square(square(x)),
-}
-"""x ** n for the exponents that need no logarithm."""
-
-
-@algebra.on(power, under=[leaf.full])
-def small_powers(node: Node) -> Node | None:
-    """x ** n as products, for small n"""
-    x, y = node.inputs
-    if y.op is leaf.full and x.type.dtype.kind in "fc":
-        form = POWERS.get(y.attrs["value"].item())
-        return form(x) if form else None
-    return None
 
 
 @algebra.on(absorb, under=[leaf.full, elementwise.negative])

@@ -21,6 +21,7 @@ from .functions import functions_of_matrices
 from .loops import hoist, prune_loops, tidy_loops
 from .lower import lower_names
 from .motion import motion
+from .powers import powers
 from .shields import drop_shields, where_shielded
 from .stabilise import stabilise
 from .structure import structure
@@ -68,14 +69,14 @@ NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=Tr
 PLAIN = Contract("leaf", "elementwise", "tensor", "linalg", "autodiff", "control")
 EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
 
-tidied = Pass("tidied", rewriting(algebra, motion), EXPANDED)
+tidied = Pass("tidied", rewriting(algebra, powers, motion), EXPANDED)
 loops_pruned = Pass("loops pruned", prune_loops, EXPANDED)
 shields_dropped = Pass("shields dropped", drop_shields, EXPANDED)
 moved_out = Pass("moved out of loops", hoist, EXPANDED)
 
 products = Repeat(
     [
-        Pass("contractions gathered", rewriting(algebra, motion, contraction), EXPANDED),
+        Pass("contractions gathered", rewriting(algebra, powers, motion, contraction), EXPANDED),
         Pass("decomposed", decompose, EXPANDED),
         tidied,
     ],
@@ -91,13 +92,13 @@ Passes = list[Pass | Repeat]
 COMMON: Passes = [
     Pass("named", lambda graph: graph, NAMED),
     Pass("lowered", lower_names, PLAIN),
-    Pass("simplified", rewriting(stabilise, structure, algebra, motion), PLAIN),
+    Pass("simplified", rewriting(stabilise, structure, algebra, powers, motion), PLAIN),
     # The derivative of a function of a matrix is not that of its eigenvectors.
     Pass("functions of matrices found", functions_of_matrices, PLAIN),
     Pass("expanded", expand_derivatives, EXPANDED),
     shields_dropped,
     # Cotangents of slices that are put together again leave nothing out, so fewer shields are left.
-    Pass("tidied around shields", where_shielded(rewriting(algebra, motion)), EXPANDED),
+    Pass("tidied around shields", where_shielded(rewriting(algebra, powers, motion)), EXPANDED),
     shields_dropped,
     Pass("loops tidied", tidy_loops, EXPANDED),
     moved_out,

@@ -11,8 +11,8 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknown
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, tensor
-from graphcore.rewrites.algebra import POWERS
 from graphcore.rewrites.plain import full
+from graphcore.rewrites.powers import POWERS
 
 
 def given(name: str, *shape: Any, dtype: str = "float64") -> Node:

@@ -24,6 +24,7 @@ from graphcore.rewrites.engine import RuleSet, convert, simplify
 from graphcore.rewrites.motion import motion
 from graphcore.rewrites.pattern import P, variables
 from graphcore.rewrites.plain import full
+from graphcore.rewrites.powers import powers
 from graphcore.rewrites.stabilise import stabilise
 
 F8 = np.dtype("f8")
@@ -84,7 +85,7 @@ BECOMES: list[tuple[Node, Node]] = [
 
 @pytest.mark.parametrize(("before", "after"), BECOMES, ids=lambda node: repr(node)[1:20])
 def test_equations_by_identity(before: Node, after: Node) -> None:
-    assert simplified(before, stabilise, algebra, motion) is after
+    assert simplified(before, stabilise, algebra, powers, motion) is after
 
 
 def test_nothing_looks_through_a_barrier() -> None:
@@ -94,7 +95,7 @@ def test_nothing_looks_through_a_barrier() -> None:
         e.sqrt(autodiff.barrier(X) * X),
         tensor.transpose(autodiff.barrier(tensor.transpose(X, perm=(1, 0))), perm=(1, 0)),
     ):
-        assert simplified(before, stabilise, algebra, motion, contraction) is before
+        assert simplified(before, stabilise, algebra, powers, motion, contraction) is before
 
 
 def chain(depth: int, step: object) -> Node:
@@ -120,7 +121,7 @@ def test_deep_chains(step: object, left: int) -> None:
     depth = DEEP // (len(Graph((), (chain(1, step),))) - len(Graph((), (X,))))
     graph = Graph((X,), (chain(depth, step),))
     with tracing() as trace:
-        found = simplify(graph, stabilise | algebra | motion)
+        found = simplify(graph, stabilise | algebra | powers | motion)
     assert len(found) == left
     assert bool(trace.records) == (left == 1)
     assert convert(found, {}) is found
@@ -203,7 +204,7 @@ def test_rewrites_are_recorded() -> None:
 
 
 def test_every_rule_says_where_it_stands() -> None:
-    for rules in (stabilise, algebra, motion, contraction):
+    for rules in (stabilise, algebra, powers, motion, contraction):
         for rule in rules.rules():
             assert "rewrites" in rule.__code__.co_filename
 

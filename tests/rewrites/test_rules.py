@@ -23,6 +23,7 @@ from graphcore.rewrites.engine import Equation
 from graphcore.rewrites.motion import motion
 from graphcore.rewrites.pattern import Pattern
 from graphcore.rewrites.plain import full
+from graphcore.rewrites.powers import EXACT, POWERS, powers
 from graphcore.rewrites.stabilise import stabilise
 from tests import interpreter
 from tests.rewrites.examples import DECLINED, EXAMPLES, given
@@ -127,6 +128,35 @@ def test_algebra_is_exact(rule: Equation) -> None:
     assert fired
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("exponent", POWERS)
+def test_small_powers_as_numpy(exponent: float, dtype: str) -> None:
+    """Bit by bit where NumPy has the same form, else within two units in the last place."""
+    tiny, huge = np.finfo(dtype).tiny, np.finfo(dtype).max
+    scales = [1e19, 1e-19, 1e9, 1e-9, tiny**0.4, tiny**0.6, huge**0.4, huge**0.6, tiny, huge]
+    base = np.concatenate([
+        *(sign * np.array([0.0, np.inf, 1.0, *scales]) for sign in (1.0, -1.0)),
+        [np.nan],
+        np.random.default_rng(0).uniform(-9, 9, 500),
+    ]).astype(dtype)  # fmt: skip
+    x = leaf.input_(name="x", dtype=np.dtype(dtype), shape=(len(base),), dims=None)
+    node = x ** full(exponent, np.dtype(dtype), (len(base),))
+    step = powers.step(node)
+    assert step is not None
+    with np.errstate(all="ignore"):
+        found, wanted = (
+            run(step[1], {"x": base}, {}),
+            np.power(base, np.dtype(dtype).type(exponent)),
+        )
+    assert found.dtype == wanted.dtype
+    if exponent in EXACT:
+        same_bits(found, wanted)
+    else:
+        same_bits(found[~np.isfinite(wanted)], wanted[~np.isfinite(wanted)])
+        np.testing.assert_allclose(found, wanted, rtol=2 * np.finfo(dtype).eps, atol=tiny)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
 PRECISE = Context(prec=420, Emin=-999999, Emax=999999, traps=[])
 
 
@@ -209,7 +239,7 @@ REASSOCIATED = {
 }
 """Rules tried on finite values alone: inf - inf depends on the order, e**1e30 overflows."""
 
-SETS = (stabilise, algebra, motion, contraction)
+SETS = (stabilise, algebra, powers, motion, contraction)
 ALL_RULES = {
     rule.__name__: rule
     for rules in SETS
