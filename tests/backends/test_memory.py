@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 import graphcore as gc
 from tests import random_graphs, random_loops
 from tests.poison import poisoned
+from tests.ways import require_same_bits
 
 
 def check(given: Mapping[str, gc.Tensor], ys: list[gc.Tensor], values: Mapping[str, Any]) -> None:
-    """The same numbers, whether or not memory is poisoned when it is given up.
+    """The same numbers, in both ways to run, and with memory that is poisoned when it is given up.
 
     A place of each result is read as well, along each dim, known at the call; the result may be
     written over afterwards.
@@ -25,7 +26,9 @@ def check(given: Mapping[str, gc.Tensor], ys: list[gc.Tensor], values: Mapping[s
     places = [y.isel({dim: at}) for y in ys for dim in y.dims if y.sizes[dim] != 0]
     inputs, outputs = [*given.values(), at], [*ys, *places, *(gc.cos(y) for y in ys)]
     values = {**values, "at": 0}
-    wanted = gc.compile(inputs, outputs)(**values)
+    compiled = gc.compile(inputs, outputs)
+    wanted = compiled(**values)
+    require_same_bits(compiled, values)
     with poisoned():
         f = gc.compile(inputs, outputs)
     for _ in range(2):

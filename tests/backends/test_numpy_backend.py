@@ -145,7 +145,7 @@ def test_errors_name_the_op_and_show_both_lines() -> None:
 
 def test_source_is_forgotten_with_the_function() -> None:
     f = gc.compile([x], gc.sin(x))
-    file = f._function._file
+    file = f._function.running.file
     assert file in linecache.cache
     del f
     collector.collect()

@@ -1,10 +1,14 @@
-"""The source: one Python function of NumPy calls, a line for each node, a block for each loop."""
+"""The writer: a line of the program for each node of a graph, a block of lines for each loop.
+
+At the top level a line is a call, which can run as it is or be rendered as source. The lines of a
+block are text from the start, as a block is always compiled.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +16,19 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import called_often
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
 from graphcore.ops import leaf, tensor
-from graphcore.schedule.buffers import VIEWS, Buffer, plan
+from graphcore.schedule.buffers import Buffer, plan
 from graphcore.schedule.order import in_order
 
-from . import nesting
+from .calls import Argument, Call, call, method
 from .emit import BUFFERED, EMIT, shape_of
 from .loops import CONTROL
 from .nesting import INDENT
 from .scalars import is_spelled, repeats_number, spell
+from .source import Block, Code, Line
+from .values import Value
 
 FRESH = frozenset(
     {
@@ -41,45 +46,26 @@ OF_SIZES = frozenset({leaf.iota, leaf.extent})
 """Ops that have no operands but a size."""
 
 
-class Line(NamedTuple):
-    """What a line of the source computes, and the names there of operands and of loops' steps."""
-
-    node: Node
-    operands: tuple[str, ...]
-    steps: dict[str, Node]
-
-
-class Code(NamedTuple):
-    """A generated function: its source, what its names stand for, and what its lines compute."""
-
-    source: str
-    scope: dict[str, Any]
-    lines: dict[int, Line]
-    buffers: tuple[Buffer, ...]
-    places: dict[Node, str]
-    sizes: dict[str, str]
-
-
 class Sheet:
-    """The text of the function being written, and all names in it that are known throughout."""
+    """The program being written, and all names in it that are known throughout."""
 
     def __init__(self, sizes: Sequence[str], shared: Collection[tuple[str, int]]) -> None:
-        self.shared = shared  # lines of functions that were called from several lines
-        self.scope: dict[str, Any] = {}
-        self.text: list[str] = []
-        self.lines: dict[int, Line] = {}
-        self.comments: dict[Any, str] = {}
+        self.code = Code(shared)
+        self.scope = self.code.scope
         self.literals: dict[Literal, str] = {}
-        self.constants: list[str] = []
-        self.fixed: dict[str, str] = {}
-        self.buffers: dict[Buffer, str] = {}
-        self.places: dict[Node, str] = {}
         self.known = frozenset(sizes)
-        self.sizes = {name: f"n{i}" for i, name in enumerate(sizes)}
+        self.sizes = self.code.sizes
+        self.sizes.update((name, f"n{i}") for i, name in enumerate(sizes))
         self.numbers: dict[str, int] = {}
         self.blocks = 0
         self.indent = INDENT
+        self.block: Block | None = None
         self.steps: dict[str, Node] = {}
+
+    @property
+    def at_top(self) -> bool:
+        """Whether what is written now belongs to no block."""
+        return self.indent == INDENT
 
     def name(self, prefix: str) -> str:
         """A new name, other than a dtype's."""
@@ -89,9 +75,16 @@ class Sheet:
         self.numbers[prefix] = number
         return f"{prefix}{number}"
 
+    def first(self, value: Argument) -> str:
+        """The name of a value that is computed before all else."""
+        text = str(value)
+        if text not in self.code.first:
+            self.code.first[text] = self.name("k"), value
+        return self.code.first[text][0]
+
 
 class Writer:
-    """Spells the nodes of one graph, single numbers as Python's.
+    """Writes the nodes of one graph, single numbers as Python's.
 
     Only names it has made itself reach the source. The body of a loop has a writer of its own, on
     the same sheet.
@@ -103,29 +96,31 @@ class Writer:
         sheet: Sheet,
         sizes: Mapping[str, str],
         schedule: Sequence[Node] = (),
-        homes: Sequence[Node] | None = None,
+        written: Sequence[Node] | None = None,
     ) -> None:
         self.graph, self.sheet, self.scope = graph, sheet, sheet.scope
-        self.sizes = dict(sizes)  # with the numbers of trips that this graph finds out
-        self.thins: dict[Node, str] = {}
-        self.wholes: dict[Node, str] = {}
-        self.numbers: dict[Node, str] = {}
-        self.made: dict[Node, str] = {}
+        self.sizes = dict(sizes)  # with the trip counts that this graph finds
+        self.values: dict[Node, Value] = {}
+        self.destinations: dict[Node, str] = {}  # the arrays that outputs are written into
         self.schedule = schedule or in_order(graph.nodes())
         self.block, sheet.blocks = sheet.blocks, sheet.blocks + 1
-        held = graph.outputs if homes is None else homes
+        held = graph.outputs if written is None else written
         kept = [x for x in graph.outputs if x not in held]
-        self.planned, self.homes = plan(self.schedule, held, kept, self.block, sheet.known, writes)
+        self.plan = plan(self.schedule, held, kept, self.block, sheet.known, writes)
 
-    def inside(self, graph: Graph, homes: Sequence[Node], schedule: Sequence[Node] = ()) -> Writer:
+    def inside(
+        self, graph: Graph, written: Sequence[Node], schedule: Sequence[Node] = ()
+    ) -> Writer:
         """The writer of a body, whose nodes may come in an order of their own.
 
-        It is told where to write the outputs `homes`; the others are read when all is done.
+        The outputs `written` are given destinations; the others are read after the last node.
         """
-        return Writer(graph, self.sheet, self.sizes, schedule, homes)
+        return Writer(graph, self.sheet, self.sizes, schedule, written)
+
+    # Names
 
     def bind(self, name: str, value: Any) -> str:
-        """A global name of the generated function."""
+        """A global name of the program."""
         self.scope.setdefault(name, value)
         return name
 
@@ -146,34 +141,64 @@ class Writer:
         sheet = self.sheet
         if (name := sheet.literals.get(value)) is None:
             name = sheet.literals[value] = self.bind(sheet.name("c"), value.array)
-            sheet.constants.append(f"    # {name} = {value!r:.60}".splitlines()[0])
+            sheet.code.comments.append(f"# {name} = {value!r:.60}".splitlines()[0])
         return name
 
     def size(self, size: Size) -> str:
-        """A size, worked out at the call."""
+        """A size, computed at the call."""
         return code(size, self.sizes)
 
     def from_sizes(self, text: str, *sizes: Size) -> str:
-        """An expression in sizes: inside of a block it is worked out once, before everything."""
-        sheet = self.sheet
-        if sheet.indent == INDENT or not all(unknowns(size) <= sheet.known for size in sizes):
+        """An expression in sizes: inside of a block its value is computed once, before all else."""
+        if self.sheet.at_top or not all(unknowns(size) <= self.sheet.known for size in sizes):
             return text
-        if text not in sheet.fixed:
-            sheet.fixed[text] = sheet.name("k")
-        return sheet.fixed[text]
+        return self.sheet.first(text)
 
-    def fixed(self, node: Node, text: str) -> str:
-        """The name of a leaf made of a size, if it is worked out before everything."""
-        if node.op not in OF_SIZES:
-            return ""
-        name = self.from_sizes(text, node.attrs["size"])
-        return "" if name == text else name
+    # Lines
+
+    def assign(
+        self, prefix: str, value: Argument, node: Node, comment: bool = True, out: str = ""
+    ) -> str:
+        """A line that computes a value, perhaps in the array `out`, and the new name of it."""
+        name = self.sheet.name(prefix)
+        self.line(name, value, node, comment, out)
+        return name
+
+    def do(self, value: Call, node: Node, comment: bool = True) -> None:
+        """A line that writes into memory."""
+        self.line("", value, node, comment)
+
+    def line(self, name: str, value: Argument, node: Node, comment: bool, out: str = "") -> None:
+        """One line, which fails in the name of `node`."""
+        indexes = "axes" in node.attrs  # and may be refused for the values of its operands
+        operands = [self.operand_name(x) for x in node.inputs] if indexes else []
+        line = Line(name, value, node, operands, comment, self.sheet.steps, out)
+        if self.sheet.at_top:
+            self.sheet.code.lines.append(line)
+        else:
+            self.open_block.add(self.sheet.indent + line.text(self.sheet.code), line)
 
     def write(self, text: str, node: Node | None = None) -> None:
-        """One statement, which fails in the name of `node`."""
-        self.sheet.text.append(self.sheet.indent + text)
-        if node is not None:
-            self.sheet.lines[len(self.sheet.text)] = Line(node, (), self.sheet.steps)
+        """One statement of a block, which fails in the name of `node`."""
+        line = None if node is None else Line("", text, node, [], False, self.sheet.steps)
+        self.open_block.add(self.sheet.indent + text, line)
+
+    @property
+    def open_block(self) -> Block:
+        """The block that is being written."""
+        assert self.sheet.block is not None
+        return self.sheet.block
+
+    @contextmanager
+    def blocks(self) -> Iterator[Block]:
+        """What is written here belongs to one block; lines at the top level come before it."""
+        if (block := self.sheet.block) is not None:
+            yield block
+            return
+        block = self.sheet.block = Block()
+        yield block
+        self.sheet.block = None
+        self.sheet.code.lines.append(block)
 
     @contextmanager
     def indented(self) -> Iterator[None]:
@@ -190,134 +215,126 @@ class Writer:
             yield
         self.sheet.steps = before
 
-    def line(self, text: str, node: Node) -> None:
-        """One statement, with the node's type and origin beside it."""
-        sheet = self.sheet
-        key = (node.type, node.origin)
-        if (said := sheet.comments.get(key)) is None:
-            said = sheet.comments[key] = self.comment(node)
-        sheet.text.append(f"{sheet.indent}{text}  # {said}")
-        operands = tuple(self.thins.get(x, "") for x in node.inputs)
-        sheet.lines[len(sheet.text)] = Line(node, operands, sheet.steps)
+    # Values
 
-    def comment(self, node: Node) -> str:
-        """A node's type, in sizes as no dim may reach the source, and its line, printable."""
-        origin = node.origin
-        text = str(origin if origin[:2] in self.sheet.shared else origin._replace(caller=None))
-        if isinstance(node.type, TensorType):
-            sizes = ", ".join(map(self.size, node.type.shape))
-            text = f"{show_dtype(node.type.dtype)}[{sizes}]  {text}"
-        return (text if text.isprintable() else ascii(text))[:120]
-
-    def number(self, node: Node) -> str:
+    def scalar(self, node: Node) -> str:
         """`node`, which is one number, as Python's."""
-        if node not in self.numbers:
+        value = self.values[node]
+        if value.scalar == "":
             if node.op is leaf.full or node.op is leaf.constant:
-                value = node.attrs["value"]
-                self.numbers[node] = self.bind(f"{self.literal(value)}_", value.item())
+                literal = node.attrs["value"]
+                value.scalar = self.bind(f"{self.literal(literal)}_", literal.item())
             else:
-                self.numbers[node] = self.sheet.name("v")
-                self.write(f"{self.numbers[node]} = {self.thins[node]}.item()")
-        return self.numbers[node]
+                value.scalar = self.assign("v", method("item", value.array), node, False)
+        return value.scalar
 
-    def take(self, node: Node, number: str) -> None:
-        """Know `node` as one of Python's numbers."""
-        self.numbers[node] = self.thins[node] = number
-
-    def thin(self, node: Node) -> str:
-        """`node`, or what broadcasts to it, as an array."""
+    def array(self, node: Node) -> str:
+        """An array that broadcasts to the shape of `node`."""
         if repeats_number(node):
-            return self.thin(node.inputs[0])
-        if self.thins[node] == self.numbers.get(node):
-            text = f"{self.bind('array', np.array)}({self.numbers[node]})"
-            if (name := self.fixed(node, text)) == "":
-                name = self.sheet.name("a")
-                self.write(f"{name} = {text}")
-            self.thins[node] = name
-        return self.thins[node]
+            return self.array(node.inputs[0])
+        value = self.values[node]
+        if value.array == "" and value.scalar != "":
+            made = call(self.bind("array", np.array), value.scalar)
+            value.array = self.fixed(node, made) or self.assign("a", made, node, False)
+        return value.array
+
+    def full(self, node: Node) -> str:
+        """An array of the shape of `node`."""
+        if (value := self.values.get(node)) is not None and value.full:
+            return value.full
+        if self.is_full_shape(node):
+            return self.array(node)
+        broadcast = self.bind("broadcast_to", np.broadcast_to)
+        spread = call(broadcast, self.array(node), shape_of(node.type.shape, self))
+        full = self.assign("w", spread, node)
+        self.values.setdefault(node, Value()).full = full
+        return full
 
     def operand(self, node: Node) -> str:
-        """`node` as a ufunc takes it: an array, or one number."""
-        return self.thin(node) if repeats_number(node) else self.thins[node]
+        """`node` as a ufunc takes it: an array that broadcasts to it, or one number."""
+        return self.array(node) if repeats_number(node) else self.values[node].operand
 
-    def whole(self, node: Node) -> str:
-        """`node` with all its places."""
-        if node in self.wholes:
-            return self.wholes[node]
-        if self.is_full_shape(node):
-            return self.thin(node)
-        name = self.sheet.name("w")
-        shape = shape_of(node.type.shape, self)
-        broadcast = self.bind("broadcast_to", np.broadcast_to)
-        self.line(f"{name} = {broadcast}({self.thin(node)}, {shape})", node)
-        self.wholes[node] = name
-        return name
+    def operand_name(self, node: Node) -> str:
+        """The name of `node`, or "" if it has none."""
+        return self.values[node].operand if node in self.values else ""
 
     def is_full_shape(self, node: Node) -> bool:
-        """Whether the thin spelling of `node` has all its places."""
+        """Whether the array of `node` has all its elements."""
         return not node.type.shape or node.op not in (leaf.full, tensor.expand)
 
-    def empty(self, type: TensorType) -> str:
-        """A new array."""
-        shape = shape_of(type.shape, self)
-        return f"{self.bind('empty', np.empty)}({shape}, {self.dtype(type.dtype)})"
+    def fixed(self, node: Node, value: Argument) -> str:
+        """The name of a leaf made of a size, if it is computed before all else."""
+        if node.op not in OF_SIZES:
+            return ""
+        size: Size = node.attrs["size"]
+        if self.sheet.at_top or not unknowns(size) <= self.sheet.known:
+            return ""
+        return self.sheet.first(value)
 
-    def room(self, type: TensorType) -> str:
-        """An array of this type that nothing else uses: kept between calls if its size is known."""
+    # Memory
+
+    def empty(self, type: TensorType) -> Call:
+        """A new array."""
+        return call(
+            self.bind("empty", np.empty), shape_of(type.shape, self), self.dtype(type.dtype)
+        )
+
+    def temporary(self, type: TensorType, node: Node) -> str:
+        """An array that nothing else uses: kept between calls if its size is known."""
         if not all(unknowns(size) <= self.sheet.known for size in type.shape):
-            name = self.sheet.name("r")
-            self.write(f"{name} = {self.empty(type)}")
-            return name
-        return self.buffer(Buffer((self.block, f"room {len(self.sheet.buffers)}"), type))
+            return self.assign("r", self.empty(type), node, False)
+        return self.buffer(Buffer((self.block, f"own {len(self.sheet.code.buffers)}"), type))
 
     def buffer(self, buffer: Buffer) -> str:
         """The name of a buffer."""
-        buffers = self.sheet.buffers
+        buffers = self.sheet.code.buffers
         if buffer not in buffers:
             buffers[buffer] = f"b{len(buffers)}"
         return buffers[buffer]
 
+    def destination(self, node: Node) -> str:
+        """The array that the line of `node` writes its result into; "" where NumPy makes one."""
+        if (buffer := self.plan.buffers.get(node)) is not None:
+            out = self.sheet.code.places[node] = self.buffer(buffer)
+            return out
+        if node.op not in BUFFERED:
+            return ""
+        output = self.plan.outputs.get(node, node)
+        if output not in self.destinations:
+            self.destinations[output] = self.assign("o", self.empty(node.type), node, False)
+        return self.destinations[output]
+
+    # Nodes
+
     def emit_all(self, nodes: Sequence[Node] = ()) -> None:
-        """Every node that has no name yet, or of some nodes each."""
+        """Every node that has no value yet, or of some nodes each."""
         for node in nodes or self.schedule:
-            if node not in self.thins:
+            if node not in self.values:
                 self.emit(node)
 
     def emit(self, node: Node) -> None:
         """The line of one node, or the block of a loop."""
         if node.op is leaf.full or node.op is leaf.constant:
-            self.thins[node] = self.literal(node.attrs["value"])
+            self.values[node] = Value(array=self.literal(node.attrs["value"]))
             return
         if repeats_number(node):
-            return  # whoever needs an array makes it of the number
+            return  # what needs an array makes it of the number
         if node.op in CONTROL:
-            self.thins[node] = ""  # its values have names of their own
+            self.values[node] = Value()  # its results have names of their own
             return CONTROL[node.op](node, self)
         if is_spelled(node):
-            text = spell(node, self)
-            if (name := self.fixed(node, text)) != "":
-                return self.take(node, name)
-            name = self.sheet.name("t")
-            self.take(node, name)
-            return self.line(f"{name} = {text}", node)
-        out = ""
-        if (buffer := self.planned.get(node)) is not None:
-            out = self.sheet.places[node] = self.buffer(buffer)
-        elif node.op in BUFFERED:
-            home = self.homes.get(node, node)
-            if (out := self.made.get(home, "")) == "":
-                out = self.made[home] = self.sheet.name("o")
-                self.write(f"{out} = {self.empty(node.type)}", node)
-        name = self.sheet.name("t")
-        expression = EMIT[node.op](node, self, out)
-        if (before := self.fixed(node, expression)) != "":
-            self.thins[node] = before
+            spelled = spell(node, self)
+            name = self.fixed(node, spelled) or self.assign("t", spelled, node)
+            self.values[node] = Value(scalar=name)
             return
-        if expression == out or (node.op in VIEWS and expression == self.thins.get(node.inputs[0])):
-            self.thins[node] = expression
+        out = self.destination(node)
+        computed = EMIT[node.op](node, self, out)
+        if isinstance(computed, str):
+            self.values[node] = Value(array=computed)
             return
-        self.thins[node] = name
-        self.line(f"{name} = {expression}", node)
+        if (name := self.fixed(node, computed)) == "":
+            name = self.assign("t", computed, node, out=out)
+        self.values[node] = Value(array=name)
 
 
 def writes(node: Node) -> bool:
@@ -326,55 +343,36 @@ def writes(node: Node) -> bool:
 
 
 def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
-    """Source for a plain graph in its final form, whose unknown sizes come in the order `sizes`."""
+    """The program of a plain graph in its final form, whose unknown sizes come in this order."""
     sheet = Sheet(sizes, called_often(node.origin for node in graph.every_node()))
     w = Writer(graph, sheet, sheet.sizes)
-    params = [f"x{i}" for i in range(len(graph.params))]
-    w.thins.update(zip(graph.params, params, strict=True))
+    sheet.code.params = [f"x{i}" for i in range(len(graph.params))]
+    w.values = {
+        x: Value(array=name) for x, name in zip(graph.params, sheet.code.params, strict=True)
+    }
     w.emit_all()
-    results = returned(graph, w)
-    head = [
-        "def run(inputs, sizes, buffers):",
-        *unpacked(params, "inputs"),
-        *unpacked([sheet.sizes[name] for name in sizes], "sizes"),
-        *unpacked(list(sheet.buffers.values()), "buffers"),
-        *[f"    # {sheet.sizes[name]} = {show_dim(name)}" for name in sizes],
-        *sheet.constants,
-        *[f"    {name} = {text}" for text, name in sheet.fixed.items()],
-    ]
-    text = [*head, *sheet.text, f"    return [{', '.join(results)}]"]
-    rows = nesting.shallow(nesting.rows_of(text), sheet.scope)
-    lines = {len(head) + number: line for number, line in sheet.lines.items()}
-    return Code(
-        "".join(f"{INDENT * row.level}{row.text}\n" for row in rows),
-        sheet.scope,
-        {now: lines[row.number] for now, row in enumerate(rows, 1) if row.number in lines},
-        tuple(sheet.buffers),
-        sheet.places,
-        sheet.sizes,
-    )
+    sheet.code.results = returned(graph, w)
+    return sheet.code
 
 
-def unpacked(names: list[str], source: str) -> list[str]:
-    """The line that takes a sequence apart."""
-    return [f"    {', '.join(names)}, = {source}"] if names else []
-
-
-def returned(graph: Graph, w: Writer) -> list[str]:
+def returned(graph: Graph, w: Writer) -> list[Argument]:
     """Each output as an array of the caller's own: views, leaves and repeats are copied.
 
-    Another shape or order of a new array is as good as the array itself, if that is not returned
+    A new array in another shape or order is as good as the array itself, if that is not returned
     as well.
     """
     seen: set[Node] = set()
-    results = []
+    results: list[Argument] = []
     for node in graph.outputs:
         root = node
         while root.op in (tensor.reshape, tensor.transpose):
             root = root.inputs[0]
-        own = root in w.made or (root is node and node.op in FRESH and node.type.shape)
-        own = own and root not in seen
-        name = w.thins[node] if own else w.numbers.get(node) or w.whole(node)
-        results.append(name if own else f"{w.bind('array', np.array)}({name})")
+        own = root in w.destinations or (root is node and node.op in FRESH and node.type.shape)
+        if own and root not in seen:
+            array = "" if node.type.shape else w.destinations.get(node)  # np.dot returns a number
+            results.append(array or w.values[node].operand)
+        else:
+            scalar = "" if repeats_number(node) else w.values[node].scalar
+            results.append(call(w.bind("array", np.array), scalar or w.full(node)))
         seen.add(root)
     return results

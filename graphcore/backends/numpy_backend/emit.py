@@ -1,7 +1,8 @@
-"""EMIT: how each plain op is written in NumPy, `(node, writer, out) -> expression`.
+"""EMIT: how each plain op is computed by NumPy, `(node, writer, out) -> call`.
 
-`out` names the array to write into, or is "" where NumPy shall make one. The writer spells
-operands: `thin` where broadcasting is as good as repetition, `whole` where all values must exist.
+`out` names the array to write into, or is "" where NumPy shall make one. The writer names operands:
+`array` where broadcasting is as good as repetition, `full` where every element must exist. A rule
+returns a name instead of a call where there is nothing to compute.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from graphcore.ops import elementwise, leaf, linalg, special, tensor
 from graphcore.schedule.buffers import INPLACE, RECEIVING
 
 from . import routines, short
+from .calls import Argument, Call, call, item, method, sequence
 from .scalars import is_number, repeats_number
 
 if TYPE_CHECKING:
     from .codegen import Writer
 
-Emit: TypeAlias = "Callable[[Node, Writer, str], str]"
+Front: TypeAlias = "Callable[[Argument], Argument]"
+Emit: TypeAlias = "Callable[[Node, Writer, str], Argument]"
 
 
 KEYWORD = frozenset({elementwise.maximum, elementwise.minimum})
-"""Ufuncs that NumPy wants told `out` by its name."""
+"""Ufuncs that take `out` as a keyword."""
 
 
 BUFFERED = frozenset(
@@ -46,32 +49,29 @@ BUFFERED = frozenset(
 """Ops whose lines write into the array `out`."""
 
 
-def call(function: str, *arguments: str) -> str:
-    """A call; empty arguments are left out."""
-    return f"{function}({', '.join(filter(None, arguments))})"
-
-
-def ufunc(node: Node, w: Writer, out: str) -> str:
-    """An elementwise op: the ufunc with `out` in its last place, the quickest way to pass it."""
+def ufunc(node: Node, w: Writer, out: str) -> Call:
+    """An elementwise op: the ufunc with `out` as its last argument, the quickest way to pass it."""
     function = elementwise.UFUNC[node.op]
     name = w.special(function) if isinstance(function, str) else w.bind(node.op.name, function)
-    operands = ", ".join([w.operand(x) for x in node.inputs])
-    return f"{name}({operands}, {'out=' if node.op in KEYWORD else ''}{out})"
+    operands = [w.operand(x) for x in node.inputs]
+    if node.op in KEYWORD:
+        return Call("{0}({1}, {2}, out={3})", (name, *operands, out))
+    return Call(name, (*operands, out))
 
 
 def reduction(name: str, function: np.ufunc) -> Emit:
     """A ufunc's reduction over `axes`, or `axis`."""
 
-    def emit(node: Node, w: Writer, out: str) -> str:
+    def emit(node: Node, w: Writer, out: str) -> Call:
         if folds(node):
             return fold(w.bind(name, function), node, w, out)
         over = node.attrs["axes"] if "axes" in node.attrs else node.attrs["axis"]
         axes = over[0] if isinstance(over, tuple) and len(over) == 1 else over
         if is_partial(node, w):
-            how = w.bind(name, function), w.whole(node.inputs[0]), str(over), out
+            how = w.bind(name, function), w.full(node.inputs[0]), str(over), out
             return call(w.bind("reduce", short.reduce), *how)
         reduce = w.bind(f"{name}_reduce", function.reduce)
-        return call(reduce, w.whole(node.inputs[0]), str(axes), *(("None", out) if out else ()))
+        return call(reduce, w.full(node.inputs[0]), str(axes), *(("None", out) if out else ()))
 
     return emit
 
@@ -79,7 +79,7 @@ def reduction(name: str, function: np.ufunc) -> Emit:
 def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
     """A reduction to the largest or smallest value, which starts from the limit of the dtype."""
 
-    def emit(node: Node, w: Writer, out: str) -> str:
+    def emit(node: Node, w: Writer, out: str) -> Call:
         (x,), axes = node.inputs, node.attrs["axes"]
         initial = node.attrs.get("initial")
         start = () if initial is None else (w.literal(initial),)
@@ -89,10 +89,10 @@ def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
         if not start and not all(isinstance(n := x.type.shape[i], int) and n for i in axes):
             start = (w.bind(f"{name}_start_{w.dtype(x.type.dtype)}", limit(x, sign)),)
         if is_partial(node, w):
-            how = w.bind(name, function), w.whole(x), str(axes), out, *start
+            how = w.bind(name, function), w.full(x), str(axes), out, *start
             return call(w.bind("reduce", short.reduce), *how)
         reduce = w.bind(f"{name}_reduce", function.reduce)
-        return call(reduce, w.whole(x), axis, "None", out, *(("False", *start) if start else ()))
+        return call(reduce, w.full(x), axis, "None", out, *(("False", *start) if start else ()))
 
     return emit
 
@@ -118,9 +118,9 @@ def of_windows(x: Node) -> bool:
     return x.op is tensor.windows
 
 
-def fold(function: str, node: Node, w: Writer, out: str, *start: str) -> str:
+def fold(function: str, node: Node, w: Writer, out: str, *start: str) -> Call:
     (x,), axes = node.inputs, node.attrs["axes"]
-    return call(w.bind("fold", short.fold), function, w.whole(x), str(axes), out, *start)
+    return call(w.bind("fold", short.fold), function, w.full(x), str(axes), out, *start)
 
 
 def limit(x: Node, sign: int) -> object:
@@ -134,18 +134,18 @@ def limit(x: Node, sign: int) -> object:
     return dtype.type(complex(sign * np.inf, sign * np.inf) if dtype.kind == "c" else sign * np.inf)
 
 
-def norm(node: Node, w: Writer, out: str) -> str:
-    x, axes = w.whole(node.inputs[0]), str(node.attrs["axes"])
+def norm(node: Node, w: Writer, out: str) -> Call:
+    x, axes = w.full(node.inputs[0]), str(node.attrs["axes"])
     return call(w.bind("norm", routines.norm), x, axes, out)
 
 
 def accumulation(name: str, function: np.ufunc) -> Emit:
     """A ufunc's running reduction along `axis`."""
 
-    def emit(node: Node, w: Writer, out: str) -> str:
+    def emit(node: Node, w: Writer, out: str) -> Call:
         accumulate = w.bind(f"{name}_accumulate", function.accumulate)
         axis = str(node.attrs["axis"])
-        return call(accumulate, w.whole(node.inputs[0]), axis, *(("None", out) if out else ()))
+        return call(accumulate, w.full(node.inputs[0]), axis, *(("None", out) if out else ()))
 
     return emit
 
@@ -153,8 +153,8 @@ def accumulation(name: str, function: np.ufunc) -> Emit:
 def routine(name: str) -> Emit:
     """One of our own routines, which always write into `out`."""
 
-    def emit(node: Node, w: Writer, out: str) -> str:
-        return call(w.bind(name, getattr(routines, name)), *map(w.thin, node.inputs), out)
+    def emit(node: Node, w: Writer, out: str) -> Call:
+        return call(w.bind(name, getattr(routines, name)), *map(w.array, node.inputs), out)
 
     return emit
 
@@ -190,19 +190,18 @@ def one_range(start: Size, size: Size, step: int, whole: Size, w: Writer) -> str
     if isinstance(start, int) and isinstance(size, int):
         found = routines.span(start, size, step)
         return f"slice({found.start}, {found.stop}, {found.step})"
-    return call(w.bind("span", routines.span), w.size(start), w.size(size), str(step))
+    return str(call(w.bind("span", routines.span), w.size(start), w.size(size), str(step)))
 
 
-def slice_(node: Node, w: Writer, out: str) -> str:
-    if not node.type.shape:
-        return w.whole(node.inputs[0])
-    return f"{w.whole(node.inputs[0])}[{ranges(node, node.type.shape, w)}]"
+def slice_(node: Node, w: Writer, out: str) -> Argument:
+    x = w.full(node.inputs[0])
+    return item(x, ranges(node, node.type.shape, w)) if node.type.shape else x
 
 
-def embed(node: Node, w: Writer, out: str) -> str:
+def embed(node: Node, w: Writer, out: str) -> Call:
     (x,) = node.inputs
     index = ranges(node, x.type.shape, w) if node.type.shape else "()"
-    return call(w.bind("embed", routines.embed), w.thin(x), index, out)
+    return call(w.bind("embed", routines.embed), w.array(x), index, out)
 
 
 def window_arguments(node: Node, w: Writer) -> tuple[str, ...]:
@@ -211,26 +210,26 @@ def window_arguments(node: Node, w: Writer) -> tuple[str, ...]:
     return str(attrs["axes"]), str(attrs["strides"]), str(attrs["dilations"])
 
 
-def windows(node: Node, w: Writer, out: str) -> str:
+def windows(node: Node, w: Writer, out: str) -> Call:
     sizes = shape_of(node.attrs["sizes"], w)
     function = w.bind("windows", routines.windows)
-    return call(function, w.whole(node.inputs[0]), sizes, *window_arguments(node, w))
+    return call(function, w.full(node.inputs[0]), sizes, *window_arguments(node, w))
 
 
-def overlap_add(node: Node, w: Writer, out: str) -> str:
+def overlap_add(node: Node, w: Writer, out: str) -> Call:
     function = w.bind("overlap_add", routines.overlap_add)
-    return call(function, w.whole(node.inputs[0]), *window_arguments(node, w), out)
+    return call(function, w.full(node.inputs[0]), *window_arguments(node, w), out)
 
 
-def expand(node: Node, w: Writer, out: str) -> str:
+def expand(node: Node, w: Writer, out: str) -> Argument:
     """The view that broadcasts to the repeated values; leading axes need none."""
-    x, axes = w.whole(node.inputs[0]), node.attrs["axes"]
+    x, axes = w.full(node.inputs[0]), node.attrs["axes"]
     rank = node.type.ndim
     lead = 0
     while lead < rank and lead in axes:
         lead += 1
     index = ["None" if axis in axes else ":" for axis in range(lead, rank)]
-    return f"{x}[{', '.join(index)}]" if "None" in index else x
+    return Call(f"{{0}}[{', '.join(index)}]", (x,)) if "None" in index else x
 
 
 def product(name: str, rank: int) -> Emit:
@@ -240,8 +239,8 @@ def product(name: str, rank: int) -> Emit:
     tells where matrices are large.
     """
 
-    def emit(node: Node, w: Writer, out: str) -> str:
-        operands, kind = map(w.whole, node.inputs), node.type.dtype.kind
+    def emit(node: Node, w: Writer, out: str) -> Call:
+        operands, kind = map(w.full, node.inputs), node.type.dtype.kind
         if node.type.ndim > rank and kind != "c":
             return call(w.bind(f"each_{name}", getattr(short, name)), *operands, out)
         if node.type.ndim > rank or (rank == 2 and kind in "fc" and w.block == 0):
@@ -251,52 +250,58 @@ def product(name: str, rank: int) -> Emit:
     return emit
 
 
-def concat(node: Node, w: Writer, out: str) -> str:
-    parts = ", ".join(w.whole(x) for x in node.inputs)
-    return call(w.bind("concatenate", np.concatenate), f"({parts})", str(node.attrs["axis"]), out)
+def concat(node: Node, w: Writer, out: str) -> Call:
+    parts = Call(
+        f"({', '.join(f'{{{i}}}' for i in range(len(node.inputs)))})",
+        tuple(map(w.full, node.inputs)),
+    )
+    return call(w.bind("concatenate", np.concatenate), parts, str(node.attrs["axis"]), out)
 
 
-def where(node: Node, w: Writer, out: str) -> str:
+def where(node: Node, w: Writer, out: str) -> Argument:
     """A choice; of a real float or 0 by its bits, which is quicker where the condition varies."""
     condition, x, y = node.inputs
     one = condition.inputs[0] if repeats_number(condition) else condition
     if is_number(one.type):
-        chosen = f"{w.thin(x)} if {w.number(one)} else {w.thin(y)}"
-        w.line(f"{w.bind('copyto', np.copyto)}({out}, {chosen})", node)
+        chosen = Call("{1} if {0} else {2}", (w.scalar(one), w.array(x), w.array(y)))
+        w.do(call(w.bind("copyto", np.copyto), out, chosen), node)
         return out
     if node.type.dtype.kind == "f" and node.type.shape:
         if is_positive_zero(y):
-            return call(w.bind("keep", routines.keep), w.thin(condition), w.thin(x), out)
+            return call(w.bind("keep", routines.keep), w.array(condition), w.array(x), out)
         if is_positive_zero(x):
-            return call(w.bind("omit", routines.omit), w.thin(condition), w.thin(y), out)
-    return call(w.bind("either", routines.either), *map(w.thin, node.inputs), out)
+            return call(w.bind("omit", routines.omit), w.array(condition), w.array(y), out)
+    return call(w.bind("either", routines.either), *map(w.array, node.inputs), out)
 
 
-def overwrite(node: Node, w: Writer, out: str) -> str:
+def overwrite(node: Node, w: Writer, out: str) -> Call:
     x, part = node.inputs
     index = ranges(node, part.type.shape, w) if node.type.shape else "()"
-    return call(w.bind("overwrite", routines.overwrite), w.thin(x), w.thin(part), index, out)
+    return call(w.bind("overwrite", routines.overwrite), w.array(x), w.array(part), index, out)
 
 
-def positions(node: Node, w: Writer, whole: Node) -> tuple[str, str]:
-    """The transpose that brings the indexed axes of `whole` to the front, and their index."""
+def positions(node: Node, w: Writer, whole: Node) -> tuple[Front, list[Argument]]:
+    """What brings the indexed axes of `whole` to the front, and their index there."""
     axes = node.attrs["axes"]
     order = sorted(range(len(axes)), key=lambda i: axes[i])
     rest = [axis for axis in range(whole.type.ndim) if axis not in axes]
     perm = (*sorted(axes), *rest)
-    front = "" if perm == tuple(range(len(perm))) else f".transpose({perm})"
+
+    def front(x: Argument) -> Argument:
+        return x if perm == tuple(range(len(perm))) else method("transpose", x, str(perm))
+
     if at_one_place(node):
-        return front, ", ".join(w.number(indices_of(node)[i]) for i in order)
-    spelled = spelled_indices(node, w)
+        return front, [w.scalar(indices_of(node)[i]) for i in order]
+    spelled: list[Argument] = [*spelled_indices(node, w)]
     for at, index in enumerate(indices_of(node)):
         if index.type.dtype == np.uint64:  # NumPy would let it count from the end
             size = w.size(whole.type.shape[axes[at]])
             spelled[at] = call(w.bind("from_start", routines.from_start), spelled[at], size)
-    return front, ", ".join(spelled[i] for i in order)
+    return front, [spelled[i] for i in order]
 
 
 def at_one_place(node: Node) -> bool:
-    """Whether all positions of `node` are single numbers."""
+    """Whether every position of `node` is a single number."""
     return all(is_number(index.type) for index in indices_of(node))
 
 
@@ -306,15 +311,15 @@ def indices_of(node: Node) -> tuple[Node, ...]:
 
 
 def spelled_indices(node: Node, w: Writer) -> list[str]:
-    """Indices that broadcast to all their places."""
+    """Indices that broadcast to their full shape."""
     indices = indices_of(node)
-    spelled = [w.thin(index) for index in indices]
+    spelled = [w.array(index) for index in indices]
     if not any(w.is_full_shape(index) for index in indices):
-        spelled[0] = w.whole(indices[0])
+        spelled[0] = w.full(indices[0])
     return spelled
 
 
-def gather(node: Node, w: Writer, out: str) -> str:
+def gather(node: Node, w: Writer, out: str) -> Call:
     """Values picked, in memory of their own.
 
     NumPy gives a view where each position is one number, in any dtype, else a copy.
@@ -323,86 +328,88 @@ def gather(node: Node, w: Writer, out: str) -> str:
     front, index = positions(node, w, x)
     single = not indices_of(node)[0].type.shape
     if node.attrs["axes"] == (0,) and x.type.ndim > 1 and not single:
-        return call(w.bind("rows", routines.rows), w.whole(x), index)
-    own = ".copy()" if single and node.type.shape else ""
-    return f"{w.whole(x)}{front}[{index}]{own}"
+        return call(w.bind("rows", routines.rows), w.full(x), *index)
+    picked = item(front(w.full(x)), *index)
+    return method("copy", picked) if single and node.type.shape else picked
 
 
 def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0) -> Emit:
     """Updates that come to `start` or to a tensor: all at once where no place is named twice."""
 
-    def emit(node: Node, w: Writer, out: str) -> str:
+    def emit(node: Node, w: Writer, out: str) -> Call:
         indices = indices_of(node)
         *first, updates = node.inputs[: -len(indices)]
-        begin = w.thin(first[0]) if first else w.literal(Literal(start, node.type.dtype))
+        begin = w.array(first[0]) if first else w.literal(Literal(start, node.type.dtype))
         ufuncs = [w.bind(f"{ufunc.__name__}_ufunc", ufunc) for ufunc in combine]
         if are_distinct(indices):
             front, index = positions(node, w, node)
-            where = (f"{out}{front}", f"({index},)", w.thin(updates), out)
+            where = (front(out), sequence(*index), w.array(updates), out)
             if not (combine and first):
                 return call(w.bind("place", routines.place), begin, *where)
             return call(w.bind("combine", routines.combine), *ufuncs, begin, *where)
-        axes, index = str(node.attrs["axes"]), f"({', '.join(spelled_indices(node, w))},)"
+        axes, indexed = str(node.attrs["axes"]), sequence(*spelled_indices(node, w))
         if combine == (np.add,) and not first and node.type.dtype.kind == "f":
-            return call(w.bind("sums", routines.sums), axes, index, w.thin(updates), out)
+            return call(w.bind("sums", routines.sums), axes, indexed, w.array(updates), out)
         function = w.bind(routine.__name__, routine)
-        return call(function, *ufuncs, begin, axes, index, w.thin(updates), out)
+        return call(function, *ufuncs, begin, axes, indexed, w.array(updates), out)
 
     return emit
 
 
-def sort(node: Node, w: Writer, out: str) -> str:
+def sort(node: Node, w: Writer, out: str) -> Call:
     function = w.bind("sort", routines.sort)
-    return call(function, w.thin(node.inputs[0]), str(node.attrs["axis"]), out)
+    return call(function, w.array(node.inputs[0]), str(node.attrs["axis"]), out)
 
 
-def argsort(node: Node, w: Writer, out: str) -> str:
+def argsort(node: Node, w: Writer, out: str) -> Call:
     size = w.size(node.attrs["size"])
     how = (str(node.attrs["axis"]), size, str(node.attrs["descending"]))
-    return call(w.bind("argsort", routines.argsort), w.whole(node.inputs[0]), *how)
+    return call(w.bind("argsort", routines.argsort), w.full(node.inputs[0]), *how)
 
 
-def fourier(node: Node, w: Writer, out: str) -> str:
+def fourier(node: Node, w: Writer, out: str) -> Call:
     """NumPy divides the inverse by its size, unless `norm` says that the other is divided."""
     inverse = node.op is tensor.irfft or node.attrs.get("inverse", False)
     name = {tensor.rfft: "rfft", tensor.irfft: "irfft"}.get(node.op, "ifft" if inverse else "fft")
     size = w.size(node.attrs["size"]) if node.op is tensor.irfft else "None"
     how = (size, str(node.attrs["axis"]), *(("'forward'",) if inverse else ()))
-    return call(w.bind(name, getattr(np.fft, name)), w.whole(node.inputs[0]), *how)
+    return call(w.bind(name, getattr(np.fft, name)), w.full(node.inputs[0]), *how)
 
 
-def searchsorted(node: Node, w: Writer, out: str) -> str:
+def searchsorted(node: Node, w: Writer, out: str) -> Call:
     function = w.bind("searchsorted", routines.searchsorted)
-    return call(function, *map(w.whole, node.inputs), repr(node.attrs["side"]))
+    return call(function, *map(w.full, node.inputs), repr(node.attrs["side"]))
 
 
-def recurrence(node: Node, w: Writer, out: str) -> str:
-    a, b = map(w.whole, node.inputs)
+def recurrence(node: Node, w: Writer, out: str) -> Call:
+    a, b = map(w.full, node.inputs)
     return call(w.bind("recurrence", routines.recurrence), a, b, str(node.attrs["axis"]))
 
 
-def iota(node: Node, w: Writer, out: str) -> str:
+def iota(node: Node, w: Writer, out: str) -> Call:
     dtype = w.dtype(node.type.dtype)
-    return call(w.bind("arange", np.arange), w.size(node.attrs["size"]), f"dtype={dtype}")
+    size = w.size(node.attrs["size"])
+    return Call("{0}({1}, dtype={2})", (w.bind("arange", np.arange), size, dtype))
 
 
-def matrices(node: Node, w: Writer, out: str) -> str:
+def matrices(node: Node, w: Writer, out: str) -> Call:
     """The routine of an op on matrices, its attrs as keywords."""
     from . import linalg as own
 
-    how = [f"{name}={value!r}" for name, value in node.attrs.items()]
     routine = w.bind(f"linalg_{node.op.name}", getattr(own, node.op.name))
-    return call(routine, *map(w.whole, node.inputs), *how)
+    marks = [f"{{{i}}}" for i in range(1, len(node.inputs) + 1)]
+    how = [f"{name}={value!r}" for name, value in node.attrs.items()]
+    return Call(f"{{0}}({', '.join([*marks, *how])})", (routine, *tuple(map(w.full, node.inputs))))
 
 
-def extent(node: Node, w: Writer, out: str) -> str:
+def extent(node: Node, w: Writer, out: str) -> Call:
     dtype = w.dtype(node.type.dtype)
     return call(w.bind("asarray", np.asarray), w.size(node.attrs["size"]), dtype)
 
 
 def given(node: Node, w: Writer, out: str) -> str:
     """Inputs and constants have their names from the start."""
-    return w.thin(node)
+    return w.array(node)
 
 
 DECOMPOSED = frozenset(
@@ -414,7 +421,7 @@ DECOMPOSED = frozenset(
 """Plain ops that rewrites take apart before a backend sees them."""
 
 EMIT: dict[Op, Emit] = {
-    leaf.project: lambda node, w, out: f"{w.thins[node.inputs[0]]}[{node.attrs['index']}]",
+    leaf.project: lambda node, w, out: item(w.array(node.inputs[0]), str(node.attrs["index"])),
     **dict.fromkeys(linalg.SIGNATURES, matrices),
     **dict.fromkeys(frozenset(elementwise.UFUNC) - DECOMPOSED, ufunc),
     elementwise.real: routine("real"),
@@ -429,14 +436,14 @@ EMIT: dict[Op, Emit] = {
     leaf.iota: iota,
     leaf.extent: extent,
     tensor.expand: expand,
-    tensor.reshape: lambda node, w, out: (
-        f"{w.whole(node.inputs[0])}.reshape({shape_of(node.type.shape, w)})"
+    tensor.reshape: lambda node, w, out: method(
+        "reshape", w.full(node.inputs[0]), shape_of(node.type.shape, w)
     ),
     tensor.pack: lambda node, w, out: call(
-        w.bind("pack", routines.pack), w.whole(node.inputs[0]), out
+        w.bind("pack", routines.pack), w.full(node.inputs[0]), out
     ),
-    tensor.transpose: lambda node, w, out: (
-        f"{w.whole(node.inputs[0])}.transpose({node.attrs['perm']})"
+    tensor.transpose: lambda node, w, out: method(
+        "transpose", w.full(node.inputs[0]), str(node.attrs["perm"])
     ),
     tensor.slice_: slice_,
     tensor.embed: embed,
@@ -450,8 +457,12 @@ EMIT: dict[Op, Emit] = {
     tensor.norm: norm,
     tensor.any_: reduction("logical_or", np.logical_or),
     tensor.all_: reduction("logical_and", np.logical_and),
-    tensor.argmax: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmax({node.attrs['axis']})",
-    tensor.argmin: lambda node, w, out: f"{w.whole(node.inputs[0])}.argmin({node.attrs['axis']})",
+    tensor.argmax: lambda node, w, out: method(
+        "argmax", w.full(node.inputs[0]), str(node.attrs["axis"])
+    ),
+    tensor.argmin: lambda node, w, out: method(
+        "argmin", w.full(node.inputs[0]), str(node.attrs["axis"])
+    ),
     tensor.fft: fourier,
     tensor.rfft: fourier,
     tensor.irfft: fourier,

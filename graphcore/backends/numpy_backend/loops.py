@@ -7,7 +7,7 @@ other, then they change places. A carry that a step updates in some places lives
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from graphcore.ops.leaf import values
 from graphcore.schedule.order import in_order, order_of_body
 
 from . import routines
+from .calls import call
 from .emit import BUFFERED
 from .scalars import is_number, is_spelled, repeats_number
+from .values import Value
 
 if TYPE_CHECKING:
     from .codegen import Writer
@@ -30,35 +32,27 @@ if TYPE_CHECKING:
 Block: TypeAlias = "Callable[[Node, Writer], None]"
 
 
-class Name(NamedTuple):
-    """What a value is called in the source: as one of Python's numbers, as an array, or both."""
-
-    number: str = ""
-    array: str = ""
+Values: TypeAlias = "dict[Node, Value]"
 
 
-Names: TypeAlias = dict[Node, Name]
+def named(param: Node, name: str) -> Value:
+    """The value of a param that is only a number, or only an array."""
+    return Value(scalar=name) if is_number(param.type) else Value(array=name)
 
 
-def named(param: Node, name: str) -> Name:
-    """The name of a param that is only a number, or only an array."""
-    return Name(number=name) if is_number(param.type) else Name(array=name)
+def capture(captured: Iterable[Operand], w: Writer, arrays: Container[Node] = ()) -> Values:
+    """The captured values of a body: numbers as Python's, the rest as arrays of full shape.
 
-
-def capture(captured: Iterable[Operand], w: Writer, arrays: Container[Node] = ()) -> Names:
-    """What a body calls its captured values: numbers as Python's, the rest as whole arrays.
-
-    Numbers are arrays as well if they are already, or stand among `arrays`.
+    Numbers are arrays as well if they are already, or are among `arrays`.
     """
-    names = {}
+    found = {}
     for param, x in captured:
-        if not is_number(param.type):
-            names[param] = Name(array=w.whole(x))
-            continue
-        array = w.thin(x) if param in arrays else w.thins[x]
-        number = w.number(x)
-        names[param] = Name(number, "" if array == number else array)
-    return names
+        if is_number(param.type):
+            array = w.array(x) if param in arrays else w.values[x].array
+            found[param] = Value(w.scalar(x), array)
+        else:
+            found[param] = Value(array=w.full(x))
+    return found
 
 
 def read_as_arrays(graph: Graph) -> set[Node]:
@@ -75,38 +69,30 @@ def read_as_arrays(graph: Graph) -> set[Node]:
     return found | {x.inputs[0] for x in found if repeats_number(x)}
 
 
-def know(names: Names, w: Writer) -> None:
-    """Name the params of a body."""
-    for param, name in names.items():
-        w.thins[param] = name.array or name.number
-        if name.number:
-            w.numbers[param] = name.number
-
-
-def settle(homes: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str]:
-    """Have outputs of a body worked out in arrays given, or copied there; numbers are told."""
+def compute_into(destinations: Sequence[str], outputs: Sequence[Node], w: Writer) -> list[str]:
+    """Compute the outputs of a body in the arrays given; the names of all, numbers included."""
     copied = []
-    for home, node in zip(homes, outputs, strict=True):
-        if is_number(node.type):
+    for array, y in zip(destinations, outputs, strict=True):
+        if is_number(y.type):
             continue
-        if written([node]) and node not in w.made and node not in w.thins:
-            w.made[node] = home
-        elif w.thins.get(node) != home:
-            copied.append((home, node))
+        if receives([y]) and y not in w.destinations and y not in w.values:
+            w.destinations[y] = array
+        elif y not in w.values or w.values[y].array != array:
+            copied.append((array, y))
     w.emit_all()
-    for home, node in copied:
-        w.write(f"{w.bind('copyto', np.copyto)}({home}, {w.thin(node)})")
-    pairs = zip(homes, outputs, strict=True)
-    return [w.number(node) if is_number(node.type) else home for home, node in pairs]
+    for array, y in copied:
+        w.do(call(w.bind("copyto", np.copyto), array, w.array(y)), y, False)
+    pairs = zip(destinations, outputs, strict=True)
+    return [w.scalar(y) if is_number(y.type) else array for array, y in pairs]
 
 
-def written(outputs: Sequence[Node]) -> list[Node]:
-    """The outputs that are arrays which ops, or branches, write where they are told."""
+def receives(outputs: Sequence[Node]) -> list[Node]:
+    """The outputs that are arrays which lines, or branches, can write where they are given."""
     return [
-        node
-        for node in outputs
-        if not is_number(node.type)
-        and (node.op in BUFFERED or (node.op is leaf.project and node.inputs[0].op in BRANCHES))
+        y
+        for y in outputs
+        if not is_number(y.type)
+        and (y.op in BUFFERED or (y.op is leaf.project and y.inputs[0].op in BRANCHES))
     ]
 
 
@@ -127,31 +113,31 @@ class Carried:
         ]
         for carry, now, then in zip(carries, self.now, self.then, strict=True):
             if is_number(carry.param.type):
-                w.write(f"{now} = {w.number(carry.start)}")
+                w.write(f"{now} = {w.scalar(carry.start)}")
                 continue
             for name in dict.fromkeys((now, then)):
-                w.write(f"{name} = {w.room(carry.param.type)}")
-            w.write(f"{w.bind('copyto', np.copyto)}({now}, {w.thin(carry.start)})")
+                w.write(f"{name} = {w.temporary(carry.param.type, node)}")
+            w.write(f"{w.bind('copyto', np.copyto)}({now}, {w.array(carry.start)})")
 
-    def names(self) -> Names:
-        """What the params are called."""
+    def values(self) -> Values:
+        """The params of the carries."""
         return {param: named(param, now) for param, now in zip(self.params, self.now, strict=True)}
 
-    def turn(self, made: Sequence[str], w: Writer) -> None:
-        """What was made is read from now on, and what was read can be written over."""
-        new = dict(zip(self.now, made, strict=True))
+    def swap(self, updates: Sequence[str], w: Writer) -> None:
+        """The next step reads the updates, and may write over what this one has read."""
+        new = dict(zip(self.now, updates, strict=True))
         new |= {then: now for now, then in zip(self.now, self.then, strict=True) if then != now}
-        if turned := {name: value for name, value in new.items() if name != value}:
-            w.write(f"{', '.join(turned)} = {', '.join(turned.values())}")
+        if swapped := {name: value for name, value in new.items() if name != value}:
+            w.write(f"{', '.join(swapped)} = {', '.join(swapped.values())}")
 
 
 def scan(node: Node, w: Writer) -> None:
     loop, body, n = Loop.of(node), node.attrs["body"], node.attrs["carries"]
     length = w.size(loop.settings["length"])
-    sequences = [w.whole(x) for x in loop.operands.sequences]
+    sequences = [w.full(x) for x in loop.operands.sequences]
     captured = capture(loop.captured, w, read_as_arrays(body))
     carried = Carried(node, w)
-    inner = w.inside(body, written(body.outputs), carried.schedule)
+    inner = w.inside(body, receives(body.outputs), carried.schedule)
     steps = values(node)[n:]
     stacked = [w.sheet.name("y") for _ in steps]
     for name, y in zip(stacked, steps, strict=True):
@@ -160,43 +146,43 @@ def scan(node: Node, w: Writer) -> None:
     turns, runs = [step], [f"range({length}){backwards}"]
 
     def along(prefix: str, sequence: str) -> str:
-        """The name of each place of a sequence in turn."""
+        """The name of each element of a sequence in turn."""
         turns.append(w.sheet.name(prefix))
         runs.append(f"{sequence}{backwards}")
         return turns[-1]
 
-    known = carried.names() | captured
+    known = carried.values() | captured
     for x, param in zip(sequences, loop.params.sequences, strict=True):
         number = is_number(param.type)
         known[param] = named(param, along("p", f"{x}.tolist()" if number else x))
-    homes = [
+    elements = [
         along("o", name) if y.type.shape else f"{name}[{step}]"
         for name, y in zip(stacked, loop.results, strict=True)
     ]
     together = f"zip({', '.join(runs)})" if len(runs) > 1 else runs[0]
     w.write(f"for {', '.join(turns)} in {together}:")
-    lines = len(w.sheet.text)
+    lines = len(w.open_block.text)
     with w.stepping(step, node):
-        know(known, inner)
+        inner.values |= known
         for at, y in enumerate(loop.results):
             if not y.type.shape and not is_number(y.type):
-                homes[at] = place_of(stacked[at], step, w)
-        made = settle([*carried.then, *homes], body.outputs, inner)
-        for home, y, value in zip(homes, loop.results, made[n:], strict=True):
+                elements[at] = element(stacked[at], step, w)
+        made = compute_into([*carried.then, *elements], body.outputs, inner)
+        for destination, y, value in zip(elements, loop.results, made[n:], strict=True):
             if is_number(y.type):
-                w.write(f"{home} = {value}")
-        carried.turn(made[:n], w)
-        if len(w.sheet.text) == lines:
+                w.write(f"{destination} = {value}")
+        carried.swap(made[:n], w)
+        if len(w.open_block.text) == lines:
             w.write("pass")
-    give(node, [*carried.now, *stacked], w)
-    w.made.update(zip(steps, stacked, strict=True))
+    define_results(node, [*carried.now, *stacked], w)
+    w.destinations.update(zip(steps, stacked, strict=True))
 
 
-def place_of(name: str, step: str, w: Writer) -> str:
-    """Where a step's result goes, as an array also where it is one value."""
-    place = w.sheet.name("o")
-    w.write(f"{place} = {name}[{step}, ...]")
-    return place
+def element(name: str, step: str, w: Writer) -> str:
+    """The element of an array that a step's result goes to, as an array without axes."""
+    found = w.sheet.name("o")
+    w.write(f"{found} = {name}[{step}, ...]")
+    return found
 
 
 def while_loop(node: Node, w: Writer) -> None:
@@ -208,7 +194,7 @@ def while_loop(node: Node, w: Writer) -> None:
     carried = Carried(node, w)
     first = in_order(Graph(params, tests).nodes())
     then = [x for x in carried.schedule if x not in set(first)]
-    inner = w.inside(step, written(loop.updates), [*first, *then])
+    inner = w.inside(step, receives(loop.updates), [*first, *then])
     results = loop.results if trips is not None else ()
     records = [w.sheet.name("y") for _ in results]
     for name, y in zip(records, results, strict=True):
@@ -218,16 +204,16 @@ def while_loop(node: Node, w: Writer) -> None:
     w.write(f"{count} = 0")
     w.write("while True:")
     with w.stepping(count, node):
-        know(carried.names() | captured, inner)
+        inner.values |= carried.values() | captured
         inner.emit_all(first)
-        w.write(f"if not {inner.number(tests[0])}:")
+        w.write(f"if not {inner.scalar(tests[0])}:")
         with w.indented():
             w.write("break")
-        made = settle(carried.then, loop.updates, inner)
+        made = compute_into(carried.then, loop.updates, inner)
         for name, y in zip(records, results, strict=True):
             number = is_number(y.type)
-            w.write(f"{name}.append({inner.number(y) if number else inner.thin(y)})")
-        carried.turn(made, w)
+            w.write(f"{name}.append({inner.scalar(y) if number else inner.array(y)})")
+        carried.swap(made, w)
         w.write(f"{count} += 1")
     if trips is not None:
         (name,) = trips.unknowns
@@ -235,73 +221,82 @@ def while_loop(node: Node, w: Writer) -> None:
     for name, y in zip(records, results, strict=True):
         array = f"{w.bind('array', np.array)}({name}, {w.dtype(y.type.dtype)})"
         w.write(f"{name} = {array if is_number(y.type) else f'{name}.all()'}")
-    give(node, [*carried.now, *records], w)
+    define_results(node, [*carried.now, *records], w)
 
 
 def switch(node: Node, w: Writer) -> None:
     branches = node.attrs["branches"]
     captured = capture(map(Operand, branches[0].params, node.inputs[1:]), w)
-    rooms = rooms_for(node, w)
+    destinations = destinations_for(node, w)
     for condition, branch in zip(conditions(node, w), branches, strict=True):
         w.write(condition)
         with w.indented():
             given = dict(zip(branch.params, captured.values(), strict=True))
-            inside(branch, given, rooms, w)
-    give(node, rooms, w)
+            for name, y, value in inside(branch, given, destinations, w):
+                if is_number(y.type):
+                    w.write(f"{name} = {value}")
+            if not branch.outputs:
+                w.write("pass")
+    define_results(node, destinations, w)
 
 
 def conditions(node: Node, w: Writer) -> list[str]:
-    """What begins each branch; one of two needs no number if it goes by a bool."""
+    """The line that begins each branch; one of two needs no number if a bool decides."""
     index, count = node.inputs[0], len(node.attrs["branches"])
     if count == 2 and index.op is elementwise.cast and index.inputs[0].type.dtype == BOOL:
-        return [f"if not {w.number(index.inputs[0])}:", "else:"]
-    chosen, choose = w.sheet.name("i"), w.bind("choose", routines.choose)
-    w.line(f"{chosen} = {choose}({w.thins[index]}, {count})", node)
+        return [f"if not {w.scalar(index.inputs[0])}:", "else:"]
+    choose = call(w.bind("choose", routines.choose), w.values[index].operand, str(count))
+    chosen = w.assign("i", choose, node)
     return [f"{'elif' if at else 'if'} {chosen} == {at}:" for at in range(count)]
 
 
-def call(node: Node, w: Writer) -> None:
+def inline(node: Node, w: Writer) -> None:
+    """A body that is computed once: its lines are those of the graph around it."""
     body = node.attrs["body"]
     captured = capture(map(Operand, body.params, node.inputs), w)
-    rooms = rooms_for(node, w)
-    inside(body, captured, rooms, w)
-    give(node, rooms, w)
+    made = inside(body, captured, destinations_for(node, w), w)
+    define_results(node, [value for _, _, value in made], w)
 
 
-def rooms_for(node: Node, w: Writer) -> list[str]:
+def destinations_for(node: Node, w: Writer) -> list[str]:
     """Where the results of a branch go: a name for a number, else an array."""
     return [
-        w.sheet.name("r") if is_number(y) else w.made.get(node[i]) or w.room(y)
+        w.sheet.name("r") if is_number(y) else w.destinations.get(node[i]) or w.temporary(y, node)
         for i, y in enumerate(node.type.items)
     ]
 
 
-def inside(body: Graph, given: Names, rooms: Sequence[str], w: Writer) -> None:
-    """The lines of a body whose results go to rooms."""
-    inner = w.inside(body, written(body.outputs))
-    know(given, inner)
-    made = settle(rooms, body.outputs, inner)
-    for room, y, value in zip(rooms, body.outputs, made, strict=True):
-        if is_number(y.type):
-            w.write(f"{room} = {value}")
-    if not body.outputs:
-        w.write("pass")
+def inside(
+    body: Graph, given: Values, destinations: Sequence[str], w: Writer
+) -> list[tuple[str, Node, str]]:
+    """The lines of a body; the destination, the node and the name of each output."""
+    inner = w.inside(body, receives(body.outputs))
+    inner.values |= given
+    made = compute_into(destinations, body.outputs, inner)
+    return list(zip(destinations, body.outputs, made, strict=True))
 
 
-def give(node: Node, names: Sequence[str], w: Writer) -> None:
-    """Name the values of a node of several."""
+def define_results(node: Node, names: Sequence[str], w: Writer) -> None:
+    """The values of the results of a loop or branch."""
     for i, name in enumerate(names):
-        if is_number(node.type.items[i]):
-            w.take(node[i], name)
-        else:
-            w.thins[node[i]] = name
+        w.values[node[i]] = named(node[i], name)
+
+
+def in_block(rule: Block) -> Block:
+    """A rule whose lines belong together."""
+
+    def write(node: Node, w: Writer) -> None:
+        with w.blocks():
+            rule(node, w)
+
+    return write
 
 
 CONTROL: dict[Op, Block] = {
-    control.scan: scan,
-    control.while_loop: while_loop,
-    control.switch: switch,
-    control.call: call,
-    control.custom: call,
-    control.linear: call,
+    control.scan: in_block(scan),
+    control.while_loop: in_block(while_loop),
+    control.switch: in_block(switch),
+    control.call: inline,
+    control.custom: inline,
+    control.linear: inline,
 }

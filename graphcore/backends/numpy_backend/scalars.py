@@ -18,6 +18,8 @@ from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType, Type
 from graphcore.ops import elementwise, leaf, tensor
 
+from .calls import Argument, Call, call
+
 if TYPE_CHECKING:
     from .codegen import Writer
 
@@ -45,26 +47,29 @@ def is_spelled(node: Node) -> bool:
     return node.op in ANY or node.op is elementwise.cast or node.op in ops
 
 
-def spell(node: Node, w: Writer) -> str:
-    """The expression of a node that is spelled."""
+def spell(node: Node, w: Writer) -> Argument:
+    """What computes a node that is spelled."""
     if node.op is leaf.extent:
         size = w.size(node.attrs["size"])
-        return f"{w.bind('float', float)}({size})" if node.type.dtype.kind == "f" else size
-    xs = [w.number(x) for x in node.inputs]
+        return call(w.bind("float", float), size) if node.type.dtype.kind == "f" else size
+    xs = tuple([w.scalar(x) for x in node.inputs])
     if node.op in ANY:
-        return ANY[node.op].format(*xs)
+        return Call(ANY[node.op], xs)
     if node.op is elementwise.cast:
         return cast(node, w, *xs)
     match node.inputs[-1].type.dtype.kind:
         case "b":
-            return LOGIC[node.op].format(*xs)
+            return Call(LOGIC[node.op], xs)
         case "i":
-            return f"{w.bind('wrapped', wrapped)}({INTEGERS[node.op].format(*xs)})"
+            return call(w.bind("wrapped", wrapped), Call(INTEGERS[node.op], xs))
     if node.op in FLOATS:
-        return FLOATS[node.op].format(*xs)
+        return Call(FLOATS[node.op], xs)
     ours, numpys = MATH[node.op], elementwise.UFUNC[node.op]
-    call = f"{w.bind(f'{node.op.name}_of_one', guarded(ours, numpys))}({', '.join(xs)})"
-    return f"{xs[0]} / {xs[1]} if {xs[1]} else {call}" if ours is truediv else call
+    name = w.bind(f"{node.op.name}_of_one", guarded(ours, numpys))
+    return Call(QUOTIENT, (*xs, name)) if ours is truediv else call(name, *xs)
+
+
+QUOTIENT = "{0} / {1} if {1} else {2}({0}, {1})"
 
 
 def guarded(ours: Callable[..., float], numpys: Any) -> Callable[..., Any]:
@@ -79,16 +84,16 @@ def guarded(ours: Callable[..., float], numpys: Any) -> Callable[..., Any]:
     return function
 
 
-def cast(node: Node, w: Writer, x: str) -> str:
+def cast(node: Node, w: Writer, x: str) -> Argument:
     """A number in another dtype."""
     before, after = node.inputs[0].type.dtype.kind, node.type.dtype.kind
     if after == "b":
-        return f"{x} != 0"
+        return Call("{0} != 0", (x,))
     if after == "f":
-        return f"{w.bind('float', float)}({x})"
+        return call(w.bind("float", float), x)
     if before == "f":
-        return f"{w.bind('without_fraction', without_fraction)}({x})"
-    return f"{w.bind('int', int)}({x})"
+        return call(w.bind("without_fraction", without_fraction), x)
+    return call(w.bind("int", int), x)
 
 
 def without_fraction(x: float) -> Any:
@@ -156,4 +161,4 @@ OPS: dict[str, Container[Op]] = {
     "i": INTEGERS,
     "f": {*FLOATS, *MATH},
 }
-"""What is spelled besides, by the kind of the last operand."""
+"""The other ops that are spelled, by the kind of the last operand."""

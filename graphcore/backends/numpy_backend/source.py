@@ -1,0 +1,136 @@
+"""The code of a program: lines and blocks in order, and the one Python function they render as."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from graphcore.ir.node import Node
+from graphcore.ir.size_text import show_dim
+from graphcore.ir.sizes import code
+from graphcore.ir.types import TensorType, show_dtype
+from graphcore.schedule.buffers import Buffer
+
+from . import nesting
+from .calls import Argument
+from .nesting import INDENT
+
+
+class Line(NamedTuple):
+    """What one line computes and under which name, "" where it only writes into memory.
+
+    `operands` are the names of the operands of an op that indexes; `steps` name the counters of
+    the loops around the line; `out` is the array that the result is written into.
+    """
+
+    name: str
+    value: Argument
+    node: Node
+    operands: list[str]
+    comment: bool
+    steps: dict[str, Node]
+    out: str = ""
+
+    def text(self, code: Code) -> str:
+        """The line as source, with the node's type and origin beside it."""
+        text = f"{self.name} = {self.value}" if self.name else str(self.value)
+        return f"{text}  # {code.comment(self.node)}" if self.comment else text
+
+
+class Block:
+    """The lines of a loop or branch, as source from the start."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.lines: dict[int, Line] = {}
+
+    def add(self, text: str, line: Line | None) -> None:
+        """One more line."""
+        if line is not None:
+            self.lines[len(self.text)] = line
+        self.text.append(text)
+
+
+class Source(NamedTuple):
+    """A function as text, and what its lines compute, by number from 1 on."""
+
+    text: str
+    lines: dict[int, Line]
+
+
+class Code:
+    """What a program computes, line by line, and what its names stand for."""
+
+    def __init__(self, shared: Collection[tuple[str, int]]) -> None:
+        self.shared = shared  # lines of functions that were called from several lines
+        self.scope: dict[str, Any] = {}
+        self.params: list[str] = []
+        self.lines: list[Line | Block] = []
+        self.results: list[Argument] = []
+        self.first: dict[str, tuple[str, Argument]] = {}
+        self.sizes: dict[str, str] = {}
+        self.buffers: dict[Buffer, str] = {}
+        self.places: dict[Node, str] = {}
+        self.comments: list[str] = []
+        self._comments: dict[Any, str] = {}
+        self._source: Source | None = None
+
+    def comment(self, node: Node) -> str:
+        """A node's type, in sizes as no dim may reach the source, and its line, printable."""
+        origin = node.origin
+        key = (node.type, origin)
+        if (text := self._comments.get(key)) is None:
+            text = str(origin if origin[:2] in self.shared else origin._replace(caller=None))
+            if isinstance(node.type, TensorType):
+                sizes = ", ".join([code(size, self.sizes) for size in node.type.shape])
+                text = f"{show_dtype(node.type.dtype)}[{sizes}]  {text}"
+            text = self._comments[key] = (text if text.isprintable() else ascii(text))[:120]
+        return text
+
+    def source(self) -> Source:
+        """The program as one Python function."""
+        if self._source is None:
+            self._source = self._rendered()
+        return self._source
+
+    def known_sizes(self) -> list[str]:
+        """The names of the sizes that are known before the call: all but trip counts."""
+        return [name for name in self.sizes.values() if name.startswith("n")]
+
+    def _rendered(self) -> Source:
+        sizes = self.known_sizes()
+        text = [
+            "def run(inputs, sizes, buffers):",
+            *unpacked(self.params, "inputs"),
+            *unpacked(sizes, "sizes"),
+            *unpacked(list(self.buffers.values()), "buffers"),
+            *[f"{INDENT}# {n} = {show_dim(size)}" for size, n in self.sizes.items() if n in sizes],
+            *[INDENT + comment for comment in self.comments],
+            *[f"{INDENT}{name} = {value}" for name, value in self.first.values()],
+        ]
+        lines: dict[int, Line] = {}
+        for part in self.lines:
+            if isinstance(part, Block):
+                lines.update((len(text) + at + 1, line) for at, line in part.lines.items())
+                text += part.text
+            else:
+                text.append(INDENT + part.text(self))
+                lines[len(text)] = part
+        text.append(f"{INDENT}return [{', '.join(map(str, self.results))}]")
+        return laid_out(text, lines, self.scope)
+
+
+def laid_out(
+    text: list[str], lines: dict[int, Line], scope: dict[str, Any], name: str = ""
+) -> Source:
+    """A function whose deep blocks are functions of their own, called after `name`."""
+    rows = nesting.shallow(nesting.rows_of(text), scope, name)
+    return Source(
+        "".join([f"{INDENT * row.level}{row.text}\n" for row in rows]),
+        {now: lines[row.number] for now, row in enumerate(rows, 1) if row.number in lines},
+    )
+
+
+def unpacked(names: list[str], source: str) -> list[str]:
+    """The line that takes a sequence apart."""
+    return [f"{INDENT}{', '.join(names)}, = {source}"] if names else []
