@@ -24,6 +24,7 @@ from .core.arguments import (
     unordered,
 )
 from .core.base import Tensor, refusal, wrap
+from .core.documents import parameters
 from .core.instead import absent
 from .core.lift import Operand, single
 from .create.ranges import arange
@@ -59,61 +60,65 @@ INVERSE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The factor of a transform whose inverse has this one."""
 
 
+TRANSFORMED = {
+    "x": "A real or complex tensor; float32 gives complex64.",
+    "dim": "The dim, which keeps its name.",
+    "n": "The size to transform: `x` is cut, or padded with zeros at its end. By default its own.",
+    "norm": 'Which transform is divided by n: "backward", the inverse; "forward", the forward '
+    'transform; "ortho", both by the square root of n.',
+}
+ALL_TRANSFORMED = TRANSFORMED | {
+    "dim": "The dims to transform: one name, several, or None for all.",
+    "n": "Sizes to transform, by dim.",
+}
+
+
+@parameters(**TRANSFORMED)
 def fft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """Fourier transform along a dim: sum over j of x[j] e^(-2 pi i j k / n), complex.
 
-    Parameters
-    ----------
-    x
-        Real or complex; float32 gives complex64.
-    dim
-        The dim, which keeps its name.
-    n
-        The size to transform: `x` is cut, or filled with zeros at its end. By default its own.
-    norm
-        Which of a transform and its inverse is divided by n: "backward", the inverse; "forward",
-        the transform; "ortho", each by the root of n.
-
-    Examples
-    --------
     >>> import graphcore as gc
-    >>> gc.fft.fft(gc.tensor("x", {"time": 8}), dim="time")
-    <Tensor: c128[time=8]>
+    >>> gc.compile([], gc.fft.fft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
+    array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
     node, size = resized("fft", x, dim, n)
     return scaled("fft", named.fft(node, dim=dim, inverse=False), size, norm)
 
 
+@parameters(**TRANSFORMED)
 def ifft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """Inverse of `fft`: sum over j of x[j] e^(+2 pi i j k / n), divided by n.
 
     >>> import graphcore as gc
-    >>> gc.fft.ifft(gc.tensor("z", {"time": 8}, dtype="complex64"), dim="time")
-    <Tensor: c64[time=8]>
+    >>> gc.compile([], gc.fft.ifft(gc.constant([4.0, 0.0, 0.0, 0.0], "time"), dim="time"))()
+    array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
     node, size = resized("ifft", x, dim, n)
     return scaled("ifft", named.fft(node, dim=dim, inverse=True), size, inverse_of("ifft", norm))
 
 
+@parameters(**TRANSFORMED)
 def rfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
-    """The first n // 2 + 1 values of `fft` of a real tensor; the rest are their conjugates.
+    """The first n // 2 + 1 values of `fft` for a real tensor; the rest are their conjugates.
 
     >>> import graphcore as gc
-    >>> gc.fft.rfft(gc.tensor("x", {"time": 8}), dim="time")
-    <Tensor: c128[time=5]>
+    >>> gc.compile([], gc.fft.rfft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
+    array([10.+0.j, -2.+2.j, -2.+0.j])
     """
     node, size = resized("rfft", x, dim, n)
     return scaled("rfft", named.rfft(node, dim=dim), size, norm)
 
 
+@parameters(**TRANSFORMED)
 def irfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
-    """Inverse of `rfft`: `n` real values, by default 2 * (m - 1) of m complex ones.
+    """Inverse of `rfft`: `n` real values, by default 2 * (m - 1) for m complex ones.
 
-    Imaginary parts of the first value, and for even n of the last, do not count.
+    The imaginary part of the first value, and for even n of the last, is ignored.
 
     >>> import graphcore as gc
-    >>> gc.fft.irfft(gc.tensor("z", {"time": 5}, dtype="complex128"), dim="time")
-    <Tensor: f64[time=8]>
+    >>> z = gc.constant([10, -2 + 2j, -2], "time")
+    >>> gc.compile([], gc.fft.irfft(z, dim="time"))()
+    array([1., 2., 3., 4.])
     """
     node = checked("irfft", x, dim)
     size = 2 * (node.type.size(dim) - 1) if n is None else size_of("irfft", dim, n)
@@ -122,58 +127,72 @@ def irfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> 
     return scaled("irfft", made, size, inverse_of("irfft", norm))
 
 
+@parameters(**TRANSFORMED)
 def hfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
-    """`fft` of values whose second half would be the conjugates of the first: `n` real values.
+    """`fft` of values whose second half would be the conjugate of the first: `n` real values.
 
     >>> import graphcore as gc
-    >>> gc.fft.hfft(gc.tensor("z", {"time": 5}, dtype="complex128"), dim="time")
-    <Tensor: f64[time=8]>
+    >>> gc.compile([], gc.fft.hfft(gc.constant([1.0, 2.0, 3.0], "time"), dim="time"))()
+    array([ 8., -2.,  0., -2.])
     """
     return irfft(conjugate(x), dim, n, inverse_of("hfft", norm))
 
 
+@parameters(**TRANSFORMED)
 def ihfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """Inverse of `hfft`: the first n // 2 + 1 values.
 
     >>> import graphcore as gc
-    >>> gc.fft.ihfft(gc.tensor("x", {"time": 8}), dim="time")
-    <Tensor: c128[time=5]>
+    >>> z = gc.constant([11.0, -2.0, 0.0, -2.0, 1.0, -2.0], "time")
+    >>> gc.compile([], gc.fft.ihfft(z, dim="time"))().shape
+    (4,)
     """
     return conjugate(rfft(x, dim, n, inverse_of("ihfft", norm)))
 
 
+@parameters(**ALL_TRANSFORMED)
 def fftn(
     x: Operand, dim: Dim = None, n: Mapping[str, SizeLike] | None = None, norm: Norm = "backward"
 ) -> Tensor:
-    """`fft` along several dims, or all (None); `n` gives sizes by dim.
+    """`fft` along several dims.
 
     >>> import graphcore as gc
-    >>> gc.fft.fftn(gc.tensor("x", {"row": 4, "col": 6}), n={"col": 8})
-    <Tensor: c128[row=4, col=8]>
+    >>> x = gc.constant([[1.0, 2.0], [3.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], gc.fft.fftn(x))()
+    array([[10.+0.j, -2.+0.j],
+           [-4.+0.j,  0.+0.j]])
+    >>> gc.fft.fftn(x, n={"col": 8}).sizes
+    {'row': 2, 'col': 8}
     """
     return dim_by_dim(fft, "fftn", x, dim, n, norm)
 
 
+@parameters(**ALL_TRANSFORMED)
 def ifftn(
     x: Operand, dim: Dim = None, n: Mapping[str, SizeLike] | None = None, norm: Norm = "backward"
 ) -> Tensor:
-    """`ifft` along several dims, or all (None); `n` gives sizes by dim.
+    """`ifft` along several dims.
 
     >>> import graphcore as gc
-    >>> gc.fft.ifftn(gc.tensor("x", {"row": 4, "col": 6}))
-    <Tensor: c128[row=4, col=6]>
+    >>> x = gc.constant([[4.0, 0.0], [0.0, 0.0]], ("row", "col"))
+    >>> gc.compile([], gc.fft.ifftn(x))()
+    array([[1.+0.j, 1.+0.j],
+           [1.+0.j, 1.+0.j]])
     """
     return dim_by_dim(ifft, "ifftn", x, dim, n, norm)
 
 
+@parameters(**ALL_TRANSFORMED)
 def rfftn(
     x: Operand, dim: Dim = None, n: Mapping[str, SizeLike] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """`rfft` along the last of several dims, then `fft` along the others.
 
     >>> import graphcore as gc
-    >>> gc.fft.rfftn(gc.tensor("x", {"row": 4, "col": 6}))
-    <Tensor: c128[row=4, col=4]>
+    >>> x = gc.constant([[1.0, 2.0], [3.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], gc.fft.rfftn(x))()
+    array([[10.+0.j, -2.+0.j],
+           [-4.+0.j,  0.+0.j]])
     """
     *others, last = dims_to_transform("rfftn", x, dim)
     sizes = sizes_of("rfftn", x, (*others, last), n)
@@ -181,14 +200,17 @@ def rfftn(
     return dim_by_dim(fft, "rfftn", made, others, sizes, norm)
 
 
+@parameters(**ALL_TRANSFORMED)
 def irfftn(
     x: Operand, dim: Dim = None, n: Mapping[str, SizeLike] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """Inverse of `rfftn`: `ifft` along all but the last of several dims, then `irfft`.
 
     >>> import graphcore as gc
-    >>> gc.fft.irfftn(gc.tensor("z", {"row": 4, "col": 4}, dtype="complex128"))
-    <Tensor: f64[row=4, col=6]>
+    >>> z = gc.constant([[10.0, -2.0], [-4.0, 0.0]], ("row", "col"))
+    >>> gc.compile([], gc.fft.irfftn(z))()
+    array([[1., 2.],
+           [3., 4.]])
     """
     *others, last = dims_to_transform("irfftn", x, dim)
     sizes = sizes_of("irfftn", x, (*others, last), n)
@@ -200,26 +222,27 @@ def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     """The zero frequency moved to the middle of dims: a roll by n // 2.
 
     >>> import graphcore as gc
-    >>> gc.fft.fftshift(gc.tensor("x", {"time": None}), "time")
-    <Tensor: f64[time]>
+    >>> gc.compile([], gc.fft.fftshift(gc.constant([0, 1, -2, -1], "time"), "time"))()
+    array([-2, -1,  0,  1])
     """
-    node = single("fftshift", x)
-    dims = dims_of("fftshift", node, unordered(dim), ordered=True)
-    require_dims("fftshift", node, dims)
-    return roll(wrap(node), {name: node.type.size(name) // 2 for name in dims})
+    return half_rolled("fftshift", x, dim, 1)
 
 
 def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
     """Inverse of `fftshift`.
 
     >>> import graphcore as gc
-    >>> gc.fft.ifftshift(gc.tensor("x", {"time": None}), "time")
-    <Tensor: f64[time]>
+    >>> gc.compile([], gc.fft.ifftshift(gc.constant([-2, -1, 0, 1], "time"), "time"))()
+    array([ 0,  1, -2, -1])
     """
-    node = single("ifftshift", x)
-    dims = dims_of("ifftshift", node, unordered(dim), ordered=True)
-    require_dims("ifftshift", node, dims)
-    return roll(wrap(node), {name: -(node.type.size(name) // 2) for name in dims})
+    return half_rolled("ifftshift", x, dim, -1)
+
+
+def half_rolled(function: str, x: Operand, dim: Dim, sign: int) -> Tensor:
+    """`x` rolled along dims by half their size, forwards or backwards."""
+    value = wrap(single(function, x))
+    dims = ordered_dims(function, value, unordered(dim))
+    return roll(value, {name: sign * (value.sizes[name] // 2) for name in dims})
 
 
 def fftfreq(n: SizeLike, d: Operand = 1.0, *, dim: str) -> Tensor:
@@ -254,7 +277,7 @@ def dim_by_dim(
     n: Mapping[str, SizeLike] | None,
     norm: Norm,
 ) -> Tensor:
-    """A transform along one dim after the other."""
+    """A transform along one dim after another."""
     made = wrap(single(name, x))
     dims = ordered_dims(name, made, unordered(dim))
     sizes = sizes_of(name, made, dims, n)
@@ -285,7 +308,7 @@ def ordered_dims(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
 
 
 def dims_to_transform(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
-    """The dims, in the order given, of which there is one at least."""
+    """The dims, in the order given; refused if there is none."""
     dims = ordered_dims(function, x, dim)
     if not dims:
         raise refusal(
@@ -302,7 +325,7 @@ def checked(function: str, x: Operand, dim: str) -> Node:
 
 
 def resized(function: str, x: Operand, dim: str, n: SizeLike) -> tuple[Node, Size]:
-    """The operand, cut or filled with zeros to size `n` of the dim, and this size."""
+    """The operand, cut or padded with zeros to size `n` of the dim, and this size."""
     node = checked(function, x, dim)
     own = node.type.size(dim)
     if n is None:
@@ -316,13 +339,13 @@ def resized(function: str, x: Operand, dim: str, n: SizeLike) -> tuple[Node, Siz
 
 
 def inverse_of(function: str, norm: Any) -> Any:
-    """The norm of the forward transform whose factor the inverse one with `norm` has."""
+    """The norm of the forward transform that has the factor of the inverse one with `norm`."""
     check_word(function, "norm", norm, INVERSE)
     return INVERSE[norm]
 
 
 def scaled(function: str, node: Node, size: Size, norm: Any) -> Tensor:
-    """A transform with its factor: "forward" is divided by its size."""
+    """A transform with its factor: "forward" divides by the size."""
     made = wrap(node)
     if inverse_of(function, norm) == "forward":
         return made

@@ -1,4 +1,4 @@
-"""`gc.signal`: convolution and correlation of signals, and window functions, as SciPy has them."""
+"""`gc.signal`: convolution, correlation and window functions, under SciPy's names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from graphcore.ir.sizes import Size, maximum, minimum, same
 from .core.arguments import Dim, SizeLike, check_word, names, require_dims, size_of, unordered
 from .core.base import Tensor, wrap
 from .core.costs import fast_transform_size
+from .core.documents import parameters
 from .core.instead import absent
 from .core.lift import Operand, common, single
 from .create.inputs import ones_like
@@ -51,8 +52,8 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
     dim
         One dim, several, or None for all that both have.
     mode
-        "full", wherever `x` and `y` meet: size x + y - 1. "same", of these as many in the middle as
-        `x` has. "valid", where the smaller lies within the other: size |x - y| + 1.
+        "full", wherever `x` and `y` overlap: size x + y - 1. "same", the central part of that, of
+        the size of `x`. "valid", where the smaller lies within the other: size |x - y| + 1.
 
     Examples
     --------
@@ -71,7 +72,8 @@ def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "ful
     Parameters
     ----------
     x, y, dim, mode
-        As in `convolve`. The first k of "full" is 1 - size of `y`: its last value alone meets `x`.
+        As in `convolve`. The first k of "full" is 1 - size of `y`: only its last element overlaps
+        `x`.
 
     Examples
     --------
@@ -85,10 +87,17 @@ def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "ful
 
 
 def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
-    """`convolve` by way of Fourier transforms: quicker where both are large, and always a float.
+    """`convolve` by Fourier transforms: faster if both are large; the result is always a float.
 
-    Rounding is relative to the largest values: sums that should be 0 are not quite.
+    The rounding error is relative to the largest elements: sums that should be 0 are not exactly 0.
 
+    Parameters
+    ----------
+    x, y, dim, mode
+        As in `convolve`.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
     >>> gc.compile([], gc.signal.fftconvolve(x, y, "time"))().round(6)
@@ -111,7 +120,7 @@ def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "f
 def operands_along(
     function: str, x: Operand, y: Operand, dim: Dim
 ) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    """Both operands, and the dims meant, of which those of `y` must have a place."""
+    """Both operands, and the dims to convolve, along which `y` must not be empty."""
     signal, kernel = common(function, x, y)
     shared = tuple(name for name in signal.type.dims if name in kernel.type.dims)
     dims = shared if dim is None or dim is ... else names(function, unordered(dim), signal)
@@ -125,7 +134,7 @@ def operands_along(
 def kept_ranges(
     function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
 ) -> dict[str, tuple[Size, Size]]:
-    """Where along each dim of "full" the results of `mode` start, and how many they are."""
+    """For each dim the start and size of the results of `mode` within "full"."""
     check_word(function, "mode", mode, ("full", "same", "valid"), x, y)
     found: dict[str, tuple[Size, Size]] = {}
     for dim in dims:
@@ -142,7 +151,7 @@ def kept_ranges(
 def correlated(
     function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
 ) -> Tensor:
-    """Sums of products wherever `mode` lets `y` meet `x`."""
+    """Sums of products wherever `mode` lets `y` overlap `x`."""
     ends = {
         dim: (y.sizes[dim] - 1 - start, start + size - x.sizes[dim])
         for dim, (start, size) in kept_ranges(function, x, y, dims, mode).items()
@@ -150,10 +159,17 @@ def correlated(
     return conv(x, y, dims, contract=(), padding=ends)
 
 
+WINDOW = {
+    "size": "The size of the window.",
+    "dim": "Its dim.",
+    "sym": "Whether the window is symmetric, with n = size - 1, or one period, with n = size, as "
+    "spectra need it.",
+}
+
+
+@parameters(**WINDOW)
 def hann(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
     """The Hann window, (1 - cos(2 pi k / n)) / 2, along one dim.
-
-    `n` is size - 1, or the size itself without `sym`: one period, for spectra.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.hann(5, dim="time"))().round(6)
@@ -162,8 +178,9 @@ def hann(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
     return cosines("hann", size, dim, sym, 0.5, 0.5)
 
 
+@parameters(**WINDOW)
 def hamming(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
-    """The Hamming window, 0.54 - 0.46 cos(2 pi k / n), along one dim; `n` as in `hann`.
+    """The Hamming window, 0.54 - 0.46 cos(2 pi k / n), along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.hamming(5, dim="time"))().round(6)
@@ -172,8 +189,9 @@ def hamming(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
     return cosines("hamming", size, dim, sym, 0.54, 0.46)
 
 
+@parameters(**WINDOW)
 def blackman(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
-    """The Blackman window, 0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n); `n` as in `hann`.
+    """The Blackman window, 0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n), along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.blackman(6, dim="time", sym=False))().round(6)
@@ -182,8 +200,9 @@ def blackman(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
     return cosines("blackman", size, dim, sym, 0.42, 0.5, 0.08)
 
 
+@parameters(**WINDOW)
 def bartlett(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
-    """The Bartlett window, the triangle 1 - |2 k / n - 1|, along one dim; `n` as in `hann`.
+    """The Bartlett window, the triangle 1 - |2 k / n - 1|, along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.bartlett(5, dim="time"))()
@@ -194,7 +213,7 @@ def bartlett(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
 
 
 def phase(size: Size, dim: str, sym: bool) -> Tensor:
-    """k / n, the part of the period that each place has behind it."""
+    """k / n, the fraction of the period before each position."""
     return arange(size, dim=dim) / maximum(size - 1 if sym else size, 1)
 
 
@@ -207,7 +226,7 @@ def cosines(function: str, size: SizeLike, dim: str, sym: bool, *weights: float)
 
 
 def unless_one(size: Size, window: Tensor) -> Tensor:
-    """A window of a single place is 1."""
+    """`window`, but 1 where its size is 1."""
     if (alone := same(size, 1)) is not None:
         return ones_like(window) if alone else window
     return where(equal(wrap(single("window", size)), 1), 1.0, window)

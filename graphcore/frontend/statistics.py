@@ -1,4 +1,4 @@
-"""Statistics with weights, and of two tensors."""
+"""Weighted statistics, and statistics of two tensors."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ __all__ = [
 
 @worded_methods
 class Weighted(Listing):
-    """A tensor whose values count as often as weights say: what `x.weighted(weights)` gives.
+    """A tensor with weights for its elements: the result of `x.weighted(weights)`.
 
     Its reductions run over one dim, several, or all (None) of both tensors. `skipna` leaves out
-    nan. Where the weights of what takes part sum to 0, sums are 0 and the rest is nan.
+    nan. Where the weights of the elements counted sum to 0, sums are 0 and all other statistics
+    nan.
     """
 
     __slots__ = ("weights", "x")
@@ -55,16 +56,16 @@ class Weighted(Listing):
         return f"<Weighted {self.x!r} by {self.weights!r}>"
 
     def sum_of_weights(self, dim: Dim = None) -> Tensor:
-        """Sum of the weights of what is not nan; nan where it is 0."""
+        """Sum of the weights of elements that are not nan; nan where it is 0."""
         total = self._total(dim)
         return choose(equal(total, 0), math.nan, total)
 
     def sum(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
-        """Sum of the values times their weights."""
+        """Sum of the elements times their weights."""
         return self._sum(self._filled(skipna), dim)
 
     def mean(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
-        """Sum of the values times their weights over the sum of the weights."""
+        """Sum of the elements times their weights, over the sum of the weights."""
         return ratio(self.sum(dim, skipna=skipna), self._total(dim))
 
     def sum_of_squares(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
@@ -83,10 +84,10 @@ class Weighted(Listing):
         return root(self.var(dim, skipna=skipna))
 
     def quantile(self, q: Any, dim: Dim = None, *, skipna: bool = False) -> Tensor:
-        """The value below which a share `q` of the weights lies, between two values linearly.
+        """The value below which a fraction `q` of the weights lies, interpolated linearly.
 
-        `q` is as in `gc.quantile`. As xarray's: Akinshin 2023 (arXiv:2304.07265), where the weights
-        stand for as many values as Kish's effective sample size says.
+        `q` is as in `gc.quantile`. As in xarray: Akinshin 2023 (arXiv:2304.07265), with Kish's
+        effective sample size as the number of elements.
         """
         x, weights = broadcast(as_float(self.x), as_float(self.weights))
         require_order("quantile", x)
@@ -121,10 +122,10 @@ class Weighted(Listing):
 
 
 def weighted(x: Operand, weights: Operand) -> Weighted:
-    """`x` with weights, which align by name: its methods are weighted reductions.
+    """`x` with weights, which align by name; its methods are weighted reductions.
 
-    They are `sum mean var std quantile sum_of_weights sum_of_squares`, as xarray's; but nan is left
-    out only if `skipna=True` says so.
+    These are `sum mean var std quantile sum_of_weights sum_of_squares`, as in xarray, except that
+    nan is left out only with `skipna=True`.
 
     >>> import graphcore as gc
     >>> x, w = gc.constant([1.0, 4.0], "t"), gc.constant([3.0, 1.0], "t")
@@ -135,7 +136,7 @@ def weighted(x: Operand, weights: Operand) -> Weighted:
 
 
 def average(x: Operand, dim: Dim = None, *, weights: Operand | None = None) -> Tensor:
-    """Mean over dims, weighted: sum(x * weights) / sum(weights); nan where that sum is 0.
+    """Weighted mean over dims: sum(x * weights) / sum(weights); nan where the weights sum to 0.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 4.0], "t")
@@ -146,9 +147,9 @@ def average(x: Operand, dim: Dim = None, *, weights: Operand | None = None) -> T
 
 
 class CentredPair(NamedTuple):
-    """Two tensors less their means over `dims`, which both have, and the weights of their values.
+    """Two tensors minus their means over `dims`, and the weights of their elements.
 
-    `total` is the sum of the weights, `number` the number of values that take data.
+    `total` is the sum of the weights, `number` the number of elements counted.
     """
 
     x: Tensor
@@ -166,7 +167,7 @@ class CentredPair(NamedTuple):
 def centred_pair(
     function: str, x: Operand, y: Operand, dim: Dim, weights: Operand | None, skipna: bool
 ) -> CentredPair:
-    """Two tensors made ready; values that take no part weigh 0."""
+    """Two tensors, centred; elements left out have weight 0."""
     left, right = (as_float(wrap(single(function, v))) for v in (x, y))
     union, _ = broadcast(left, right)
     dims = dims_of(function, union.node, dim)
@@ -189,7 +190,7 @@ def centred_pair(
 
 
 def expanded(x: Tensor, sizes: dict[str, Size]) -> Tensor:
-    """`x` with those of some dims that it lacks."""
+    """`x` repeated along those of some dims that it lacks."""
     wanted = sizes | x.sizes
     return broadcast_to(x.node, tuple(wanted), tuple(wanted.values()))
 
@@ -211,22 +212,22 @@ def cov(
     Parameters
     ----------
     x, y
-        Two tensors; the dims of the result are theirs, in order of first appearance.
+        Two tensors; the result has their remaining dims, in order of first appearance.
     dim
         The dims to reduce.
     ddof
-        What is taken off the count of values.
+        What is subtracted from the count of elements.
     weights
-        How much each value counts in the means, which are then scaled by count / (count - ddof).
+        The weight of each element in the means, which are then scaled by count / (count - ddof).
     skipna
-        Whether places where `x` or `y` is nan are left out.
+        Whether to leave out elements where `x` or `y` is nan.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x, y = gc.tensor("x", {"t": None, "a": 2}), gc.tensor("y", {"t": None, "b": 3})
-    >>> gc.cov(x, y, "t")
-    <Tensor: f64[a=2, b=3]>
+    >>> x = gc.constant([1.0, 2.0, 4.0], "t")
+    >>> gc.compile([], [gc.cov(x, x, "t"), gc.cov(x, -2 * x, "t", ddof=0)])()
+    [array(2.33333333), array(-3.11111111)]
     """
     pair = centred_pair("cov", x, y, dim, weights, skipna)
     mean = pair.mean_product(pair.x, pair.y)
@@ -240,9 +241,15 @@ def corr(
 ) -> Tensor:
     """Pearson's correlation of two tensors over one dim, several, or all (None) of theirs.
 
-    Their covariance over the product of their standard deviations; nan where one of them is 0. The
-    parameters are those of `cov`.
+    Their covariance over the product of their standard deviations; nan where one of these is 0.
 
+    Parameters
+    ----------
+    x, y, dim, weights, skipna
+        As in `cov`.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0], "t")
     >>> gc.compile([], gc.corr(x, -x, "t"))()

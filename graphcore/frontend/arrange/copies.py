@@ -1,4 +1,4 @@
-"""Copies put together along dims, and parts taken apart."""
+"""Copies joined along dims, and tensors split into parts."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = [
 
 
 def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **more: Size) -> Tensor:
-    """`x` one copy after the other along dims.
+    """`x` repeated as a whole along dims.
 
     Parameters
     ----------
     x
         A tensor.
     copies
-        How many copies along each dim, as a dict or as keywords; sizes may be symbolic.
+        The number of copies along each dim, as a dict or as keywords; sizes may be symbolic.
 
     Examples
     --------
@@ -52,14 +52,14 @@ def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **more: Size) 
 
 
 def tiled(x: Node, dim: str, copies: Size) -> Node:
-    """All places of `dim`, then all again."""
+    """All elements along `dim`, then all again, `copies` times."""
     if isinstance(copies, int) and 0 < copies <= MOST_JOINED:
         return join([x] * copies, dim)
     return spread(x, dim, copies, before=True)
 
 
 def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
-    """`x` repeated along a new dim right before or after `dim`, and the two made one."""
+    """`x` repeated along a new dim right before or after `dim`, and the two merged."""
     old: tuple[str, ...] = x.type.dims
     each = apart(Hidden(f"copy of {dim}"), old)
     pair = (each, dim) if before else (dim, each)
@@ -78,14 +78,14 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
 
 
 def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
-    """`x` with each place of `dim` repeated.
+    """`x` with each element along `dim` repeated.
 
     Parameters
     ----------
     x
         A tensor.
     repeats
-        How often: one integer or size for all places, or an integer for each.
+        How often: one integer or size for all elements along `dim`, or an integer for each.
     dim
         The dim.
 
@@ -110,34 +110,34 @@ def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
 
 
 def is_list(given: object) -> TypeGuard[Sequence[Any]]:
-    """Whether several numbers are given, not one."""
+    """Whether several numbers are given rather than one."""
     return isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim > 0)
 
 
 def split(
     x: Operand, parts: int | Sequence[SizeLike] | Mapping[str, Any], dim: str | None = None
 ) -> list[Tensor]:
-    """The parts of `x` along `dim`, one after the other.
+    """The parts of `x` along `dim`, in order.
 
     Parameters
     ----------
     x
         A tensor.
     parts
-        How many parts of one size, or the size of each; they add up to that of `dim`, and one may
-        be None: what remains. With a dict {dim: parts} the dim is told here. Unlike
-        `numpy.split`, these are sizes and no positions.
+        The number of equal parts, or the size of each part. Sizes add up to that of `dim`; one may
+        be None, which is inferred. Unlike in `numpy.split` these are sizes, not positions. A dict
+        {dim: parts} gives dim and parts at once.
     dim
-        The dim.
+        The dim to split.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 6, "col": 3})
-    >>> gc.split(x, 2, dim="row")
-    [<Tensor: f64[row=3, col=3]>, <Tensor: f64[row=3, col=3]>]
-    >>> gc.split(x, {"row": [2, None]})
-    [<Tensor: f64[row=2, col=3]>, <Tensor: f64[row=4, col=3]>]
+    >>> x = gc.constant([1, 2, 3, 4, 5, 6], "row")
+    >>> gc.compile([], gc.split(x, 2, dim="row"))()
+    [array([1, 2, 3]), array([4, 5, 6])]
+    >>> gc.compile([], gc.split(x, {"row": [2, None]}))()
+    [array([1, 2]), array([3, 4, 5, 6])]
     """
     node = single("split", x)
     if isinstance(parts, Mapping):
@@ -152,7 +152,7 @@ def split(
 
 
 def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
-    """The sizes of the parts, with the one left open inferred."""
+    """The sizes of the parts, with the open one inferred."""
     whole: Size = x.type.size(dim)
     if isinstance(parts, (int, np.integer)):
         if parts < 1 or same(whole % int(parts), 0) is False:
@@ -173,11 +173,11 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
 
 
 def unbind(x: Operand, dim: str) -> list[Tensor]:
-    """The places of `x` along `dim`, one tensor for each; the size of `dim` must be known.
+    """One tensor for each position of `x` along `dim`, whose size must be known.
 
     >>> import graphcore as gc
-    >>> gc.unbind(gc.tensor("x", {"row": 2, "col": 3}), dim="row")
-    [<Tensor: f64[col=3]>, <Tensor: f64[col=3]>]
+    >>> gc.compile([], gc.unbind(gc.constant([[1, 2], [3, 4]], ("row", "col")), dim="row"))()
+    [array([1, 2]), array([3, 4])]
     """
     node = single("unbind", x)
     name = dim_of("unbind", node, dim)

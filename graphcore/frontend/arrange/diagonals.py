@@ -55,17 +55,21 @@ def eye(
     dims
         Two dims with their sizes; or their names, with sizes in `shape`.
     shape
-        The sizes, where `dims` are names; one stands for both.
+        The sizes, if `dims` are names; one size stands for both.
     k
-        Which diagonal: ones where the second position is `k` more than the first.
+        The diagonal: ones where the second position is `k` more than the first.
     dtype
-        The dtype.
+        The dtype of the result.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> gc.eye({"row": 3, "col": 3}), gc.eye(("row", "col"), 3, dtype="bool")
-    (<Tensor: f64[row=3, col=3]>, <Tensor: bool[row=3, col=3]>)
+    >>> gc.compile([], gc.eye({"row": 2, "col": 3}))()
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
+    >>> gc.compile([], gc.eye(("row", "col"), 2, dtype="bool"))()
+    array([[ True, False],
+           [False,  True]])
     """
     row, col = row_and_column("eye", dims, shape)
     return astype(equal(shifted("eye", row, k), col), dtype)
@@ -78,18 +82,18 @@ def tri(
     k: Size = 0,
     dtype: npt.DTypeLike = "float64",
 ) -> Tensor:
-    """Ones on a diagonal of two dims and before it, zeros after it.
+    """Ones on and below a diagonal of two dims, zeros above it.
 
     Parameters
     ----------
     dims
         Two dims with their sizes; or their names, with sizes in `shape`.
     shape
-        The sizes, where `dims` are names; one stands for both.
+        The sizes, if `dims` are names; one size stands for both.
     k
-        Which diagonal: ones where the second position is at most `k` more than the first.
+        The diagonal: ones where the second position is at most `k` more than the first.
     dtype
-        The dtype.
+        The dtype of the result.
 
     Examples
     --------
@@ -120,7 +124,7 @@ def row_and_column(function: str, dims: object, shape: object) -> tuple[Tensor, 
 
 
 def shifted(function: str, row: Tensor, k: Size) -> Tensor:
-    """The positions `k` further."""
+    """Positions plus `k`."""
     k = integer(function, k, "k", row)
     return row if k == 0 else row + k
 
@@ -128,7 +132,7 @@ def shifted(function: str, row: Tensor, k: Size) -> Tensor:
 def diagonal(
     x: Operand, dims: DimPair = ("row", "col"), dim: str = "diag", offset: Size = 0
 ) -> Tensor:
-    """The values on a diagonal of two dims, along one new last dim.
+    """The elements on a diagonal of two dims, along one new last dim.
 
     Parameters
     ----------
@@ -139,13 +143,14 @@ def diagonal(
     dim
         The new dim.
     offset
-        Which diagonal: where the second position is `offset` more than the first.
+        The diagonal: elements whose second position is `offset` more than the first.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> gc.diagonal(gc.tensor("x", {"row": 3, "batch": None, "col": 4}), offset=2)
-    <Tensor: f64[batch, diag=2]>
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], [gc.diagonal(x), gc.diagonal(x, offset=1)])()
+    [array([1, 5]), array([2, 6])]
     """
     node = single("diagonal", x)
     row, col = two_dims("diagonal", dims, node)
@@ -160,11 +165,12 @@ def diagonal(
 
 
 def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tensor:
-    """The sum over a diagonal of two dims: where the second position is `offset` more.
+    """The sum over a diagonal of two dims: the second position is `offset` more than the first.
 
     >>> import graphcore as gc
-    >>> gc.trace(gc.tensor("x", {"row": 3, "batch": None, "col": 4}))
-    <Tensor: f64[batch]>
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], [gc.trace(x), gc.trace(x, offset=1)])()
+    [array(6), array(8)]
     """
     node = single("trace", x)
     row, _ = two_dims("trace", dims, node)
@@ -181,9 +187,9 @@ def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Size = 0)
     dim
         The dim that runs along the diagonal; it vanishes.
     dims
-        The two new dims, both as long as the diagonal and `offset`.
+        The two new dims, both of the size of `dim` plus `|offset|`.
     offset
-        Which diagonal: where the second position is `offset` more than the first.
+        The diagonal: where the second position is `offset` more than the first.
 
     Examples
     --------
@@ -208,9 +214,9 @@ def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Size = 0)
 
 
 def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
-    """`x` on a diagonal of two dims and before it, zeros after it.
+    """`x` on and below a diagonal of two dims, zeros above it.
 
-    The values set to zero do not count: whatever they are, so are their derivatives.
+    The elements set to zero have derivative 0, whatever their values.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
@@ -222,9 +228,9 @@ def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
 
 
 def triu(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
-    """`x` on a diagonal of two dims and after it, zeros before it.
+    """`x` on and above a diagonal of two dims, zeros below it.
 
-    The values set to zero do not count: whatever they are, so are their derivatives.
+    The elements set to zero have derivative 0, whatever their values.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
@@ -238,7 +244,7 @@ def triu(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
 def masked_triangle(
     function: str, x: Operand, dims: DimPair, k: Size, chosen: Callable[[Operand, Operand], Tensor]
 ) -> Tensor:
-    """`x` where the positions along two dims compare as wanted, zeros elsewhere."""
+    """`x` where the positions along two dims compare as `chosen` says, zeros elsewhere."""
     node = single(function, x)
     known = two_dims(function, dims, node)
     row, col = (iota(dim, node.type.size(dim)) for dim in known)

@@ -1,4 +1,4 @@
-"""Values moved along dims: their places put together in another order."""
+"""Elements moved along dims."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = [
 
 
 def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **more: Size) -> Tensor:
-    """`x` with values moved along dims; what leaves at one end comes in at the other.
+    """`x` with elements moved along dims; those that leave at one end enter at the other.
 
     Parameters
     ----------
     x
         A tensor.
     shifts
-        By how many places each dim moves, forwards if positive: integers or sizes, as a dict or as
-        keywords.
+        By how many positions to move along each dim, forwards if positive: integers or sizes, as a
+        dict or as keywords.
 
     Examples
     --------
@@ -49,18 +49,18 @@ def shift(
     fill_value: Operand | None = None,
     **more: Size,
 ) -> Tensor:
-    """`x` with values moved along dims; what leaves at one end is lost, and the other is filled.
+    """`x` with elements moved along dims; one end drops elements, the other is filled.
 
     Parameters
     ----------
     x
         A tensor.
     shifts
-        By how many places each dim moves, forwards if positive: integers or sizes, as a dict or as
-        keywords.
+        By how many positions to move along each dim, forwards if positive: integers or sizes, as a
+        dict or as keywords.
     fill_value
-        A number or tensor, taken in the dtype of `x`. By default nan, for which integers become
-        floats: float32 those of up to 16 bits, float64 the rest.
+        A number or tensor, cast to the dtype of `x`. By default nan; integers then become floats,
+        float32 those of up to 16 bits, float64 all others.
 
     Examples
     --------

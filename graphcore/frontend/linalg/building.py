@@ -1,4 +1,4 @@
-"""Matrices made of vectors and of other matrices."""
+"""Matrices built from vectors and from other matrices."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ __all__ = [
 
 
 def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
-    """Matrices transposed: what was a row is a column, under the same two dims.
+    """Matrices transposed: rows and columns are exchanged, under the same two dims.
 
-    To programs by name only this says something new: `transpose` merely lays values out otherwise.
+    `transpose` only reorders dims; this swaps rows and columns.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2], [3, 4]], ("row", "col"))
@@ -48,7 +48,7 @@ def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Outer product of vectors: `x` along the first of `dims`, `y` along the second.
 
-    Where `y` lacks the second it runs along the first as well, and is renamed.
+    Where `y` lacks the second dim, its vectors run along the first, which is renamed.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2], "row")
@@ -114,11 +114,22 @@ def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 def toeplitz(
     column: Operand, row: Operand | None = None, *, dim: str = "row", new: str = "col"
 ) -> Tensor:
-    """Matrices with equal values along each diagonal, told by their first column and first row.
+    """Toeplitz matrices, constant along each diagonal, from their first column and first row.
 
-    Both run along `dim`, which becomes that of the rows; that of the columns is `new`. The first
-    value of the row is not read. Without one it is the conjugate of the column.
+    Parameters
+    ----------
+    column
+        The first column, along `dim`.
+    row
+        The first row, along `dim`; its first element is not read. By default the conjugate of the
+        column.
+    dim
+        The dim of the vectors, and of the rows of the result.
+    new
+        The dim of the columns of the result.
 
+    Examples
+    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.toeplitz(gc.constant([1, 2, 3], "row")))()
     array([[1, 2, 3],

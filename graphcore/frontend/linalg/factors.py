@@ -1,4 +1,4 @@
-"""Factorisations of matrices, and their eigenvalues and singular values."""
+"""Matrix factorisations, eigenvalues and singular values."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = [
 
 
 class QR(NamedTuple):
-    """Orthonormal columns, and an upper triangle."""
+    """Orthonormal columns, and an upper triangular matrix."""
 
     q: Tensor
     r: Tensor
 
 
 class LU(NamedTuple):
-    """The order of the rows in which a matrix is `lower` times `upper`."""
+    """The permutation of the rows for which a matrix is `lower` times `upper`."""
 
     permutation: Tensor
     lower: Tensor
@@ -62,7 +62,7 @@ def cholesky(
 ) -> Tensor:
     """Cholesky factor of Hermitian positive definite matrices: lower l with x = l l^H.
 
-    Only the lower triangle is read, so that the derivative by the rest is exactly 0.
+    Only the lower triangle is read; the derivative with respect to the rest is exactly 0.
 
     Parameters
     ----------
@@ -71,9 +71,10 @@ def cholesky(
     dims
         Their dims, that of the rows first.
     upper
-        Read the upper triangle instead, for upper u with x = u^H u.
+        Whether to read the upper triangle instead, and return upper u with x = u^H u.
     check
-        Whether a matrix that is not positive definite is an error at the call; else nan.
+        Whether a matrix that is not positive definite is an error at the call; otherwise its factor
+        is nan.
 
     Examples
     --------
@@ -105,15 +106,19 @@ def qr(
         Their dims, that of the rows first.
     mode
         "reduced": q has as many columns as x has rows or columns, whichever are fewer; "complete":
-        q is square. Of the columns added the derivative is that of those that turn least.
+        q is square, and the derivative of the completing columns is the minimum-norm one.
     new
         The dim of the columns of q and of the rows of r.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> gc.linalg.qr(gc.tensor("x", {"row": 5, "col": 3}))
-    QR(q=<Tensor: f64[row=5, rank=3]>, r=<Tensor: f64[rank=3, col=3]>)
+    >>> q, r = gc.linalg.qr(gc.constant([[3.0, 1.0], [4.0, 2.0]], ("row", "col")))
+    >>> gc.compile([], abs(r))()
+    array([[5. , 2.2],
+           [0. , 0.4]])
+    >>> q.dims, r.dims
+    (('row', 'rank'), ('rank', 'col'))
     """
     (node,) = floats("qr", x)
     check_word("qr", "mode", mode, ("reduced", "complete"), node)
@@ -124,15 +129,17 @@ def qr(
 
 
 def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
-    """LU factors of matrices: `x` with its rows in the order `permutation` is lower times upper.
+    """LU factors of matrices: `x` with its rows permuted by `permutation` is lower times upper.
 
-    `lower` has ones on its diagonal. The permutation, along the dim of the rows, is constant but
-    for jumps.
+    `lower` has ones on its diagonal. The permutation runs along the dim of the rows; it is
+    piecewise constant and has no derivative.
 
     >>> import graphcore as gc
-    >>> p, lower, upper = gc.linalg.lu(gc.tensor("x", {"row": 3, "col": 4}))
-    >>> p, lower, upper
-    (<Tensor: i64[row=3]>, <Tensor: f64[row=3, pivot=3]>, <Tensor: f64[pivot=3, col=4]>)
+    >>> x = gc.constant([[1.0, 2.0], [4.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], list(gc.linalg.lu(x)))()
+    [array([1, 0]), array([[1.  , 0.  ],
+           [0.25, 1.  ]]), array([[4., 4.],
+           [0., 1.]])]
     """
     (node,) = floats("lu", x)
     row, col = two_dims("lu", dims, node)
@@ -147,11 +154,11 @@ def svd(
     full_matrices: bool = False,
     new: str | Sequence[str] | None = None,
 ) -> SVD:
-    """Singular values of matrices and their vectors: x = u diag(s) vh, s falling.
+    """Singular values of matrices and their vectors: x = u diag(s) vh, with s descending.
 
-    Where singular values are equal their vectors may turn freely; the first derivative is that of
-    the choice that does not, so it is exact for u vh and for functions of the values alone, and the
-    second is inf or nan. To any order serve `polar`, `pinv`, `expm` and their like.
+    The vectors of equal singular values are not unique. Their first derivative is the minimum-norm
+    one, so it is exact for u vh and for functions of the values alone; the second is inf or nan.
+    For higher orders use `polar`, `pinv` or `expm`.
 
     Parameters
     ----------
@@ -160,7 +167,7 @@ def svd(
     dims
         Their dims, that of the rows first.
     full_matrices
-        Whether u and vh are square: they are completed by vectors of no singular value.
+        Whether u and vh are square, completed by vectors without a singular value.
     new
         The dim of the values, by default "rank"; for full matrices those of the columns of u, of
         the values and of the rows of vh, by default "left", "rank" and "right".
@@ -168,9 +175,11 @@ def svd(
     Examples
     --------
     >>> import graphcore as gc
-    >>> u, s, vh = gc.linalg.svd(gc.tensor("x", {"row": 5, "col": 3}))
-    >>> u, s, vh
-    (<Tensor: f64[row=5, rank=3]>, <Tensor: f64[rank=3]>, <Tensor: f64[rank=3, col=3]>)
+    >>> u, s, vh = gc.linalg.svd(gc.constant([[0.0, 3.0], [-4.0, 0.0], [0.0, 0.0]], ("row", "col")))
+    >>> gc.compile([], s)()
+    array([4., 3.])
+    >>> u.dims, vh.dims
+    (('row', 'rank'), ('rank', 'col'))
     """
     (node,) = floats("svd", x)
     row, col = two_dims("svd", dims, node)
@@ -186,7 +195,7 @@ def svd(
 
 
 def svdvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "rank") -> Tensor:
-    """Singular values of matrices, falling, along the dim `new`.
+    """Singular values of matrices, in descending order, along the dim `new`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.svdvals(gc.constant([[0.0, 3.0], [-4.0, 0.0]], ("row", "col"))))()
@@ -198,20 +207,20 @@ def svdvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "rank") -> 
 def eigh(
     x: Operand, dims: Sequence[str] = ROW_COL, *, lower: bool = True, new: str = "eigen"
 ) -> Eigen:
-    """Eigenvalues, rising, and eigenvectors of Hermitian matrices.
+    """Eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
-    Only one triangle is read, so that the derivative by the rest is exactly 0.
+    Only one triangle is read; the derivative with respect to the rest is exactly 0.
 
-    The vectors of equal eigenvalues have no derivative: it is inf or nan, but another vector
-    beside them has one. Values count as equal where they differ by at most 16 units of rounding of
-    the largest (in float64 by 3.6e-15 of it); of values further apart, the closer they are, the
-    fewer digits of it are right.
+    The vectors of equal eigenvalues have no derivative: it is inf or nan; the other vectors have
+    one. Values count as equal if they differ by at most 16 units of rounding of the largest (in
+    float64 by 3.6e-15 of it). The derivatives of vectors lose digits as eigenvalues approach each
+    other.
 
     Functions of the matrix have all derivatives at any gap, if they are written as v f(w) v^H, that
-    times vectors, its diagonal or the sum of f(w). `f` acts on each eigenvalue; what it depends on
-    beside it is the same for all eigenvalues of a matrix and has no dims that the matrix lacks.
-    Leave values out by `gc.where(w > least, f(w), 0)`, not by slices, and call `eigh` in the body
-    of the loop that uses it. `cholesky`, `solve`, `expm`, `logm`, `sqrtm` and `polar` have all
+    times vectors, its diagonal or the sum of f(w). `f` acts on each eigenvalue; anything else it
+    depends on must be the same for all eigenvalues of a matrix and have no dims that the matrix
+    lacks. Leave values out by `gc.where(w > least, f(w), 0)`, not by slices, and call `eigh` in the
+    body of the loop that uses it. `cholesky`, `solve`, `expm`, `logm`, `sqrtm` and `polar` have all
     derivatives there as well, and need no vectors.
 
     Parameters
@@ -228,10 +237,13 @@ def eigh(
     Examples
     --------
     >>> import graphcore as gc
-    >>> gc.linalg.eigh(gc.tensor("x", {"row": 3, "col": 3}))
-    Eigen(values=<Tensor: f64[eigen=3]>, vectors=<Tensor: f64[row=3, eigen=3]>)
+    >>> w, v = gc.linalg.eigh(gc.constant([[2.0, 1.0], [1.0, 2.0]], ("row", "col")))
+    >>> gc.compile([], w)().round(6)
+    array([1., 3.])
+    >>> v.dims
+    ('row', 'eigen')
 
-    The inverse of a matrix of equal eigenvalues, and its derivative:
+    The inverse of a matrix with equal eigenvalues, and its derivative:
 
     >>> x = gc.tensor("x", {"row": 2, "col": 2})
     >>> w, v = gc.linalg.eigh(x)
@@ -248,11 +260,25 @@ def eigh(
 def eigvalsh(
     x: Operand, dims: Sequence[str] = ROW_COL, *, lower: bool = True, new: str = "eigen"
 ) -> Tensor:
-    """Eigenvalues of Hermitian matrices, rising, along the dim `new`; one triangle is read.
+    """Eigenvalues of Hermitian matrices, in ascending order, along the dim `new`.
 
-    Where some are equal, sums of a function of each have all derivatives; of a single one the first
-    is that of the vectors which are found, and the second is inf or nan.
+    One triangle is read. Where eigenvalues are equal, sums of a function of each have all
+    derivatives; a single one has the first derivative that belongs to the vectors found, and its
+    second is inf or nan.
 
+    Parameters
+    ----------
+    x
+        Matrices; all dims but two are batch.
+    dims
+        Their dims, that of the rows first.
+    lower
+        Whether the lower triangle is read, or the upper one.
+    new
+        The dim of the values.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[2.0, 0.0], [1.0, 2.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.eigvalsh(x))()
@@ -275,12 +301,15 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     """Eigenvalues and eigenvectors of square matrices, complex, in LAPACK's order.
 
     Each vector has length 1 and its largest element is real. The derivative of the vectors of equal
-    eigenvalues is inf or nan: values that differ by at most 16 units of rounding of the largest
-    count as equal. `inv`, `solve`, `expm`, `logm` and `sqrtm` have one there.
+    eigenvalues is inf or nan; values count as equal if they differ by at most 16 units of rounding
+    of the largest. `inv`, `solve`, `expm`, `logm` and `sqrtm` have derivatives there.
 
     >>> import graphcore as gc
-    >>> gc.linalg.eig(gc.tensor("x", {"row": 3, "col": 3}))
-    Eigen(values=<Tensor: c128[eigen=3]>, vectors=<Tensor: c128[row=3, eigen=3]>)
+    >>> w, v = gc.linalg.eig(gc.constant([[0.0, -1.0], [1.0, 0.0]], ("row", "col")))
+    >>> gc.compile([], w)()
+    array([0.+1.j, 0.-1.j])
+    >>> v.dims
+    ('row', 'eigen')
     """
     (node,) = floats("eig", x)
     row, col = two_dims("eig", dims, node)

@@ -49,21 +49,22 @@ def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
 
 def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
-    """Principal logarithm of square matrices; of real ones it is nan where it is not real.
+    """Principal logarithm of square matrices; for real matrices nan where it is not real.
 
-    Cast them to complex if theirs may not be.
+    Cast to complex if the result may be complex.
 
     >>> import graphcore as gc
-    >>> gc.linalg.logm(gc.tensor("x", {"row": 3, "col": 3}))
-    <Tensor: f64[row=3, col=3]>
+    >>> gc.compile([], gc.linalg.logm(gc.constant([[1.0, 1.0], [0.0, 1.0]], ("row", "col"))))()
+    array([[0., 1.],
+           [0., 0.]])
     """
     return matrix_to_matrix(matrices.logm, x, dims)
 
 
 def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
-    """Principal square root of square matrices; of real ones it is nan where it is not real.
+    """Principal square root of square matrices; for real matrices nan where it is not real.
 
-    Cast them to complex if theirs may not be.
+    Cast to complex if the result may be complex.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.sqrtm(gc.constant([[4.0, 0.0], [0.0, 9.0]], ("row", "col"))))()
@@ -74,7 +75,7 @@ def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
 
 def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
-    """The product of `n` times the same square matrix, or of its inverse if `n` is negative.
+    """The `n`-th power of square matrices, or of their inverse if `n` is negative.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 1], [0, 1]], ("row", "col"))
@@ -112,14 +113,18 @@ def product(a: Tensor, b: Tensor, dims: DimPair) -> Tensor:
 def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     """Polar factors of matrices, x = u p: the nearest u with orthonormal columns, and p = u^H x.
 
-    `u` has the dims of `x`; those of `p` are that of the columns, and the same with a prime. Exact
-    at equal singular values, to any order (of a matrix that is not known to be tall or wide to the
-    first); where `x` is singular `u` has no derivative (Higham 1986).
+    `u` has the dims of `x`; `p` has that of the columns, and the same with a prime. All derivatives
+    are exact at equal singular values (only the first for a matrix that is not known to be tall or
+    wide); where `x` is singular `u` has none (Higham 1986).
 
     >>> import graphcore as gc
-    >>> u, p = gc.linalg.polar(gc.tensor("x", {"row": 3, "col": 3}))
-    >>> u, p
-    (<Tensor: f64[row=3, col=3]>, <Tensor: f64[col=3, col'=3]>)
+    >>> u, p = gc.linalg.polar(gc.constant([[0.0, -2.0], [3.0, 0.0]], ("row", "col")))
+    >>> gc.compile([], [u, p])()
+    [array([[ 0., -1.],
+           [ 1.,  0.]]), array([[3., 0.],
+           [0., 2.]])]
+    >>> p.dims
+    ('col', "col'")
     """
     (node,) = floats("polar", x)
     row, col = two_dims("polar", dims, node)
@@ -130,7 +135,7 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
 
 
 def nearest(x: Tensor, dims: DimPair) -> Tensor:
-    """The first polar factor; by singular values where it is open which dim is the longer."""
+    """The first polar factor; by singular values where it is unknown which dim is longer."""
     (m, n), whole = (x.sizes[dim] for dim in dims), x.node
     if same(minimum(m, n), n):
         return wrap(matrices.polar(whole, dims=dims, new=dims))

@@ -1,4 +1,4 @@
-"""What all of linear algebra asks of its arguments."""
+"""Arguments of linear algebra: operands as floats, and the two dims of matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW_COL = ("row", "col")
 
 
 def floats(function: str, *xs: Operand) -> list[Node]:
-    """Operands in one dtype, of floats."""
+    """Operands in one float or complex dtype."""
     nodes = common(function, *xs)
     dtype = float_for(promote(*[node.type.dtype for node in nodes]))
     if dtype.itemsize == 2:
@@ -29,13 +29,13 @@ def floats(function: str, *xs: Operand) -> list[Node]:
 
 
 def of_matrix(op: Op, x: Operand, dims: Sequence[str], *new: str, **attrs: Any) -> Node:
-    """An op of one matrix; its results have the dims `new`."""
+    """An op of one matrix; its result has the dims `new`."""
     (node,) = floats(op.name, x)
     return op(node, dims=two_dims(op.name, dims, node), new=new, **attrs)
 
 
 def matrix_to_matrix(op: Op, x: Operand, dims: Sequence[str], **attrs: Any) -> Tensor:
-    """An op whose result is a matrix like its operand."""
+    """An op whose result is a matrix with the dims of its operand."""
     (node,) = floats(op.name, x)
     found = two_dims(op.name, dims, node)
     return wrap(op(node, dims=found, new=found, **attrs))

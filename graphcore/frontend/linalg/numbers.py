@@ -1,4 +1,4 @@
-"""What a matrix comes to: determinants, norms, rank."""
+"""Determinants, norms and rank."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class SignLog(NamedTuple):
-    """A determinant by its sign and the logarithm of its size."""
+    """The sign of a determinant and the logarithm of its absolute value."""
 
     sign: Tensor
     logabsdet: Tensor
@@ -50,13 +50,14 @@ def det(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
 
 def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
-    """Sign of the determinant of square matrices, and log of its size, without overflow.
+    """Sign of the determinant of square matrices, and log of its absolute value, without overflow.
 
     A singular matrix has sign 0 and logarithm -inf.
 
     >>> import graphcore as gc
-    >>> gc.linalg.slogdet(gc.tensor("x", {"batch": None, "row": 3, "col": 3}))
-    SignLog(sign=<Tensor: f64[batch]>, logabsdet=<Tensor: f64[batch]>)
+    >>> x = gc.constant([[1.0, 2.0], [3.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], list(gc.linalg.slogdet(x)))()
+    [array(-1.), array(0.69314718)]
     """
     made = of_matrix(matrices.slogdet, x, dims)
     return SignLog(wrap(made[0]), wrap(made[1]))
@@ -65,9 +66,9 @@ def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
 def matrix_rank(
     x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: Operand | None = None
 ) -> Tensor:
-    """Rank of matrices: how many singular values are above `rtol` times the largest.
+    """Rank of matrices: the number of singular values above `rtol` times the largest.
 
-    By default `rtol` is what rounding may leave.
+    By default `rtol` is the rounding error to expect: the larger size times the unit of rounding.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0], [2.0, 4.0]], ("row", "col"))
@@ -87,19 +88,19 @@ def matrix_rank(
 def norm(
     x: Operand, dims: str | Sequence[str] | None = None, ord: float | str | None = None
 ) -> Tensor:
-    """Norm of vectors along one dim, or of matrices over two, rows first; by default of all.
+    """Norm of vectors along one dim, or of matrices over two; by default of all elements.
 
     Parameters
     ----------
     x
         A tensor.
     dims
-        One dim of vectors, two of matrices, or None for all values.
+        One dim of vectors, two of matrices (rows first), or None for all elements.
     ord
-        For vectors a number, 2 by default, as `gc.norm`. For matrices "fro" (the root of the sum
+        For vectors a number, 2 by default, as in `gc.norm`. For matrices "fro" (the root of the sum
         of squares, the default), "nuc" (the sum of singular values), 2 or -2 (the largest or
-        smallest of them), 1 or -1 (the largest or smallest sum of sizes in a column), inf or -inf
-        (in a row). The derivative at 0 is 0.
+        smallest of them), 1 or -1 (the largest or smallest sum of absolute values in a column), inf
+        or -inf (in a row). The derivative at 0 is 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Systems of linear equations. Dims say what a vector is; all that is not named is batch."""
+"""Systems of linear equations; all dims that are not named are batch."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = [
 
 
 def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Tensor:
-    """x with a x = b: where `b` has the dim of the rows of `a`, `x` has that of its columns.
+    """Solution x of a x = b: `b` has the dim of the rows of `a`, `x` that of its columns.
 
-    All other dims are batch, and align by name: those that `b` alone has are many right-hand sides
-    of one matrix, which is factored once.
+    All other dims are batch, and align by name: those that only `b` has are several right-hand
+    sides of one matrix, which is factored once.
 
     Parameters
     ----------
@@ -40,15 +40,18 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
     dims
         The dims of `a`, that of the rows first; in the other order the transposed system is solved.
     check
-        Whether a singular matrix is an error at the call; else nan.
+        Whether a singular matrix is an error at the call; otherwise the solution is nan.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> a = gc.tensor("a", {"row": 3, "col": 3})
-    >>> b = gc.tensor("b", {"batch": None, "row": 3})
-    >>> gc.linalg.solve(a, b)
-    <Tensor: f64[batch, col=3]>
+    >>> a = gc.constant([[2.0, 0.0], [1.0, 4.0]], ("row", "col"))
+    >>> b = gc.constant([[2.0, 9.0], [4.0, 2.0]], ("batch", "row"))
+    >>> gc.compile([], gc.linalg.solve(a, b))()
+    array([[1., 2.],
+           [2., 0.]])
+    >>> gc.linalg.solve(a, b).dims
+    ('batch', 'col')
     """
     matrix, right = floats("solve", a, b)
     row, col = sides("solve", dims, matrix, right)
@@ -56,7 +59,7 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
 
 
 def sides(function: str, dims: Sequence[str], a: Node, b: Node) -> DimPair:
-    """The dims of a system, of which `b` has the first."""
+    """The dims of a system; `b` has the first."""
     row, col = two_dims(function, dims, a)
     dim_of(function, b, row)
     if col in b.type.dims:
@@ -74,7 +77,7 @@ def solve_triangular(
     unit_diagonal: bool = False,
     check: bool = True,
 ) -> Tensor:
-    """x with t x = b, for the upper triangle t of `a`, or the lower one. The rest is never read.
+    """Solution x of t x = b for the upper or lower triangle t of `a`; the rest is not read.
 
     Parameters
     ----------
@@ -86,11 +89,11 @@ def solve_triangular(
         The dims of `a`, that of the rows first; in the other order the transposed system is solved,
         in which a lower triangle is an upper one.
     lower
-        Which triangle, of matrices whose rows are as `dims` says.
+        Whether to read the lower triangle, for rows and columns as in `dims`.
     unit_diagonal
-        Whether the diagonal counts as ones, and is not read either.
+        Whether the diagonal is taken to be ones, and not read.
     check
-        Whether a singular matrix is an error at the call; else inf or nan.
+        Whether a singular matrix is an error at the call; otherwise the solution is inf or nan.
 
     Examples
     --------
@@ -108,9 +111,9 @@ def solve_triangular(
 
 
 def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
-    """x with a x = b, given the Cholesky factor l of a = l l^H, by two triangular solves.
+    """Solution x of a x = b, given the Cholesky factor l of a = l l^H, by two triangular solves.
 
-    `x` has the dims of `b`; of `factor` the lower triangle is read.
+    `x` has the dims of `b`; only the lower triangle of `factor` is read.
 
     >>> import graphcore as gc
     >>> a, b = gc.constant([[4.0, 2.0], [2.0, 5.0]], ("row", "col")), gc.constant([8.0, 8.0], "row")
@@ -126,10 +129,19 @@ def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Ten
 def solve_tridiagonal(
     lower: Operand, diagonal: Operand, upper: Operand, b: Operand, dim: str
 ) -> Tensor:
-    """x with lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i] along `dim`.
+    """Solution x of lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i] along `dim`.
 
-    The first of `lower` and the last of `upper` are not read. Other dims are batch.
+    Parameters
+    ----------
+    lower, diagonal, upper
+        The three diagonals, along `dim`; the first of `lower` and the last of `upper` are not read.
+    b
+        The right-hand side, along `dim`.
+    dim
+        The dim of the system; all other dims are batch.
 
+    Examples
+    --------
     >>> import graphcore as gc
     >>> one, b = gc.ones({"cell": 3}), gc.constant([5.0, 10.0, 9.0], "cell")
     >>> gc.compile([], gc.linalg.solve_tridiagonal(one, 3 * one, one, b, "cell"))()
@@ -144,12 +156,16 @@ def solve_tridiagonal(
 def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Tensor:
     """Inverse of square matrices. Its rows run along the columns of `x`: dims (..., col, row).
 
-    A singular matrix is an error at the call; without `check` it gives nan. A product of an inverse
-    is computed as a solve.
+    A singular matrix is an error at the call; without `check` its inverse is nan. A product with an
+    inverse is computed as a solve.
 
     >>> import graphcore as gc
-    >>> gc.linalg.inv(gc.tensor("x", {"row": 3, "col": 3}))
-    <Tensor: f64[col=3, row=3]>
+    >>> x = gc.constant([[2.0, 0.0], [1.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.inv(x))()
+    array([[ 0.5  ,  0.   ],
+           [-0.125,  0.25 ]])
+    >>> gc.linalg.inv(x).dims
+    ('col', 'row')
     """
     (node,) = floats("inv", x)
     row, col = two_dims("inv", dims, node)
@@ -159,12 +175,14 @@ def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Ten
 def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None) -> Tensor:
     """Pseudo-inverse of matrices (Moore-Penrose), of any rank: dims (..., col, row).
 
-    Singular values of at most `rtol` times the largest count as 0, by default what rounding may
-    leave. The derivative is that at constant rank.
+    Singular values of at most `rtol` times the largest count as 0; by default `rtol` is the
+    rounding error to expect. The derivative is that at constant rank.
 
     >>> import graphcore as gc
-    >>> gc.linalg.pinv(gc.tensor("x", {"row": 5, "col": 3}))
-    <Tensor: f64[col=3, row=5]>
+    >>> x = gc.constant([[1.0, 2.0], [2.0, 4.0]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.pinv(x))().round(6)
+    array([[0.04, 0.08],
+           [0.08, 0.16]])
     """
     (node,) = floats("pinv", x)
     row, col = two_dims("pinv", dims, node)
@@ -174,12 +192,25 @@ def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
 def lstsq(
     a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
 ) -> Tensor:
-    """The x of least |a x - b|, and of these the least: along the columns of `a`.
+    """Minimum-norm least-squares solution of a x = b, along the columns of `a`.
 
+    Parameters
+    ----------
+    a
+        Matrices.
+    b
+        Vectors along the dim of the rows of `a`; other dims are batch.
+    dims
+        The dims of `a`, that of the rows first.
+    rtol
+        Singular values of at most `rtol` times the largest count as 0.
+
+    Examples
+    --------
     >>> import graphcore as gc
-    >>> a, b = gc.tensor("a", {"row": 5, "col": 3}), gc.tensor("b", {"row": 5})
-    >>> gc.linalg.lstsq(a, b)
-    <Tensor: f64[col=3]>
+    >>> a = gc.constant([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], ("row", "col"))
+    >>> gc.compile([], gc.linalg.lstsq(a, gc.constant([1.0, 3.0, 5.0], "row")))().round(6)
+    array([1., 2.])
     """
     matrix, right = floats("lstsq", a, b)
     row, col = sides("lstsq", dims, matrix, right)

@@ -1,4 +1,4 @@
-"""How often values occur: in bins, as integers, and which are different."""
+"""Counts of values: in bins, as integers, distinct values, and membership."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from graphcore.frontend.core.arguments import (
     size_of,
 )
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, single
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange, linspace
@@ -55,7 +56,7 @@ def bincount(
     weights: Operand | None = None,
     name: str = "bin",
 ) -> Tensor:
-    """How often each of the integers 0, 1, ..., `size` - 1 occurs, or the sum of their weights.
+    """How often each of the integers 0, 1, ..., `size` - 1 occurs, or the sum of the weights there.
 
     Integers that are negative or too large are refused, now or at the call. Counts are int64;
     weights carry derivatives.
@@ -65,13 +66,13 @@ def bincount(
     x
         An integer tensor.
     size
-        How many integers there are.
+        The number of integers counted.
     dim
         The dims that are counted together: one, several, or all those of `x` (None).
     weights
-        What each place counts; aligned by name.
+        The weight of each element; aligned by name.
     name
-        The dim of the result that stands for the integers, in the place of the first of `dim`.
+        The dim of the counts, which replaces the first of `dim`.
 
     Examples
     --------
@@ -86,12 +87,12 @@ def bincount(
 
 
 def placed(dims: tuple[str, ...], gone: tuple[str, ...], new: str) -> tuple[str, ...]:
-    """`dims` with `new` in the place of the first that is gone; last if none is."""
+    """`dims` with `new` in place of the first that vanishes; last if none does."""
     return tuple(dict.fromkeys((*(new if dim in gone else dim for dim in dims), new)))
 
 
 class Histogram(NamedTuple):
-    """How many values each bin has, and the edges of the bins, one more."""
+    """The number of elements in each bin, and the edges of the bins."""
 
     counts: Tensor
     edges: Tensor
@@ -107,26 +108,27 @@ def histogram(
     density: bool = False,
     name: str = "bin",
 ) -> Histogram:
-    """How many values lie between one edge and the next, which the last bin includes.
+    """The number of elements between consecutive edges; the last bin includes its upper edge.
 
-    What lies outside, and nan, counts nowhere. Edges carry no derivative of the counts, weights do.
+    Elements outside the edges, and nan, are ignored. Counts have derivatives with respect to
+    weights, not to edges.
 
     Parameters
     ----------
     x
         A tensor of real numbers.
     bins
-        A number of bins of one width; or the edges, an increasing list, or a tensor that increases
-        along `name`.
+        A number of bins of equal width; or the edges, an increasing list, or a tensor that
+        increases along `name`.
     dim
         The dims that are counted together: one, several, or all those of `x` (None).
     range
-        The lowest and the highest edge of bins of one width; by default the smallest and the
-        largest value, for each place of the other dims its own.
+        The lowest and the highest edge of bins of equal width; by default the smallest and the
+        largest element, separately for each position along other dims.
     weights
-        What each place counts; aligned by name.
+        The weight of each element; aligned by name.
     density
-        Whether counts are divided by their sum and the width of the bin.
+        Whether counts are divided by their sum and by the width of the bin.
     name
         The dim of the bins, and of the edges.
 
@@ -151,7 +153,7 @@ def histogram(
 
 
 def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: str) -> Tensor:
-    """The edges of bins; those of one width in the dtype of a mean of `x`."""
+    """The edges of bins; those of equal width in the dtype of a mean of `x`."""
     require_order("histogram", x)
     if isinstance(bins, (int, np.integer, Expression)):
         low, high = (
@@ -174,7 +176,7 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
 
 
 def histogram_range(x: Tensor, ends: Any) -> tuple[Any, Any]:
-    """The ends of the bins."""
+    """The lowest and the highest edge that a user gave."""
     if isinstance(ends, np.ndarray) and ends.shape == (2,):
         ends = ends.tolist()
     if isinstance(ends, (tuple, list)) and len(ends) == 2:
@@ -185,7 +187,7 @@ def histogram_range(x: Tensor, ends: Any) -> tuple[Any, Any]:
 
 
 def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:
-    """Edges from `low` to `high`, which are half a unit apart from what is one value."""
+    """Edges from `low` to `high`; if these are equal, from half below to half above."""
     if isinstance(bins, (int, np.integer)) and bins < 1:
         raise refusal("histogram", f"there are {bins} bins", x, cure="use one at least")
     if all(isinstance(end, (int, float, np.number)) for end in (low, high)):
@@ -199,7 +201,7 @@ def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:
 
 
 class UniqueAll(NamedTuple):
-    """Different values in order, where each comes first, which one each place has, how often."""
+    """Distinct values, their first positions, the number of each element's value, and counts."""
 
     values: Tensor
     indices: Tensor
@@ -207,6 +209,17 @@ class UniqueAll(NamedTuple):
     counts: Tensor
 
 
+DISTINCT = {
+    "x": "A tensor.",
+    "size": "The number of values returned; excess (largest) ones are dropped.",
+    "dim": "The dims that are searched together: one, several, or all (None).",
+    "fill_value": "The value that fills the result if there are fewer, with count 0 and the "
+    "position of the smallest value; by default the smallest value.",
+    "name": "The dim of the distinct values.",
+}
+
+
+@parameters(**DISTINCT)
 def unique(
     x: Operand,
     size: SizeLike,
@@ -215,7 +228,7 @@ def unique(
     fill_value: Operand | None = None,
     name: str = "unique",
 ) -> Tensor:
-    """The different values, in order: the first part of `unique_all`.
+    """The distinct values in ascending order: the first result of `unique_all`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.unique(gc.constant([3, 1, 3, 2], "t"), size=4, fill_value=-1))()
@@ -224,6 +237,7 @@ def unique(
     return unique_all(x, size, dim, fill_value=fill_value, name=name).values
 
 
+@parameters(**DISTINCT)
 def unique_all(
     x: Operand,
     size: SizeLike,
@@ -232,28 +246,12 @@ def unique_all(
     fill_value: Operand | None = None,
     name: str = "unique",
 ) -> UniqueAll:
-    """The different values in order, nan last, and where they are; as `jax.numpy.unique`.
+    """The distinct values in ascending order, nan last, and where they are; as `jax.numpy.unique`.
 
-    The result has the values; the positions where they come first, row-major in `dim`; for each
-    place of `x` the number of its value; and how often each occurs. What is not used is not
-    computed. A derivative of a value goes to where it comes first.
+    The result has the values; the positions of their first occurrences, row-major in `dim`; for
+    each element of `x` the number of its value; and how often each occurs. What is not used is not
+    computed. The derivative of a value goes to its first occurrence.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    size
-        How many different values there shall be: the largest that go beyond are left out.
-    dim
-        The dims that are searched together: one, several, or all (None).
-    fill_value
-        What stands where there are fewer; by default the smallest value. Their position is that of
-        the smallest value, and their count 0.
-    name
-        The dim along which the different values run.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], list(gc.unique_all(gc.constant([3, 1, 3, 2], "t"), size=3)))()
     [array([1, 2, 3]), array([1, 3, 0]), array([2, 0, 2, 1]), array([1, 1, 2])]
@@ -280,7 +278,7 @@ def unique_all(
 
 
 def starts(ordered: Tensor, dim: str) -> Tensor:
-    """Whether a value differs from the one before; all nan are one value."""
+    """Whether an element differs from the one before; all nan are equal."""
     before = roll(ordered, {dim: 1})
     differs = not_equal(ordered, before)
     if may_be_null(ordered):
@@ -289,13 +287,13 @@ def starts(ordered: Tensor, dim: str) -> Tensor:
 
 
 def isin(x: Operand, values: Any) -> Tensor:
-    """Whether a value is among `values`: a list, an array, or a tensor of any dims.
+    """Whether an element is among `values`: a list, an array, or a tensor of any dims.
 
-    Values are compared with ==, so that nan is never among them.
+    Values are compared by ==, so nan is never among them.
 
     >>> import graphcore as gc
-    >>> gc.isin(gc.tensor("x", {"row": 2}, dtype="int64"), [1, 2, 5])
-    <Tensor: bool[row=2]>
+    >>> gc.compile([], gc.isin(gc.constant([3, 1, 5], "row"), [1, 2, 5]))()
+    array([False,  True,  True])
     """
     value = wrap(single("isin", x))
     if isinstance(values, Base) or hasattr(values, "dims"):

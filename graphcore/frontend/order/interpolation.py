@@ -1,4 +1,4 @@
-"""Values between known ones."""
+"""Interpolation between known points."""
 
 from __future__ import annotations
 
@@ -39,24 +39,23 @@ def interp(
 ) -> Tensor:
     """Linear interpolation at `x` between the points (xp, fp) along `dim`, as `numpy.interp`.
 
-    Differentiable in all operands; at a point the slope in `x` is that to the right.
+    Differentiable with respect to all operands; at a point the slope in `x` is that to the right.
 
     Parameters
     ----------
     x
-        Where. Its dims come first.
+        The points to evaluate. Its dims come first.
     xp
-        The known places, or a list of them, which increase along `dim` unless there is a `period`.
+        The known points, a tensor or a list, increasing along `dim` unless there is a `period`.
         Other dims align by name.
     fp
-        The values there: a tensor with `dim`, or a list.
+        The values at the known points: a tensor with `dim`, or a list.
     dim
         The dim of the points.
     left, right
-        The values below the first place and above the last; by default those at the ends.
+        The values below the first point and above the last; by default those at the ends.
     period
-        After which the function repeats itself. Then the places may come in any order, and there
-        is nothing below or above them.
+        The period of `xp`. The points may then be in any order, and none is below or above them.
 
     Examples
     --------
@@ -92,7 +91,7 @@ def interp(
 def periodic(
     at: Tensor, places: Tensor, values: Tensor, dim: str, period: Operand
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All within one period, the points in order; the last stands before them, the first after."""
+    """All points within one period, sorted, with the last before and the first after them."""
     if isinstance(period, (int, float)) and not 0 < abs(period) < math.inf:
         cure = "give a number that is not 0, for instance period=360"
         raise refusal("interp", f"period={period}", at, places, cure=cure)

@@ -1,4 +1,4 @@
-"""Medians and quantiles over dims: values at places of the order, or between two of them."""
+"""Medians and quantiles over dims: sorted elements, or values between two of them."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ Places: TypeAlias = "Callable[[Tensor, Any], tuple[Tensor, Tensor]]"
 
 
 def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Median over one dim, several, or all (None): the middle value, or the mean of the two.
+    """Median over one dim, several, or all (None): the middle element, or the mean of the two.
 
-    Floats keep their dtype, the rest become float64; nan if any value that takes part is, or if
-    none takes data. A derivative goes to the values in the middle, of ties to those that a stable
-    sort brings there.
+    Floats keep their dtype, all others become float64. The median is nan if any element counted is,
+    or if there is none. The derivative goes to the middle elements; of tied ones to those that a
+    stable sort puts there.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.median(gc.constant([4.0, 1.0, 9.0, 2.0], "t")))()
@@ -49,7 +49,7 @@ def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     """
     order = sorted_rows(masked("median", x, dim, where, skipna), skipna)
     low, high = order.at((order.size - 1) // 2), order.at(order.size // 2)
-    return order.unspoiled(midpoint(low, high))
+    return order.or_nan(midpoint(low, high))
 
 
 def quantile(
@@ -61,38 +61,39 @@ def quantile(
     where: Mask = None,
     skipna: bool = False,
 ) -> Tensor:
-    """Quantiles over one dim, several, or all (None): the value below which a share `q` lies.
+    """Quantiles over one dim, several, or all (None): the value below which a fraction `q` lies.
 
-    Floats keep their dtype, the rest become float64; nan if any value that takes part is, or if
-    none takes data. A derivative goes to the values between which the quantile lies, of ties to
-    those that a stable sort brings there.
+    Floats keep their dtype, all others become float64. A quantile is nan if any element counted is,
+    or if there is none. The derivative goes to the elements between which the quantile lies; of
+    tied ones to those that a stable sort puts there.
 
     Parameters
     ----------
     x
         A tensor of real numbers.
     q
-        A share between 0 and 1; a list of them, along a new first dim "quantile"; or a tensor,
-        whose dims come first and are shared with those of `x`. A value of a tensor that is no
-        share gives nan.
+        A number between 0 and 1; a list of them, along a new first dim "quantile"; or a tensor,
+        whose dims come first and align with those of `x`. Where a tensor is not between 0 and 1,
+        the result is nan.
     dim
-        The dims.
+        The dims to reduce: one name, several, or None for all.
     method
-        How to choose between two values, as in NumPy (Hyndman & Fan 1996): "inverted_cdf",
+        How to choose between two elements, as in NumPy (Hyndman & Fan 1996): "inverted_cdf",
         "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen",
-        "weibull", "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint"
-        or "nearest".
+        "weibull", "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint" or
+        "nearest".
     where
-        What takes data.
+        A bool tensor: elements where it is false are left out.
     skipna
-        Whether to leave nan out.
+        Whether to leave out nan as well.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"batch": None, "t": 5})
-    >>> gc.quantile(x, [0.1, 0.5, 0.9], dim="t")
-    <Tensor: f64[quantile=3, batch]>
+    >>> x = gc.constant([[1.0, 2.0, 3.0], [5.0, 4.0, 9.0]], ("row", "t"))
+    >>> gc.compile([], gc.quantile(x, [0.25, 0.5], dim="t"))()
+    array([[1.5, 4.5],
+           [2. , 5. ]])
     """
     data = masked("quantile", x, dim, where, skipna)
     check_word("quantile", "method", method, (*CHOSEN, *LINEAR), data.x)
@@ -107,7 +108,7 @@ def quantile(
     else:
         low, high = map(order.near, CHOSEN[method](share, order.size))
         found = low if low is high else midpoint(low, high)
-    found = order.unspoiled(found)
+    found = order.or_nan(found)
     if valid is not None:
         found = choose(valid, found, math.nan)
     return transpose(found, *share.dims, ...)
@@ -126,13 +127,13 @@ q (n + 1 - alpha - beta) + alpha - 1, which counts from 0."""
 
 
 def nearest_even(at: Tensor) -> Tensor:
-    """The place above, or the one at hand where it is exact and, counted from 1, even."""
+    """The next position, or the present one where it is exact and, counted from 1, even."""
     low = floor(at)
     return choose(equal(at, low) & equal(low % 2, 1), low, low + 1)
 
 
 def twice(place: Callable[[Tensor, Any], Tensor]) -> Places:
-    """One place stands for both."""
+    """Both positions are the same."""
     return lambda q, n: (place(q, n),) * 2
 
 
@@ -149,31 +150,31 @@ CHOSEN: dict[str, Places] = {
 
 
 class Order(NamedTuple):
-    """The values that take data, in order along `dim`: the first `size` of `values`.
+    """The elements counted, sorted along `dim`: the first `size` of `values`.
 
-    `size` is a tensor where it differs from row to row. `spoiled` rows are nan.
+    `size` is a tensor where it differs from row to row. Rows where `nan_rows` holds are nan.
     """
 
     values: Tensor
     dim: str
     size: Any
-    spoiled: Tensor | None
+    nan_rows: Tensor | None
 
     def at(self, place: Size | Tensor) -> Tensor:
-        """The value at a place, as a float."""
+        """The element at a position, as a float."""
         return as_float(isel(self.values, {self.dim: place}))
 
     def near(self, place: Tensor) -> Tensor:
-        """The value at a place, or at the end that it lies beyond. The last of none is nan."""
+        """The element at a position, clipped to the ends. Without any element it is nan."""
         return self.at(astype(minimum(maximum(place, 0), self.size - 1), INT))
 
-    def unspoiled(self, found: Tensor) -> Tensor:
-        """`found`, but nan in spoiled rows."""
-        return found if self.spoiled is None else choose(self.spoiled, math.nan, found)
+    def or_nan(self, found: Tensor) -> Tensor:
+        """`found`, and nan in rows that are nan."""
+        return found if self.nan_rows is None else choose(self.nan_rows, math.nan, found)
 
 
 def sorted_rows(data: Masked, skipna: bool) -> Order:
-    """The values of each row in order. What takes no part is nan, so that it comes last."""
+    """Each row sorted. Elements left out are nan, so they come last."""
     x, dims = data.x, data.dims
     require_dims(data.function, x.node, dims)
     require_order(data.function, x)
@@ -186,8 +187,8 @@ def sorted_rows(data: Masked, skipna: bool) -> Order:
     values = sort(x, dim)
     if data.mask is None:
         last = isel(values, {dim: size - 1})
-        spoiled = isnull(last) if may_be_null(last) else None
-        return Order(values, dim, size, spoiled)
+        nan_rows = isnull(last) if may_be_null(last) else None
+        return Order(values, dim, size, nan_rows)
     lost = None if skipna else over(named.any_, data.mask & isnull(data.x), data.dims)
     return Order(values, dim, data.size(), lost)
 
@@ -198,7 +199,7 @@ def midpoint(a: Tensor, b: Tensor) -> Tensor:
 
 
 def share_of(data: Masked, q: Any) -> tuple[Tensor, Tensor | None]:
-    """The shares as float64, and where those of a tensor are shares at all."""
+    """The fractions as float64, and for a tensor where they are between 0 and 1."""
     if isinstance(q, Base) or hasattr(q, "dims"):
         given = astype(q, FLOAT)
         valid = (given >= 0) & (given <= 1)

@@ -1,4 +1,4 @@
-"""Where values stand among sorted ones, and which values are not 0."""
+"""Search in sorted elements, and the positions of nonzero elements."""
 
 from __future__ import annotations
 
@@ -40,19 +40,32 @@ Row: TypeAlias = "Operand | Sequence[float] | npt.NDArray[Any]"
 
 
 def row_of(function: str, values: Row, dim: object) -> Operand:
-    """`values`, of which an unnamed list runs along `dim`."""
+    """`values`; an unnamed list becomes a tensor along `dim`."""
     if isinstance(values, (list, tuple, range, np.ndarray)) and getattr(values, "ndim", True):
         return wrap(array(function, as_array(function, values), names(function, dim)))
     return values  # type: ignore[return-value]  # numbers among them are refused: they have no dim
 
 
 def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tensor:
-    """Where `values` would be put into `x`, sorted along `dim`, to keep it in order.
+    """Positions at which to insert `values` into `x`, sorted along `dim`, so that it stays sorted.
 
-    That is how many values of `x` are below, or with `side` "right" not above; nan counts as the
+    That is the number of elements < v (`side="left"`) or <= v (`side="right"`); nan counts as the
     largest. Other dims align by name, so each row of `x` is searched for its own values. The dims
-    are those of `x` without `dim`, then the new ones of `values`. An unnamed list is one row.
+    are those of `x` without `dim`, then the new ones of `values`.
 
+    Parameters
+    ----------
+    x
+        A tensor sorted along `dim`, or a list.
+    values
+        The values to insert.
+    dim
+        The dim along which `x` is sorted.
+    side
+        Whether a value goes before ("left") or after ("right") equal elements.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> values = gc.constant([2.0, 9.0], "row")
     >>> gc.compile([], gc.searchsorted([1.0, 2.0, 2.0, 3.0], values, dim="t"))()
@@ -65,10 +78,10 @@ def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tens
 
 
 def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False) -> Tensor:
-    """The number of the bin that each value falls into: i where bins[i - 1] <= x < bins[i].
+    """The number of the bin of each element: i where bins[i - 1] <= x < bins[i].
 
-    With `right` it is the right edge that belongs to a bin. What lies below all edges gets 0, what
-    lies above, and nan, the number of edges. The dims of `x` come first.
+    With `right`, bins include their right edge instead of their left. Elements below all edges get
+    0; elements above, and nan, get the number of edges. The dims of `x` come first.
 
     Parameters
     ----------
@@ -78,7 +91,7 @@ def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False)
         The edges: an increasing or decreasing list, or a tensor that increases along `dim`, whose
         other dims align with those of `x`.
     dim
-        The dim of edges that are a tensor.
+        The dim of the edges, if they are a tensor.
     right
         Which edge belongs to a bin.
 
@@ -105,7 +118,7 @@ def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False)
 
 
 def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
-    """Edges known now, which must be in order."""
+    """Edges known now, refused unless they are sorted."""
     edges = as_array(function, bins, x)
     ordered = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "biuf"
     if ordered and (np.all(edges[1:] >= edges[:-1]) or np.all(edges[1:] <= edges[:-1])):
@@ -117,29 +130,29 @@ def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
 def nonzero(
     x: Operand, size: SizeLike, dim: Dim = None, fill_value: Operand = 0, name: str = "nonzero"
 ) -> dict[str, Tensor]:
-    """The positions of the values that are not 0, for each dim, in row-major order.
+    """The positions of nonzero elements, for each dim, in row-major order.
 
-    `x.isel(gc.nonzero(x, size))` are these values.
+    `x.isel(gc.nonzero(x, size))` are these elements.
 
     Parameters
     ----------
     x
-        A tensor; nan is not 0.
+        A tensor; nan is nonzero.
     size
-        How many positions there shall be: what goes beyond is left out.
+        The number of positions returned; excess ones are dropped.
     dim
         The dims that are searched together: one, several, or all (None).
     fill_value
-        The position that stands where there are fewer.
+        The position that is returned if there are fewer.
     name
-        The dim along which the positions run.
+        The dim of the positions.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 2, "col": 3})
-    >>> gc.nonzero(x > 0, size=4)
-    {'row': <Tensor: i64[nonzero=4]>, 'col': <Tensor: i64[nonzero=4]>}
+    >>> x = gc.constant([[0, 1, 0], [2, 0, 3]], ("row", "col"))
+    >>> gc.compile([], gc.nonzero(x, size=3))()
+    {'row': array([0, 1, 1]), 'col': array([1, 0, 2])}
     """
     node = single("nonzero", x)
     dims = dims_of("nonzero", node, dim, ordered=True)
@@ -158,7 +171,7 @@ def nonzero(
 
 
 def merged(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
-    """`x` with `dims` made one, and the name of that."""
+    """`x` with `dims` merged into one, and the name of that."""
     if len(dims) == 1:
         return x, dims[0]
     name = apart(Hidden("place"), x.dims)

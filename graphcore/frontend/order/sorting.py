@@ -1,4 +1,4 @@
-"""Values in order along a dim. nan counts as the largest of all; ties keep the order they have."""
+"""Sorting along a dim: nan counts as the largest, and ties keep their order."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ __all__ = [
 
 
 class TopK(NamedTuple):
-    """The largest values and their positions, the largest first."""
+    """The largest elements and their positions, in descending order."""
 
     values: Tensor
     indices: Tensor
 
 
 def order(x: Node, dim: str, size: Size, descending: bool) -> Tensor:
-    """The positions of the first `size` values in order."""
+    """The positions of the first `size` elements in sorted order."""
     return wrap(named.argsort(x, dim=dim, size=size, descending=descending))
 
 
 def argsort(x: Operand, dim: str, descending: bool = False) -> Tensor:
-    """The positions that bring `x` in order along `dim`, in int64.
+    """The positions that sort `x` along `dim`, in int64.
 
-    Ties keep the order they have. nan counts as the largest: it comes last, or first if
-    `descending`, as in JAX.
+    Ties keep their order. nan counts as the largest: it comes last, or first if `descending`, as in
+    JAX.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.argsort(gc.constant([3.0, 1.0, 2.0], "t"), dim="t"))()
@@ -57,9 +57,9 @@ def argsort(x: Operand, dim: str, descending: bool = False) -> Tensor:
 
 
 def sort(x: Operand, dim: str, descending: bool = False) -> Tensor:
-    """`x` in order along `dim`; nan counts as the largest.
+    """`x` sorted along `dim`; nan counts as the largest.
 
-    A derivative goes to where each value came from; ties came in the order they have.
+    The derivative goes to where each element came from; ties keep their order.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.sort(gc.constant([3.0, 1.0, 2.0], "t"), dim="t", descending=True))()
@@ -73,10 +73,10 @@ def sort(x: Operand, dim: str, descending: bool = False) -> Tensor:
 
 
 def top_k(x: Operand, k: int, dim: str) -> TopK:
-    """The `k` largest values along `dim` and their positions, the largest first.
+    """The `k` largest elements along `dim` and their positions, in descending order.
 
-    Of ties the first come first; nan counts as the largest. The dim keeps its name and has size
-    `k`. More than there are is refused.
+    Of tied elements the first come first; nan counts as the largest. The dim keeps its name and has
+    size `k`; a `k` larger than its size is refused.
 
     >>> import graphcore as gc
     >>> top = gc.top_k(gc.constant([3.0, 1.0, 2.0], "t"), 2, dim="t")
@@ -94,10 +94,10 @@ def top_k(x: Operand, k: int, dim: str) -> TopK:
 
 
 def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
-    """The places of values in their order along `dim`, from 1; ties share the mean of theirs.
+    """The ranks of elements along `dim`, from 1; tied elements share the mean of their ranks.
 
-    The result is a float; nan has no rank, which is nan. With `pct` ranks are divided by how many
-    values have one. Ranks are constant but for jumps: their derivative is 0.
+    The result is a float; the rank of nan is nan. With `pct` ranks are divided by the number of
+    elements that have one. Ranks are piecewise constant: their derivative is 0.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.rank(gc.constant([3.0, 1.0, 3.0], "t"), dim="t"))()
@@ -114,7 +114,7 @@ def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
 
 
 def put_back(y: Tensor, x: Tensor, dim: str) -> Tensor:
-    """`y`, which goes with `x` sorted along `dim`, in the order that `x` has."""
+    """`y`, computed from `x` sorted along `dim`, in the original order of `x`."""
     places = argsort(x, dim).node
     back = named.scatter(y.node, places, over=(dim,), dims=(dim,), sizes=(x.sizes[dim],))
     return transpose(wrap(back), *x.dims)

@@ -1,4 +1,4 @@
-"""Convolution and pooling by dim names: windows of some dims, contracted or reduced."""
+"""Convolution and pooling by dim names: windows along some dims, contracted or reduced."""
 
 from __future__ import annotations
 
@@ -53,30 +53,33 @@ def conv(
     """Cross-correlation of `x` with a kernel along some dims: the convolution of neural networks.
 
     y[i] = sum over j of x[i * stride + j * dilation - before] * kernel[j]. Nothing is flipped;
-    `gc.signal.convolve` flips the kernel. All other dims align by name: what both have is batch
-    unless contracted, the rest of the kernel's are outputs. So a convolution in groups has a dim
-    `group` that both share and that is not contracted, a depthwise one has `channel` as that.
+    `gc.signal.convolve` flips the kernel. All other dims align by name: dims of both are batch
+    unless contracted, further dims of the kernel are outputs. So a grouped convolution has a dim
+    `group` that both share and that is not contracted; for a depthwise one that dim is `channel`.
 
     Parameters
     ----------
     x, kernel
         Tensors. The result has the dims of `x`, then the outputs.
     dims
-        For each dim of `x` that the kernel moves along that of the kernel, or names alone where
+        For each dim of `x` that the kernel moves along, the dim of the kernel; or names alone where
         both have the same.
     contract
         The dims to sum over besides those of the kernel; None for all others that both have.
     stride, dilation
-        Steps from place to place of the result, and from place to place of the kernel; one number,
-        or one for each dim of `x`.
+        The step between positions of the kernel, and between elements of the kernel; one number, or
+        one for each dim of `x`.
     padding
         Zeros around `x`: "valid", none; "same", so many that the size stays but for the stride, the
-        odd one at the end; "full", all that the kernel reaches; a number; or a pair (before,
+        odd one at the end; "full", as far as the kernel reaches; a number; or a pair (before,
         after). One for all dims, or one for each.
 
     Examples
     --------
     >>> import graphcore as gc
+    >>> x, kernel = gc.constant([1, 2, 3, 4], "time"), gc.constant([1, 10], "time")
+    >>> gc.compile([], [gc.conv(x, kernel, "time"), gc.conv(x, kernel, "time", padding="full")])()
+    [array([21, 32, 43]), array([10, 21, 32, 43,  4])]
     >>> image = gc.tensor("image", {"batch": None, "y": 28, "x": 28, "channel": 4})
     >>> kernel = gc.tensor("kernel", {"ky": 3, "kx": 3, "channel": 4, "out": 8})
     >>> gc.conv(image, kernel, {"y": "ky", "x": "kx"}, contract="channel", padding="same")
@@ -106,22 +109,25 @@ def conv_transpose(
     padding: Padding = "valid",
     sizes: Mapping[str, SizeLike] | None = None,
 ) -> Tensor:
-    """The transpose of `conv` with the same arguments: from its results back to its places.
+    """The transpose of `conv` with the same arguments, from its results back to its input.
 
-    Each value of `x` adds its multiple of the kernel to the result; what `conv` would have padded
-    is cut off. `contract` names what were the outputs.
+    Each element of `x` adds a multiple of the kernel to the result; the padding of `conv` is cut
+    off. `contract` names the output dims of `conv`.
 
     Parameters
     ----------
     x, kernel, dims, contract, stride, dilation, padding
         As in `conv`.
     sizes
-        The sizes of some of `dims` in the result. By default the smallest that `conv` makes those
-        of `x` from, or, for "same", those of `x` times the stride.
+        The sizes of some of `dims` in the result. By default the smallest for which `conv` gives
+        those of `x`; for "same", those of `x` times the stride.
 
     Examples
     --------
     >>> import graphcore as gc
+    >>> x, kernel = gc.constant([1, 2, 3], "time"), gc.constant([1, 10], "time")
+    >>> gc.compile([], gc.conv_transpose(x, kernel, "time"))()
+    array([ 1, 12, 23, 30])
     >>> x = gc.tensor("x", {"batch": None, "y": 13, "x": 13, "out": 8})
     >>> kernel = gc.tensor("kernel", {"ky": 3, "kx": 3, "channel": 4, "out": 8})
     >>> gc.conv_transpose(x, kernel, {"y": "ky", "x": "kx"}, contract="out", stride=2)
@@ -159,7 +165,7 @@ def max_pool(
     dilation: Steps = 1,
     padding: Padding = "valid",
 ) -> Tensor:
-    """Largest value of each window along some dims; tied values share its derivative evenly.
+    """Maximum of each window along some dims; tied elements share its derivative evenly.
 
     Parameters
     ----------
@@ -168,16 +174,19 @@ def max_pool(
     sizes
         For each dim the size of its windows.
     stride
-        Steps from window to window; by default their sizes, so that they part the dims. What is too
-        little for a window at the end is left out.
+        The step from window to window; by default their sizes, so that windows do not overlap. An
+        incomplete window at the end is left out.
     dilation
-        Steps from place to place in a window.
+        The step from element to element in a window.
     padding
         As in `conv`, but with values lower than all others.
 
     Examples
     --------
     >>> import graphcore as gc
+    >>> x = gc.constant([1.0, 5.0, 2.0, 3.0], "time")
+    >>> gc.compile([], gc.max_pool(x, {"time": 2}))()
+    array([5., 3.])
     >>> gc.max_pool(gc.tensor("x", {"batch": None, "y": 28, "x": 28}), {"y": 2, "x": 2})
     <Tensor: f64[batch, y=14, x=14]>
     """
@@ -201,13 +210,14 @@ def mean_pool(
     x, sizes, stride, dilation, padding
         As in `max_pool`, but padded with zeros.
     count_include_pad
-        Whether these zeros count as values of their windows.
+        Whether these zeros count as elements of their windows.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> gc.mean_pool(gc.tensor("x", {"batch": None, "y": 28, "x": 28}), {"y": 2, "x": 2})
-    <Tensor: f64[batch, y=14, x=14]>
+    >>> x = gc.constant([1.0, 5.0, 2.0, 3.0], "time")
+    >>> gc.compile([], gc.mean_pool(x, {"time": 2}))()
+    array([3. , 2.5])
     """
     node, moves = pooled("mean_pool", x, sizes, stride, dilation)
     seen = wrap(windows_of("mean_pool", node, moves, padding, 0))
@@ -220,7 +230,7 @@ def mean_pool(
 
 
 class Move(NamedTuple):
-    """How a kernel, or a window, moves along a dim: its places, how many, and its steps."""
+    """How a kernel or a window moves along a dim: its own dim, its size, and its steps."""
 
     dim: str
     place: str
@@ -229,7 +239,7 @@ class Move(NamedTuple):
     dilation: int
 
     def ends(self, function: str, size: Size, given: Any) -> tuple[Size, Size]:
-        """What is put before and after `size` places."""
+        """The padding before and after `size` elements."""
         beyond = (self.size - 1) * self.dilation
         match given if isinstance(given, (str, int, Expression, tuple, list)) else None:
             case "valid":
@@ -248,7 +258,7 @@ class Move(NamedTuple):
         raise refusal(function, f"padding {given!r} of dim {self.dim!r}", cure=cure)
 
     def source(self, function: str, count: Size, given: Any) -> Size:
-        """The smallest size of which so many windows are made."""
+        """The smallest size that gives `count` windows."""
         if isinstance(given, str) and given == "same":
             return count * self.stride
         before, after = self.ends(function, 0, given)
@@ -257,12 +267,12 @@ class Move(NamedTuple):
 
 
 def is_size(given: object) -> bool:
-    """Whether a padding is a number of places."""
+    """Whether a padding is a number of elements."""
     return isinstance(given, Expression) or (type(given) is int and given >= 0)
 
 
 def window_dims(moves: list[Move]) -> tuple[str, ...]:
-    """The dims of the places in windows."""
+    """The dims within windows."""
     return tuple(move.place for move in moves)
 
 
@@ -288,7 +298,7 @@ def windows_of(function: str, x: Node, moves: list[Move], padding: Any, fill: co
 def kernel_moves(
     function: str, x: Operand, kernel: Operand, dims: Dims, stride: Steps, dilation: Steps
 ) -> tuple[Node, Node, list[Move]]:
-    """`x`, the kernel with dims of its own to move by, and how it moves."""
+    """`x`, the kernel with hidden names for the dims it moves by, and how it moves."""
     values, weights = common(function, x, kernel)
     pairs = dims if isinstance(dims, Mapping) else {dim: dim for dim in names(function, dims)}
     along, own = names(function, tuple(pairs), values), names(function, tuple(pairs.values()))
@@ -330,7 +340,7 @@ def contracted_dims(
 def pooled(
     function: str, x: Operand, sizes: Mapping[str, SizeLike], stride: Steps | None, dilation: Steps
 ) -> tuple[Node, list[Move]]:
-    """`x`, and windows that by default part it."""
+    """`x`, and windows that by default do not overlap."""
     node = single(function, x)
     dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", node)), node)
     require_dims(function, node, dims)

@@ -28,9 +28,9 @@ __all__ = [
 
 
 def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
-    """Each value less the one before it along `dim`, which is one shorter; done `n` times over.
+    """Each element minus the one before it along `dim`, which is one shorter; repeated `n` times.
 
-    Of bool, whether a value differs from the one before, as in NumPy.
+    For bool: whether an element differs from the one before, as in NumPy.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 4, 7], "t")
@@ -49,7 +49,7 @@ def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
 
 
 def diff_in_loop(x: Tensor, dim: str, times: int, less: Op) -> Tensor:
-    """`diff` in steps that keep the size: after each, one more place at the end counts no more."""
+    """`diff` as a loop whose steps keep the size; each invalidates one more element at the end."""
     size = x.sizes[dim]
 
     def step(_: Tensor, y: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def diff_in_loop(x: Tensor, dim: str, times: int, less: Op) -> Tensor:
 
 
 def pairs(x: Node, dim: str, apart: int = 1) -> tuple[Node, Node]:
-    """Values `apart` places apart: the later ones, and the earlier."""
+    """Elements `apart` positions apart: the later ones, and the earlier ones."""
     size = maximum(x.type.size(dim) - apart, 0)
     return cut(x, dim, apart, size), cut(x, dim, 0, size)
 
@@ -71,11 +71,11 @@ def trapezoid(y: Operand, x: Operand | None = None, dx: Operand = 1.0, *, dim: s
     Parameters
     ----------
     y
-        Values at points along `dim`; fewer than two points have integral 0.
+        Values at points along `dim`; the integral over fewer than two points is 0.
     x
         The points: a tensor with `dim`.
     dx
-        The distance between points, where `x` does not say where they are.
+        The distance between points, if there is no `x`.
     dim
         The dim.
 
@@ -98,9 +98,23 @@ def cumulative_trapezoid(
 ) -> Tensor:
     """Integral of `y` from the first point to each later one, by the trapezoidal rule.
 
-    The parameters are those of `trapezoid`; with `initial=0` the integral to the first point, 0,
-    comes first, else `dim` is one shorter. As `scipy.integrate.cumulative_trapezoid`.
+    As `scipy.integrate.cumulative_trapezoid`.
 
+    Parameters
+    ----------
+    y
+        Values at points along `dim`.
+    x
+        The points: a tensor with `dim`.
+    dx
+        The distance between points, if there is no `x`.
+    dim
+        The dim.
+    initial
+        0 puts the integral up to the first point first; with None, `dim` is one shorter.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> y = gc.constant([0.0, 1.0, 4.0], "t")
     >>> gc.compile([], gc.cumulative_trapezoid(y, dx=0.5, dim="t"))()
@@ -125,23 +139,23 @@ def trapezoids(function: str, y: Operand, x: Operand | None, dx: Operand, dim: s
 
 
 def neighbours(function: str, x: Operand, dim: str, apart: int = 1) -> tuple[Tensor, Tensor]:
-    """Values some places apart, as floats: the later ones, and the earlier."""
+    """Elements `apart` positions apart, as floats: the later ones, and the earlier ones."""
     value = as_float(wrap(single(function, x)))
     later, earlier = pairs(value.node, dim_of(function, value.node, dim), apart)
     return wrap(later), wrap(earlier)
 
 
 def step(function: str, x: Operand, dim: str, apart: int = 1) -> Tensor:
-    """Each value less the one some places before."""
+    """Each element minus the one `apart` positions before."""
     later, earlier = neighbours(function, x, dim, apart)
     return later - earlier
 
 
 def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) -> Tensor:
-    """Slope of `x` along `dim`, exact to the second order inside.
+    """Slope of `x` along `dim`, of second-order accuracy in the interior.
 
-    Inside, the difference of the two neighbours over their distance, or the slopes to both weighed
-    by the other's distance where these differ; at the ends, one-sided. As `numpy.gradient`.
+    In the interior, central differences, for uneven spacing weighted by the opposite distances; at
+    the ends, one-sided differences. As `numpy.gradient`.
 
     Parameters
     ----------
@@ -152,7 +166,7 @@ def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) 
     spacing
         The distance between points; or the points, a tensor with `dim`.
     edge_order
-        The order to which the slopes at the ends are exact: 1 or 2.
+        The order of accuracy at the ends: 1 or 2.
 
     Examples
     --------
@@ -185,7 +199,7 @@ def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) 
 
 
 def end_slope(slope: Tensor, gap: Tensor, dim: str, at: int, order: int) -> Node:
-    """The slope at one end, as one place: that of the last gap, or carried on from the last two."""
+    """The slope at one end, of size 1: that of the last gap, or extrapolated from the last two."""
     near = isel(slope, {dim: at})
     if order == 2:
         beyond = 1 - 2 * (at < 0)

@@ -1,4 +1,4 @@
-"""Dims that go on beyond their ends."""
+"""Padding."""
 
 from __future__ import annotations
 
@@ -39,32 +39,34 @@ def pad(
     reflect_type: str | None = None,
     **more: Any,
 ) -> Tensor:
-    """`x` with new places before and after those of some dims, as `xarray.DataArray.pad`.
+    """`x` with new elements before and after those along some dims, as `xarray.DataArray.pad`.
 
-    As there, the new places hold nan unless `constant_values` or another mode says otherwise.
-    Options are given for all dims or, in a dict, by dim; for both ends, or as (before, after).
+    As there, new elements are nan unless `constant_values` or another mode says otherwise. Options
+    are given for all dims or, in a dict, by dim; for both ends, or as (before, after).
 
     Parameters
     ----------
     x
         A tensor.
     pad_width
-        How many places each dim gets at each end, as a dict or as keywords: integers or sizes.
+        The number of new elements at each end of each dim, as a dict or as keywords: integers or
+        sizes.
     mode
-        What the new places hold. "constant": a value. "edge": the value at the edge.
-        "linear_ramp": a ramp from the edge to an end value. "maximum", "mean", "median",
-        "minimum": this of the values next to the edge, of integers rounded. "reflect" and
-        "symmetric": `x` mirrored at its edge, without and with the value there. "wrap": `x` again.
-        Where `x` is used up it starts again. All but "constant" refuse to pad an empty dim.
+        How new elements are computed. "constant": a value. "edge": the element at the edge.
+        "linear_ramp": a ramp from the edge to an end value. "maximum", "mean", "median", "minimum":
+        this statistic of the elements next to the edge, rounded for integers. "reflect" and
+        "symmetric": `x` mirrored at its edge, without and with the element at the edge. "wrap": `x`
+        repeated. Where `x` is exhausted it is repeated. All modes but "constant" refuse to pad an
+        empty dim.
     stat_length
-        How many values next to the edge a statistic is of; by default all.
+        How many elements next to the edge a statistic uses; by default all.
     constant_values
-        Numbers or tensors, taken in the dtype of `x`, and 0 for dims left out of a dict. By default
-        nan, for which integers become floats: float32 those of up to 16 bits, float64 the rest.
+        Numbers or tensors, cast to the dtype of `x`, and 0 for dims left out of a dict. By default
+        nan; integers then become floats, float32 those of up to 16 bits, float64 all others.
     end_values
-        Where ramps end; by default 0.
+        The values at which ramps end; by default 0.
     reflect_type
-        "even", the default, or "odd": twice the value at the edge minus the mirrored one.
+        "even", the default, or "odd": twice the element at the edge minus the mirrored one.
     **more
         The widths as keywords.
 
@@ -109,7 +111,7 @@ def pad(
 
 
 def ends(x: Node, dim: str, given: Any, default: Any = None) -> tuple[Any, Any]:
-    """What an option says for the two ends of a dim."""
+    """The values of an option for the two ends of a dim."""
     if isinstance(given, Mapping):
         require_dims("pad", x, names("pad", tuple(given), x))
         given = given.get(dim)
@@ -125,7 +127,7 @@ def ends(x: Node, dim: str, given: Any, default: Any = None) -> tuple[Any, Any]:
 
 
 def width_of(x: Node, dim: str, given: Any) -> Size:
-    """A number of new places."""
+    """A number of new elements."""
     width = integer("pad", given, f"dim {dim!r}", x)
     if (upper_bound(width) or 0) < 0:
         cure = "cut places off with isel"
@@ -140,7 +142,7 @@ Beyond = Callable[["Tensor", str, Size, Any], "Tensor"]
 def extended(
     x: Node, dim: str, width: list[Size], beyond: Beyond, options: tuple[Any, Any]
 ) -> Node:
-    """`x` with new places at both ends of `dim`; those before are those after, seen backwards."""
+    """`x` padded at both ends of `dim`; the part before is the part after of `x` reversed."""
     if all(places == 0 for places in width):
         return x
     before, after = width
@@ -158,7 +160,7 @@ def extended(
 
 
 def nonempty(x: Node, dim: str) -> Node:
-    """`x`, of which `dim` must have a place."""
+    """`x`, with the requirement that `dim` is not empty."""
     size = x.type.size(dim)
     if size == 0:
         cure = "only mode='constant' pads an empty dim"
@@ -189,7 +191,7 @@ def by_ramp(x: Tensor, dim: str, width: Size, end: Any) -> Tensor:
 
 
 def by_statistic(reduce: Callable[..., Tensor]) -> Beyond:
-    """The mode that repeats what `reduce` makes of the values next to the edge."""
+    """The mode that repeats a statistic of the elements next to the edge."""
 
     def beyond(x: Tensor, dim: str, width: Size, length: Any) -> Tensor:
         length = x.sizes[dim] if length is None else integer("pad", length, "stat_length", x)
@@ -204,10 +206,10 @@ def by_statistic(reduce: Callable[..., Tensor]) -> Beyond:
 
 
 def by_mirror(skipped: int) -> Beyond:
-    """The mode that goes back and forth, skipping so many values at each turn.
+    """The mode that runs back and forth, skipping `skipped` elements at each turn.
 
-    Even: the values come backwards, then forwards, and again. Odd: x[n-1+i] = 2 x[n-1] - x[n-1-i]
-    about each edge in turn, so that a period is 2 (x[n-1] - x[0]) higher than the one before.
+    Even: the elements come backwards, then forwards, and again. Odd: x[n-1+i] = 2 x[n-1] - x[n-1-i]
+    about each edge in turn, so each period is 2 (x[n-1] - x[0]) higher than the one before.
     """
 
     def beyond(x: Tensor, dim: str, width: Size, kind: str) -> Tensor:
@@ -231,9 +233,9 @@ def by_wrapping(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
 
 
 def again(pieces: Iterable[Tensor], dim: str, width: Size, rise: Tensor | None = None) -> Tensor:
-    """The first values of a period made of `pieces`, which starts again and again.
+    """The first elements of the periodic continuation of `pieces`.
 
-    Each time it is higher by `rise`. No piece is needed in full if the width ends within it.
+    Each period is higher than the last by `rise`. Pieces beyond `width` are not computed.
     """
     taken: list[Node] = []
     total: Size = 0
@@ -252,7 +254,7 @@ def again(pieces: Iterable[Tensor], dim: str, width: Size, rise: Tensor | None =
 
 
 class PadMode(NamedTuple):
-    """What stands beyond the ends, the option it takes, and the default of that."""
+    """The function of a mode, the option that it takes, and the default of that option."""
 
     beyond: Beyond
     option: str = ""

@@ -1,4 +1,4 @@
-"""Windows that move along dims (`rolling`), or blocks that part them (`coarsen`), reduced each."""
+"""Reductions of moving windows (`rolling`), and of blocks that partition dims (`coarsen`)."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def rolling(
     center: bool | Mapping[str, bool] = False,
     **windows: SizeLike,
 ) -> Rolling:
-    """Windows that end at each place of some dims, to be reduced: `x.rolling(time=3).mean()`.
+    """Windows that end at each position along some dims, to be reduced: `x.rolling(time=3).mean()`.
 
     The result of `sum prod mean median var std max min count` or `reduce(function)` has the dims of
-    `x`, and nan where a window has fewer values than `min_periods`; `construct("lag")` gives the
-    windows themselves. As in xarray, nan counts as no value, and integers become floats. Each
-    window is reduced anew: the cost grows with its size.
+    `x`, and nan where a window has fewer elements than `min_periods`; `construct("lag")` gives the
+    windows themselves. As in xarray, nan does not count as an element, and integers become floats.
+    Each window is reduced separately: the cost grows with its size.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def rolling(
     dim
         For each dim the size of its windows, as a dict or as keywords.
     min_periods
-        How many values a window needs, of all its places; None: all of them.
+        The number of elements that a window needs; None means all of them.
     center
-        Whether each place is the middle of its window; for all dims, or told for each.
+        Whether each position is the middle of its window; for all dims, or for each in a dict.
 
     Examples
     --------
@@ -90,11 +90,11 @@ def coarsen(
     side: Side | Mapping[str, Side] = "left",
     **windows: SizeLike,
 ) -> Coarsen:
-    """Blocks that part some dims, to be reduced: `x.coarsen(time=12).mean()`.
+    """Blocks that partition some dims, to be reduced: `x.coarsen(time=12).mean()`.
 
-    The result of `sum prod mean median var std max min count` or `reduce(function)` has a place for
-    each block; `construct(time=("year", "month"))` gives the blocks themselves. Unlike in xarray, a
-    nan makes its block nan, but for `x.coarsen(time=12).mean(skipna=True)`.
+    The result of `sum prod mean median var std max min count` or `reduce(function)` has one element
+    for each block; `construct(time=("year", "month"))` gives the blocks themselves. Unlike in
+    xarray, a nan makes its block nan; `x.coarsen(time=12).mean(skipna=True)` leaves it out.
 
     Parameters
     ----------
@@ -103,10 +103,11 @@ def coarsen(
     dim
         For each dim the size of its blocks, as a dict or as keywords.
     boundary
-        What becomes of places too few for a block: "exact" refuses them, "trim" leaves them out,
-        "pad" makes a smaller block, for which integers become floats. One word, or one each.
+        How an incomplete block is treated: "exact" refuses it, "trim" drops it, "pad" makes a
+        smaller block, for which integers become floats. One word, or one for each dim.
     side
-        Where the blocks begin: "left" has what is too few at the end, "right" at the start.
+        Where complete blocks begin: "left" leaves an incomplete block at the end, "right" at the
+        start.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def coarsen(
 
 @worded_methods
 class Windowed(Listing):
-    """A tensor seen through windows, each of which is reduced by itself."""
+    """A tensor divided into windows, each of which is reduced."""
 
     __slots__ = ("_dims", "_places", "_sizes", "_x")
 
@@ -143,11 +144,11 @@ class Windowed(Listing):
         return f"<{type(self).__name__} {sizes} of {self._x!r}>"
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
-        """What `function(windows, dims, **options)` makes of all windows at once."""
+        """The result of `function(windows, dims, **options)`, called once for all windows."""
         raise AssertionError("said by each kind of windows")
 
     def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
-        """The same by one of our reductions, of the places that are there."""
+        """`reduce` by one of our own reductions, which leaves out padding."""
         raise AssertionError("said by each kind of windows")
 
     def sum(self, **options: Any) -> Tensor:
@@ -185,7 +186,7 @@ class Windowed(Listing):
 
 @worded_methods
 class Rolling(Windowed):
-    """The windows that end at each place, or have it in their middle; made by `gc.rolling`."""
+    """The windows that end at each position, or are centred there; made by `gc.rolling`."""
 
     __slots__ = ("_before", "_enough")
 
@@ -210,9 +211,9 @@ class Rolling(Windowed):
             self._enough = whole("rolling", min_periods, "min_periods", self._x, least=1)
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
-        """What `function(windows, dims, **options)` makes of all windows at once.
+        """The result of `function(windows, dims, **options)`, called once for all windows.
 
-        What lies beyond the ends is nan; so is the result where `min_periods` asks for more values.
+        Elements beyond the ends are nan; so is the result where there are fewer than `min_periods`.
         """
         function = callback("reduce", "function", function, "windows", "dims", "**options")
         x = as_float(self._x).node
@@ -227,11 +228,11 @@ class Rolling(Windowed):
         return self.reduce(function, **skipping | options)
 
     def _needs_all(self) -> bool:
-        """Whether one value missing is one too many, so that windows need no mask."""
+        """Whether every element of a window is needed, so that windows need no mask."""
         return same(self._enough, count(self._sizes)) is True
 
     def count(self) -> Tensor:
-        """How many values of each window are there and not nan."""
+        """The number of elements of each window that exist and are not nan."""
         seen = self._seen(self._extended(as_float(self._x).node, math.nan))
         counts = reductions.count(seen, self._places)
         return keep_where(counts, counts >= self._enough)
@@ -244,9 +245,9 @@ class Rolling(Windowed):
         fill_value: Operand | None = None,
         **more: str,
     ) -> Tensor:
-        """The windows themselves, every `stride`-th, with their places along new last dims.
+        """The windows themselves, every `stride`-th, with their elements along new last dims.
 
-        `fill_value` lies beyond the ends: by default nan, for which integers become floats.
+        `fill_value` stands beyond the ends: by default nan, for which integers become floats.
         """
         told = {self._dims[0]: window_dim} if isinstance(window_dim, str) else window_dim
         new = each("construct", self._dims, mapping("construct", told, more, "'time': 'lag'"))
@@ -255,18 +256,18 @@ class Rolling(Windowed):
         return self._seen(extended, names("construct", new), steps("construct", self._dims, stride))
 
     def _extended(self, x: Node, fill: Operand) -> Node:
-        """`x` with as many places before and after as make a window for each place."""
+        """`x` padded so that there is a window for each position."""
         rows = zip(self._dims, self._sizes, self._before, strict=True)
         return padded(x, {dim: (lo, size - 1 - lo) for dim, size, lo in rows}, fill)
 
     def _seen(self, x: Node, new: tuple[str, ...] = (), strides: tuple[int, ...] = ()) -> Tensor:
-        """The windows of `x`, by default every one, along dims of our own."""
+        """The windows of `x`, by default every one, along hidden dims."""
         every = (1,) * len(self._dims)
         told = {"names": new or self._places, "strides": strides or every, "dilations": every}
         return wrap(named.windows(x, dims=self._dims, sizes=self._sizes, **told))
 
     def _framed(self, made: Tensor) -> Tensor:
-        """One value for each complete window, and nan at the places of the others."""
+        """One element for each complete window, and nan at the other positions."""
         ends: dict[str, tuple[Size, Size]] = {}
         for dim, before in zip(self._dims, self._before, strict=True):
             size = self._x.sizes[dim]
@@ -277,7 +278,7 @@ class Rolling(Windowed):
 
 @worded_methods
 class Coarsen(Windowed):
-    """The blocks that part dims; made by `gc.coarsen`."""
+    """The blocks that partition dims; made by `gc.coarsen`."""
 
     __slots__ = ("_boundaries", "_sides")
 
@@ -296,7 +297,7 @@ class Coarsen(Windowed):
             check_word("coarsen", "side", side, ("left", "right"), self._x)
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
-        """What `function(blocks, dims, **options)` makes of all blocks at once; padding is nan."""
+        """The result of `function(blocks, dims, **options)`, called once; padding is nan."""
         function = callback("reduce", "function", function, "blocks", "dims", "**options")
         x = as_float(self._x) if "pad" in self._boundaries else self._x
         made: Tensor = function(self._blocks(x, math.nan, self._pairs()), self._places, **options)
@@ -309,13 +310,13 @@ class Coarsen(Windowed):
         return self.reduce(function, **options)
 
     def count(self) -> Tensor:
-        """How many values of each block are there and not nan."""
+        """The number of elements of each block that exist and are not nan."""
         return self._apply(reductions.count, {})
 
     def construct(
         self, window_dim: Mapping[str, tuple[str, str]] | None = None, **more: tuple[str, str]
     ) -> Tensor:
-        """The blocks themselves: two dims, of blocks and of places in one, instead of each."""
+        """The blocks themselves: each dim becomes two, of blocks and of elements within a block."""
         told = mapping("construct", window_dim, more, "'time': ('year', 'month')")
         pairs = [names("construct", pair) for pair in each("construct", self._dims, told)]
         if any(len(pair) != 2 for pair in pairs):
@@ -327,11 +328,11 @@ class Coarsen(Windowed):
         return self._blocks(x, math.nan, pairs)
 
     def _pairs(self) -> list[tuple[str, ...]]:
-        """The dims of blocks, and of places in a block."""
+        """For each dim the dim of blocks, and the dim within a block."""
         return list(zip(self._dims, self._places, strict=True))
 
     def _blocks(self, x: Tensor, fill: complex, pairs: list[tuple[str, ...]]) -> Tensor:
-        """`x` with a pair of dims instead of each: padded places are `fill`."""
+        """`x` with two dims for each; padding is `fill`."""
         for dim, size, pair, boundary, side in zip(
             self._dims, self._sizes, pairs, self._boundaries, self._sides, strict=True
         ):

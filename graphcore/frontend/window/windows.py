@@ -1,4 +1,4 @@
-"""Windows along dims, which overlap and cost no copy, and their transpose."""
+"""Windows along dims, which overlap and are not copied, and their transpose."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def windows(
     stride: int | Mapping[str, int] = 1,
     dilation: int | Mapping[str, int] = 1,
 ) -> Tensor:
-    """The windows along some dims, with their places along new last dims: a view, not a copy.
+    """The windows along some dims, with their elements along new last dims: a view, not a copy.
 
-    Place j of window i is place i * stride + j * dilation of `x`. There are as many windows as fit,
-    (size - (window - 1) * dilation - 1) // stride + 1, or none.
+    Element j of window i is element i * stride + j * dilation of `x`. There are as many windows as
+    fit, (size - (window - 1) * dilation - 1) // stride + 1, or none.
 
     Parameters
     ----------
@@ -39,16 +39,19 @@ def windows(
     sizes
         For each dim the size of its windows, 1 or more.
     names
-        For each dim the name of the new dim; for one dim the name alone.
+        For each dim the name of the new dim; for a single dim the name alone.
     stride, dilation
-        Steps from window to window, and from place to place in a window; one number or one each.
+        The step from window to window, and from element to element in a window; one number, or one
+        for each dim.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"batch": None, "time": 10})
-    >>> gc.windows(x, {"time": 3}, names="lag", stride=2)
-    <Tensor: f64[batch, time=4, lag=3]>
+    >>> x = gc.constant([1, 2, 3, 4, 5], "time")
+    >>> gc.compile([], gc.windows(x, {"time": 3}, names="lag"))()
+    array([[1, 2, 3],
+           [2, 3, 4],
+           [3, 4, 5]])
     """
     node = single("windows", x)
     return wrap(
@@ -63,25 +66,26 @@ def overlap_add(
     stride: int | Mapping[str, int] = 1,
     dilation: int | Mapping[str, int] = 1,
 ) -> Tensor:
-    """Windows added up at the places they were taken from: the transpose of `windows`.
+    """Windows added up at the positions they were taken from: the transpose of `windows`.
 
     Parameters
     ----------
     x
         A tensor of windows.
     sizes
-        For each dim that counts windows the size it had before; None is the smallest possible.
+        For each dim that counts windows, the size of the result; None is the smallest possible.
     names
-        For each dim the name of the dim of places, which vanishes; for one dim the name alone.
+        For each dim the name of the dim within windows, which vanishes; for a single dim the name
+        alone.
     stride, dilation
         As in `windows`.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"batch": None, "time": 4, "lag": 3})
-    >>> gc.overlap_add(x, {"time": 10}, names="lag", stride=2)
-    <Tensor: f64[batch, time=10]>
+    >>> x = gc.constant([[1, 1, 1], [10, 10, 10]], ("time", "lag"))
+    >>> gc.compile([], gc.overlap_add(x, {"time": None}, names="lag"))()
+    array([ 1, 11, 11, 10])
     """
     node = single("overlap_add", x)
     sizes = mapping("overlap_add", sizes, None, "'dim': size", node)
@@ -98,7 +102,7 @@ def overlap_add(
 
 
 def spanned(count: Size, window: Size, stride: int, dilation: int) -> Size:
-    """How many places so many windows need."""
+    """The number of elements that `count` windows span."""
     return maximum((count - 1) * stride + (window - 1) * dilation + 1, 0)
 
 
@@ -110,7 +114,7 @@ def window_attrs(
     stride: int | Mapping[str, int],
     dilation: int | Mapping[str, int],
 ) -> dict[str, Any]:
-    """The attrs of windows, from what users write."""
+    """The attrs of an op on windows, from the arguments of a user."""
     dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", x)), x)
     require_dims(function, x, dims)
     told = each(function, dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new)
@@ -129,7 +133,7 @@ def steps(function: str, dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
 
 
 def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
-    """One value for each of `dims`: the same for all, or told by dim."""
+    """One value for each of `dims`: the same for all, or given by dim."""
     if not isinstance(given, Mapping):
         return (given,) * len(dims)
     if given.keys() != set(dims):
@@ -139,7 +143,7 @@ def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
 
 
 def padded(x: Node, ends: Mapping[str, tuple[Size, Size]], value: Operand) -> Node:
-    """`x` with so many places of `value` before and after each of some dims."""
+    """`x` with `value` before and after the elements along some dims."""
     fill = in_dtype("pad", value, x)
     for dim, (before, after) in ends.items():
         parts = [constant_end(x, dim, before, fill), x, constant_end(x, dim, after, fill)]
