@@ -110,7 +110,7 @@ def test_9_an_open_size_is_inferred_and_other_negative_ones_are_refused() -> Non
 def test_10_places_set_to_values_of_another_size_are_refused_when_built() -> None:
     """There: 7 against 3 was accepted."""
     m, y = gc.tensor("m", {"time": 4, "feature": 3}), gc.tensor("y", {"feature": 7})
-    with pytest.raises(gc.GraphValueError, match="dim 'feature' has 3 places and 7 values"):
+    with pytest.raises(gc.GraphValueError, match="dim 'feature' has 3 elements and 7 values"):
         m.at[{"time": 0}].set(y)
 
 

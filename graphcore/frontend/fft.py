@@ -294,7 +294,7 @@ def sizes_of(
     for dim in sizes:
         if dim not in dims:
             cure = close_match(str(dim), dims)
-            reason = f"n gives a size for {dim!r}, which is not transformed"
+            reason = f"n has a size for {dim!r}, which is not transformed"
             raise refusal(function, reason, wrap(single(function, x)), cure=cure)
     return sizes
 

@@ -1,4 +1,4 @@
-"""NumPy's functions of symbolic tensors: ours where no axis is meant by position, else refused."""
+"""NumPy's functions of symbolic tensors: our own, or refused if axes are given by position."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ METHODS = {
 def call_function(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> Any:
-    """What a function of NumPy, one of whose arguments is a tensor, means here."""
+    """The result of a NumPy function that was called with a tensor."""
     path = f"{function.__module__}.{function.__name__}"
     found = list(tensors((*args, *options.values())))
     name = SAME.get(function.__name__, function.__name__)
@@ -69,7 +69,7 @@ def call_function(
 def non_default_arguments(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments without a default, and by our names those that differ from theirs."""
+    """The required arguments, and by our names those that differ from their defaults."""
     try:
         signature = inspect.signature(function)
     except ValueError:  # functions written in C have none before NumPy 2.4
@@ -85,7 +85,7 @@ def non_default_arguments(
 
 
 def axis_of(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """The axis that a call speaks of, or None."""
+    """The axis given in a call, or None."""
     try:
         return non_default_arguments(function, args, options)[1].get("axis")
     except TypeError:
@@ -93,7 +93,7 @@ def axis_of(function: Callable[..., Any], args: Sequence[Any], options: Mapping[
 
 
 def call_ufunc(function: np.ufunc, method: str, xs: Sequence[Any], options: Iterable[str]) -> Any:
-    """What a ufunc of NumPy, one of whose operands is a tensor, means here."""
+    """The result of a NumPy ufunc that was called with a tensor."""
     name = function.__name__
     ours = public().get(name)
     if method == "__call__" and ours is not None and not options:
@@ -109,7 +109,7 @@ def call_ufunc(function: np.ufunc, method: str, xs: Sequence[Any], options: Iter
 def numpy_refusal(
     path: str, name: str, found: Sequence[Base], reason: str = "", axis: Any = None
 ) -> GraphError:
-    """The refusal of a function of NumPy, with what to write instead of `name`."""
+    """The error for a NumPy function, with what to write instead of `name`."""
     dims: tuple[str, ...] = max((x.dims for x in found), key=len, default=())
     space = path.split(".")[1]
     axis = axis if isinstance(axis, int) else None

@@ -38,7 +38,7 @@ Piped = Callable[..., Any] | tuple[Callable[..., Any], str]
 
 @worded_methods
 class Tensor(Base):
-    """A named tensor: an input, a constant, or what is computed from them.
+    """A named tensor: an input, a constant, or the result of a function.
 
     Operators work elementwise and align by name; `@` sums over shared dims; `x[{"row": 0}]`
     indexes. Methods are the functions of the same name: `x.sum("row")` is `gc.sum(x, "row")`.
@@ -183,7 +183,7 @@ class Tensor(Base):
 
     @property
     def at(self) -> At:
-        """Places to change: `x.at[{"row": 0}].add(y)` is `x` with `y` added there."""
+        """Elements to change: `x.at[{"row": 0}].add(y)` is `x` with `y` added there."""
         return At(self)
 
     @property
@@ -207,9 +207,9 @@ class Tensor(Base):
         *args: Any,
         **options: Any,
     ) -> Any:
-        """`function(x, *args, **options)`, for chains of functions of one's own.
+        """`function(x, *args, **options)`, for chains of a user's own functions.
 
-        With a pair (function, keyword) for the function, `x` goes to that keyword.
+        With a pair (function, keyword) instead of a function, `x` is passed as that keyword.
         """
         match function:
             case (made, str(keyword)) if callable(made):
@@ -275,13 +275,13 @@ class Tensor(Base):
     conjugate = complex.conjugate
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *xs: Any, **options: Any) -> Any:
-        """NumPy's elementwise functions are ours: `np.exp(x)`, `np.float32(2) * x`."""
+        """NumPy's elementwise functions call ours: `np.exp(x)`, `np.float32(2) * x`."""
         return numpy_functions.call_ufunc(ufunc, method, xs, options)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, options: Any
     ) -> Any:
-        """NumPy's other functions are ours where they speak of no axis: `np.where(c, x, y)`."""
+        """NumPy's other functions call ours where no axis is involved: `np.where(c, x, y)`."""
         return numpy_functions.call_function(function, args, options)
 
     if not TYPE_CHECKING:  # as in Base

@@ -35,7 +35,7 @@ def test_gradient_of_unknown_sizes(order: int) -> None:
     for size in range(order + 1):
         with pytest.raises(gc.GraphError, match="'t'"):
             f(np.zeros(size))
-        with pytest.raises(gc.GraphError, match=f"edge_order {order} wants"):
+        with pytest.raises(gc.GraphError, match=f"edge_order {order} needs"):
             gc.gradient(line(size=size), "t", edge_order=order)
     with pytest.raises(gc.GraphError, match="edge_order=3"):
         gc.gradient(x, "t", edge_order=3)

@@ -110,12 +110,12 @@ def test_eye():
 
 
 REFUSED = {
-    "dims twice": (lambda: gc.tensor("x", ("a", "a")), "twice"),
+    "dims twice": (lambda: gc.tensor("x", ("a", "a")), "repeat 'a'"),
     "no name": (lambda: gc.tensor({"a": 2}, {"a": 2}), "not a name"),
     "dims not strings": (lambda: gc.tensor("x", {0: 2}), "not the name of a dim"),
     "no dims": (lambda: gc.tensor("x", 3), "no names of dims"),
     "shape": (lambda: gc.tensor("x", ("a", "b"), shape=(3,)), "one size for each"),
-    "shape twice": (lambda: gc.tensor("x", {"a": 2}, shape=(3,)), "one place"),
+    "shape twice": (lambda: gc.tensor("x", {"a": 2}, shape=(3,)), "give sizes once"),
     "negative": (lambda: gc.tensor("x", {"a": -1}), "0 or more"),
     "float": (lambda: gc.tensor("x", {"a": 1.5}), "not a size"),
     **{

@@ -218,7 +218,7 @@ def test_an_imaginary_part_is_not_lost(dtype):
 def test_wrong_dims_of_arrays():
     with pytest.raises(gc.GraphTypeError, match="not the name of a dim"):
         gc.tensor("x", {}) + xarray.DataArray([1.0], dims=[0])
-    with pytest.raises(gc.GraphValueError, match="twice"):
+    with pytest.raises(gc.GraphValueError, match="repeat 'a'"):
         gc.constant(np.ones((2, 2)), ("a", "a"))
     with pytest.raises(gc.GraphValueError, match="2 axes"):
         gc.constant(np.ones((2, 2)), "a")

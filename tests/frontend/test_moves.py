@@ -45,7 +45,7 @@ REFUSED = {
     "shift large": (lambda x: x.astype("int8").shift(a=1, fill_value=300), "does not fit"),
     "shift nan": (lambda x: x.astype("int8").shift(a=1, fill_value=np.nan), "does not fit"),
     "shift complex": (lambda x: x.shift(a=1, fill_value=1j), "does not fit"),
-    "shift tensor": (lambda x: x.astype("int8").shift(a=1, fill_value=x.sum()), "does not fit"),
+    "shift tensor": (lambda x: x.astype("int8").shift(a=1, fill_value=x.sum()), "cannot be cast"),
     "flip": (lambda x: gc.flip(x, "q"), "no dim 'q'"),
     "head": (lambda x: x.head(a=-1), "negative"),
     "thin": (lambda x: x.thin(a=0), "step"),
@@ -61,7 +61,7 @@ REFUSED = {
     "split rest": (lambda x: gc.split(x, [7, None], "a"), "sizes 6 and 7"),
     "split open": (lambda x: gc.split(x, [None, None], "a"), "several"),
     "split dict": (lambda x: gc.split(x, {"a": 2, "b": 3}), "one dim"),
-    "split what": (lambda x: gc.split(x, "ab", "a"), "no list"),
+    "split what": (lambda x: gc.split(x, "ab", "a"), "not a list"),
     "unbind": (lambda x: gc.unbind(x, "b"), "unknown"),
 }
 

@@ -85,8 +85,8 @@ def test_what_adds_nothing_is_the_same():
 
 REFUSED = {
     "unknown": (lambda x: x.pad(q=1), "no dim 'q'"),
-    "negative": (lambda x: x.pad(a=-1), "-1 new places"),
-    "negative after": (lambda x: x.pad(a=(1, -1), mode="edge"), "-1 new places"),
+    "negative": (lambda x: x.pad(a=-1), "-1 new elements"),
+    "negative after": (lambda x: x.pad(a=(1, -1), mode="edge"), "-1 new elements"),
     "three": (lambda x: x.pad(a=(1, 2, 3)), "not a pair"),
     "float": (lambda x: x.pad(a=1.5), "not an integer"),
     "bool": (lambda x: (x > 0).pad(a=1), "no nan"),
@@ -98,7 +98,7 @@ REFUSED = {
     "reflect_type": (lambda x: x.pad(a=1, mode="reflect", reflect_type="up"), "reflect_type 'up'"),
     "odd bool": (
         lambda x: (x > 0).pad(a=1, mode="wrap").pad(a=1, mode="reflect", reflect_type="odd"),
-        "of bool",
+        "for bool",
     ),
     "empty": (lambda x: x[:0].pad(a=1, mode="edge"), "is empty"),
 }

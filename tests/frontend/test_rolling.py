@@ -86,7 +86,7 @@ def test_a_nan_makes_its_block_nan() -> None:
 
 
 def test_blocks_that_do_not_part_evenly_are_refused() -> None:
-    with pytest.raises(gc.GraphValueError, match="size 5 does not part into blocks of 2"):
+    with pytest.raises(gc.GraphValueError, match="size 5 is not a multiple of the block size 2"):
         gc.zeros({"t": 5}).coarsen(t=2).sum()
     x = gc.tensor("x", {"t": None})
     f = gc.compile([x], x.coarsen(t=2).sum())
@@ -114,7 +114,7 @@ def test_a_window_without_a_value_has_no_derivative(name: str, min_periods: int 
     ("make", "message"),
     [
         (lambda x: x.rolling(tme=2), "did you mean 'time'"),
-        (lambda x: x.rolling(time=0), "one place at least"),
+        (lambda x: x.rolling(time=0), "at least one element"),
         (lambda x: x.rolling(), "write rolling"),
         (lambda x: x.rolling(time=3, min_periods=0), "min_periods=0"),
         (lambda x: x.rolling({"time": 2}, row=2), "not both"),
@@ -124,7 +124,7 @@ def test_a_window_without_a_value_has_no_derivative(name: str, min_periods: int 
         (lambda x: x.rolling(time=2).mean(axis=0), "takes no axis"),
         (lambda x: x.coarsen(time=2, boundary="even"), "boundary='even' is not known"),
         (lambda x: x.coarsen(time=2, side="middle"), "side='middle' is not known"),
-        (lambda x: x.coarsen(time=2).construct(time=("year",)), "no pairs of dims"),
+        (lambda x: x.coarsen(time=2).construct(time=("year",)), "not pairs of dims"),
     ],
 )
 def test_refusals(make: Any, message: str) -> None:

@@ -222,15 +222,15 @@ def test_masks_known_only_at_the_call(update, key):
 MASK = gc.tensor("m", {"a": 4}, dtype="bool")
 INTEGERS = gc.tensor("k", {"a": 4}, dtype="int32")
 REFUSED = {
-    "size": (lambda x: x.at[:2].set(gc.ones({"a": 3})), ValueError, "2 places and 3 values"),
-    "size 1": (lambda x: x.at[:2].set(gc.ones({"a": 1})), ValueError, "2 places and 1 values"),
+    "size": (lambda x: x.at[:2].set(gc.ones({"a": 3})), ValueError, "2 elements and 3 values"),
+    "size 1": (lambda x: x.at[:2].set(gc.ones({"a": 1})), ValueError, "2 elements and 1 values"),
     "row of wrong size": (
-        lambda x: x.at[{"b": 0}].set(gc.ones({"a": 7})), ValueError, "4 places and 7",
+        lambda x: x.at[{"b": 0}].set(gc.ones({"a": 7})), ValueError, "4 elements and 7",
     ),
-    "new dim": (lambda x: x.at[0].add(gc.ones({"c": 2})), ValueError, "dim 'c' that the places"),
-    "gone dim": (lambda x: x.at[0].add(gc.ones({"a": 4})), ValueError, "dim 'a' that the places"),
-    "complex": (lambda x: x.at[0].set(1j), TypeError, "complex128 do not fit into float64"),
-    "floats": (lambda x: INTEGERS.at[0].add(0.5), TypeError, "float64 do not fit into int32"),
+    "new dim": (lambda x: x.at[0].add(gc.ones({"c": 2})), ValueError, "dim 'c' that the elements"),
+    "gone dim": (lambda x: x.at[0].add(gc.ones({"a": 4})), ValueError, "dim 'a' that the elements"),
+    "complex": (lambda x: x.at[0].set(1j), TypeError, "complex128 cannot be cast to float64"),
+    "floats": (lambda x: INTEGERS.at[0].add(0.5), TypeError, "float64 cannot be cast to int32"),
     "quotient": (lambda x: INTEGERS.at[0].divide(2), TypeError, "astype"),
     "powers": (lambda x: x.at[[0, 0]].power(2.0), ValueError, "positions may repeat"),
     "outside": (lambda x: x.at[4].set(0.0), IndexError, "position 4 is outside dim 'a'"),
@@ -240,7 +240,7 @@ REFUSED = {
     "values of a mask": (
         lambda x: x.at[MASK].set(gc.ones({"a": 4})), ValueError, r"gc.where\(mask, values, x\)",
     ),
-    "values at a mask": (lambda x: x.at[MASK].get(), TypeError, "not known before the call"),
+    "values at a mask": (lambda x: x.at[MASK].get(), TypeError, "unknown before the call"),
     "mask of another dim": (lambda x: x.at[{"b": MASK}].set(0.0), IndexError, "the one dim 'b'"),
     "mask of a new dim": (lambda x: x.at[MASK.rename(a="c")].set(0.0), IndexError, "dim 'c' that"),
     "mask of two dims": (lambda x: x.at[x > 0, 0].set(0.0), IndexError, r"x.at\[mask\]"),

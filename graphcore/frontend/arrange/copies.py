@@ -103,7 +103,7 @@ def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
         return wrap(node if times == 1 else spread(node, name, times, before=False))
     counts = [size_of("repeat", name, number) for number in repeats]
     if not all(isinstance(number, int) for number in counts):
-        cure = "the size would not be known: give integers"
+        cure = "the size would be unknown: give integers"
         raise refusal("repeat", f"repeats {repeats!r} are not all known", node, cure=cure)
     places = np.repeat(np.arange(len(counts)), np.array(counts, int))
     return isel(wrap(with_size(node, name, len(counts))), {name: places})
@@ -157,15 +157,17 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
     if isinstance(parts, (int, np.integer)):
         if parts < 1 or same(whole % int(parts), 0) is False:
             reason = f"dim {dim!r} of size {whole} does not split into {parts} parts of one size"
-            raise refusal("split", reason, x, cure="tell the size of each part")
+            raise refusal("split", reason, x, cure="give the size of each part")
         return [whole // int(parts)] * int(parts)
     if not is_list(parts):
         cure = "give a number of parts, or a list of sizes"
-        raise refusal("split", f"{parts!r} is no list of sizes", x, cure=cure, kind=GraphTypeError)
+        raise refusal(
+            "split", f"{parts!r} is not a list of sizes", x, cure=cure, kind=GraphTypeError
+        )
     told = [size_of("split", dim, size) for size in parts if size is not None]
     if len(parts) - len(told) > 1:
         raise refusal(
-            "split", f"several of {parts} are open", x, cure="leave one size open at most"
+            "split", f"several of {parts} are open", x, cure="leave at most one size open"
         )
     rest = maximum(whole - sum(told, start=0), 0)
     given = iter(told)
@@ -183,6 +185,6 @@ def unbind(x: Operand, dim: str) -> list[Tensor]:
     name = dim_of("unbind", node, dim)
     size = node.type.size(name)
     if not isinstance(size, int):
-        cure = "declare its size, or go over it with gc.scan"
+        cure = "declare its size, or loop over it with gc.scan"
         raise refusal("unbind", f"the size {size} of dim {name!r} is unknown", node, cure=cure)
     return [isel(wrap(node), {name: place}) for place in range(size)]

@@ -1,4 +1,4 @@
-"""Branches under JAX's names: only the one taken is computed."""
+"""Branches under JAX's names: only the chosen one is computed."""
 
 from __future__ import annotations
 
@@ -44,20 +44,26 @@ def cond(
     otherwise: Callable[..., Tree],
     *operands: Tree,
 ) -> Tree:
-    """`then(*operands)` where the predicate holds, else `otherwise(*operands)`.
+    """`then(*operands)` if the predicate holds, else `otherwise(*operands)`.
 
-    Only the branch taken is computed, in derivatives as well. A predicate with dims chooses place
-    by place, and computes both. Tensors from outside may be used freely.
+    Only the chosen branch is computed, in derivatives as well. A predicate with dims chooses for
+    each element, and both branches are computed. Branches may use any tensor from outside.
 
     Parameters
     ----------
     pred
-        A bool tensor; a Python bool chooses at once.
+        A bool tensor; a Python bool chooses immediately.
     then, otherwise
         Functions of the operands, with results of one structure, dims and dtypes; Python numbers
         among the results take the type of the other branch.
     operands
         Tensors or nested structures of them.
+
+    Raises
+    ------
+    GraphError
+        If the predicate is not bool, or if the branches differ in the structure or types of
+        results.
 
     Examples
     --------
@@ -74,7 +80,7 @@ def cond(
         return then(*operands) if pred else otherwise(*operands)
     chosen = wrap(single("cond", pred))
     if chosen.dtype.kind != "b":
-        cure = "compare something, for instance `x > 0`"
+        cure = "use a comparison, for instance `x > 0`"
         reason = f"the predicate is {chosen.node.type}, not bool"
         raise refusal("cond", reason, chosen, cure=cure, kind=GraphTypeError)
     if chosen.dims:
@@ -87,9 +93,20 @@ def cond(
 def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: Tree) -> Tree:
     """`branches[index](*operands)`; only this branch is computed, in derivatives as well.
 
-    An index outside the branches is refused at the call. An index with dims chooses place by
-    place, and computes all branches.
+    An index with dims chooses for each element, and all branches are computed.
 
+    Parameters
+    ----------
+    index
+        An integer tensor; one outside the branches is refused at the call. A Python integer chooses
+        immediately.
+    branches
+        Functions of the operands, with results of one structure, dims and dtypes.
+    operands
+        Tensors or nested structures of them.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> n, x = gc.tensor("n", {}, dtype="int64"), gc.tensor("x", {})
     >>> y = gc.switch(n, [gc.sin, gc.cos, gc.exp], x)
@@ -130,7 +147,7 @@ def branch(
     functions: Sequence[Callable[..., Tree]],
     operands: tuple[Tree, ...],
 ) -> Tree:
-    """The node of a choice between functions of the same operands."""
+    """The node that chooses between functions of the same operands."""
     nodes, names, params, state = given(operands)
     with recording() as built:
         made = [run(*state) for run in functions]
@@ -148,11 +165,12 @@ def all_made(
     operands: tuple[Tree, ...],
     masks: Sequence[Tensor],
 ) -> tuple[list[list[Tensor]], Rebuild]:
-    """What each of several functions makes of the same operands, for each place to choose from.
+    """The results of several functions of the same operands, to be chosen from for each element.
 
-    `masks` say where a function is chosen: it refuses nothing elsewhere.
-    A function that differentiates keeps a graph of its own, where an operand and a captured tensor
-    are two params: a derivative by one is none by the other, even where both are the same tensor.
+    `masks` say where a function is chosen: elsewhere it refuses nothing. A function that
+    differentiates keeps a graph of its own, in which an operand and a captured tensor are two
+    params: a derivative with respect to one is none with respect to the other, even if both are the
+    same tensor.
     """
     nodes, names, params, state = given(operands)
     with recording() as built:
@@ -175,7 +193,7 @@ def all_made(
 
 
 def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
-    """The leaves of each branch's result, whose structures are one, and what puts them together."""
+    """The leaves of each branch's result, all of one structure, and the function to rebuild it."""
     leaves, structures = zip(*[flatten(tree, "result") for tree in made], strict=True)
     shapes = [[name for name, _ in paths(tree, "result")] for tree in made]
     if any(shape != shapes[0] for shape in shapes):
@@ -184,7 +202,7 @@ def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebu
 
 
 def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
-    """The same for leaves that are alike in type as well; Python numbers take that of the rest."""
+    """The leaves of all branches in equal types; Python numbers take those of other branches."""
     leaves, mirrored = alike(function, made)
     raw = [[leaf for _, leaf in paths(tree, "result")] for tree in made]
     for i, column in enumerate(zip(*raw, strict=True)):
@@ -204,7 +222,7 @@ def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Re
 
 
 def differ(function: str, made: Sequence[Tree]) -> Exception:
-    """The refusal of branches whose results differ, side by side."""
+    """The error for branches whose results differ, side by side."""
     names = (
         ["otherwise", "then"] if function == "cond" else map("branch {}".format, range(len(made)))
     )

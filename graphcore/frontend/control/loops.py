@@ -46,10 +46,10 @@ def scan(
     *,
     checkpoint: int | str | None = None,
 ) -> tuple[Tree, Tree]:
-    """A loop over the places of `dim`: (last carry, results of all steps).
+    """A loop over the positions along `dim`: (last carry, results of all steps).
 
-    Every step makes a carry and one place of `xs` into a new carry and a result. Tensors from
-    outside may be used freely; a derivative by them sums the shares of all steps.
+    Each step turns a carry and one element of `xs` into a new carry and a result. The body may use
+    any tensor from outside; a derivative with respect to it sums the contributions of all steps.
 
     Parameters
     ----------
@@ -58,19 +58,24 @@ def scan(
         `y` is any structure of tensors, or None.
     init
         The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the
-        dtype and dims of what the body makes of them.
+        dtype and dims that the body computes for them.
     xs
-        Tensors with the dim `dim`, of which a step gets one place without it; or None.
+        Tensors with the dim `dim`; a step gets one element along it, without the dim. Or None.
     dim
-        The dim that is walked. The results of all steps have it as their first, wherever `xs` has
-        it: `ys.transpose("batch", "time", ...)` puts it elsewhere.
+        The dim of the loop. It is the first dim of the results of all steps, wherever `xs` has it;
+        `ys.transpose("batch", "time", ...)` moves it.
     length
-        How many steps; needed where there is no `xs`.
+        The number of steps; required without `xs`.
     reverse
-        Walk from the last place to the first; results stand at the places they belong to.
+        Whether to run from the last position to the first; results stay at their positions.
     checkpoint
-        What a pullback remembers of the steps: all it needs (None), only every k-th carry (an
-        integer), or a few carries on several levels ("log"); it computes the rest again.
+        What a pullback saves of the steps: all it needs (None), only every k-th carry (an integer),
+        or a few carries on several levels ("log"); it computes the rest again.
+
+    Raises
+    ------
+    GraphError
+        If the body changes the structure, dims or dtypes of the carry, or if `xs` lacks the dim.
 
     Examples
     --------
@@ -119,18 +124,18 @@ def scan(
 
 
 def optional(tree: Tree, name: str) -> tuple[list[Tensor], Rebuild]:
-    """The tensors of a tree, of which there are none if it is None."""
+    """The tensors of a tree; none if it is None."""
     return ([], lambda _: None) if tree is None else flatten(tree, name)
 
 
 def without(type: TensorType, dim: str) -> TensorType:
-    """The type of one place of `dim`."""
+    """The type of one element along `dim`."""
     sizes = {name: size for name, size in type.sizes.items() if name != dim}
     return TensorType(type.dtype, tuple(sizes.values()), tuple(sizes))
 
 
 def pair(made: Any) -> tuple[Tree, Tree]:
-    """What a body of `scan` must return."""
+    """The carry and the result that a body of `scan` must return."""
     if not isinstance(made, tuple) or len(made) != 2:
         reason = f"the body returns {type(made).__name__}, not (carry, y)"
         raise refusal("scan", reason, cure="return a pair; y may be None", kind=GraphTypeError)
@@ -142,7 +147,7 @@ LEVELS = (32**3, 32**2, 32)
 
 
 def policy(checkpoint: Any) -> Checkpoint:
-    """What a pullback remembers: lengths of chunks, for None, "log" or a positive integer."""
+    """What a pullback saves: lengths of chunks, for None, "log" or a positive integer."""
     if checkpoint is None:
         return ()
     if isinstance(checkpoint, str) and checkpoint == "log":
@@ -156,11 +161,24 @@ def policy(checkpoint: Any) -> Checkpoint:
 def map(
     function: Callable[[Tree], Tree], xs: Tree, dim: str, *, checkpoint: int | str | None = None
 ) -> Tree:
-    """`function` of each place of `dim`, one after the other, its results along the same dim.
+    """`function` of each element along `dim`, one after the other; results have the same dim.
 
-    Named ops work on whole dims anyway: this is for saving memory, or for bodies with loops whose
-    lengths differ.
+    Named ops work on whole dims anyway: use this to save memory, or for bodies with loops of
+    different lengths.
 
+    Parameters
+    ----------
+    function
+        `x -> y`; the results are any structure of tensors.
+    xs
+        Tensors with the dim `dim`.
+    dim
+        The dim of the loop.
+    checkpoint
+        As in `scan`.
+
+    Examples
+    --------
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {"row": None, "col": 2})
     >>> gc.compile([x], gc.map(lambda row: row.sum() ** 2, x, dim="row"))(np.ones((3, 2)))
@@ -177,22 +195,29 @@ def while_loop(
     init: Tree,
     max_steps: Operand | None = None,
 ) -> Tree:
-    """The carry once `cond` of it no longer holds; the predicate is tested before each step.
+    """The carry after steps of `body` for as long as `cond` holds; it is tested before each step.
 
-    Differentiable in both modes, with no bound on the number of steps: a pullback's loop records
-    as it goes. The number of steps itself carries no derivative. A predicate with dims makes a
-    batched loop: each of its places stops at its own step.
+    Differentiable in both modes, with no bound on the number of steps: the loop of a pullback
+    records as it runs. The number of steps itself carries no derivative. A predicate with dims
+    makes a batched loop: each of its elements stops at its own step.
 
     Parameters
     ----------
     cond
         `carry -> bool tensor`.
     body
-        `carry -> carry`; structure, dims and dtypes stay. Tensors from outside may be used freely.
+        `carry -> carry`, with the same structure, dims and dtypes. It may use any tensor from
+        outside.
     init
         The first carry, as for `scan`.
     max_steps
-        Stop after as many steps anyway.
+        The largest number of steps; None is no limit.
+
+    Raises
+    ------
+    GraphError
+        If the predicate is not bool, or if the body changes the structure, dims or dtypes of the
+        carry.
 
     Examples
     --------
@@ -270,8 +295,19 @@ def fori_loop(
 ) -> Tree:
     """The carry after `body(i, carry)` for i = lower, lower + 1, ..., upper - 1.
 
-    The ends are integers, sizes or integer tensors; `i` is an int64 tensor without dims.
+    Parameters
+    ----------
+    lower, upper
+        Integers, sizes or integer tensors.
+    body
+        `(i, carry) -> carry`; `i` is an int64 tensor without dims.
+    init
+        The first carry, as for `scan`.
+    checkpoint
+        As in `scan`.
 
+    Examples
+    --------
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {})
     >>> power = gc.fori_loop(0, 3, lambda i, p: p * x, 1.0)

@@ -1,4 +1,4 @@
-"""What users write for dims and sizes, as the tuples that ops take."""
+"""Dims, sizes, numbers and words as users write them, checked and in the form that ops take."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
     twice = next((dim for at, dim in enumerate(dims) if dim in dims[:at]), None)
     if ordered and twice is not None:
         cure = "name each dim once"
-        raise refusal(function, f"dim {twice!r} stands twice", x, cure=cure)
+        raise refusal(function, f"dim {twice!r} is repeated", x, cure=cure)
     if not ordered and len(set(dims)) == len(dims) and set(dims) <= set(known):
         return tuple(sorted(dims, key=known.index))
     return dims
 
 
 def unordered(dim: Any) -> Any:
-    """Dims whose order means nothing: those of a set in the order of their names."""
+    """Dims whose order has no meaning: those of a set, sorted by name."""
     return sorted(dim, key=str) if isinstance(dim, (set, frozenset)) else dim
 
 
 def names(
     function: str, dim: object, x: Node | None = None, *, new: bool = False
 ) -> tuple[str, ...]:
-    """One or several names as a tuple; a position is refused, naming the dim it would be.
+    """One or several names as a tuple; the error for a position suggests the dim at that position.
 
-    Names of dims that are `new` have no position in `x`.
+    Names of `new` dims have no position in `x`.
     """
     known = x.type.dims if x is not None else ()
     found: list[str] = []
@@ -75,7 +75,7 @@ def names(
 
 
 def items(given: object) -> Iterable[object]:
-    """The parts of what is a sequence or may be iterated over; anything else is one part.
+    """The items of a sequence or other iterable; anything else is a single item.
 
     So are dicts, whose values would be lost, and sets, which have no order.
     """
@@ -89,7 +89,7 @@ def items(given: object) -> Iterable[object]:
 
 
 def listed(function: str, what: str, given: object, *operands: Base | Node) -> list[Any]:
-    """The items of a list or tuple, or of an iterator of not too many."""
+    """The items of a list, tuple or iterator, refused if there are too many."""
     strange = isinstance(given, (str, bytes, Base, Mapping, set, frozenset))
     if not strange and isinstance(given, Iterable) and not hasattr(given, "__array__"):
         found = list(islice(given, MOST_ITEMS + 1))
@@ -105,14 +105,14 @@ MOST_ITEMS = 100_000
 
 
 def dim_of(function: str, x: Node, dim: object) -> str:
-    """The one dim meant, which `x` must have."""
+    """The single dim meant, which `x` must have."""
     (name,) = names(function, (dim,), x)
     require_dims(function, x, (name,))
     return name
 
 
 def require_dims(function: str, x: Node, dims: tuple[str, ...]) -> None:
-    """Refuse dims that `x` lacks."""
+    """Refuses dims that `x` lacks."""
     known = x.type.dims
     for dim in dims:
         if dim not in known:
@@ -121,7 +121,7 @@ def require_dims(function: str, x: Node, dims: tuple[str, ...]) -> None:
 
 
 def new_dim(function: str, dim: object, *xs: Node, gone: Collection[str] = ()) -> str:
-    """The name of a new dim, which no operand has but among those that are `gone` by then."""
+    """The name of a new dim, which no operand may have, except among those that are `gone`."""
     (name,) = names(function, (dim,), new=True)
     for x in xs:
         if name in x.type.dims and name not in gone:
@@ -133,7 +133,7 @@ def new_dim(function: str, dim: object, *xs: Node, gone: Collection[str] = ()) -
 def present(
     function: str, x: Node, dims: tuple[str, ...], missing_dims: MissingDims
 ) -> tuple[str, ...]:
-    """`dims` without those that `x` lacks, if they are to be skipped."""
+    """`dims` without those that `x` lacks, if `missing_dims` says to skip them."""
     check_word(function, "missing_dims", missing_dims, get_args(MissingDims), x)
     if missing_dims == "raise":
         require_dims(function, x, dims)
@@ -146,11 +146,11 @@ def present(
 
 
 def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str, ...], Shape]:
-    """Dims and their sizes, from a mapping or from names and as many sizes."""
+    """Dims and their sizes, from a mapping, or from names and as many sizes."""
     if isinstance(dims, Mapping):
         if shape is not None:
-            cure = "give sizes in one place"
-            raise refusal(function, "dims are mapped to sizes, and there is a shape", cure=cure)
+            cure = "give sizes once"
+            raise refusal(function, "dims map to sizes, and there is a shape as well", cure=cure)
         pairs = list(dims.items())
     else:
         if (given := as_tuple(dims)) and all(isinstance(size, int) for size in given):
@@ -161,7 +161,7 @@ def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str,
         sizes = (None,) * len(found) if shape is None else as_tuple(shape)
         if len(sizes) != len(found):
             cure = f"map dims to sizes: {{{found[0]!r}: size, ...}}" if found else "leave it out"
-            reason = f"shape {shape} has not one size for each of the dims {found}"
+            reason = f"shape {shape} does not have one size for each of the dims {found}"
             raise refusal(function, reason, cure=cure)
         pairs = list(zip(found, sizes, strict=True))
     result = tuple(name for name, _ in pairs)
@@ -192,12 +192,12 @@ def two_dims(function: str, dims: object, *operands: Node, new: bool = False) ->
 
 
 def as_tuple(value: object) -> tuple[Any, ...]:
-    """A tuple of what may be one thing alone."""
+    """A list or tuple as a tuple; anything else as its only item."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def size_of(function: str, dim: str, size: object) -> Size:
-    """The size that a user gave `dim`."""
+    """The size that a user gave for `dim`."""
     if size is None:
         return unknown(dim)
     if isinstance(size, str):
@@ -215,13 +215,13 @@ def size_of(function: str, dim: str, size: object) -> Size:
             raise refusal(function, reason, cure=cure, kind=GraphTypeError) from None
     if (upper_bound(size) or 0) < 0:
         raise refusal(function, f"dim {dim!r} has size {size}", cure="sizes are 0 or more")
-    if isinstance(size, int) and size > MOST_PLACES:
-        cure = "no array has so many places"
+    if isinstance(size, int) and size > LARGEST_SIZE:
+        cure = "no array has so many elements"
         raise refusal(function, f"dim {dim!r} has size {size}", cure=cure)
     return size
 
 
-MOST_PLACES = 2**63 - 1
+LARGEST_SIZE = 2**63 - 1
 """The largest size: what NumPy counts with."""
 
 
@@ -235,8 +235,8 @@ def integer(function: str, number: Any, what: str, *operands: Base | Node) -> Si
         reason = f"{brief(number)} for {what} is not an integer or a size"
         cure = "use an integer, or a size of a tensor"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError) from None
-    if abs(found) > MOST_PLACES:
-        reason = f"{found} for {what} is beyond any size"
+    if abs(found) > LARGEST_SIZE:
+        reason = f"{found} for {what} exceeds any size"
         raise refusal(function, reason, *operands, cure="use an integer of 64 bits")
     return found
 
@@ -273,7 +273,7 @@ def check_word(
     *operands: Base | Node,
     kind: type[GraphError] = GraphValueError,
 ) -> None:
-    """Refuse a word that `what` does not know, with one that is like it."""
+    """Refuses a word that is not one of `known`, suggesting a similar one."""
     words = tuple(known)
     if not isinstance(given, str) or given not in words:
         near = get_close_matches(str(given), words, 1)
@@ -286,7 +286,7 @@ def check_word(
 def mapping(
     function: str, given: object, more: Mapping[str, Any] | None, what: str, *operands: Base | Node
 ) -> dict[Any, Any]:
-    """The pairs of a dict or of keywords; of a dict alone where `more` is None."""
+    """The pairs of a dict or of keywords; of a dict alone if `more` is None."""
     cure = f"write {function}(x, {{{what}}}){'' if more is None else ' or keywords'}"
     if given is None and more is not None:
         given = {}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Base:
-    """A named tensor: one node of a graph, `node`, as users hold it."""
+    """A named tensor: a node of a graph, `node`, in the form that users hold."""
 
     __slots__ = ("__weakref__", "node")
     complete: ClassVar[type[Tensor]]
@@ -62,24 +62,24 @@ class Base:
 
     @property
     def size(self) -> Size:
-        """How many values there are."""
+        """The number of elements."""
         count: Size = self.node.type.count
         return count
 
     @property
     def ndim(self) -> int:
-        """How many dims there are."""
+        """The number of dims."""
         return len(self.shape)
 
     @property
     def dtype(self) -> DType:
-        """The NumPy dtype of the values."""
+        """The NumPy dtype of the elements."""
         dtype: DType = self.node.type.dtype
         return dtype
 
     @property
     def name(self) -> str | None:
-        """The name of an input; None for what is computed."""
+        """The name of an input; None for any other tensor."""
         return self.node.attrs.get("name") if self.node.op.name == "input" else None
 
     def __repr__(self) -> str:
@@ -122,12 +122,16 @@ class Base:
         def __setitem__(self, key: object, value: object) -> NoReturn:
             cure = "make a new one: x.at[...].set(y), or .add and others"
             raise refusal(
-                "Tensor", "is immutable: no place can be set", self, cure=cure, kind=GraphTypeError
+                "Tensor",
+                "is immutable: no element can be set",
+                self,
+                cure=cure,
+                kind=GraphTypeError,
             )
 
         def __iter__(self) -> NoReturn:
             raise self._no_value(
-                "items to iterate over", "index one place with x.isel(dim=position)"
+                "items to iterate over", "index one element with x.isel(dim=position)"
             )
 
         def __len__(self) -> int:
@@ -157,7 +161,7 @@ if not TYPE_CHECKING:
 
 
 class Sizes(dict[str, Size]):
-    """The sizes of dims by name; a name that is missing is refused with one that is like it."""
+    """The sizes of dims by name; the error for a missing name suggests a similar one."""
 
     def __missing__(self, dim: object) -> NoReturn:
         cure = close_match(str(dim), tuple(self))
@@ -180,7 +184,7 @@ def wrap(node: Node) -> Tensor:
 
 
 def brief(value: object) -> str:
-    """A value that a user gave, short and in one line."""
+    """A value given by a user, shortened to one line."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:59]}…"
 
@@ -192,7 +196,7 @@ def refusal(
     cure: str = "",
     kind: type[GraphError] = GraphValueError,
 ) -> GraphError:
-    """The error for arguments that `function` cannot accept, worded as type rules word theirs."""
+    """The error for arguments that `function` cannot accept, worded like those of type rules."""
     nodes = dict.fromkeys(x.node if isinstance(x, Base) else x for x in operands)
     lines = [
         f"{called(function)}: {reason}",

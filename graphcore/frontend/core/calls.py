@@ -1,10 +1,10 @@
-"""Calls that do not fit the signature of a function, refused in words as other arguments are.
+"""Calls that do not fit the signature of a function, with errors worded as for other arguments.
 
-So are arguments of the wrong kind, where the signature says a kind that Python can tell: a flag, a
-real number, a word.
+Arguments of the wrong kind are refused as well, if the annotation names a kind that can be tested:
+a flag, a real number, a word.
 
-`frontend/__init__.py` wraps every public function, so that none is forgotten and most calls within
-the library cost nothing more.
+`frontend/__init__.py` wraps every public function, so none is forgotten, and most calls within the
+library cost nothing more.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ELSEWHERE = {
 WITHOUT = {
     **dict.fromkeys(
         ("keepdims", "keepdim", "keep_attrs"),
-        "leave it out: operands align by name, so that no dim needs to be kept",
+        "leave it out: operands align by name, so no dim needs to be kept",
     ),
     "out": "leave it out: results are always new",
     "dtype": "leave it out, and cast: x.astype(dtype)",
@@ -53,7 +53,7 @@ WITHOUT = {
 
 
 class ArgumentKind(NamedTuple):
-    """What an argument must be: the test, how it is called, and the cure, or "" for the form."""
+    """A kind of argument: its test, its name in errors, and the cure ("" shows the signature)."""
 
     holds: Callable[[Any], bool]
     said: str
@@ -84,10 +84,10 @@ _worded: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def worded(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, but a call that does not fit its signature is refused by a GraphTypeError.
+    """`function`, except that a call that does not fit its signature raises a GraphTypeError.
 
-    The refusal names the arguments and what to write instead. An error from inside of the function
-    passes through unchanged, so the signature is looked at only after a call that does not fit.
+    The error names the arguments and what to write instead. An error from inside the function
+    passes through unchanged; the signature is inspected only after a call that does not fit.
     """
     if function in _worded:
         return _worded[function]
@@ -113,7 +113,7 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def kinds(function: Callable[..., Any]) -> list[tuple[int, str, ArgumentKind, object]]:
-    """The place, name, kind and default of each argument whose annotation says a kind."""
+    """The position, name, kind and default of each argument whose annotation names a kind."""
     found = []
     for at, (name, p) in enumerate(inspect.signature(function).parameters.items()):
         if name == "dim":  # what takes one dim says which ones there are
@@ -127,7 +127,7 @@ def kinds(function: Callable[..., Any]) -> list[tuple[int, str, ArgumentKind, ob
 
 @cache
 def words(annotation: object) -> list[str]:
-    """The names of an annotation that are joined by `|`, without what they hold in brackets."""
+    """The types of an annotation that are joined by `|`, without what is in brackets."""
     parts = [ast.parse(str(annotation), mode="eval").body]
     while isinstance(parts[0], ast.BinOp):
         parts[:1] = [parts[0].left, parts[0].right]
@@ -141,7 +141,7 @@ def unkind(
     args: Sequence[object],
     options: Mapping[str, object],
 ) -> GraphError:
-    """The refusal of the argument called `name`, which is not of its kind."""
+    """The error for the argument called `name`, which is not of its kind."""
     signature = inspect.signature(function)
     try:
         value = signature.bind(*args, **options).arguments[name]
@@ -156,7 +156,7 @@ def unkind(
 
 
 def tensors(values: Iterable[object]) -> Iterator[Base]:
-    """The tensors among arguments, which may stand in lists."""
+    """The tensors among arguments, also those in lists."""
     for value in values:
         if isinstance(value, Base):
             yield value
@@ -165,16 +165,16 @@ def tensors(values: Iterable[object]) -> Iterator[Base]:
 
 
 def entered(error: TypeError) -> bool:
-    """Whether an error that the caller caught comes from inside of what it called.
+    """Whether an error that the caller caught was raised inside the function called.
 
-    Python finds that arguments do not fit before it enters a function, so that the traceback ends
+    Python finds that arguments do not fit before it enters a function, so the traceback then ends
     with the caller.
     """
     return error.__traceback__ is not None and error.__traceback__.tb_next is not None
 
 
 def word_functions(module: ModuleType) -> None:
-    """Replace the public functions of a module by their `worded` forms."""
+    """Replaces the public functions of a module by their `worded` forms."""
     for name in getattr(module, "__all__", ()):
         if inspect.isfunction(value := getattr(module, name)):
             setattr(module, name, worded(value))
@@ -191,7 +191,7 @@ def worded_methods(kind: type[K]) -> type[K]:
 def misfit(
     function: Callable[..., Any], args: Sequence[object], options: Mapping[str, object]
 ) -> GraphError:
-    """The refusal of arguments that do not fit the signature of `function`."""
+    """The error for arguments that do not fit the signature of `function`."""
     parameters = inspect.signature(function).parameters
     places = [
         key
@@ -224,7 +224,7 @@ def misfit(
 
 
 def form(function: Callable[..., Any]) -> str:
-    """How a function is called: its name and its arguments with their defaults."""
+    """How a function is called: its name and its parameters with their defaults."""
     signature = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     method = "." in function.__qualname__
@@ -234,7 +234,7 @@ def form(function: Callable[..., Any]) -> str:
 
 
 def keyword_cure(name: str, value: object, known: Sequence[str], operands: list[Base]) -> str:
-    """What to write instead of a keyword; "" if it is like none of those `known` and not given."""
+    """What to write instead of a keyword; "" if none of those `known` is similar."""
     if name in ("axis", "axes"):
         ours = next((key for key in known if key in ("dim", "dims")), None)
         if ours is None:

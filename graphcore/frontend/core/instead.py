@@ -1,4 +1,4 @@
-"""What to write for names that graphcore, a module of it or a tensor does not have."""
+"""What to write instead of names that graphcore, one of its modules, or a tensor does not have."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def exactly(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | 
 
 
 def nearly(name: str, space: str = "") -> str:
-    """The public name that `name` is almost, or "": of two alike the one in `space`."""
+    """A suggestion of the most similar public name, preferably in `space`, or ""."""
     homes: dict[str, str] = {}
     for home in sorted(("", *SPACES), key=lambda home: home != space):
         for key in getattr(module_of(home), "__all__", ()):
@@ -140,7 +140,7 @@ def nearly(name: str, space: str = "") -> str:
 
 
 def written(function: Callable[..., Any], dim: str, over: Sequence[str]) -> list[str]:
-    """The arguments that `function` needs, by their names, and `dim`, or the dims it is `over`."""
+    """The required arguments of `function`, as text, with `dim`, or the dims it is `over`."""
     parameters = inspect.signature(function).parameters
     needed = [key for key, p in parameters.items() if p.default is p.empty and p.kind in POSITIONAL]
     shown = [key for key in needed if key not in ("dim", "dims")]
@@ -173,7 +173,7 @@ def absent(space: str = "") -> Callable[[str], NoReturn]:
 
 
 def attribute(x: Base, name: str) -> GraphError:
-    """The refusal of `x.name`, which tensors do not have."""
+    """The error for `x.name`, an attribute that tensors do not have."""
     known = [word for word in dir(x) if not word.startswith("_")]
     if name in VALUES:
         cure = COMPILE
@@ -192,7 +192,7 @@ def attribute(x: Base, name: str) -> GraphError:
 
 
 class Listing:
-    """An object that answers a name that it does not have with those that it has."""
+    """An object whose error for an unknown attribute names those that it has."""
 
     __slots__ = ()
 
@@ -209,7 +209,7 @@ class Listing:
 
 
 def dim_cure(dim: str) -> str:
-    """What to write for `x.dim`."""
+    """What to write instead of `x.dim`."""
     return f"{dim!r} is a dim: x.sizes[{dim!r}] is its size, x.isel({dim}=0) a part"
 
 

@@ -1,7 +1,7 @@
-"""Operands: tensors, numbers, arrays with dims and sizes become nodes here and nowhere else.
+"""Operands: tensors, numbers, sizes and arrays with dims become nodes here and nowhere else.
 
-Python numbers are weak, as in NumPy 2: they take the dtype the operation computes in for its other
-operands. NumPy scalars and 0-d arrays are strong: they keep theirs. Arrays need dims.
+Python numbers are weak, as in NumPy 2: they take the dtype that the operation computes in for its
+other operands. NumPy scalars and 0-d arrays are strong: they keep theirs. Arrays need dims.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def apply(op: Op, *xs: Operand) -> Tensor:
 
 
 def common(function: str, *xs: Operand) -> tuple[Node, ...]:
-    """Operands as nodes; weak ones in the dtype all others promote to."""
+    """Operands as nodes; weak ones in the dtype to which all others promote."""
     nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
     if None in nodes or any_weak():
         kinds = tuple(map(kind_among, xs, nodes))
@@ -103,12 +103,12 @@ def weak_like(made: Node, xs: Sequence[Operand], call: Call | None = None) -> No
 
 
 def single(function: str, x: Operand) -> Node:
-    """The node of a lone operand."""
+    """The node of a single operand."""
     return x.node if isinstance(x, Base) else common(function, x)[0]
 
 
 def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
-    """The node of an operand with a dtype of its own; None for a weak one. It is one of `xs`."""
+    """The node of an operand with a dtype; None for a weak one. Errors show the operands `xs`."""
     if isinstance(x, np.generic):
         return scalar(x, dtype_of(function, x.dtype))
     if isinstance(x, (int, float, complex, Expression, Formula)):
@@ -120,11 +120,11 @@ def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
         if x.ndim == 0 and not by_xarray:
             return scalar(x, dtype_of(function, x.dtype))
         others = [y for y in xs if isinstance(y, Base)]
-        cure = "say what its axes are: gc.constant(array, dims)"
+        cure = "name its axes: gc.constant(array, dims)"
         reason = f"an array of shape {x.shape} has no dims"
         if by_xarray:
             cure = f"write gc.{function}(array, x); or put the tensor first, as in x * array"
-            reason = "xarray passes on the values of an array without its dims"
+            reason = "xarray passes the values of an array on without its dims"
         raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
     if is_labelled(x):
         return labelled(function, x)
@@ -140,19 +140,19 @@ def is_labelled(x: object) -> TypeGuard[Labelled]:
 
 
 def shown(x: Any) -> str:
-    """What stands where a tensor should, for errors."""
+    """An object given in place of a tensor, as errors show it."""
     if is_function(x):
         return f"function {x.__name__}"
     return f"{type(x).__name__} {brief(x)}"
 
 
 def is_function(x: Any) -> bool:
-    """Whether `x` is a function by its name, one of Python's, NumPy's or a user's."""
+    """Whether `x` is a function with a name, of Python, NumPy or a user."""
     return callable(x) and hasattr(x, "__name__") and not isinstance(x, type)
 
 
 def stranger_cure(x: object) -> str:
-    """What to do about an object that is no tensor but has to do with tensors, or ""."""
+    """The cure for an object that is not a tensor but related to tensors, or ""."""
     if is_function(x):
         return "call it first, and give the tensor that it returns: f(x), not f"
     if isinstance(x, (list, tuple)) and any(isinstance(part, Base) for part in x):
@@ -166,7 +166,7 @@ def labelled(function: str, x: Labelled) -> Node:
 
 
 def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[Any, Any]:
-    """A NumPy array of numbers, nested lists or whatever else NumPy takes."""
+    """A NumPy array of numbers, nested lists or anything else that NumPy accepts."""
     if np.ma.is_masked(value):
         cure = "fill them: value.filled(np.nan)"
         raise refusal(function, "the array has masked values", *operands, cure=cure)
@@ -202,7 +202,7 @@ def array(function: str, values: np.ndarray[Any, Any], dims: tuple[str, ...]) ->
 def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DType:
     """A dtype that graphcore computes with."""
     if hasattr(dtype, "dtype") and not isinstance(dtype, (type, np.dtype)):
-        cure = "say dtype=x.dtype"
+        cure = "write dtype=x.dtype"
         reason = f"{type(dtype).__name__} {brief(dtype)} is not a dtype"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
     try:
@@ -213,7 +213,7 @@ def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DTy
 
 
 def check_dims(function: str, dims: tuple[object, ...]) -> None:
-    """Refuse names that are not strings, or that stand twice."""
+    """Refuses names that are not strings, or that occur twice."""
     for dim in dims:
         if not isinstance(dim, str):
             raise refusal(
@@ -223,7 +223,7 @@ def check_dims(function: str, dims: tuple[object, ...]) -> None:
                 kind=GraphTypeError,
             )
         if dims.count(dim) > 1:
-            raise refusal(function, f"dims {dims} name {dim!r} twice", cure="name each dim once")
+            raise refusal(function, f"dims {dims} repeat {dim!r}", cure="name each dim once")
 
 
 def scalar(value: Any, dtype: DType) -> Node:
@@ -232,7 +232,7 @@ def scalar(value: Any, dtype: DType) -> Node:
 
 
 def kind(x: object) -> Kind:
-    """How a weak operand takes part in promotion."""
+    """What a weak operand contributes to promotion."""
     match x:
         case bool():
             return BOOL
@@ -267,7 +267,7 @@ def promoted(*kinds: Kind) -> DType:
 def numbers_filled(
     function: str, xs: tuple[object, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
 ) -> tuple[Node, ...]:
-    """`nodes`, weak ones in these dtypes, and numbers of these dtypes where there are none."""
+    """`nodes`, weak ones cast to these dtypes, and numbers of these where a node is missing."""
     return tuple(
         weak(function, x, dtype, nodes) if node is None else in_dtype(node, dtype)
         for x, node, dtype in zip(xs, nodes, dtypes)
@@ -282,7 +282,7 @@ def in_dtype(node: Node, dtype: DType) -> Node:
 
 
 def weak(function: str, x: Any, dtype: DType, others: list[Node | None]) -> Node:
-    """A Python number or a size as a number of `dtype`; of a size at least int64."""
+    """A Python number or a size as a number of `dtype`; for a size at least int64."""
     if isinstance(x, Expression):
         return leaf.extent(size=x, dtype=INT if dtype.kind in "biu" else dtype, dims=())
     if isinstance(x, Formula):
@@ -306,7 +306,7 @@ def number(value: complex, dtype: DType, text: str) -> Attrs:
 
 
 def out_of_bounds(function: str, x: Any, dtype: DType, others: list[Node | None]) -> GraphError:
-    """The refusal of a Python number that its dtype cannot hold."""
+    """The error for a Python number that its dtype cannot represent."""
     shown = f"of {x.bit_length()} bits" if isinstance(x, int) and abs(x) >= 1 << 64 else x
     return refusal(
         function,
@@ -319,7 +319,7 @@ def out_of_bounds(function: str, x: Any, dtype: DType, others: list[Node | None]
 def decided_comparison(
     op: Op, xs: tuple[Any, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
 ) -> Node | None:
-    """A comparison with a Python integer that no value of the dtype reaches, decided now."""
+    """The result of a comparison with a Python integer that is outside the range of the dtype."""
     if (nodes[0] is None) == (nodes[1] is None):
         return None
     at = 0 if nodes[0] is None else 1
@@ -341,7 +341,7 @@ def decided_comparison(
 
 
 def keep_checks_of(made: Node, x: Node) -> Node:
-    """`made`, built of the type of `x` alone, with what the call must see to for there to be x."""
+    """`made`, computed from the type of `x` alone, with the run-time checks that `x` requires."""
     if not any(node.needs for node in Graph((), (x,)).every_node()):
         return made
     unused = autodiff.stop_gradient(elementwise.cast(x, dtype=made.type.dtype))

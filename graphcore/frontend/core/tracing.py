@@ -1,4 +1,4 @@
-"""Python functions as closed graphs: what they take becomes params, what they use is captured."""
+"""Python functions as closed graphs: operands become params, tensors from outside are captured."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
 
 
 def placeholder(name: str, type: TensorType) -> Node:
-    """A param of a function being traced, unlike any other so that traces may nest."""
+    """A param of a function being traced, unlike any other so that traces may be nested."""
     trace = next(serial)
     return leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims, trace=trace)
 
 
 class Given(NamedTuple):
-    """What a function is given, and what stands for it inside: params, in the same structure."""
+    """The operands of a function, and the params that replace them, in the same structure."""
 
     nodes: list[Node]
     names: list[str]
@@ -50,7 +50,7 @@ def given(operands: tuple[Any, ...]) -> Given:
 
 
 class Closed(NamedTuple):
-    """Graphs with the same params: those of the functions, then what any of them captured."""
+    """Graphs with the same params: those of the functions, then all captured tensors."""
 
     graphs: tuple[Graph, ...]
     captured: tuple[Node, ...]
@@ -62,9 +62,9 @@ def close(
     *outputs: Sequence[Node],
     made: Collection[Node] = (),
 ) -> Closed:
-    """A graph for each list of outputs, its params numbered alike in equal programs.
+    """A graph for each list of outputs; equal programs have equal params.
 
-    What does not depend on the params is captured, unless it is among what was `made` inside.
+    Nodes that do not depend on the params are captured, unless they were `made` inside.
     """
     computed = {x for x in made if x.op is not leaf.input_ and x.op not in LEAVES}
     inside = between_params(params, [y for ys in outputs for y in ys], computed)
@@ -86,14 +86,14 @@ def differentiates(params: Sequence[Node], outputs: Sequence[Node]) -> bool:
 
 
 def called(node: Node) -> str:
-    """What a captured value is called inside."""
+    """The name of a captured value inside the graph."""
     return str(node.attrs["name"]) if node.op is leaf.input_ else node.op.name
 
 
 def between_params(
     params: Iterable[Node], outputs: Sequence[Node], made: Iterable[Node]
 ) -> set[Node]:
-    """What must be computed inside: what depends on the params, and all that is differentiated."""
+    """Nodes to compute inside: all that depend on params or are differentiated."""
     inside = set(params)
     order = toposort(outputs)
     for node in order:
@@ -109,7 +109,7 @@ def between_params(
 
 
 def path(lazy: Node) -> set[Node]:
-    """The nodes from which a lazy derivative's results are made of what it differentiates by."""
+    """The nodes between the sources of a lazy derivative and its outputs."""
     ys, wrt = lazy.attrs["ys"], lazy.attrs["wrt"]
     sources = set(lazy.inputs[ys : ys + wrt])
     found = set(sources)
@@ -129,7 +129,7 @@ def constants(outputs: Sequence[Node]) -> list[Node]:
 
 
 def captures(outputs: Sequence[Node], inside: set[Node]) -> list[Node]:
-    """The values from outside that are used inside, each once; constants are there anyway."""
+    """The values from outside that are used inside, each once; constants are not captured."""
     used = [x for node in toposort(outputs) if node in inside for x in node.inputs]
     return list(
         dict.fromkeys(x for x in (*used, *outputs) if x not in inside and x.op not in LEAVES)

@@ -1,4 +1,4 @@
-"""Nested lists, tuples and dicts of tensors: taken apart for compiling, and put together again."""
+"""Nested lists, tuples and dicts of tensors: flattened, and rebuilt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
 
 
 def take_apart(tree: Any, path: str, leaves: list[Tensor]) -> Any:
-    """The structure of `tree`; its tensors go to `leaves`."""
+    """The structure of `tree`; its tensors are appended to `leaves`."""
     match tree:
         case dict():
             return {key: take_apart(x, f"{path}[{key!r}]", leaves) for key, x in tree.items()}
@@ -53,7 +53,7 @@ def take_apart(tree: Any, path: str, leaves: list[Tensor]) -> Any:
 
 
 def paths(tree: Any, path: str) -> list[tuple[str, Any]]:
-    """Every leaf of `tree` with where it stands.
+    """Every leaf of `tree` with its path.
 
     >>> from graphcore.frontend.core.trees import paths
     >>> paths({"h": [1, 2]}, "carry")
@@ -77,20 +77,20 @@ def lifted(leaf: Any, path: str) -> Tensor:
         cure = stranger_cure(leaf)
         cure = cure or "nest tensors, numbers and arrays with dims in lists, tuples and dicts"
         if hasattr(leaf, "__array__"):
-            cure = "say what its axes are: gc.constant(array, dims)"
+            cure = "name its axes: gc.constant(array, dims)"
         reason = f"{shown(leaf)} is not a tensor"
         raise refusal(path, reason, cure=cure, kind=GraphTypeError) from error
 
 
 def same_sequence(template: list[Any] | tuple[Any, ...], items: list[Any]) -> Any:
-    """`items` as the kind of sequence that `template` is; a named tuple keeps its class."""
+    """`items` as a sequence of the kind of `template`; a named tuple keeps its class."""
     if isinstance(template, list):
         return items
     return type(template)(*items) if hasattr(template, "_fields") else tuple(items)
 
 
 def unflatten(structure: Any, values: Iterable[Any]) -> Any:
-    """`structure` with its leaves replaced by `values` in order."""
+    """`structure` with its leaves replaced by `values`, in order."""
     return put_together(structure, iter(values))
 
 

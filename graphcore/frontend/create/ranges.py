@@ -79,9 +79,11 @@ def arange(
     for end in (start, stop, step):
         if end is None or isinstance(end, (bool, complex)):
             cure = "give real numbers or sizes"
-            raise refusal("arange", f"{end!r} is no end or step", cure=cure, kind=GraphTypeError)
+            raise refusal(
+                "arange", f"{end!r} is not an end or a step", cure=cure, kind=GraphTypeError
+            )
     if isinstance(step, Real) and step == 0:
-        raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
+        raise refusal("arange", "the step is 0", cure="use a nonzero step")
     ends: tuple[Any, ...] = (start, stop, step)
     if any(isinstance(end, Expression) for end in ends) or is_long(*ends):
         made = count_up(name, start, stop, step)
@@ -105,7 +107,7 @@ def array_made(function: str, make: Callable[[], Any], given: tuple[object, ...]
         return make()
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         numbers = ", ".join(map(brief, given))
-        cure = "give finite real numbers, and not more places than memory holds"
+        cure = "give finite real numbers, and a size that fits in memory"
         raise refusal(function, f"{numbers}: {error}", cure=cure, kind=GraphTypeError) from None
 
 
@@ -124,7 +126,7 @@ def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
         reason = f"{start!r}, {stop!r}, {step!r} are not all integers or sizes"
         raise refusal("arange", reason, cure=cure, kind=GraphTypeError) from None
     if step == 0:
-        raise refusal("arange", "the step is 0", cure="use a step that leads somewhere")
+        raise refusal("arange", "the step is 0", cure="use a nonzero step")
     gap = stop - start if step > 0 else start - stop
     made = iota(dim, size_of("arange", dim, maximum((gap + abs(step) - 1) // abs(step), 0)))
     scaled = made if step == 1 else made * step

@@ -1,4 +1,4 @@
-"""Functions with a say in how they are differentiated."""
+"""Functions with their own treatment in derivatives: rematerialised, or with a given pullback."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ __all__ = ["checkpoint", "custom_pullback"]
 
 
 def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
-    """The same function, of which a pullback remembers the operands only.
+    """`function` with rematerialisation: only its operands are saved for the backward pass.
 
-    What it needs from inside it computes again: memory for time.
+    A pullback computes inner values again: less memory, more time.
 
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 3})
-    >>> gc.grad(gc.checkpoint(lambda x: gc.sin(gc.exp(x)))(x).sum(), x)
-    <Tensor: f64[row=3]>
+    >>> x = gc.tensor("x", {"row": 2})
+    >>> y = gc.checkpoint(lambda x: gc.sin(gc.exp(x)))(x).sum()
+    >>> gc.compile([x], gc.grad(y, x))([0.0, 1.0])
+    array([ 0.54030231, -2.47834973])
     """
     require_function("checkpoint", "function", function, "*operands")
 
@@ -63,30 +64,31 @@ def custom_pullback(
         are refused.
     pullback
         `(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their order
-        and structures; `ct` has the structure of the result. It must be linear in `ct`: then
-        forward mode and higher orders follow from it. Where its graph does not show that, as a
-        loop in it ends by the size of a residual, forward mode runs it once for each element of
-        the result (once for all that it treats apart, such as the members of a batch).
+        and structures; `ct` has the structure of the result. It must be linear in `ct`: forward
+        mode and higher orders are derived from it. Where its graph does not show that it is linear,
+        as when a loop ends by the size of a residual, forward mode runs it once for each element of
+        the result (once in all for elements that it treats separately, such as the members of a
+        batch).
     pushforward
         `(operands, result, tangents) -> tangent of the result`, linear in `tangents`, which have
-        the structures of the operands: then forward mode and higher orders run it once instead.
+        the structures of the operands: forward mode and higher orders then run it once instead.
 
     Raises
     ------
     GraphError
         If one of the functions uses a tensor from outside, or if cotangents do not have the types
-        of the operands, or tangents those of the result; and at the compilation of a derivative,
-        if one of them grows by another power of `ct` or `tangents` than the first.
+        of the operands, or tangents those of the result; and when a derivative is compiled, if one
+        of them grows by another power of `ct` or `tangents` than the first.
 
     Notes
     -----
-    Second derivatives by the operands differentiate the steps of a loop in `pullback`. Where few
-    steps find a solution but not its derivative, as conjugate gradients may, let `pullback` call
-    another function with a pullback of its own.
+    Second derivatives with respect to the operands differentiate the steps of a loop in `pullback`.
+    If few steps find a solution but not its derivative, as with conjugate gradients, let `pullback`
+    call another function with a pullback of its own.
 
     Examples
     --------
-    The fixed point z = cos(a z), whose inside is never differentiated:
+    The fixed point z = cos(a z), whose iterations are never differentiated:
 
     >>> import graphcore as gc
     >>> def solve(a):
@@ -104,8 +106,8 @@ def custom_pullback(
     require_function("custom_pullback", "function", function, "*operands")
     require_function("custom_pullback", "pullback", pullback, "operands, result, ct")
     if pushforward is not None:
-        told = "operands, result, tangents"
-        require_function("custom_pullback", "pushforward", pushforward, told)
+        arguments = "operands, result, tangents"
+        require_function("custom_pullback", "pushforward", pushforward, arguments)
 
     @wraps(function)
     def called(*operands: Tree) -> Tree:
@@ -148,7 +150,7 @@ def rule_params(prefix: str, names: Sequence[str], nodes: Sequence[Node]) -> lis
 def rule_results(
     role: str, rule: Callable[..., Tree], moving: str, values: tuple[Tree, ...], likes: list[Node]
 ) -> list[Node]:
-    """What a rule makes of its arguments, refused unless it is typed as `likes`."""
+    """The results of a rule, refused unless they are typed as `likes`."""
     made = callback("custom_pullback", role, rule, "operands", "result", moving)(*values)
     found, _ = flatten(made, role)
     wanted = [x.type for x in likes]
@@ -173,7 +175,7 @@ def closed_graph(params: list[Node], outputs: list[Node]) -> Graph:
 
 
 def batch_dims(rule: Graph) -> list[str]:
-    """The dims along which a pullback works place by place: they tell instances of it apart."""
+    """The dims along which a pullback works separately for each position: batch dims."""
     floats = [x for x in rule.params if differentiable(x.type.dtype)]
     shared = [
         dim

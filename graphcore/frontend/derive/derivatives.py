@@ -38,10 +38,10 @@ def grad(
     per: str | Iterable[str] | EllipsisType = (),
     disconnected: Literal["error", "zero"] = "error",
 ) -> Tree:
-    """The gradient of a scalar `y` by each tensor of `wrt`, in the form of `wrt`.
+    """The gradient of a scalar `y` with respect to each tensor of `wrt`, in the structure of `wrt`.
 
-    Element by element it has the dims and dtype of what it is taken by. For complex values it is
-    dRe(y)/dRe(x) - i dRe(y)/dIm(x), which is the complex derivative where there is one.
+    Each gradient has the dims and dtype of its `wrt`. For complex values it is dRe(y)/dRe(x) - i
+    dRe(y)/dIm(x), which is the complex derivative where that exists.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ def grad(
     wrt
         Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.
     per
-        Dims of the inputs that tell instances apart (of the result, where it alone has them), or
-        ... for all of `y`: each instance gets a gradient of its own. Every tensor of `wrt` is first
+        Dims of the inputs that distinguish instances (of the result, if only it has them), or ...
+        for all of `y`: each instance gets a gradient of its own. Every tensor of `wrt` is first
         repeated along those it lacks, and its gradient has them all: first those that the tensor
-        lacks, in the order of `per`, then the dims of the tensor. `grad(y.sum(), x)` is
-        `grad(y, x, per=dims).sum(dims not of x)`.
-        Each element of `y` must depend on one instance only.
+        lacks, in the order of `per`, then the dims of the tensor. `grad(y.sum(), x)` is `grad(y, x,
+        per=dims).sum(dims not of x)`. Each element of `y` must depend on one instance only.
     disconnected
-        What to do where `y` does not depend on a part of `wrt`: refuse, or answer zeros.
+        Whether a part of `wrt` on which `y` does not depend is refused ("error") or has gradient 0
+        ("zero").
 
     Raises
     ------
@@ -68,12 +68,11 @@ def grad(
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 3})
-    >>> gc.grad((x**2).sum(), x)
-    <Tensor: f64[row=3]>
-    >>> w = gc.tensor("w", {})
-    >>> gc.grad(w * x**2, w, per="row")
-    <Tensor: f64[row=3]>
+    >>> x, w = gc.tensor("x", {"row": 3}), gc.tensor("w", {})
+    >>> gc.compile([x], gc.grad((x**2).sum(), x))([1.0, 2.0, 3.0])
+    array([2., 4., 6.])
+    >>> gc.compile([x, w], gc.grad(w * x**2, w, per="row"))([1.0, 2.0, 3.0], 1.0)
+    array([1., 4., 9.])
     """
     y = wrap(single("grad", y))
     if not (isinstance(per, tuple) and per == ()):
@@ -131,7 +130,7 @@ def of_instances(
         reason = (
             f"per: repeated along {', '.join(axes)}, wrt is refused: {str(error).splitlines()[0]}"
         )
-        raise refused(function, reason, [y, *xs], "see whether instances mix there") from error
+        raise refused(function, reason, [y, *xs], "check whether instances mix there") from error
     return (new, found.get(new, [own])[0]), wide, axes
 
 
@@ -169,16 +168,23 @@ def pullback(
 ) -> Tree:
     """The cotangent of each tensor of `wrt`, given the cotangent `ct` of `y`: ctᵀ · dy/dwrt.
 
-    `ct` has the form of `y` and each of its tensors the dims of its own, in any order. The result
-    has the form of `wrt`.
+    Parameters
+    ----------
+    y
+        A float tensor, or nested lists, tuples and dicts of them.
+    wrt
+        Inputs or inner tensors of `y`, in any structure, which the result has as well.
+    ct
+        The cotangents, in the structure of `y`, each with the dims of its tensor, in any order.
+    disconnected
+        As in `grad`.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 3})
-    >>> ct = gc.tensor("ct", {"row": 3})
-    >>> gc.pullback(x**2, x, ct)
-    <Tensor: f64[row=3]>
+    >>> x, ct = gc.tensor("x", {"row": 3}), gc.tensor("ct", {"row": 3})
+    >>> gc.compile([x, ct], gc.pullback(x**2, x, ct))([1.0, 2.0, 3.0], [1.0, 0.0, 10.0])
+    array([ 2.,  0., 60.])
     """
     ys, _ = flatten(y, "pullback: y")
     cts, _ = flatten(ct, "pullback: ct")
@@ -189,34 +195,42 @@ def pullback(
 def pushforward(
     y: Tree, wrt: Tree, tangent: Tree, *, disconnected: Literal["error", "zero"] = "error"
 ) -> Tree:
-    """The tangent of `y`, in its form, given that of each tensor of `wrt`: dy/dwrt · tangent.
+    """The tangent of `y`, in its structure, given that of each tensor of `wrt`: dy/dwrt · tangent.
+
+    Parameters
+    ----------
+    y
+        A float tensor, or nested lists, tuples and dicts of them.
+    wrt
+        Inputs or inner tensors of `y`, in any structure.
+    tangent
+        The tangents, in the structure of `wrt`, each with the dims of its tensor, in any order.
+    disconnected
+        As in `grad`.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 3})
-    >>> v = gc.tensor("v", {"row": 3})
-    >>> gc.pushforward((x**2).sum(), x, v)
-    <Tensor: f64[]>
+    >>> x, v = gc.tensor("x", {"row": 3}), gc.tensor("v", {"row": 3})
+    >>> gc.compile([x, v], gc.pushforward((x**2).sum(), x, v))([1.0, 2.0, 3.0], [1.0, 0.0, 10.0])
+    np.float64(62.0)
     """
     return pushforward_of("pushforward", y, wrt, tangent, disconnected)
 
 
 def stop_gradient(x: Tensor) -> Tensor:
-    """`x`, counted as a constant by every derivative.
+    """`x`, treated as a constant by every derivative.
 
-    Examples
-    --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 3})
-    >>> gc.stop_gradient(x)
-    <Tensor: f64[row=3]>
+    >>> x = gc.tensor("x", {"row": 2})
+    >>> gc.compile([x], gc.grad((x * gc.stop_gradient(x)).sum(), x))([2.0, 3.0])
+    array([2., 3.])
     """
     return wrap(autodiff.stop_gradient(single("stop_gradient", x)))
 
 
 def pullback_of(name: str, ys: list[Node], wrt: Tree, cts: list[Node], disconnected: str) -> Tree:
-    """The one pullback node, its results in the form of `wrt`."""
+    """The one pullback node; its results in the structure of `wrt`."""
     sources, rebuild = flatten(wrt, f"{name}: wrt")
     xs = [t.node for t in sources]
     check(name, ys, xs, disconnected)
@@ -226,7 +240,7 @@ def pullback_of(name: str, ys: list[Node], wrt: Tree, cts: list[Node], disconnec
 
 
 def pushforward_of(name: str, y: Tree, wrt: Tree, tangent: Tree, disconnected: str) -> Tree:
-    """The one pushforward node, its results in the form of `y`."""
+    """The one pushforward node; its results in the structure of `y`."""
     results, rebuild = flatten(y, f"{name}: y")
     sources, _ = flatten(wrt, f"{name}: wrt")
     tangents, _ = flatten(tangent, f"{name}: tangent")
@@ -241,7 +255,7 @@ def pushforward_of(name: str, y: Tree, wrt: Tree, tangent: Tree, disconnected: s
 def match_types(
     name: str, what: str, primals: Sequence[Tensor], others: Sequence[Tensor]
 ) -> list[Node]:
-    """Each tangent or cotangent with the dims in the order of its primal, and its dtype."""
+    """Each tangent or cotangent with its dims in the order of its primal, and in its dtype."""
     if len(primals) != len(others):
         nodes = [x.node for x in (*primals, *others)]
         reason = f"{len(others)} {what}s for {len(primals)} tensors"
@@ -256,7 +270,7 @@ def match_types(
 
 
 def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None:
-    """Refuse what no derivative can be taken of or by, before anything is built."""
+    """Refuses tensors that have no derivative, before anything is built."""
     check_word(name, "disconnected", disconnected, ("error", "zero"), *ys)
     for y in ys:
         if not differentiable(y.type.dtype):
@@ -265,7 +279,9 @@ def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None
     for x in wrt:
         if not differentiable(x.type.dtype):
             cure = "declare it as a float; integers and bool carry no derivative"
-            raise refused(name, f"cannot differentiate by {x.type.dtype} values", [x], cure)
+            raise refused(
+                name, f"cannot differentiate with respect to {x.type.dtype} values", [x], cure
+            )
     if disconnected == "error":
         refuse_disconnected(name, ys, wrt)
     moving = between(ys, wrt)
@@ -274,7 +290,7 @@ def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None
 
 
 def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
-    """Every part of `wrt` must reach a result through float values."""
+    """Refuses a part of `wrt` that reaches no result through float values."""
     reached: set[Node] = set(ys)
     for node in reversed(list(toposort(ys))):
         if node in reached and node.op is not autodiff.stop_gradient:
@@ -296,9 +312,9 @@ def refused(name: str, reason: str, operands: Sequence[Node], cure: str) -> Grap
 
 
 def shield(ys: list[Node], wrt: list[Node]) -> tuple[list[Node], list[Node]]:
-    """The same with a barrier over each `wrt` that is no input, so that no rewrite removes it.
+    """`ys` and `wrt` with a barrier over each inner `wrt`, so that no rewrite removes it.
 
-    Walked inputs first, so that a barrier stands inside whatever else of `wrt` is built on it.
+    Inputs come first, so a barrier is inside everything else of `wrt` that is built on its node.
     """
     inner = {x for x in wrt if x.op is not leaf.input_}
     if not inner:

@@ -1,4 +1,4 @@
-"""Whole derivatives: Jacobians and Hessians, made of the lazy ones by vectorising them."""
+"""Jacobians and Hessians: lazy derivatives, vectorised over unit cotangents or tangents."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def jacobian(
     per: str | Iterable[str] | EllipsisType = (),
     mode: Mode | None = None,
 ) -> Tree:
-    """The derivative of every element of `y` by every element of `wrt`.
+    """The derivative of every element of `y` with respect to every element of `wrt`.
 
-    In the structure of `y`, each of its tensors replaced by the structure of `wrt`. The dims are
-    those of the `y`, then those of the `wrt`; of these, one that `y` has as well gets a prime:
+    It has the structure of `y`, each of its tensors replaced by the structure of `wrt`. The dims
+    are those of the `y`, then those of the `wrt`; of these, one that `y` has as well gets a prime:
     "row'".
 
     Parameters
@@ -49,22 +49,31 @@ def jacobian(
     y, wrt
         A float tensor, or nested lists, tuples and dicts of them.
     per
-        Dims of instances that do not mix, as `grad` takes them: of a block-diagonal Jacobian the
-        blocks alone are computed, each dim of `per` once. The `y` must have these dims.
+        Dims of instances that do not mix, as in `grad`: only the blocks of a block-diagonal
+        Jacobian are computed, with each dim of `per` once. The `y` must have these dims.
     mode
         "reverse" pulls back one cotangent for each element of `y`, "forward" pushes forward one
-        tangent for each element of `wrt`. By default the mode that takes fewer of them, reverse if
-        there are as many; a size known only at the call counts as a large one.
+        tangent for each element of `wrt`. By default the mode that takes fewer of them, or reverse;
+        a size known only at the call counts as a large one.
+
+    Raises
+    ------
+    GraphError
+        As `grad`.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 3})
-    >>> w = gc.tensor("w", {"row": 3, "col": 2})
-    >>> gc.jacobian((w * x).sum("row"), x), gc.jacobian(x * x, x)
-    (<Tensor: f64[col=2, row=3]>, <Tensor: f64[row=3, row'=3]>)
+    >>> x = gc.tensor("x", {"row": 2})
+    >>> f = gc.compile([x], gc.jacobian(x * x[{"row": 0}], x))
+    >>> f([3.0, 5.0])
+    array([[6., 0.],
+           [5., 3.]])
+    >>> gc.jacobian(x * x, x)
+    <Tensor: f64[row=2, row'=2]>
+    >>> w = gc.tensor("w", {"row": 2, "col": 2})
     >>> gc.jacobian(x * w, w, per="row")
-    <Tensor: f64[row=3, col=2, col'=2]>
+    <Tensor: f64[row=2, col=2, col'=2]>
     """
     ys, mirrored = flatten(y, "jacobian: y")
     xs, rebuild = flatten(wrt, "jacobian: wrt")
@@ -75,15 +84,16 @@ def jacobian(
 
 
 def hessian(y: Tensor, wrt: Tree) -> Tree:
-    """The second derivative of a scalar `y` by every two elements of `wrt`.
+    """The second derivative of a scalar `y` with respect to every two elements of `wrt`.
 
-    In the structure of `wrt`, each of its tensors replaced by the structure of `wrt`; dims as in
-    `jacobian`.
+    It has the structure of `wrt`, each of its tensors replaced by the structure of `wrt`; the dims
+    are as in `jacobian`.
 
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"row": 3})
-    >>> gc.hessian((x**3).sum(), x)
-    <Tensor: f64[row=3, row'=3]>
+    >>> x = gc.tensor("x", {"row": 2})
+    >>> gc.compile([x], gc.hessian((x**3).sum(), x))([1.0, 2.0])
+    array([[ 6.,  0.],
+           [ 0., 12.]])
     """
     return jacobian(grad(y, wrt), wrt)
 
@@ -94,9 +104,9 @@ def hvp(y: Tensor, wrt: Tree, v: Tree) -> Tree:
     The pushforward of the gradient, at a few times the cost of `y` (Pearlmutter 1994).
 
     >>> import graphcore as gc
-    >>> x, v = gc.tensor("x", {"row": 3}), gc.tensor("v", {"row": 3})
-    >>> gc.hvp((x**3).sum(), x, v)
-    <Tensor: f64[row=3]>
+    >>> x, v = gc.tensor("x", {"row": 2}), gc.tensor("v", {"row": 2})
+    >>> gc.compile([x, v], gc.hvp((x**3).sum(), x, v))([1.0, 2.0], [1.0, 10.0])
+    array([  6., 120.])
     """
     return pushforward_of("hvp", grad(y, wrt), wrt, v, "error")
 
@@ -104,7 +114,7 @@ def hvp(y: Tensor, wrt: Tree, v: Tree) -> Tree:
 def rows_of(
     y: Tensor, xs: Sequence[Tensor], per: str | Iterable[str] | EllipsisType, mode: Mode | None
 ) -> list[Tensor]:
-    """The Jacobian of one tensor by several; one block for each place along the axes `per`."""
+    """The Jacobian of one tensor with respect to several; a block for each position along `per`."""
     axes: tuple[str, ...] = ()
     if not (isinstance(per, tuple) and per == ()):
         nodes = [x.node for x in xs]
@@ -122,7 +132,7 @@ def rows_of(
 
 
 def fewer(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str]) -> Mode:
-    """The mode that takes fewer cotangents or tangents for the blocks along `axes`."""
+    """The mode that needs fewer cotangents or tangents for the blocks along `axes`."""
     sizes = [count(z.sizes[dim] for dim in z.dims if dim not in axes) for z in (y, *xs)]
     surplus = sum(sizes[1:]) - sizes[0]
     try:
@@ -133,7 +143,7 @@ def fewer(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str]) -> Mode:
 
 
 def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str]) -> list[Tensor]:
-    """Every unit cotangent pulled back at once."""
+    """All unit cotangents pulled back at once."""
     rows = hidden([dim for dim in y.dims if dim not in axes], taken)
     ct = placeholder("ct", y.node.type)
     ys, sources = shield([y.node], [x.node for x in xs])
@@ -143,7 +153,7 @@ def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str
 
 
 def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Tensor:
-    """Every unit tangent pushed forward at once."""
+    """All unit tangents pushed forward at once."""
     columns = hidden([dim for dim in x.dims if dim not in axes], taken)
     tangent = placeholder("tangent", x.node.type)
     ys, sources = shield([y.node], [x.node])
@@ -153,7 +163,7 @@ def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Te
 
 
 def units(x: Tensor, names: Mapping[str, str]) -> Tensor:
-    """1 where the places along `names` are those along the dims of `x` they stand for, else 0."""
+    """1 where positions along `names` equal those along the corresponding dims of `x`, else 0."""
     made = ones({}, x.dtype)
     for dim, name in names.items():
         size = x.sizes[dim]
@@ -170,7 +180,7 @@ def finished(
     columns: Mapping[str, str],
     axes: Sequence[str],
 ) -> Tensor:
-    """The dims of `y`, then those of `x` but for `axes`, with a prime where `y` has them too."""
+    """The dims of `y`, then those of `x` except `axes`, with a prime where `y` has them too."""
     own = [dim for dim in x.dims if dim not in axes]
     primed = all_apart({dim: dim for dim in own if dim in y.dims}, (*y.dims, *x.dims))
     last = {dim: primed.get(dim, dim) for dim in own}

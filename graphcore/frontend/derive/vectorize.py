@@ -33,33 +33,35 @@ Sizes = dict[str, Size]
 
 
 def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
-    """The same program on tensors with more dims: a loop over their places, without the loop.
+    """The program on tensors with more dims: equivalent to a loop over the new dims.
 
     Parameters
     ----------
     outputs
-        Tensors in any structure; the result has the same.
+        Tensors in any structure, which the result has as well.
     replace
-        For inputs or inner tensors the tensors that stand in their place, with all their dims, of
-        the same sizes, and new dims. New dims come first in the results, in the order in which
-        these tensors have them, then the dims that the results had. Derivatives become those of
-        each place.
+        Maps inputs or inner tensors to tensors that have the same dims, of the same sizes, and new
+        dims. New dims come first in the results, in the order in which these tensors have them,
+        then the dims that the results had. Derivatives are taken separately for each position along
+        new dims.
 
     Raises
     ------
     GraphError
-        If a tensor that stands for another lacks a dim of it, has another dtype or another size
-        (an unknown size that no input of the program gives any more becomes that of the new
-        tensor; all others are compared, at the call where they are unknown), or if a result has
-        a dim with the name of a new one.
+        If a replacement lacks a dim of the tensor that it replaces, has another dtype or another
+        size (an unknown size that no remaining input of the program has becomes that of the new
+        tensor; all others are compared, at the call where they are unknown), or if a result has a
+        dim with the name of a new one.
 
     Examples
     --------
-    >>> import graphcore as gc
-    >>> x, w = gc.tensor("x", {"row": 3}), gc.tensor("w", {"row": 3})
-    >>> many = gc.tensor("x", {"batch": None, "row": 3})
-    >>> gc.vectorize(gc.grad((x * w).sum() ** 2, w), {x: many})
-    <Tensor: f64[batch, row=3]>
+    >>> import graphcore as gc, numpy as np
+    >>> x, w = gc.tensor("x", {"row": 2}), gc.tensor("w", {"row": 2})
+    >>> many = gc.tensor("x", {"batch": None, "row": 2})
+    >>> slopes = gc.vectorize(gc.grad((x * w).sum() ** 2, w), {x: many})
+    >>> gc.compile([many, w], slopes)(np.array([[1.0, 2.0], [3.0, 0.0]]), np.ones(2))
+    array([[ 6., 12.],
+           [18.,  0.]])
     """
     tensors, rebuild = flatten(outputs, "vectorize: outputs")
     replace = mapping("vectorize", replace, None, "x: x_with_more_dims")

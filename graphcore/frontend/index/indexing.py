@@ -323,13 +323,13 @@ def by_name(function: str, x: Tensor, key: Any) -> Mapping[str, Any]:
         return key
     if isinstance(key, str):
         cure = f"index by name with x[{{{key!r}: position}}] or x.isel"
-        raise refusal(function, f"[{key!r}] says no position", x, cure=cure, kind=GraphTypeError)
+        raise refusal(function, f"[{key!r}] gives no position", x, cure=cure, kind=GraphTypeError)
     keys = key if isinstance(key, tuple) else (key,)
     missing = len(x.dims) - len(keys) + 1
     spread = [at for at, indexer in enumerate(keys) if indexer is ...]
     if any(indexer is None for indexer in keys):
         cure = "add a dim with x.expand_dims('new')"
-        raise refusal(function, "None makes no dim", x, cure=cure, kind=GraphTypeError)
+        raise refusal(function, "None does not add a dim", x, cure=cure, kind=GraphTypeError)
     if len(spread) > 1 or missing < (0 if spread else 1):
         cure = f"the dims are {x.dims}"
         reason = f"{len(keys)} indexers for {len(x.dims)} dims"

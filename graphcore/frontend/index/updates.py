@@ -57,7 +57,7 @@ def without_masks(x: Tensor, key: Any) -> tuple[dict[str, Any], Tensor | None]:
     for mask in masks:
         for dim in mask.dims:
             if dim not in x.dims:
-                cure = "a mask has dims of what it chooses from"
+                cure = "a mask has only dims of the tensor it selects from"
                 reason = f"a mask has a dim {dim!r} that {x.node.type} lacks"
                 raise refusal("at", reason, x, mask, cure=cure, kind=GraphIndexError)
     return wanted, reduce(e.logical_and, masks) if masks else None
@@ -102,8 +102,8 @@ class Region(Listing):
     def get(self) -> Tensor:
         """The elements: `x[...]`."""
         if self._mask is not None:
-            cure = "choose with gc.where, or use a mask known now"
-            reason = "how many places a mask chooses is not known before the call"
+            cure = "choose with gc.where, or use a mask that is known now"
+            reason = "the number of elements that a mask selects is unknown before the call"
             raise refusal("at.get", reason, self._x, self._mask, cure=cure, kind=GraphTypeError)
         return self._region()
 
@@ -131,7 +131,7 @@ class Region(Listing):
         """`x` divided by `y` there, or by the product of several values; `x` must be a float."""
         if self._x.dtype.kind not in "fc":
             cure = "cast it with astype('float64')"
-            reason = f"quotients do not fit into {self._x.dtype}"
+            reason = f"quotients cannot be cast to {self._x.dtype}"
             raise refusal("at.divide", reason, self._x, cure=cure, kind=GraphTypeError)
         return self._scale("at.divide", e.divide, y)
 
@@ -184,21 +184,21 @@ class Region(Listing):
         if not np.can_cast(values.type.dtype, dtype, "same_kind"):
             cast = f"cast them with astype({str(dtype)!r})"
             part = "take their real part" if values.type.dtype.kind == "c" else cast
-            cure = f"{part}, or cast what is changed"
-            reason = f"values of {values.type.dtype} do not fit into {dtype}"
+            cure = f"{part}, or cast the tensor that is updated"
+            reason = f"values of {values.type.dtype} cannot be cast to {dtype}"
             raise refusal(function, reason, self._x, values, cure=cure, kind=GraphTypeError)
         for dim, size in values.type.sizes.items():
             if self._mask is not None and dim in self._mask.dims:
-                cure = "choose values place by place with gc.where(mask, values, x)"
-                reason = f"how many places the mask chooses along {dim!r} is not known"
+                cure = "choose for each element with gc.where(mask, values, x)"
+                reason = f"the number of elements that the mask selects along {dim!r} is unknown"
                 raise refusal(function, reason, self._mask, values, cure=cure)
             if dim not in region.dims:
-                cure = f"the places have the dims {region.dims}; sum or index it away"
-                reason = f"the values have a dim {dim!r} that the places lack"
+                cure = f"the elements have the dims {region.dims}; sum over it or index it"
+                reason = f"the values have a dim {dim!r} that the elements lack"
                 raise refusal(function, reason, region, values, cure=cure)
             if same(size, region.sizes[dim]) is False:
-                cure = "values have one for each place, or lack the dim: size 1 is never stretched"
-                reason = f"dim {dim!r} has {region.sizes[dim]} places and {size} values"
+                cure = "give a value for each element, or drop the dim: size 1 is never stretched"
+                reason = f"dim {dim!r} has {region.sizes[dim]} elements and {size} values"
                 raise refusal(function, reason, region, values, cure=cure)
         return broadcast_to(astype(wrap(values), dtype).node, region.dims, region.shape).node
 

@@ -24,7 +24,9 @@ def floats(function: str, *xs: Operand) -> list[Node]:
     dtype = float_for(promote(*[node.type.dtype for node in nodes]))
     if dtype.itemsize == 2:
         cure = "cast it to float32 with astype"
-        raise refusal(function, "has no half precision", *nodes, cure=cure, kind=GraphTypeError)
+        raise refusal(
+            function, "is not defined for half precision", *nodes, cure=cure, kind=GraphTypeError
+        )
     return [node if node.type.dtype == dtype else cast(node, dtype=dtype) for node in nodes]
 
 

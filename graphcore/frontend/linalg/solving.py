@@ -63,7 +63,7 @@ def sides(function: str, dims: Sequence[str], a: Node, b: Node) -> DimPair:
     row, col = two_dims(function, dims, a)
     dim_of(function, b, row)
     if col in b.type.dims:
-        cure = f"rename {col!r} in it: the solution has that dim in place of {row!r}"
+        cure = f"rename {col!r} in it: in the solution that dim replaces {row!r}"
         raise refusal(function, f"the right-hand side has dim {col!r} already", a, b, cure=cure)
     return row, col
 

@@ -161,7 +161,7 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
         )
         return astype(evenly(x, bins, low, high, name), as_float(x).dtype)
     if ends is not None:
-        cure = "leave the range out: the edges say where bins are"
+        cure = "leave the range out: the edges determine the bins"
         reason = "takes a range or edges, not both"
         raise refusal("histogram", reason, x, cure=cure, kind=GraphTypeError)
     if isinstance(bins, Base) or hasattr(bins, "dims"):
@@ -170,8 +170,8 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
         return wrap(given)
     known = edges_of("histogram", bins, x)
     if known[0] > known[-1] or known.size < 2:
-        cure = "give two edges at least, in increasing order"
-        raise refusal("histogram", f"{brief(bins)} are no edges of bins", x, cure=cure)
+        cure = "give at least two edges, in increasing order"
+        raise refusal("histogram", f"{brief(bins)} are not edges of bins", x, cure=cure)
     return wrap(array("histogram", known, (name,)))
 
 
@@ -189,10 +189,10 @@ def histogram_range(x: Tensor, ends: Any) -> tuple[Any, Any]:
 def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:
     """Edges from `low` to `high`; if these are equal, from half below to half above."""
     if isinstance(bins, (int, np.integer)) and bins < 1:
-        raise refusal("histogram", f"there are {bins} bins", x, cure="use one at least")
+        raise refusal("histogram", f"there are {bins} bins", x, cure="use one or more")
     if all(isinstance(end, (int, float, np.number)) for end in (low, high)):
         if not (low <= high and math.isfinite(high - low)):
-            reason = f"bins reach from {low} to {high}"
+            reason = f"range=({low}, {high}) is not an interval"
             raise refusal("histogram", reason, x, cure="use finite ends in order")
         apart = 0.5 if low == high else 0
         return linspace(low - apart, high + apart, bins + 1, dim=name)

@@ -208,7 +208,7 @@ def share_of(data: Masked, q: Any) -> tuple[Tensor, Tensor | None]:
     values = known.astype(FLOAT) if known.dtype.kind in "biuf" else np.array([math.nan])
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
         cure = "use a number, a list of numbers, or a tensor"
-        reason = f"q={q!r} is no share, between 0 and 1, nor a list of them"
+        reason = f"q={q!r} is not a number between 0 and 1, or a list of such numbers"
         raise refusal(data.function, reason, data.x, cure=cure)
     if values.ndim == 0:
         return wrap(array(data.function, values, ())), None

@@ -123,8 +123,8 @@ def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
     ordered = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "biuf"
     if ordered and (np.all(edges[1:] >= edges[:-1]) or np.all(edges[1:] <= edges[:-1])):
         return edges
-    reason = f"{brief(bins)} are no edges of bins"
-    raise refusal(function, reason, x, cure="give numbers in order, or a tensor and its dim")
+    reason = f"{brief(bins)} are not edges of bins"
+    raise refusal(function, reason, x, cure="give sorted numbers, or a tensor and its dim")
 
 
 def nonzero(

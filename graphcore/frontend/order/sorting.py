@@ -87,8 +87,8 @@ def top_k(x: Operand, k: int, dim: str) -> TopK:
     name = dim_of("top_k", node, dim)
     size = size_of("top_k", name, integer("top_k", k, "k", node))
     if (most := upper_bound(node.type.size(name) - size)) is not None and most < 0:
-        cure = "ask for as many as there are, or fewer"
-        raise refusal("top_k", f"dim {name!r} has no {size} places", node, cure=cure)
+        cure = "use a k up to the size of the dim"
+        raise refusal("top_k", f"dim {name!r} has fewer than {size} elements", node, cure=cure)
     indices = order(node, name, size, descending=True)
     return TopK(take_along(wrap(node), indices, name), indices)
 

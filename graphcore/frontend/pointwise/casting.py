@@ -30,7 +30,7 @@ def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
     node = single("astype", x)
     wanted = dtype_of("astype", dtype, node)
     if node.type.dtype.kind == "c" and wanted.kind in "iuf":
-        cure = "say what is meant: x.real, x.imag, or abs(x) for the modulus"
+        cure = "use x.real, x.imag, or abs(x) for the modulus"
         reason = f"{node.type.dtype} as {wanted} would lose the imaginary part"
         raise refusal("astype", reason, node, cure=cure, kind=GraphTypeError)
     return wrap(node if node.type.dtype == wanted else ops.cast(node, dtype=wanted))
@@ -41,8 +41,8 @@ def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node
     if value is not None:
         return x, in_dtype(function, value, x)
     if x.type.dtype.kind == "b":
-        cure = "say what fills it, such as False, or cast it with astype"
-        raise refusal(function, "there is no nan among bool", x, cure=cure)
+        cure = "give a fill value, such as False, or cast with astype"
+        raise refusal(function, "bool has no nan to fill with", x, cure=cure)
     x, nan = with_nan(x)
     return x, in_dtype(function, nan, x)
 
@@ -69,7 +69,7 @@ def in_dtype(function: str, value: Operand, x: Node) -> Node:
     node = single(function, value)
     if not np.can_cast(node.type.dtype, dtype, "same_kind"):
         cure = "cast one of them with astype"
-        raise refusal(function, f"{node.type.dtype} does not fit {dtype}", x, node, cure=cure)
+        raise refusal(function, f"{node.type.dtype} cannot be cast to {dtype}", x, node, cure=cure)
     return astype(wrap(node), dtype).node
 
 

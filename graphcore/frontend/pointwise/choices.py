@@ -90,7 +90,7 @@ def piecewise(
     ]
     if len(values) - len(conditions) not in (0, 1) or not conditions:
         reason = f"{len(values)} functions for {len(conditions)} conditions"
-        cure = "give one for each condition, and perhaps one more for the rest"
+        cure = "give one for each condition, and at most one more for all other elements"
         raise refusal("piecewise", reason, at, cure=cure)
     result = values[-1] if len(values) > len(conditions) else 0
     for condition, value in zip(conditions, values):

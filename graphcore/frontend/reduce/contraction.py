@@ -156,8 +156,6 @@ def equation(spec: str, *nodes: Node) -> tuple[list[tuple[str, ...]], tuple[str,
         raise refusal("einsum", reason, *nodes, cure="list the dims of each, between commas")
     for dims in (*operands, result):
         if len(set(dims)) < len(dims):
-            reason = f"{spec!r} lists a dim twice in one place"
-            raise refusal(
-                "einsum", reason, *nodes, cure="a diagonal is taken by isel, not by einsum"
-            )
+            reason = f"{spec!r} repeats a dim of one operand"
+            raise refusal("einsum", reason, *nodes, cure="use gc.diagonal for a diagonal")
     return [tuple(dim for dim in dims if dim != "...") for dims in operands], result

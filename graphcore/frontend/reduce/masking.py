@@ -161,8 +161,8 @@ def running_extreme(data: Masked, op: Op, sign: int) -> Tensor:
 def checked_identity(data: Masked, sign: int) -> complex:
     """The identity that replaces masked elements; refused for dtypes that have no nan."""
     if data.mask is not None and not may_be_null(data.x):
-        reason = f"where= may leave no value, for which {data.x.dtype} has no number"
-        cure = "say which with initial=, or put one in: gc.where(mask, x, number)"
+        reason = f"where= may leave no element, and {data.x.dtype} has no nan for the result"
+        cure = "give initial=, or replace elements: gc.where(mask, x, number)"
         raise refusal(data.function, reason, data.x, cure=cure, kind=GraphTypeError)
     return identity_of_extreme(data.x.dtype, sign)
 

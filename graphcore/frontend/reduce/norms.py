@@ -59,7 +59,7 @@ def norm(
     """
     data = masked("norm", x, dim, where, skipna)
     if isinstance(ord, str) or math.isnan(ord):
-        cure = "ord is a number; for matrices, 2 over both dims is 'fro'"
+        cure = "give a number; for matrices, 2 over both dims is 'fro'"
         raise refusal("norm", f"ord={ord!r}", data.x, cure=cure, kind=GraphTypeError)
     none = 0 if ord >= 0 else math.inf
     value = data.filled(none)

@@ -104,8 +104,13 @@ def with_min_count(
     if min_count is None:
         return found
     if where is None and not skipna:
-        cure = "skip nan with skipna=True, or say with where= what takes part"
-        raise refusal(data.function, "min_count where all values take part", data.x, cure=cure)
+        cure = "leave out nan with skipna=True, or elements with where="
+        raise refusal(
+            data.function,
+            "min_count has no meaning where no elements are left out",
+            data.x,
+            cure=cure,
+        )
     return choose(
         data.size() >= whole(data.function, min_count, "min_count", data.x), found, math.nan
     )
@@ -313,7 +318,7 @@ def argmin(
 def one_dim(function: str, x: Operand, dim: Any) -> Any:
     """`dim`, refused if it names several dims."""
     if isinstance(dim, (tuple, list, set)) and len(dim) != 1:
-        reason = f"searches one dim, or all, not {dim}"
+        reason = f"takes one dim, or all, not {dim}"
         cure = "stack the dims into one first"
         raise refusal(function, reason, single(function, x), cure=cure)
     return dim

@@ -84,8 +84,8 @@ def segments_of(
         cure = close_match(missing, tuple(dict.fromkeys((*node.type.dims, *ids.type.dims))))
         raise refusal(function, f"neither operand has a dim {missing!r}", node, ids, cure=cure)
     if name is None and len(over) != 1:
-        cure = "say what the dim of segments is called: name='segment'"
-        raise refusal(function, f"segments run over dims {over}", node, ids, cure=cure)
+        cure = "name the dim of segments: name='segment'"
+        raise refusal(function, f"the segments replace dims {over}", node, ids, cure=cure)
     (new,) = over if name is None else names(function, name)
     many = size_of(function, new, size)
     return Segments(wrap(node), checked_ids(function, ids, many), over, new, many)
@@ -99,8 +99,8 @@ def checked_ids(function: str, ids: Node, size: Size) -> Node:
     values = ids.attrs["value"].array
     wrong = values[(values < 0) | (isinstance(size, int) and values >= size)]
     if wrong.size:
-        cure = "numbers of segments start at 0 and stay below their size"
-        reason = f"number {wrong[0]} is outside {size} segments"
+        cure = "segment numbers are 0 or more and less than the size"
+        reason = f"segment number {wrong[0]} is outside of {size} segments"
         raise refusal(function, reason, ids, cure=cure, kind=GraphIndexError)
     return ids
 

@@ -163,7 +163,7 @@ def new_names(node: Node, dim: object) -> tuple[str, ...]:
     """The names of new dims, refused if one occurs twice."""
     new = names("expand_dims", dim, node, new=True)
     if len(set(new)) < len(new):
-        raise refusal("expand_dims", f"dims {new} name one twice", node, cure="name each dim once")
+        raise refusal("expand_dims", f"dims {new} repeat a dim", node, cure="name each dim once")
     return new
 
 
@@ -282,7 +282,7 @@ def dots_in(function: str, order: Sequence[object], x: Node) -> list[int]:
     """The positions of `...` in an order of dims: at most one."""
     found = [at for at, dim in enumerate(order) if dim is ...]
     if len(found) > 1:
-        raise refusal(function, "... stands twice", x, cure="use one ...")
+        raise refusal(function, "... occurs twice", x, cure="use one ...")
     return found
 
 
@@ -303,7 +303,7 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     """
     nodes = common("concat", *listed("concat", "xs", xs))
     if not nodes:
-        raise refusal("concat", "there is nothing to join", cure="give one tensor at least")
+        raise refusal("concat", "there are no tensors to join", cure="give one tensor at least")
     (name,) = names("concat", (dim,), nodes[0])
     return wrap(named.concat(*nodes, dim=name))
 

@@ -182,8 +182,8 @@ def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) 
         raise refusal("gradient", f"edge_order={edge_order}", value, cure="use 1 or 2")
     size = value.sizes[name]
     if isinstance(size, int) and size <= edge_order:
-        reason = f"dim {name!r} has size {size}, edge_order {edge_order} wants {edge_order + 1}"
-        cure = "take more places, or edge_order=1" if edge_order == 2 else "take more places"
+        reason = f"dim {name!r} has size {size}, edge_order {edge_order} needs {edge_order + 1}"
+        cure = "give more points, or edge_order=1" if edge_order == 2 else "give more points"
         raise refusal("gradient", reason, value, cure=cure)
     even = name not in points.dims
     gap = points if even else step("gradient", points, name)

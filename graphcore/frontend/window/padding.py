@@ -130,8 +130,8 @@ def width_of(x: Node, dim: str, given: Any) -> Size:
     """A number of new elements."""
     width = integer("pad", given, f"dim {dim!r}", x)
     if (upper_bound(width) or 0) < 0:
-        cure = "cut places off with isel"
-        raise refusal("pad", f"{width} new places for dim {dim!r}", x, cure=cure)
+        cure = "use isel to shorten the dim"
+        raise refusal("pad", f"{width} new elements for dim {dim!r}", x, cure=cure)
     return width
 
 
@@ -219,8 +219,8 @@ def by_mirror(skipped: int) -> Beyond:
         if kind == "even":
             return again([back, forth], dim, width)
         if kind != "odd" or x.dtype.kind == "b":
-            reason = f"there is no reflect_type {kind!r} of {x.dtype}"
-            raise refusal("pad", reason, x, cure="use 'even', or 'odd' of numbers")
+            reason = f"reflect_type {kind!r} is not defined for {x.dtype}"
+            raise refusal("pad", reason, x, cure="use 'even', or 'odd' for numbers")
         low, high = (2 * isel(x, {dim: place}) for place in (0, -1))
         return again([high - back, forth + (high - low)], dim, width, rise=high - low)
 

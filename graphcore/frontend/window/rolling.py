@@ -136,7 +136,7 @@ class Windowed(Listing):
         windows = [f"{dim} window" for dim in self._dims]
         self._places = tuple(hidden(windows, node.type.dims).values())
         if not self._dims or 0 in self._sizes:
-            cure = f"write {function}(x, time=3); a window has one place at least"
+            cure = f"write {function}(x, time=3); a window has at least one element"
             raise refusal(function, f"windows of sizes {dict(sizes)}", node, cure=cure)
 
     def __repr__(self) -> str:
@@ -145,11 +145,11 @@ class Windowed(Listing):
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """The result of `function(windows, dims, **options)`, called once for all windows."""
-        raise AssertionError("said by each kind of windows")
+        raise AssertionError("defined by each kind of windows")
 
     def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
         """`reduce` by one of our own reductions, which leaves out padding."""
-        raise AssertionError("said by each kind of windows")
+        raise AssertionError("defined by each kind of windows")
 
     def sum(self, **options: Any) -> Tensor:
         """Sum of each window."""
@@ -321,7 +321,7 @@ class Coarsen(Windowed):
         pairs = [names("construct", pair) for pair in each("construct", self._dims, told)]
         if any(len(pair) != 2 for pair in pairs):
             cure = "name two for each: construct(time=('year', 'month'))"
-            raise refusal("construct", f"{told} are no pairs of dims", self._x, cure=cure)
+            raise refusal("construct", f"{told} are not pairs of dims", self._x, cure=cure)
         x = self._x
         if "pad" in self._boundaries:
             x = wrap(with_fill("construct", x.node, None)[0])
@@ -347,7 +347,7 @@ class Coarsen(Windowed):
                 x = wrap(padded(x.node, {dim: (0, lack) if left else (lack, 0)}, fill))
             elif same(have, whole) is False:
                 cure = "use boundary='trim' or boundary='pad'"
-                reason = f"dim {dim!r} of size {have} does not part into blocks of {size}"
+                reason = f"dim {dim!r} of size {have} is not a multiple of the block size {size}"
                 raise refusal("coarsen", reason, x, cure=cure)
             blocks, place = pair
             parts = unstack(x, {dim: {blocks: x.sizes[dim] // size, place: size}})

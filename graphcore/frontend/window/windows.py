@@ -117,10 +117,12 @@ def window_attrs(
     """The attrs of an op on windows, from the arguments of a user."""
     dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", x)), x)
     require_dims(function, x, dims)
-    told = each(function, dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new)
+    new_names = each(
+        function, dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new
+    )
     return {
         "dims": dims,
-        "names": names(function, tuple(told)),
+        "names": names(function, tuple(new_names)),
         "sizes": tuple(size_of(function, dim, sizes[dim]) for dim in dims),
         "strides": steps(function, dims, stride),
         "dilations": steps(function, dims, dilation),
@@ -137,7 +139,7 @@ def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
     if not isinstance(given, Mapping):
         return (given,) * len(dims)
     if given.keys() != set(dims):
-        reason = f"{dict(given)} is not told for each of the dims {dims}"
+        reason = f"{dict(given)} does not give a value for each of the dims {dims}"
         raise refusal(function, reason, cure="name every dim once")
     return tuple(given[dim] for dim in dims)
 
