@@ -6,7 +6,7 @@ from pkgutil import walk_packages
 from .core.calls import SPACES, word_functions
 
 public_names: list[str] = []
-"""The public names of `gc`, but for those of modules whose functions are called by its name."""
+"""The public names of `gc` itself, without those of its modules, such as `gc.linalg`."""
 
 for _found in walk_packages(__path__, f"{__name__}."):
     _module = import_module(_found.name)

@@ -208,8 +208,8 @@ def bartlett(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
     >>> gc.compile([], gc.signal.bartlett(5, dim="time"))()
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    places = size_of("bartlett", dim, size)
-    return unless_one(places, 1 - absolute(2 * phase(places, dim, sym) - 1))
+    length = size_of("bartlett", dim, size)
+    return unless_one(length, 1 - absolute(2 * phase(length, dim, sym) - 1))
 
 
 def phase(size: Size, dim: str, sym: bool) -> Tensor:
@@ -219,10 +219,10 @@ def phase(size: Size, dim: str, sym: bool) -> Tensor:
 
 def cosines(function: str, size: SizeLike, dim: str, sym: bool, *weights: float) -> Tensor:
     """The sum of (-1)^i weights[i] cos(2 pi i k / n)."""
-    places = size_of(function, dim, size)
-    angle = 2 * math.pi * phase(places, dim, sym)
+    length = size_of(function, dim, size)
+    angle = 2 * math.pi * phase(length, dim, sym)
     first, *rest = ((-1) ** i * weight * cos(i * angle) for i, weight in enumerate(weights))
-    return unless_one(places, sum(rest, start=first))
+    return unless_one(length, sum(rest, start=first))
 
 
 def unless_one(size: Size, window: Tensor) -> Tensor:

@@ -105,8 +105,8 @@ def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
     if not all(isinstance(number, int) for number in counts):
         cure = "the size would be unknown: give integers"
         raise refusal("repeat", f"repeats {repeats!r} are not all known", node, cure=cure)
-    places = np.repeat(np.arange(len(counts)), np.array(counts, int))
-    return isel(wrap(with_size(node, name, len(counts))), {name: places})
+    positions = np.repeat(np.arange(len(counts)), np.array(counts, int))
+    return isel(wrap(with_size(node, name, len(counts))), {name: positions})
 
 
 def is_list(given: object) -> TypeGuard[Sequence[Any]]:
@@ -164,13 +164,13 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
         raise refusal(
             "split", f"{parts!r} is not a list of sizes", x, cure=cure, kind=GraphTypeError
         )
-    told = [size_of("split", dim, size) for size in parts if size is not None]
-    if len(parts) - len(told) > 1:
+    known = [size_of("split", dim, size) for size in parts if size is not None]
+    if len(parts) - len(known) > 1:
         raise refusal(
             "split", f"several of {parts} are open", x, cure="leave at most one size open"
         )
-    rest = maximum(whole - sum(told, start=0), 0)
-    given = iter(told)
+    rest = maximum(whole - sum(known, start=0), 0)
+    given = iter(known)
     return [rest if size is None else next(given) for size in parts]
 
 

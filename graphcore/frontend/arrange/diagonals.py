@@ -55,7 +55,7 @@ def eye(
     dims
         Two dims with their sizes; or their names, with sizes in `shape`.
     shape
-        The sizes, if `dims` are names; one size stands for both.
+        The sizes, if `dims` are names; a single size is that of both.
     k
         The diagonal: ones where the second position is `k` more than the first.
     dtype
@@ -89,7 +89,7 @@ def tri(
     dims
         Two dims with their sizes; or their names, with sizes in `shape`.
     shape
-        The sizes, if `dims` are names; one size stands for both.
+        The sizes, if `dims` are names; a single size is that of both.
     k
         The diagonal: ones where the second position is at most `k` more than the first.
     dtype

@@ -35,9 +35,9 @@ def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **more: Size) 
     array([4, 1, 2, 3])
     """
     node = single("roll", x)
-    for dim, places in amounts("roll", node, shifts, more).items():
+    for dim, distance in amounts("roll", node, shifts, more).items():
         size = node.type.size(dim)
-        behind = places % maximum(size, 1)
+        behind = distance % maximum(size, 1)
         node = join([cut(node, dim, size - behind, behind), cut(node, dim, 0, size - behind)], dim)
     return wrap(node)
 
@@ -74,9 +74,9 @@ def shift(
     if not wanted:
         return wrap(node)
     node, fill = with_fill("shift", node, fill_value)
-    for dim, places in wanted.items():
+    for dim, distance in wanted.items():
         size = node.type.size(dim)
-        before, after = (minimum(maximum(p, 0), size) for p in (places, -places))
+        before, after = (minimum(maximum(p, 0), size) for p in (distance, -distance))
         kept = cut(node, dim, after, size - before - after)
         ends = [constant_end(node, dim, end, fill) for end in (before, after)]
         node = join([ends[0], kept, ends[1]], dim)

@@ -73,9 +73,9 @@ def cond(
     >>> gc.compile([x], [y, gc.grad(y, x)])(-2.0)
     [array(-3.), array(1.)]
     """
-    told = numbered(operands)
-    then = callback("cond", "then", then, *told)
-    otherwise = callback("cond", "otherwise", otherwise, *told)
+    labels = numbered(operands)
+    then = callback("cond", "then", then, *labels)
+    otherwise = callback("cond", "otherwise", otherwise, *labels)
     if isinstance(pred, bool):
         return then(*operands) if pred else otherwise(*operands)
     chosen = wrap(single("cond", pred))
@@ -113,9 +113,9 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
     >>> gc.compile([n, x], y)(2, 0.0)
     array(1.)
     """
-    told = numbered(operands)
+    labels = numbered(operands)
     functions = [
-        callback("switch", f"branch {i}", f, *told)
+        callback("switch", f"branch {i}", f, *labels)
         for i, f in enumerate(listed("switch", "branches", branches))
     ]
     if not functions:
@@ -136,8 +136,8 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
         taken = [dim for some in (*leaves, [chosen]) for x in some for dim in x.dims]
         dim = apart(Hidden("branch"), taken)
         columns = zip(*leaves, strict=True)
-        places = astype(chosen, "uint64")  # as which no index counts from the end
-        return mirrored([isel(concat(list(column), dim), {dim: places}) for column in columns])
+        positions = astype(chosen, "uint64")  # as which no index counts from the end
+        return mirrored([isel(concat(list(column), dim), {dim: positions}) for column in columns])
     return branch("switch", chosen, functions, operands)
 
 

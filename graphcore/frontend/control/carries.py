@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import is_weak, promoted
 from graphcore.frontend.core.tracing import placeholder
-from graphcore.frontend.core.trees import flatten, paths
+from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.core.weak import KINDS, mark, on_other_params, tracing
 from graphcore.frontend.create.inputs import full
 from graphcore.frontend.pointwise.casting import astype
@@ -18,7 +18,6 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.types import DType, TensorType, fits
 
-Tree = Any
 Made = TypeVar("Made")
 TRIES = 4
 """How often a start value that is a number may take another type before the body is refused."""

@@ -10,7 +10,7 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.tracing import between_params, close, placeholder
-from graphcore.frontend.core.trees import Rebuild, flatten, paths
+from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.pointwise.casting import astype
@@ -31,9 +31,6 @@ from .carries import Carry
 from .stopped import for_members, guarded
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
-
-Tree = Any
-"""A tensor or number, or nested lists, tuples and dicts of them."""
 
 
 def scan(

@@ -208,7 +208,7 @@ def size_of(function: str, dim: str, size: object) -> Size:
             raise refusal(function, f"dim {dim!r}: {error}", cure=cure) from None
     if not isinstance(size, Expression):
         try:
-            size = index_of(size)  # not True, a slip: None is an unknown size, 1 is one place
+            size = index_of(size)  # not True, a slip: None is an unknown size, 1 is a size
         except TypeError:
             reason = f"{brief(size)} is not a size for dim {dim!r}"
             cure = "sizes are integers, None (unknown), a name for an unknown, or an expression"

@@ -29,7 +29,7 @@ def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[
         cure = f"write {lambda_of(written)}"
         if any(isinstance(value, (tuple, list)) for value in values):
             cure += "; a tuple is one argument: unpack it inside the function"
-        reason = f"{role} is called with ({written}), but takes {parameters(given)}"
+        reason = f"{role} is called with ({written}), but takes {parameters_of(given)}"
         raise refusal(function, reason, cure=cure, kind=GraphTypeError)
 
     return call
@@ -52,7 +52,7 @@ def lambda_of(arguments: str) -> str:
     return f"lambda {arguments}: ..." if arguments else "lambda: ..."
 
 
-def parameters(function: Callable[..., Any]) -> str:
+def parameters_of(function: Callable[..., Any]) -> str:
     """The parameters of a function, as text."""
     try:
         return str(inspect.signature(function))

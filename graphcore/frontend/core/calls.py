@@ -116,7 +116,7 @@ def kinds(function: Callable[..., Any]) -> list[tuple[int, str, ArgumentKind, ob
     """The position, name, kind and default of each argument whose annotation names a kind."""
     found = []
     for at, (name, p) in enumerate(inspect.signature(function).parameters.items()):
-        if name == "dim":  # what takes one dim says which ones there are
+        if name == "dim":  # functions of one dim have an error of their own, which lists the dims
             continue
         word, *others = ["self"] if p.annotation is p.empty else words(p.annotation)
         if word in KINDS and others in ([], ["None"]):
@@ -193,13 +193,13 @@ def misfit(
 ) -> GraphError:
     """The error for arguments that do not fit the signature of `function`."""
     parameters = inspect.signature(function).parameters
-    places = [
+    positional = [
         key
         for key, p in parameters.items()
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     operands = list(tensors((*args, *options.values())))
-    given = dict.fromkeys([*places[: len(args)], *options])
+    given = dict.fromkeys([*positional[: len(args)], *options])
     missing = [
         key
         for key, p in parameters.items()
@@ -213,13 +213,15 @@ def misfit(
         known = [key for key in parameters if key not in given]
         name = unknown[0]
         cure = keyword_cure(name, options[name], known, operands) or cure
-    elif twice := [key for key in places[: len(args)] if key in options]:
+    elif twice := [key for key in positional[: len(args)] if key in options]:
         reason, cure = f"{twice[0]} is given by position and by name", "give it once"
     elif missing:
         reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
     else:
-        listed = f": {', '.join(places)}" if places else ""
-        reason = f"{len(args)} arguments are given by position, but it takes {len(places)}{listed}"
+        listed = f": {', '.join(positional)}" if positional else ""
+        reason = (
+            f"{len(args)} arguments are given by position, but it takes {len(positional)}{listed}"
+        )
     return refusal(function.__name__, reason, *operands, cure=cure, kind=GraphTypeError)
 
 

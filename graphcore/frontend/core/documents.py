@@ -1,4 +1,4 @@
-"""Docstrings of functions that take the same arguments: what these mean is said once."""
+"""Docstrings of functions that take the same arguments: one description of these for all."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[An
         raise refusal(function, "the array has masked values", *operands, cure=cure)
     try:
         return np.asarray(value)
-    except GraphError:  # a tensor says itself why it is no array
+    except GraphError:  # a tensor raises its own error
         raise
     except Exception as error:  # NumPy raises errors of many kinds
         cure = "give numbers, in rows of one length"

@@ -16,11 +16,11 @@ Tree: TypeAlias = Any
 
 Rebuild = Callable[[Iterable[Any]], Any]
 LEAF = None
-"""What stands for a tensor in a structure; a structure is made of lists, tuples and dicts."""
+"""The leaf of a structure, which consists of lists, tuples and dicts."""
 
 
 def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
-    """The tensors of `tree` in order, and the function that puts as many values in their places.
+    """The tensors of `tree` in order, and the function that puts values in their place.
 
     Numbers and arrays with dims become constants. `name` is what errors call the tree.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any
 
 from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
-from graphcore.frontend.core.trees import flatten
+from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.shape.dims import broadcast_to
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
@@ -28,7 +27,6 @@ from .instances import Mixed
 
 __all__ = ["vectorize"]
 
-Tree = Any
 Sizes = dict[str, Size]
 
 

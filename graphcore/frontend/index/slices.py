@@ -67,7 +67,7 @@ def head(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     array([1, 2])
     """
     given = 5 if sizes is None and not more else sizes
-    return sliced("head", x, given, more, lambda places, size: slice(places))
+    return sliced("head", x, given, more, lambda number, size: slice(number))
 
 
 def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
@@ -79,7 +79,7 @@ def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     """
     given = 5 if sizes is None and not more else sizes
     return sliced(
-        "tail", x, given, more, lambda places, size: slice(maximum(size - places, 0), None)
+        "tail", x, given, more, lambda number, size: slice(maximum(size - number, 0), None)
     )
 
 
@@ -102,7 +102,7 @@ def sliced(
     more: Mapping[str, Any],
     made: Callable[[Size, Size], slice],
 ) -> Tensor:
-    """`x` at the slices that `made` computes from a given amount and the size of each dim."""
+    """`x` at the slices that `made` computes from the number given for each dim and its size."""
     node = single(function, x)
     if isinstance(given, (int, np.integer, Expression)):
         given = dict.fromkeys(node.type.dims, given)

@@ -143,7 +143,7 @@ def toeplitz(
     rest = isel(flip(across, name), {name: slice(None, -1)})
     n, m = wrap(down).sizes[name], across.sizes[name]
     columns = new_dim("toeplitz", new, down, across.node)
-    places = arange(n, dim=name) - arange(m, dim=columns) + (m - 1)
+    positions = arange(n, dim=name) - arange(m, dim=columns) + (m - 1)
     inner = apart(Hidden("diagonal"), (*down.type.dims, *across.dims, new))
     values = rename(concat([rest, wrap(down)], name), {name: inner})
-    return transpose(isel(values, {inner: places}), ..., name, new)
+    return transpose(isel(values, {inner: positions}), ..., name, new)

@@ -80,8 +80,8 @@ def matrix_rank(
     s = svdvals(wrap(node), (row, col), new="rank'")
     units: Operand = 0.0 if rtol is None else rtol
     if rtol is None:
-        places = single("matrix_rank", maximum(node.type.size(row), node.type.size(col)))
-        units = astype(wrap(places), s.dtype) * float(np.finfo(s.dtype).eps)
+        size = single("matrix_rank", maximum(node.type.size(row), node.type.size(col)))
+        units = astype(wrap(size), s.dtype) * float(np.finfo(s.dtype).eps)
     return (s > norms.norm(s, "rank'", math.inf) * units).sum("rank'")
 
 

@@ -64,23 +64,23 @@ def interp(
     >>> gc.compile([], gc.interp(x, [0.0, 1.0, 2.0], [10.0, 20.0, 40.0], dim="point"))()
     array([15., 30., 40.])
     """
-    at, places = map(wrap, common("interp", x, row_of("interp", xp, dim)))
+    at, points = map(wrap, common("interp", x, row_of("interp", xp, dim)))
     require_order("interp", at)
-    require_order("interp", places)
+    require_order("interp", points)
     given = single("interp", row_of("interp", fp, dim))
-    for operand in (places.node, given):
+    for operand in (points.node, given):
         dim_of("interp", operand, dim)
-    values = as_float(wrap(with_size(given, dim, places.sizes[dim])))
+    values = as_float(wrap(with_size(given, dim, points.sizes[dim])))
     if period is not None:
-        at, places, values = periodic(at, places, values, dim, period)
-    above = searchsorted(places, at, dim, "right")
-    upper = minimum(maximum(above, 1), places.sizes[dim] - 1)
+        at, points, values = periodic(at, points, values, dim, period)
+    above = searchsorted(points, at, dim, "right")
+    upper = minimum(maximum(above, 1), points.sizes[dim] - 1)
     lower = maximum(upper - 1, 0)
-    x0, x1 = (isel(places, {dim: i}) for i in (lower, upper))
+    x0, x1 = (isel(points, {dim: i}) for i in (lower, upper))
     y0, y1 = (isel(values, {dim: i}) for i in (lower, upper))
     step = x1 - x0
     found = between(y0, y1, (at - x0) / where(equal(step, 0), 1, step))
-    first, final = isel(places, {dim: 0}), isel(places, {dim: -1})
+    first, final = isel(points, {dim: 0}), isel(points, {dim: -1})
     found = where(at < first, isel(values, {dim: 0}) if left is None else left, found)
     found = where(at >= final, isel(values, {dim: -1}), found)
     if right is not None:
@@ -89,18 +89,18 @@ def interp(
 
 
 def periodic(
-    at: Tensor, places: Tensor, values: Tensor, dim: str, period: Operand
+    at: Tensor, points: Tensor, values: Tensor, dim: str, period: Operand
 ) -> tuple[Tensor, Tensor, Tensor]:
     """All points within one period, sorted, with the last before and the first after them."""
     if isinstance(period, (int, float)) and not 0 < abs(period) < math.inf:
         cure = "give a number that is not 0, for instance period=360"
-        raise refusal("interp", f"period={period}", at, places, cure=cure)
+        raise refusal("interp", f"period={period}", at, points, cure=cure)
     span = absolute(period)
-    at, places = mod(at, span), mod(places, span)
-    order = argsort(places, dim)
-    places, values = (take_along(x, order, dim) for x in (places, values))
+    at, points = mod(at, span), mod(points, span)
+    order = argsort(points, dim)
+    points, values = (take_along(x, order, dim) for x in (points, values))
     before, after = {dim: slice(-1, None)}, {dim: slice(0, 1)}
-    around = concat([isel(places, before) - span, places, isel(places, after) + span], dim)
+    around = concat([isel(points, before) - span, points, isel(points, after) + span], dim)
     return at, around, concat([isel(values, before), values, isel(values, after)], dim)
 
 

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import Dim, check_word, require_dims, require_order
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum, minimum, rint
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null
-from graphcore.frontend.reduce.masking import Mask, Masked, as_float, masked, over
+from graphcore.frontend.reduce.masking import SKIPPED, Mask, Masked, as_float, masked, over
 from graphcore.frontend.shape.dims import concat, transpose
 from graphcore.ir.dtypes import FLOAT, INT
 from graphcore.ir.sizes import Size, lower_bound
@@ -36,6 +37,7 @@ __all__ = [
 Places: TypeAlias = "Callable[[Tensor, Any], tuple[Tensor, Tensor]]"
 
 
+@parameters(**SKIPPED)
 def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Median over one dim, several, or all (None): the middle element, or the mean of the two.
 
@@ -122,7 +124,7 @@ LINEAR: dict[str, tuple[float, float]] = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-"""Methods that go linearly from one value to the next: alpha and beta of the place
+"""Methods that interpolate linearly between two values: alpha and beta of the position
 q (n + 1 - alpha - beta) + alpha - 1, which counts from 0."""
 
 
@@ -146,7 +148,7 @@ CHOSEN: dict[str, Places] = {
     "midpoint": lambda q, n: (floor(q * (n - 1)), ceil(q * (n - 1))),
     "nearest": twice(lambda q, n: rint(q * (n - 1))),
 }
-"""Methods that choose a value, or the middle of two: their places for q of n values."""
+"""Methods that choose a value, or the middle of two: their positions for quantile q of n values."""
 
 
 class Order(NamedTuple):
@@ -182,7 +184,7 @@ def sorted_rows(data: Masked, skipna: bool) -> Order:
         x = choose(data.mask, as_float(x), math.nan)
     x, dim = merged(x, dims)
     size = x.sizes[dim]
-    if (lower_bound(size) or 0) < 1:  # then a nan stands for the lack of values
+    if (lower_bound(size) or 0) < 1:  # a nan then represents an empty row
         x, size = concat([as_float(x), math.nan], dim), most(size, 1)
     values = sort(x, dim)
     if data.mask is None:

@@ -36,7 +36,7 @@ __all__ = [
 
 Side = Literal["left", "right"]
 Row: TypeAlias = "Operand | Sequence[float] | npt.NDArray[Any]"
-"""A tensor with a dim that is told, or a list along it."""
+"""A tensor with a given dim, or a list along that dim."""
 
 
 def row_of(function: str, values: Row, dim: object) -> Operand:

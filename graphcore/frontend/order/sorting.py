@@ -115,6 +115,6 @@ def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
 
 def put_back(y: Tensor, x: Tensor, dim: str) -> Tensor:
     """`y`, computed from `x` sorted along `dim`, in the original order of `x`."""
-    places = argsort(x, dim).node
-    back = named.scatter(y.node, places, over=(dim,), dims=(dim,), sizes=(x.sizes[dim],))
+    positions = argsort(x, dim).node
+    back = named.scatter(y.node, positions, over=(dim,), dims=(dim,), sizes=(x.sizes[dim],))
     return transpose(wrap(back), *x.dims)

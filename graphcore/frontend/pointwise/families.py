@@ -1,4 +1,4 @@
-"""Makers of functions that are one op each: the op says what the function and its help say."""
+"""Makers of functions that are one op each; the documentation is that of the op."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DTYPES = {
 ONE = "The dims are those of `x`."
 SEVERAL = """Operands align by name: the dims of `x` first, then the new ones of `y`; a dim of size
 1 is never stretched. Python numbers take the dtype of the other operand, as in NumPy 2."""
-EXAMPLE = {"x": ("row", 2), "y": ("col", 3), "z": ("batch", 4), "w": ("time", 5)}
+OPERANDS = {"x": ("row", 2), "y": ("col", 3), "z": ("batch", 4), "w": ("time", 5)}
 
 
 def unary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> Unary:
@@ -116,7 +116,7 @@ def document(
 ) -> None:
     """Names and documents the function of `op`, whose operands have one letter each."""
     function.__name__ = function.__qualname__ = op.name
-    dims = [EXAMPLE[x] for x in operands]
+    dims = [OPERANDS[x] for x in operands]
     unknown = [f"`{operands[place]}`" for place in ops.UNKNOWN.get(op, ())]
     function.__doc__ = DOC.format(
         doc=op.doc,

@@ -134,19 +134,19 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
     [array([0.12, 2.5 ]), array([0., 2.])]
     """
     node = single("round", x)
-    places = whole("round", decimals, "decimals", node, least=None)
+    digits = whole("round", decimals, "decimals", node, least=None)
     value, dtype = wrap(node), node.type.dtype
-    if dtype.kind in "iu" and places >= 0:
+    if dtype.kind in "iu" and digits >= 0:
         return value
-    if places == 0:
+    if digits == 0:
         return rint(value)
     if dtype.kind == "b":
         raise refusal("round", "bool has no decimals", value, cure="cast it with astype")
-    if abs(places) > 308:
+    if abs(digits) > 308:
         cure = "use -308 to 308, the powers of ten that float64 holds"
-        raise refusal("round", f"decimals={places} is out of range", value, cure=cure)
-    scale = 10.0 ** abs(places)
-    rounded = rint(value * scale) / scale if places > 0 else rint(value / scale) * scale
+        raise refusal("round", f"decimals={digits} is out of range", value, cure=cure)
+    scale = 10.0 ** abs(digits)
+    rounded = rint(value * scale) / scale if digits > 0 else rint(value / scale) * scale
     return astype(rounded, dtype) if dtype.kind in "iu" else rounded
 
 

@@ -152,8 +152,8 @@ def segment_mean(
     """
     s = segments_of("segment_mean", x, segment_ids, size, dim, name)
     dtype = float_for(s.x.dtype)
-    places = {dim: (s.x.sizes | s.ids.type.sizes)[dim] for dim in s.over}
-    counts = s.total(named.scatter, ones(places, dtype))
+    lengths = {dim: (s.x.sizes | s.ids.type.sizes)[dim] for dim in s.over}
+    counts = s.total(named.scatter, ones(lengths, dtype))
     return s.ordered(s.total(named.scatter, astype(s.x, dtype)) / counts)
 
 

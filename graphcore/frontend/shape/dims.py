@@ -58,8 +58,12 @@ def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Te
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"batch": None, "row": 2, "col": 3})
-    >>> gc.transpose(x, "col", ...)
+    >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
+    >>> gc.compile([], gc.transpose(x, "col", "row"))()
+    array([[1, 4],
+           [2, 5],
+           [3, 6]])
+    >>> gc.transpose(gc.tensor("x", {"batch": None, "row": 2, "col": 3}), "col", ...)
     <Tensor: f64[col=3, batch, row=2]>
     """
     node = single("transpose", x)
@@ -135,13 +139,19 @@ def expand_dims(
         A tensor.
     dim
         The new dims: names, of size 1 each, or sizes by name, as a dict or as keywords.
+    **sizes
+        The new dims and their sizes as keywords.
 
     Examples
     --------
     >>> import graphcore as gc
-    >>> x = gc.tensor("x", {"col": 3})
-    >>> gc.expand_dims(x, "row"), gc.expand_dims(x, copy=5)
-    (<Tensor: f64[row=1, col=3]>, <Tensor: f64[copy=5, col=3]>)
+    >>> x = gc.constant([1, 2], "col")
+    >>> gc.compile([], gc.expand_dims(x, copy=3))()
+    array([[1, 2],
+           [1, 2],
+           [1, 2]])
+    >>> gc.expand_dims(x, "row")
+    <Tensor: i64[row=1, col=2]>
     """
     node = single("expand_dims", x)
     if dim is not None and sizes:
@@ -247,8 +257,8 @@ def broadcast_all(
     for node in nodes:
         own = {dim: node.type.size(dim) for dim in left_out if dim in node.type.dims}
         found = broadcast_to(node, (*sizes, *own), (*sizes.values(), *own.values()))
-        for told in (*[other.type.sizes for other in nodes], sizes):
-            wanted = found.sizes | {dim: told[dim] for dim in sizes if dim in told}
+        for required in (*[other.type.sizes for other in nodes], sizes):
+            wanted = found.sizes | {dim: required[dim] for dim in sizes if dim in required}
             found = broadcast_to(found.node, found.dims, tuple(wanted.values()))
         made.append(found)
     return tuple(made)
@@ -341,10 +351,10 @@ def stack(
     for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')", node).items():
         parts = as_tuple(merged)
         dots = dots_in("stack", parts, node)
-        told = names("stack", [dim for dim in parts if dim is not ...], node)
-        rest = tuple(dim for dim in node.type.dims if dim not in told)
+        chosen = names("stack", [dim for dim in parts if dim is not ...], node)
+        rest = tuple(dim for dim in node.type.dims if dim not in chosen)
         at = dots[0] if dots else len(parts)
-        order = (*told[:at], *(rest if dots else ()), *told[at:])
+        order = (*chosen[:at], *(rest if dots else ()), *chosen[at:])
         node = named.stack(node, dims=order, name=name)
     return wrap(node)
 
@@ -398,10 +408,10 @@ def split_sizes(node: Node, dim: str, parts: dict[str, SizeLike]) -> tuple[Size,
         cure = "leave one size open at most"
         raise refusal("unstack", f"sizes of {opened} are open", node, cure=cure)
     if opened:
-        whole, told = node.type.size(dim), count(sizes.values())
-        if told == 0 or same(whole % told, 0) is False:
+        whole, known = node.type.size(dim), count(sizes.values())
+        if known == 0 or same(whole % known, 0) is False:
             cure = "sizes must multiply to it"
-            raise refusal("unstack", f"dim {dim!r} of size {whole} does not split into {told}",
+            raise refusal("unstack", f"dim {dim!r} of size {whole} does not split into {known}",
                           node, cure=cure)  # fmt: skip
-        sizes[opened[0]] = whole // told
+        sizes[opened[0]] = whole // known
     return tuple(sizes[name] for name in parts)

@@ -135,9 +135,9 @@ def conv_transpose(
     """
     function = "conv_transpose"
     values, weights, moves = kernel_moves(function, x, kernel, dims, stride, dilation)
-    told = mapping(function, {} if sizes is None else sizes, None, "'dim': size")
+    given_sizes = mapping(function, {} if sizes is None else sizes, None, "'dim': size")
     moved = tuple(move.dim for move in moves)
-    for dim in told:
+    for dim in given_sizes:
         if dim not in moved:
             cure = named.close_match(dim, moved)
             raise refusal(function, f"moves along no dim {dim!r}", values, weights, cure=cure)
@@ -145,8 +145,8 @@ def conv_transpose(
     kept: dict[str, tuple[Size, Size]] = {}
     for move, ends in zip(moves, each(function, moved, padding), strict=True):
         size = move.source(function, values.type.size(move.dim), ends)
-        if told.get(move.dim) is not None:
-            size = size_of(function, move.dim, told[move.dim])
+        if given_sizes.get(move.dim) is not None:
+            size = size_of(function, move.dim, given_sizes[move.dim])
         before, after = move.ends(function, size, ends)
         whole.append(before + size + after)
         kept[move.dim] = before, size

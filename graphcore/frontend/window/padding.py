@@ -90,23 +90,23 @@ def pad(
         "end_values": end_values,
         "reflect_type": reflect_type,
     }
-    for name, value in options.items():
-        if value is not None and name != option:
+    for name, given in options.items():
+        if given is not None and name != option:
             cure = "leave it out"
             raise refusal("pad", f"mode {mode!r} takes no {name}", node, cure=cure)
-    told = options.get(option)
-    if mode == "constant" and told is None and widths:
+    value = options.get(option)
+    if mode == "constant" and value is None and widths:
         node, fill = with_fill("pad", node, None)
-        told = wrap(fill)
-    if isinstance(told, Mapping) and (
-        idle := [d for d in told if d in node.type.dims and d not in widths]
+        value = wrap(fill)
+    if isinstance(value, Mapping) and (
+        idle := [d for d in value if d in node.type.dims and d not in widths]
     ):
         reason = f"{option} are given for {idle[0]!r}, which is not padded"
         raise refusal("pad", reason, node, cure=close_match(str(idle[0]), tuple(widths)))
     for dim in node.type.dims:
         if dim in widths:
             width = [width_of(node, dim, given) for given in ends(node, dim, widths[dim])]
-            node = extended(node, dim, width, beyond, ends(node, dim, told, default))
+            node = extended(node, dim, width, beyond, ends(node, dim, value, default))
     return wrap(node)
 
 
@@ -136,14 +136,14 @@ def width_of(x: Node, dim: str, given: Any) -> Size:
 
 
 Beyond = Callable[["Tensor", str, Size, Any], "Tensor"]
-"""(x, dim, width, option) -> so many places after the last one of `x`."""
+"""(x, dim, width, option) -> `width` new elements after the last one of `x`."""
 
 
 def extended(
     x: Node, dim: str, width: list[Size], beyond: Beyond, options: tuple[Any, Any]
 ) -> Node:
     """`x` padded at both ends of `dim`; the part before is the part after of `x` reversed."""
-    if all(places == 0 for places in width):
+    if all(size == 0 for size in width):
         return x
     before, after = width
     there = wrap(x if beyond is by_constant else nonempty(x, dim))

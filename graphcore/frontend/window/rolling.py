@@ -249,8 +249,8 @@ class Rolling(Windowed):
 
         `fill_value` stands beyond the ends: by default nan, for which integers become floats.
         """
-        told = {self._dims[0]: window_dim} if isinstance(window_dim, str) else window_dim
-        new = each("construct", self._dims, mapping("construct", told, more, "'time': 'lag'"))
+        given = {self._dims[0]: window_dim} if isinstance(window_dim, str) else window_dim
+        new = each("construct", self._dims, mapping("construct", given, more, "'time': 'lag'"))
         x, fill = with_fill("construct", self._x.node, fill_value)
         extended = self._extended(x, wrap(fill))
         return self._seen(extended, names("construct", new), steps("construct", self._dims, stride))
@@ -263,8 +263,8 @@ class Rolling(Windowed):
     def _seen(self, x: Node, new: tuple[str, ...] = (), strides: tuple[int, ...] = ()) -> Tensor:
         """The windows of `x`, by default every one, along hidden dims."""
         every = (1,) * len(self._dims)
-        told = {"names": new or self._places, "strides": strides or every, "dilations": every}
-        return wrap(named.windows(x, dims=self._dims, sizes=self._sizes, **told))
+        attrs = {"names": new or self._places, "strides": strides or every, "dilations": every}
+        return wrap(named.windows(x, dims=self._dims, sizes=self._sizes, **attrs))
 
     def _framed(self, made: Tensor) -> Tensor:
         """One element for each complete window, and nan at the other positions."""
@@ -317,11 +317,11 @@ class Coarsen(Windowed):
         self, window_dim: Mapping[str, tuple[str, str]] | None = None, **more: tuple[str, str]
     ) -> Tensor:
         """The blocks themselves: each dim becomes two, of blocks and of elements within a block."""
-        told = mapping("construct", window_dim, more, "'time': ('year', 'month')")
-        pairs = [names("construct", pair) for pair in each("construct", self._dims, told)]
+        given = mapping("construct", window_dim, more, "'time': ('year', 'month')")
+        pairs = [names("construct", pair) for pair in each("construct", self._dims, given)]
         if any(len(pair) != 2 for pair in pairs):
             cure = "name two for each: construct(time=('year', 'month'))"
-            raise refusal("construct", f"{told} are not pairs of dims", self._x, cure=cure)
+            raise refusal("construct", f"{given} are not pairs of dims", self._x, cure=cure)
         x = self._x
         if "pad" in self._boundaries:
             x = wrap(with_fill("construct", x.node, None)[0])
