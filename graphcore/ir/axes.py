@@ -74,6 +74,10 @@ class Kind:
         """The attrs of a plain `node` whose operands all have a new first axis of `size`."""
         return node.attrs
 
+    def with_dims(self, node: Node, more: Mapping[str, Size]) -> Mapping[str, Any]:
+        """The attrs of a named `node` whose operands have more dims, which come first."""
+        return node.attrs
+
     def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
         """The attrs of a plain `node` whose operands all have their axes in the order `perm`.
 
@@ -187,6 +191,11 @@ class Along(Attr):
 class Inserts(Attr):
     """Operands are repeated along new axes; a named op lists all dims of its result."""
 
+    def with_dims(self, node: Node, more: Mapping[str, Size]) -> Mapping[str, Any]:
+        """They are listed as well, with their sizes."""
+        whole = {**more, **dict(zip(node.attrs["dims"], node.attrs["sizes"], strict=True))}
+        return {"dims": tuple(whole), "sizes": tuple(whole.values())}
+
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
             return of_each(aligned(x, y))
@@ -196,6 +205,10 @@ class Inserts(Attr):
 
 class Permutes(Attr):
     """The same axes in another order."""
+
+    def with_dims(self, node: Node, more: Mapping[str, Size]) -> Mapping[str, Any]:
+        """They are listed as well."""
+        return {self.attr: (*more, *node.attrs[self.attr])}
 
     def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
         """The new axis stays the first."""

@@ -78,18 +78,38 @@ def _declared(module: str, name: str) -> Op:
 
 
 def declare(new: Op) -> Op:
-    """`new`, known by its full name."""
-    assert repr(new) not in OPS, f"op {new} is declared twice"
+    """`new`, known by its full name, which no other module may have given to an op."""
+    known = OPS.get(repr(new))
+    if known is not None and known.module != new.module:
+        modules = f"in {known.module} and in {new.module}"
+        raise ValueError(f"op {new} is declared twice, {modules}: give one another name")
     OPS[repr(new)] = new
+    for dialect, enter in _entering:
+        if dialect == new.dialect:
+            enter(new)
     return new
 
 
-def op(
-    *, axes: Kind, traits: Iterable[Trait] = (), said: str = ""
-) -> Callable[[Callable[..., Type]], Op]:
-    """Declare the op whose type rule is the decorated function.
+_entering: list[tuple[str, Callable[[Op], object]]] = []
 
-    Its name is the function's, its dialect `graphcore.ops.HERE`.
+
+def for_every(dialect: str, enter: Callable[[Op], object]) -> None:
+    """Have `enter` called with every op of a dialect, those that are declared later included.
+
+    So a table has an entry for ops that other packages declare, where all of a dialect share one.
+    """
+    _entering.append((dialect, enter))
+    for known in [*OPS.values()]:
+        if known.dialect == dialect:
+            enter(known)
+
+
+def op(
+    *, axes: Kind, traits: Iterable[Trait] = (), said: str = "", dialect: str = ""
+) -> Callable[[Callable[..., Type]], Op]:
+    """Declare the op whose type rule is the decorated function, and whose name it bears.
+
+    The README says what else an op needs, and how a package of its own declares one.
 
     Parameters
     ----------
@@ -99,12 +119,15 @@ def op(
         What else passes may need to know of it.
     said
         What users call it, if that is another name.
+    dialect
+        "named" or "tensor", of an op that a package of its own declares; else that is the module's
+        name.
     """
 
     def declared(rule: Callable[..., Type]) -> Op:
-        name, dialect = rule.__name__.rstrip("_"), rule.__module__.split(".")[2]
-        doc = rule.__doc__ or ""
-        return declare(Op(name, dialect, rule, doc, axes=axes, traits=traits, said=said))
+        name, doc = rule.__name__.rstrip("_"), rule.__doc__ or ""
+        where = dialect or rule.__module__.split(".")[2]
+        return declare(Op(name, where, rule, doc, axes=axes, traits=traits, said=said))
 
     return declared
 

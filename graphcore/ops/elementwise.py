@@ -21,8 +21,6 @@ from graphcore.ir.types import DType, TensorType
 UFUNC: dict[Op, np.ufunc | str] = {}
 UNKNOWN: dict[Op, tuple[int, ...]] = {}
 """The operands by which no derivative of an op is known: asking for one is refused."""
-ELEMENTWISE: set[Op] = set()
-"""All ops of this dialect."""
 COMPLEX = frozenset({"expit", "erf", "erfc", "xlogy", "xlog1py"})
 """Special functions with a complex form."""
 
@@ -83,19 +81,22 @@ def elementwise(
     unknown: tuple[int, ...] = (),
     *,
     commutative: bool = False,
+    module: str = __name__,
 ) -> Op:
-    """An elementwise op computed by `ufunc`, with no derivative by its operands `unknown`."""
+    """An elementwise op computed by `ufunc`, with no derivative by its operands `unknown`.
+
+    `module` is that which declares it: `__name__` there.
+    """
 
     def rule(*types: TensorType) -> TensorType:
         return broadcast(compute_dtypes(new, *[type.dtype for type in types])[-1], *types)
 
     traits = [Trait.IN_PLACE, *([Trait.COMMUTATIVE] if commutative else [])]
-    new = declare(Op(name, "elementwise", rule, doc, axes=Pointwise(), traits=traits))
+    new = Op(name, "elementwise", rule, doc, axes=Pointwise(), traits=traits, module=module)
     UFUNC[new] = ufunc
-    ELEMENTWISE.add(new)
     if unknown:
         UNKNOWN[new] = unknown
-    return new
+    return declare(new)
 
 
 def refuse_unknown(node: Node, moving: Container[Node]) -> None:
@@ -227,6 +228,3 @@ def where(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
         GraphTypeError,
     )
     return broadcast(promote(x.dtype, y.dtype), condition, x, y)
-
-
-ELEMENTWISE |= {real, imag, cast, where}

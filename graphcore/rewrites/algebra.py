@@ -126,10 +126,12 @@ FOLDED = 4096
 """Values a folded constant may have: beyond, the array would cost more than computing it."""
 
 
-@algebra.on(*elementwise.UFUNC, cast, under=[leaf.full, leaf.constant])
+@algebra.on(Pointwise, under=[leaf.full, leaf.constant])
 def fold_constants(node: Node) -> Node | None:
     """An op of values known now is a value known now"""
     inputs = node.inputs
+    if node.op is not cast and node.op not in elementwise.UFUNC:
+        return None
     for x in inputs:
         if x.op is not leaf.full and x.op is not leaf.constant:
             return None

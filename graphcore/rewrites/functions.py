@@ -18,7 +18,6 @@ from graphcore.ir.sizes import Size
 from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, leaf, linalg, tensor
 from graphcore.ops import elementwise as e
-from graphcore.ops.elementwise import ELEMENTWISE
 
 from . import plain
 from .contraction import single
@@ -154,7 +153,7 @@ def function_of(factors: Sequence[Node], vectors_of: Node | None = None) -> Node
             values[x] = x.inputs[0] if x.op is linalg.eigvalsh else x.inputs[0].inputs[0]
         elif x.op is tensor.expand and x.type.ndim - 1 in x.attrs["axes"]:
             numbers[x] = None
-        elif x.op not in ELEMENTWISE or (
+        elif x.op.dialect != "elementwise" or (
             x.op in NOT_ANALYTIC and x.inputs[0].type.dtype.kind == "c"
         ):
             return None

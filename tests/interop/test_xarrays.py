@@ -89,6 +89,19 @@ def test_a_dim_keeps_its_coordinate_where_its_places_stay(name: str) -> None:
     assert through(function, data()) == wanted
 
 
+def test_loops_and_branches_are_followed_inside() -> None:
+    """What a body turns round is turned round; the dim of its steps stays that of its sequences."""
+    flip = {"row": slice(None, None, -1)}
+    turned = lambda x: gc.scan(lambda s, v: (s + v[flip], v), gc.zeros({"row": 3}), x, "col")
+    assert through(lambda x: turned(x)[0], data()) == {}
+    assert through(lambda x: turned(x)[1], data()) == BOTH
+    assert through(lambda x: gc.checkpoint(lambda v: v[flip])(x), data()) == {"col": COLS}
+    assert through(lambda x: gc.cond(x.sum() > 0, gc.exp, lambda v: v[flip], x), data()) == {
+        "col": COLS
+    }
+    assert through(lambda x: gc.cond(x.sum() > 0, gc.exp, gc.sin, x), data()) == BOTH
+
+
 def test_operands_that_agree_share_their_coordinate() -> None:
     assert through(lambda x, y: x * y, data(), data("row")) == BOTH
 

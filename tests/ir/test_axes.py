@@ -63,7 +63,8 @@ NODES: dict[str, Node] = {
 
 
 def elementwise_nodes() -> Iterator[tuple[str, Node]]:
-    for op in sorted(elementwise.ELEMENTWISE - INTERNAL, key=repr):
+    elementwise_ops = {op for op in OPS.values() if op.dialect == "elementwise"} - INTERNAL
+    for op in sorted(elementwise_ops, key=repr):
         match op:
             case elementwise.cast:
                 yield op.name, op(X, dtype=np.dtype("i8"))

@@ -15,7 +15,7 @@ import numpy as np
 from graphcore.analysis.values import are_distinct, is_positive_zero
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, for_every
 from graphcore.ir.sizes import Shape, Size, count
 from graphcore.ops import elementwise, leaf, linalg, special, tensor
 from graphcore.schedule.buffers import INPLACE, RECEIVING
@@ -423,7 +423,6 @@ DECOMPOSED = frozenset(
 EMIT: dict[Op, Emit] = {
     leaf.project: lambda node, w, out: item(w.array(node.inputs[0]), str(node.attrs["index"])),
     **dict.fromkeys(linalg.SIGNATURES, matrices),
-    **dict.fromkeys(frozenset(elementwise.UFUNC) - DECOMPOSED, ufunc),
     elementwise.real: routine("real"),
     elementwise.imag: routine("imag"),
     elementwise.cast: routine("cast"),
@@ -487,3 +486,4 @@ EMIT: dict[Op, Emit] = {
     tensor.put: receiving(routines.put),
     tensor.overwrite: overwrite,
 }
+for_every("elementwise", lambda op: op in DECOMPOSED or EMIT.setdefault(op, ufunc))

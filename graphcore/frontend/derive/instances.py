@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from graphcore.ir.axes import How, Sources, Splits, operands, values
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.sizes import Size, same
-from graphcore.ir.types import TupleType
-from graphcore.ops import autodiff, control, leaf, named
-from graphcore.ops.control import Loop
+from graphcore.ir.types import TensorType
+from graphcore.ops import autodiff, control
+from graphcore.ops.following import Facts, Follower
 
-Axes = dict[str, tuple[str | Size, ...]]
-"""For dims of a tensor the axes of the instances that run along them, slowest first.
+Along = tuple[str | Size, ...]
+"""The axes of the instances that run along a dim, slowest first.
 
 What is merged with an axis and tells no instances apart is there by its size.
 """
 
-FREE = frozenset({named.transpose, named.broadcast})
-WORKS = ("dims", "dim", "over")
-"""Attrs that name the dims an op works along."""
+Axes = Facts[Along]
 
 
 class Mixed(Exception):
@@ -34,55 +33,75 @@ class Mixed(Exception):
         self.node, self.axis, self.how = node, axis, how
 
 
-class Instances:
+class Instances(Follower[Along]):
     """Follows axes of known sizes down a graph."""
 
     def __init__(self, sizes: Mapping[str, Size]) -> None:
         self.sizes = sizes
 
-    def follow(self, roots: Sequence[Node], sources: Mapping[Node, Axes]) -> dict[Node, list[Axes]]:
-        """The axes of each node that depends on `sources`, a list of one for each of its values."""
-        found = {node: [axes] for node, axes in sources.items()}
+    def order(self, roots: Sequence[Node]) -> Sequence[Node]:
+        """The nodes through which a derivative flows."""
         order = toposort(roots)
         live = set(roots)
         for node in reversed(order):
             if node in live and node.op is not autodiff.stop_gradient:
                 live.update(x for x in node.inputs if carries(x))
-        for node in order:
-            if node in live and node not in found and any(x in found for x in node.inputs):
-                several = [found.get(x, [{}]) for x in node.inputs]
-                if node.op in (autodiff.pullback, autodiff.pushforward):
-                    found[node] = self.derivative(node, [axes for axes, *_ in several], sources)
-                else:
-                    found[node] = self.after(node, several)
+        return [node for node in order if node in live]
+
+    def after(
+        self, node: Node, found: Mapping[Node, list[Axes]], sources: Mapping[Node, Axes]
+    ) -> list[Axes]:
+        """The axes of what a node makes of its operands, or Mixed where it works along one."""
+        if node.op in (autodiff.pullback, autodiff.pushforward):
+            return self.derivative(node, [found.get(x, [{}])[0] for x in node.inputs], sources)
+        made = super().after(node, found, sources)
+        if node.op is control.custom:
+            self.check_rule(node, [found.get(x, [{}])[0] for x in node.inputs], made)
+        return made
+
+    def by_kind(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
+        """Dims that are batch keep their axes, and merged ones have those of their parts."""
+        if isinstance(node.op.axes, Splits):
+            merges = isinstance(node.attrs[node.op.axes.old], tuple)
+            return [stacked(node, given[0]) if merges else self.unstacked(node, given[0])]
+        results = []
+        for y, by_operand in zip(values(node.type), node.op.axes.sources(node), strict=True):
+            aligned: list[Axes] = []
+            for x, axes, sources in zip(operands(node), given, by_operand, strict=True):
+                kept = batch_dims(x, y, sources)
+                for dim, along in axes.items():
+                    if along and dim not in kept:
+                        raise Mixed(node, told(along)[0], f"works along dim {dim!r}")
+                aligned.append({kept[dim]: along for dim, along in axes.items() if along})
+            results.append(self.joined(node, aligned))
+        return results
+
+    def joined(self, node: Node, several: Sequence[Axes]) -> Axes:
+        """The axes of operands that align by name."""
+        found: Axes = {}
+        where: dict[str, str] = {}
+        for operand in several:
+            for dim, axes in operand.items():
+                if axes and found.setdefault(dim, axes) != axes:
+                    other = told(found[dim])[0]
+                    raise Mixed(node, told(axes)[0], f"brings it together with axis {other!r}")
+                for axis in told(axes):
+                    if where.setdefault(axis, dim) != dim:
+                        raise Mixed(node, axis, f"has it along both {where[axis]!r} and {dim!r}")
         return found
 
-    def after(self, node: Node, several: Sequence[list[Axes]]) -> list[Axes]:
-        """The axes of what a node makes of its operands, or Mixed where it works along one."""
-        if node.op is leaf.project:
-            return [several[0][node.attrs["index"]]]
-        given = [axes for axes, *_ in several]
-        match node.op:
-            case named.rename:
-                names = dict(node.attrs["names"])
-                return [{names.get(dim, dim): axes for dim, axes in given[0].items()}]
-            case named.stack:
-                return [stacked(node, given[0])]
-            case named.unstack:
-                return [self.unstacked(node, given[0])]
-            case control.scan | control.while_loop:
-                return self.loop(node, given)
-            case control.switch:
-                branches = [self.inside(b, given[1:]) for b in node.attrs["branches"]]
-                return [joined(node, [given[0], *ys]) for ys in zip(*branches, strict=True)]
-            case control.call:
-                return self.inside(node.attrs["body"], given)
-            case control.custom:
-                return self.custom(node, given)
-        if node.op not in FREE:
-            apart(node, worked(node), given)
-        results = len(node.type.items) if isinstance(node.type, TupleType) else 1
-        return [joined(node, given)] * results
+    def of_steps(self, node: Node, dim: str, sequences: Sequence[Axes]) -> Axes:
+        """Steps are no instances: a loop works along its dim."""
+        for axes in sequences:
+            if along := axes.get(dim):
+                raise Mixed(node, told(along)[0], f"works along dim {dim!r}")
+        return {}
+
+    def check_rule(self, node: Node, given: Sequence[Axes], made: Sequence[Axes]) -> None:
+        """The rule of a function must not mix the cotangents that matter."""
+        rule = node.attrs["rule"]
+        shares = [share for share, axes in zip(rule.outputs, given, strict=True) if axes]
+        self.inside(Graph(rule.params, tuple(shares)), [*given, *made, *made])
 
     def derivative(
         self, node: Node, given: Sequence[Axes], sources: Mapping[Node, Axes]
@@ -95,7 +114,7 @@ class Instances:
         results, xs, moved = given[:ys], given[ys : ys + wrt], given[ys + wrt :]
         nodes = node.inputs[ys : ys + wrt]
         if node.op is autodiff.pushforward:
-            taken = [joined(node, pair) for pair in zip(xs, moved, strict=True)]
+            taken = [self.joined(node, pair) for pair in zip(xs, moved, strict=True)]
         else:
             flowing = [*results, *moved]
             taken = [completed(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)]
@@ -104,7 +123,7 @@ class Instances:
         if node.op is autodiff.pushforward:
             return made
         for pair in zip(made, moved, strict=True):
-            joined(node, pair)
+            self.joined(node, pair)
         return taken
 
     def unstacked(self, node: Node, given: Axes) -> Axes:
@@ -118,33 +137,6 @@ class Instances:
             raise Mixed(node, told(axes)[0], f"splits dim {dim!r} into other parts")
         parts = zip(node.attrs["names"], axes, strict=True)
         return rest | {name: (axis,) for name, axis in parts if isinstance(axis, str)}
-
-    def inside(self, body: Graph, given: Sequence[Axes]) -> list[Axes]:
-        """The axes of a body's outputs."""
-        sources = {param: axes for param, axes in zip(body.params, given, strict=True) if axes}
-        found = self.follow(body.outputs, sources)
-        return [found.get(y, [{}])[0] for y in body.outputs]
-
-    def custom(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
-        """The axes of a function's results; the rule must not mix the cotangents that matter."""
-        rule = node.attrs["rule"]
-        made = self.inside(node.attrs["body"], given)
-        shares = [share for share, axes in zip(rule.outputs, given, strict=True) if axes]
-        self.inside(Graph(rule.params, tuple(shares)), [*given, *made, *made])
-        return made
-
-    def loop(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
-        """The axes of a loop's results; those that a carry takes on in a step it keeps."""
-        loop, params = Loop.of(node), list(given)
-        n, dim = len(loop.carries), loop.settings.get("dim")
-        if dim is not None:
-            apart(node, {dim}, loop.params.split(given).sequences)
-        while True:
-            made = self.inside(node.attrs["body"], params)
-            carried = [joined(node, pair) for pair in zip(params[:n], made, strict=False)]
-            if carried == params[:n]:
-                return made
-            params[:n] = carried
 
 
 def carries(node: Node) -> bool:
@@ -166,36 +158,13 @@ def stacked(node: Node, given: Axes) -> Axes:
     return rest | ({node.attrs["name"]: merged} if told(merged) else {})
 
 
-def worked(node: Node) -> set[str]:
-    """The dims that an op names as those it works along."""
-    found: set[str] = set()
-    for name in WORKS:
-        value = node.attrs.get(name, ())
-        found.update([value] if isinstance(value, str) else value)
-    return found
-
-
-def apart(node: Node, dims: set[str], given: Sequence[Axes]) -> None:
-    """Raise Mixed if an operand has instances along one of `dims`."""
-    for operand in given:
-        for dim, axes in operand.items():
-            if dim in dims and axes:
-                raise Mixed(node, told(axes)[0], f"works along dim {dim!r}")
-
-
-def joined(node: Node, given: Sequence[Axes]) -> Axes:
-    """The axes of operands that align by name."""
-    found: Axes = {}
-    where: dict[str, str] = {}
-    for operand in given:
-        for dim, axes in operand.items():
-            if axes and found.setdefault(dim, axes) != axes:
-                other = told(found[dim])[0]
-                raise Mixed(node, told(axes)[0], f"brings it together with axis {other!r}")
-            for axis in told(axes):
-                if where.setdefault(axis, dim) != dim:
-                    raise Mixed(node, axis, f"has it along both {where[axis]!r} and {dim!r}")
-    return found
+def batch_dims(x: TensorType, y: TensorType, sources: Sources) -> dict[str, str]:
+    """The dims of an operand that are batch dims of a result, and their names there."""
+    return {
+        (x.dims or ())[source.axes[0]]: dim
+        for dim, source in zip(y.dims or (), sources, strict=True)
+        if source is not None and source.how is How.EACH
+    }
 
 
 def completed(node: Node, x: Node, own: Axes, flowing: Sequence[Axes]) -> Axes:

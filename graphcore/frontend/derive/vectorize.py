@@ -13,12 +13,12 @@ from graphcore.frontend.shape.dims import broadcast_to
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import Hidden, apart, hidden
-from graphcore.ir.node import Node, full_like, toposort
+from graphcore.ir.node import Attrs, Node, full_like, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, same, unknown, unknowns
 from graphcore.ir.transform import resized
-from graphcore.ir.types import TupleType
+from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
 from graphcore.ops.control import Carry, Loop, Operand
@@ -188,22 +188,13 @@ def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
             done[node] = node
             continue
         with inheriting(node.origin):
-            rule = RULES.get(node.op)
-            done[node] = rule(node, inputs, new) if rule else Node(node.op, inputs, node.attrs)
+            if (rule := RULES.get(node.op)) is not None:
+                done[node] = rule(node, inputs, new)
+                continue
+            pairs = zip(node.inputs, inputs, strict=True)
+            more = extras((old, x) for old, x in pairs if isinstance(x.type, TensorType))
+            done[node] = Node(node.op, inputs, Attrs(node.op.axes.with_dims(node, more)))
     return [done[root] for root in roots]
-
-
-def transpose(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    """New dims come first."""
-    (x,) = inputs
-    return named.transpose(x, dims=(*extra(node.inputs[0], x), *node.attrs["dims"]))
-
-
-def broadcast(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    """New dims come first."""
-    dims, sizes = node.attrs["dims"], node.attrs["sizes"]
-    whole = extra(node.inputs[0], inputs[0]) | dict(zip(dims, sizes, strict=True))
-    return named.broadcast(inputs[0], dims=tuple(whole), sizes=tuple(whole.values()))
 
 
 def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
@@ -398,8 +389,6 @@ def project(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Nod
 
 Rule = Callable[[Node, Sequence[Node], Mapping[Node, Node]], Node]
 RULES: dict[Op, Rule] = {
-    named.transpose: transpose,
-    named.broadcast: broadcast,
     autodiff.pullback: derivative,
     autodiff.pushforward: derivative,
     leaf.project: project,
@@ -409,4 +398,4 @@ RULES: dict[Op, Rule] = {
     control.call: call,
     control.custom: custom,
 }
-"""Ops that say more of their operands than the dims they work on."""
+"""Ops whose results depend on more than operands and attrs: bodies, derivatives, several values."""

@@ -26,14 +26,8 @@ from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.ops import elementwise as ops
 from graphcore.ops.control import Loop
 
-from .linear import TRANSPOSE
-from .partials import ELEMENTARY, Partial, Select, Wins
-from .rules import MIXING
-from .solving import SOLVING
-from .special import SPECIAL
-
-PARTIALS = ELEMENTARY | SPECIAL
-VJP = MIXING | SOLVING
+from .partials import Partial, Select, Wins
+from .tables import PARTIALS, TRANSPOSE, VJP
 
 
 class Growth(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphcore.ir.dtypes import INT, complex_for, float_for, promote, real_of
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, for_every
 from graphcore.ir.sizes import Shape, count, maximum
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, named, tensor
@@ -56,7 +56,6 @@ def lower_unary(node: Node, x: Node) -> Node:
     return node.op(x, **node.attrs)
 
 
-@lower(*elementwise.UFUNC)
 def lower_elementwise(node: Node, *xs: Node) -> Node:
     dtypes = elementwise.compute_dtypes(node.op, *[x.type.dtype for x in xs])
     return node.op(
@@ -65,6 +64,9 @@ def lower_elementwise(node: Node, *xs: Node) -> Node:
             for x, old, dtype in zip(xs, node.inputs, dtypes, strict=False)
         ]
     )
+
+
+for_every("elementwise", lambda op: LOWER.setdefault(op, lower_elementwise))
 
 
 @lower(elementwise.where)
