@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "rewrites": {"ir", "ops", "analysis"},
     "schedule": {"ir", "ops", "analysis"},
     "backends": {"ir", "ops", "analysis", "rewrites", "schedule"},
-    "frontend": {"ir", "ops"},
+    "frontend": {"ir", "ops", "analysis"},
     "inspection": {"ir", "ops"},
     "interop": {"ir", "ops"},
 }

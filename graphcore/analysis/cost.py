@@ -148,10 +148,15 @@ def weight(op: Op) -> int:
 
 def contracted(node: Node) -> float:
     """An einsum as one sum of products over all its letters."""
-    sizes: dict[int, int] = {}
+    return float(prod(map(representative, letter_sizes(node).values())) * len(node.inputs))
+
+
+def letter_sizes(node: Node) -> dict[int, Size]:
+    """The size of each letter of an einsum."""
+    sizes: dict[int, Size] = {}
     for x, letters in zip(node.inputs, node.attrs["operands"], strict=True):
-        sizes.update(zip(letters, map(representative, x.type.shape), strict=True))
-    return float(prod(sizes.values()) * len(node.inputs))
+        sizes.update(zip(letters, x.type.shape, strict=True))
+    return sizes
 
 
 FACTORED = frozenset(

@@ -40,6 +40,11 @@ def is_infinite(x: Node) -> bool:
     return x.op is leaf.full and bool(np.isinf(x.attrs["value"].array))
 
 
+def is_real(x: Node) -> bool:
+    """Whether `x` is real floats."""
+    return bool(x.type.dtype.kind == "f")
+
+
 def is_finite(x: Node) -> bool:
     """Whether every element of `x` is known to be neither infinite nor nan."""
     return bound(x) < LARGE

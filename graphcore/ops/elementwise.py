@@ -6,14 +6,12 @@ declared in special.py).
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 import numpy as np
 
 from graphcore.ir.axes import Pointwise
 from graphcore.ir.dtypes import BOOL, float_for, loop_dtypes, promote
 from graphcore.ir.errors import GraphTypeError, Refusal, require
-from graphcore.ir.node import Node, agree, describe_operand
+from graphcore.ir.node import agree
 from graphcore.ir.op import Op, Trait, declare, op
 from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import DType, TensorType
@@ -97,19 +95,6 @@ def elementwise(
     if unknown:
         UNKNOWN[new] = unknown
     return declare(new)
-
-
-def refuse_unknown(node: Node, moving: Container[Node]) -> None:
-    """Refuse the derivative by an operand that moves but by which none is known."""
-    for place in UNKNOWN.get(node.op, ()):
-        x = node.inputs[place]
-        if x in moving:
-            raise GraphTypeError(
-                f"{node.op.name}: no derivative by its operand {place + 1} is known\n"
-                f"{describe_operand(x)}\n"
-                f"  built at {node.origin}\n"
-                "  cure: put stop_gradient around the operand if it should count as constant"
-            )
 
 
 add = elementwise("add", np.add, "x + y", commutative=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
-from graphcore.analysis.cost import representative
+from graphcore.analysis.cost import letter_sizes, representative
 from graphcore.analysis.values import is_finite
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count
+from graphcore.ir.sizes import count
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import cast, divide, multiply, negative, square
 from graphcore.ops.tensor import (
@@ -23,8 +23,9 @@ from graphcore.ops.tensor import (
 )
 
 from . import plain
+from .einsums import lone_places, single, summed, summed_places
 from .engine import RuleSet
-from .plain import Axes, times
+from .plain import Axes, other_axes, times
 
 contraction = RuleSet()
 
@@ -55,16 +56,11 @@ def einsum_of_view(node: Node) -> Node | None:
             operands[i] = tuple(letters[perm.index(axis)] for axis in range(len(perm)))
             inputs[i], changed = x.inputs[0], True
         elif x.op is expand or (x.op is leaf.full and letters):
-            kept = [] if x.op is leaf.full else source(x)
+            kept = [] if x.op is leaf.full else other_axes(x.attrs["axes"], x.type.ndim)
             operands[i] = tuple(letters[axis] for axis in kept)
             inputs[i] = plain.refill(x, ()) if x.op is leaf.full else x.inputs[0]
             changed = True
     return contract(node, inputs, operands) if changed else None
-
-
-def source(x: Node) -> list[int]:
-    """The axes of an expanded value that it had before."""
-    return [axis for axis in range(x.type.ndim) if axis not in x.attrs["axes"]]
 
 
 @contraction.on(einsum, under=[multiply, einsum])
@@ -85,7 +81,7 @@ def quotient_of_outer(node: Node) -> Node | None:
     product, divisor = node.inputs
     if divisor.op is not expand or not (factors := outer_factors(product)):
         return None
-    needed = source(divisor)
+    needed = other_axes(divisor.attrs["axes"], divisor.type.ndim)
     for i, (x, axes) in enumerate(factors):
         if set(needed) <= set(axes):
             order = [needed.index(axis) for axis in axes if axis in needed]
@@ -103,7 +99,7 @@ def quotient_of_outer(node: Node) -> Node | None:
 def outer_factors(x: Node) -> list[tuple[Node, Axes]]:
     """What `x` is the product of and the axes of each, if each lacks some of `x`; else nothing."""
     if x.op is multiply and all(y.op is expand for y in x.inputs):
-        factors = [(y.inputs[0], tuple(source(y))) for y in x.inputs]
+        factors = [(y.inputs[0], tuple(other_axes(y.attrs["axes"], y.type.ndim))) for y in x.inputs]
     elif x.op is einsum and len(x.inputs) > 1:
         result: Axes = x.attrs["result"]
         operands: tuple[Axes, ...] = x.attrs["operands"]
@@ -134,24 +130,6 @@ def contract(node: Node, inputs: Sequence[Node], operands: Sequence[Axes]) -> No
     return plain.expand(inner, lost, node.type.shape)
 
 
-def letter_sizes(node: Node) -> dict[int, Size]:
-    """The size of each letter of an einsum."""
-    sizes: dict[int, Size] = {}
-    for x, letters in zip(node.inputs, node.attrs["operands"], strict=True):
-        sizes.update(zip(letters, x.type.shape, strict=True))
-    return sizes
-
-
-def unfolded(x: Node, letters: Axes, fresh: Iterator[int]) -> list[tuple[Node, Axes]]:
-    """The operands of an einsum and their letters, where its axes have `letters` in another one."""
-    said = dict(zip(x.attrs["result"], letters, strict=True))
-    for letter in letter_sizes(x):
-        if letter not in said:
-            said[letter] = next(fresh)
-    operands = [tuple(said[letter] for letter in own) for own in x.attrs["operands"]]
-    return list(zip(x.inputs, operands, strict=True))
-
-
 @contraction.on(einsum)
 def scalars_outside(node: Node) -> Node | None:
     """einsum(c, x, y) = c * einsum(x, y) for scalars c; einsum(-x, y) = -einsum(x, y)"""
@@ -172,11 +150,6 @@ def scalars_outside(node: Node) -> Node | None:
     return None
 
 
-def summed_places(node: Node) -> Size:
-    """Over how many places an einsum sums for each of its results."""
-    return count(n for k, n in letter_sizes(node).items() if k not in node.attrs["result"])
-
-
 @contraction.on(einsum)
 def one_operand(node: Node) -> Node | None:
     """einsum(x) is a sum and a transpose"""
@@ -184,13 +157,6 @@ def one_operand(node: Node) -> Node | None:
         return None
     (x,), (letters,) = node.inputs, node.attrs["operands"]
     return single(x, letters, node.attrs["result"])
-
-
-def single(x: Node, letters: Axes, result: Axes) -> Node:
-    """`x` summed over the letters not in `result`, in its order."""
-    gone = [axis for axis, letter in enumerate(letters) if letter not in result]
-    kept = [letter for letter in letters if letter in result]
-    return plain.transpose(summed(x, gone), [kept.index(letter) for letter in result])
 
 
 def path(node: Node) -> list[tuple[int, ...]]:
@@ -219,19 +185,7 @@ def pairwise(node: Node) -> Node:
             chosen.append(product(y, b, x, a, keep, result))
         terms.append(chosen[0])
     ((x, letters),) = terms
-    return unless_empty(node, single(x, letters, result))
-
-
-def unless_empty(node: Node, found: Node) -> Node:
-    """`found`, but 0 where there is nothing to sum, even if an operand without places is infinite.
-
-    An operand that lacks a letter is multiplied with a sum over it: 0 * inf, if that is empty.
-    """
-    sizes, operands = letter_sizes(node), node.attrs["operands"]
-    alone = [
-        k for k in sizes if k not in node.attrs["result"] and not all(k in a for a in operands)
-    ]
-    return plain.unless_empty(count(sizes[k] for k in alone), found)
+    return plain.unless_empty(lone_places(node), single(x, letters, result))
 
 
 def product(x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes) -> tuple[Node, Axes]:
@@ -276,11 +230,6 @@ def summed_alone(x: Node, letters: Axes, needed: set[int]) -> tuple[Node, Axes]:
     kept = tuple(letter for letter in letters if letter in needed)
     gone = [axis for axis, letter in enumerate(letters) if letter not in needed]
     return summed(x, gone), kept
-
-
-def summed(x: Node, axes: Iterable[int]) -> Node:
-    """`x` summed in its own dtype, as all of a contraction is: a sum alone widens integers."""
-    return plain.cast(plain.sum_over(x, axes), x.type.dtype)
 
 
 def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept: int) -> Node:

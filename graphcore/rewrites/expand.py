@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import count
 
+from graphcore.analysis.paths import between, of_floats, refuse_unknown
 from graphcore.analysis.values import is_one
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
@@ -15,7 +16,6 @@ from graphcore.ir.provenance import Origin, inherit
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, elementwise, leaf, tensor
-from graphcore.ops.paths import between, of_floats
 
 from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.factors import quotient
@@ -70,7 +70,7 @@ def cotangents(node: Node, ct: Node, path: dict[Node, None]) -> Sequence[Node | 
     if not any(x in path for x in node.inputs):
         return (None,) * len(node.inputs)
     if node.op in PARTIALS:
-        elementwise.refuse_unknown(node, path)
+        refuse_unknown(node, path)
         partials = PARTIALS[node.op](node, *node.inputs)
         return [
             scale(p, ct) if x in path else None for p, x in zip(partials, node.inputs, strict=True)
@@ -186,7 +186,7 @@ def pushed(node: Node, tangents: Sequence[Node | None]) -> Node | None:
     """The tangent of `node`, given those of its inputs (None: zero)."""
     if node.op in PARTIALS:
         moving = [x for x, t in zip(node.inputs, tangents, strict=True) if t is not None]
-        elementwise.refuse_unknown(node, moving)
+        refuse_unknown(node, moving)
         partials = PARTIALS[node.op](node, *node.inputs)
         return total_of(
             scale(p, t) for p, t in zip(partials, tangents, strict=True) if t is not None

@@ -20,7 +20,7 @@ from graphcore.ops import autodiff, leaf, linalg, tensor
 from graphcore.ops import elementwise as e
 
 from . import plain
-from .contraction import single
+from .einsums import single
 from .engine import RuleSet, simplify
 from .expand import is_lazy
 from .matrices import diagonal, hermitian, real_part

@@ -32,14 +32,9 @@ from graphcore.ops.tensor import (
 
 from . import plain
 from .engine import RuleSet
-from .plain import Axes, refill, times
+from .plain import Axes, other_axes, refill, times
 
 motion = RuleSet()
-
-
-def source_axes(new: Axes, rank: int) -> list[int]:
-    """The axes of an expanded value that it had before."""
-    return [axis for axis in range(rank) if axis not in new]
 
 
 @motion.on(Pointwise, under=[expand])
@@ -113,7 +108,7 @@ def transpose_of_view(node: Node) -> Node | None:
     if x.op is transpose:
         return plain.transpose(x.inputs[0], [x.attrs["perm"][axis] for axis in perm])
     if x.op is expand:
-        kept = source_axes(x.attrs["axes"], len(perm))
+        kept = other_axes(x.attrs["axes"], len(perm))
         new = [i for i, axis in enumerate(perm) if axis in x.attrs["axes"]]
         inner = plain.transpose(x.inputs[0], [kept.index(axis) for axis in perm if axis in kept])
         return plain.expand(inner, new, node.type.shape)
@@ -129,7 +124,7 @@ def expand_of_expand(node: Node) -> Node | None:
     if x.op is leaf.full:
         return refill(x, node.type.shape)
     if x.op is expand:
-        kept = source_axes(axes, node.type.ndim)
+        kept = other_axes(axes, node.type.ndim)
         return plain.expand(
             x.inputs[0], {*axes, *(kept[axis] for axis in x.attrs["axes"])}, node.type.shape
         )
@@ -162,7 +157,7 @@ def reshape_of_expand(node: Node) -> Node | None:
             repeated += new
         elif set(old) & set(x.attrs["axes"]):
             return None
-    shape = tuple(node.type.shape[axis] for axis in source_axes(tuple(repeated), node.type.ndim))
+    shape = tuple(node.type.shape[axis] for axis in other_axes(tuple(repeated), node.type.ndim))
     return plain.expand(plain.reshape(x.inputs[0], shape), repeated, node.type.shape)
 
 
@@ -224,7 +219,7 @@ def slice_of_view(node: Node) -> Node | None:
             steps=tuple(step for _, step in merged),
         )
     if x.op is expand:
-        kept = source_axes(x.attrs["axes"], x.type.ndim)
+        kept = other_axes(x.attrs["axes"], x.type.ndim)
         ranges = {name: tuple(attrs[name][axis] for axis in kept) for name in attrs}
         return plain.expand(slice_(x.inputs[0], **ranges), x.attrs["axes"], node.type.shape)
     return None
@@ -373,7 +368,7 @@ def sum_of_view(node: Node) -> Node | None:
         places: Size = count(x.type.shape[axis] for axis in axes)
         return times(refill(x, node.type.shape), places)
     if x.op is sum_:
-        kept = source_axes(x.attrs["axes"], x.inputs[0].type.ndim)
+        kept = other_axes(x.attrs["axes"], x.inputs[0].type.ndim)
         return sum_(
             x.inputs[0], axes=tuple(sorted((*x.attrs["axes"], *(kept[axis] for axis in axes))))
         )
@@ -388,9 +383,9 @@ def sum_of_expand(node: Node, x: Node) -> Node:
     """Repeated values are counted instead of added, and added once."""
     axes, new = node.attrs["axes"], x.attrs["axes"]
     counted = [axis for axis in axes if axis in new]
-    kept = source_axes(new, x.type.ndim)
+    kept = other_axes(new, x.type.ndim)
     inner = plain.sum_over(x.inputs[0], [kept.index(axis) for axis in axes if axis not in new])
-    rest = source_axes(axes, x.type.ndim)
+    rest = other_axes(axes, x.type.ndim)
     repeated = [i for i, axis in enumerate(rest) if axis in new]
     if counted:
         inner = times(inner, count(x.type.shape[axis] for axis in counted))
@@ -459,5 +454,5 @@ def unexpanded(x: Node) -> tuple[Node, int]:
     """What `x` repeats, and the axis its places run along, for one that runs along only one."""
     if x.op is not expand:
         return x, 0
-    (place, *more) = source_axes(x.attrs["axes"], x.type.ndim) or [0]
+    (place, *more) = other_axes(x.attrs["axes"], x.type.ndim) or [0]
     return (x if more else x.inputs[0]), place

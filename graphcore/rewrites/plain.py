@@ -58,6 +58,11 @@ def expand(x: Node, axes: Iterable[int], shape: Shape) -> Node:
     return tensor.expand(x, axes=axes, sizes=tuple(shape[axis] for axis in axes))
 
 
+def other_axes(axes: Axes, rank: int) -> list[int]:
+    """The axes of a value that are not among `axes`: of a repeated one those it had before."""
+    return [axis for axis in range(rank) if axis not in axes]
+
+
 def expand_to(scalar: Node, shape: Shape) -> Node:
     """A scalar in every place of `shape`."""
     return expand(scalar, range(len(shape)), shape)

@@ -11,7 +11,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, tensor
 
 from . import plain
-from .contraction import source, unfolded
+from .einsums import unfolded
 from .engine import RuleSet
 from .plain import Axes
 
@@ -58,7 +58,8 @@ def split(factor: Factor, fresh: Iterator[int]) -> list[Factor]:
     if x.op is e.cast and (x.inputs[0].type.dtype.kind, x.type.dtype.kind) == ("f", "c"):
         return [factor.of(x.inputs[0])]
     if x.op is tensor.expand:
-        return [factor.of(x.inputs[0], tuple(letters[axis] for axis in source(x)))]
+        kept = plain.other_axes(x.attrs["axes"], x.type.ndim)
+        return [factor.of(x.inputs[0], tuple(letters[axis] for axis in kept))]
     if x.op is leaf.full and letters:
         return [factor.of(plain.refill(x, ()), ())]
     if x.op is tensor.transpose:
@@ -68,8 +69,8 @@ def split(factor: Factor, fresh: Iterator[int]) -> list[Factor]:
         (y,), axes = x.inputs, x.attrs["axes"]
         return [factor.of(e.exp(y - plain.unsum(tensor.logsumexp(y, axes=axes), axes, y)))]
     if x.op is tensor.sum_ and not factor.inverted:
-        kept, axes = iter(letters), range(x.inputs[0].type.ndim)
-        own = tuple(next(fresh) if axis in x.attrs["axes"] else next(kept) for axis in axes)
+        old, axes = iter(letters), range(x.inputs[0].type.ndim)
+        own = tuple(next(fresh) if axis in x.attrs["axes"] else next(old) for axis in axes)
         return [factor.of(x.inputs[0], own)]
     if x.op is tensor.einsum and not factor.inverted:
         return [factor.of(y, own) for y, own in unfolded(x, letters, fresh)]

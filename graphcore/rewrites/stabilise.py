@@ -6,6 +6,7 @@ or cancels.
 
 from __future__ import annotations
 
+from graphcore.analysis.values import is_real
 from graphcore.ir.node import Node
 from graphcore.ops import tensor
 from graphcore.ops.elementwise import (
@@ -25,11 +26,6 @@ from .pattern import P, variables
 from .plain import cast, equals, nonzero, where
 
 (x,) = variables("x")
-
-
-def is_real(x: Node) -> bool:
-    """Whether `x` is real, as the ops of some right sides demand."""
-    return bool(x.type.dtype.kind == "f")
 
 
 stabilise = RuleSet(

@@ -12,9 +12,9 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
+from graphcore.analysis.matrices import Fact, Facts, facts
 from graphcore.ir.graph import Graph
 from graphcore.ir.types import TensorType
-from graphcore.rewrites.structure import Fact, Facts, facts
 from tests import interpreter
 
 L = gc.linalg

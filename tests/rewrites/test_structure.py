@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.analysis.matrices import Fact, facts
 from graphcore.ir.graph import Graph
 from graphcore.ops import leaf, tensor
 from graphcore.rewrites.engine import simplify
 from graphcore.rewrites.lower import lower_names
-from graphcore.rewrites.structure import Fact, facts, structure
+from graphcore.rewrites.structure import structure
 
 L = gc.linalg
 X = gc.tensor("x", {"row": 4, "col": 4})

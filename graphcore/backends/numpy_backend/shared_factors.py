@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from graphcore.analysis.matrices import DEFINITE, facts, matrix_of
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -13,7 +14,6 @@ from graphcore.ops.elementwise import conjugate, log, square
 from graphcore.rewrites.engine import Conversion, convert
 from graphcore.rewrites.matrices import diagonal, eye_like, h, real_part
 from graphcore.rewrites.plain import cast, full, pick, sum_over
-from graphcore.rewrites.structure import DEFINITE, facts, matrix_of
 
 WHOLE: dict[Op, tuple[Op, int]] = {
     linalg.eigvalsh: (linalg.eigh, 0),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from types import EllipsisType
 from typing import Literal
 
+from graphcore.analysis.paths import between, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, unordered
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.lift import single
@@ -16,9 +17,7 @@ from graphcore.ir.node import Node, describe_operand, full_like, toposort
 from graphcore.ir.provenance import called, user_line
 from graphcore.ir.sizes import Size
 from graphcore.ops import autodiff, leaf
-from graphcore.ops.elementwise import refuse_unknown
 from graphcore.ops.named.dims import close_match
-from graphcore.ops.paths import between
 
 from .instances import Axes, Instances, Mixed, carries, told
 from .vectorize import repeated, widened

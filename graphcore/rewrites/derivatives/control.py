@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from graphcore.analysis.paths import between, leading_to
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import Hidden, apart
@@ -21,7 +22,6 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, leaf
 from graphcore.ops.control import Carry, Groups, Loop, Operand
 from graphcore.ops.leaf import values
-from graphcore.ops.paths import between, leading_to
 from graphcore.rewrites.checkpoint import in_chunks
 
 Several = Sequence[Node | None]

@@ -17,11 +17,12 @@ from itertools import count
 
 import numpy as np
 
+from graphcore.analysis.cost import letter_sizes
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, full_like
 from graphcore.ops import autodiff, tensor
 from graphcore.ops.elementwise import absolute, conjugate, less_equal, logical_or, minimum
-from graphcore.rewrites.contraction import letter_sizes, unfolded
+from graphcore.rewrites.einsums import unfolded
 from graphcore.rewrites.matrices import at, columns, expand_last, rows, t
 from graphcore.rewrites.plain import Axes, cast, where
 

@@ -14,13 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from fractions import Fraction
-from functools import reduce
-from math import isfinite
+from functools import cache, reduce
+from itertools import product as product_of
+from math import isfinite, log
 from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.op import Op
 from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.ops import elementwise as ops
@@ -60,20 +64,11 @@ PRODUCTS = frozenset(
 )
 ALIKE = frozenset(
     {
-        *(*TRANSPOSE, ops.add, ops.subtract, ops.negative, ops.absolute, ops.where, ops.hypot),
-        *(ops.maximum, ops.minimum, ops.fmax, ops.fmin, ops.remainder, ops.fmod),
-        *(tensor.norm, tensor.max_, tensor.min_, tensor.cummax, tensor.cummin, tensor.sort),
-        autodiff.stop_gradient,
+        *(*TRANSPOSE, ops.where, tensor.norm, tensor.sort, autodiff.stop_gradient),
+        *(tensor.max_, tensor.min_, tensor.cummax, tensor.cummin),
     }
 )
-"""Ops whose result grows as their float operands do, if these grow alike."""
-POWERS = {
-    ops.square: Fraction(2),
-    ops.sqrt: Fraction(1, 2),
-    ops.cbrt: Fraction(1, 3),
-    ops.reciprocal: Fraction(-1),
-    ops.sign: Fraction(0),
-}
+"""Ops, not elementwise, whose result grows as their float operands do, if these grow alike."""
 
 
 def variation(rule: Graph, cotangents: int) -> list[Varies]:
@@ -252,13 +247,37 @@ def of_powers(node: Node, powers: Sequence[Power]) -> Power | None:
         return product(powers)
     if node.op is ops.divide:
         return product([powers[0], scaled(powers[1], Fraction(-1))])
-    if node.op in POWERS:
-        return scaled(powers[0], POWERS[node.op])
+    if (own := degree(node.op, len(powers))) is not None and (own == 1 or len(powers) == 1):
+        return scaled(common(powers), own)
     if node.op is ops.power and node.inputs[1].op is leaf.full:
         exponent = node.inputs[1].attrs["value"].item()
         if isinstance(exponent, float) and isfinite(exponent):
             return scaled(powers[0], Fraction(exponent))
     return common(powers) if node.op in ALIKE else None
+
+
+@cache
+def degree(op: Op, operands: int) -> Fraction | None:
+    """The power by which an elementwise op grows if its operands are scaled; None if by none.
+
+    That is computed, so no op can be forgotten; of special functions none is known.
+
+    >>> from graphcore.ops.elementwise import exp, hypot, sqrt
+    >>> degree(sqrt, 1), degree(hypot, 2), degree(exp, 1)
+    (Fraction(1, 2), Fraction(1, 1), None)
+    """
+    ufunc = ops.UFUNC.get(op)
+    if not isinstance(ufunc, np.ufunc) or f"{'d' * operands}->d" not in ufunc.types:
+        return None
+    points = np.array([*product_of((7e-3, -4e-3, 0.0, 3.3), repeat=operands)]).T
+    factor = 64.0  # whose square and cube roots are exact
+    with np.errstate(all="ignore"):
+        ratios = ufunc(*points * factor) / ufunc(*points)
+        ratios = ratios[np.isfinite(ratios)]
+        if not len(ratios) or (ratios <= 0).any():
+            return None
+        power = Fraction(log(ratios[0], factor)).limit_denominator(6)
+        return power if np.allclose(ratios, factor**power, rtol=1e-12) else None
 
 
 def common(powers: Iterable[Power]) -> Power:

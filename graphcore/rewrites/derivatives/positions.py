@@ -60,12 +60,12 @@ def products_of_others(x: Node, indices: Sequence[Node], sizes: Sequence[Size]) 
     rest: Shape = x.type.shape[indices[0].type.ndim :]
     rows = tensor.gather(reshape(x, (many, *rest)), order, axes=(0,))
     runs = tensor.gather(places, order, axes=(0,))
-    after = flip(products_before(flip(rows, 0), flip(runs, 0)), 0)
-    found = products_before(rows, runs) * after
+    after = flip(products_in_runs(flip(rows, 0), flip(runs, 0)), 0)
+    found = products_in_runs(rows, runs) * after
     return reshape(tensor.gather(found, rank, axes=(0,)), x.type.shape)
 
 
-def products_before(x: Node, runs: Node) -> Node:
+def products_in_runs(x: Node, runs: Node) -> Node:
     """The product of all values before each in its run of equal numbers, along the first axis."""
     same = elementwise.equal(runs, shift(runs, 0, -1))
     same = expand(same, range(1, x.type.ndim), x.type.shape)

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from graphcore.analysis.values import is_infinite
-from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Shape
-from graphcore.ops import elementwise, leaf, tensor
+from graphcore.ops import elementwise, tensor
+from graphcore.rewrites.matrices import index, t
 from graphcore.rewrites.plain import (
     cast,
     equals,
@@ -24,7 +23,6 @@ from graphcore.rewrites.plain import (
     nonzero,
     shift,
     sum_over,
-    transpose,
     unsum,
     where,
 )
@@ -77,14 +75,8 @@ def sort_vjp(node: Node, ct: Node) -> tuple[Node]:
     (x,), axis = node.inputs, node.attrs["axis"]
     shape = x.type.shape
     order = tensor.argsort(x, axis=axis, size=shape[axis], descending=False)
-    places = [order if at == axis else walk(at, shape) for at in range(x.type.ndim)]
+    places = [order if at == axis else index(x, at) for at in range(x.type.ndim)]
     return (tensor.scatter(ct, *places, axes=tuple(range(x.type.ndim)), shape=shape),)
-
-
-def walk(axis: int, shape: Shape) -> Node:
-    """The position of each place of `shape` along one axis."""
-    steps = leaf.iota(size=shape[axis], dtype=INT, dims=None)
-    return expand(steps, [other for other in range(len(shape)) if other != axis], shape)
 
 
 def prod_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -192,7 +184,7 @@ def einsum_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
 def matmul_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """C = A B:  Ā = C̄ Bᵀ, B̄ = Aᵀ C̄"""
     a, b = node.inputs
-    return tensor.matmul(ct, swap_last(b)), tensor.matmul(swap_last(a), ct)
+    return tensor.matmul(ct, t(b)), tensor.matmul(t(a), ct)
 
 
 def matvec_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
@@ -201,7 +193,7 @@ def matvec_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     rank = a.type.ndim
     rows = expand(ct, (rank - 1,), a.type.shape)
     columns = expand(x, (rank - 2,), a.type.shape)
-    return rows * columns, tensor.matvec(swap_last(a), ct)
+    return rows * columns, tensor.matvec(t(a), ct)
 
 
 def vecdot_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
@@ -209,12 +201,6 @@ def vecdot_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     x, y = node.inputs
     spread = unsum(ct, (x.type.ndim - 1,), x)
     return spread * y, spread * x
-
-
-def swap_last(x: Node) -> Node:
-    """The matrices transposed."""
-    rank = x.type.ndim
-    return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
 MIXING: dict[Op, Vjp] = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node, describe_operand, toposort
 from graphcore.ir.types import TupleType, Type
-
-from . import autodiff
+from graphcore.ops import autodiff, elementwise
 
 
 def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
@@ -42,3 +42,16 @@ def of_floats(type: Type) -> bool:
     if isinstance(type, TupleType):
         return any(map(of_floats, type.items))
     return differentiable(type.dtype)
+
+
+def refuse_unknown(node: Node, moving: Container[Node]) -> None:
+    """Refuse the derivative with respect to an operand for which an op has none."""
+    for place in elementwise.UNKNOWN.get(node.op, ()):
+        x = node.inputs[place]
+        if x in moving:
+            raise GraphTypeError(
+                f"{node.op.name}: no derivative by its operand {place + 1} is known\n"
+                f"{describe_operand(x)}\n"
+                f"  built at {node.origin}\n"
+                "  cure: put stop_gradient around the operand if it should count as constant"
+            )
