@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .placement import hoist as hoist
+from .hoist import hoist as hoist
 from .sharing import prune_loops as prune_loops
 from .sharing import tidy_loops as tidy_loops

@@ -1,160 +1,42 @@
-"""Where a node of a loop's body is computed: before the loop, at each step, or after the loop.
+"""Where each node of a loop's body is computed: one decision, before anything is moved.
 
-once before    body(carry, k): f(k)            -> computed once, captured
-steps before   body(carry, x[t]): f(x[t], k)   -> f(x, k) of all steps at once, a sequence
-steps after    result y[t] = f(a[t])           -> f(a) of all steps at once, of what steps recorded
-sums after     carry total + f(a[t])           -> f(a) of all steps at once, summed over them
+once      f(k), of captured values      -> once before the loop, captured
+before    f(x[t], k), of sequences      -> of all steps at once before the loop, a sequence
+inside    f(carry, ...)                 -> at each step
+after     result y[t] = f(a[t])         -> of all steps at once after it, of what steps recorded
+          carry total + f(a[t])         -> the same, summed over the steps
+
+What is computed of all steps at once costs one call instead of one a step, and memory for the
+values of all steps. So the decision is about memory: nodes that no step needs, or that need no
+carry, are computed at once if their values, or those that steps must record for them, take no more
+memory than what is held anyway. Sizes are compared as polynomials: where neither is provably
+larger, nodes stay inside. With numbers for unknown sizes a loop of a million steps would hold what
+one of a hundred can; in run time the two differ by less than 5 % (gpt, kalman).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, may_raise_inside, with_graphs
+from graphcore.ir.axes import Reduces
+from graphcore.ir.graph import Graph, may_raise_inside
 from graphcore.ir.node import Node, toposort
-from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
-from graphcore.ir.trace import Rule
-from graphcore.ir.transform import substitute, transform
 from graphcore.ir.types import TensorType
-from graphcore.ops import control, elementwise, leaf, tensor
-from graphcore.ops.control import Loop, Operand
-from graphcore.ops.leaf import values
-from graphcore.rewrites.plain import pick
+from graphcore.ops import control, elementwise, tensor
+from graphcore.ops.control import Loop
 
-from .batching import contraction, on_all_steps, works_on_all_steps
-from .view import LEAVES, LOOPS, depends_on, new_params, replaced, trip_counts_inside
+from .batching import works_on_all_steps
+from .view import LEAVES, depends_on, trip_counts_inside
 
 FEW = 4
 """Values of all steps may take at most this multiple of the memory that is held already."""
 REPEATED = frozenset({tensor.expand})
 """Ops that are free at each step, but not outside, where what they repeat would be a sequence."""
-REDUCING = frozenset({tensor.sum_, tensor.max_, tensor.min_, tensor.any_, tensor.all_})
-Varies = Callable[[Node], bool]
-"""Whether a value differs from step to step."""
-
-
-def hoist(graph: Graph) -> Graph:
-    """Move work out of the loops of a graph, the inner ones first."""
-    if LOOPS.isdisjoint(graph.ops()):
-        return graph
-
-    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        if node.op in LOOPS:
-            return outside, leaf.tuple_(*outside(Node(node.op, inputs, with_graphs(node, hoist))))
-        return (pick, pick(node, *inputs)) if node.op is leaf.project else None
-
-    return transform(graph, visit, bodies=hoist)
-
-
-def outside(node: Node) -> list[Node]:
-    """The results of a loop, computed outside of it as far as they can be."""
-    local = trip_counts_inside(node.attrs["body"])
-    loop = once_before(Loop.of(node), local)
-    if node.op is control.while_loop:
-        with inheriting(node.origin):
-            return values(loop.build())
-    loop = steps_before(loop, local)
-    late = Late(loop, local)
-    late.move_results()
-    late.move_sums()
-    return late.results(node)
-
-
-# ---- before the loop
-
-
-def fixed(loop: Loop, local: set[str]) -> set[Node]:
-    """The nodes inside whose value is the same at all steps, and that can be computed outside.
-
-    What may raise is not, unless it is computed whether there are steps or not.
-    """
-    found = set(loop.params.captured)
-    sure = computed_anyway(loop)
-    for node in toposort(loop.roots):
-        known = all(x in found or x.op in LEAVES for x in node.inputs)
-        if (
-            node.inputs
-            and known
-            and not depends_on(node, local)
-            and (node in sure or not may_raise_inside(node))
-        ):
-            found.add(node)
-    return found
-
-
-def computed_anyway(loop: Loop) -> set[Node]:
-    """The nodes of a body that are computed at least once."""
-    if loop.condition is not None:
-        return set(toposort([loop.condition]))
-    least = lower_bound(loop.settings["length"])
-    return set(toposort(loop.roots)) if least is not None and least >= 1 else set()
-
-
-def nearest(loop: Loop, some: Collection[Node]) -> list[Node]:
-    """Of `some` nodes those that others use; ops that are not worth a param are looked through."""
-    found: dict[Node, None] = {}
-    seen: set[Node] = set()
-    stack = list(loop.roots)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        worth = node.inputs and node.op not in REPEATED and isinstance(node.type, TensorType)
-        if node in some and worth:
-            found[node] = None
-            continue
-        stack.extend(node.inputs)
-    return list(found)
-
-
-def once_before(loop: Loop, local: set[str]) -> Loop:
-    """f(k) is computed once, and captured."""
-    new = new_params("fixed", loop, nearest(loop, fixed(loop, local)))
-    found = substitute(new, dict(loop.captured))
-    more = map(Operand, new.values(), found)
-    return replaced(loop._replace(captured=(*loop.captured, *more)), new)
-
-
-def steps_before(loop: Loop, local: set[str]) -> Loop:
-    """f(x[t], k) is computed for all steps at once, a sequence."""
-    steps, same = loop.settings["length"], fixed(loop, local)
-    at_once: dict[Node, Node] = dict(loop.sequences)
-    captured = dict(loop.captured)
-    held = {x.type.count for x in loop.operands.all}
-    for node in toposort(loop.roots):
-        own = [x in at_once for x in node.inputs]
-        if not works_on_all_steps(node) or not any(own) or depends_on(node, local):
-            continue
-        known = all(x in at_once or x in same or x.op in LEAVES for x in node.inputs)
-        if known and no_larger(node, own, steps, held):
-            given = [at_once.get(x) or substitute([x], captured)[0] for x in node.inputs]
-            at_once[node] = on_all_steps(node, given, own, steps)
-    new = new_params("each", loop, nearest(loop, at_once.keys() - {*loop.params.sequences}))
-    more = [Operand(param, at_once[node]) for node, param in new.items()]
-    return replaced(loop._replace(sequences=(*loop.sequences, *more)), new)
-
-
-def no_larger(node: Node, stacked: Sequence[bool], steps: Size, held: Collection[Size]) -> bool:
-    """Whether all steps' results are products, or take but a few times the memory of an operand.
-
-    That is an operand of the node, or one of the loop, of which there are as many values as `held`
-    says.
-    """
-    if node.op is tensor.einsum:
-        letters = {i for operand in node.attrs["operands"] for i in operand}
-        return len(letters) > len(node.attrs["result"])
-    size = node.type.count
-    own = (x for x, yes in zip(node.inputs, stacked, strict=True) if yes)
-    return any(no_more(size, FEW * x.type.count) for x in own) or any(
-        no_more(steps * size, FEW * whole) for whole in held
-    )
-
-
-# ---- after the loop
+VIEWS_OF_SUMS = frozenset({tensor.reshape, tensor.transpose, elementwise.negative})
+"""Ops that are applied to a sum over steps instead of to each term."""
 
 
 class Sum(NamedTuple):
@@ -172,71 +54,126 @@ class Sum(NamedTuple):
     views: Sequence[Node]
 
 
-class Late:
-    """What of a scan no later step needs, and the values that steps record to compute it after."""
+class Placement:
+    """Where the nodes of a body are computed.
 
-    def __init__(self, loop: Loop, local: set[str]) -> None:
-        self.loop, self.local = loop, local
-        self.sequences, self.captured = dict(loop.sequences), dict(loop.captured)
-        same = fixed(loop, local)
-        self.varies: Varies = lambda x: x not in same and x.op not in LEAVES
-        self.recorded: dict[Node, None] = dict.fromkeys(loop.results)
+    `once` and `before` are computed before the loop, once and of all steps; `before` has the params
+    of sequences as well. Steps record the values `recorded`. Of these, and of `before`, results are
+    computed `after` the loop: for each the nearest nodes given; and so are the `sums`, by the param
+    of their carry. All else is computed at each step.
+    """
+
+    def __init__(self, loop: Loop, body: Graph) -> None:
+        self.loop, self.trip_counts = loop, trip_counts_inside(body)
+        self.once = self.computed_once()
+        self.before = dict.fromkeys(loop.params.sequences)
+        self.recorded = dict.fromkeys(loop.results)
         self.after: dict[Node, list[Node]] = {}
         self.sums: dict[Node, Sum] = {}
+        if loop.op is control.scan:
+            self.place_before()
+            self.place_results()
+            self.place_sums()
 
-    def move_results(self) -> None:
+    def varies(self, node: Node) -> bool:
+        """Whether a value differs from step to step."""
+        return node not in self.once and node.op not in LEAVES
+
+    def at_once(self, node: Node) -> bool:
+        """Whether an op can be computed of all steps at once."""
+        return works_on_all_steps(node) and not depends_on(node, self.trip_counts)
+
+    # ---- before the loop
+
+    def computed_once(self) -> set[Node]:
+        """The nodes whose value is the same at all steps, and that can be computed outside.
+
+        What may raise is not, unless it is computed whether there are steps or not.
+        """
+        found = set(self.loop.params.captured)
+        sure = computed_anyway(self.loop)
+        for node in toposort(self.loop.roots):
+            known = node.inputs and all(x in found or x.op in LEAVES for x in node.inputs)
+            known = known and not depends_on(node, self.trip_counts)
+            if known and (node in sure or not may_raise_inside(node)):
+                found.add(node)
+        return found
+
+    def place_before(self) -> None:
+        """f(x[t], k), where values of all steps take but a few times the memory of operands."""
+        steps, once = self.loop.settings["length"], nearest(self.loop.roots, self.once)
+        held = {x.type.count for x in (*self.loop.operands.all, *once)}
+        for node in toposort(self.loop.roots):
+            own = [x for x in node.inputs if x in self.before]
+            if not own or not self.at_once(node):
+                continue
+            if not all(x in self.before or not self.varies(x) for x in node.inputs):
+                continue
+            if is_larger_product(node) if node.op is tensor.einsum else few(node, own, steps, held):
+                self.before[node] = None
+
+    # ---- after the loop
+
+    def place_results(self) -> None:
         """Results that no carry needs, if as little is recorded for them as they are."""
-        late = self.computed_late(self.loop.results, self.loop.updates)
+        late = self.unneeded(self.loop.results, self.loop.updates)
         for y in reversed([*self.recorded]):
-            if y not in late and y not in self.sequences:
+            if y not in late and y not in self.before:
                 continue
             del self.recorded[y]
             given = list(self.sources(y, late))
             new = self.unrecorded(given)
-            if y in self.sequences or (no_more(count_of(new), y.type.count) and not single(given)):
+            if y in self.before or (no_more(count_of(new), y.type.count) and not single(given)):
                 self.recorded.update(dict.fromkeys(new))
                 self.after[y] = given
             else:
                 self.recorded[y] = None
 
-    def move_sums(self) -> None:
-        """Carries that only add up."""
+    def place_sums(self) -> None:
+        """Carries that only add up, if as little is recorded for them as it takes otherwise."""
         roots = (*self.loop.updates, *self.recorded)
         used = Counter(roots)
         used.update(x for node in toposort(roots) for x in node.inputs)
         added = {x.param: addend(x.param, x.update, used) for x in self.loop.carries}
         terms = {param: term for param, term in added.items() if term is not None}
         others = [x.update for x in self.loop.carries if x.param not in terms]
-        late = self.computed_late(terms.values(), (*others, *self.recorded))
+        late = self.unneeded(terms.values(), (*others, *self.recorded))
         while found := {
             param: total
             for param, term in terms.items()
-            if param not in self.sums and (total := self.total_of(term, late)) is not None
+            if param not in self.sums and (total := self.sum_of(term, late)) is not None
         }:  # what one of them has recorded may be all that another needs
             self.sums |= found
 
-    def computed_late(self, terms: Iterable[Node], needed: Iterable[Node]) -> set[Node]:
+    def unneeded(self, terms: Iterable[Node], needed: Iterable[Node]) -> set[Node]:
         """The nodes that no step needs, and that take no more memory for all steps at once."""
         early = set(toposort(needed))
-        late: set[Node] = set()
-        for node in toposort(terms):
-            if (
-                node in early
-                or not works_on_all_steps(node)
-                or not any(map(self.varies, node.inputs))
-            ):
-                continue
-            if stays_small(node, self.varies) and not depends_on(node, self.local):
-                late.add(node)
-        return late
+        return {
+            node
+            for node in toposort(terms)
+            if node not in early
+            and any(map(self.varies, node.inputs))
+            and self.at_once(node)
+            and self.stays_small(node)
+        }
+
+    def stays_small(self, node: Node) -> bool:
+        """Whether the values of all steps take no more memory than those they are made of."""
+        own = [x.inputs[0] if x.op in REPEATED else x for x in node.inputs if self.varies(x)]
+        if node.op is tensor.einsum:
+            pairs = zip(node.attrs["operands"], node.inputs, strict=True)
+            result = {*node.attrs["result"]}
+            return any(self.varies(x) and {*letters} >= result for letters, x in pairs)
+        free = node.op in REPEATED or isinstance(node.op.axes, Reduces)
+        return free or no_more(node.type.count, count_of(own))
 
     def sources(self, part: Node, late: set[Node]) -> dict[Node, None]:
-        """The nearest nodes below that steps must record, or that are sequences."""
+        """The nearest nodes below that steps must record, or that are known before the loop."""
         found: dict[Node, None] = {}
         stack, seen = [part], {part}
         while stack:
             x = stack.pop()
-            if x in self.sequences or x not in late:
+            if x in self.before or x not in late:
                 found[x] = None
                 continue
             below = [y for y in x.inputs if self.varies(y) and y not in seen]
@@ -246,17 +183,17 @@ class Late:
 
     def unrecorded(self, some: Iterable[Node]) -> list[Node]:
         """Those of some nodes whose values of all steps are not there yet."""
-        return [x for x in some if x not in self.sequences and x not in self.recorded]
+        return [x for x in some if x not in self.before and x not in self.recorded]
 
-    def total_of(self, term: Node, late: set[Node]) -> Sum | None:
+    def sum_of(self, term: Node, late: set[Node]) -> Sum | None:
         """How one term is summed, from as little recorded as it takes; None if not worth it."""
         views = []
-        while term.op in (tensor.reshape, tensor.transpose, elementwise.negative):
+        while term.op in VIEWS_OF_SUMS and term not in self.before:
             views.append(term)
             (term,) = term.inputs
-        contracts = term.op in (tensor.einsum, tensor.sum_)
+        contracts = term.op in (tensor.einsum, tensor.sum_) and term not in self.before
         parts = [term]
-        if contracts or term in late:
+        if contracts or term in late - self.before.keys():
             parts = [x for x in term.inputs if self.varies(x)]
         if not parts or not self.varies(term):
             return None
@@ -286,82 +223,34 @@ class Late:
         self.recorded.update(dict.fromkeys(new))
         return Sum(term, contracts, given, parts if contracts else [term], views[::-1])
 
-    def results(self, old: Node) -> list[Node]:
-        """The results of the loop, what was moved computed after it."""
-        carries = tuple(x for x in self.loop.carries if x.param not in self.sums)
-        loop = self.loop._replace(carries=carries, results=tuple(self.recorded))
-        with inheriting(old.origin):
-            made = loop.build()
-        last = {x.param: made[i] for i, x in enumerate(carries)}
-        each = {y: made[i] for i, y in enumerate(self.recorded, len(carries))} | self.sequences
-        carried = [
-            x.start + self.summed(self.sums[x.param], each)
-            if x.param in self.sums
-            else last[x.param]
-            for x in self.loop.carries
-        ]
-        found = {y: self.at_once(given, [y], each)[y] for y, given in self.after.items()}
-        return [*carried, *[found[y] if y in found else each[y] for y in self.loop.results]]
 
-    def at_once(
-        self, given: Iterable[Node], roots: Sequence[Node], each: Mapping[Node, Node]
-    ) -> dict[Node, Node]:
-        """The values of all steps of some roots, and of all that they are made of."""
-        done = {x: each[x] for x in given}
-        for x in above(given, roots, self.varies):
-            xs, own = self.operands(x, done)
-            done[x] = on_all_steps(x, xs, own, self.loop.settings["length"])
-        return done
-
-    def operands(self, node: Node, done: Mapping[Node, Node]) -> tuple[list[Node], list[bool]]:
-        """The operands of a node outside of the loop, and which of them are of all steps."""
-        xs = [done.get(x) or substitute([x], self.captured)[0] for x in node.inputs]
-        return xs, [x in done for x in node.inputs]
-
-    def summed(self, total: Sum, each: Mapping[Node, Node]) -> Node:
-        """The sum of a term over all steps."""
-        done = self.at_once(total.given, total.roots, each)
-        if total.contracts:
-            found = over_steps(total.term, *self.operands(total.term, done))
-        else:
-            found = tensor.sum_(done[total.term], axes=(0,))
-        for view in total.views:
-            found = Node(view.op, (found,), view.attrs)
-        return found
+def computed_anyway(loop: Loop) -> set[Node]:
+    """The nodes of a body that are computed at least once."""
+    if loop.condition is not None:
+        return set(toposort([loop.condition]))
+    least = lower_bound(loop.settings["length"])
+    return set(toposort(loop.roots)) if least is not None and least >= 1 else set()
 
 
-def stays_small(node: Node, varies: Varies) -> bool:
-    """Whether the values of all steps take no more memory than those that they are made of."""
-    own = [x.inputs[0] if x.op in REPEATED else x for x in node.inputs if varies(x)]
-    if node.op is tensor.einsum:
-        pairs = zip(node.attrs["operands"], node.inputs, strict=True)
-        return any(varies(x) and {*letters} >= {*node.attrs["result"]} for letters, x in pairs)
-    return node.op in REPEATED | REDUCING or no_more(node.type.count, count_of(own))
+def nearest(roots: Iterable[Node], some: Container[Node], stop: Container[Node] = ()) -> list[Node]:
+    """Of `some` nodes those that others use; ops that are not worth a param are looked through.
 
-
-def above(given: Iterable[Node], roots: Iterable[Node], varies: Varies) -> list[Node]:
-    """What is made of given nodes, and of what does not vary, on the way to `roots`."""
-    seen, made = set(given), set()
+    What only nodes of `stop` need is not looked at.
+    """
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
     stack = list(roots)
     while stack:
-        x = stack.pop()
-        if x not in seen and varies(x):
-            seen.add(x)
-            made.add(x)
-            stack += x.inputs
-    return [x for x in toposort(roots) if x in made]
-
-
-def single(some: Iterable[Node]) -> bool:
-    """Whether all are single numbers: a step costs less with them than a call for all steps."""
-    return not any(x.type.shape for x in some)
-
-
-def over_steps(node: Node, xs: Sequence[Node], stacked: Sequence[bool]) -> Node:
-    """A contraction or a sum, over the first axis of stacked operands as well."""
-    if node.op is tensor.sum_:
-        return tensor.sum_(xs[0], axes=(0, *[axis + 1 for axis in node.attrs["axes"]]))
-    return contraction(node, xs, stacked, over_steps=True)
+        node = stack.pop()
+        if node in seen or node in stop:
+            continue
+        seen.add(node)
+        worth = node.inputs and node.op not in REPEATED and isinstance(node.type, TensorType)
+        if node in some and worth:
+            found[node] = None
+            continue
+        stack.extend(node.inputs)
+    return list(found)
 
 
 def addend(param: Node, update: Node, used: Counter[Node]) -> Node | None:
@@ -376,6 +265,32 @@ def addend(param: Node, update: Node, used: Counter[Node]) -> Node | None:
             return None
         right = -right
     return right if left is param else left
+
+
+# ---- what memory values of all steps take
+
+
+def few(node: Node, own: Iterable[Node], steps: Size, held: Iterable[Size]) -> bool:
+    """Whether the values of all steps take but a few times the memory of an operand.
+
+    That is one of the operands `own` of all steps, or one of the loop, of which there are as many
+    values as `held` says.
+    """
+    size = node.type.count
+    return any(no_more(size, FEW * x.type.count) for x in own) or any(
+        no_more(steps * size, FEW * whole) for whole in held
+    )
+
+
+def is_larger_product(node: Node) -> bool:
+    """Whether a contraction sums over something, so that it is one product of matrices at once."""
+    letters = {i for operand in node.attrs["operands"] for i in operand}
+    return len(letters) > len(node.attrs["result"])
+
+
+def single(some: Iterable[Node]) -> bool:
+    """Whether all are single numbers: a step costs less with them than a call for all steps."""
+    return not any(x.type.shape for x in some)
 
 
 def count_of(some: Iterable[Node]) -> Size:

@@ -1,0 +1,122 @@
+"""Work moved out of loops, to where `Placement` puts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.provenance import inheriting
+from graphcore.ir.trace import Rule
+from graphcore.ir.transform import substitute, transform
+from graphcore.ops import leaf, tensor
+from graphcore.ops.control import Loop, Operand
+from graphcore.rewrites.plain import pick
+
+from .batching import contraction, on_all_steps
+from .placement import Placement, Sum, nearest
+from .view import LOOPS, new_params, replaced
+
+
+def hoist(graph: Graph) -> Graph:
+    """Move work out of the loops of a graph, the inner ones first."""
+    if LOOPS.isdisjoint(graph.ops()):
+        return graph
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        if node.op in LOOPS:
+            return outside, leaf.tuple_(*outside(Node(node.op, inputs, with_graphs(node, hoist))))
+        return (pick, pick(node, *inputs)) if node.op is leaf.project else None
+
+    return transform(graph, visit, bodies=hoist)
+
+
+def outside(node: Node) -> list[Node]:
+    """The results of a loop, computed outside of it as far as that is worth it."""
+    loop = Loop.of(node)
+    place = Placement(loop, node.attrs["body"])
+    out = Outside(place)
+    left = loop._replace(
+        carries=tuple(x for x in loop.carries if x.param not in place.sums),
+        results=tuple(place.recorded),
+    )
+    with inheriting(node.origin):
+        made = out.given_to(left).build()
+    last = {x.param: made[i] for i, x in enumerate(left.carries)}
+    recorded = {y: made[i] for i, y in enumerate(left.results, len(left.carries))}
+    each = recorded | {x: out.before[x] for x in place.before}
+    carried = [
+        x.start + out.summed(place.sums[x.param], each) if x.param in place.sums else last[x.param]
+        for x in loop.carries
+    ]
+    after = {y: out.at_once(given, [y], each)[y] for y, given in place.after.items()}
+    return [*carried, *[after[y] if y in after else recorded[y] for y in loop.results]]
+
+
+class Outside:
+    """The values of nodes of a body outside of its loop."""
+
+    def __init__(self, place: Placement) -> None:
+        self.place, self.loop = place, place.loop
+        self.captured = dict(self.loop.captured)
+        self.before = dict(self.loop.sequences)
+        for node in place.before:
+            if node not in self.before:
+                self.before[node] = self.of_all_steps(node, self.before)
+
+    def given_to(self, left: Loop) -> Loop:
+        """A loop in which values that are computed before it are captured, or sequences."""
+        once = nearest(self.loop.roots, self.place.once)
+        sequences = self.place.before.keys() - {*self.loop.params.sequences}
+        each = nearest(self.loop.roots, sequences, stop=set(once))
+        fixed, stepped = new_params("fixed", left, once), new_params("each", left, each)
+        captured = map(Operand, fixed.values(), substitute(once, self.captured))
+        more = [Operand(param, self.before[node]) for node, param in stepped.items()]
+        given = left._replace(
+            captured=(*left.captured, *captured), sequences=(*left.sequences, *more)
+        )
+        return replaced(given, fixed | stepped)
+
+    def at_once(
+        self, given: Iterable[Node], roots: Sequence[Node], each: Mapping[Node, Node]
+    ) -> dict[Node, Node]:
+        """The values of all steps of some roots, and of all that they are made of."""
+        done = {x: each[x] for x in given}
+        needed, stack = set[Node](), list(roots)
+        while stack:
+            x = stack.pop()
+            if x not in done and x not in needed and self.place.varies(x):
+                needed.add(x)
+                stack += x.inputs
+        for x in toposort(roots):
+            if x in needed:
+                done[x] = self.of_all_steps(x, done)
+        return done
+
+    def of_all_steps(self, node: Node, done: Mapping[Node, Node]) -> Node:
+        """The values of a node of all steps, given those of its operands."""
+        xs, own = self.operands(node, done)
+        return on_all_steps(node, xs, own, self.loop.settings["length"])
+
+    def operands(self, node: Node, done: Mapping[Node, Node]) -> tuple[list[Node], list[bool]]:
+        """The operands of a node outside of the loop, and which of them are of all steps."""
+        xs = [done.get(x) or substitute([x], self.captured)[0] for x in node.inputs]
+        return xs, [x in done for x in node.inputs]
+
+    def summed(self, total: Sum, each: Mapping[Node, Node]) -> Node:
+        """The sum of a term over all steps."""
+        done = self.at_once(total.given, total.roots, each)
+        if total.contracts:
+            found = over_steps(total.term, *self.operands(total.term, done))
+        else:
+            found = tensor.sum_(done[total.term], axes=(0,))
+        for view in total.views:
+            found = Node(view.op, (found,), view.attrs)
+        return found
+
+
+def over_steps(node: Node, xs: Sequence[Node], stacked: Sequence[bool]) -> Node:
+    """A contraction or a sum, over the first axis of stacked operands as well."""
+    if node.op is tensor.sum_:
+        return tensor.sum_(xs[0], axes=(0, *[axis + 1 for axis in node.attrs["axes"]]))
+    return contraction(node, xs, stacked, over_steps=True)
