@@ -20,7 +20,9 @@ from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphKeyError, GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import described_by
 from graphcore.ir.size_text import show_dim
+from graphcore.ir.trace import Trace
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
 
@@ -138,7 +140,8 @@ class Compiled(Listing):
     ) -> None:
         self._arguments, self._results, self._returns = arguments, results, returns
         self._label = labeller(graph, returns)
-        with uncollected():
+        graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
+        with uncollected(), described_by(graph.trace):
             self._boundary = Boundary(graph)
             self.passes = pipeline.run(graph, numpy_backend.PASSES)
             last = self.passes[-1].graph

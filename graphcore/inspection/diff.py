@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, toposort
+from graphcore.ir.provenance import described_by
 
 from .printer import aligned, below, describe, legend, returned
 from .text import DIM, GREEN, RED, paint
@@ -17,6 +18,12 @@ CONTEXT = 3
 
 def diff(before: Graph, after: Graph, color: bool = False) -> str:
     """Lines of nodes removed (-), added (+) and, near those, kept; a kept node has one name."""
+    with described_by(after.trace or before.trace):
+        return "\n".join(differing(before, after, color))
+
+
+def differing(before: Graph, after: Graph, color: bool) -> list[str]:
+    """The lines of a diff."""
     old, new = list(before.nodes()), list(after.nodes())
     order, signs = merge(old, new)
     inputs = input_names(old) | input_names(new)
@@ -39,7 +46,7 @@ def diff(before: Graph, after: Graph, color: bool = False) -> str:
     result += returns(returned(before, view), returned(after, view), color)
     counts = [sum(signs[node] == sign for node in view.lines) for sign in " -+"]
     result += [f"  {line}" for line in legend(view.sizes)]
-    return "\n".join([*result, "{:,} kept, {:,} removed, {:,} added".format(*counts)])
+    return [*result, "{:,} kept, {:,} removed, {:,} added".format(*counts)]
 
 
 def merge(old: list[Node], new: list[Node]) -> tuple[list[Node], dict[Node, str]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.provenance import Origin
+from graphcore.ir.provenance import Origin, described_by, state
 from graphcore.ir.sizes import Size
 
 from .calls import call
@@ -49,7 +49,8 @@ def format_graph(
         What to say of a node in a further column.
     """
     sizes: dict[Size, str] = {}
-    lines = graph_lines(graph, {}, sizes, color=color, limit=limit, note=note)
+    with described_by(graph.trace or state.trace):
+        lines = graph_lines(graph, {}, sizes, color=color, limit=limit, note=note)
     return "\n".join([*lines, *legend(sizes)])
 
 

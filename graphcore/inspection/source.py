@@ -10,6 +10,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.names import spelled
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import inheriting, user_line
 from graphcore.ir.sizes import Expression, code, unknowns
 
 IMPORTS = """\
@@ -53,7 +54,8 @@ def written(graph: Graph, names: dict[Node, str], lines: list[str]) -> str:
 def rebuild(source: str) -> Graph:
     """The graph that `as_source` wrote down."""
     scope: dict[str, Any] = {}
-    exec(source, scope)
+    with inheriting(user_line()):  # lines of the source are nobody's, and many
+        exec(source, scope)
     graph: Graph = scope["graph"]
     return graph
 

@@ -6,12 +6,22 @@ A node may hold graphs in its attrs: the bodies of loops and branches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any, ClassVar
 
 from .node import Attrs, Node, toposort
 from .op import Op, may_raise
-from .provenance import Origin, inherit
+from .provenance import (
+    Build,
+    Origin,
+    built_after,
+    built_before,
+    described_by,
+    inheriting,
+    state,
+)
 from .sizes import Expression
+from .trace import Trace
 from .types import TensorType
 
 Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] | None]
@@ -23,12 +33,15 @@ HOLDING = frozenset({"control", "schedule"})
 class Graph:
     """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
 
-    __slots__ = ("_nodes", "_ops", "outputs", "params")
+    __slots__ = ("_nodes", "_ops", "outputs", "params", "trace")
     text: ClassVar[Callable[[Graph], str]]
     """How a graph is printed; `inspection` says it, as this part knows no other."""
 
-    def __init__(self, params: tuple[Node, ...], outputs: tuple[Node, ...]) -> None:
+    def __init__(
+        self, params: tuple[Node, ...], outputs: tuple[Node, ...], trace: Trace | None = None
+    ) -> None:
         self.params, self.outputs = params, outputs
+        self.trace = trace  # that of the compilation in which it is a stage
         self._nodes: list[Node] | None = None
         self._ops: frozenset[Op] | None = None
 
@@ -53,6 +66,17 @@ class Graph:
                 for graph in graphs(node):
                     yield from graph.every_node()
 
+    def lines(self) -> dict[Node, Origin]:
+        """The user's line for each node.
+
+        Equal programs share nodes, so each may have been built several times. A node without inputs
+        has the line of the last build before any node was built that uses it, any other the line of
+        the first build after its inputs.
+        """
+        found: dict[Node, Origin] = {}
+        find_lines(self, inf, found)
+        return found
+
     def __len__(self) -> int:
         return len(self.nodes())
 
@@ -74,15 +98,49 @@ class Graph:
         return hash((self.params, self.outputs))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A flat table, inputs by row number, so that depth is no limit."""
+        """A flat table, inputs by row number, so that depth is no limit.
+
+        Of the trace of a stage its nodes' lines and labels are kept.
+        """
         number: dict[Node, int] = {}
         rows: list[Row] = []
-        for node in self.nodes():
-            number[node] = len(rows)
-            inputs = tuple(number[x] for x in node.inputs)
-            rows.append((node.op, inputs, dict(node.attrs), node.origin, node.labels))
+        with described_by(self.trace or state.trace):
+            for node in self.nodes():
+                number[node] = len(rows)
+                inputs = tuple(number[x] for x in node.inputs)
+                attrs = dict(with_graphs(node, self._beside))
+                rows.append((node.op, inputs, attrs, node.origin, node.labels))
         params, outputs = ([number[x] for x in side] for side in (self.params, self.outputs))
-        return _rebuild, (rows, params, outputs)
+        return _rebuild, (rows, params, outputs, self.trace is not None)
+
+    def _beside(self, held: Graph) -> Graph:
+        """A graph that one of the nodes holds, described by the same trace."""
+        return held if self.trace is None else Graph(held.params, held.outputs, self.trace)
+
+
+def find_lines(graph: Graph, bound: float, found: dict[Node, Origin]) -> None:
+    """Enter the line of each node of a graph that was complete at the build numbered `bound`."""
+    latest: dict[Node, Build] = {}
+    first_use: dict[Node, float] = {}
+    for node in reversed(graph.nodes()):
+        if node.builds:
+            use = first_use.get(node, bound)
+            latest[node] = build = built_before(node.builds, use)
+            last = min(build.last, use)
+            for x in node.inputs:
+                first_use[x] = min(first_use.get(x, last), last)
+    number: dict[Node, int] = {}
+    for node in graph.nodes():
+        if node.builds:
+            least = max((number.get(x, 0) for x in node.inputs), default=0)
+            build = built_after(node.builds, least) if node.inputs else latest[node]
+            if build.first > first_use.get(node, bound):
+                build = latest[node]
+            if node.inputs or "name" in node.attrs:  # any program may build a number
+                number[node] = max(build.first, least)
+            found.setdefault(node, build.origin)
+            for held in graphs(node):
+                find_lines(held, min(build.last, first_use.get(node, bound)), found)
 
 
 def graphs(node: Node) -> list[Graph]:
@@ -123,12 +181,17 @@ def unknowns_of(node: Node) -> set[str]:
     return {name for size in sizes if isinstance(size, Expression) for name in size.unknowns}
 
 
-def _rebuild(rows: list[Row], params: list[int], outputs: list[int]) -> Graph:
+def _rebuild(
+    rows: list[Row], params: list[int], outputs: list[int], is_stage: bool = False
+) -> Graph:
     nodes: list[Node] = []
+    trace = Trace() if is_stage else None
     for op, inputs, attrs, origin, labels in rows:
-        before = inherit(origin)
-        try:
-            nodes.append(Node(op, tuple(nodes[i] for i in inputs), Attrs(attrs)).label(labels))
-        finally:
-            inherit(before)
-    return Graph(tuple(nodes[i] for i in params), tuple(nodes[i] for i in outputs))
+        with inheriting(origin):
+            node = Node(op, tuple(nodes[i] for i in inputs), Attrs(attrs))
+        if trace is not None:
+            trace.lines[node] = origin
+            if labels is not None:
+                trace.labels[node] = labels
+        nodes.append(node)
+    return Graph(tuple(nodes[i] for i in params), tuple(nodes[i] for i in outputs), trace)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
-from .provenance import Origin, called, current
+from .provenance import NOWHERE, Build, Origin, built_again, called, current, state
 from .size_text import escaped, show_dim, show_unknown
 from .sizes import Size, lower_bound, same
 from .types import TensorType, TupleType, Type, fits
@@ -74,23 +74,23 @@ def natural(dim: str, size: Size) -> None:
 class Unfrozen:
     """A node being born: the same slots, still writable. Written once, then the class is `Node`."""
 
-    __slots__ = ("__weakref__", "attrs", "inputs", "labels", "needs", "op", "origin", "type")
+    __slots__ = ("__weakref__", "attrs", "builds", "inputs", "needs", "op", "type")
 
     op: Op
     inputs: tuple[Node, ...]
     attrs: Attrs
     type: Any
-    origin: Origin
     needs: tuple[Need, ...]
-    labels: tuple[str | None, ...] | None
+    builds: tuple[Build, ...]
 
 
 class Node(Unfrozen):
     """`op` applied to `inputs` with static `attrs`; building it twice gives the same object.
 
-    Beside these three, which make its identity, a node carries its `type`, its `origin` (the
-    user's line), the `needs` its type rule left to the call, and `labels`: the dims its axes had
-    before lowering, for people to read.
+    Beside these three, which make its identity, a node carries its `type` and the `needs` its type
+    rule left to the call. Equal programs share nodes, so a node remembers each line of the user's
+    that built it; which of them speaks for it in a compilation the trace of that knows, as well as
+    the `labels` of its axes after lowering.
     """
 
     __slots__ = ()
@@ -99,15 +99,21 @@ class Node(Unfrozen):
     def __new__(cls, op: Op, inputs: tuple[Node, ...] = (), attrs: Attrs = NO_ATTRS) -> Node:
         """The one node of this op, inputs and attrs; an error of the type rule is made whole."""
         key = (op, inputs, attrs.key) if attrs else (op, inputs)
-        if (known := _interned.get(key)) is not None:
-            return noted(known) if _records else known
-        node: Any = new_object(Unfrozen)
-        node.op, node.inputs, node.attrs = op, inputs, attrs
-        node.type, node.needs = infer(op, inputs, attrs)
-        node.origin = current()
-        node.labels = getattr(node.type, "dims", None)
-        node.__class__ = cls
-        node = _interned.add(key, node)
+        node: Any = _interned.get(key)
+        if node is None:
+            node = new_object(Unfrozen)
+            node.op = op
+            node.inputs = inputs
+            node.attrs = attrs
+            node.type, node.needs = infer(op, inputs, attrs)
+            node.builds = ()
+            node.__class__ = cls
+            node = _interned.add(key, node)
+        sources = state.sources
+        if sources is None:
+            set_builds(node, built_again(node.builds))
+        elif node not in sources:
+            sources[node] = state.source
         return noted(node) if _records else node
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -117,6 +123,28 @@ class Node(Unfrozen):
     def said(self) -> str:
         """The function of ours that the user's line calls, else what users call the op."""
         return self.origin.function or self.op.said
+
+    @property
+    def origin(self) -> Origin:
+        """The user's line: in the compilation that nodes are described by, else the last one."""
+        if state.trace is not None:
+            origin: Origin = state.trace.origin(self)
+            return origin
+        return self.last_line
+
+    @property
+    def last_line(self) -> Origin:
+        """The line of the user's that built it last."""
+        return self.builds[-1].origin if self.builds else NOWHERE
+
+    @property
+    def labels(self) -> tuple[str | None, ...] | None:
+        """The dims of its axes, or those they had before lowering; None if that is not known."""
+        dims: tuple[str, ...] | None = getattr(self.type, "dims", None)
+        if dims is None and state.trace is not None:
+            found: tuple[str | None, ...] | None = state.trace.labels.get(self)
+            return found
+        return dims
 
     def __repr__(self) -> str:
         return f"<{self.op.name}: {self.type}>"
@@ -133,9 +161,9 @@ class Node(Unfrozen):
         return self
 
     def label(self, labels: tuple[str | None, ...] | None) -> Node:
-        """The node itself, its axes now labelled unless they were."""
-        if self.labels is None and labels is not None:
-            set_labels(self, labels)
+        """The node itself, its axes labelled in the compilation unless they were."""
+        if labels is not None and state.trace is not None:
+            state.trace.labels.setdefault(self, labels)
         return self
 
     def with_inputs(self, *inputs: Node) -> Node:
@@ -218,7 +246,7 @@ def noted(node: Node) -> Node:
 
 new_object = object.__new__
 
-set_labels = vars(Unfrozen)["labels"].__set__
+set_builds = vars(Unfrozen)["builds"].__set__
 type_of = attrgetter("type")
 
 _inferred: dict[Any, tuple[Type, tuple[Need, ...]]] = {}

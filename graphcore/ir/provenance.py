@@ -1,4 +1,4 @@
-"""Where a node comes from: the user's file and line, inherited by whatever replaces the node."""
+"""Where a node comes from: the user's file and line, or the node whose place it takes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import count
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance.py")
 OURS = (
@@ -67,16 +68,75 @@ def basename(file: str) -> str:
     return file.replace("\\", "/").rpartition("/")[2]
 
 
-class _Inherited(threading.local):
-    origin: Origin | None = None
+NOWHERE = Origin("unknown", 0)
+"""The line of a node that a compilation built, where no compilation describes it."""
 
 
-_inherited = _Inherited()
+class State(threading.local):
+    """What this thread's nodes come from.
+
+    `trace` knows the lines and labels of one compilation; nodes are described by it while it is
+    set. `sources` is what a compilation writes: for each node that it builds what that comes from,
+    which `source` says for the nodes built now.
+    """
+
+    trace: Any = None
+    sources: dict[Any, Any] | None = None
+    source: Any = None
+
+
+state = State()
+
+
+class Asked(NamedTuple):
+    """The source of a part of a derivative: the node differentiated, and who asked for that."""
+
+    node: Any
+    by: Any
+
+
+def line_of(source: Any) -> Origin:
+    """The user's line that a source stands for: a line, a node, or a derivative of one."""
+    if isinstance(source, Asked):
+        return line_of(source.node)._replace(via=None if source.by is None else line_of(source.by))
+    found: Origin = source if isinstance(source, Origin) else source.origin
+    return found
 
 
 def current() -> Origin:
-    """The origin of a node built now: the one being rewritten, else the user's line."""
-    return _inherited.origin or user_line()
+    """The line of a node built now: that of what is being rewritten, else the user's."""
+    return user_line() if state.source is None else line_of(state.source)
+
+
+class Build(NamedTuple):
+    """Builds of one node from one line, in a row: the numbers of the first and last of them."""
+
+    first: int
+    last: int
+    origin: Origin
+
+
+serial = count(1)
+REMEMBERED = 16
+"""Changes of the line that builds a node, of which the last are remembered."""
+
+
+def built_again(builds: tuple[Build, ...]) -> tuple[Build, ...]:
+    """The builds of a node, and the one that is happening now."""
+    number, origin = next(serial), current()
+    if builds and builds[-1].origin == origin:
+        return *builds[:-1], Build(builds[-1].first, number, origin)
+    return *builds[1 - REMEMBERED :], Build(number, number, origin)
+
+
+def built_before(builds: Sequence[Build], bound: float) -> Build:
+    """The last of these builds that came before the build numbered `bound`, or the first."""
+    return next((build for build in reversed(builds) if build.first <= bound), builds[0])
+
+
+def built_after(builds: Sequence[Build], bound: float) -> Build:
+    """The first of these builds that came after the build numbered `bound`, or the last."""
+    return next((build for build in builds if build.last >= bound), builds[-1])
 
 
 def user_line() -> Origin:
@@ -170,20 +230,34 @@ def is_installed(file: str) -> bool:
     return file.startswith(("<frozen ", *(path + os.sep for path in installed)))
 
 
-def inherit(origin: Origin | None) -> Origin | None:
-    """From now on nodes of this thread are born with `origin` (None: the user's line again).
+def inherit(source: Any) -> Any:
+    """From now on nodes of this thread come from `source` (None: from the user's own line).
 
     Returns what held before, to be put back. A plain function, as it runs once a node and rule.
     """
-    before, _inherited.origin = _inherited.origin, origin
+    before, state.source = state.source, source
     return before
 
 
 @contextmanager
-def inheriting(origin: Origin | None) -> Iterator[None]:
-    """Nodes built in this block are born with `origin`."""
-    before = inherit(origin)
+def inheriting(source: Any) -> Iterator[None]:
+    """Nodes built in this block come from `source`: a line, or a node."""
+    before = inherit(source)
     try:
         yield
     finally:
         inherit(before)
+
+
+@contextmanager
+def described_by(trace: Any) -> Iterator[None]:
+    """Nodes have in this block the lines and labels that they have in a compilation.
+
+    What is built in it is no part of that compilation.
+    """
+    before = state.trace, state.sources
+    state.trace, state.sources = trace, None
+    try:
+        yield
+    finally:
+        state.trace, state.sources = before

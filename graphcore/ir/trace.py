@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .node import Node
-from .provenance import basename
+from .provenance import Asked, Origin, basename, state
 
 Rule = Callable[..., Any]
+Labels = tuple[str | None, ...]
 
 
 class Record(NamedTuple):
@@ -26,21 +26,38 @@ class Record(NamedTuple):
 
 def described(rule: Rule) -> str:
     """The name of a rule, or the equation, and where it stands: `sum_of_view (motion.py:372)`."""
-    code = rule.__code__
     name = getattr(rule, "__name__", None) or repr(rule)
-    return f"{name} ({basename(code.co_filename)}:{code.co_firstlineno})"
+    code = getattr(rule, "__code__", None)
+    return f"{name} ({basename(code.co_filename)}:{code.co_firstlineno})" if code else name
 
 
 class Trace:
-    """The records of one compilation in the order in which they were made.
+    """Where each node of one compilation came from, for that compilation alone.
 
-    It also remembers normal forms while the passes run. A rule sees nothing but its node, so that a
-    node has one normal form for a set of rules in all passes that apply these.
+    Equal programs share their nodes, so lines and labels cannot stand on these.
+
+    Attributes
+    ----------
+    lines
+        The user's line for each node that the compilation began with, and for those asked about.
+    sources
+        What each node that it built came from: the node whose place it takes or helps to take, that
+        node and who asked for its derivative, or a line.
+    labels
+        The dims that the axes of a plain node had before lowering, None where that is not known.
+    records
+        Every rewrite, in order.
+    normal
+        Normal forms of nodes for each set of rules, while the passes run. A rule sees nothing but
+        its node, so that a node has one normal form in all passes that apply these rules.
     """
 
-    __slots__ = ("normal", "records")
+    __slots__ = ("labels", "lines", "normal", "records", "sources")
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Mapping[Node, Origin] = {}) -> None:
+        self.lines: dict[Node, Origin] = dict(lines)
+        self.sources: dict[Node, Any] = {}
+        self.labels: dict[Node, Labels] = {}
         self.records: list[Record] = []
         self.normal: dict[object, dict[Node, Node]] = {}
 
@@ -48,24 +65,37 @@ class Trace:
         """What the nodes met so far become under `rules`."""
         return self.normal.setdefault(rules, {})
 
+    def origin(self, node: Node) -> Origin:
+        """The user's line that a node goes back to."""
+        if (found := self.lines.get(node)) is None:
+            found = self.lines[node] = self.line_of(self.sources.get(node)) or node.last_line
+        return found
 
-class _Current(threading.local):
-    trace: Trace | None = None
-
-
-_current = _Current()
+    def line_of(self, source: Any) -> Origin | None:
+        """The user's line that a source goes back to, if it is known."""
+        for _ in range(1 + len(self.sources)):
+            if not isinstance(source, Node) or source in self.lines:
+                break
+            source = self.sources.get(source) or source.last_line
+        if isinstance(source, Asked):
+            found = self.line_of(source.node)
+            return None if found is None else found._replace(via=self.line_of(source.by))
+        line: Origin | None = self.lines.get(source) if isinstance(source, Node) else source
+        return line
 
 
 def current() -> Trace:
     """The trace that this thread is writing; outside of a compilation a new one."""
-    return _current.trace or Trace()
+    trace: Trace = Trace() if state.sources is None else state.trace
+    return trace
 
 
 @contextmanager
-def tracing() -> Iterator[Trace]:
-    """A trace of all rewrites that this thread makes in this block."""
-    before, _current.trace = _current.trace, Trace()
+def tracing(trace: Trace) -> Iterator[Trace]:
+    """Enter in a trace all nodes and rewrites that this thread makes in this block."""
+    before = state.trace, state.sources, state.source
+    state.trace, state.sources, state.source = trace, trace.sources, None
     try:
-        yield _current.trace
+        yield trace
     finally:
-        _current.trace = before
+        state.trace, state.sources, state.source = before

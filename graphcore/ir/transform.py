@@ -21,10 +21,10 @@ from typing import Any
 from .errors import UnsettledError
 from .graph import HOLDING, Graph, with_graphs
 from .node import Attrs, Node
-from .provenance import inherit
+from .provenance import described_by, inherit, state
 from .sizes import Expression, Size
 from .sizes import substitute as replaced
-from .trace import Record, Rule, current, described
+from .trace import Record, Rule, Trace, current, described
 from .types import fits
 
 Visit = Callable[[Node, tuple[Node, ...]], "tuple[Rule, Node] | None"]
@@ -68,12 +68,17 @@ def transform(
     UnsettledError
         If the forms of a node do not come to rest; the error names the rules.
     """
+    if state.trace is None:
+        with described_by(Trace(graph.lines())):
+            return transform(
+                graph, visit, bodies=bodies, operands=operands, done=done, settle=settle
+            )
     done = {} if done is None else done
     records = current().records
 
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
         """What takes the place of a node, or the next step towards it."""
-        inherit(node.origin)
+        inherit(node)
         if settle and inputs != node.inputs:
             return Node(node.op, inputs, node.attrs).label(node.labels)
         if (made := visit(node, inputs)) is not None:
@@ -90,7 +95,11 @@ def transform(
             return node
         return Node(node.op, inputs, node.attrs).label(node.labels)
 
-    before = inherit(None)
+    before = state.source
+    if before is not None and state.sources is not None:
+        for node in graph.nodes():  # of a graph that a rule knows by heart, or of a body
+            if node not in state.sources:
+                state.sources[node] = before
     try:
         if operands is None and (settle or not done):
             for node in graph.nodes():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from graphcore.analysis.paths import between, of_floats, refuse_unknown
@@ -12,7 +12,8 @@ from graphcore.ir.errors import GraphTypeError, UnsettledError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
-from graphcore.ir.provenance import Origin, inherit
+from graphcore.ir.provenance import Asked, inherit, state
+from graphcore.ir.trace import Record, Rule, current
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, elementwise, leaf, tensor
@@ -30,13 +31,13 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     """The cotangent of each `wrt`: from the results down, every use of a value adds its share."""
     path = between(ys, wrt)
     total: dict[Node, Node] = {}
-    via = current_origin()
+    asked, records = state.source, current().records
     for y, ct in zip(ys, cts, strict=True):
         if y in path:
             ct = unknown(ct)
             total[y] = total[y] + ct if y in total else ct
     for node in reversed(path):
-        inherit(node.origin._replace(via=via))
+        inherit(Asked(node, asked))
         if node.op is leaf.project:
             continue  # its cotangent is taken up by the node of several values
         elif isinstance(node.type, TupleType):
@@ -47,9 +48,10 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
             continue
         for x, share in zip(node.inputs, shares, strict=True):
             if share is not None and x in path:
+                records.append(Record(rule_of(node.op), node, share))
                 share = realised(share, x)
                 total[x] = added(total[x], share) if x in total else share
-    inherit(via)
+    inherit(asked)
     return [total[x] if x in total else full_like(x, 0) for x in wrt]
 
 
@@ -58,11 +60,11 @@ def unknown(ct: Node) -> Node:
     return autodiff.barrier(ct) if ct.op is leaf.input_ else ct
 
 
-def current_origin() -> Origin | None:
-    """The line that asked for the derivative now being expanded."""
-    asked = inherit(None)
-    inherit(asked)
-    return asked
+def rule_of(op: Op) -> Rule:
+    """The derivative rule of an op."""
+    tables: tuple[Mapping[Op, Rule], ...] = (PARTIALS, TRANSPOSE, VJP, JVP)
+    found = next((table[op] for table in tables if op in table), None)
+    return CONTROL[op].pullback if found is None else found
 
 
 def cotangents(node: Node, ct: Node, path: dict[Node, None]) -> Sequence[Node | None]:
@@ -160,10 +162,10 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
     for x, t in zip(wrt, tangents, strict=True):
         t = unknown(t)
         tangent[x] = tangent[x] + t if x in tangent else t
-    via = current_origin()
+    asked = state.source
     for node in between(ys, wrt):
         if node not in tangent:
-            inherit(node.origin._replace(via=via))
+            inherit(Asked(node, asked))
             moving = [tangent.get(x) for x in node.inputs]
             if node.op is leaf.project:
                 continue  # its tangent is set with the others of the node of several values
@@ -178,7 +180,7 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
             new = pushed(node, moving)
             if new is not None:
                 tangent[node] = realised(new, node).label(node.labels)
-    inherit(via)
+    inherit(asked)
     return [tangent[y] if y in tangent else full_like(y, 0) for y in ys]
 
 

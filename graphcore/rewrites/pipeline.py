@@ -115,8 +115,10 @@ COMMON: Passes = [
 def run(graph: Graph, passes: Passes) -> list[Stage]:
     """Every stage of a compilation, from the user's graph to the one that a backend takes."""
     found: list[Stage] = []
-    with tracing() as trace:
+    trace = graph.trace or Trace(graph.lines())
+    with tracing(trace):
         follow(graph, passes, trace, found)
+    trace.normal.clear()
     return found
 
 
@@ -130,6 +132,8 @@ def follow(
             continue
         start, records, before = time.perf_counter(), len(trace.records), graph
         graph = step.change(graph)
+        if graph is not before:
+            graph.trace = trace
         if graph is not before or not found:
             step.contract.check(graph, step.name)
         seconds = time.perf_counter() - start

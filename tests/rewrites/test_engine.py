@@ -14,7 +14,7 @@ from graphcore.ir.errors import ContractError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, inheriting
-from graphcore.ir.trace import described, tracing
+from graphcore.ir.trace import Trace, described, tracing
 from graphcore.ops import autodiff, leaf, named, special, tensor
 from graphcore.ops import elementwise as e
 from graphcore.rewrites import pipeline
@@ -120,7 +120,7 @@ def test_deep_chains(step: object, left: int) -> None:
     """Neither driver recurses, and neither does printing a graph's repr, pickling or freeing it."""
     depth = DEEP // (len(Graph((), (chain(1, step),))) - len(Graph((), (X,))))
     graph = Graph((X,), (chain(depth, step),))
-    with tracing() as trace:
+    with tracing(Trace()) as trace:
         found = simplify(graph, stabilise | algebra | powers | motion)
     assert len(found) == left
     assert bool(trace.records) == (left == 1)
@@ -195,7 +195,7 @@ def test_rules_are_tried_in_the_order_in_which_they_were_added() -> None:
 
 
 def test_rewrites_are_recorded() -> None:
-    with tracing() as trace:
+    with tracing(Trace()) as trace:
         simplify(Graph((X,), (e.negative(-X) * ONE,)), algebra)
     found = [(record.before.op.name, record.after) for record in trace.records]
     assert found == [("negative", X), ("multiply", X)]

@@ -217,6 +217,8 @@ def test_origins_say_who_asked() -> None:
     slope = gc.grad(y, X)
     expanded = gc.compile([X], slope).stages["expanded"]
     cosine = next(n for n in expanded.nodes() if n.op.name == "cos")
-    assert cosine.origin.via is not None
-    assert Path(cosine.origin.file).name == Path(cosine.origin.via.file).name == HERE
-    assert cosine.origin.via.line == cosine.origin.line + 1
+    assert expanded.trace is not None
+    origin = expanded.trace.origin(cosine)
+    assert origin.via is not None
+    assert Path(origin.file).name == Path(origin.via.file).name == HERE
+    assert origin.via.line == origin.line + 1

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate
 
 from .codegen import generate
@@ -43,6 +44,7 @@ class Function:
 
     def __init__(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
         self.unknowns, self.code = unknowns, generate(graph, unknowns)
+        self._trace = graph.trace
         self._start(running(self.code))
 
     def _start(self, running: Generated | Stepwise) -> None:
@@ -52,13 +54,15 @@ class Function:
     def run_as(self, way: Callable[[Code], Generated | Stepwise]) -> Function:
         """The same function, compiled as a whole or run step by step."""
         other = copy(self)
-        other._start(way(self.code))
+        with described_by(self._trace):
+            other._start(way(self.code))
         return other
 
     @property
     def source(self) -> str:
         """The code as one Python function."""
-        return self.code.source().text
+        with described_by(self._trace):
+            return self.code.source().text
 
     @property
     def places(self) -> Mapping[Node, str]:
@@ -77,7 +81,8 @@ class Function:
         try:
             results: list[Array] = workspace[1](self._main, arrays, sizes, workspace[0])
         except Exception as error:
-            raise self._explained(error) from error
+            with described_by(self._trace):
+                raise self._explained(error) from error
         finally:
             idle.append(workspace)
         return results
@@ -110,7 +115,8 @@ class Function:
                     memory[buffer.slot] = np.empty(prod(shape), buffer.type.dtype)
                 except (MemoryError, ValueError) as error:
                     written = (node for node, place in self.places.items() if place == name)
-                    raise worded(error, next(written, None)) from error
+                    with described_by(self._trace):
+                        raise worded(error, next(written, None)) from error
             buffers.append(memory[buffer.slot].reshape(shape))
         return buffers
 

@@ -187,7 +187,7 @@ def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
         if inputs == node.inputs:
             done[node] = node
             continue
-        with inheriting(node.origin):
+        with inheriting(node):
             if (rule := RULES.get(node.op)) is not None:
                 done[node] = rule(node, inputs, new)
                 continue

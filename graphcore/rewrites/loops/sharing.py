@@ -165,7 +165,7 @@ def record_for(early: Node, late: Node, loops: dict[Node, Loop], keys: dict[Node
         return
     more = [node for node in found if node not in source.results]
     loops[early] = source = source._replace(results=(*source.results, *more))
-    with inheriting(early.origin):
+    with inheriting(early):
         extended = source.build()
     keys[extended] = early
     at = {y: i for i, y in enumerate(source.results, len(source.carries))}
