@@ -1,7 +1,7 @@
 """A mode in which compiled functions check what the plan says of memory, as they run.
 
 What each line computes must lie where the plan says: in the place it was told to write to, in the
-memory of its first operand if its op is among `VIEWS`, else in memory of its own. A buffer is
+memory of its first operand if its op is a view, else in memory of its own. A buffer is
 filled with nan as soon as nothing shall read it any more, so that whoever does gives nan.
 `pytest --poison` runs any test so.
 """
@@ -19,8 +19,9 @@ from graphcore.backends.numpy_backend import codegen, function, loops
 from graphcore.backends.numpy_backend.calls import call
 from graphcore.backends.numpy_backend.running import Generated
 from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
 from graphcore.ops import leaf
-from graphcore.schedule.buffers import VIEWS, roots
+from graphcore.schedule.buffers import roots
 
 
 def poison(*arrays: np.ndarray) -> None:
@@ -65,7 +66,8 @@ class Checked(codegen.Writer):
     def emit(self, node: Node) -> None:
         super().emit(node)
         name = self.operand_name(node)
-        if node.op not in VIEWS and node.op not in loops.CONTROL and name not in self.fixed_names():
+        own = Trait.VIEW not in node.op.traits and node.op not in loops.CONTROL
+        if own and name not in self.fixed_names():
             self.check(node, name)
         now = self.plan.buffers.get(node)
         for value in self.dying.pop(node, ()):

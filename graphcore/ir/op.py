@@ -15,6 +15,8 @@ from .types import Type
 class Trait(Enum):
     """What passes may need to know of an op, beside its type rule and its kind of axes."""
 
+    __hash__ = object.__hash__  # quicker than that of an Enum, as passes ask for every node
+
     VIEW = "view"
     """The result may share memory with the first operand, whose elements it shows."""
     MAY_RAISE = "may raise"

@@ -6,26 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, unknowns
 from graphcore.ir.types import DType, TensorType
-from graphcore.ops import elementwise, leaf, tensor
-
-VIEWS = tensor.VIEWS | {leaf.project}
-"""Ops whose result may share memory with their first operand; the results of all others never do.
-
-Backends keep to it: `tests/poison.py` checks each step as it runs.
-"""
-
-INPLACE = frozenset({*elementwise.UFUNC, tensor.absorb})
-"""Ops that may write over an operand: each element is read before it is written."""
-
-RECEIVING = frozenset(
-    {
-        *(tensor.put, tensor.overwrite),
-        *(tensor.scatter_add, tensor.scatter_max, tensor.scatter_min),
-    }
-)
-"""Ops that may write over their first operand, but read the others when it is written."""
 
 
 class Buffer(NamedTuple):
@@ -68,7 +51,7 @@ def plan(
     free_by_size: dict[tuple[DType, Size], list[int]] = {}
     slots = 0
     for step, node in enumerate(nodes):
-        if node.op in VIEWS:
+        if Trait.VIEW in node.op.traits:
             continue
         type = node.type
         written = writes(node)
@@ -104,10 +87,13 @@ def plan(
 
 
 def roots(nodes: Sequence[Node]) -> dict[Node, Node]:
-    """For each value the one whose memory it may be a view of."""
+    """For each value the one whose memory it may be a view of: of no op but those with `VIEW`.
+
+    Backends keep to it: `tests/poison.py` checks each step as it runs.
+    """
     root: dict[Node, Node] = {}
     for node in nodes:
-        root[node] = root[node.inputs[0]] if node.op in VIEWS else node
+        root[node] = root[node.inputs[0]] if Trait.VIEW in node.op.traits else node
     return root
 
 
@@ -115,6 +101,7 @@ def can_overwrite(node: Node, x: Node, root: dict[Node, Node]) -> bool:
     """Whether the result may be written over operand `x`: read directly, and by no view as well."""
     if x.type is not node.type:
         return False
-    if node.op in RECEIVING:
+    if Trait.UPDATES in node.op.traits:
         return x is node.inputs[0] and all(root[other] is not x for other in node.inputs[1:])
-    return node.op in INPLACE and all(y is x or root[y] is not x for y in node.inputs)
+    in_place = Trait.IN_PLACE in node.op.traits
+    return in_place and all(y is x or root[y] is not x for y in node.inputs)

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Expression
 from graphcore.ops import control
 
-from .buffers import RECEIVING, VIEWS, roots
+from .buffers import roots
 
 
 def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
@@ -63,7 +64,7 @@ def order_of_body(body: Graph, carries: int) -> BodyOrder:
     root, step = roots(nodes), {node: i for i, node in enumerate(nodes)}
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
-        for x in node.inputs if node.op not in VIEWS else ():
+        for x in node.inputs if Trait.VIEW not in node.op.traits else ():
             readers.setdefault(root[x], []).append(node)
     held = {root[y] for y in body.outputs}
     in_place = {param for param, y in new.items() if y is param}
@@ -82,7 +83,7 @@ def order_of_body(body: Graph, carries: int) -> BodyOrder:
 def updates(y: Node, param: Node) -> list[Node]:
     """The updates in some positions that make `y` of a param, in order; none if others do."""
     found: list[Node] = []
-    while y.op in RECEIVING and y.type is param.type:
+    while Trait.UPDATES in y.op.traits and y.type is param.type:
         found.append(y)
         y = y.inputs[0]
     return found[::-1] if y is param else []

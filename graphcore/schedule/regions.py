@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import leaf, tensor
 from graphcore.ops.schedule import kernel
-
-REPEATED = frozenset({tensor.expand, leaf.full, leaf.iota, leaf.extent})
-"""Ops that cost nothing inside a region: every region that reads one has it in its own body."""
 
 
 class Region(NamedTuple):
@@ -63,6 +61,12 @@ def separates(x: Node, node: Node) -> bool:
     return bool(x.inputs) and not x.op.pointwise and x.op is not tensor.expand
 
 
+def is_repeated(node: Node) -> bool:
+    """Whether a node costs nothing inside a region: every one that reads it has it in its body."""
+    free = Trait.FREE in node.op.traits and node.op is not leaf.constant  # which lies in memory
+    return free or node.op is tensor.expand
+
+
 def operands_of(nodes: Sequence[Node]) -> list[Node]:
     """The values that a region of these nodes is given, in order of first use."""
     own, found = set(nodes), dict[Node, None]()
@@ -70,7 +74,7 @@ def operands_of(nodes: Sequence[Node]) -> list[Node]:
         waiting = [*node.inputs[::-1]]
         while waiting:
             x = waiting.pop()
-            if x.op in REPEATED:
+            if is_repeated(x):
                 waiting += x.inputs[::-1]
             elif x not in own:
                 found[x] = None

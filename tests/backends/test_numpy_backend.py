@@ -17,6 +17,8 @@ import xarray as xr
 import graphcore as gc
 from graphcore.backends.numpy_backend import emit, routines
 from graphcore.ir.node import OPS
+from graphcore.ir.op import Trait
+from graphcore.rewrites.decompose import DECOMPOSE
 
 x = gc.tensor("x", {"row": None, "col": 3})
 w = gc.tensor("w", {"col": 3})
@@ -28,9 +30,10 @@ def test_every_plain_op_is_emitted_or_taken_apart() -> None:
     dialects = ("leaf", "elementwise", "tensor", "linalg")
     plain = {op for op in OPS.values() if op.dialect in dialects}
     lazy = {op for op in plain if op.name == "tuple"}
-    assert plain - lazy == set(emit.EMIT) | emit.DECOMPOSED
-    assert not set(emit.EMIT) & emit.DECOMPOSED
-    assert set(emit.EMIT) >= emit.BUFFERED - emit.DECOMPOSED
+    assert plain - lazy == set(emit.EMIT) | set(DECOMPOSE)
+    assert not set(emit.EMIT) & set(DECOMPOSE)
+    written = {op for op in plain if op.traits & {Trait.IN_PLACE, Trait.UPDATES}}
+    assert set(emit.INTO) >= written - set(DECOMPOSE)
 
 
 @pytest.mark.parametrize(

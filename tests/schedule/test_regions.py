@@ -17,7 +17,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ops import leaf, tensor
 from graphcore.ops.schedule import kernel
-from graphcore.schedule.regions import REPEATED, Region, regions, with_kernels, without_kernels
+from graphcore.schedule.regions import Region, is_repeated, regions, with_kernels, without_kernels
 from tests import interpreter, random_graphs
 
 SCHEDULED = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
@@ -44,7 +44,7 @@ def check(graph: Graph) -> None:
         body = node.attrs["body"]
         assert [x.type for x in node.inputs] == [param.type for param in body.params]
         inside = [x for x in body.nodes() if x not in set(body.params)]
-        assert all(x.op.pointwise or x.op in REPEATED for x in inside)
+        assert all(x.op.pointwise or is_repeated(x) for x in inside)
         assert len({x.type.shape for x in inside if x.op.pointwise}) == 1
         assert set(body.params) <= {x for each in inside for x in each.inputs}
         assert body.outputs

@@ -23,27 +23,15 @@ from graphcore.schedule.buffers import Buffer, plan
 from graphcore.schedule.order import in_order
 
 from .calls import Argument, Call, call, method
-from .emit import BUFFERED, EMIT, shape_of
+from .emit import EMIT, INTO, NEW, shape_of
 from .loops import CONTROL
 from .nesting import INDENT
 from .scalars import is_spelled, repeats_number, spell
 from .source import Block, Code, Line
 from .values import Value
 
-FRESH = frozenset(
-    {
-        *(tensor.argmax, tensor.argmin, tensor.argsort, tensor.searchsorted),
-        *(tensor.fft, tensor.rfft, tensor.irfft),
-    }
-)
-"""Ops for which NumPy makes a new array, if the result has axes."""
-
-
 DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] + "efdFD")
 """Names that stand for dtypes: i64, c128."""
-
-OF_SIZES = frozenset({leaf.iota, leaf.extent})
-"""Ops that have no operands but a size."""
 
 
 class Sheet:
@@ -264,10 +252,8 @@ class Writer:
 
     def fixed(self, node: Node, value: Argument) -> str:
         """The name of a leaf made of a size, if it is computed before all else."""
-        if node.op not in OF_SIZES:
-            return ""
-        size: Size = node.attrs["size"]
-        if self.sheet.at_top or not unknowns(size) <= self.sheet.known:
+        size: Size | None = None if node.inputs else node.attrs.get("size")
+        if size is None or self.sheet.at_top or not unknowns(size) <= self.sheet.known:
             return ""
         return self.sheet.first(value)
 
@@ -297,7 +283,7 @@ class Writer:
         if (buffer := self.plan.buffers.get(node)) is not None:
             out = self.sheet.code.places[node] = self.buffer(buffer)
             return out
-        if node.op not in BUFFERED:
+        if node.op not in INTO:
             return ""
         output = self.plan.outputs.get(node, node)
         if output not in self.destinations:
@@ -339,7 +325,7 @@ class Writer:
 
 def writes(node: Node) -> bool:
     """Whether the line of a node writes its result into memory that it is given."""
-    return node.op in BUFFERED and not is_spelled(node)
+    return node.op in INTO and not is_spelled(node)
 
 
 def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
@@ -367,7 +353,7 @@ def returned(graph: Graph, w: Writer) -> list[Argument]:
         root = node
         while root.op in (tensor.reshape, tensor.transpose):
             root = root.inputs[0]
-        own = root in w.destinations or (root is node and node.op in FRESH and node.type.shape)
+        own = root in w.destinations or (root is node and node.op in NEW and node.type.shape)
         if own and root not in seen:
             array = "" if node.type.shape else w.destinations.get(node)  # np.dot returns a number
             results.append(array or w.values[node].operand)

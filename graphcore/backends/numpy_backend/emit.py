@@ -17,8 +17,8 @@ from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, for_every
 from graphcore.ir.sizes import Shape, Size, count
-from graphcore.ops import elementwise, leaf, linalg, special, tensor
-from graphcore.schedule.buffers import INPLACE, RECEIVING
+from graphcore.ops import elementwise, leaf, linalg, tensor
+from graphcore.rewrites.decompose import DECOMPOSE
 
 from . import routines, short
 from .calls import Argument, Call, call, item, method, sequence
@@ -31,32 +31,17 @@ Front: TypeAlias = "Callable[[Argument], Argument]"
 Emit: TypeAlias = "Callable[[Node, Writer, str], Argument]"
 
 
-KEYWORD = frozenset({elementwise.maximum, elementwise.minimum})
-"""Ufuncs that take `out` as a keyword."""
-
-
-BUFFERED = frozenset(
-    {
-        *(*INPLACE, *RECEIVING),
-        *(elementwise.cast, elementwise.real, elementwise.imag, elementwise.where),
-        *(tensor.sum_, tensor.prod, tensor.max_, tensor.min_, tensor.any_, tensor.all_),
-        tensor.norm,
-        *(tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
-        *(tensor.concat, tensor.embed, tensor.scatter, tensor.scatter_prod, tensor.overlap_add),
-        *(tensor.pack, tensor.sort, tensor.matmul, tensor.matvec, tensor.vecdot, tensor.wins),
-    }
-)
-"""Ops whose lines write into the array `out`."""
-
-
 def ufunc(node: Node, w: Writer, out: str) -> Call:
     """An elementwise op: the ufunc with `out` as its last argument, the quickest way to pass it."""
     function = elementwise.UFUNC[node.op]
     name = w.special(function) if isinstance(function, str) else w.bind(node.op.name, function)
-    operands = [w.operand(x) for x in node.inputs]
-    if node.op in KEYWORD:
-        return Call("{0}({1}, {2}, out={3})", (name, *operands, out))
-    return Call(name, (*operands, out))
+    return Call(name, (*[w.operand(x) for x in node.inputs], out))
+
+
+def ufunc_by_keyword(node: Node, w: Writer, out: str) -> Call:
+    """A ufunc of two that takes `out` as a keyword."""
+    name, (x, y, _) = ufunc(node, w, out)
+    return Call("{0}({1}, {2}, out={3})", (name, x, y, out))
 
 
 def reduction(name: str, function: np.ufunc) -> Emit:
@@ -407,46 +392,32 @@ def extent(node: Node, w: Writer, out: str) -> Call:
     return call(w.bind("asarray", np.asarray), w.size(node.attrs["size"]), dtype)
 
 
+def of_axis(name: str) -> Emit:
+    """A method of arrays that takes one axis."""
+
+    def emit(node: Node, w: Writer, out: str) -> Call:
+        return method(name, w.full(node.inputs[0]), str(node.attrs["axis"]))
+
+    return emit
+
+
 def given(node: Node, w: Writer, out: str) -> str:
     """Inputs and constants have their names from the start."""
     return w.array(node)
 
 
-DECOMPOSED = frozenset(
-    {
-        *(tensor.einsum, tensor.logsumexp, tensor.softmax, tensor.log_softmax),
-        *(special.softplus, special.sigmoid, special.log1mexp),
-    }
-)
-"""Plain ops that rewrites take apart before a backend sees them."""
-
-EMIT: dict[Op, Emit] = {
-    leaf.project: lambda node, w, out: item(w.array(node.inputs[0]), str(node.attrs["index"])),
-    **dict.fromkeys(linalg.SIGNATURES, matrices),
+INTO: dict[Op, Emit] = {
+    **dict.fromkeys((elementwise.maximum, elementwise.minimum), ufunc_by_keyword),
     elementwise.real: routine("real"),
     elementwise.imag: routine("imag"),
     elementwise.cast: routine("cast"),
     elementwise.where: where,
     tensor.wins: routine("wins"),
     tensor.absorb: routine("absorb"),
-    leaf.input_: given,
-    leaf.constant: given,
-    leaf.full: given,
-    leaf.iota: iota,
-    leaf.extent: extent,
-    tensor.expand: expand,
-    tensor.reshape: lambda node, w, out: method(
-        "reshape", w.full(node.inputs[0]), shape_of(node.type.shape, w)
-    ),
     tensor.pack: lambda node, w, out: call(
         w.bind("pack", routines.pack), w.full(node.inputs[0]), out
     ),
-    tensor.transpose: lambda node, w, out: method(
-        "transpose", w.full(node.inputs[0]), str(node.attrs["perm"])
-    ),
-    tensor.slice_: slice_,
     tensor.embed: embed,
-    tensor.windows: windows,
     tensor.overlap_add: overlap_add,
     tensor.concat: concat,
     tensor.sum_: reduction("add", np.add),
@@ -456,28 +427,15 @@ EMIT: dict[Op, Emit] = {
     tensor.norm: norm,
     tensor.any_: reduction("logical_or", np.logical_or),
     tensor.all_: reduction("logical_and", np.logical_and),
-    tensor.argmax: lambda node, w, out: method(
-        "argmax", w.full(node.inputs[0]), str(node.attrs["axis"])
-    ),
-    tensor.argmin: lambda node, w, out: method(
-        "argmin", w.full(node.inputs[0]), str(node.attrs["axis"])
-    ),
-    tensor.fft: fourier,
-    tensor.rfft: fourier,
-    tensor.irfft: fourier,
     tensor.sort: sort,
-    tensor.argsort: argsort,
-    tensor.searchsorted: searchsorted,
     tensor.cumsum: accumulation("add", np.add),
     tensor.cumprod: accumulation("multiply", np.multiply),
     tensor.cummax: accumulation("maximum", np.maximum),
     tensor.cummin: accumulation("minimum", np.minimum),
     tensor.logcumsumexp: accumulation("logaddexp", np.logaddexp),
-    tensor.recurrence: recurrence,
     tensor.matmul: product("matmul", 2),
     tensor.matvec: product("matvec", 1),
     tensor.vecdot: product("vecdot", 0),
-    tensor.gather: gather,
     tensor.scatter: receiving(routines.scatter, np.add),
     tensor.scatter_add: receiving(routines.scatter, np.add),
     tensor.scatter_prod: receiving(routines.scatter, np.multiply, start=1),
@@ -486,4 +444,47 @@ EMIT: dict[Op, Emit] = {
     tensor.put: receiving(routines.put),
     tensor.overwrite: overwrite,
 }
-for_every("elementwise", lambda op: op in DECOMPOSED or EMIT.setdefault(op, ufunc))
+"""Ops whose lines write into the array `out`."""
+
+NEW: dict[Op, Emit] = {
+    tensor.argmax: of_axis("argmax"),
+    tensor.argmin: of_axis("argmin"),
+    tensor.argsort: argsort,
+    tensor.searchsorted: searchsorted,
+    tensor.fft: fourier,
+    tensor.rfft: fourier,
+    tensor.irfft: fourier,
+}
+"""Ops for which NumPy makes a new array, if the result has axes."""
+
+EMIT: dict[Op, Emit] = {
+    **INTO,
+    **NEW,
+    **dict.fromkeys(linalg.SIGNATURES, matrices),
+    leaf.project: lambda node, w, out: item(w.array(node.inputs[0]), str(node.attrs["index"])),
+    leaf.input_: given,
+    leaf.constant: given,
+    leaf.full: given,
+    leaf.iota: iota,
+    leaf.extent: extent,
+    tensor.expand: expand,
+    tensor.reshape: lambda node, w, out: method(
+        "reshape", w.full(node.inputs[0]), shape_of(node.type.shape, w)
+    ),
+    tensor.transpose: lambda node, w, out: method(
+        "transpose", w.full(node.inputs[0]), str(node.attrs["perm"])
+    ),
+    tensor.slice_: slice_,
+    tensor.windows: windows,
+    tensor.recurrence: recurrence,
+    tensor.gather: gather,
+}
+
+
+def emit_elementwise(op: Op) -> None:
+    """Elementwise ops without a rule of their own are ufuncs."""
+    if op not in EMIT and op not in DECOMPOSE:
+        EMIT[op] = INTO[op] = ufunc
+
+
+for_every("elementwise", emit_elementwise)

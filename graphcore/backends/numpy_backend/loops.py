@@ -22,7 +22,7 @@ from graphcore.schedule.order import in_order, order_of_body
 
 from . import routines
 from .calls import call
-from .emit import BUFFERED
+from .emit import INTO
 from .scalars import is_number, is_spelled, repeats_number
 from .values import Value
 
@@ -92,11 +92,13 @@ def receives(outputs: Sequence[Node]) -> list[Node]:
         y
         for y in outputs
         if not is_number(y.type)
-        and (y.op in BUFFERED or (y.op is leaf.project and y.inputs[0].op in BRANCHES))
+        and (y.op in INTO or (y.op is leaf.project and is_branch(y.inputs[0])))
     ]
 
 
-BRANCHES = frozenset({control.switch, control.call, control.custom, control.linear})
+def is_branch(node: Node) -> bool:
+    """Whether a node computes the outputs of a body once, and can do so in arrays given."""
+    return node.op in CONTROL and "carries" not in node.attrs
 
 
 class Carried:
