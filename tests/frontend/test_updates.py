@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -372,3 +374,14 @@ def test_places_that_differ_are_combined_at_once(how: str, dims: tuple[str, str]
         for step in range(3):
             moved[step, step + 1] = ufuncs[how](moved[step, step + 1], spread[step])
         np.testing.assert_array_equal(f(values, update), wanted)
+
+
+@pytest.mark.parametrize("key", [..., {"t": slice(None)}, {"t": slice(None, None, 2)}])
+def test_what_is_replaced_as_a_whole_is_checked_all_the_same(key: Any) -> None:
+    """Found by a random program: a product whose every element was replaced was never checked."""
+    x = gc.tensor("x", {"s": None})
+    product = gc.dot(x, gc.constant([[1.3]], ("s", "t")), dim="s")
+    f = gc.compile([x], product.at[key].set(0.5))
+    np.testing.assert_array_equal(f(np.ones(1)), [0.5])
+    with pytest.raises(gc.GraphError, match=r"dot at .* needs s == 1"):
+        f(np.ones(3))

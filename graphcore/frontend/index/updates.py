@@ -12,7 +12,7 @@ from graphcore.frontend.core.arguments import names, present
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.calls import worded_methods
 from graphcore.frontend.core.instead import Listing
-from graphcore.frontend.core.lift import Operand, common
+from graphcore.frontend.core.lift import Operand, common, keep_checks_of
 from graphcore.frontend.pointwise import elementwise as e
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
@@ -222,7 +222,11 @@ class Region(Listing):
 
     def _put(self, values: Node) -> Tensor:
         """`x` with these values of the region."""
-        return self._back(self._received(named.put, values) if self._at.indices else values)
+        if self._at.indices:
+            return self._back(self._received(named.put, values))
+        if not self._ranges()[0]:  # of `x` nothing is left to read
+            return wrap(keep_checks_of(values, self._x.node))
+        return self._back(values)
 
     def _back(self, inner: Node) -> Tensor:
         """`x` with its ranges and single positions replaced by `inner`."""
