@@ -64,6 +64,14 @@ def functions(x: gc.Tensor) -> int:
     return "text"  # wrong
 
 
+def derivatives(x: gc.Tensor, w: gc.Tensor) -> int:
+    dx = gc.grad((x * w).sum(), x).summ("b")  # wrong
+    dw = gc.grad((x * w).sum(), {"w": w})["w"].dtpye  # wrong
+    y, z = gc.pushforward((x, w), x, x)
+    many = gc.vectorize([y, z], {x: w})[0].summ("b")  # wrong
+    return "text"  # wrong
+
+
 def right(x: gc.Tensor, w: gc.Tensor) -> gc.Tensor:
     y = gc.tensor("y", {"b": None, "c": "n", "d": 2})
     z = gc.tensor("z", ("b", "c"), shape=(None, 3), dtype="float32")

@@ -222,6 +222,11 @@ def cov(
     skipna
         Whether to leave out elements where `x` or `y` is nan.
 
+    Raises
+    ------
+    GraphError
+        If a dim to reduce is a dim of neither tensor.
+
     Examples
     --------
     >>> import graphcore as gc

@@ -89,6 +89,12 @@ def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
     dim
         The dim.
 
+    Raises
+    ------
+    GraphError
+        If there is not one number for each element, or one of several numbers is not a known
+        integer.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -129,6 +135,12 @@ def split(
         {dim: parts} gives dim and parts at once.
     dim
         The dim to split.
+
+    Raises
+    ------
+    GraphError
+        If the sizes do not add up to that of `dim`, or if it is not a multiple of the number of
+        parts.
 
     Examples
     --------

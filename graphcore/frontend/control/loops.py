@@ -8,6 +8,7 @@ from typing import Any
 from graphcore.frontend.core.arguments import names, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
+from graphcore.frontend.core.costs import CHECKPOINT_LEVELS
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.tracing import between_params, close, placeholder
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
@@ -139,16 +140,12 @@ def pair(made: Any) -> tuple[Tree, Tree]:
     return made
 
 
-LEVELS = (32**3, 32**2, 32)
-"""Of a loop with logarithmic checkpoints: a million steps remember 30 + 3 * 32 carries."""
-
-
 def policy(checkpoint: Any) -> Checkpoint:
     """What a pullback saves: lengths of chunks, for None, "log" or a positive integer."""
     if checkpoint is None:
         return ()
     if isinstance(checkpoint, str) and checkpoint == "log":
-        return LEVELS
+        return CHECKPOINT_LEVELS
     if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
         return (checkpoint,)
     cure = "use None, 'log', or a number of steps"

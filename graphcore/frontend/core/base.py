@@ -32,7 +32,7 @@ class Base:
     """A named tensor: a node of a graph, `node`, in the form that users hold."""
 
     __slots__ = ("__weakref__", "node")
-    complete: ClassVar[type[Tensor]]
+    _complete: ClassVar[type[Tensor]]
 
     node: Node
 
@@ -41,7 +41,7 @@ class Base:
         return wrap(node)
 
     def __init_subclass__(cls) -> None:
-        Base.complete = cls  # type: ignore[assignment]  # there is one subclass: Tensor
+        Base._complete = cls  # type: ignore[assignment]  # there is one subclass: Tensor
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def wrap(node: Node) -> Tensor:
     found = _tensors.get(node)
     if found is not None:
         return found
-    new = object.__new__(Base.complete)
+    new = object.__new__(Base._complete)
     _set_node(new, node)
     return _tensors.add(node, new)
 

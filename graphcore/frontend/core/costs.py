@@ -12,6 +12,10 @@ MOST_WRITTEN_OUT = 16
 """Repeated steps beyond so many become a loop: written out, they would take long to compile."""
 
 
+CHECKPOINT_LEVELS = (32**3, 32**2, 32)
+"""Lengths of chunks in logarithmic checkpoints: a million steps save 30 + 3 * 32 carries."""
+
+
 def fast_transform_size(size: Size) -> Size:
     """The next size from this one on whose Fourier transform is fast; `size` itself if symbolic."""
     if not isinstance(size, int) or size < 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from textwrap import wrap
 from typing import Any, TypeVar
 
@@ -10,6 +11,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 INDENT = "    "
 EXAMPLE = f"{INDENT}>>> "
+
+
+@cache
+def filled(text: str) -> list[str]:
+    """The lines of a description; cached, as families share them and imports should be fast."""
+    return wrap(text, 100, initial_indent=INDENT * 2, subsequent_indent=INDENT * 2)
 
 
 def parameters(**texts: str) -> Callable[[F], F]:
@@ -29,8 +36,7 @@ def parameters(**texts: str) -> Callable[[F], F]:
     """
     section = [f"{INDENT}Parameters", f"{INDENT}----------"]
     for name, text in texts.items():
-        section += [INDENT + name, *wrap(text, 100, initial_indent=INDENT * 2,
-                                         subsequent_indent=INDENT * 2)]  # fmt: skip
+        section += [INDENT + name, *filled(text)]
 
     def describe(function: F) -> F:
         if function.__doc__ is not None:  # python -OO drops it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from graphcore.ir.errors import GraphTypeError
 
@@ -13,6 +13,9 @@ from .lift import shown, single, stranger_cure
 
 Tree: TypeAlias = Any
 """A tensor or number, or nested lists, tuples and dicts of them."""
+
+T = TypeVar("T")
+"""A structure that a result mirrors."""
 
 Rebuild = Callable[[Iterable[Any]], Any]
 LEAF = None

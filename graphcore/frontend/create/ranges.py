@@ -64,6 +64,11 @@ def arange(
     dtype
         The dtype of the result.
 
+    Raises
+    ------
+    GraphError
+        If the step is 0, or if an end is not a real number or a size.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -244,6 +249,11 @@ def one_hot(
         The new dim.
     dtype
         The dtype of the result.
+
+    Raises
+    ------
+    GraphError
+        If `x` is not an integer tensor.
 
     Examples
     --------

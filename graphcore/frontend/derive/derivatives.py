@@ -10,7 +10,7 @@ from graphcore.analysis.paths import between, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, unordered
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.lift import single
-from graphcore.frontend.core.trees import Tree, flatten
+from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.node import Node, describe_operand, full_like, toposort
@@ -32,11 +32,11 @@ __all__ = [
 
 def grad(
     y: Tensor,
-    wrt: Tree,
+    wrt: T,
     *,
     per: str | Iterable[str] | EllipsisType = (),
     disconnected: Literal["error", "zero"] = "error",
-) -> Tree:
+) -> T:
     """The gradient of a scalar `y` with respect to each tensor of `wrt`, in the structure of `wrt`.
 
     Each gradient has the dims and dtype of its `wrt`. For complex values it is dRe(y)/dRe(x) - i
@@ -87,8 +87,8 @@ def grad(
 
 
 def per_instance(
-    y: Tensor, wrt: Tree, per: str | Iterable[str] | EllipsisType, disconnected: str
-) -> Tree:
+    y: Tensor, wrt: T, per: str | Iterable[str] | EllipsisType, disconnected: str
+) -> T:
     """The gradient of each instance: that of the sum by `wrt` repeated along the axes `per`."""
     sources, rebuild = flatten(wrt, "grad: wrt")
     xs = [t.node for t in sources]
@@ -96,7 +96,8 @@ def per_instance(
     (new, _), wide, _ = of_instances("grad", y.node, xs, per)
     node = autodiff.pullback(new, *wide.values(), full_like(new, 1), ys=1, wrt=len(wide))
     found = {x: wrap(node[i]) for i, x in enumerate(wide)}
-    return rebuild([found[x] for x in xs])
+    gradients: T = rebuild([found[x] for x in xs])
+    return gradients
 
 
 def of_instances(
@@ -162,9 +163,7 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
     return tuple(axes)
 
 
-def pullback(
-    y: Tree, wrt: Tree, ct: Tree, *, disconnected: Literal["error", "zero"] = "error"
-) -> Tree:
+def pullback(y: Tree, wrt: T, ct: Tree, *, disconnected: Literal["error", "zero"] = "error") -> T:
     """The cotangent of each tensor of `wrt`, given the cotangent `ct` of `y`: ctᵀ · dy/dwrt.
 
     Parameters
@@ -192,8 +191,8 @@ def pullback(
 
 
 def pushforward(
-    y: Tree, wrt: Tree, tangent: Tree, *, disconnected: Literal["error", "zero"] = "error"
-) -> Tree:
+    y: T, wrt: Tree, tangent: Tree, *, disconnected: Literal["error", "zero"] = "error"
+) -> T:
     """The tangent of `y`, in its structure, given that of each tensor of `wrt`: dy/dwrt · tangent.
 
     Parameters
@@ -228,17 +227,18 @@ def stop_gradient(x: Tensor) -> Tensor:
     return wrap(autodiff.stop_gradient(single("stop_gradient", x)))
 
 
-def pullback_of(name: str, ys: list[Node], wrt: Tree, cts: list[Node], disconnected: str) -> Tree:
+def pullback_of(name: str, ys: list[Node], wrt: T, cts: list[Node], disconnected: str) -> T:
     """The one pullback node; its results in the structure of `wrt`."""
     sources, rebuild = flatten(wrt, f"{name}: wrt")
     xs = [t.node for t in sources]
     check(name, ys, xs, disconnected)
     ys, xs = shield(ys, xs)
     node = autodiff.pullback(*ys, *xs, *cts, ys=len(ys), wrt=len(xs))
-    return rebuild([wrap(node[i]) for i in range(len(xs))])
+    cotangents: T = rebuild([wrap(node[i]) for i in range(len(xs))])
+    return cotangents
 
 
-def pushforward_of(name: str, y: Tree, wrt: Tree, tangent: Tree, disconnected: str) -> Tree:
+def pushforward_of(name: str, y: T, wrt: Tree, tangent: Tree, disconnected: str) -> T:
     """The one pushforward node; its results in the structure of `y`."""
     results, rebuild = flatten(y, f"{name}: y")
     sources, _ = flatten(wrt, f"{name}: wrt")
@@ -248,7 +248,8 @@ def pushforward_of(name: str, y: Tree, wrt: Tree, tangent: Tree, disconnected: s
     check(name, ys, xs, disconnected)
     ys, xs = shield(ys, xs)
     node = autodiff.pushforward(*ys, *xs, *matched, ys=len(ys), wrt=len(xs))
-    return rebuild([wrap(node[i]) for i in range(len(ys))])
+    tangents_of_y: T = rebuild([wrap(node[i]) for i in range(len(ys))])
+    return tangents_of_y
 
 
 def match_types(

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.tracing import placeholder
-from graphcore.frontend.core.trees import Tree, flatten
+from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.pointwise.casting import astype
@@ -98,7 +98,7 @@ def hessian(y: Tensor, wrt: Tree) -> Tree:
     return jacobian(grad(y, wrt), wrt)
 
 
-def hvp(y: Tensor, wrt: Tree, v: Tree) -> Tree:
+def hvp(y: Tensor, wrt: T, v: Tree) -> T:
     """The Hessian of a scalar `y` times `v`, which has the structure and dims of `wrt`.
 
     The pushforward of the gradient, at a few times the cost of `y` (Pearlmutter 1994).

@@ -8,7 +8,7 @@ from itertools import count
 from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
-from graphcore.frontend.core.trees import Tree, flatten
+from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.shape.dims import broadcast_to
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
@@ -30,7 +30,7 @@ __all__ = ["vectorize"]
 Sizes = dict[str, Size]
 
 
-def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
+def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
     """The program on tensors with more dims: equivalent to a loop over the new dims.
 
     Parameters
@@ -80,7 +80,8 @@ def vectorize(outputs: Tree, replace: Mapping[Tensor, Tensor]) -> Tree:
     found = [compared(y, [wide for wide in new.values() if wide.needs]) for y in found]
     added = tuple(extras((old.node, wide.node) for old, wide in replace.items()))
     made = [named_back(y, inner) for y in found]
-    return rebuild([wrap(first(y, added, t.dims)) for y, t in zip(made, tensors, strict=True)])
+    wider: T = rebuild([wrap(first(y, added, t.dims)) for y, t in zip(made, tensors, strict=True)])
+    return wider
 
 
 def first(y: Node, added: Sequence[str], own: tuple[str, ...]) -> Node:

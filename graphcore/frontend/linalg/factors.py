@@ -76,6 +76,11 @@ def cholesky(
         Whether a matrix that is not positive definite is an error at the call; otherwise its factor
         is nan.
 
+    Raises
+    ------
+    GraphError
+        If a matrix is not positive definite, at the call, unless `check` is False.
+
     Examples
     --------
     >>> import graphcore as gc

@@ -42,6 +42,12 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
     check
         Whether a singular matrix is an error at the call; otherwise the solution is nan.
 
+    Raises
+    ------
+    GraphError
+        If a matrix is singular, at the call, unless `check` is False; or if `b` has the dim of the
+        columns of `a`.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -94,6 +100,11 @@ def solve_triangular(
         Whether the diagonal is taken to be ones, and not read.
     check
         Whether a singular matrix is an error at the call; otherwise the solution is inf or nan.
+
+    Raises
+    ------
+    GraphError
+        If a matrix is singular, at the call, unless `check` is False.
 
     Examples
     --------

@@ -74,6 +74,12 @@ def bincount(
     name
         The dim of the counts, which replaces the first of `dim`.
 
+    Raises
+    ------
+    GraphError
+        If `x` is not an integer tensor, or has an integer that is negative or not less than `size`:
+        now if it is known, else at the call.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -131,6 +137,12 @@ def histogram(
         Whether counts are divided by their sum and by the width of the bin.
     name
         The dim of the bins, and of the edges.
+
+    Raises
+    ------
+    GraphError
+        If `x` is complex, if edges are not in increasing order, or if both `range` and edges are
+        given.
 
     Examples
     --------

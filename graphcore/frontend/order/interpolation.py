@@ -57,6 +57,11 @@ def interp(
     period
         The period of `xp`. The points may then be in any order, and none is below or above them.
 
+    Raises
+    ------
+    GraphError
+        If `x` or `xp` is complex, or if `xp` or `fp` lacks `dim`.
+
     Examples
     --------
     >>> import graphcore as gc

@@ -89,6 +89,11 @@ def quantile(
     skipna
         Whether to leave out nan as well.
 
+    Raises
+    ------
+    GraphError
+        If `x` is complex, if `q` is known now and not between 0 and 1, or if the method is unknown.
+
     Examples
     --------
     >>> import graphcore as gc

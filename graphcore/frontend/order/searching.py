@@ -95,6 +95,11 @@ def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False)
     right
         Which edge belongs to a bin.
 
+    Raises
+    ------
+    GraphError
+        If the edges are a list that is not sorted, or a tensor without `dim`.
+
     Examples
     --------
     >>> import graphcore as gc

@@ -75,9 +75,24 @@ def sort(x: Operand, dim: str, descending: bool = False) -> Tensor:
 def top_k(x: Operand, k: int, dim: str) -> TopK:
     """The `k` largest elements along `dim` and their positions, in descending order.
 
-    Of tied elements the first come first; nan counts as the largest. The dim keeps its name and has
-    size `k`; a `k` larger than its size is refused.
+    Of tied elements the first come first; nan counts as the largest.
 
+    Parameters
+    ----------
+    x
+        A tensor.
+    k
+        The number of elements: an integer or a size.
+    dim
+        The dim, which keeps its name and gets size `k`.
+
+    Raises
+    ------
+    GraphError
+        If `k` is larger than the size of `dim`.
+
+    Examples
+    --------
     >>> import graphcore as gc
     >>> top = gc.top_k(gc.constant([3.0, 1.0, 2.0], "t"), 2, dim="t")
     >>> gc.compile([], list(top))()

@@ -35,6 +35,11 @@ def select(
     default
         A tensor or number.
 
+    Raises
+    ------
+    GraphError
+        If there is not one choice for each condition.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -74,6 +79,11 @@ def piecewise(
     functions
         For each condition a function of one tensor, or a tensor or number. One more gives the value
         where no condition holds; without it the value there is 0.
+
+    Raises
+    ------
+    GraphError
+        If there is not one function for each condition, or one more.
 
     Examples
     --------

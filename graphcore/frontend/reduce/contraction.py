@@ -37,6 +37,11 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
         ... for all. A dim that only one operand has is summed as well, as in xarray; `gc.einsum`
         states the dims of each operand and refuses one that is missing.
 
+    Raises
+    ------
+    GraphError
+        If a dim to sum over is a dim of no operand.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -114,6 +119,12 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
         `->` the dims of the result.
     *xs
         As many tensors as `spec` lists.
+
+    Raises
+    ------
+    GraphError
+        If the equation has no arrow, if an operand lacks a dim that is listed for it, or if a dim
+        of the result is listed for no operand.
 
     Examples
     --------

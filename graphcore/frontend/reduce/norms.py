@@ -50,6 +50,11 @@ def norm(
     skipna
         Whether to leave out nan.
 
+    Raises
+    ------
+    GraphError
+        If `ord` is not a number.
+
     Examples
     --------
     >>> import graphcore as gc

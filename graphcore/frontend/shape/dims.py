@@ -91,6 +91,11 @@ def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -
     names
         The new name of each dim to rename, as a dict or as keywords.
 
+    Raises
+    ------
+    GraphError
+        If the names after renaming are not distinct.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -275,6 +280,11 @@ def squeeze(x: Operand, dim: Dim = None) -> Tensor:
         The dims to drop; None drops all that are known to have size 1. A dim of unknown size that
         is named must have size 1 at the call.
 
+    Raises
+    ------
+    GraphError
+        If a dim does not have size 1: now if its size is known, else at the call.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -338,6 +348,11 @@ def stack(
         For each new dim the dims it merges, the slowest first; `...` stands for all not named. As a
         dict or as keywords.
 
+    Raises
+    ------
+    GraphError
+        If a new dim has the name of one that remains, or if a dim is repeated.
+
     Examples
     --------
     >>> import graphcore as gc
@@ -374,6 +389,11 @@ def unstack(
     dims
         For each dim to split the new dims with their sizes, the slowest first, as a dict or as
         keywords. One size may be None (or -1): it is inferred, and must divide evenly.
+
+    Raises
+    ------
+    GraphError
+        If the sizes do not multiply to that of the dim, or if several are open.
 
     Examples
     --------

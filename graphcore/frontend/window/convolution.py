@@ -74,6 +74,11 @@ def conv(
         odd one at the end; "full", as far as the kernel reaches; a number; or a pair (before,
         after). One for all dims, or one for each.
 
+    Raises
+    ------
+    GraphError
+        If a dim of the kernel, or one to contract, does not exist.
+
     Examples
     --------
     >>> import graphcore as gc

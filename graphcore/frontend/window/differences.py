@@ -168,6 +168,11 @@ def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) 
     edge_order
         The order of accuracy at the ends: 1 or 2.
 
+    Raises
+    ------
+    GraphError
+        If `dim` has fewer than `edge_order + 1` points.
+
     Examples
     --------
     >>> import graphcore as gc

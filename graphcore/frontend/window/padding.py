@@ -70,6 +70,12 @@ def pad(
     **more
         The widths as keywords.
 
+    Raises
+    ------
+    GraphError
+        If a width is negative, if a mode but "constant" pads an empty dim, or if an option does not
+        belong to the mode.
+
     Examples
     --------
     >>> import graphcore as gc

@@ -109,6 +109,11 @@ def coarsen(
         Where complete blocks begin: "left" leaves an incomplete block at the end, "right" at the
         start.
 
+    Raises
+    ------
+    GraphError
+        If, with "exact", a size is not a multiple of its block size.
+
     Examples
     --------
     >>> import graphcore as gc
