@@ -72,7 +72,7 @@ WORD = ArgumentKind(lambda x: isinstance(x, str), "a string", "")
 STREAM = ArgumentKind(
     lambda x: hasattr(x, "write"), "an open text file", "open one, or leave it out"
 )
-KINDS = {
+ARGUMENT_KINDS = {
     "bool": FLAG,
     "float": REAL,
     "str": WORD,
@@ -119,9 +119,9 @@ def kinds(function: Callable[..., Any]) -> list[tuple[int, str, ArgumentKind, ob
         if name == "dim":  # functions of one dim have an error of their own, which lists the dims
             continue
         word, *others = ["self"] if p.annotation is p.empty else words(p.annotation)
-        if word in KINDS and others in ([], ["None"]):
+        if word in ARGUMENT_KINDS and others in ([], ["None"]):
             place = sys.maxsize if p.kind is p.KEYWORD_ONLY else at
-            found.append((place, name, KINDS[word], None if others else p.default))
+            found.append((place, name, ARGUMENT_KINDS[word], None if others else p.default))
     return found
 
 

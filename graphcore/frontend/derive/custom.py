@@ -129,7 +129,7 @@ def custom_pullback(
             arguments = state, seen, flatten(operands)[1](map(wrap, tangents))
             moved = rule_results("pushforward", pushforward, "tangents", arguments, results)
             forward = closed_graph([*params, *shown, *tangents], moved)
-        dims = batch_dims(rule)
+        dims = separate_dims(rule)
         node = control.custom(
             *nodes,
             body=closed_graph(params, results),
@@ -174,7 +174,7 @@ def closed_graph(params: list[Node], outputs: list[Node]) -> Graph:
     return found.graphs[0]
 
 
-def batch_dims(rule: Graph) -> list[str]:
+def separate_dims(rule: Graph) -> list[str]:
     """The dims along which a pullback works separately for each position: batch dims."""
     floats = [x for x in rule.params if differentiable(x.type.dtype)]
     shared = [

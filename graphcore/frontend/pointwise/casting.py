@@ -39,12 +39,12 @@ def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
 def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node]:
     """`x` and its fill value in one dtype; by default nan, in a dtype that has it."""
     if value is not None:
-        return x, in_dtype(function, value, x)
+        return x, fill_in_dtype(function, value, x)
     if x.type.dtype.kind == "b":
         cure = "give a fill value, such as False, or cast with astype"
         raise refusal(function, "bool has no nan to fill with", x, cure=cure)
     x, nan = with_nan(x)
-    return x, in_dtype(function, nan, x)
+    return x, fill_in_dtype(function, nan, x)
 
 
 def with_nan(x: Node) -> tuple[Node, complex]:
@@ -57,7 +57,7 @@ def with_nan(x: Node) -> tuple[Node, complex]:
     return astype(wrap(x), dtype).node, nan
 
 
-def in_dtype(function: str, value: Operand, x: Node) -> Node:
+def fill_in_dtype(function: str, value: Operand, x: Node) -> Node:
     """A fill value in the dtype of `x`; a number that the dtype cannot represent is refused."""
     dtype: DType = x.type.dtype
     if isinstance(value, np.generic):

@@ -49,7 +49,7 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
     >>> w = gc.constant([[1, 0, 2], [0, 1, 2]], ("feature", "out"))
     >>> gc.compile([], [gc.dot(x, w), gc.dot(x, w, dim=...)])()
     [array([[ 1,  2,  6],
-           [ 3,  4, 14]]), np.int64(30)]
+           [ 3,  4, 14]]), array(30)]
     >>> gc.dot(x, w).dims
     ('batch', 'out')
     """

@@ -13,7 +13,7 @@ from graphcore.frontend.create.ranges import iota, linspace
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut, flip, tail
 from graphcore.frontend.order import quantiles
-from graphcore.frontend.pointwise.casting import astype, in_dtype, with_fill
+from graphcore.frontend.pointwise.casting import astype, fill_in_dtype, with_fill
 from graphcore.frontend.pointwise.elementwise import rint
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import reductions
@@ -182,7 +182,7 @@ def dims_first(x: Node, dims: tuple[str, ...]) -> Node:
 
 def by_constant(x: Tensor, dim: str, width: Size, value: Any) -> Tensor:
     """x[n-1+i] = value"""
-    return wrap(constant_end(x.node, dim, width, in_dtype("pad", value, x.node)))
+    return wrap(constant_end(x.node, dim, width, fill_in_dtype("pad", value, x.node)))
 
 
 def by_edge(x: Tensor, dim: str, width: Size, option: None) -> Tensor:

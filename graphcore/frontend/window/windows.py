@@ -8,7 +8,7 @@ from typing import Any
 from graphcore.frontend.core.arguments import SizeLike, mapping, names, require_dims, size_of, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.pointwise.casting import in_dtype
+from graphcore.frontend.pointwise.casting import fill_in_dtype
 from graphcore.frontend.shape.dims import constant_end, join
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum
@@ -146,7 +146,7 @@ def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
 
 def padded(x: Node, ends: Mapping[str, tuple[Size, Size]], value: Operand) -> Node:
     """`x` with `value` before and after the elements along some dims."""
-    fill = in_dtype("pad", value, x)
+    fill = fill_in_dtype("pad", value, x)
     for dim, (before, after) in ends.items():
         parts = [constant_end(x, dim, before, fill), x, constant_end(x, dim, after, fill)]
         x = join(parts, dim)
