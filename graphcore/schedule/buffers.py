@@ -47,9 +47,16 @@ def plan(
     replaced: dict[Node, Node] = {}
     slot_of: dict[Node, int] = {}
     known: dict[tuple[int, TensorType], Buffer] = {}
-    free_by_type: dict[TensorType, list[int]] = {}
+    free_by_type: dict[TensorType, list[int] | None] = {}
     free_by_size: dict[tuple[DType, Size], list[int]] = {}
     slots = 0
+
+    def free_slots(type: TensorType) -> list[int] | None:
+        """The slots that are free for results of a type; None if it has no buffers."""
+        if not all(unknowns(size) <= sizes for size in type.shape):
+            return None
+        return free_by_size.setdefault((type.dtype, type.count), [])
+
     for step, node in enumerate(nodes):
         if Trait.VIEW in node.op.traits:
             continue
@@ -59,9 +66,9 @@ def plan(
         for x in dying if written else ():
             if can_overwrite(node, x, root):
                 replaced[node] = x
-        if written and node not in held and all(unknowns(size) <= sizes for size in type.shape):
-            if (free := free_by_type.get(type)) is None:
-                free = free_by_type[type] = free_by_size.setdefault((type.dtype, type.count), [])
+        if type not in free_by_type and written:
+            free_by_type[type] = free_slots(type)
+        if written and node not in held and (free := free_by_type[type]) is not None:
             if node in replaced:
                 free.append(slot_of[replaced[node]])
                 dying = [r for r in dying if r is not replaced[node]]
@@ -74,8 +81,10 @@ def plan(
             buffers[node], slot_of[node] = buffer, slot
             if node not in last:  # no step reads it: its slot is free again at once
                 dying.append(node)
-        for x in dict.fromkeys(dying):
-            free_by_type[x.type].append(slot_of[x])
+        for x in dict.fromkeys(dying) if dying else ():
+            known_free = free_by_type[x.type]
+            assert known_free is not None
+            known_free.append(slot_of[x])
     arrays: dict[Node, Node] = {}
     for node in held & replaced.keys():
         x = node
@@ -103,5 +112,5 @@ def can_overwrite(node: Node, x: Node, root: dict[Node, Node]) -> bool:
         return False
     if Trait.UPDATES in node.op.traits:
         return x is node.inputs[0] and all(root[other] is not x for other in node.inputs[1:])
-    in_place = Trait.IN_PLACE in node.op.traits
-    return in_place and all(y is x or root[y] is not x for y in node.inputs)
+    views = [y for y in node.inputs if y is not x and root[y] is x]
+    return not views and Trait.IN_PLACE in node.op.traits

@@ -6,7 +6,7 @@ block are text from the start, as a block is always compiled.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
-from graphcore.ir.provenance import called_often
 from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
 from graphcore.ops import leaf, tensor
@@ -37,8 +36,8 @@ DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] +
 class Sheet:
     """The program being written, and all names in it that are known throughout."""
 
-    def __init__(self, sizes: Sequence[str], shared: Collection[tuple[str, int]]) -> None:
-        self.code = Code(shared)
+    def __init__(self, graph: Graph, sizes: Sequence[str]) -> None:
+        self.code = Code(graph)
         self.scope = self.code.scope
         self.literals: dict[Literal, str] = {}
         self.known = frozenset(sizes)
@@ -330,7 +329,7 @@ def writes(node: Node) -> bool:
 
 def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
     """The program of a plain graph in its final form, whose unknown sizes come in this order."""
-    sheet = Sheet(sizes, called_often(node.origin for node in graph.every_node()))
+    sheet = Sheet(graph, sizes)
     w = Writer(graph, sheet, sheet.sizes)
     sheet.code.params = [f"x{i}" for i in range(len(graph.params))]
     w.values = {

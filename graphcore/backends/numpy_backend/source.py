@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from functools import cached_property
 from typing import Any, NamedTuple
 
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import called_often
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import code
 from graphcore.ir.types import TensorType, show_dtype
@@ -61,8 +63,8 @@ class Source(NamedTuple):
 class Code:
     """What a program computes, line by line, and what its names stand for."""
 
-    def __init__(self, shared: Collection[tuple[str, int]]) -> None:
-        self.shared = shared  # lines of functions that were called from several lines
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
         self.scope: dict[str, Any] = {}
         self.params: list[str] = []
         self.lines: list[Line | Block] = []
@@ -74,6 +76,11 @@ class Code:
         self.comments: list[str] = []
         self._comments: dict[Any, str] = {}
         self._source: Source | None = None
+
+    @cached_property
+    def shared(self) -> set[tuple[str, int]]:
+        """The user's lines in functions that several lines call: comments say which did."""
+        return called_often(node.origin for node in self.graph.every_node())
 
     def comment(self, node: Node) -> str:
         """A node's type, in sizes as no dim may reach the source, and its line, printable."""
