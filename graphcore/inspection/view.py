@@ -11,6 +11,7 @@ from graphcore.ir.provenance import called_often
 from graphcore.ir.sizes import Size
 from graphcore.ir.types import TensorType, spell_tensor
 from graphcore.ops import control, leaf
+from graphcore.ops.control import Loop
 
 from .labels import Labels, infer
 from .text import few, show_literal, show_name
@@ -111,10 +112,12 @@ class Body(NamedTuple):
 def bodies(node: Node, view: View) -> list[Body]:
     """The graphs that a node holds, which name what they capture as `view` does, seen from inside.
 
-    The params are those of the node's operands in order, the first of which are the loop's own.
+    The params stand for the node's operands in order; carries and sequences keep their own names.
     """
     operands = node.inputs[1:] if node.op is control.switch else node.inputs
-    own = node.attrs.get("carries", 0) + node.attrs.get("sequences", 0)
+    own = 0
+    if node.op in (control.scan, control.while_loop):
+        own = len(operands) - len(Loop.of(node).captured)
     found = []
     for key, value in node.attrs.items():
         held = {key: value}

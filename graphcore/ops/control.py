@@ -1,7 +1,8 @@
 """Loops and branches. Their bodies are closed graphs: what they capture is an operand like others.
 
-Operands come in the order of a body's params. On named stages a sequence is walked along `dim`, on
-plain ones (`dim` is None) along its first axis; so are the results of single steps.
+Operands come in the order of a body's params. On named stages a loop takes the elements of its
+sequences along `dim`, on plain ones (`dim` is None) along their first axis. The results of single
+steps are stacked in the same way.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from .named.dims import has
 
 Axes = tuple[int, ...]
 Checkpoint = tuple[int, ...]
-"""Lengths of the chunks, and of the chunks in a chunk, whose first carries are remembered."""
+"""Lengths of the chunks, and of the chunks in a chunk, whose first carries are saved."""
 
 
 def one_step(x: TensorType, dim: str | None, length: Size) -> TensorType:
-    """The type of one place of a sequence that is `length` long."""
+    """The type of one element of a sequence that is `length` long."""
     if dim is not None:
         has(x, (dim,))
     axis = 0 if dim is None else (x.dims or ()).index(dim)
@@ -37,7 +38,7 @@ def one_step(x: TensorType, dim: str | None, length: Size) -> TensorType:
     if decided is False:
         raise Refusal(
             f"{shown} of {x} has size {size}, but the loop has {length} steps",
-            "walk tensors of one size, and leave length out",
+            "scan over tensors of one size, and leave length out",
         )
     if decided is None:
         need(dim or "", size, "==", length)
@@ -81,9 +82,9 @@ def scan(
 ) -> TupleType:
     """(*carries, *sequences, *captured) -> (*last carries, *results of all steps).
 
-    The body makes (*carries, *one place of each sequence, *captured) into (*new carries, *results).
-    `reverse` walks from the last place to the first. A pullback remembers the carries that chunks
-    start from (`checkpoint`), or, if there are none, of every step.
+    The body computes (*new carries, *results) from (*carries, *one element of each sequence,
+    *captured). `reverse` takes the last element first. A pullback saves the carries that chunks
+    start from (`checkpoint`), or, if there are no chunks, those of every step.
     """
     natural(dim or "", length)
     steps = [one_step(x, dim, length) for x in operands[carries : carries + sequences]]
@@ -99,8 +100,8 @@ def while_loop(
 ) -> TupleType:
     """(*carries, *captured) -> (*last carries, *results of all steps), while the predicate holds.
 
-    Both graphs take all operands. The body makes them into new carries and, if `trips` names the
-    number of steps, which only the loop finds out, into results of each step.
+    Both graphs take all operands. The body computes new carries and, if `trips` names the number of
+    steps, which is known only after the loop, results of each step.
     """
     for graph in (predicate, body):
         accept(graph, operands)
@@ -162,9 +163,9 @@ class Operand(NamedTuple):
 class Loop(NamedTuple):
     """A `scan` or a `while_loop` as named groups. Nothing changes a record: passes make new ones.
 
-    `results` are the nodes whose values of all steps the loop returns, `condition` the node that
-    decides whether a `while_loop` makes another step. The attrs `length`, `reverse`, `dim` and
-    `checkpoint`, or `trips`, are its `settings`.
+    `results` are the nodes whose values of all steps the loop returns, `condition` is the node that
+    decides whether a `while_loop` makes another step. `settings` are the other attrs: `length`,
+    `reverse`, `dim` and `checkpoint`, or `trips`.
     """
 
     op: Op
@@ -207,12 +208,12 @@ class Loop(NamedTuple):
 
     @property
     def updates(self) -> tuple[Node, ...]:
-        """What a step makes of the carries."""
+        """The new values of the carries."""
         return tuple(x.update for x in self.carries)
 
     @property
     def outputs(self) -> tuple[Node, ...]:
-        """What a body computes: new carries, then results."""
+        """The outputs of the body: new carries, then results."""
         return (*self.updates, *self.results)
 
     @property
@@ -260,7 +261,7 @@ def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]
 
 @op(axes=Opaque(), said="checkpoint")
 def call(*operands: TensorType, body: Graph) -> TupleType:
-    """The results of a body, of which a pullback remembers nothing but the operands."""
+    """The results of a body; a pullback saves nothing but the operands."""
     accept(body, operands)
     return TupleType(tuple(y.type for y in body.outputs))
 
@@ -273,21 +274,22 @@ def custom(
     forward: Graph | None,
     apart: tuple[Axes, ...],
 ) -> TupleType:
-    """The results of a body, pulled back by (*operands, *results, *cts) -> cts of operands.
+    """The results of a body, with a derivative of its own.
 
-    Pushed forward, if it is said how, by (*operands, *results, *tangents) -> tangents of results.
-    Both treat places along some axes one by one, as those of a batch: `apart` says which, in the
-    same order for each operand and then each result.
+    The pullback is `rule`: (*operands, *results, *cts) -> cts of operands. The pushforward is
+    `forward`, if that is given: (*operands, *results, *tangents) -> tangents of results. Both treat
+    elements along some axes as independent, like the members of a batch: `apart` lists these axes,
+    in the same order for each operand and then each result.
     """
     accept(body, operands)
     results = tuple(y.type for y in body.outputs)
     accept(rule, (*operands, *results, *results))
-    for x, share in zip(operands, rule.outputs, strict=True):
-        agree_in_type(x, share.type, f"the cotangent of {x} cannot be {share.type}")
+    for x, ct in zip(operands, rule.outputs, strict=True):
+        agree_in_type(x, ct.type, f"the cotangent of {x} cannot be {ct.type}")
     if forward is not None:
         accept(forward, (*operands, *results, *operands))
-        for y, share in zip(results, forward.outputs, strict=True):
-            agree_in_type(y, share.type, f"the tangent of {y} cannot be {share.type}")
+        for y, tangent in zip(results, forward.outputs, strict=True):
+            agree_in_type(y, tangent.type, f"the tangent of {y} cannot be {tangent.type}")
     return TupleType(results)
 
 
@@ -295,11 +297,11 @@ def custom(
 def linear(
     *operands: TensorType, body: Graph, back: Graph | None, moving: int, apart: tuple[Axes, ...]
 ) -> TupleType:
-    """The results of a body that is linear in its last operands, so many as are `moving`.
+    """The results of a body that is linear in its last `moving` operands.
 
-    Its graph need not show it: a loop in it may go by their size. `back` makes the other operands
-    and cotangents of the results into those of the last operands, if it is known how; `apart` is
-    as for `custom`.
+    Its graph need not show that: the steps of a loop in it may depend on their values. `back`, if
+    it is given, computes the cotangents of these operands from the other operands and the
+    cotangents of the results; `apart` is as for `custom`.
     """
     accept(body, operands)
     return TupleType(tuple(y.type for y in body.outputs))

@@ -1,4 +1,4 @@
-"""Loops that remember only some of their carries: the same steps, in chunks of chunks."""
+"""Loops that save only some of their carries: the same steps, in chunks of chunks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .plain import reshape, take_range
 def in_chunks(scan: Node) -> Node:
     """A call of a loop over chunks of the first checkpoint's length, and of the rest one by one.
 
-    A pullback of the outer loop remembers the carry that each chunk starts from, and runs the chunk
-    again when it comes to it.
+    A pullback of the outer loop saves the carry that each chunk starts from, and runs the chunk
+    again where it needs the other carries.
     """
     chunk, *inner = scan.attrs["checkpoint"]
     length = scan.attrs["length"]

@@ -1,7 +1,7 @@
 """Loops and branches: their derivatives are loops and branches whose bodies hold a lazy derivative.
 
-The pullback of a loop walks its steps the other way: each pulls the cotangent of the new carry back
-to the old one, through the body's whole Jacobian at that step's own carry, which the loop recorded.
+The pullback of a loop takes its steps in reverse: each pulls the cotangent of the new carry back to
+the old one, through the body's whole Jacobian at that step's own carry, which the loop recorded.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ Item = TypeVar("Item")
 
 
 def pick(items: Sequence[Item], indices: Iterable[int]) -> list[Item]:
-    """The items at some places."""
+    """The items at some indices."""
     return [items[i] for i in indices]
 
 
@@ -101,11 +101,11 @@ def zero_for(value: Node | None, like: Node) -> Node:
 def loop_pullback(
     node: Node, cts: Several, wanted: Sequence[bool], history: list[Node], length: Size
 ) -> Several:
-    """The loop that walks `node`'s steps backwards, from their recorded carries.
+    """The loop that takes the steps of `node` in reverse, from their recorded carries.
 
         ct[t] = pullback(carry[t] -> carry[t + 1], y[t]; ct[t + 1], ct of y[t])
 
-    What is captured gets the sum of its shares of all steps.
+    The cotangent of a captured value is the sum of those of all steps.
     """
     loop = Loop.of(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
@@ -162,7 +162,7 @@ def scan_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
 
 def while_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     """The number of steps is known once the loop has run; it carries no derivative."""
-    trips = number_of_trips(node) if node.attrs["trips"] is None else node.attrs["trips"]
+    trips = trip_count(node) if node.attrs["trips"] is None else node.attrs["trips"]
     return loop_pullback(node, cts, wanted, recording(node, trips=trips), trips)
 
 
@@ -170,8 +170,8 @@ _trips: WeakKeyDictionary[Node, Size] = WeakKeyDictionary()
 _named: WeakValueDictionary[Hidden, Expression] = WeakValueDictionary()
 
 
-def number_of_trips(loop: Node) -> Size:
-    """The unknown size that stands for the number of steps of one loop."""
+def trip_count(loop: Node) -> Size:
+    """The unknown size that stands for the number of steps of a loop."""
     if loop not in _trips:
         names = (Hidden(f"trips{i or ''}") for i in count())
         name = next(name for name in names if name not in _named)

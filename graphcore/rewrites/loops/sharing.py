@@ -1,4 +1,4 @@
-"""Loops merged, made to record what later loops need, and rid of what nothing needs.
+"""Loops that take the same steps are merged, record values for later ones, and lose dead parts.
 
 A derivative of a loop is built from the loop's own params and nodes. So whether two loops agree, or
 whether one computes again what the other has computed, is a question of identity.
@@ -30,9 +30,10 @@ from .view import (
 
 
 def tidy_loops(graph: Graph) -> Graph:
-    """Loops that agree are one, later ones read what earlier ones computed, the rest is dropped.
+    """Loops that agree become one, later loops read values that earlier ones computed.
 
-    The same inside of loops and branches.
+    Results, carries and operands that nothing needs are dropped. The same is done in the bodies of
+    loops and branches.
     """
     if LOOPS.isdisjoint(graph.ops()):
         return graph
@@ -130,11 +131,11 @@ def roles(loop: Loop) -> dict[Node, tuple[str, Carry | Operand]]:
     return {x.param: (name, x) for name, group in groups.items() for x in group}
 
 
-# ---- what is recorded for later loops
+# ---- values recorded for later loops
 
 
 def save_for_pullbacks(graph: Graph) -> Graph:
-    """What an earlier loop has computed at each step is recorded, not computed again."""
+    """Values that an earlier loop has computed at each step are recorded, not computed again."""
     loops = {node: Loop.of(node) for node in graph.nodes() if node.op in LOOPS}
     keys = {node: node for node in loops}
     order = {node: i for i, node in enumerate(loops)}
@@ -233,7 +234,7 @@ def worth_saving(node: Node, local: set[str]) -> bool:
     )
 
 
-# ---- what nothing needs
+# ---- parts that nothing needs
 
 
 def prune_loops(graph: Graph) -> Graph:
@@ -256,7 +257,7 @@ def prune_loops(graph: Graph) -> Graph:
 
 
 def needed(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
-    """The loop with what its results `used` depend on, and where these are there."""
+    """The loop without what its results `used` do not depend on, and the new indices of these."""
     n, old = len(loop.carries), loop
     loop = with_constants(loop)
     results = dict(zip(old.results, loop.results, strict=True))

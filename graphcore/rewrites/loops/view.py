@@ -67,7 +67,7 @@ class Moved(NamedTuple):
 def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Moved]) -> Graph:
     """The graph with other loops, of which one may take the place of several.
 
-    `loops` are the new ones, `moved` says for each node that is replaced which of them has its
+    `loops` are the new ones; `moved` says for each node that is replaced which of them returns its
     results.
     """
 
