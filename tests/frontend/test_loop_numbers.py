@@ -92,12 +92,12 @@ def halves(i: gc.Tensor, s: gc.Tensor) -> gc.Tensor:
     ],
 )
 def test_a_body_is_traced_once(body: Any, start: complex) -> None:
-    """Whatever dtype and dims elementwise functions give a number."""
+    """Whatever dims and size of dtype elementwise functions give a number; twice for a new kind."""
     if start == 0 and isinstance(start, complex) and body is squares:
         start = 0.0
     counted = Traces(body)
     last = gc.fori_loop(0, 3, counted, start)
-    assert counted.count == 1
+    assert counted.count == (1 if last.dtype.kind == np.asarray(start).dtype.kind else 2)
     again = gc.fori_loop(0, 3, body, gc.full_like(last, start))
     assert last.node.type == again.node.type
     inputs = [gc.Tensor(x) for x in last_inputs(last)]
@@ -150,6 +150,23 @@ def test_a_predicate_that_gets_dims_stops_each_member() -> None:
     np.testing.assert_allclose(found, [0.0, 2.0], atol=1e-8)
     alone = [run([x], last[{"row": 0}], np.full(2, v)) for v in (0.0, 1.0)]
     exactly(found, alone)
+
+
+def test_functions_that_do_nothing_to_one_dtype_do_something_to_another() -> None:
+    """They leave no node in the trace, or one that means something else for another dtype."""
+    x, z = gc.tensor("x", {}, dtype="float32"), gc.tensor("z", {}, dtype="complex128")
+    wide = gc.fori_loop(0, 2, lambda i, s: (s.astype("float64") * 0.1).astype("float32") + x, 0.5)
+    again = gc.fori_loop(
+        0, 2, lambda i, s: (s.astype("float64") * 0.1).astype("float32") + x, np.float32(0.5)
+    )
+    assert wide.dtype == again.dtype == np.float32
+    exactly(*run([x], [wide, again], np.float32(0.3)))
+    real = gc.fori_loop(0, 2, lambda i, s: gc.real(s) + z, 0.5)
+    exactly(run([z], real, 1 + 2j), 2.5 + 2j)
+    whole = gc.fori_loop(0, 2, lambda i, s: gc.floor(s) + 0.75, 0)
+    exactly(run([], whole), 0.75)
+    with pytest.raises(gc.GraphTypeError, match="lose the imaginary part"):
+        gc.fori_loop(0, 2, lambda i, s: s.astype("float32") + z, 0.5)
 
 
 def test_a_number_that_meets_two_dtypes_has_the_larger_everywhere() -> None:

@@ -28,7 +28,8 @@ class Carry:
 
     Python numbers are weak: they take the dtype and dims of what the body makes of them. Their
     params are weak as well, so that one trace of the body shows these. It is traced once more only
-    where a number takes on another dtype or dims, and meets more than elementwise functions.
+    where a number becomes one of another kind, such as a float, or meets more than elementwise
+    functions and takes on another dtype or dims.
     """
 
     def __init__(self, function: str, init: Tree) -> None:

@@ -15,6 +15,7 @@ from graphcore.ir.dtypes import BOOL
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.types import DType
+from graphcore.ops import elementwise
 
 from .base import Base, wrap
 
@@ -82,8 +83,10 @@ def on_other_params(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Nod
     """`roots` computed of params of other types, or None where a new trace may differ.
 
     What is weak is computed anew. All else keeps its dtype, or its type where more than elementwise
-    functions depend on the params.
+    functions depend on the params. Functions may treat another kind of number in another way.
     """
+    if any(old.type.dtype.kind != param.type.dtype.kind for old, param in new.items()):
+        return None
     done = dict(new)
     stack = list(roots)
     while stack:
@@ -122,6 +125,6 @@ def on_others(node: Node, call: Call | None, done: Mapping[Node, Node]) -> Node 
 
 def keeps(old: Node, new: Node) -> bool:
     """Whether a node on other operands means what a new trace would make of them."""
-    if old.op.dialect == "elementwise":
+    if old.op.dialect == "elementwise" and old.op is not elementwise.cast:
         return bool(old.type.dtype == new.type.dtype)
     return all(x.type == y.type for x, y in zip(old.inputs, new.inputs, strict=True))

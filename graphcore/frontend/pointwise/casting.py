@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, dtype_of, out_of_bounds, single, weak
+from graphcore.frontend.core.weak import kind_of
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.types import DType
@@ -33,7 +34,8 @@ def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
         cure = "use x.real, x.imag, or abs(x) for the modulus"
         reason = f"{node.type.dtype} as {wanted} would lose the imaginary part"
         raise refusal("astype", reason, node, cure=cure, kind=GraphTypeError)
-    return wrap(node if node.type.dtype == wanted else ops.cast(node, dtype=wanted))
+    there = node.type.dtype == wanted and kind_of(node) is None  # a weak tensor may change dtype
+    return wrap(node if there else ops.cast(node, dtype=wanted))
 
 
 def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node]:
