@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import apart
 from graphcore.ir.node import Node, toposort
+from graphcore.ir.op import Trait
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, leaf
@@ -18,7 +19,6 @@ from .trees import flatten, paths
 from .weak import kind_of, mark
 
 serial = count()
-LEAVES = frozenset({leaf.constant, leaf.full, leaf.iota, leaf.extent})
 LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
 
 
@@ -66,7 +66,7 @@ def close(
 
     Nodes that do not depend on the params are captured, unless they were `made` inside.
     """
-    computed = {x for x in made if x.op is not leaf.input_ and x.op not in LEAVES}
+    computed = {x for x in made if x.op is not leaf.input_ and not is_free(x)}
     inside = between_params(params, [y for ys in outputs for y in ys], computed)
     captured = captures([y for ys in outputs for y in ys], inside)
     taken: set[str] = set()
@@ -88,6 +88,11 @@ def differentiates(params: Sequence[Node], outputs: Sequence[Node]) -> bool:
 def called(node: Node) -> str:
     """The name of a captured value inside the graph."""
     return str(node.attrs["name"]) if node.op is leaf.input_ else node.op.name
+
+
+def is_free(node: Node) -> bool:
+    """Whether a node is known without operands, and as cheap inside of a body as outside."""
+    return Trait.FREE in node.op.traits
 
 
 def between_params(
@@ -131,6 +136,4 @@ def constants(outputs: Sequence[Node]) -> list[Node]:
 def captures(outputs: Sequence[Node], inside: set[Node]) -> list[Node]:
     """The values from outside that are used inside, each once; constants are not captured."""
     used = [x for node in toposort(outputs) if node in inside for x in node.inputs]
-    return list(
-        dict.fromkeys(x for x in (*used, *outputs) if x not in inside and x.op not in LEAVES)
-    )
+    return list(dict.fromkeys(x for x in (*used, *outputs) if x not in inside and not is_free(x)))

@@ -23,13 +23,14 @@ from typing import NamedTuple
 from graphcore.ir.axes import Reduces
 from graphcore.ir.graph import Graph, may_raise_inside
 from graphcore.ir.node import Node, toposort
+from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, elementwise, tensor
 from graphcore.ops.control import Loop
 
 from .batching import works_on_all_steps
-from .view import LEAVES, depends_on, trip_counts_inside
+from .view import depends_on, trip_counts_inside
 
 FEW = 4
 """Values of all steps may take at most this multiple of the memory that is held already."""
@@ -77,11 +78,15 @@ class Placement:
 
     def varies(self, node: Node) -> bool:
         """Whether a value differs from step to step."""
-        return node not in self.once and node.op not in LEAVES
+        return node not in self.once and Trait.FREE not in node.op.traits
 
     def at_once(self, node: Node) -> bool:
-        """Whether an op can be computed of all steps at once."""
-        return works_on_all_steps(node) and not depends_on(node, self.trip_counts)
+        """Whether an op can be computed of all steps at once.
+
+        What may raise stays in the loop, so that the error says in which step.
+        """
+        ours = depends_on(node, self.trip_counts) or may_raise_inside(node)
+        return works_on_all_steps(node) and not ours
 
     # ---- before the loop
 
@@ -93,7 +98,9 @@ class Placement:
         found = set(self.loop.params.captured)
         sure = computed_anyway(self.loop)
         for node in toposort(self.loop.roots):
-            known = node.inputs and all(x in found or x.op in LEAVES for x in node.inputs)
+            known = node.inputs and all(
+                x in found or Trait.FREE in x.op.traits for x in node.inputs
+            )
             known = known and not depends_on(node, self.trip_counts)
             if known and (node in sure or not may_raise_inside(node)):
                 found.add(node)

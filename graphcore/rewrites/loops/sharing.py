@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, toposort
+from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import TensorType
-from graphcore.ops import leaf, tensor
+from graphcore.ops import leaf
 from graphcore.ops.control import Carry, Loop, Operand
 from graphcore.rewrites.plain import refill
 
 from .view import (
-    LEAVES,
     LOOPS,
     Moved,
     inside_as_well,
@@ -200,8 +200,8 @@ def frontier(
     local = trip_counts_inside(early.attrs["body"])
     known, changing = set(shared), set(varying)
     for node in toposort(outputs):
-        made = node.inputs and all(x in known or x.op in LEAVES for x in node.inputs)
-        if made and node in computed:
+        given = all(x in known or Trait.FREE in x.op.traits for x in node.inputs)
+        if node.inputs and given and node in computed:
             known.add(node)
             if not changing.isdisjoint(node.inputs):
                 changing.add(node)
@@ -227,7 +227,7 @@ def worth_saving(node: Node, local: set[str]) -> bool:
     """Whether a step's value can be recorded, and is no mere view of another."""
     return (
         isinstance(node.type, TensorType)
-        and node.op not in tensor.VIEWS
+        and Trait.VIEW not in node.op.traits
         and not any(
             size.unknowns & local for size in node.type.shape if isinstance(size, Expression)
         )

@@ -15,7 +15,6 @@ from graphcore.ops import control, leaf
 from graphcore.ops.control import Loop
 
 LOOPS = frozenset({control.scan, control.while_loop})
-LEAVES = frozenset({leaf.full, leaf.constant, leaf.iota, leaf.extent})
 
 
 def replaced(loop: Loop, new: Mapping[Node, Node]) -> Loop:
