@@ -3,20 +3,23 @@
 A program may leave out a value (by a slice, a choice, a maximum) at which the derivative of what
 came before is infinite or nan, as that of log(x) is at 0. The cotangent of this value is a 0 that
 must stay 0. `absorb` keeps it but takes longer than a product, so it is chosen only where
-`analysis.values` says that such zeros may be there, and goes where a whole graph shows none.
+`analysis.omissions` says that such zeros may be there, and goes where a whole graph shows none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphcore.analysis.values import (
-    is_finite,
-    is_zero,
+from graphcore.analysis.omissions import (
+    NOTHING,
+    WHOLE,
+    Omits,
     known_inside,
     may_omit,
+    omits,
     params_omit,
 )
+from graphcore.analysis.values import is_finite, is_zero
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -79,7 +82,7 @@ def mask_of(masked: Node) -> tuple[Node, ...]:
     return masked.inputs[1:] if masked.op is tensor.wins else masked.inputs[::2]
 
 
-def drop_shields(graph: Graph, given: Sequence[bool] | None = None) -> Graph:
+def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
     """absorb(x, y) = x * y, where no zero of `x` stands for a value left out.
 
     Only a whole graph shows that inside the bodies of loops: `given` says for which params of a
@@ -87,18 +90,18 @@ def drop_shields(graph: Graph, given: Sequence[bool] | None = None) -> Graph:
     """
     if tensor.absorb not in graph.ops():
         return graph
-    known = known_inside(graph, [False] * len(graph.params) if given is None else given)
+    known = known_inside(graph, given or [NOTHING] * len(graph.params))
 
     def without(node: Node, x: Node, factor: Node) -> Node:
         return tensor.absorb(x, factor) if may_omit(node.inputs[0], known) else x * factor
 
     def inside(node: Node, *operands: Node) -> Node:
-        params = params_omit(node, [may_omit(x, known) for x in node.inputs])
+        params = params_omit(node, [omits(x, known) for x in node.inputs])
         attrs = node.attrs
         own = [attrs.get("body"), attrs.get("predicate"), *attrs.get("branches", ())]
 
         def without_shields(held: Graph) -> Graph:
-            return drop_shields(held, params if held in own else [True] * len(held.params))
+            return drop_shields(held, params if held in own else [WHOLE] * len(held.params))
 
         return Node(node.op, operands, with_graphs(node, without_shields))
 

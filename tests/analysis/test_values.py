@@ -14,13 +14,11 @@ from graphcore.analysis.values import (
     is_positive_zero,
     is_power_of_two,
     is_zero,
-    may_omit,
-    zeros_of,
 )
 from graphcore.ir.dtypes import BOOL, FLOAT, INT
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
-from graphcore.ops import autodiff, elementwise, leaf, tensor
+from graphcore.ops import elementwise, leaf, tensor
 from graphcore.rewrites.plain import full
 
 
@@ -80,29 +78,3 @@ def test_distinct_positions() -> None:
     assert are_distinct([leaf.constant(value=Literal([2, 0, 1]), dims=None)])
     assert not are_distinct([leaf.constant(value=Literal([2, 0, 2]), dims=None)])
     assert are_distinct([tensor.argsort(X, axis=0, size=3, descending=False)])
-
-
-def test_which_operands_make_a_result_zero() -> None:
-    assert zeros_of(elementwise.multiply, 2) == ([0, 1], True)
-    assert zeros_of(elementwise.divide, 2) == ([0], False)
-    assert zeros_of(elementwise.add, 2) == zeros_of(elementwise.subtract, 2) == ([], True)
-    assert zeros_of(elementwise.negative, 1) == ([0], True)
-    assert zeros_of(elementwise.exp, 1) == ([], False)
-
-
-def test_zeros_for_values_left_out_come_from_the_ops_that_make_them() -> None:
-    part = leaf.input_(name="part", dtype=FLOAT, shape=(1,), dims=None)
-    inside = tensor.embed(part, shape=(3,), starts=(1,), steps=(1,))
-    given = autodiff.barrier(X)  # a cotangent from outside
-    for x in (ZERO, CHOSEN, inside, given, tensor.wins(X, X, Y)):
-        assert may_omit(x)
-        assert may_omit(-x)
-        assert may_omit(x * Y)
-        assert may_omit(x / Y)
-        assert may_omit(x + x)
-        assert may_omit(tensor.expand(x, axes=(0,), sizes=(2,)))
-        assert not may_omit(Y / x)
-        assert not may_omit(x + Y)
-        assert not may_omit(Y - x)
-    for x in (X, ONE, X * Y, elementwise.exp(CHOSEN), X + CHOSEN):
-        assert not may_omit(x)

@@ -55,6 +55,12 @@ LEAVING_OUT: dict[str, Callable[[gc.Tensor], gc.Tensor]] = {
     "windows": lambda x: gc.windows(gc.log(x), {"i": 1}, {"i": "w"}, stride=2),
     "sort": lambda x: gc.sort(gc.log(x), "i").isel(i=slice(2, None)),
     "put": lambda x: gc.log(x).at[{"i": slice(1, None, 2)}].set(0.0),
+    "of rows": lambda x: gc.dot(gc.log(x).expand_dims(j=2), W, dim="j").isel(i=EVEN),
+    "norm": lambda x: gc.norm(gc.log(x).expand_dims(j=2), "j").isel(i=EVEN),
+    "softmax": lambda x: gc.special.softmax(1 / x * ROW, "j").isel(i=EVEN),
+    "log_softmax": lambda x: gc.special.log_softmax(1 / x * ROW, "j").isel(i=EVEN),
+    "logsumexp": lambda x: gc.special.logsumexp(1 / x * ROW, "j").isel(i=EVEN),
+    "running logsumexp": lambda x: gc.special.logcumsumexp(1 / x * ROW, "j").isel(i=EVEN),
     "scan": in_scan,
     "carry": carried,
     "carry apart": carried_apart,
@@ -62,6 +68,8 @@ LEAVING_OUT: dict[str, Callable[[gc.Tensor], gc.Tensor]] = {
     "while": in_while,
     "checkpoint": lambda x: gc.checkpoint(gc.log)(x).isel(i=EVEN),
 }
+ROW = gc.constant([0.5, -1.0], "j")
+W = gc.constant([[0.5, -1.0, 2.0], [1.0, 0.25, 0.5]], ("j", "k"))
 
 
 @pytest.mark.parametrize("name", LEAVING_OUT)

@@ -1,0 +1,261 @@
+"""Where a cotangent or tangent may hold zeros that stand for values left out.
+
+Where a program leaves a value out (by a slice, a choice, a maximum), the cotangent of that value is
+exactly 0 and must stay 0 even where it meets an infinite or undefined derivative. Such zeros come
+from the few ops that make them, which their kinds of axes show: ops that put elements among zeros.
+Every other op passes them on, so that no op can be forgotten:
+
+- a product has those of each factor,
+- a sum of terms has them only where all terms do,
+- a contraction has those that do not vary along the axes summed over: of what varies along them
+  something is expected to be left,
+- any other op may have those of each operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableMapping, Sequence
+from functools import cache
+from itertools import product
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from graphcore.ir.axes import (
+    Contracts,
+    How,
+    Matrices,
+    Opaque,
+    Overlaps,
+    Pointwise,
+    Ranges,
+    Receives,
+    Source,
+    values,
+)
+from graphcore.ir.dtypes import differentiable
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ops import autodiff, control, elementwise, leaf, tensor
+
+from .values import is_zero
+
+Pattern: TypeAlias = frozenset[int]
+"""The axes along which it varies whether a value is left out."""
+Omits: TypeAlias = frozenset[Pattern]
+"""The patterns of zeros that a value may hold: a zero belongs to one of them at least."""
+Known: TypeAlias = MutableMapping[Node, tuple[Omits, ...]]
+"""What each of a node's values may hold."""
+
+NOTHING: Omits = frozenset()
+WHOLE: Omits = frozenset({frozenset[int]()})
+"""All elements together may be left out, or nothing is known of the pattern."""
+MOST = 8
+"""Patterns that are told apart: beyond, nothing is known of them."""
+
+_known: WeakKeyDictionary[Node, tuple[Omits, ...]] = WeakKeyDictionary()
+
+
+def may_omit(x: Node, known: Known = _known) -> bool:
+    """Whether `x`, a cotangent or tangent, may hold zeros that stand for values left out.
+
+    `known` has what is known of the params of a graph. A lazy derivative does not know what it will
+    be given: it has a barrier over such cotangents, which are expected to have such zeros.
+    """
+    return bool(omits(x, known))
+
+
+def omits(x: Node, known: Known = _known) -> Omits:
+    """The patterns of zeros that `x` may hold."""
+    stack = [x]
+    while x not in known:
+        node = stack[-1]
+        if waiting := [y for y in asked(node) if y not in known]:
+            stack.extend(waiting)
+        else:
+            known[stack.pop()] = found(node, known)
+    return known[x][0]
+
+
+def asked(node: Node) -> Sequence[Node]:
+    """The operands that decide about `node`."""
+    if node.op is leaf.project or node.op.dialect == "control":
+        return node.inputs
+    if node.op is tensor.recurrence:
+        return node.inputs[1:]  # a factor of 0 forgets what was before, but the term is left
+    return [x for x in node.inputs if differentiable(x.type.dtype)]
+
+
+def found(node: Node, known: Known) -> tuple[Omits, ...]:
+    """What each value of `node` may hold, once it is known for the operands that decide."""
+    op = node.op
+    if op is leaf.project:
+        return (known[node.inputs[0]][node.attrs["index"]],)
+    deciding = set(asked(node))
+    given = [known[x][0] if x in deciding else NOTHING for x in node.inputs]
+    if op.dialect == "control":
+        return results_omit(node, given)
+    if op is leaf.tuple_:
+        return tuple(given)
+    if op is leaf.full:
+        return (WHOLE if is_zero(node) else NOTHING,)
+    if op is elementwise.where:
+        return (chosen(node, given),)
+    if op in elementwise.UFUNC:
+        alone, together = zeros_of(op, len(given))
+        return (
+            limited({*union(given[i] for i in alone), *(everywhere(given) if together else ())}),
+        )
+    many = len(values(node.type))
+    if op in LAZY or is_unknown_cotangent(node):
+        return (WHOLE,) * many
+    if isinstance(op.axes, Opaque):
+        return (WHOLE if any(given) else NOTHING,) * many
+    made = patterns_made(node)
+    if not any(given):
+        return (limited(made),) * many
+    return tuple(
+        limited(made | union(moved(node, x, kept) for x, kept in zip(given, sources, strict=True)))
+        for sources in op.axes.sources(node)
+    )
+
+
+LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
+
+
+def is_unknown_cotangent(node: Node) -> bool:
+    """Whether `node` is a cotangent or tangent that its lazy derivative is given from outside."""
+    return node.op is autodiff.barrier and node.inputs[0].op is leaf.input_
+
+
+def union(several: Iterable[Omits]) -> Omits:
+    """The patterns of any of several values."""
+    return frozenset().union(*several)
+
+
+def everywhere(terms: Sequence[Omits]) -> Omits:
+    """The patterns of zeros that all terms share: each varies as those of the terms together."""
+    if len(set(terms)) == 1:
+        return terms[0]
+    return frozenset(frozenset().union(*patterns) for patterns in product(*terms))
+
+
+def limited(patterns: Iterable[Pattern]) -> Omits:
+    """So many patterns that they can be told apart."""
+    found = frozenset(patterns)
+    return found if len(found) <= MOST else WHOLE
+
+
+def chosen(node: Node, given: Sequence[Omits]) -> Omits:
+    """A choice has the zeros of both values, and a value that is 0 has them as the condition."""
+    condition, *parts = node.inputs
+    way = frozenset({varying(condition)})
+    return limited(union(way if is_zero(x) else own for x, own in zip(parts, given[1:])))
+
+
+def patterns_made(node: Node) -> Omits:
+    """The patterns of the zeros that an op makes itself: it puts elements among them."""
+    kind = node.op.axes
+    if isinstance(kind, Ranges) and kind.hows == (How.WITHIN,):
+        return frozenset(frozenset({axis}) for axis in kind.ranges(node))
+    if isinstance(kind, Overlaps):
+        return frozenset(frozenset({axis}) for axis in node.attrs["axes"])
+    if isinstance(kind, Receives) and not kind.base:
+        return frozenset({frozenset(node.attrs["axes"])})
+    if node.op is tensor.wins:
+        return frozenset({varying(node.inputs[1]) | varying(node.inputs[2])})
+    return NOTHING
+
+
+def moved(node: Node, patterns: Omits, sources: Sequence[Source | None]) -> Omits:
+    """The patterns of an operand, in a result whose axes come from its axes as `sources` says."""
+    kept = {axis for source in sources if source for axis in source.axes}
+    mixing = isinstance(node.op.axes, (Contracts, Matrices))
+    return frozenset(
+        frozenset(
+            axis for axis, source in enumerate(sources) if source and pattern & {*source.axes}
+        )
+        for pattern in patterns
+        if not (mixing and pattern - kept)
+    )
+
+
+def varying(x: Node, depth: int = 8) -> Pattern:
+    """The axes along which `x` may vary: not those along which it is repeated."""
+    everything = frozenset(range(x.type.ndim))
+    if x.op is leaf.full:
+        return frozenset()
+    if not depth or (not isinstance(x.op.axes, Pointwise) and x.op is not tensor.expand):
+        return everything
+    own = [varying(y, depth - 1) for y in x.inputs]
+    if x.op is tensor.expand:
+        kept = [axis for axis in range(x.type.ndim) if axis not in x.attrs["axes"]]
+        return frozenset(kept[axis] for axis in own[0])
+    return frozenset().union(*own)
+
+
+@cache
+def zeros_of(op: Op, operands: int) -> tuple[Sequence[int], bool]:
+    """Which operands of an elementwise op make it 0 alone, and whether all of them together do.
+
+    A product is 0 where one factor is, a sum where all terms are, and an exponential nowhere. That
+    is computed, so no op can be forgotten; a special function is expected to be 0 where any is.
+    """
+    ufunc = elementwise.UFUNC[op]
+    if isinstance(ufunc, str) or "d" * operands not in [t.split("->")[0] for t in ufunc.types]:
+        return range(operands), True
+    with np.errstate(all="ignore"):
+        ones = [0.7] * operands
+        alone = [i for i in range(operands) if ufunc(*ones[:i], 0.0, *ones[i + 1 :]) == 0]
+        return alone, bool(ufunc(*[0.0] * operands) == 0)
+
+
+def results_omit(node: Node, given: Sequence[Omits]) -> tuple[Omits, ...]:
+    """What the results of a loop, a branch or a call may hold."""
+    attrs, params = node.attrs, params_omit(node, given)
+    if node.op is control.switch:
+        columns = [outputs_omit(branch, params) for branch in attrs["branches"]]
+        return tuple(limited(union(column)) for column in zip(*columns, strict=True))
+    made = outputs_omit(attrs["body"], params)
+    n = attrs.get("carries", len(made))
+    return (*made[:n], *map(all_steps, made[n:]))
+
+
+def all_steps(of_step: Omits) -> Omits:
+    """The patterns of the results of all steps, along the new first axis."""
+    return frozenset(frozenset({0, *(axis + 1 for axis in pattern)}) for pattern in of_step)
+
+
+def one_step(of_all: Omits) -> Omits:
+    """The patterns at one place of a sequence: one that varies along it may leave out a step."""
+    return frozenset(frozenset(axis - 1 for axis in pattern if axis) for pattern in of_all)
+
+
+def outputs_omit(graph: Graph, given: Sequence[Omits]) -> list[Omits]:
+    """What the outputs of a graph may hold, if its params may hold what is given."""
+    known = known_inside(graph, given)
+    return [omits(y, known) for y in graph.outputs]
+
+
+def known_inside(graph: Graph, given: Sequence[Omits]) -> Known:
+    """What holds for the params of a graph, to be passed to `may_omit` for what is inside."""
+    return {param: (own,) for param, own in zip(graph.params, given, strict=True)}
+
+
+def params_omit(node: Node, given: Sequence[Omits]) -> list[Omits]:
+    """What the params of the body of a node of control flow may hold.
+
+    A carry of a loop holds the zeros of its start, and those of what a step makes of it.
+    """
+    params = list(given[1:] if node.op is control.switch else given)
+    n, m = node.attrs.get("carries", 0), node.attrs.get("sequences", 0)
+    params[n : n + m] = map(one_step, params[n : n + m])
+    while n:
+        made = outputs_omit(node.attrs["body"], params)
+        joined = [limited(a | b) for a, b in zip(params[:n], made[:n], strict=True)]
+        if joined == params[:n]:
+            break
+        params[:n] = joined
+    return params
