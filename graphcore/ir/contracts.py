@@ -21,11 +21,9 @@ class Contract:
         if forbidden:
             node = next(node for node in graph.every_node() if node.op in forbidden)
             raise ContractError(f"{node!r} may not stand in stage {stage!r} ({node.origin})")
-        if not self.named:
-            types = {node.type for node in graph.every_node()}
-            if named := set(filter(has_names, types)):
-                node = next(node for node in graph.every_node() if node.type in named)
-                raise ContractError(f"{node!r} still has dims in stage {stage!r}")
+        if not self.named and (named := set(filter(has_names, graph.types()))):
+            node = next(node for node in graph.every_node() if node.type in named)
+            raise ContractError(f"{node!r} still has dims in stage {stage!r}")
 
 
 def has_names(type: Type) -> bool:

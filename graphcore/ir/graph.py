@@ -22,7 +22,7 @@ from .provenance import (
 )
 from .sizes import Expression
 from .trace import Trace
-from .types import TensorType
+from .types import TensorType, Type
 
 Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] | None]
 
@@ -33,7 +33,7 @@ HOLDING = frozenset({"control", "schedule"})
 class Graph:
     """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
 
-    __slots__ = ("_nodes", "_ops", "outputs", "params", "trace")
+    __slots__ = ("_nodes", "_ops", "_types", "outputs", "params", "trace")
     text: ClassVar[Callable[[Graph], str]]
     """How a graph is printed; `inspection` says it, as this part knows no other."""
 
@@ -44,6 +44,7 @@ class Graph:
         self.trace = trace  # that of the compilation in which it is a stage
         self._nodes: list[Node] | None = None
         self._ops: frozenset[Op] | None = None
+        self._types: frozenset[Type] | None = None
 
     def nodes(self) -> list[Node]:
         """Every node, inputs before users."""
@@ -57,6 +58,13 @@ class Graph:
             held = [graph.ops() for node in self.nodes() for graph in graphs(node)]
             self._ops = frozenset({node.op for node in self.nodes()}).union(*held)
         return self._ops
+
+    def types(self) -> frozenset[Type]:
+        """The types of every node, those of the graphs that nodes hold included."""
+        if self._types is None:
+            held = [graph.types() for node in self.nodes() for graph in graphs(node)]
+            self._types = frozenset({node.type for node in self.nodes()}).union(*held)
+        return self._types
 
     def every_node(self) -> Iterator[Node]:
         """Every node, those of the graphs that nodes hold included."""

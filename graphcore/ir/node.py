@@ -140,7 +140,7 @@ class Node(Unfrozen):
     @property
     def labels(self) -> tuple[str | None, ...] | None:
         """The dims of its axes, or those they had before lowering; None if that is not known."""
-        dims: tuple[str, ...] | None = getattr(self.type, "dims", None)
+        dims: tuple[str, ...] | None = self.type.dims
         if dims is None and state.trace is not None:
             found: tuple[str | None, ...] | None = state.trace.labels.get(self)
             return found

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .node import Node
-from .provenance import Asked, Origin, basename, state
+from .provenance import NOWHERE, Asked, Origin, basename, state
 
 Rule = Callable[..., Any]
 Labels = tuple[str | None, ...]
@@ -43,6 +43,8 @@ class Trace:
     sources
         What each node that it built came from: the node whose place it takes or helps to take, that
         node and who asked for its derivative, or a line.
+    asked
+        The line for each part of a derivative that was asked about.
     labels
         The dims that the axes of a plain node had before lowering, None where that is not known.
     records
@@ -52,12 +54,13 @@ class Trace:
         its node, so that a node has one normal form in all passes that apply these rules.
     """
 
-    __slots__ = ("labels", "lines", "normal", "records", "sources")
+    __slots__ = ("asked", "labels", "lines", "normal", "records", "sources")
 
     def __init__(self, lines: Mapping[Node, Origin] = {}) -> None:
         self.lines: dict[Node, Origin] = dict(lines)
         self.sources: dict[Node, Any] = {}
         self.labels: dict[Node, Labels] = {}
+        self.asked: dict[Asked, Origin] = {}
         self.records: list[Record] = []
         self.normal: dict[object, dict[Node, Node]] = {}
 
@@ -78,10 +81,12 @@ class Trace:
                 break
             source = self.sources.get(source) or source.last_line
         if isinstance(source, Asked):
-            found = self.line_of(source.node)
-            return None if found is None else found._replace(via=self.line_of(source.by))
-        line: Origin | None = self.lines.get(source) if isinstance(source, Node) else source
-        return line
+            if (found := self.asked.get(source)) is None:
+                line = self.line_of(source.node) or NOWHERE
+                found = self.asked[source] = line._replace(via=self.line_of(source.by))
+            return found
+        known: Origin | None = self.lines.get(source) if isinstance(source, Node) else source
+        return known
 
 
 def current() -> Trace:

@@ -74,32 +74,37 @@ def transform(
                 graph, visit, bodies=bodies, operands=operands, done=done, settle=settle
             )
     done = {} if done is None else done
-    records = current().records
+    trace = current()
+    records, labels = trace.records, trace.labels
+    before, sources = state.source, trace.sources
+    nested = before is not None
 
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
         """What takes the place of a node, or the next step towards it."""
-        inherit(node)
-        if settle and inputs != node.inputs:
-            return Node(node.op, inputs, node.attrs).label(node.labels)
-        if (made := visit(node, inputs)) is not None:
+        if nested and node not in sources:
+            sources[node] = before  # it stands in a graph that a rule brings along, or in a body
+        state.source = node
+        changed = inputs != node.inputs
+        if changed and settle:
+            new = Node(node.op, inputs, node.attrs)
+        elif (made := visit(node, inputs)) is not None:
             rule, new = made
-            if new is not node:
-                assert not settle or fits(node.type, new.type), (
-                    f"{described(rule)} changes the type: {node!r} -> {new!r}"
-                )
-                records.append(Record(rule, node, new.label(node.labels)))
-            return new
-        if bodies is not None and node.op.dialect in HOLDING:
-            return Node(node.op, inputs, with_graphs(node, bodies)).label(node.labels)
-        if inputs == node.inputs:
+            if new is node:
+                return node
+            assert not settle or fits(node.type, new.type), (
+                f"{described(rule)} changes the type: {node!r} -> {new!r}"
+            )
+            records.append(Record(rule, node, new))
+        elif bodies is not None and node.op.dialect in HOLDING:
+            new = Node(node.op, inputs, with_graphs(node, bodies))
+        elif changed:
+            new = Node(node.op, inputs, node.attrs)
+        else:
             return node
-        return Node(node.op, inputs, node.attrs).label(node.labels)
+        if new not in labels and (known := labels.get(node) or node.type.dims) is not None:
+            labels[new] = known
+        return new
 
-    before = state.source
-    if before is not None and state.sources is not None:
-        for node in graph.nodes():  # of a graph that a rule knows by heart, or of a body
-            if node not in state.sources:
-                state.sources[node] = before
     try:
         if operands is None and (settle or not done):
             for node in graph.nodes():

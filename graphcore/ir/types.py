@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -79,6 +79,7 @@ class TupleType:
     __match_args__ = ("items",)
 
     items: tuple[TensorType, ...]
+    dims: ClassVar[None] = None  # several values have no dims in common
 
     def __new__(cls, items: tuple[TensorType, ...]) -> TupleType:
         """The one type of these items."""

@@ -44,7 +44,7 @@ def simplify(graph: Graph, rules: RuleSet) -> Graph:
     """
     return transform(
         graph,
-        lambda node, inputs: rules.step(node),
+        rules.step,
         bodies=lambda held: simplify(held, rules),
         done=current().normal_forms(rules),
         settle=True,
@@ -109,7 +109,7 @@ class RuleSet:
             and (not entry.under or any(among(x, entry.under) for x in operands))
         )
 
-    def step(self, node: Node) -> tuple[Rule, Node] | None:
+    def step(self, node: Node, inputs: tuple[Node, ...] = ()) -> tuple[Rule, Node] | None:
         """The first rule that changes `node`, and what it makes of it."""
         key = (node.op, *map(op_of, node.inputs))
         if (rules := self.met.get(key)) is None:

@@ -134,7 +134,7 @@ def test_every_rewrite_leaves_a_record() -> None:
     assert "lower_scan (" in shown["lowered"]
     assert "expand_pullback (expand.py:" in shown["expanded"]
     assert "tanh" in shown["expanded"]
-    assert "(placement.py:" in shown["moved out of loops"]
+    assert "outside (" in shown["moved out of loops"]
     assert "decompose_log_softmax (decompose.py:" in shown["decomposed"]
     trace = f.stages["scheduled"].trace
     assert trace is not None

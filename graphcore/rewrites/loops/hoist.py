@@ -40,7 +40,7 @@ def outside(node: Node) -> list[Node]:
         carries=tuple(x for x in loop.carries if x.param not in place.sums),
         results=tuple(place.recorded),
     )
-    with inheriting(node.origin):
+    with inheriting(node):
         made = out.given_to(left).build()
     last = {x.param: made[i] for i, x in enumerate(left.carries)}
     recorded = {y: made[i] for i, y in enumerate(left.results, len(left.carries))}
