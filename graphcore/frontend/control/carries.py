@@ -1,4 +1,4 @@
-"""What a loop carries from step to step: it keeps its structure, dims and dtypes."""
+"""The carry of a loop, which keeps its structure, dims and dtypes from step to step."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TRIES = 4
 
 
 class Carry:
-    """The start values of a loop, and the params that stand for them inside.
+    """The start values of a loop, and the params that represent them inside.
 
-    Python numbers are weak: they take the dtype and dims of what the body makes of them. Their
-    params are weak as well, so that one trace of the body shows these. It is traced once more only
-    where a number becomes one of another kind, such as a float, or meets more than elementwise
-    functions and takes on another dtype or dims.
+    Python numbers are weak: they take the dtype and dims that the body computes for them. Their
+    params are weak as well, so that one trace of the body determines these. A second trace is
+    needed only where a number becomes one of another kind, such as a float, or meets more than
+    elementwise functions and takes on another dtype or dims.
     """
 
     def __init__(self, function: str, init: Tree) -> None:
@@ -155,9 +155,9 @@ class Carry:
         return new
 
     def fits(self, i: int, new: TensorType) -> bool:
-        """Whether a value can be carried in the place of the start value `i`.
+        """Whether a value of type `new` can be carried instead of the start value `i`.
 
-        A weak value may become what a step makes of it, unless it has done so in vain.
+        A weak value may take the type that a step computes, unless that was tried before.
         """
         own = self.types[i]
         return fits(own, new) or (i in self.numbers and not fits(own, self.joined(i, new)))
@@ -180,7 +180,7 @@ class Carry:
 
 
 def turning(node: Node, dtype: DType) -> Node | None:
-    """The first op below `node` that makes its dtype of values of another."""
+    """The first op below `node` that computes its dtype from values of another."""
     if node.type.dtype == dtype:
         return None
     for x in toposort([node]):
@@ -191,7 +191,7 @@ def turning(node: Node, dtype: DType) -> Node | None:
 
 
 def side_by_side(columns: Mapping[str, Mapping[str, TensorType]], same: Collection[str]) -> str:
-    """The types of leaves, a column for each way they were made; all but the `same` are marked."""
+    """The types of leaves as a table with a column for each origin, marked unless the `same`."""
     rows = [("", list(columns))]
     for leaf in dict.fromkeys(leaf for own in columns.values() for leaf in own):
         cells = [f"{leaf}: {own[leaf]}" if leaf in own else "-" for own in columns.values()]

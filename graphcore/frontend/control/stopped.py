@@ -70,7 +70,7 @@ def harmless(node: Node, mask: Node) -> Node:
 
 
 def where(mask: Node, x: Node, harmless: Node) -> Node:
-    """`x` where a member goes on that uses it, else what is harmless."""
+    """`x` where a member that uses it goes on, else `harmless`."""
     away = tuple(dim for dim in mask.type.dims if dim not in x.type.dims)
     if len(away) == len(mask.type.dims):
         return x  # used by all members, of which one goes on

@@ -1,7 +1,7 @@
 """Weak tensors: values in the body of a loop that starts from Python numbers.
 
-They promote as Python numbers do, and so does what elementwise functions compute of nothing else.
-So one trace shows which dtype a body makes of a number.
+They promote as Python numbers do, and so do the results of elementwise functions of them alone. So
+one trace shows which dtype a body computes from a number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS: dict[str, Kind] = {"b": BOOL, "i": int, "f": float, "c": complex}
 
 
 class Call(NamedTuple):
-    """The function and the operands that a weak tensor was computed by, to compute it anew."""
+    """The function and the operands that computed a weak tensor, to compute it again."""
 
     function: Callable[..., Any]
     operands: tuple[Any, ...]
@@ -68,7 +68,7 @@ def any_weak() -> bool:
 
 
 def mark(node: Node, call: Call | None = None) -> Node:
-    """`node`, which is weak from now on; `call` computes it anew of other operands."""
+    """`node`, which is weak from now on; `call` computes it again from other operands."""
     _traced.weak.setdefault(node, call)
     return node
 

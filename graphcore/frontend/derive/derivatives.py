@@ -89,7 +89,7 @@ def grad(
 def per_instance(
     y: Tensor, wrt: T, per: str | Iterable[str] | EllipsisType, disconnected: str
 ) -> T:
-    """The gradient of each instance: that of the sum by `wrt` repeated along the axes `per`."""
+    """The gradient of each instance: that of the sum with respect to `wrt` repeated along `per`."""
     sources, rebuild = flatten(wrt, "grad: wrt")
     xs = [t.node for t in sources]
     check("grad", [y.node], xs, disconnected)
@@ -103,7 +103,7 @@ def per_instance(
 def of_instances(
     function: str, y: Node, xs: Sequence[Node], per: str | Iterable[str] | EllipsisType
 ) -> tuple[tuple[Node, Axes], dict[Node, Node], tuple[str, ...]]:
-    """`y`, made of each of `xs` repeated along `per`, with the axes of its dims; those; the axes.
+    """`y` rebuilt from `xs` repeated along `per`, with its axes; the repeated `xs`; and the axes.
 
     Refused where the instances along an axis mix.
     """
@@ -135,14 +135,14 @@ def of_instances(
 
 
 def instance_sizes(y: Node, xs: Sequence[Node]) -> dict[str, Size]:
-    """The dims of `xs`, else those of the result, else those of what the program starts from."""
+    """The dims of `xs`, else those of the result, else those of the program's leaves."""
     starts = [node for node in toposort([y]) if not node.inputs]
     order = (*reversed(starts), y, *reversed(xs))
     return {dim: size for node in order for dim, size in node.type.sizes.items()}
 
 
 def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, ...]:
-    """The dims of `xs` that the dims of `y` are; else, as `xs` lack them, those of `y`."""
+    """The dims of `xs` that appear as dims of `y`; for dims that `xs` lack, those of `y`."""
     kept = {dim for x in xs for dim in x.type.sizes}
     while True:
         sources: dict[Node, Axes] = {

@@ -1,7 +1,7 @@
-"""Per-instance gradients: which axes of a program tell its instances apart, and where they mix.
+"""Per-instance gradients: which axes of a program distinguish its instances, and where they mix.
 
 An axis is followed by identity, not by name: through rename, stack and unstack, and into the bodies
-of loops. An op that works along one mixes the instances.
+of loops. An op that works along an axis mixes its instances.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Axes = Facts[Along]
 
 
 class Mixed(Exception):
-    """Instances along an axis meet in a node."""
+    """Instances along an axis are combined by a node."""
 
     def __init__(self, node: Node, axis: str, how: str) -> None:
         self.node, self.axis, self.how = node, axis, how
@@ -140,13 +140,13 @@ class Instances(Follower[Along]):
 
 
 def carries(node: Node) -> bool:
-    """Whether a derivative can flow through a value: it is made of floats, or of several values."""
+    """Whether a derivative can flow through a node: a float, or one with several results."""
     dtype = getattr(node.type, "dtype", None)
     return dtype is None or differentiable(dtype)
 
 
 def told(axes: Sequence[str | Size]) -> list[str]:
-    """The axes that tell instances apart."""
+    """The axes that distinguish instances."""
     return [axis for axis in axes if isinstance(axis, str)]
 
 
@@ -168,9 +168,9 @@ def batch_dims(x: TensorType, y: TensorType, sources: Sources) -> dict[str, str]
 
 
 def completed(node: Node, x: Node, own: Axes, flowing: Sequence[Axes]) -> Axes:
-    """Axes of what a pullback is taken by: its own, and those that flow along dims it has as well.
+    """Axes of a source of a pullback: its own, and those that flow along dims it has as well.
 
-    A cotangent sums the shares of all that depends on it, so it must have all axes that flow.
+    A cotangent sums the contributions of all nodes that depend on it, so it has all axes that flow.
     """
     whole = dict(own)
     for axes in flowing:

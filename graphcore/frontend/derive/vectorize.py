@@ -85,7 +85,7 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
 
 
 def first(y: Node, added: Sequence[str], own: tuple[str, ...]) -> Node:
-    """`y` with those of the dims `added` that it has before its own."""
+    """`y` with the dims `added` that it has before its own."""
     dims = (*[dim for dim in added if dim in y.type.dims and dim not in own], *own)
     return y if dims == y.type.dims else named.transpose(y, dims=dims)
 
@@ -93,10 +93,10 @@ def first(y: Node, added: Sequence[str], own: tuple[str, ...]) -> Node:
 def fitted(
     roots: Sequence[Node], new: Mapping[Node, Node]
 ) -> tuple[Sequence[Node], Mapping[Node, Node]]:
-    """A program and the tensors that stand for some of its own, in the same sizes.
+    """A program and the replacements of some of its tensors, in the same sizes.
 
-    An unknown size that only tensors to be replaced have becomes that of the new tensor. All other
-    sizes are compared: refused if they differ, checked at the call if that is not known.
+    An unknown size that only replaced tensors have becomes that of the new tensor. All other sizes
+    are compared: refused if they differ, checked at the call if that is unknown.
     """
     kept = [node for node in toposort(roots, new.keys()) if node.op is leaf.input_]
     given = {name for node in kept for size in node.type.shape for name in unknowns(size)}
@@ -113,7 +113,7 @@ def fitted(
 
 
 def of_its_sizes(wide: Node, old: Node) -> Node:
-    """`wide`, whose dims that `old` has too must have the same sizes."""
+    """`wide` with the requirement that its dims have the sizes that they have in `old`."""
     for dim, size in old.type.sizes.items():
         if same(size, wide.type.size(dim)) is False:
             reason = f"dim {dim!r} has sizes {size} and {wide.type.size(dim)}"
@@ -124,7 +124,7 @@ def of_its_sizes(wide: Node, old: Node) -> Node:
 
 
 def compared(y: Node, wides: Sequence[Node]) -> Node:
-    """`y`, for which a call compares the sizes of all `wides`, even of those it does not read."""
+    """`y` with the requirement that the sizes of all `wides` agree, even if it reads none."""
     below = set(toposort([y])) if wides else ()
     for wide in wides:
         if wide not in below:
@@ -134,21 +134,21 @@ def compared(y: Node, wides: Sequence[Node]) -> Node:
 
 
 def dims_in_use(roots: Iterable[Node]) -> set[str]:
-    """Every dim in a program, those inside the bodies of its loops and branches included."""
+    """Every dim in a program, including those in the bodies of its loops and branches."""
     types = [node.type for node in Graph((), tuple(roots)).every_node()]
     several = (type.items if isinstance(type, TupleType) else (type,) for type in types)
     return {dim for items in several for item in items for dim in item.dims or ()}
 
 
 def renamed(x: Node, names: Mapping[str, str], old: Node | None = None) -> Node:
-    """`x` with other names for those of its dims that have one, but for the dims of `old`."""
+    """`x` with other names for those of its dims that have one, except the dims of `old`."""
     kept = old.type.dims if old else ()
     pairs = tuple((dim, names[dim]) for dim in x.type.dims if dim in names and dim not in kept)
     return named.rename(x, names=pairs) if pairs else x
 
 
 def named_back(y: Node, inner: Mapping[str, str]) -> Node:
-    """A result with the names that were given to new dims; refused where it has one already."""
+    """A result with the user's names of new dims; refused if it has such a dim already."""
     back = {name: dim for dim, name in inner.items()}
     for dim, name in inner.items():
         if {dim, name} <= y.type.sizes.keys():
@@ -159,12 +159,12 @@ def named_back(y: Node, inner: Mapping[str, str]) -> Node:
 
 
 def extra(old: Node, new: Node) -> Sizes:
-    """The dims that `new` has and `old` has not."""
+    """The dims of `new` that `old` lacks."""
     return {dim: size for dim, size in new.type.sizes.items() if dim not in old.type.sizes}
 
 
 def extras(pairs: Iterable[tuple[Node, Node]]) -> Sizes:
-    """All new dims of several."""
+    """The new dims of several pairs of tensors."""
     found: Sizes = {}
     for old, new in pairs:
         found |= extra(old, new)
@@ -199,7 +199,7 @@ def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
 
 
 def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    """That of each place: what it is taken by is repeated first, then the results are made anew."""
+    """The derivative at each position: sources are repeated first, then outputs are rebuilt."""
     ys, wrt = node.attrs["ys"], node.attrs["wrt"]
     dims = extras(zip(node.inputs, inputs, strict=True))
     if node.op is autodiff.pullback:
@@ -215,7 +215,7 @@ def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> 
 
 
 def refuse_sums(node: Node, dims: Sizes, ys: Sequence[Node], xs: Sequence[Node]) -> None:
-    """Refuse a cotangent that is summed along what would be a new dim of it."""
+    """Refuses a cotangent that would be summed along one of its new dims."""
     for dim in dims:
         if any(dim in y.type.sizes for y in ys) and any(dim not in x.type.sizes for x in xs):
             raise Mixed(node, dim, "sums over it")
@@ -224,9 +224,10 @@ def refuse_sums(node: Node, dims: Sizes, ys: Sequence[Node], xs: Sequence[Node])
 def repeated(
     wrt: Sequence[Node], dims: Sizes, new: Mapping[Node, Node], ys: Sequence[Node]
 ) -> dict[Node, Node]:
-    """For each of `wrt` what is differentiated by: itself along `dims`, with a barrier of its own.
+    """For each of `wrt` a source of the derivative: itself along `dims`, with a barrier of its own.
 
-    What took its place may be used in `ys` for other things as well, which stay apart from it.
+    Its replacement may be used in `ys` for other purposes as well; these do not count as the
+    source.
     """
     found: dict[Node, Node] = {}
     used = set(toposort(ys))
@@ -249,7 +250,7 @@ def ordered(x: Node, like: Node) -> Node:
 
 
 def inner(param: Node, dims: Sizes) -> Node:
-    """A param of a body with more dims, which come first."""
+    """A param of a body with new dims, which come first."""
     type = param.type
     sizes = {dim: size for dim, size in dims.items() if dim not in type.sizes} | type.sizes
     shape = tuple(sizes.values())
@@ -263,14 +264,14 @@ def operand_dims(node: Node, inputs: Sequence[Node], first: int = 0) -> list[Siz
 
 
 def inside(body: Graph, dims: Sequence[Sizes]) -> tuple[list[Node], list[Node]]:
-    """The params of a body with new dims, and its outputs on them."""
+    """The params of a body with new dims, and its outputs computed from them."""
     params = [inner(param, more) for param, more in zip(body.params, dims, strict=True)]
     changed = {p: q for p, q in zip(body.params, params, strict=True) if p is not q}
     return params, widened(body.outputs, changed)
 
 
 def loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    """Where a predicate gets dims, each of their places stops at its own step."""
+    """If the predicate gets dims, each element along them stops at its own step."""
     old, dims = Loop.of(node), operand_dims(node, inputs)
     n, dim = len(old.carries), old.settings.get("dim", "")
     if node.op is control.scan and any(dim in more for more in dims):
@@ -317,7 +318,7 @@ def ordered_but(x: Node, dim: str, like: Node) -> Node:
 
 
 def switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    """Where the index gets dims, all branches are computed, and one chosen for each place."""
+    """If the index gets dims, all branches are computed, and one is chosen for each element."""
     index, *operands = inputs
     dims = operand_dims(node, inputs, 1)
     if extra(node.inputs[0], index):
@@ -343,7 +344,7 @@ def switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node
 
 
 def one_of(index: Node, column: Sequence[Node]) -> Node:
-    """At each place the result of the branch with its index."""
+    """For each element the result of the branch with its index."""
     dim = apart(Hidden("branch"), dims_in_use([index, *column]))
     stacked = named.concat(*[widen(x, {dim: 1}) for x in column], dim=dim)
     return named.gather(stacked, index, dims=(dim,))
@@ -356,7 +357,7 @@ def call(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
 
 
 def custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    """Every operand is repeated along all new dims, so that each place has a cotangent of it."""
+    """Every operand is repeated along all new dims, so that each position has its own cotangent."""
     dims = extras(zip(node.inputs, inputs, strict=True))
     body, rule, forward = (node.attrs[name] for name in ("body", "rule", "forward"))
     refuse_sums(node, dims, body.outputs, node.inputs)
