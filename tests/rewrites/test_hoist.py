@@ -131,3 +131,16 @@ def test_steps_stay_in_the_loop_where_all_at_once_would_take_much_room() -> None
     assert inside(apart)["exp"] == 1
     at_once = gc.compile([n], gc.fori_loop(0, n.sizes["row"], masked, n))
     assert inside(at_once)["greater"] == 0
+
+
+def test_what_may_raise_stays_at_its_step() -> None:
+    """An error says in which step; positions that count up along an axis never raise."""
+    x, i = gc.tensor("x", {"time": None, "a": 3}), gc.tensor("i", {"time": None}, dtype="int64")
+    _, picked = gc.scan(lambda c, row: (c, row[0].isel(a=row[1]) * 2), (), (x, i), dim="time")
+    f = gc.compile([x, i], picked)
+    assert inside(f)["gather"] == 1
+    with pytest.raises(gc.GraphIndexError, match="in step 1"):
+        f(np.ones((2, 3)), np.array([0, 3]))
+    square = gc.tensor("m", {"time": None, "row": 3, "col": 3})
+    _, ys = gc.scan(lambda c, m: (c, gc.diagonal(m, ("row", "col"), "row") * 2), (), square)
+    assert inside(gc.compile([square], ys))["gather"] == 0

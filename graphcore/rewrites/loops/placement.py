@@ -20,13 +20,13 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from graphcore.ir.axes import Reduces
+from graphcore.ir.axes import Indexes, Receives, Reduces
 from graphcore.ir.graph import Graph, may_raise_inside
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
-from graphcore.ops import control, elementwise, tensor
+from graphcore.ops import control, elementwise, leaf, tensor
 from graphcore.ops.control import Loop
 
 from .batching import works_on_all_steps
@@ -85,8 +85,8 @@ class Placement:
 
         What may raise stays in the loop, so that the error says in which step.
         """
-        ours = depends_on(node, self.trip_counts) or may_raise_inside(node)
-        return works_on_all_steps(node) and not ours
+        stays = depends_on(node, self.trip_counts) or refuses(node)
+        return works_on_all_steps(node) and not stays
 
     # ---- before the loop
 
@@ -102,7 +102,7 @@ class Placement:
                 x in found or Trait.FREE in x.op.traits for x in node.inputs
             )
             known = known and not depends_on(node, self.trip_counts)
-            if known and (node in sure or not may_raise_inside(node)):
+            if known and (node in sure or not refuses(node)):
                 found.add(node)
         return found
 
@@ -237,6 +237,17 @@ def computed_anyway(loop: Loop) -> set[Node]:
         return set(toposort([loop.condition]))
     least = lower_bound(loop.settings["length"])
     return set(toposort(loop.roots)) if least is not None and least >= 1 else set()
+
+
+def refuses(node: Node) -> bool:
+    """Whether a node may raise; positions that count up along an axis are all on it."""
+    if not isinstance(node.op.axes, (Indexes, Receives)):
+        return may_raise_inside(node)
+    axes = node.attrs["axes"]
+    whole = node.inputs[0] if isinstance(node.op.axes, Indexes) else node
+    sources = (i.inputs[0] if i.op in REPEATED else i for i in node.inputs[-len(axes) :])
+    pairs = zip(sources, (whole.type.shape[axis] for axis in axes), strict=True)
+    return not all(i.op is leaf.iota and no_more(i.attrs["size"], size) for i, size in pairs)
 
 
 def nearest(roots: Iterable[Node], some: Container[Node], stop: Container[Node] = ()) -> list[Node]:
