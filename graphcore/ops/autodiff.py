@@ -31,6 +31,10 @@ def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     return TupleType(operands[:ys])
 
 
+LAZY = frozenset({pullback, pushforward})
+"""Derivatives that are still to be expanded."""
+
+
 @op(axes=Same())
 def barrier(x: TensorType, *, mark: int = 0) -> TensorType:
     """`x`, but no rule looks through it: marks an inner node that something differentiates by.

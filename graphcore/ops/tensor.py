@@ -118,10 +118,6 @@ def windows(
     return TensorType(x.dtype, (*shape[: axes[0]], *sizes, *shape[axes[0] :]))
 
 
-VIEWS = frozenset({expand, reshape, transpose, slice_, windows})
-"""Ops whose result can be a view: the same values in the memory of the operand."""
-
-
 @op(axes=Overlaps("axes"))
 def overlap_add(
     x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes

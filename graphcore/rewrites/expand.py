@@ -246,7 +246,6 @@ def drop_function(node: Node, x: Node, w: Node, v: Node, *rest: Node) -> Node:
     return in_full(w, v, values, rest[numbers:])
 
 
-LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
 EXPAND: dict[Op, Conversion] = {
     autodiff.pullback: expand_pullback,
     autodiff.pushforward: expand_pushforward,
@@ -270,7 +269,7 @@ ROUNDS = 1000
 
 def is_lazy(graph: Graph) -> bool:
     """Whether a lazy derivative is left, if only inside a loop."""
-    return not LAZY.isdisjoint(graph.ops())
+    return not autodiff.LAZY.isdisjoint(graph.ops())
 
 
 def expand_derivatives(graph: Graph) -> Graph:
@@ -282,7 +281,7 @@ def expand_derivatives(graph: Graph) -> Graph:
         if not is_lazy(graph):
             return convert(graph, DROP)
         graph = convert(graph, EXPAND)
-    lazy = next(node for node in graph.every_node() if node.op in LAZY)
+    lazy = next(node for node in graph.every_node() if node.op in autodiff.LAZY)
     raise UnsettledError(
         f"{lazy.op.said} at {lazy.origin} asks for a derivative that is never expanded: rules of "
         "derivatives ask for each other\n"

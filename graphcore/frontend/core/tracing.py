@@ -19,7 +19,6 @@ from .trees import flatten, paths
 from .weak import kind_of, mark
 
 serial = count()
-LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
 
 
 def placeholder(name: str, type: TensorType) -> Node:
@@ -82,7 +81,7 @@ def close(
 
 def differentiates(params: Sequence[Node], outputs: Sequence[Node]) -> bool:
     """Whether a function with these params and outputs takes a derivative inside."""
-    return any(node.op in LAZY for node in between_params(params, outputs, ()))
+    return any(node.op in autodiff.LAZY for node in between_params(params, outputs, ()))
 
 
 def called(node: Node) -> str:
@@ -106,7 +105,7 @@ def between_params(
             inside.add(node)
     inside.update(made)
     seen: set[Node] = set()
-    while lazy := [node for node in order if node.op in LAZY and node in inside - seen]:
+    while lazy := [node for node in order if node.op in autodiff.LAZY and node in inside - seen]:
         seen.update(lazy)
         for node in lazy:
             inside |= path(node)

@@ -1,0 +1,211 @@
+"""Every table of the package that is keyed by ops, and which ops each must hold.
+
+A table of `ALL` holds just the ops that are said here. One of `SOME` holds exceptions: what is said
+is how ops that are not in it fare, so that leaving one out is a decision and no hole.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import graphcore
+from graphcore.ir.axes import NamedMatrices
+from graphcore.ir.node import OPS
+from graphcore.ir.op import Op
+from graphcore.ops import autodiff, elementwise, leaf, linalg, special, tensor
+from graphcore.rewrites.decompose import DECOMPOSE
+
+Ops = set[Op]
+
+
+def of(*dialects: str) -> Callable[[], Ops]:
+    """The ops of some dialects."""
+    return lambda: {op for op in OPS.values() if op.dialect in dialects}
+
+
+plain = of("elementwise", "tensor", "linalg")
+control = of("control")
+
+NO_FLOATS = {
+    *(tensor.any_, tensor.all_, tensor.argmax, tensor.argmin),
+    *(tensor.argsort, tensor.searchsorted),
+}
+"""Plain ops whose result is never a float."""
+
+INTERNAL = {special.gamma_density, special.gammainc_by, special.beta_density, special.betainc_by}
+"""Ops that only derivatives use."""
+
+LEAVES = {leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent}
+SHIELDS = {autodiff.barrier, autodiff.stop_gradient}
+INSIDE = {autodiff.svd_of, autodiff.turn, autodiff.matrix_function, autodiff.trace_of_function}
+"""What derivatives of matrices are made of until they are expanded."""
+
+
+def may_be_float(op: Op) -> bool:
+    """Whether an elementwise op may give floats."""
+    function = elementwise.UFUNC.get(op, "")
+    return isinstance(function, str) or any(loop[-1] == "d" for loop in function.types)
+
+
+def differentiable() -> Ops:
+    """Plain ops that have a derivative."""
+    floats = {op for op in of("elementwise")() if may_be_float(op)}
+    return floats | (of("tensor", "linalg")() - NO_FLOATS - linalg.FACTORED)
+
+
+def only(some: Ops) -> Callable[[], Ops]:
+    """Just these."""
+    return lambda: some
+
+
+ALL: dict[str, Callable[[], Ops]] = {
+    "graphcore.ops.elementwise UFUNC": lambda: of("elementwise")() - own_rules(),
+    "graphcore.ops.linalg SIGNATURES": of("linalg"),
+    "graphcore.ops.named.matrices PLAIN": lambda: {
+        op for op in of("named")() if isinstance(op.axes, NamedMatrices)
+    },
+    "graphcore.rewrites.lower.table LOWER": lambda: (
+        of("named", "elementwise", "control")() | LEAVES | SHIELDS | {leaf.project}
+    ),
+    "graphcore.rewrites.expand EXPAND": only(
+        {autodiff.pullback, autodiff.pushforward, leaf.project}
+    ),
+    "graphcore.rewrites.expand DROP": only(SHIELDS | INSIDE | {leaf.project, tensor.einsum}),
+    "graphcore.rewrites.derivatives CONTROL": control,
+    "graphcore.backends.numpy_backend.emit EMIT": lambda: (
+        plain() - DECOMPOSE.keys() | LEAVES | {leaf.project}
+    ),
+    "graphcore.backends.numpy_backend.loops CONTROL": control,
+    "tests.interpreter REFERENCE": plain,
+    "tests.interpreter CONTROL": control,
+    "tests.reference NAMED": of("named"),
+}
+"""Tables that hold all ops of some kind, and no others."""
+
+DERIVATIVES = (
+    "graphcore.rewrites.derivatives.tables PARTIALS",
+    "graphcore.rewrites.derivatives.tables VJP",
+    "graphcore.rewrites.derivatives.linear TRANSPOSE",
+    "graphcore.rewrites.derivatives.factors JVP",
+)
+"""Tables of which one holds each op that has a derivative."""
+
+
+def own_rules() -> Ops:
+    """Elementwise ops with type rules of their own."""
+    return {elementwise.real, elementwise.imag, elementwise.cast, elementwise.where}
+
+
+SOME: dict[str, str] = {
+    "graphcore.analysis.cost FACTORED": "the cost of another op on matrices counts a factorisation",
+    "graphcore.analysis.cost ITERATIVE": "another op on matrices is no iteration",
+    "graphcore.analysis.values BOUNDED": "no bound of the result is known",
+    "graphcore.analysis.values MAKERS": "zeros of the result are values like others",
+    "graphcore.analysis.values MIXING": "the result is followed element by element",
+    "graphcore.backends.numpy_backend.codegen FRESH": "the result is copied if it is an output",
+    "graphcore.backends.numpy_backend.codegen OF_SIZES": "the op reads no size alone",
+    "graphcore.backends.numpy_backend.emit BUFFERED": "the routine makes its own array",
+    "graphcore.backends.numpy_backend.emit KEYWORD": "`out` is the last argument",
+    "graphcore.backends.numpy_backend.emit DECOMPOSED": "the op is emitted",
+    "graphcore.backends.numpy_backend.layout ROW_BY_ROW": "short axes come first",
+    "graphcore.backends.numpy_backend.loops BRANCHES": "the node is no branch",
+    "graphcore.backends.numpy_backend.scalars MATH": "NumPy computes single numbers",
+    "graphcore.backends.numpy_backend.scalars FLOATS": "NumPy computes single numbers",
+    "graphcore.backends.numpy_backend.scalars INTEGERS": "NumPy computes single numbers",
+    "graphcore.backends.numpy_backend.scalars LOGIC": "NumPy computes single numbers",
+    "graphcore.backends.numpy_backend.scalars ANY": "NumPy computes single numbers",
+    "graphcore.backends.numpy_backend.shared_factors WHOLE": "the op is no part of another",
+    "graphcore.backends.numpy_backend.shared_factors BY_LU": "the op does not share LU factors",
+    "graphcore.frontend.core.lift COMPARISONS": "the op is not decided while a program is built",
+    "graphcore.frontend.derive.vectorize RULES": "more dims are batch, as the kind of axes says",
+    "graphcore.inspection.calls WHOLE": "operands and attrs are printed",
+    "graphcore.inspection.calls PHRASES": "attrs are printed as the kind of axes says",
+    "graphcore.ops.autodiff LAZY": "the op is no derivative to be expanded",
+    "graphcore.ops.elementwise UNKNOWN": "derivatives by all operands are known",
+    "graphcore.ops.linalg FACTORED": "the op stands before factors are shared",
+    "graphcore.rewrites.decompose DECOMPOSE": "the backend emits the op",
+    "graphcore.rewrites.derivatives.linearity PRODUCTS": "how the result grows is not known",
+    "graphcore.rewrites.derivatives.linearity ALIKE": "how the result grows is not known",
+    "graphcore.rewrites.functions NOT_ANALYTIC": "the op is analytic",
+    "graphcore.rewrites.loops.placement VIEWS_OF_SUMS": "the op is applied to each term of a sum",
+    "graphcore.rewrites.loops.view LOOPS": "the node is no loop",
+    "graphcore.rewrites.loops.placement REPEATED": "the result of the op is worth a param",
+    "graphcore.rewrites.lower.positions ARRIVING": "the op is lowered by a rule of its own",
+    "graphcore.rewrites.lower.positions RECEIVING": "the op is lowered by a rule of its own",
+    "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",
+    "graphcore.rewrites.lower ALONG_AXIS": "the op is lowered by a rule of its own",
+    "graphcore.analysis.matrices THROUGH": "the facts of operands say nothing of the result",
+    "graphcore.analysis.matrices PARTS": "nothing is known of a factor",
+    "graphcore.schedule.regions REPEATED": "the op is in one region",
+}
+"""Tables of exceptions, and how an op that is not in one fares."""
+
+PARTS_OF_OTHERS = (
+    *("derivatives LOOPS", "derivatives.control LOOPS", "derivatives.custom OWN"),
+    *("derivatives.partials ELEMENTARY", "derivatives.special SPECIAL", "derivatives.rules MIXING"),
+    *("derivatives.solving SOLVING", "derivatives.functions FUNCTIONS"),
+    "derivatives.factors TURNING",
+)
+"""Tables that one of `ALL`, or of the derivatives, is put together from."""
+
+
+def tables() -> Iterator[tuple[str, Any]]:
+    """Every value at the top of a module of the package, and of the tests', that is keyed by ops.
+
+    Under the name that it is given where it is made; what is only imported is no other table.
+    """
+    found = pkgutil.walk_packages(graphcore.__path__, "graphcore.")
+    for name in [*[module.name for module in found], "tests.interpreter", "tests.reference"]:
+        if "demo" in name or name.endswith("__main__"):
+            continue
+        module = importlib.import_module(name)
+        for target in assigned(inspect.getsource(module)):
+            if is_keyed_by_ops(value := getattr(module, target, None)):
+                yield f"{name} {target}", value
+
+
+def assigned(source: str) -> Iterator[str]:
+    """The names that a module assigns to."""
+    for statement in ast.parse(source).body:
+        match statement:
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=target)) | ast.AugAssign(target=ast.Name(target)):
+                yield target
+
+
+def is_keyed_by_ops(value: object) -> bool:
+    """Whether a mapping has ops, or pairs with ops, for its keys, or a collection holds some."""
+    if not isinstance(value, (Mapping, set, frozenset, tuple, list)):
+        return False
+    keys = [key if isinstance(key, tuple) else (key,) for key in value]
+    return any(isinstance(part, Op) for key in keys for part in key)
+
+
+def holes(found: Mapping[str, Any]) -> list[str]:
+    """What tables lack, or hold though they should not, a sentence for each op."""
+    return [
+        f"{op} {wrong} {name}"
+        for name, wanted in ALL.items()
+        for wrong, some in (
+            ("is missing in", wanted() - set(found[name])),
+            ("should not be in", set(found[name]) - wanted()),
+        )
+        for op in sorted(some, key=repr)
+    ] + derivative_holes(found)
+
+
+def derivative_holes(found: Mapping[str, Any]) -> list[str]:
+    """Ops that have no derivative, or several."""
+    count = {op: sum(op in found[name] for name in DERIVATIVES) for op in OPS.values()}
+    inside = INSIDE | {autodiff.barrier}
+    return [
+        f"{op} has {number} derivatives, in PARTIALS, TRANSPOSE, VJP and JVP together"
+        for op, number in sorted(count.items(), key=lambda pair: repr(pair[0]))
+        if (number != 1 if op in differentiable() | inside else number)
+    ]

@@ -1,0 +1,90 @@
+"""No table has a hole, and none is missed: what was forgotten when an op was added is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphcore.inspection.calls import BY_KIND, fallback
+from graphcore.ir.axes import Kind, Opaque, Pointwise
+from graphcore.ir.node import OPS
+from graphcore.ir.op import Op
+from graphcore.ir.types import TensorType
+from tests.tables import ALL, DERIVATIVES, PARTS_OF_OTHERS, SOME, holes, tables
+
+FOUND: dict[str, Any] = dict(tables())
+
+
+def is_part(name: str) -> bool:
+    return name.endswith(PARTS_OF_OTHERS)
+
+
+def test_every_table_says_which_ops_it_holds() -> None:
+    """A new table keyed by ops is entered in ALL or SOME of tests/tables.py."""
+    said = {*ALL, *SOME, *DERIVATIVES}
+    assert sorted(name for name in FOUND if name not in said and not is_part(name)) == []
+    assert sorted(said - FOUND.keys()) == [], "these tables are gone: leave them out"
+
+
+def test_no_table_has_a_hole() -> None:
+    assert holes(FOUND) == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_omission_is_named(name: str) -> None:
+    """All entries of a table are left out."""
+    left_out = sorted(map(repr, ALL[name]()))
+    assert holes(FOUND | {name: {}}) == [f"{op} is missing in {name}" for op in left_out]
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_a_missing_derivative_is_named(name: str) -> None:
+    left_out = sorted(map(repr, FOUND[name]))
+    lines = holes(FOUND | {name: {}})
+    assert [line.split(",")[0] for line in lines] == [f"{op} has 0 derivatives" for op in left_out]
+
+
+def rule(x: TensorType) -> TensorType:
+    """The operand."""
+    return x
+
+
+@pytest.mark.parametrize(
+    ("dialect", "missing"),
+    [
+        ("named", {"lower.table LOWER", "tests.reference NAMED"}),
+        ("tensor", {"emit EMIT", "tests.interpreter REFERENCE", "0 derivatives"}),
+        ("linalg", {"linalg SIGNATURES", "emit EMIT", "interpreter REFERENCE", "0 derivatives"}),
+        ("elementwise", {
+            *("elementwise UFUNC", "LOWER", "EMIT", "interpreter REFERENCE", "0 derivatives")
+        }),
+        ("control", {
+            *("LOWER", "derivatives CONTROL", "loops CONTROL", "tests.interpreter CONTROL")
+        }),
+    ],
+)  # fmt: skip
+def test_all_that_a_new_op_lacks_is_named(
+    dialect: str, missing: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = Op("forgotten", dialect, rule, "An op.", axes=Pointwise())
+    monkeypatch.setitem(OPS, repr(new), new)
+    lines = holes(FOUND)
+    assert all(f"{dialect}.forgotten" in line for line in lines)
+    assert len(lines) == len(missing)
+    assert all(any(where in line for line in lines) for where in missing)
+
+
+def kinds(kind: type[Kind] = Kind) -> set[type[Kind]]:
+    return {kind}.union(*[kinds(sub) for sub in kind.__subclasses__()])
+
+
+def test_every_kind_of_axes_is_worded() -> None:
+    """Kinds of which no attr speaks of axes are printed with their attrs as they are."""
+    bare = {kind.__name__ for kind in kinds() - set(BY_KIND)}
+    assert bare == {"Kind", "Attr", "Opaque", "Pointwise", "Same", "Picks", "Derives"}
+    assert fallback not in BY_KIND.values()
+    assert not {op for op in OPS.values() if type(op.axes) is Kind}
+    assert {op.dialect for op in OPS.values() if isinstance(op.axes, Opaque)} <= {
+        *("leaf", "control", "autodiff", "schedule")
+    }
