@@ -107,13 +107,9 @@ SOME: dict[str, str] = {
     "graphcore.analysis.values BOUNDED": "no bound of the result is known",
     "graphcore.analysis.values MAKERS": "zeros of the result are values like others",
     "graphcore.analysis.values MIXING": "the result is followed element by element",
-    "graphcore.backends.numpy_backend.codegen FRESH": "the result is copied if it is an output",
-    "graphcore.backends.numpy_backend.codegen OF_SIZES": "the op reads no size alone",
-    "graphcore.backends.numpy_backend.emit BUFFERED": "the routine makes its own array",
-    "graphcore.backends.numpy_backend.emit KEYWORD": "`out` is the last argument",
-    "graphcore.backends.numpy_backend.emit DECOMPOSED": "the op is emitted",
+    "graphcore.backends.numpy_backend.emit INTO": "the line writes into no array that it is given",
+    "graphcore.backends.numpy_backend.emit NEW": "the result may be a view, and outputs are copies",
     "graphcore.backends.numpy_backend.layout ROW_BY_ROW": "short axes come first",
-    "graphcore.backends.numpy_backend.loops BRANCHES": "the node is no branch",
     "graphcore.backends.numpy_backend.scalars MATH": "NumPy computes single numbers",
     "graphcore.backends.numpy_backend.scalars FLOATS": "NumPy computes single numbers",
     "graphcore.backends.numpy_backend.scalars INTEGERS": "NumPy computes single numbers",
@@ -141,7 +137,6 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.lower ALONG_AXIS": "the op is lowered by a rule of its own",
     "graphcore.analysis.matrices THROUGH": "the facts of operands say nothing of the result",
     "graphcore.analysis.matrices PARTS": "nothing is known of a factor",
-    "graphcore.schedule.regions REPEATED": "the op is in one region",
 }
 """Tables of exceptions, and how an op that is not in one fares."""
 

@@ -21,6 +21,7 @@ from graphcore.ops import elementwise, leaf, linalg, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
 
 from . import routines, short
+from .by_function import with_attrs
 from .calls import Argument, Call, call, item, method, sequence
 from .scalars import is_number, repeats_number
 
@@ -381,10 +382,7 @@ def matrices(node: Node, w: Writer, out: str) -> Call:
     """The routine of an op on matrices, its attrs as keywords."""
     from . import linalg as own
 
-    routine = w.bind(f"linalg_{node.op.name}", getattr(own, node.op.name))
-    marks = [f"{{{i}}}" for i in range(1, len(node.inputs) + 1)]
-    how = [f"{name}={value!r}" for name, value in node.attrs.items()]
-    return Call(f"{{0}}({', '.join([*marks, *how])})", (routine, *tuple(map(w.full, node.inputs))))
+    return with_attrs(w.bind(f"linalg_{node.op.name}", getattr(own, node.op.name)), node, w)
 
 
 def extent(node: Node, w: Writer, out: str) -> Call:

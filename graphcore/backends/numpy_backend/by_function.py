@@ -1,0 +1,49 @@
+"""Ops that one function of arrays computes: those on matrices, and those of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression
+
+from .calls import Call
+
+if TYPE_CHECKING:
+    from .codegen import Writer
+
+
+def computed_by(function: Callable[..., Any]) -> Callable[[Node, Writer, str], Call]:
+    """The entry in EMIT of an op that a package of its own declares.
+
+    `function` takes the operands as arrays and the attrs as keywords, sizes as integers. It returns
+    a new array, which is no view, of the shape and dtype that the type rule says.
+    """
+
+    def emit(node: Node, w: Writer, out: str) -> Call:
+        def compute(*operands: Any, **attrs: Any) -> np.ndarray:
+            return np.asarray(function(*operands, **attrs))
+
+        return with_attrs(w.bind(f"{node.op.dialect}_{node.op.name}", compute), node, w)
+
+    return emit
+
+
+def with_attrs(function: str, node: Node, w: Writer) -> Call:
+    """A function of the operands, its keywords the attrs."""
+    marks = [f"{{{i}}}" for i in range(1, len(node.inputs) + 1)]
+    how = [f"{name}={spelled(value, w)}" for name, value in node.attrs.items()]
+    return Call(f"{{0}}({', '.join([*marks, *how])})", (function, *map(w.full, node.inputs)))
+
+
+def spelled(value: object, w: Writer) -> str:
+    """An attr as an expression; sizes become those of the call."""
+    several = value if isinstance(value, tuple) else (value,)
+    sizes = [size for size in several if isinstance(size, Expression)]
+    if not sizes:
+        return repr(value)
+    parts = [w.size(size) if size in sizes else repr(size) for size in several]
+    return w.from_sizes(f"({', '.join(parts)},)" if isinstance(value, tuple) else parts[0], *sizes)

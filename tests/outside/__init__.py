@@ -1,0 +1,1 @@
+"""What a package that is none of ours adds to the library."""
