@@ -38,6 +38,7 @@ DEFENDED = {
     ("ir.node", "ir.graph"): "a loop's node holds the graph of its body",
     ("ir.size_text", "ir.sizes"): "sizes are shown as text, in their errors too",
     ("backends.numpy_backend.emit", "backends.numpy_backend.codegen"): "emitters get the writer",
+    ("backends.numpy_backend.by_function", "backends.numpy_backend.codegen"): "the same",
     ("backends.numpy_backend.loops", "backends.numpy_backend.codegen"): "the same",
     ("backends.numpy_backend.scalars", "backends.numpy_backend.codegen"): "the same",
 }

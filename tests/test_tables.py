@@ -31,17 +31,24 @@ def test_no_table_has_a_hole() -> None:
     assert holes(FOUND) == []
 
 
+def more_holes(found: dict[str, Any]) -> list[str]:
+    """Those that are not there without an omission."""
+    known = set(holes(FOUND))
+    return [line for line in holes(found) if line not in known]
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_an_omission_is_named(name: str) -> None:
     """All entries of a table are left out."""
-    left_out = sorted(map(repr, ALL[name]()))
-    assert holes(FOUND | {name: {}}) == [f"{op} is missing in {name}" for op in left_out]
+    left_out = sorted(map(repr, ALL[name]() & set(FOUND[name])))
+    lines = more_holes(FOUND | {name: {}})
+    assert lines == [f"{op} is missing in {name}" for op in left_out]
 
 
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_a_missing_derivative_is_named(name: str) -> None:
     left_out = sorted(map(repr, FOUND[name]))
-    lines = holes(FOUND | {name: {}})
+    lines = more_holes(FOUND | {name: {}})
     assert [line.split(",")[0] for line in lines] == [f"{op} has 0 derivatives" for op in left_out]
 
 
@@ -68,8 +75,9 @@ def test_all_that_a_new_op_lacks_is_named(
     dialect: str, missing: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = Op("forgotten", dialect, rule, "An op.", axes=Pointwise())
+    known = holes(FOUND)
     monkeypatch.setitem(OPS, repr(new), new)
-    lines = holes(FOUND)
+    lines = [line for line in holes(FOUND) if line not in known]
     assert all(f"{dialect}.forgotten" in line for line in lines)
     assert len(lines) == len(missing)
     assert all(any(where in line for line in lines) for where in missing)
