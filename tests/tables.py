@@ -105,8 +105,6 @@ SOME: dict[str, str] = {
     "graphcore.analysis.cost FACTORED": "the cost of another op on matrices counts a factorisation",
     "graphcore.analysis.cost ITERATIVE": "another op on matrices is no iteration",
     "graphcore.analysis.values BOUNDED": "no bound of the result is known",
-    "graphcore.analysis.values MAKERS": "zeros of the result are values like others",
-    "graphcore.analysis.values MIXING": "the result is followed element by element",
     "graphcore.backends.numpy_backend.emit INTO": "the line writes into no array that it is given",
     "graphcore.backends.numpy_backend.emit NEW": "the result may be a view, and outputs are copies",
     "graphcore.backends.numpy_backend.layout ROW_BY_ROW": "short axes come first",

@@ -109,7 +109,7 @@ def found(node: Node, known: Known) -> tuple[Omits, ...]:
             limited({*union(given[i] for i in alone), *(everywhere(given) if together else ())}),
         )
     many = len(values(node.type))
-    if op in LAZY or is_unknown_cotangent(node):
+    if op in autodiff.LAZY or is_unknown_cotangent(node):
         return (WHOLE,) * many
     if isinstance(op.axes, Opaque):
         return (WHOLE if any(given) else NOTHING,) * many
@@ -120,9 +120,6 @@ def found(node: Node, known: Known) -> tuple[Omits, ...]:
         limited(made | union(moved(node, x, kept) for x, kept in zip(given, sources, strict=True)))
         for sources in op.axes.sources(node)
     )
-
-
-LAZY = frozenset({autodiff.pullback, autodiff.pushforward})
 
 
 def is_unknown_cotangent(node: Node) -> bool:
