@@ -1,6 +1,9 @@
 """Plain graphs as Python functions of NumPy calls, complete on their own."""
 
+from contextlib import nullcontext
+
 from graphcore.ir.graph import Graph
+from graphcore.ir.trace import tracing
 from graphcore.schedule.regions import without_kernels
 
 from .function import Function
@@ -14,4 +17,6 @@ def build(graph: Graph, unknowns: tuple[str, ...]) -> Function:
 
     Kernels gain nothing here, so their nodes are emitted as all others.
     """
-    return Function(without_kernels(graph), unknowns)
+    named = nullcontext() if graph.trace is None else tracing(graph.trace)
+    with named:  # results of loops may be nodes for the first time
+        return Function(without_kernels(graph), unknowns)

@@ -15,6 +15,7 @@ import numpy as np
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
 from graphcore.ops import leaf, tensor
@@ -306,7 +307,8 @@ class Writer:
             return  # what needs an array makes it of the number
         if node.op in CONTROL:
             self.values[node] = Value()  # its results have names of their own
-            return CONTROL[node.op](node, self)
+            with inheriting(node):
+                return CONTROL[node.op](node, self)
         if is_spelled(node):
             spelled = spell(node, self)
             name = self.fixed(node, spelled) or self.assign("t", spelled, node)
