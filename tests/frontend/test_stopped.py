@@ -210,3 +210,45 @@ def test_every_op_that_may_raise_is_known() -> None:
     }
     y = MATRICES["in a loop"](gc.tensor("a", {"row": 2, "col": 2}))
     assert may_raise_inside(y.node.inputs[0])
+
+
+A = gc.constant([[-0.5, 1.8], [1.2, 0.9]], ("b", "row"))
+OTHER_AXES: dict[str, Callable[[gc.Tensor], gc.Tensor]] = {
+    "solved along": lambda x: abs(
+        gc.linalg.solve(A * x, ONE.rename(row="b"), ("b", "row")).rename(row="b")
+    ),
+    "reversed": lambda x: X.isel(t=(x > 0.9).astype("int64")).isel(b=slice(None, None, -1)),
+    "gone and come again": lambda x: (
+        gc.linalg.inv((x * gc.constant(np.eye(2), ROWS)).sum("b"), ROWS).sum(["row", "col"])
+        + X.isel(t=(x > 0.9).astype("int64")).sum("b").expand_dims(b=2)
+    ),
+    "in a loop": lambda x: gc.fori_loop(0, 2, lambda i, y: OTHER_AXES["reversed"](y + i), x),
+    "in a branch": lambda x: gc.cond(N < 9, lambda y: OTHER_AXES["reversed"](y), lambda y: y, x),
+    "in a call": lambda x: gc.checkpoint(OTHER_AXES["reversed"])(x),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_AXES)
+def test_elements_along_a_dim_of_the_members_name_may_serve_them_all(name: str) -> None:
+    """Found by random programs: elements that a member which goes on needs were made harmless."""
+    x = gc.tensor("z", {"b": 2})
+
+    def new(x: gc.Tensor) -> gc.Tensor:
+        return x + 0.1 * OTHER_AXES[name](x)
+
+    step = gc.compile([x, X, N], new(x))
+    y = gc.while_loop(lambda x: x < 1.0, new, x)
+    f = gc.compile([x, X, N], [y, gc.grad(y.sum(), x)])
+    xs, value = np.array([1.0, 2.0, 4.0]), np.array([0.31, 0.83])
+    found, slope = f(value, xs, 1)
+
+    def by_hand(value: np.ndarray) -> np.ndarray:
+        while (value < 1.0).any():
+            value = np.where(value < 1.0, step(value, xs, 1), value)
+        return value
+
+    np.testing.assert_allclose(found, by_hand(value), rtol=1e-14)
+    ahead, behind = (
+        np.stack([by_hand(value + h * unit) for unit in np.eye(2)]) for h in (1e-6, -1e-6)
+    )
+    np.testing.assert_allclose(slope, (ahead - behind).sum(1) / 2e-6, rtol=1e-7)

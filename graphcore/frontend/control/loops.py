@@ -104,7 +104,7 @@ def scan(
     closed = close([*carry.labels, *inner], [*carry.params, *places], [*new, *[y.node for y in ys]])
     captured = list(closed.captured)
     if (lower_bound(steps) or 0) < 1:
-        captured = guarded(captured, built, lambda: greater(steps, 0).node)
+        captured = guarded(closed.graphs[0], captured, built, lambda: greater(steps, 0).node)
     node = control.scan(
         *carry.start,
         *[x.node for x in sequences],
@@ -253,6 +253,7 @@ def while_loop(
     predicate, graph = closed.graphs
     starts = dict(zip(carry.params, carry.start, strict=True))
     captured = guarded(
+        graph,
         closed.captured,
         built,
         lambda: substitute([going.node], starts)[0],

@@ -23,55 +23,80 @@ from graphcore.ops.control import Loop, Operand
 from graphcore.ops.leaf import values
 from graphcore.ops.named import matrices
 
+from .members import Dims, Served, of_operands, of_params, serving, through
+
 # ---- members of a batch
 
 
-def for_members(mask: Node, inside: Collection[Node], roots: Sequence[Node]) -> list[Node]:
+def for_members(
+    mask: Node,
+    inside: Collection[Node],
+    roots: Sequence[Node],
+    wanted: Sequence[Dims] | None = None,
+) -> list[Node]:
     """`roots`, where nodes among `inside` refuse nothing where the mask does not hold.
 
-    What the mask itself is computed of is computed for all members and stays.
+    `wanted` are the dims of each root that tell the members of the mask apart; all that the mask
+    has, if they are not given. What the mask itself is computed of is computed for all members.
     """
     risky = {node for node in inside if may_raise_inside(node)} - set(toposort([mask]))
     if not risky:
         return list(roots)
+    members = Dims(mask.type.dims)
+    served = serving(roots, wanted or [members for _ in roots])
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node in risky:
-            return for_members, harmless(Node(node.op, inputs, node.attrs), mask)
+            new = Node(node.op, inputs, node.attrs)
+            return for_members, harmless(new, mask, served[node])
         return None
 
     return list(transform(Graph((), tuple(roots)), visit).outputs)
 
 
-def harmless(node: Node, mask: Node) -> Node:
-    """A node that may raise, on operands that it does not refuse where the mask does not hold."""
-    x, *others = node.inputs
+def harmless(node: Node, mask: Node, own: Served) -> Node:
+    """A node that may raise, on operands that it does not refuse where the mask does not hold.
+
+    `own` are the dims of its results that tell members apart.
+    """
     match node.op:
         case control.scan | control.while_loop:
-            return in_loop(Loop.of(node), mask)
-        case control.switch:
-            return in_branches(node, mask)
+            return in_loop(node, mask, own)
         case control.call:
-            return control.call(*node.inputs, mask, body=in_body(node.attrs["body"], mask))
+            body = in_body(node.attrs["body"], mask, own)
+            return control.call(*node.inputs, mask, body=body)
+    given = through(node, own)
+
+    def safe(k: int, other: Node) -> Node:
+        return where(mask, given[k] or Dims(), node.inputs[k], other)
+
+    x, *others = node.inputs
+    match node.op:
+        case control.switch:
+            bodies = [in_body(branch, mask, own) for branch in node.attrs["branches"]]
+            return control.switch(safe(0, number(0, x)), *others, mask, branches=tuple(bodies))
         case matrices.solve_tridiagonal:
-            lower, diagonal, upper, b = node.inputs
-            some = zip((lower, diagonal, upper), (0, 1, 0), strict=True)
-            return node.with_inputs(*[where(mask, part, number(v, part)) for part, v in some], b)
+            parts = [safe(k, number(v, x)) for k, v in enumerate((0, 1, 0))]
+            return node.with_inputs(*parts, others[-1])
+    last = len(node.inputs)
     match node.op.axes:
         case Indexes():
-            return node.with_inputs(x, *[where(mask, i, number(0, i)) for i in others])
+            return node.with_inputs(x, *[safe(k, number(0, others[0])) for k in range(1, last)])
         case Receives(base=base):
-            kept, indices = node.inputs[: base + 1], node.inputs[base + 1 :]
-            return node.with_inputs(*kept, *[where(mask, i, number(0, i)) for i in indices])
+            positions = [safe(k, number(0, others[-1])) for k in range(base + 1, last)]
+            return node.with_inputs(*node.inputs[: base + 1], *positions)
         case NamedMatrices():
             rows, cols = node.attrs["dims"][:2]
-            return node.with_inputs(where(mask, x, identity(x, rows, cols)), *others)
+            return node.with_inputs(safe(0, identity(x, rows, cols)), *others)
     return node
 
 
-def where(mask: Node, x: Node, harmless: Node) -> Node:
-    """`x` where a member that uses it goes on, else `harmless`."""
-    away = tuple(dim for dim in mask.type.dims if dim not in x.type.dims)
+def where(mask: Node, dims: Dims, x: Node, harmless: Node) -> Node:
+    """`x` where a member that uses it goes on, else `harmless`.
+
+    Along `dims` each member uses elements of its own; along others all members use all elements.
+    """
+    away = tuple(dim for dim in mask.type.dims if dim not in dims)
     if len(away) == len(mask.type.dims):
         return x  # used by all members, of which one goes on
     own = named.any_(mask, dims=away) if away else mask
@@ -98,36 +123,36 @@ def param_for(mask: Node, params: Sequence[Node]) -> Node:
     return param
 
 
-def in_loop(loop: Loop, mask: Node) -> Node:
+def in_loop(node: Node, mask: Node, own: Served) -> Node:
     """A loop whose body refuses nothing where the mask does not hold."""
-    param = param_for(mask, loop.params.all)
-    roots = for_members(param, toposort(loop.roots), loop.roots)
+    loop, param = Loop.of(node), param_for(mask, Loop.of(node).params.all)
+    n = len(loop.carries)
+    carried = of_operands(loop, own)[:n]
+    dims = [*carried, *own[n:], *[Dims() for _ in loop.roots[len(own) :]]]
+    wanted = [some or Dims() for some in dims]
+    roots = for_members(param, toposort(loop.roots), loop.roots, wanted)
     return loop.with_roots(roots)._replace(captured=(*loop.captured, Operand(param, mask))).build()
 
 
-def in_body(body: Graph, mask: Node) -> Graph:
+def in_body(body: Graph, mask: Node, own: Served) -> Graph:
     """A body that takes the mask as well, and refuses nothing where it does not hold."""
     param = param_for(mask, body.params)
-    return Graph((*body.params, param), tuple(for_members(param, body.nodes(), body.outputs)))
-
-
-def in_branches(node: Node, mask: Node) -> Node:
-    """The same choice among branches that refuse nothing where the mask does not hold."""
-    index, *operands = node.inputs
-    branches = tuple(in_body(branch, mask) for branch in node.attrs["branches"])
-    return control.switch(where(mask, index, number(0, index)), *operands, mask, branches=branches)
+    wanted = [some or Dims() for some in own]
+    outputs = for_members(param, body.nodes(), body.outputs, wanted)
+    return Graph((*body.params, param), tuple(outputs))
 
 
 # ---- values captured by a loop that may make no step
 
 
 def guarded(
+    body: Graph,
     captured: Sequence[Node],
     built: Collection[Node],
     runs: Callable[[], Node],
     needed: Collection[Node] = (),
 ) -> list[Node]:
-    """Captured values, those that were `built` in the body and may be refused under a condition.
+    """Values `captured` by the body, those that were `built` in it and may be refused guarded.
 
     They are computed for the members that make a step, and only if there are any: `runs` says
     which. What is `needed` anyway stays.
@@ -141,8 +166,11 @@ def guarded(
     if not late:
         return list(captured)
     mask = runs()
+    members = Dims(mask.type.dims)
+    used = of_params(body, [members for _ in body.outputs])[-len(captured) :]
+    wanted = [dims or Dims() for x, dims in zip(captured, used, strict=True) if x in risky]
     with recording() as more:
-        found = for_members(mask, risky, late)
+        found = for_members(mask, risky, late, wanted)
     empty = [full_like(x, 0) for x in late]
     closed = close((), (), empty, found, made=risky | more)
     some = named.any_(mask, dims=mask.type.dims) if mask.type.dims else mask

@@ -1,0 +1,115 @@
+"""Which dims of a value tell the members of a batch apart.
+
+A mask over members goes by dims, but a dim of that name need not be the members': a matrix may be
+solved along it, or its elements be reversed on their way to the result. Element i of a value serves
+member i alone if every op from there to the results computes element i from element i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from graphcore.ir.axes import How, Source, Sources, operands, values
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.types import TensorType
+from graphcore.ops import control, leaf
+
+Dims = frozenset[str]
+Served = tuple[Dims | None, ...]
+"""For each value of a node the dims along which its elements serve one member; None: unused."""
+
+
+def serving(roots: Iterable[Node], wanted: Iterable[Dims]) -> dict[Node, Served]:
+    """For all nodes below `roots` the dims that tell members apart, given those of the roots."""
+    roots = tuple(roots)
+    found: dict[Node, Served] = {}
+    for root, dims in zip(roots, wanted, strict=True):
+        join(found, root, (dims.intersection(root.type.dims),))
+    for node in reversed(toposort(roots)):
+        some = iter(through(node, found[node]))
+        for x in node.inputs:
+            join(found, x, tuple(next(some) for _ in values(x.type)))
+    return found
+
+
+def join(found: dict[Node, Served], x: Node, more: Served) -> None:
+    """Another use of `x`: only dims that tell members apart in all uses do."""
+    known = found.get(x, (None,) * len(more))
+    found[x] = tuple(map(both, known, more))
+
+
+def both(a: Dims | None, b: Dims | None) -> Dims | None:
+    """The dims of two uses."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a & b
+
+
+def through(node: Node, own: Served) -> Served:
+    """The dims for each value among the operands of a node, given those of its results."""
+    match node.op:
+        case leaf.project:
+            index = node.attrs["index"]
+            return tuple(own[0] if i == index else None for i in range(len(operands(node))))
+        case control.call:
+            return of_params(node.attrs["body"], own)
+        case control.switch:
+            branches = [of_params(branch, own) for branch in node.attrs["branches"]]
+            return (Dims(), *map(joined, zip(*branches, strict=True)))
+        case control.scan | control.while_loop:
+            return of_operands(control.Loop.of(node), own)
+    return tuple(
+        joined(
+            None if dims is None else kept(x, y, by_operand[k], dims)
+            for dims, y, by_operand in zip(
+                own, values(node.type), node.op.axes.sources(node), strict=True
+            )
+        )
+        for k, x in enumerate(operands(node))
+    )
+
+
+def joined(uses: Iterable[Dims | None]) -> Dims | None:
+    """The dims of several uses."""
+    found: Dims | None = None
+    for dims in uses:
+        found = both(found, dims)
+    return found
+
+
+def kept(x: TensorType, y: TensorType, sources: Sources, dims: Dims) -> Dims:
+    """Those of `dims` along which element i of `y` is computed from element i of `x` alone."""
+    each = dict(zip(y.dims or (), sources, strict=True))
+    return Dims(
+        dim
+        for axis, dim in enumerate(x.dims or ())
+        if dim in dims and each.get(dim) == Source((axis,), How.EACH)
+    )
+
+
+def of_params(body: Graph, own: Sequence[Dims | None]) -> Served:
+    """The dims for the params of a body, given those of its outputs."""
+    found = serving(body.outputs, [dims or Dims() for dims in own])
+    return tuple(found[param][0] if param in found else None for param in body.params)
+
+
+def of_operands(loop: control.Loop, own: Served) -> Served:
+    """The dims for the operands of a loop: a step's carries serve the next step as well."""
+    n, walked = len(loop.carries), {loop.settings.get("dim")}
+    tests = () if loop.condition is None else (loop.condition,)
+    body = Graph(loop.params.all, (*loop.outputs, *tests))
+    results = tuple(None if dims is None else dims - walked for dims in own[n:])
+    carried = tuple(
+        Dims(carry.param.type.dims) if dims is None else dims
+        for dims, carry in zip(own, loop.carries, strict=False)
+    )
+    while True:
+        found = of_params(body, (*carried, *results, *[Dims() for _ in tests]))
+        narrower = tuple(
+            dims if more is None else dims & more
+            for dims, more in zip(carried, found, strict=False)
+        )
+        if narrower == carried:
+            return (*carried, *found[n:])
+        carried = narrower
