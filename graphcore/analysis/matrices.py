@@ -6,12 +6,12 @@ A matrix is the last two axes of a node; all axes before them are batch.
 from __future__ import annotations
 
 from enum import Enum, auto
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import lower_bound
+from graphcore.ir.trace import remembered
 from graphcore.ops import elementwise, leaf, linalg, tensor
 
 from .values import is_real, is_zero
@@ -38,20 +38,20 @@ SPECTRAL = frozenset({SEMIDEFINITE, DEFINITE, UNITARY})
 NONE: frozenset[Fact] = frozenset()
 Facts = frozenset[Fact]
 
-_known: WeakKeyDictionary[Node, Facts] = WeakKeyDictionary()
-
 
 def facts(x: Node) -> Facts:
     """Everything known of `x`, from the op that made it and the facts about its operands."""
     stack = [x]
-    while x not in _known:
+    known = remembered("facts about matrices")
+    while x not in known:
         node = stack[-1]
-        waiting = [y for y in node.inputs if y not in _known] if node.op in THROUGH else []
+        waiting = [y for y in node.inputs if y not in known] if node.op in THROUGH else []
         if waiting:
             stack.extend(waiting)
         else:
-            _known[stack.pop()] = found(node)
-    return _known[x]
+            known[stack.pop()] = found(node)
+    facts: Facts = known[x]
+    return facts
 
 
 THROUGH = frozenset(

@@ -18,7 +18,6 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from functools import cache
 from itertools import product
 from typing import TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -38,6 +37,7 @@ from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.trace import current, remembered
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 
 from .values import is_zero
@@ -55,10 +55,8 @@ WHOLE: Omits = frozenset({frozenset[int]()})
 MOST = 8
 """Patterns that are told apart: beyond, nothing is known of them."""
 
-_known: WeakKeyDictionary[Node, tuple[Omits, ...]] = WeakKeyDictionary()
 
-
-def may_omit(x: Node, known: Known = _known) -> bool:
+def may_omit(x: Node, known: Known | None = None) -> bool:
     """Whether `x`, a cotangent or tangent, may hold zeros that stand for values left out.
 
     `known` has what is known of the params of a graph. A lazy derivative does not know what it will
@@ -67,8 +65,10 @@ def may_omit(x: Node, known: Known = _known) -> bool:
     return bool(omits(x, known))
 
 
-def omits(x: Node, known: Known = _known) -> Omits:
+def omits(x: Node, known: Known | None = None) -> Omits:
     """The patterns of zeros that `x` may hold."""
+    if known is None:
+        known = remembered("values left out")
     stack = [x]
     while x not in known:
         node = stack[-1]
@@ -232,8 +232,13 @@ def one_step(of_all: Omits) -> Omits:
 
 def outputs_omit(graph: Graph, given: Sequence[Omits]) -> list[Omits]:
     """What the outputs of a graph may hold, if its params may hold what is given."""
-    known = known_inside(graph, given)
-    return [omits(y, known) for y in graph.outputs]
+    asked = current().known.setdefault("outputs of bodies that values are left out of", {})
+    key = graph, tuple(given)
+    if key not in asked:  # fixed points of loops in loops ask the same again
+        known = known_inside(graph, given)
+        asked[key] = [omits(y, known) for y in graph.outputs]
+    found: list[Omits] = asked[key]
+    return found
 
 
 def known_inside(graph: Graph, given: Sequence[Omits]) -> Known:

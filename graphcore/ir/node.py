@@ -300,8 +300,11 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
             node, rest = stack[-1]
             for x in rest:
                 if x not in seen:
-                    stack.append((x, iter(x.inputs)))
-                    break
+                    if x.inputs:
+                        stack.append((x, iter(x.inputs)))
+                        break
+                    seen.add(x)
+                    order.append(x)
             else:
                 stack.pop()
                 seen.add(node)

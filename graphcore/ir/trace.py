@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from .node import Node
 from .provenance import NOWHERE, Asked, Origin, basename, state
@@ -49,12 +50,13 @@ class Trace:
         The dims that the axes of a plain node had before lowering, None where that is not known.
     records
         Every rewrite, in order.
-    normal
-        Normal forms of nodes for each set of rules, while the passes run. A rule sees nothing but
-        its node, so that a node has one normal form in all passes that apply these rules.
+    known
+        What rules and analyses have found out, mostly about nodes, by subject, while the passes
+        run. For a set of rules these are normal forms: a rule sees nothing but its node, so that a
+        node has one normal form in all passes that apply these rules.
     """
 
-    __slots__ = ("asked", "labels", "lines", "normal", "records", "sources")
+    __slots__ = ("asked", "known", "labels", "lines", "records", "sources")
 
     def __init__(self, lines: Mapping[Node, Origin] = {}) -> None:
         self.lines: dict[Node, Origin] = dict(lines)
@@ -62,11 +64,7 @@ class Trace:
         self.labels: dict[Node, Labels] = {}
         self.asked: dict[Asked, Origin] = {}
         self.records: list[Record] = []
-        self.normal: dict[object, dict[Node, Node]] = {}
-
-    def normal_forms(self, rules: object) -> dict[Node, Node]:
-        """What the nodes met so far become under `rules`."""
-        return self.normal.setdefault(rules, {})
+        self.known: dict[object, dict[Any, Any]] = {}
 
     def origin(self, node: Node) -> Origin:
         """The user's line that a node goes back to."""
@@ -93,6 +91,17 @@ def current() -> Trace:
     """The trace that this thread is writing; outside of a compilation a new one."""
     trace: Trace = Trace() if state.sources is None else state.trace
     return trace
+
+
+_outside: dict[object, WeakKeyDictionary[Node, Any]] = {}
+
+
+def remembered(subject: object) -> MutableMapping[Node, Any]:
+    """What has been found out about nodes: in this compilation, or outside while they are used."""
+    if state.sources is None:
+        return _outside.setdefault(subject, WeakKeyDictionary())
+    known: dict[Node, Any] = state.trace.known.setdefault(subject, {})
+    return known
 
 
 @contextmanager

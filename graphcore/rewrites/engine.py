@@ -46,7 +46,7 @@ def simplify(graph: Graph, rules: RuleSet) -> Graph:
         graph,
         rules.step,
         bodies=lambda held: simplify(held, rules),
-        done=current().normal_forms(rules),
+        done=current().known.setdefault(rules, {}),
         settle=True,
     )
 

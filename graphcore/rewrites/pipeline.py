@@ -118,7 +118,7 @@ def run(graph: Graph, passes: Passes) -> list[Stage]:
     trace = graph.trace or Trace(graph.lines())
     with tracing(trace):
         follow(graph, passes, trace, found)
-    trace.normal.clear()
+    trace.known.clear()
     return found
 
 

@@ -139,7 +139,7 @@ def test_every_rewrite_leaves_a_record() -> None:
     trace = f.stages["scheduled"].trace
     assert trace is not None
     assert trace.records == [record for made in f.passes for record in made.records]
-    assert not trace.normal
+    assert not trace.known
     for node in f.stages["scheduled"].every_node():
         assert trace.origin(node).file == __file__, node
 
