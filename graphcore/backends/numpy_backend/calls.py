@@ -1,4 +1,4 @@
-"""What one line computes: a call, which can be written as text and be done as it is."""
+"""Calls: the value of a line, which can be rendered as text or called as it is."""
 
 from __future__ import annotations
 

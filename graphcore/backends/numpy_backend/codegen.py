@@ -52,7 +52,7 @@ class Sheet:
 
     @property
     def at_top(self) -> bool:
-        """Whether what is written now belongs to no block."""
+        """Whether lines belong to no block now."""
         return self.indent == INDENT
 
     def name(self, prefix: str) -> str:
@@ -179,7 +179,7 @@ class Writer:
 
     @contextmanager
     def blocks(self) -> Iterator[Block]:
-        """What is written here belongs to one block; lines at the top level come before it."""
+        """Statements in this context belong to one block; lines at the top level come before it."""
         if (block := self.sheet.block) is not None:
             yield block
             return
@@ -190,14 +190,14 @@ class Writer:
 
     @contextmanager
     def indented(self) -> Iterator[None]:
-        """What is written here belongs to the statement before."""
+        """Statements in this context belong to the statement before."""
         before, self.sheet.indent = self.sheet.indent, self.sheet.indent + INDENT
         yield
         self.sheet.indent = before
 
     @contextmanager
     def stepping(self, step: str, loop: Node) -> Iterator[None]:
-        """What is written here belongs to a loop that counts its steps by the name `step`."""
+        """Statements in this context belong to a loop that counts its steps by the name `step`."""
         before, self.sheet.steps = self.sheet.steps, {step: loop, **self.sheet.steps}
         with self.indented():
             yield

@@ -89,7 +89,7 @@ def is_partial(node: Node, w: Writer) -> bool:
 
 
 def folds(node: Node) -> bool:
-    """Whether `node` reduces a few places to one value each: along short axes, or of windows."""
+    """Whether `node` reduces only a few elements to each value: along short axes, or of windows."""
     (x,) = node.inputs
     if "axes" not in node.attrs or len(node.attrs["axes"]) == x.type.ndim:
         return False
@@ -170,7 +170,7 @@ def full_shape(node: Node) -> Shape:
 
 
 def one_range(start: Size, size: Size, step: int, whole: Size, w: Writer) -> str:
-    """The slice of one axis; worked out at the call where it could not be told here."""
+    """The slice of one axis; computed at the call where it depends on unknown sizes."""
     if start == 0 and step == 1 and size == whole:
         return w.bind("ALL", slice(None))
     if isinstance(start, int) and isinstance(size, int):
@@ -221,8 +221,8 @@ def expand(node: Node, w: Writer, out: str) -> Argument:
 def product(name: str, rank: int) -> Emit:
     """A contraction of two operands: `dot` where a result of `rank` axes leaves none for batch.
 
-    It is quicker to call than `matmul`, which tells in loops, but first clears its result, which
-    tells where matrices are large.
+    It is quicker to call than `matmul`, which matters in loops, but first clears its result, which
+    matters where matrices are large.
     """
 
     def emit(node: Node, w: Writer, out: str) -> Call:
@@ -267,7 +267,7 @@ def overwrite(node: Node, w: Writer, out: str) -> Call:
 
 
 def positions(node: Node, w: Writer, whole: Node) -> tuple[Front, list[Argument]]:
-    """What brings the indexed axes of `whole` to the front, and their index there."""
+    """The function that moves the indexed axes of `whole` to the front, and their index there."""
     axes = node.attrs["axes"]
     order = sorted(range(len(axes)), key=lambda i: axes[i])
     rest = [axis for axis in range(whole.type.ndim) if axis not in axes]
@@ -320,7 +320,7 @@ def gather(node: Node, w: Writer, out: str) -> Call:
 
 
 def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0) -> Emit:
-    """Updates that come to `start` or to a tensor: all at once where no place is named twice."""
+    """Updates of `start` or of a tensor: all at once where no position occurs twice."""
 
     def emit(node: Node, w: Writer, out: str) -> Call:
         indices = indices_of(node)

@@ -38,7 +38,7 @@ def defect(error: Exception, node: Node | None, text: str) -> DefectError:
 def worded(
     error: Exception, node: Node | None, reason: str = "", cure: str = "", *within: str
 ) -> GraphError:
-    """What values of the call, or its sizes, made fail, in the user's words.
+    """The error of a call that fails for its values or sizes, in the user's words.
 
     `within` are lines that say in which steps of loops.
     """
@@ -62,7 +62,7 @@ def worded(
 
 
 TOO_LARGE = ("array is too big", "Maximum allowed dimension", "maximum allowed dimension")
-"""What NumPy says of arrays that no memory could hold."""
+"""How NumPy's errors begin for arrays that no memory could hold."""
 
 CURES = {
     "Integers to negative integer powers are not allowed": "use gc.float_power, or cast to floats",

@@ -20,7 +20,7 @@ from graphcore.rewrites.motion import expand_of_expand, in_order, permute_later,
 from graphcore.rewrites.plain import Axes, transpose
 
 SHORT = 16
-"""How many places a short axis has at most."""
+"""The largest size of a short axis."""
 
 ROW_BY_ROW = frozenset({tensor.argmax, tensor.argmin, tensor.logcumsumexp, tensor.recurrence})
 """Ops that NumPy computes one row after the other: another order of axes is no quicker."""

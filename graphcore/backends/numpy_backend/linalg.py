@@ -1,6 +1,6 @@
 """How ops on matrices are computed: LAPACK, by NumPy where it takes a batch, else by SciPy.
 
-What fails for one matrix of a batch is found by taking them one by one: with `check` it is an error
+Which matrix of a batch fails is found by taking them one by one: with `check` it is an error
 that says which, else nan stands for it. A matrix that is not finite gives nan.
 """
 
@@ -40,7 +40,7 @@ def scipy_linalg() -> Any:
 
 
 class MatrixError(ValueError):
-    """A matrix for which there is no result: why, and its place in the batch."""
+    """A matrix without a result: the reason, and its index in the batch."""
 
     def __init__(self, reason: str, element: tuple[int, ...]) -> None:
         super().__init__(reason, element)
@@ -83,7 +83,7 @@ def like(function: Callable[..., Results], *xs: Array) -> Results:
 def one(
     function: Callable[..., Results], reason: str, at: tuple[int, ...], *xs: Array, check: bool
 ) -> Results | None:
-    """The result for the matrix at a place of the batch; None stands for nan."""
+    """The result for the matrix at an index of the batch; None stands for nan."""
     try:
         return function(*xs)
     except (LinAlgError, ValueError) as error:
@@ -315,14 +315,14 @@ def eliminate(lower: Array, diagonal: Array, upper: Array, b: Array, out: Array)
 
 
 def exchange(where: Array, one: Array, two: Array) -> None:
-    """Values of two arrays in each other's place, where it is said."""
+    """Exchange the values of two arrays where a mask holds."""
     before = one.copy()
     np.copyto(one, two, where=where)
     np.copyto(two, before, where=where)
 
 
 def pinv(a: Array, *, rtol: float | None) -> Array:
-    """The pseudo-inverse; by default the rank is told from rounding."""
+    """The pseudo-inverse; by default singular values within rounding of zero count as zero."""
     if rtol is None:
         rtol = max(a.shape[-2:]) * float(np.finfo(a.dtype).eps)
     run = batched(lambda a: np.linalg.pinv(without_infinities(a), rcond=rtol), ENDLESS, 2)

@@ -1,7 +1,7 @@
 """CONTROL: how loops and branches are written: as blocks of the one function.
 
 A carry is one of Python's numbers, or lives in a pair of arrays: a step reads one and writes the
-other, then they change places. A carry that a step updates in some places lives in one array.
+other, then they are swapped. A carry of which a step updates some elements lives in one array.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def capture(captured: Iterable[Operand], w: Writer, arrays: Container[Node] = ()
 
 
 def read_as_arrays(graph: Graph) -> set[Node]:
-    """What other than Python's own arithmetic reads in a body: numbers are made arrays for it."""
+    """The values in a body that ops read which NumPy computes: numbers are made arrays for them."""
     found = set(graph.outputs)
     for node in graph.nodes():
         if node.op in CONTROL:
@@ -102,7 +102,7 @@ def is_branch(node: Node) -> bool:
 
 
 class Carried:
-    """What a loop carries: a number, an array, or the pair of arrays that hold it in turn."""
+    """The carries of a loop: each a number, an array, or a pair of arrays that hold it in turn."""
 
     def __init__(self, node: Node, w: Writer) -> None:
         carries = Loop.of(node).carries

@@ -1,7 +1,7 @@
 """Deep blocks become functions of their own: Python takes 20 loops in one another, and 100 levels.
 
-A function is given what its block reads, and returns what it assigns and others read. That is found
-out from the text, in which each name means one thing.
+A function takes the names that its block reads, and returns those that it assigns and others read.
+These are found in the text, where each name has one meaning.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def rows_of(lines: Iterable[str]) -> list[Row]:
 def shallow(rows: list[Row], scope: Container[str], name: str = "") -> list[Row]:
     """The rows of a function, followed by those of the functions that its deep blocks become.
 
-    The deepest blocks go first, so that what is read by the parser is never deep. All of them see
+    The deepest blocks go first, so that the text that is parsed is never deep. All of them see
     the names of `scope`. The names of the new functions begin with `name`.
     """
     after: list[Row] = []

@@ -1,4 +1,4 @@
-"""What NumPy has no single call for. Each writes into `out` where it is given one."""
+"""Operations for which NumPy has no single call; each writes into `out` where it is given one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = slice(None)
 
 
 def span(start: int, size: int, step: int) -> slice:
-    """The slice of the places start, start + step, ..., `size` of them."""
+    """The slice of `size` positions: start, start + step, and so on."""
     if size == 0:
         return slice(0, 0)
     stop = start + size * step
@@ -53,7 +53,7 @@ def windows(
 ) -> Array:
     """The view of the windows along `axes`; their own axes come before the first of these.
 
-    As many as fit are counted here, so that no place outside `x` is ever read.
+    As many as fit are counted here, so that no memory outside `x` is ever read.
     """
     shape, steps = list(x.shape), list(x.strides)
     inner = [steps[axis] * dilation for axis, dilation in zip(axes, dilations, strict=True)]
@@ -68,8 +68,8 @@ def windows(
 def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array) -> Array:
     """Windows added up where `windows` takes them from.
 
-    Where windows meet, one place of all of them is added at a time, or one whole window; one place
-    of a short last axis as well.
+    Where windows meet, one element of all of them is added at a time, or one whole window; so is
+    one element of a short last axis.
     """
     out.fill(0)
     first, wide = axes[0], len(axes)
@@ -263,7 +263,7 @@ def wins(value: Array, x: Array, y: Array, out: Array) -> Array:
 def absorb(x: Array, factor: Array, out: Array) -> Array:
     """`x` times `factor`, but `x` where that is 0, even if the factor is not finite there.
 
-    A sum tells in one pass whether all factors are finite; where it overflows it asks in vain. Of
+    A sum shows in one pass whether all factors are finite; where it overflows it asks in vain. Of
     a short row the sum of squares takes a fraction of the time.
     """
     total = factor.dot(factor) if factor.ndim == 1 else np.add.reduce(factor, None)
@@ -318,7 +318,7 @@ def overwrite(x: Array, part: Array, index: tuple[slice, ...], out: Array) -> Ar
 
 
 def place(start: Array, view: Array, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
-    """`start` with `updates` at the places `index` of a view of `out`, all of them different."""
+    """`start` with `updates` at the positions `index` of a view of `out`, which all differ."""
     if start is not out:
         np.copyto(out, start)
     view[index] = updates
@@ -333,7 +333,7 @@ def combine(
     updates: Array,
     out: Array,
 ) -> Array:
-    """The same, where `updates` are combined with what is there."""
+    """As `place`, but `updates` are combined with the elements of `start`."""
     if start is not out:
         np.copyto(out, start)
     view[index] = ufunc(view[index], updates)
@@ -341,7 +341,7 @@ def combine(
 
 
 def put(start: Array, axes: Axes, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
-    """`start` with `updates` at positions `index` along `axes`; of several in one place the last.
+    """`start` with `updates` at positions `index` along `axes`; of several at one, the last.
 
     NumPy assigns in order only along one axis.
     """
@@ -369,7 +369,7 @@ def scatter(
 def sums(axes: Axes, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
     """Zeros with `updates` added at positions `index` along `axes`: counts with weights.
 
-    Each place of the other axes is counted by itself, unless these are more than the positions.
+    Each index of the other axes is counted by itself, unless these are more than the positions.
     """
     if out.ndim == 1:
         places = from_start(index[0], out.size)

@@ -77,7 +77,7 @@ class Generated(Running):
         self.run: Run = code.scope["run"]
 
     def bind(self, sizes: Sequence[int], buffers: list[Array]) -> list[Array]:
-        """What calls of these sizes need beside their arguments."""
+        """The memory that calls of these sizes need beside their arguments."""
         return buffers
 
 
@@ -92,7 +92,7 @@ class Stepwise(Running):
         self.given = [assembly.names[x] for x in (*code.known_sizes(), *code.buffers.values())]
 
     def bind(self, sizes: Sequence[int], buffers: list[Array]) -> Bound:
-        """What calls of these sizes need beside their arguments."""
+        """The memory that calls of these sizes need beside their arguments."""
         return self.program.bind(dict(zip(self.given, (*sizes, *buffers), strict=True)))
 
     def run(self, arrays: Sequence[Array], sizes: Sequence[int], bound: Bound) -> list[Array]:

@@ -48,7 +48,7 @@ def is_spelled(node: Node) -> bool:
 
 
 def spell(node: Node, w: Writer) -> Argument:
-    """What computes a node that is spelled."""
+    """The Python expression of a node."""
     if node.op is leaf.extent:
         size = w.size(node.attrs["size"])
         return call(w.bind("float", float), size) if node.type.dtype.kind == "f" else size

@@ -1,6 +1,6 @@
 """Short axes: to begin one of NumPy's loops costs as much as 50 values, and they run along memory.
 
-Where the last axes are short, a call is made for each of their places instead, along the long ones.
+Where the last axes are short, one call is made for each index of them instead, along the long ones.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Array = npt.NDArray[Any]
 Axes = tuple[int, ...]
 
 SHORT = 8
-"""Up to how many places are walked: with more, each call would skip most of what it reads."""
+"""The most indices with a call each: with more, a call would skip most of the memory it reads."""
 
 LONG = 128
-"""How many values each call must have, for each of the calls, to be worth them."""
+"""The least values in each call, times the number of calls, that make these calls worthwhile."""
 
 
 def fold(ufunc: np.ufunc, x: Array, axes: Axes, out: Array, *start: object) -> Array:
-    """A reduction over few places: all their first values, with all their second ones, ..."""
+    """A reduction over few indices: all first values, combined with all second ones, and so on."""
     sizes = [x.shape[axis] for axis in axes]
     places = math.prod(sizes)
     if not 0 < places <= out.size // LONG:
@@ -46,9 +46,9 @@ def fold(ufunc: np.ufunc, x: Array, axes: Axes, out: Array, *start: object) -> A
 
 
 def reduce(ufunc: np.ufunc, x: Array, axes: Axes, out: Array, *start: object) -> Array:
-    """A reduction over the first axes or the last ones, but not in many loops along short rows.
+    """A reduction over the first axes or the last ones, without many loops along short rows.
 
-    Sums are products with ones; for all else what is short is turned first.
+    Sums are products with ones; for other reductions short axes are transposed to the front.
     """
     wide = len(axes)
     last = axes[0] + wide == x.ndim
@@ -69,7 +69,7 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Axes, out: Array, *start: object) ->
 
 
 def limit(x: Array) -> int:
-    """How many places may be walked: more if the values of a place lie together."""
+    """The most indices with a call each: more if the values of one index are contiguous."""
     return SHORT if x.strides[-1] == x.itemsize else 4 * SHORT
 
 

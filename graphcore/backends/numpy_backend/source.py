@@ -19,7 +19,7 @@ from .nesting import INDENT
 
 
 class Line(NamedTuple):
-    """What one line computes and under which name, "" where it only writes into memory.
+    """The value that one line computes and its name, "" where it only writes into memory.
 
     `operands` are the names of the operands of an op that indexes; `steps` name the counters of
     the loops around the line; `out` is the array that the result is written into.
@@ -54,14 +54,14 @@ class Block:
 
 
 class Source(NamedTuple):
-    """A function as text, and what its lines compute, by number from 1 on."""
+    """A function as text, and the line of code at each line number, from 1 on."""
 
     text: str
     lines: dict[int, Line]
 
 
 class Code:
-    """What a program computes, line by line, and what its names stand for."""
+    """A program line by line, and the objects that its global names stand for."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

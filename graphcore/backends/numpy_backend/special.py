@@ -28,7 +28,7 @@ LARGE = 10
 """From here on the asymptotic series of Stirling are exact to the last digit."""
 
 ROUTINES: dict[str, Callable[..., Array]] = {}
-"""What is called by name, `(*operands, out)`."""
+"""Functions by name, called with `(*operands, out)`."""
 
 
 def routine(orders: int) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
@@ -127,7 +127,7 @@ def integral(
 ) -> Array:
     """The integral over s > 0 of factor(s) e^-fall(s), for a convex `fall` of derivative `rate`.
 
-    It ends where Newton's method, coming down from a place `beyond`, finds the rest negligible.
+    It ends where Newton's method, coming down from a point `beyond`, finds the rest negligible.
     """
     end = beyond
     for _ in range(20):
