@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import count
 from typing import NamedTuple
 
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
+from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, tracing
 from graphcore.ir.transform import unsettled
+from graphcore.ops.tensor import absorb
 
 from .algebra import algebra
 from .contraction import contraction
@@ -18,11 +20,11 @@ from .decompose import decompose
 from .engine import RuleSet, simplify
 from .expand import expand_derivatives
 from .functions import functions_of_matrices
-from .loops import hoist, prune_loops, tidy_loops
+from .loops import LOOPS, hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
 from .motion import motion
 from .powers import powers
-from .shields import drop_shields, where_shielded
+from .shields import drop_shields
 from .stabilise import stabilise
 from .structure import structure
 
@@ -65,6 +67,11 @@ def rewriting(*sets: RuleSet) -> Change:
     return lambda graph: simplify(graph, rules)
 
 
+def where(ops: Collection[Op], change: Change) -> Change:
+    """The change, made only to graphs in which one of these ops stands."""
+    return lambda graph: graph if graph.ops().isdisjoint(ops) else change(graph)
+
+
 NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=True)
 PLAIN = Contract("leaf", "elementwise", "tensor", "linalg", "autodiff", "control")
 EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
@@ -98,9 +105,13 @@ COMMON: Passes = [
     Pass("expanded", expand_derivatives, EXPANDED),
     shields_dropped,
     # Cotangents of slices that are put together again leave nothing out, so fewer shields are left.
-    Pass("tidied around shields", where_shielded(rewriting(algebra, powers, motion)), EXPANDED),
+    Pass("tidied around shields", where({absorb}, tidied.change), EXPANDED),
     shields_dropped,
-    Pass("loops tidied", tidy_loops, EXPANDED),
+    loops_pruned,
+    Pass("loops merged", where(LOOPS, merge_loops), EXPANDED),
+    Pass("steps recorded", where(LOOPS, save_for_pullbacks), EXPANDED),
+    loops_pruned,
+    Pass("bodies tidied", where(LOOPS, tidy_bodies), EXPANDED),
     moved_out,
     loops_pruned,
     products,

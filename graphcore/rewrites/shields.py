@@ -8,7 +8,7 @@ must stay 0. `absorb` keeps it but takes longer than a product, so it is chosen 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from graphcore.analysis.omissions import (
     NOTHING,
@@ -108,8 +108,3 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
     control = [op for op in graph.ops() if op.dialect == "control"]
     rules: dict[Op, Conversion] = {tensor.absorb: without}
     return convert(graph, rules | dict.fromkeys(control, inside))
-
-
-def where_shielded(change: Callable[[Graph], Graph]) -> Callable[[Graph], Graph]:
-    """A change made only to graphs that hold shields."""
-    return lambda graph: change(graph) if tensor.absorb in graph.ops() else graph

@@ -3,5 +3,8 @@
 from __future__ import annotations
 
 from .hoist import hoist as hoist
+from .sharing import merge_loops as merge_loops
 from .sharing import prune_loops as prune_loops
-from .sharing import tidy_loops as tidy_loops
+from .sharing import save_for_pullbacks as save_for_pullbacks
+from .sharing import tidy_bodies as tidy_bodies
+from .view import LOOPS as LOOPS

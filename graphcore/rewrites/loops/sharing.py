@@ -29,16 +29,19 @@ from .view import (
 )
 
 
-def tidy_loops(graph: Graph) -> Graph:
+def tidy_bodies(graph: Graph) -> Graph:
+    """In the bodies of loops and branches the same is done as around them."""
+    return inside_as_well(tidy_body, graph)
+
+
+def tidy_body(graph: Graph) -> Graph:
     """Loops that agree become one, later loops read values that earlier ones computed.
 
-    Results, carries and operands that nothing needs are dropped. The same is done in the bodies of
-    loops and branches.
+    Results, carries and operands that nothing needs are dropped.
     """
     if LOOPS.isdisjoint(graph.ops()):
         return graph
-    graph = prune_loops(save_for_pullbacks(merge_loops(prune_loops(graph))))
-    return inside_as_well(tidy_loops, graph)
+    return tidy_bodies(prune_loops(save_for_pullbacks(merge_loops(prune_loops(graph)))))
 
 
 # ---- one loop of several
