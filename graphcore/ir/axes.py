@@ -56,7 +56,7 @@ def operands(node: Node) -> list[TensorType]:
 
 
 class Kind:
-    """How axes of operands become axes of results; by itself it says nothing of any axis."""
+    """How axes of operands become axes of results; the base class knows no source."""
 
     def sources(self, node: Node) -> list[list[Sources]]:
         """For each result of `node` the sources of its axes in each of `operands(node)`."""
@@ -90,16 +90,16 @@ class Kind:
         return f"{type(self).__name__}({', '.join(map(repr, vars(self).values()))})"
 
 
-def at(x: TensorType, said: Any) -> set[int]:
-    """The axes of `x` that an attr names: a position, a dim, or several."""
-    several = said if isinstance(said, tuple) else (said,)
+def at(x: TensorType, attr: Any) -> set[int]:
+    """The axes of `x` that the value of an attr names: a position, a dim, or several."""
+    several = attr if isinstance(attr, tuple) else (attr,)
     if x.dims is None:
         return set(several)
     return {x.dims.index(dim) for dim in several if dim in x.dims}
 
 
 def aligned(x: TensorType, y: TensorType) -> list[int | None]:
-    """For each axis of `y` that of `x`: of equal dims by name, else of equal position."""
+    """For each axis of `y` the axis of `x` with its name or, in plain types, its position."""
     if y.dims is None:
         return list(range(y.ndim))
     own = x.dims or ()
@@ -109,7 +109,7 @@ def aligned(x: TensorType, y: TensorType) -> list[int | None]:
 def of_each(
     axes: Iterable[int | None], other: How = How.EACH, among: Collection[int | None] = ()
 ) -> Sources:
-    """Sources that are single axes of an operand, batch but for those `among` which are `other`."""
+    """Sources with one axis each: batch axes, but `other` for the axes in `among`."""
     return tuple(
         None if axis is None else Source((axis,), other if axis in among else How.EACH)
         for axis in axes
@@ -117,7 +117,7 @@ def of_each(
 
 
 class Opaque(Kind):
-    """Nothing is known of the axes: bodies of loops say it, or no operand has any."""
+    """No sources are known: the body of a loop decides, or there are no operands."""
 
 
 class Pointwise(Kind):
@@ -147,16 +147,16 @@ class Attr(Kind):
         self.attr = attr
 
     def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
-        """Positions of axes are one more."""
-        said = node.attrs[self.attr]
-        later = tuple(axis + 1 for axis in said) if isinstance(said, tuple) else said + 1
+        """Every position is one higher."""
+        value = node.attrs[self.attr]
+        later = tuple(axis + 1 for axis in value) if isinstance(value, tuple) else value + 1
         return {**node.attrs, self.attr: later}
 
     def in_order(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any]:
         """The attrs, positions of axes being those in the order `perm`."""
-        said = node.attrs[self.attr]
-        several = isinstance(said, tuple)
-        new = tuple(sorted(map(perm.index, said))) if several else perm.index(said)
+        value = node.attrs[self.attr]
+        several = isinstance(value, tuple)
+        new = tuple(sorted(map(perm.index, value))) if several else perm.index(value)
         return {**node.attrs, self.attr: new}
 
 
@@ -192,7 +192,7 @@ class Inserts(Attr):
     """Operands are repeated along new axes; a named op lists all dims of its result."""
 
     def with_dims(self, node: Node, more: Mapping[str, Size]) -> Mapping[str, Any]:
-        """They are listed as well, with their sizes."""
+        """The attrs list the new dims and their sizes first."""
         whole = {**more, **dict(zip(node.attrs["dims"], node.attrs["sizes"], strict=True))}
         return {"dims": tuple(whole), "sizes": tuple(whole.values())}
 
@@ -207,7 +207,7 @@ class Permutes(Attr):
     """The same axes in another order."""
 
     def with_dims(self, node: Node, more: Mapping[str, Size]) -> Mapping[str, Any]:
-        """They are listed as well."""
+        """The attr lists the new dims first."""
         return {self.attr: (*more, *node.attrs[self.attr])}
 
     def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
@@ -250,7 +250,7 @@ def common(a: Sequence[object], b: Sequence[object]) -> int:
 
 
 class Splits(Kind):
-    """Named axes `old` become named axes `new`, row-major: merged, split, or gone through again."""
+    """The dims of the attr `old` are merged or split into those of the attr `new`, row-major."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
@@ -307,7 +307,7 @@ class Joins(Attr):
 
 
 class Contracts(Kind):
-    """Axes are told apart by letters; those that the result lacks are summed over."""
+    """Letters identify axes; those that the result lacks are summed over."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         letters = node.attrs["operands"][operand]
@@ -402,11 +402,11 @@ class Indexes(Attr):
 
 
 class Receives(Attr):
-    """Updates that come to positions along axes, which the operands before them have already.
+    """Updates are placed at positions along axes of the first operand, or of an array of zeros.
 
-    `base` says how many operands there are before the updates: one that they come to, or none. The
-    operands after the updates are positions. In plain ops their axes come first, in named ones
-    those `over` which the updates run vanish.
+    `base` is the number of operands before the updates: 1 or 0. Those after the updates are
+    positions. In plain ops the axes of positions come first in the updates; in named ops the
+    dims in the attr `over` vanish.
     """
 
     def __init__(self, attr: str, base: int) -> None:
@@ -446,9 +446,9 @@ class Picks(Kind):
 
 
 class Derives(Kind):
-    """Each result has the axes of the operand that it is a derivative of, or by: from `first` on.
+    """Result i of a derivative has the axes of operand `first` + i.
 
-    The attr `first` says how many operands come before these.
+    `first` is the name of the attr that counts the operands before these; without one it is 0.
     """
 
     def __init__(self, first: str = "") -> None:

@@ -1,6 +1,6 @@
 """How an op of one step works on all steps at once: by its kind of axes, which get a new first one.
 
-Operands that are the same at all steps are repeated, but where an op can do without.
+Operands that are the same at all steps are repeated, unless the op can work without that.
 """
 
 from __future__ import annotations
