@@ -150,7 +150,8 @@ PARTS_OF_OTHERS = (
 def tables() -> Iterator[tuple[str, Any]]:
     """Every value at the top of a module of the package, and of the tests', that is keyed by ops.
 
-    Under the name that it is given where it is made; what is only imported is no other table.
+    Under the name that it is given where it is made; what is only imported is no other table. Names
+    with an underscore are memories that fill as programs are compiled.
     """
     found = pkgutil.walk_packages(graphcore.__path__, "graphcore.")
     for name in [*[module.name for module in found], "tests.interpreter", "tests.reference"]:
@@ -158,7 +159,7 @@ def tables() -> Iterator[tuple[str, Any]]:
             continue
         module = importlib.import_module(name)
         for target in assigned(inspect.getsource(module)):
-            if is_keyed_by_ops(value := getattr(module, target, None)):
+            if target[0] != "_" and is_keyed_by_ops(value := getattr(module, target, None)):
                 yield f"{name} {target}", value
 
 
