@@ -15,7 +15,7 @@ Every other op passes them on, so that no op can be forgotten:
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import TypeAlias
 
@@ -38,6 +38,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.trace import current, remembered
+from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 
 from .values import is_zero
@@ -72,54 +73,63 @@ def omits(x: Node, known: Known | None = None) -> Omits:
     stack = [x]
     while x not in known:
         node = stack[-1]
-        if waiting := [y for y in asked(node) if y not in known]:
+        operands = asked(node)
+        if waiting := [y for y in operands if y not in known]:
             stack.extend(waiting)
         else:
-            known[stack.pop()] = found(node, known)
+            known[stack.pop()] = found(node, operands, known)
     return known[x][0]
 
 
 def asked(node: Node) -> Sequence[Node]:
-    """The operands that decide about `node`."""
-    if node.op is leaf.project or node.op.dialect == "control":
-        return node.inputs
+    """The operands that decide about `node`, the last ones: none about integers and bool."""
+    if is_discrete(node):
+        return ()
     if node.op is tensor.recurrence:
         return node.inputs[1:]  # a factor of 0 forgets what was before, but the term is left
-    return [x for x in node.inputs if differentiable(x.type.dtype)]
+    return node.inputs
 
 
-def found(node: Node, known: Known) -> tuple[Omits, ...]:
+def is_discrete(node: Node) -> bool:
+    """Whether `node` is integers or bool, which are no cotangents."""
+    return isinstance(node.type, TensorType) and not differentiable(node.type.dtype)
+
+
+def found(node: Node, operands: Sequence[Node], known: Known) -> tuple[Omits, ...]:
     """What each value of `node` may hold, once it is known for the operands that decide."""
     op = node.op
+    if is_discrete(node):
+        return (NOTHING,)
     if op is leaf.project:
         return (known[node.inputs[0]][node.attrs["index"]],)
-    deciding = set(asked(node))
-    given = [known[x][0] if x in deciding else NOTHING for x in node.inputs]
+    given = [known[x][0] for x in operands]
     if op.dialect == "control":
         return results_omit(node, given)
+    if not any(given):
+        return (made_by(node),) * len(values(node.type))
     if op is leaf.tuple_:
         return tuple(given)
-    if op is leaf.full:
-        return (WHOLE if is_zero(node) else NOTHING,)
     if op is elementwise.where:
         return (chosen(node, given),)
     if op in elementwise.UFUNC:
         alone, together = zeros_of(op, len(given))
-        return (
-            limited({*union(given[i] for i in alone), *(everywhere(given) if together else ())}),
-        )
-    many = len(values(node.type))
-    if op in autodiff.LAZY or is_unknown_cotangent(node):
-        return (WHOLE,) * many
-    if isinstance(op.axes, Opaque):
-        return (WHOLE if any(given) else NOTHING,) * many
-    made = patterns_made(node)
-    if not any(given):
-        return (limited(made),) * many
+        shared = everywhere(given) if together else NOTHING
+        return (limited(shared | union([given[i] for i in alone])),)
+    if op in autodiff.LAZY or is_unknown_cotangent(node) or isinstance(op.axes, Opaque):
+        return (WHOLE,) * len(values(node.type))
+    made, before = patterns_made(node), [NOTHING] * (len(node.inputs) - len(given))
     return tuple(
-        limited(made | union(moved(node, x, kept) for x, kept in zip(given, sources, strict=True)))
+        limited(made | union(map(partial(moved, node), (*before, *given), sources)))
         for sources in op.axes.sources(node)
     )
+
+
+def made_by(node: Node) -> Omits:
+    """The patterns of zeros that `node` may hold if none of its operands has any."""
+    zero = node.op is leaf.full and is_zero(node)
+    if zero or node.op in autodiff.LAZY or is_unknown_cotangent(node):
+        return WHOLE
+    return limited(patterns_made(node))
 
 
 def is_unknown_cotangent(node: Node) -> bool:

@@ -20,7 +20,7 @@ from graphcore.analysis.omissions import (
     params_omit,
 )
 from graphcore.analysis.values import is_finite, is_zero
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, graphs, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise, tensor
@@ -96,6 +96,8 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
         return tensor.absorb(x, factor) if may_omit(node.inputs[0], known) else x * factor
 
     def inside(node: Node, *operands: Node) -> Node:
+        if not any(tensor.absorb in held.ops() for held in graphs(node)):
+            return node.with_inputs(*operands)
         params = params_omit(node, [omits(x, known) for x in node.inputs])
         attrs = node.attrs
         own = [attrs.get("body"), attrs.get("predicate"), *attrs.get("branches", ())]
