@@ -385,3 +385,12 @@ def test_what_is_replaced_as_a_whole_is_checked_all_the_same(key: Any) -> None:
     np.testing.assert_array_equal(f(np.ones(1)), [0.5])
     with pytest.raises(gc.GraphError, match=r"dot at .* needs s == 1"):
         f(np.ones(3))
+
+
+def test_what_is_shifted_out_as_a_whole_is_checked_all_the_same() -> None:
+    x = gc.tensor("x", {"s": None})
+    product = gc.dot(x, gc.constant([[1.3]], ("s", "t")), dim="s")
+    f = gc.compile([x], gc.shift(product, t=1, fill_value=0.5))
+    np.testing.assert_array_equal(f(np.ones(1)), [0.5])
+    with pytest.raises(gc.GraphError, match=r"dot at .* needs s == 1"):
+        f(np.ones(3))

@@ -340,9 +340,14 @@ def decided_comparison(
     return keep_checks_of(made, other)
 
 
+def has_checks(x: Node) -> bool:
+    """Whether a call must compare sizes, or the like, before `x` can be computed."""
+    return any(node.needs for node in Graph((), (x,)).every_node())
+
+
 def keep_checks_of(made: Node, x: Node) -> Node:
     """`made`, computed from the type of `x` alone, with the run-time checks that `x` requires."""
-    if not any(node.needs for node in Graph((), (x,)).every_node()):
+    if not has_checks(x):
         return made
     unused = autodiff.stop_gradient(elementwise.cast(x, dtype=made.type.dtype))
     return elementwise.where(scalar(True, BOOL), made, unused)

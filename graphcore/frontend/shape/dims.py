@@ -22,7 +22,7 @@ from graphcore.frontend.core.arguments import (
     unordered,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.core.lift import Operand, common, has_checks, single
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import CURE_SIZES, Node
 from graphcore.ir.sizes import Shape, Size, count, same
@@ -329,9 +329,13 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
 
 
 def join(parts: Iterable[Node], dim: str) -> Node:
-    """Parts joined along `dim`, which all have; parts known to be empty are left out."""
+    """Parts joined along `dim`, which all have; parts known to be empty are left out.
+
+    An empty part stays if the call must check something of what it is made of.
+    """
     several = list(parts)
-    kept = [part for part in several if part.type.size(dim) != 0] or several[:1]
+    kept = [part for part in several if part.type.size(dim) != 0 or has_checks(part)]
+    kept = kept or several[:1]
     return named.concat(*kept, dim=dim) if len(kept) > 1 else kept[0]
 
 
