@@ -81,8 +81,10 @@ class Graph:
         has the line of the last build before any node was built that uses it, any other the line of
         the first build after its inputs.
         """
-        found: dict[Node, Origin] = {}
-        find_lines(self, inf, found)
+        every = set(self.every_node())
+        found = {node: node.last_line for node in every if len(node.builds) == 1}
+        if len(found) < len(every):
+            find_lines(self, inf, found)
         return found
 
     def __len__(self) -> int:

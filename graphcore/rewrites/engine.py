@@ -42,13 +42,11 @@ def simplify(graph: Graph, rules: RuleSet) -> Graph:
     The graphs that nodes hold are simplified with them. Normal forms are remembered for the rest of
     the compilation, so that nodes met again cost nothing.
     """
-    return transform(
-        graph,
-        rules.step,
-        bodies=lambda held: simplify(held, rules),
-        done=current().known.setdefault(rules, {}),
-        settle=True,
-    )
+    normal: dict[Node, Node] = current().known.setdefault(rules, {})
+    if all(normal.get(x) is x for x in (*graph.params, *graph.outputs)):
+        return graph
+    bodies: Callable[[Graph], Graph] = lambda held: simplify(held, rules)
+    return transform(graph, rules.step, bodies=bodies, done=normal, settle=True)
 
 
 op_of = attrgetter("op")

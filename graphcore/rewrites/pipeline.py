@@ -154,7 +154,7 @@ def follow(
 
 def numbered(name: str, found: Iterable[Stage]) -> str:
     """The name of a stage: that of its pass, numbered from the second time on."""
-    names = {stage.name for stage in found}
+    names = [stage.name for stage in found]
     numbers = (f"{name} {i}" for i in count(2))
     return name if name not in names else next(new for new in numbers if new not in names)
 
