@@ -186,3 +186,22 @@ def test_a_place_named_by_one_number_is_the_callers_own_value(steps: int) -> Non
     np.testing.assert_array_equal(f(given, steps), wanted)
     with pytest.raises(gc.GraphIndexError, match="position 8 is outside dim 'place'"):
         f(given, 9)
+
+
+def test_a_number_that_both_branches_read_as_an_array() -> None:
+    """The array that one branch makes of it is not there in the other."""
+    x, many = gc.tensor("x", {}), gc.tensor("many", {"row": None, "col": 3})
+
+    def step(carry: tuple[gc.Tensor, gc.Tensor]) -> tuple[gc.Tensor, gc.Tensor]:
+        n, p = carry
+        scaled = gc.cond(
+            p > 0,
+            lambda: gc.broadcast_like(p * gc.constant([1.0, 2.0, 3.0], "col"), many),
+            lambda: gc.broadcast_like(p, many),
+        )
+        return n + 1, p + scaled.sum()
+
+    _, last = gc.while_loop(lambda carry: carry[0] < 1, step, (0, x))
+    f = gc.compile([x, many], last)
+    values = np.zeros((2, 3))
+    np.testing.assert_allclose([f(1.0, values), f(-1.0, values)], [13.0, -7.0])

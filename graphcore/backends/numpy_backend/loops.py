@@ -233,7 +233,9 @@ def switch(node: Node, w: Writer) -> None:
     for condition, branch in zip(conditions(node, w), branches, strict=True):
         w.write(condition)
         with w.indented():
-            given = dict(zip(branch.params, captured.values(), strict=True))
+            # A name that one branch gives is not defined in the other.
+            own = (Value(x.scalar, x.array, x.full) for x in captured.values())
+            given = dict(zip(branch.params, own, strict=True))
             for name, y, value in inside(branch, given, destinations, w):
                 if is_number(y.type):
                     w.write(f"{name} = {value}")
