@@ -139,4 +139,5 @@ def without_kernels(graph: Graph) -> Graph:
             return without_kernels, inputs[0].inputs[node.attrs["index"]]
         return None
 
-    return transform(graph, visit, bodies=without_kernels)
+    inlined = transform(graph, visit, bodies=without_kernels)
+    return Graph(inlined.params, inlined.outputs, graph.trace)

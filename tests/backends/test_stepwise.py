@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 from typing import Any
@@ -28,6 +29,15 @@ def test_a_program_gives_the_same_bits_in_both_ways(name: str) -> None:
     compiled = program.make("graphcore")
     assert isinstance(compiled, gc.Compiled)
     require_same_bits(compiled, program.module.inputs("tiny"))
+
+
+def test_the_source_runs_as_it_is_shown() -> None:
+    """Comments aside it is the text that Python compiles."""
+    compiled = Program("kalman").make("graphcore")
+    assert isinstance(compiled, gc.Compiled)
+    shown = [re.sub(r"(?<=\S)  # .*", "", line) for line in compiled.source.splitlines()]
+    assert shown == compiled._function.running.source.text.splitlines()
+    assert "kalman.py:" in compiled.source
 
 
 def test_long_programs_are_not_compiled_by_python() -> None:

@@ -164,7 +164,7 @@ class Writer:
         if self.sheet.at_top:
             self.sheet.code.lines.append(line)
         else:
-            self.open_block.add(self.sheet.indent + line.text(self.sheet.code), line)
+            self.open_block.add(f"{self.sheet.indent}{line}", line)
 
     def write(self, text: str, node: Node | None = None) -> None:
         """One statement of a block, which fails in the name of `node`."""

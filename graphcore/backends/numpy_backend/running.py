@@ -58,7 +58,7 @@ class Running:
             frame = trace.tb_frame
             if frame.f_code is Program.run.__code__:
                 line = self.steps.get(frame.f_locals["result"])
-                text = "" if line is None else line.text(self.code)
+                text = "" if line is None else str(line)
                 registers = frame.f_locals["registers"]
                 values |= {name: registers[at] for name, at in self.names.items()}
             elif frame.f_code.co_filename == self.file:
@@ -66,14 +66,14 @@ class Running:
                 text = linecache.getline(self.file, trace.tb_lineno)
                 values |= frame.f_locals
             trace = trace.tb_next
-        return Failure(line, values, text.partition("  # ")[0].strip())
+        return Failure(line, values, text.strip())
 
 
 class Generated(Running):
     """Code as one function that Python compiles."""
 
     def __init__(self, code: Code) -> None:
-        super().__init__(code, code.source())
+        super().__init__(code, code.rendered())
         self.run: Run = code.scope["run"]
 
     def bind(self, sizes: Sequence[int], buffers: list[Array]) -> list[Array]:

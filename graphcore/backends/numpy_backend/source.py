@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -33,10 +34,8 @@ class Line(NamedTuple):
     steps: dict[str, Node]
     out: str = ""
 
-    def text(self, code: Code) -> str:
-        """The line as source, with the node's type and origin beside it."""
-        text = f"{self.name} = {self.value}" if self.name else str(self.value)
-        return f"{text}  # {code.comment(self.node)}" if self.comment else text
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value}" if self.name else str(self.value)
 
 
 class Block:
@@ -75,7 +74,6 @@ class Code:
         self.places: dict[Node, str] = {}
         self.comments: list[str] = []
         self._comments: dict[Any, str] = {}
-        self._source: Source | None = None
 
     @cached_property
     def shared(self) -> set[tuple[str, int]]:
@@ -95,16 +93,21 @@ class Code:
         return text
 
     def source(self) -> Source:
-        """The program as one Python function."""
-        if self._source is None:
-            self._source = self._rendered()
-        return self._source
+        """The program as one Python function, with the type and origin of nodes beside lines."""
+
+        def commented(text: str, line: Line | None) -> str:
+            if line is None or not line.comment:
+                return text
+            return f"{text}  # {self.comment(line.node)}"
+
+        return self.rendered(commented)
 
     def known_sizes(self) -> list[str]:
         """The names of the sizes that are known before the call: all but trip counts."""
         return [name for name in self.sizes.values() if name.startswith("n")]
 
-    def _rendered(self) -> Source:
+    def rendered(self, shown: Callable[[str, Line | None], str] = lambda text, _: text) -> Source:
+        """The program as one Python function, the text of each line as it is to be `shown`."""
         sizes = self.known_sizes()
         text = [
             "def run(inputs, sizes, buffers):",
@@ -119,9 +122,9 @@ class Code:
         for part in self.lines:
             if isinstance(part, Block):
                 lines.update((len(text) + at + 1, line) for at, line in part.lines.items())
-                text += part.text
+                text += [shown(line, part.lines.get(at)) for at, line in enumerate(part.text)]
             else:
-                text.append(INDENT + part.text(self))
+                text.append(shown(f"{INDENT}{part}", part))
                 lines[len(text)] = part
         text.append(f"{INDENT}return [{', '.join(map(str, self.results))}]")
         return laid_out(text, lines, self.scope)

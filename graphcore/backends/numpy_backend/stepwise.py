@@ -133,8 +133,7 @@ class Assembly:
         name = f"loop{len(self.blocks)}"
         function = BlockFunction(name, block, len(self.steps), self.register())
         self.blocks.append(function)
-        text = "\n".join([line.partition("  # ")[0] for line in block.text])
-        for name in self.locals_in(text):
+        for name in self.locals_in("\n".join(block.text)):
             if name in self.names or name in self.made_by:
                 function.reads[name] = self.slot(name)
             else:
