@@ -19,6 +19,9 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 GOLDEN = Path(__file__).parent / "golden"
 
+# Programs for processes of their own: their ops would stay in that of the other tests.
+collect_ignore = ["outside"]
+
 # A run depends neither on chance nor on how busy the machine is: examples are drawn from the text
 # of a test, none are kept between runs, and no time is measured. Random programs are large.
 hypothesis.settings.register_profile(

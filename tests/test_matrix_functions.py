@@ -103,7 +103,7 @@ def order(name: str) -> int:
 
 def fired(f: gc.Compiled) -> int:
     """How many functions of matrices were found."""
-    rules = [firing.rule for stage in f.passes for firing in stage.firings]
+    rules = [record.rule for stage in f.passes for record in stage.records]
     return sum(getattr(rule, "__name__", "") == "function_of_matrix" for rule in rules)
 
 

@@ -22,7 +22,7 @@ NOTHING = {"()", "[]", "{}", "set()", "a generator", "an empty array"}
 FUNCTIONS = {"a function", "a builtin", "a class", "a compiled function"}
 DICTS = {"a dict of None", "a dict of words", "a dict of numbers", "a dict by numbers"}
 
-OPERAND = r"Operand|Tensor|Tree|Mask|Row|Labelled|complex|Any"
+OPERAND = r"Operand|Tensor|Tree|^T$|Mask|Row|Labelled|complex|Any"
 SIZE = r"Size|int\b|Steps|Padding|Expression"
 NAME = r"str\b|Dim|Pair|Contracted|Iterable"
 

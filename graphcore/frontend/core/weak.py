@@ -119,12 +119,8 @@ def on_others(node: Node, call: Call | None, done: Mapping[Node, Node]) -> Node 
         return inputs[0] if inputs[0].type.dtype == node.type.dtype else None
     if node.op.dialect == "control" and _traced.casts:
         return None
-    new = Node(node.op, inputs, node.attrs)
-    return new if keeps(node, new) else None
-
-
-def keeps(old: Node, new: Node) -> bool:
-    """Whether a node on other operands means what a new trace would make of them."""
-    if old.op.dialect == "elementwise" and old.op is not elementwise.cast:
-        return bool(old.type.dtype == new.type.dtype)
-    return all(x.type == y.type for x, y in zip(old.inputs, new.inputs, strict=True))
+    if node.op.dialect == "elementwise" and node.op is not elementwise.cast:
+        new = Node(node.op, inputs, node.attrs)
+        return new if node.type.dtype == new.type.dtype else None
+    same = all(x.type == y.type for x, y in zip(node.inputs, inputs, strict=True))
+    return Node(node.op, inputs, node.attrs) if same else None
