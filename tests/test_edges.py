@@ -4,7 +4,7 @@ derivative has no single value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import pytest
 import scipy.special
 
 import graphcore as gc
+from graphcore.ir.graph import Graph
+from graphcore.ir.op import Op
 from graphcore.ops import elementwise, special
 from tests import interpreter, reference
 from tests.operations import CASES
@@ -302,14 +304,18 @@ def test_integers_carry_no_gradient(function: str) -> None:
     np.testing.assert_allclose(found[0], np.broadcast_to(found[1], 3))
 
 
-FLOATS = [
-    name
-    for name, case in CASES.items()
-    if name != "stop_gradient" and case.ours(*declare(case)).dtype.kind == "f"
-]
+def floats() -> Iterator[Any]:
+    """Cases that give floats; those whose ops stand in cases before them are slow tests."""
+    seen: set[Op] = set()
+    for name, case in CASES.items():
+        y = case.ours(*declare(case))
+        if name != "stop_gradient" and y.dtype.kind == "f":
+            ops = Graph((), (y.node,)).ops()
+            yield pytest.param(name, marks=pytest.mark.slow) if ops <= seen else name
+            seen |= ops
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("name", list(floats()))
 def test_a_cotangent_of_zero_has_a_derivative(name: str) -> None:
     """d/dt of the gradient of t * y at t = 0 is the gradient of y: no rule skips zeros for good."""
     case = CASES[name]
