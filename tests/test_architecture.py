@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,13 +55,19 @@ def module_of(file: Path) -> str:
     return ".".join(file.relative_to(ROOT).with_suffix("").parts)
 
 
+@cache
+def walked(source: str) -> list[ast.AST]:
+    """Every node of the syntax tree of a file, which several tests read."""
+    return list(ast.walk(ast.parse(source)))
+
+
 def imports(source: str, module: str) -> Iterator[tuple[int, str]]:
     """(line, absolute module) of every import in the source of `module`, wherever it stands.
 
     `module` ends with __init__ for a package's own file. `from m import name` counts as m.name,
     which may be a module.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in walked(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -98,6 +98,7 @@ def test_the_chain_has_as_many_nodes_as_it_says() -> None:
     assert len(found) == 1001  # the number 2 as well
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["per_node", "deep"])
 def test_chain_tasks(task: str) -> None:
     assert compile_time.TASKS[task](200)["compile"] > 0
@@ -153,6 +154,7 @@ def test_linear_algebra_is_measured_and_printed() -> None:
     assert str(row).startswith("gp ")
 
 
+@pytest.mark.slow
 def test_linear_algebra_is_measured_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "PEERS", ("numpy",))
     monkeypatch.setattr(linalg, "equations", lambda program, size: None)

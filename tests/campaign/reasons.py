@@ -53,7 +53,7 @@ REASONS = (
     ),
     Reason(NOTHING, r"", "no dims, items or changes"),
     Reason(LISTS, OPERAND + "|" + SIZE, "a list of operands, positions or sizes"),
-    Reason(DICTS, r"Tree|Any", "values by name or by dim"),
+    Reason(DICTS, r"Tree|^T$|Any", "values by name or by dim"),
     Reason({"slice"}, r"Any", "an indexer"),
     Reason({"None", "a class", "np.dtype"}, r"DTypeLike", "a dtype, as NumPy has it"),
     Reason(FUNCTIONS, r"Callable|Any", "a function, or a program to print"),

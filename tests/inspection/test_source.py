@@ -121,6 +121,7 @@ def test_source_alone_is_enough() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_deep_graphs_are_rebuilt_line_by_line() -> None:
     y = x
     for _ in range(50_000):

@@ -154,7 +154,8 @@ def max(x: Value, dim: Any = None) -> Value:
     with np.errstate(all="ignore"):
         if len(ordered) > 1 and not np.all(ordered[-1] - ordered[-2] > 1e-7):
             raise Unclear
-    found = Array(x_.names, x_.data == x_.data.max(axes, keepdims=True))
+    largest = x_.data == x_.data.max(axes, keepdims=True)
+    found = Array(x_.names, largest | np.isnan(x_.data))
     return sum(where(found, x, 0.0), dim)
 
 
