@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from inspect import cleandoc
 from textwrap import wrap
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 INDENT = "    "
-EXAMPLE = f"{INDENT}>>> "
+EXAMPLE = "\n>>> "
 
 
 @cache
 def filled(text: str) -> list[str]:
     """The lines of a description; cached, as families share them and imports should be fast."""
-    return wrap(text, 100, initial_indent=INDENT * 2, subsequent_indent=INDENT * 2)
+    return wrap(text, 100, initial_indent=INDENT, subsequent_indent=INDENT)
 
 
 def parameters(**texts: str) -> Callable[[F], F]:
@@ -32,17 +33,18 @@ def parameters(**texts: str) -> Callable[[F], F]:
     ...     '''
     ...     return 2 * x
     >>> twice.__doc__.splitlines()[2:6]
-    ['    Parameters', '    ----------', '    x', '        A number.']
+    ['Parameters', '----------', 'x', '    A number.']
     """
-    section = [f"{INDENT}Parameters", f"{INDENT}----------"]
+    section = ["Parameters", "----------"]
     for name, text in texts.items():
-        section += [INDENT + name, *filled(text)]
+        section += [name, *filled(text)]
 
     def describe(function: F) -> F:
         if function.__doc__ is not None:  # python -OO drops it
-            text, example, examples = function.__doc__.partition(EXAMPLE)
-            head = ["", f"{INDENT}Examples", f"{INDENT}--------", ""] if examples else [""]
-            function.__doc__ = text + "\n".join([*section, *head]) + example + examples
+            text, example, examples = cleandoc(function.__doc__).partition(EXAMPLE)
+            head = ["", "Examples", "--------"] if examples else []
+            lines = [text.rstrip(), "", *section, *head]
+            function.__doc__ = "\n".join(lines) + example + examples
         return function
 
     return describe
