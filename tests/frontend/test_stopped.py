@@ -252,3 +252,18 @@ def test_elements_along_a_dim_of_the_members_name_may_serve_them_all(name: str) 
         np.stack([by_hand(value + h * unit) for unit in np.eye(2)]) for h in (1e-6, -1e-6)
     )
     np.testing.assert_allclose(slope, (ahead - behind).sum(1) / 2e-6, rtol=1e-7)
+
+
+def test_a_carry_that_only_feeds_itself_has_axes_of_its_own() -> None:
+    """Found by a random program: it was masked along a dim of equal name and another size."""
+    z, k = gc.tensor("z", {"b": 2}), gc.tensor("k", {"b": 3}, dtype="int64")
+
+    def chosen() -> gc.Tensor:
+        def step(i: gc.Tensor, carry: Any) -> Any:
+            number, positions = carry
+            return number + 1.0, X.isel(t=positions).astype("int64")
+
+        return gc.fori_loop(0, N, step, (0.0, k))[0] + z
+
+    f = gc.compile([z, k, X, N], gc.cond(z > 0.5, chosen, lambda: z))
+    exactly(f([0.25, 0.75], [0, 1, 2], [2.0, 0.0, 1.0], 2), [0.25, 2.75])

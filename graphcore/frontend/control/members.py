@@ -20,12 +20,12 @@ Served = tuple[Dims | None, ...]
 """For each value of a node the dims along which its elements serve one member; None: unused."""
 
 
-def serving(roots: Iterable[Node], wanted: Iterable[Dims]) -> dict[Node, Served]:
+def serving(roots: Iterable[Node], wanted: Iterable[Dims | None]) -> dict[Node, Served]:
     """For all nodes below `roots` the dims that tell members apart, given those of the roots."""
     roots = tuple(roots)
     found: dict[Node, Served] = {}
     for root, dims in zip(roots, wanted, strict=True):
-        join(found, root, (dims.intersection(root.type.dims),))
+        join(found, root, (None if dims is None else dims.intersection(root.type.dims),))
     for node in reversed(toposort(roots)):
         some = iter(through(node, found[node]))
         for x in node.inputs:
@@ -90,26 +90,23 @@ def kept(x: TensorType, y: TensorType, sources: Sources, dims: Dims) -> Dims:
 
 def of_params(body: Graph, own: Sequence[Dims | None]) -> Served:
     """The dims for the params of a body, given those of its outputs."""
-    found = serving(body.outputs, [dims or Dims() for dims in own])
+    found = serving(body.outputs, own)
     return tuple(found[param][0] if param in found else None for param in body.params)
 
 
 def of_operands(loop: control.Loop, own: Served) -> Served:
-    """The dims for the operands of a loop: a step's carries serve the next step as well."""
+    """The dims for the operands of a loop: a step's carries serve the next step as well.
+
+    A carry that only feeds itself is unused.
+    """
     n, walked = len(loop.carries), {loop.settings.get("dim")}
     tests = () if loop.condition is None else (loop.condition,)
     body = Graph(loop.params.all, (*loop.outputs, *tests))
     results = tuple(None if dims is None else dims - walked for dims in own[n:])
-    carried = tuple(
-        Dims(carry.param.type.dims) if dims is None else dims
-        for dims, carry in zip(own, loop.carries, strict=False)
-    )
+    carried = own[:n]
     while True:
         found = of_params(body, (*carried, *results, *[Dims() for _ in tests]))
-        narrower = tuple(
-            dims if more is None else dims & more
-            for dims, more in zip(carried, found, strict=False)
-        )
+        narrower = tuple(map(both, carried, found))[:n]
         if narrower == carried:
             return (*carried, *found[n:])
         carried = narrower

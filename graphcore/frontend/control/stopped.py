@@ -32,7 +32,7 @@ def for_members(
     mask: Node,
     inside: Collection[Node],
     roots: Sequence[Node],
-    wanted: Sequence[Dims] | None = None,
+    wanted: Sequence[Dims | None] | None = None,
 ) -> list[Node]:
     """`roots`, where nodes among `inside` refuse nothing where the mask does not hold.
 
@@ -43,7 +43,7 @@ def for_members(
     if not risky:
         return list(roots)
     members = Dims(mask.type.dims)
-    served = serving(roots, wanted or [members for _ in roots])
+    served = serving(roots, [members for _ in roots] if wanted is None else wanted)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node in risky:
@@ -128,8 +128,7 @@ def in_loop(node: Node, mask: Node, own: Served) -> Node:
     loop, param = Loop.of(node), param_for(mask, Loop.of(node).params.all)
     n = len(loop.carries)
     carried = of_operands(loop, own)[:n]
-    dims = [*carried, *own[n:], *[Dims() for _ in loop.roots[len(own) :]]]
-    wanted = [some or Dims() for some in dims]
+    wanted = [*carried, *own[n:], *[Dims() for _ in loop.roots[len(own) :]]]
     roots = for_members(param, toposort(loop.roots), loop.roots, wanted)
     return loop.with_roots(roots)._replace(captured=(*loop.captured, Operand(param, mask))).build()
 
@@ -137,8 +136,7 @@ def in_loop(node: Node, mask: Node, own: Served) -> Node:
 def in_body(body: Graph, mask: Node, own: Served) -> Graph:
     """A body that takes the mask as well, and refuses nothing where it does not hold."""
     param = param_for(mask, body.params)
-    wanted = [some or Dims() for some in own]
-    outputs = for_members(param, body.nodes(), body.outputs, wanted)
+    outputs = for_members(param, body.nodes(), body.outputs, own)
     return Graph((*body.params, param), tuple(outputs))
 
 
@@ -168,7 +166,7 @@ def guarded(
     mask = runs()
     members = Dims(mask.type.dims)
     used = of_params(body, [members for _ in body.outputs])[-len(captured) :]
-    wanted = [dims or Dims() for x, dims in zip(captured, used, strict=True) if x in risky]
+    wanted = [dims for x, dims in zip(captured, used, strict=True) if x in risky]
     with recording() as more:
         found = for_members(mask, risky, late, wanted)
     empty = [full_like(x, 0) for x in late]
