@@ -1,4 +1,4 @@
-"""No table has a hole, and none is missed: what was forgotten when an op was added is named."""
+"""Every table keyed by ops is complete; a missing entry is named by its table and its op."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_no_table_has_a_hole() -> None:
 
 
 def more_holes(found: dict[str, Any]) -> list[str]:
-    """Those that are not there without an omission."""
+    """The holes that a change of the tables makes."""
     known = set(holes(FOUND))
     return [line for line in holes(found) if line not in known]
 
@@ -88,7 +88,7 @@ def kinds(kind: type[Kind] = Kind) -> set[type[Kind]]:
 
 
 def test_every_kind_of_axes_is_worded() -> None:
-    """Kinds of which no attr speaks of axes are printed with their attrs as they are."""
+    """Only kinds without an attr about axes have no phrase; their attrs are printed as they are."""
     bare = {kind.__name__ for kind in kinds() - set(BY_KIND)}
     assert bare == {"Kind", "Attr", "Opaque", "Pointwise", "Same", "Picks", "Derives"}
     assert fallback not in BY_KIND.values()

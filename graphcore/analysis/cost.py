@@ -1,4 +1,4 @@
-"""What nodes cost: floating-point operations and bytes, at representative sizes.
+"""The cost of nodes: floating-point operations and bytes, at representative sizes.
 
 Passes that choose between two ways of computing the same thing (in which order to contract, before
 or inside a loop) compare them here. An unknown size counts as `TYPICAL`, so each choice is made
@@ -25,14 +25,14 @@ from graphcore.ir.types import TupleType, Type
 from graphcore.ops import control, elementwise, leaf, linalg, tensor
 
 TYPICAL = 128
-"""What an unknown size counts as: large enough for products to tell, small enough for a matrix."""
+"""The number used for an unknown size: few elements of a vector, a usual side of a matrix."""
 
 
 class Cost(NamedTuple):
-    """An estimate of what it takes to compute something."""
+    """The estimated cost of computing one or more nodes."""
 
     flops: float = 0.0
-    """Floating-point operations; one of a special function counts as many."""
+    """Floating-point operations; one value of a special function counts as many of them."""
     bytes: float = 0.0
     """Bytes read and written. A view reads and writes none."""
 
@@ -42,7 +42,7 @@ class Cost(NamedTuple):
         return Cost(self.flops + other.flops, self.bytes + other.bytes)
 
     def times(self, repetitions: float) -> Cost:
-        """The cost of doing it so many times."""
+        """The cost of this many repetitions."""
         return Cost(self.flops * repetitions, self.bytes * repetitions)
 
 
@@ -72,10 +72,10 @@ def bytes_of(type: Type) -> int:
 
 
 def cost(node: Node) -> Cost:
-    """What computing a node takes, its inputs given.
+    """The cost of computing a node from its inputs.
 
-    A loop takes as long as all its steps, of which there are `TYPICAL` many if only the call finds
-    out how many; a choice takes as long as its longest branch.
+    A loop costs as much as all its steps; if their number is known only at the call, it counts as
+    `TYPICAL`. A choice costs as much as its most expensive branch.
     """
     if node.op is leaf.input_ or node.op.traits & NOTHING or isinstance(node.op.axes, Picks):
         return Cost()
@@ -89,7 +89,7 @@ def cost(node: Node) -> Cost:
 
 
 def total(nodes: Iterable[Node]) -> Cost:
-    """What computing several nodes takes, each given the others."""
+    """The cost of computing several nodes, each of them once."""
     return sum(map(cost, nodes), Cost())
 
 
@@ -98,7 +98,7 @@ NOTHING = frozenset({Trait.VIEW, Trait.FREE})
 
 
 def source(x: Node) -> Node:
-    """The value that is read where `x` is: of a repeated one, the one that is repeated."""
+    """The value in memory that is read for `x`: if `x` repeats a value, that value."""
     return x.inputs[0] if x.op is tensor.expand else x
 
 
@@ -133,10 +133,11 @@ def flops(node: Node) -> float:
 
 @cache
 def weight(op: Op) -> int:
-    """How many operations one of an elementwise op counts as.
+    """The number of operations that one element of an elementwise op counts as.
 
-    Arithmetic has loops for integers in NumPy, comparisons give bool; functions (a division and a
-    root among them) do neither, and special functions are not NumPy's.
+    Ops that NumPy computes in integers, such as additions, and ops that give bool count as one.
+    Other functions of NumPy, divisions and roots among them, count as ten, special functions as
+    fifty.
     """
     ufunc = elementwise.UFUNC[op]
     if isinstance(ufunc, str):
@@ -172,7 +173,7 @@ ITERATIVE = frozenset(
 
 
 def of_matrices(node: Node) -> float:
-    """A product of matrices, or about as many as a factorisation takes."""
+    """The floating-point operations of a product, a factorisation or a solution of matrices."""
     if node.op.dialect != "linalg":  # x (*batch, i, k), y (*batch, k, j) or less
         return 2.0 * elements(node.type) * representative(node.inputs[0].type.shape[-1])
     a, *rest = (x.type for x in node.inputs)

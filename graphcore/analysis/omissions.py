@@ -1,14 +1,14 @@
 """Where a cotangent or tangent may hold zeros that stand for values left out.
 
 Where a program leaves a value out (by a slice, a choice, a maximum), the cotangent of that value is
-exactly 0 and must stay 0 even where it meets an infinite or undefined derivative. Such zeros come
-from the few ops that make them, which their kinds of axes show: ops that put elements among zeros.
-Every other op passes them on, so that no op can be forgotten:
+exactly 0 and must stay 0 even where it meets an infinite or undefined derivative. Few ops make such
+zeros: those whose kind of axes puts elements among zeros. Every other op passes them on, so that no
+op can be forgotten:
 
 - a product has those of each factor,
 - a sum of terms has them only where all terms do,
-- a contraction has those that do not vary along the axes summed over: of what varies along them
-  something is expected to be left,
+- a contraction has those that do not vary along the axes summed over: where zeros vary along an
+  axis, some elements along it are expected to be left,
 - any other op may have those of each operand.
 """
 
@@ -44,24 +44,24 @@ from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 from .values import is_zero
 
 Pattern: TypeAlias = frozenset[int]
-"""The axes along which it varies whether a value is left out."""
+"""The axes along which some elements are left out and others are not."""
 Omits: TypeAlias = frozenset[Pattern]
 """The patterns of zeros that a value may hold: a zero belongs to one of them at least."""
 Known: TypeAlias = MutableMapping[Node, tuple[Omits, ...]]
-"""What each of a node's values may hold."""
+"""The patterns of zeros that each value of a node may hold."""
 
 NOTHING: Omits = frozenset()
 WHOLE: Omits = frozenset({frozenset[int]()})
 """All elements together may be left out, or nothing is known of the pattern."""
 MOST = 8
-"""Patterns that are told apart: beyond, nothing is known of them."""
+"""The most patterns that are kept for one value; more of them become the unknown one, `WHOLE`."""
 
 
 def may_omit(x: Node, known: Known | None = None) -> bool:
     """Whether `x`, a cotangent or tangent, may hold zeros that stand for values left out.
 
-    `known` has what is known of the params of a graph. A lazy derivative does not know what it will
-    be given: it has a barrier over such cotangents, which are expected to have such zeros.
+    `known` holds the patterns of a graph's params. The cotangents given to a lazy derivative are
+    not known yet: they have a barrier above them, and are expected to hold such zeros.
     """
     return bool(omits(x, known))
 
@@ -82,11 +82,11 @@ def omits(x: Node, known: Known | None = None) -> Omits:
 
 
 def asked(node: Node) -> Sequence[Node]:
-    """The operands that decide about `node`, the last ones: none about integers and bool."""
+    """The operands whose zeros decide about those of `node`; none for integers and bool."""
     if is_discrete(node):
         return ()
     if node.op is tensor.recurrence:
-        return node.inputs[1:]  # a factor of 0 forgets what was before, but the term is left
+        return node.inputs[1:]  # a factor of 0 drops the earlier terms, but not this one
     return node.inputs
 
 
@@ -96,7 +96,7 @@ def is_discrete(node: Node) -> bool:
 
 
 def found(node: Node, operands: Sequence[Node], known: Known) -> tuple[Omits, ...]:
-    """What each value of `node` may hold, once it is known for the operands that decide."""
+    """The patterns of each value of `node`, once those of the operands that decide are known."""
     op = node.op
     if is_discrete(node):
         return (NOTHING,)
@@ -138,19 +138,19 @@ def is_unknown_cotangent(node: Node) -> bool:
 
 
 def union(several: Iterable[Omits]) -> Omits:
-    """The patterns of any of several values."""
+    """The patterns that at least one of several values may hold."""
     return frozenset().union(*several)
 
 
 def everywhere(terms: Sequence[Omits]) -> Omits:
-    """The patterns of zeros that all terms share: each varies as those of the terms together."""
+    """The patterns of zeros that all terms share: one pattern of each term, their axes together."""
     if len(set(terms)) == 1:
         return terms[0]
     return frozenset(frozenset().union(*patterns) for patterns in product(*terms))
 
 
 def limited(patterns: Iterable[Pattern]) -> Omits:
-    """So many patterns that they can be told apart."""
+    """The patterns, or the unknown one in their place if they are too many."""
     found = frozenset(patterns)
     return found if len(found) <= MOST else WHOLE
 
@@ -163,7 +163,7 @@ def chosen(node: Node, given: Sequence[Omits]) -> Omits:
 
 
 def patterns_made(node: Node) -> Omits:
-    """The patterns of the zeros that an op makes itself: it puts elements among them."""
+    """The patterns of the zeros that an op makes itself, by putting elements among them."""
     kind = node.op.axes
     if isinstance(kind, Ranges) and kind.hows == (How.WITHIN,):
         return frozenset(frozenset({axis}) for axis in kind.ranges(node))
@@ -205,7 +205,7 @@ def varying(x: Node, depth: int = 8) -> Pattern:
 
 @cache
 def zeros_of(op: Op, operands: int) -> tuple[Sequence[int], bool]:
-    """Which operands of an elementwise op make it 0 alone, and whether all of them together do.
+    """Which operands of an elementwise op make it 0 if one alone is 0, and whether all together do.
 
     A product is 0 where one factor is, a sum where all terms are, and an exponential nowhere. That
     is computed, so no op can be forgotten; a special function is expected to be 0 where any is.
@@ -220,7 +220,7 @@ def zeros_of(op: Op, operands: int) -> tuple[Sequence[int], bool]:
 
 
 def results_omit(node: Node, given: Sequence[Omits]) -> tuple[Omits, ...]:
-    """What the results of a loop, a branch or a call may hold."""
+    """The patterns of the results of a loop, a branch or a call."""
     attrs, params = node.attrs, params_omit(node, given)
     if node.op is control.switch:
         columns = [outputs_omit(branch, params) for branch in attrs["branches"]]
@@ -236,15 +236,15 @@ def all_steps(of_step: Omits) -> Omits:
 
 
 def one_step(of_all: Omits) -> Omits:
-    """The patterns at one place of a sequence: one that varies along it may leave out a step."""
+    """The patterns of one step of a sequence; one that varies along it may leave out the step."""
     return frozenset(frozenset(axis - 1 for axis in pattern if axis) for pattern in of_all)
 
 
 def outputs_omit(graph: Graph, given: Sequence[Omits]) -> list[Omits]:
-    """What the outputs of a graph may hold, if its params may hold what is given."""
+    """The patterns of a graph's outputs, given those of its params."""
     asked = current().known.setdefault("outputs of bodies that values are left out of", {})
     key = graph, tuple(given)
-    if key not in asked:  # fixed points of loops in loops ask the same again
+    if key not in asked:  # nested loops ask several times
         known = known_inside(graph, given)
         asked[key] = [omits(y, known) for y in graph.outputs]
     found: list[Omits] = asked[key]
@@ -252,14 +252,14 @@ def outputs_omit(graph: Graph, given: Sequence[Omits]) -> list[Omits]:
 
 
 def known_inside(graph: Graph, given: Sequence[Omits]) -> Known:
-    """What holds for the params of a graph, to be passed to `may_omit` for what is inside."""
+    """The patterns of a graph's params by node, to be passed to `may_omit` for its inner nodes."""
     return {param: (own,) for param, own in zip(graph.params, given, strict=True)}
 
 
 def params_omit(node: Node, given: Sequence[Omits]) -> list[Omits]:
-    """What the params of the body of a node of control flow may hold.
+    """The patterns of the params of the body of a loop, a branch or a call.
 
-    A carry of a loop holds the zeros of its start, and those of what a step makes of it.
+    A carry of a loop has the patterns of its start, and those that a step computes from them.
     """
     params = list(given[1:] if node.op is control.switch else given)
     n, m = node.attrs.get("carries", 0), node.attrs.get("sequences", 0)

@@ -25,7 +25,7 @@ from .source import Code
 
 Array = npt.NDArray[Any]
 KEPT = 4
-"""For how many different sizes buffers are kept between calls."""
+"""The number of different sizes for which buffers are kept between calls."""
 
 
 class Workspace(NamedTuple):
@@ -88,10 +88,7 @@ class Function:
         return results
 
     def _new_idle(self, sizes: tuple[int, ...]) -> list[Workspace]:
-        """The idle workspaces of these sizes, of which there are none yet.
-
-        Those of the oldest sizes are given up.
-        """
+        """An empty list of workspaces for new sizes; those of the oldest sizes are given up."""
         while len(self._idle) >= KEPT:
             self._idle.popitem(last=False)
         return self._idle.setdefault(sizes, [])

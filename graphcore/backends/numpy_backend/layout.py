@@ -1,6 +1,6 @@
 """Layout: values whose short axes come first in memory, as NumPy's loops run along the last one.
 
-To begin a loop costs as much as 50 values, so that a loop of two or three costs ten times too much.
+Starting a loop costs as much as 50 values, so a loop over two or three is ten times too expensive.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ views.add(permute_later, [Pointwise], [tensor.transpose])
 
 
 def short_axes_first(graph: Graph) -> Graph:
-    """The graph whose ops work with their short axes first, and see each other's results so.
+    """The graph whose ops compute with short axes first, and read each other's results like that.
 
-    Loops and branches are left as they are: a view costs as much as a call, and what they compute
-    at a step is small.
+    Bodies of loops and branches are left as they are: the arrays of a single step are small, so
+    that the call that makes a view would cost more than it saves.
     """
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
@@ -47,7 +47,7 @@ def short_axes_first(graph: Graph) -> Graph:
 
 
 def order(node: Node) -> Axes | None:
-    """The order of axes that `node` works in, if it is another."""
+    """The order of axes in which `node` is computed faster, if there is one."""
     if node.op is tensor.matmul and node.type.ndim == 2:
         return by_length(node.type.shape)
     match node.op.axes:
@@ -61,7 +61,7 @@ def order(node: Node) -> Axes | None:
 
 
 def by_length(shape: Shape) -> Axes | None:
-    """The short axes, then the long ones, if that is another order that matters."""
+    """The short axes, then the long ones; None if they are in that order or all of one kind."""
     short = [axis for axis, size in enumerate(shape) if isinstance(size, int) and size <= SHORT]
     long = [axis for axis in range(len(shape)) if axis not in short]
     wide = [axis for axis in short if shape[axis] != 1]
@@ -69,7 +69,7 @@ def by_length(shape: Shape) -> Axes | None:
 
 
 def moved(node: Node, inputs: Sequence[Node], perm: Axes) -> Node:
-    """`node` worked out with the axes of its operands in the order `perm`, and seen as before."""
+    """`node` computed with the axes of its operands in the order `perm`, then transposed back."""
     if node.op is tensor.matmul:  # (a b)ᵀ = bᵀ aᵀ
         a, b = inputs
         return transpose(tensor.matmul(transpose(b, perm), transpose(a, perm)), perm)

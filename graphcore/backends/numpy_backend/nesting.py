@@ -1,7 +1,7 @@
-"""Deep blocks become functions of their own: Python takes 20 loops in one another, and 100 levels.
+"""Deep blocks become functions of their own: Python allows 20 nested loops, and 100 levels.
 
-A function takes the names that its block reads, and returns those that it assigns and others read.
-These are found in the text, where each name has one meaning.
+Such a function takes the names that its block reads, and returns the names that it assigns and
+later lines read. They are found in the text, where each name has one meaning.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def shallow(rows: list[Row], scope: Container[str], name: str = "") -> list[Row]
 def cut(
     rows: list[Row], level: int, scope: Container[str], name: str = ""
 ) -> tuple[list[Row], list[Row]]:
-    """The rows with calls in place of the blocks that begin at a level, and the rows of these."""
+    """The rows with calls in place of blocks that begin at a level, and the rows of the blocks."""
     total = Counter(name for row in rows for name in row.names())
     seen: set[str] = set()
     kept: list[Row] = []
