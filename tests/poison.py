@@ -97,9 +97,9 @@ class Carried(loops.Carried):
 
     def swap(self, updates: Sequence[str], w: codegen.Writer) -> None:
         super().swap(updates, w)
-        pairs = zip(self.params, self.now, self.then, strict=True)
-        if old := [then for _, now, then in pairs if now != then]:
-            w.write(f"{w.bind('poison', poison)}({', '.join(old)})")
+        pairs = zip(self.params, self.old, self.new, strict=True)
+        if stale := [new for _, old, new in pairs if old != new]:
+            w.write(f"{w.bind('poison', poison)}({', '.join(stale)})")
 
 
 class Function(function.Function):

@@ -1,7 +1,7 @@
-"""CONTROL: how loops and branches are written: as blocks of the one function.
+"""CONTROL: loops and branches are written as blocks of the one function.
 
-A carry is one of Python's numbers, or lives in a pair of arrays: a step reads one and writes the
-other, then they are swapped. A carry of which a step updates some elements lives in one array.
+A carry is a Python number or a pair of arrays: a step reads one array and writes the other, then
+the two are swapped. If a step updates only some elements of a carry, one array is enough for it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def named(param: Node, name: str) -> Value:
 def capture(captured: Iterable[Operand], w: Writer, arrays: Container[Node] = ()) -> Values:
     """The captured values of a body: numbers as Python's, the rest as arrays of full shape.
 
-    Numbers are arrays as well if they are already, or are among `arrays`.
+    A number has an array as well if one exists already, or if its param is among `arrays`.
     """
     found = {}
     for param, x in captured:
@@ -56,7 +56,7 @@ def capture(captured: Iterable[Operand], w: Writer, arrays: Container[Node] = ()
 
 
 def read_as_arrays(graph: Graph) -> set[Node]:
-    """The values in a body that ops read which NumPy computes: numbers are made arrays for them."""
+    """The values in a body that NumPy reads, so that numbers among them must be arrays as well."""
     found = set(graph.outputs)
     for node in graph.nodes():
         if node.op in CONTROL:
@@ -87,7 +87,7 @@ def compute_into(destinations: Sequence[str], outputs: Sequence[Node], w: Writer
 
 
 def receives(outputs: Sequence[Node]) -> list[Node]:
-    """The outputs that are arrays which lines, or branches, can write where they are given."""
+    """The outputs that a line or a branch can write directly into a given array."""
     return [
         y
         for y in outputs
@@ -102,34 +102,37 @@ def is_branch(node: Node) -> bool:
 
 
 class Carried:
-    """The carries of a loop: each a number, an array, or a pair of arrays that hold it in turn."""
+    """The carries of a loop: each a number, an array, or a pair of arrays that hold it in turn.
+
+    A step reads each carry by its name in `old`, and computes the next one in its name in `new`.
+    """
 
     def __init__(self, node: Node, w: Writer) -> None:
         carries = Loop.of(node).carries
         self.params = [carry.param for carry in carries]
         self.schedule, single = order_of_body(node.attrs["body"], len(carries))
-        self.now = [w.sheet.name("s") for _ in self.params]
-        self.then = [
-            now if is_number(param.type) or param in single else w.sheet.name("s")
-            for param, now in zip(self.params, self.now, strict=True)
+        self.old = [w.sheet.name("s") for _ in self.params]
+        self.new = [
+            old if is_number(param.type) or param in single else w.sheet.name("s")
+            for param, old in zip(self.params, self.old, strict=True)
         ]
-        for carry, now, then in zip(carries, self.now, self.then, strict=True):
+        for carry, old, new in zip(carries, self.old, self.new, strict=True):
             if is_number(carry.param.type):
-                w.write(f"{now} = {w.scalar(carry.start)}")
+                w.write(f"{old} = {w.scalar(carry.start)}")
                 continue
-            for name in dict.fromkeys((now, then)):
+            for name in dict.fromkeys((old, new)):
                 w.write(f"{name} = {w.temporary(carry.param.type, node)}")
-            w.write(f"{w.bind('copyto', np.copyto)}({now}, {w.array(carry.start)})")
+            w.write(f"{w.bind('copyto', np.copyto)}({old}, {w.array(carry.start)})")
 
     def values(self) -> Values:
         """The params of the carries."""
-        return {param: named(param, now) for param, now in zip(self.params, self.now, strict=True)}
+        return {param: named(param, old) for param, old in zip(self.params, self.old, strict=True)}
 
     def swap(self, updates: Sequence[str], w: Writer) -> None:
         """The next step reads the updates, and may write over what this one has read."""
-        new = dict(zip(self.now, updates, strict=True))
-        new |= {then: now for now, then in zip(self.now, self.then, strict=True) if then != now}
-        if swapped := {name: value for name, value in new.items() if name != value}:
+        given = dict(zip(self.old, updates, strict=True))
+        given |= {new: old for old, new in zip(self.old, self.new, strict=True) if new != old}
+        if swapped := {name: value for name, value in given.items() if name != value}:
             w.write(f"{', '.join(swapped)} = {', '.join(swapped.values())}")
 
 
@@ -169,14 +172,14 @@ def scan(node: Node, w: Writer) -> None:
         for at, y in enumerate(loop.results):
             if not y.type.shape and not is_number(y.type):
                 elements[at] = element(stacked[at], step, w)
-        made = compute_into([*carried.then, *elements], body.outputs, inner)
+        made = compute_into([*carried.new, *elements], body.outputs, inner)
         for destination, y, value in zip(elements, loop.results, made[n:], strict=True):
             if is_number(y.type):
                 w.write(f"{destination} = {value}")
         carried.swap(made[:n], w)
         if len(w.open_block.text) == lines:
             w.write("pass")
-    define_results(node, [*carried.now, *stacked], w)
+    define_results(node, [*carried.old, *stacked], w)
     w.destinations.update(zip(steps, stacked, strict=True))
 
 
@@ -195,8 +198,8 @@ def while_loop(node: Node, w: Writer) -> None:
     captured = capture(loop.captured, w, read_as_arrays(step))
     carried = Carried(node, w)
     first = in_order(Graph(params, tests).nodes())
-    then = [x for x in carried.schedule if x not in set(first)]
-    inner = w.inside(step, receives(loop.updates), [*first, *then])
+    rest = [x for x in carried.schedule if x not in set(first)]
+    inner = w.inside(step, receives(loop.updates), [*first, *rest])
     results = loop.results if trips is not None else ()
     records = [w.sheet.name("y") for _ in results]
     for name, y in zip(records, results, strict=True):
@@ -211,7 +214,7 @@ def while_loop(node: Node, w: Writer) -> None:
         w.write(f"if not {inner.scalar(tests[0])}:")
         with w.indented():
             w.write("break")
-        made = compute_into(carried.then, loop.updates, inner)
+        made = compute_into(carried.new, loop.updates, inner)
         for name, y in zip(records, results, strict=True):
             number = is_number(y.type)
             w.write(f"{name}.append({inner.scalar(y) if number else inner.array(y)})")
@@ -223,7 +226,7 @@ def while_loop(node: Node, w: Writer) -> None:
     for name, y in zip(records, results, strict=True):
         array = f"{w.bind('array', np.array)}({name}, {w.dtype(y.type.dtype)})"
         w.write(f"{name} = {array if is_number(y.type) else f'{name}.all()'}")
-    define_results(node, [*carried.now, *records], w)
+    define_results(node, [*carried.old, *records], w)
 
 
 def switch(node: Node, w: Writer) -> None:

@@ -20,7 +20,7 @@ Run: TypeAlias = "Callable[[Sequence[Array], Sequence[int], Any], list[Array]]"
 serial = count(1)
 
 LONG = 250
-"""From how many lines on code runs step by step.
+"""The number of lines from which on code runs step by step.
 
 Python takes 20 microseconds to compile a line. A step takes up to 0.1 more a call than its line,
 which short programs of small arrays would notice.
@@ -50,6 +50,10 @@ class Running:
         weakref.finalize(self, linecache.cache.pop, self.file, None)
         exec(compile(source.text, self.file, "exec"), code.scope)
 
+    def bind(self, sizes: Sequence[int], buffers: list[Array]) -> Any:
+        """The memory that calls of these sizes need in addition to their arguments."""
+        return buffers
+
     def failure(self, error: Exception) -> Failure:
         """Where an error comes from: a step, or the line of a block that it runs."""
         trace, values = error.__traceback__, dict(self.code.scope)
@@ -76,10 +80,6 @@ class Generated(Running):
         super().__init__(code, code.rendered())
         self.run: Run = code.scope["run"]
 
-    def bind(self, sizes: Sequence[int], buffers: list[Array]) -> list[Array]:
-        """The memory that calls of these sizes need beside their arguments."""
-        return buffers
-
 
 class Stepwise(Running):
     """Code as a program of steps; Python compiles its blocks alone."""
@@ -92,7 +92,7 @@ class Stepwise(Running):
         self.given = [assembly.names[x] for x in (*code.known_sizes(), *code.buffers.values())]
 
     def bind(self, sizes: Sequence[int], buffers: list[Array]) -> Bound:
-        """The memory that calls of these sizes need beside their arguments."""
+        """The registers of the program, filled for calls of these sizes."""
         return self.program.bind(dict(zip(self.given, (*sizes, *buffers), strict=True)))
 
     def run(self, arrays: Sequence[Array], sizes: Sequence[int], bound: Bound) -> list[Array]:

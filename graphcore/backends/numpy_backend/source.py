@@ -137,7 +137,7 @@ def laid_out(
     rows = nesting.shallow(nesting.rows_of(text), scope, name)
     return Source(
         "".join([f"{INDENT * row.level}{row.text}\n" for row in rows]),
-        {now: lines[row.number] for now, row in enumerate(rows, 1) if row.number in lines},
+        {at: lines[row.number] for at, row in enumerate(rows, 1) if row.number in lines},
     )
 
 
