@@ -176,7 +176,7 @@ in the batches (), (3,), (2, 3) and (0,), with the dims in several orders and th
 r: real values, against NumPy and SciPy one matrix at a time; f: the same in single precision; d: pullback and
 pushforward against differences of these; s: second order, pushforward and pullback of the pullback;
 C: all of it for complex values.
-"""  # noqa: E501
+"""  # noqa: E501  # as wide as the table
 
 
 def test_every_function_has_its_rows(golden: Callable[[str, str], None]) -> None:

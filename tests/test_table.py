@@ -15,7 +15,7 @@ What tests/test_ops.py checks of every public function, by its cases in tests/op
 dtype against xarray, NumPy or SciPy, in f64 and f32, with sizes known and unknown, and 1 and 0 among them;
 d: pullback and pushforward against differences and each other, first and second order;
 v: vectorised over one more dim equals a loop; c: complex values and derivatives (tests/test_edges.py).
-"""  # noqa: E501
+"""  # noqa: E501  # as wide as the table
 
 
 def functions() -> dict[str, list[str]]:

@@ -136,10 +136,10 @@ class Tensor(Base):
     def __rrshift__(self, other: Operand) -> Tensor:
         return e.right_shift(other, self)
 
-    def __eq__(self, other: Operand) -> Tensor:  # type: ignore[override]
+    def __eq__(self, other: Operand) -> Tensor:  # type: ignore[override]  # object's gives a bool
         return e.equal(self, other)
 
-    def __ne__(self, other: Operand) -> Tensor:  # type: ignore[override]
+    def __ne__(self, other: Operand) -> Tensor:  # type: ignore[override]  # object's gives a bool
         return e.not_equal(self, other)
 
     def __lt__(self, other: Operand) -> Tensor:

@@ -259,7 +259,7 @@ def test_matrices() -> None:
         %3: f64[batch, rank=3, col=3] = project(%1; index 1)
         %4: f64[batch, col=3, row=3]  = pinv(a; row col → col row; rtol 0.5)
         %5: f64[batch]                = det(a; row col)
-        return %0, %2, %3, %4, %5""")  # noqa: E501
+        return %0, %2, %3, %4, %5""")  # noqa: E501  # printed lines are not wrapped
     lines = [line.split(": ", 1)[1] for line in printed(f, "optimized").splitlines()[2:-1]]
     assert [re.sub(r" += ", " = ", line) for line in lines] == [
         "f64[batch, row=3, col=3] = transpose(a; to batch, row, col)",
@@ -328,7 +328,7 @@ def test_bodies_and_branches_are_printed_with_what_they_capture() -> None:
                 %3         : f64[]   = project(%2; index 0)
                 return %3
         %2   : f64[]   = project(%1; index 0)
-        return %2""")  # noqa: E501
+        return %2""")  # noqa: E501  # printed lines are not wrapped
 
 
 def test_no_stage_shows_an_address() -> None:

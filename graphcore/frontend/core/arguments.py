@@ -74,15 +74,15 @@ def names(
     return tuple(found)
 
 
-def items(given: object) -> Iterable[object]:
+def items(given: Any) -> Iterable[object]:
     """The items of a sequence or other iterable; anything else is a single item.
 
-    So are dicts, whose values would be lost, and sets, which have no order.
+    Dicts, whose values would be lost, and sets, which have no order, are single items as well.
     """
     if isinstance(given, (str, Base, Mapping, set, frozenset)):
         return (given,)
     try:
-        parts: Iterable[object] = iter(given)  # type: ignore[call-overload]
+        parts: Iterable[object] = iter(given)
     except TypeError:
         return (given,)
     return parts

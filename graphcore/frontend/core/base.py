@@ -32,7 +32,8 @@ class Base:
     """A named tensor: a node of a graph, `node`, in the form that users hold."""
 
     __slots__ = ("__weakref__", "node")
-    _complete: ClassVar[type[Tensor]]
+    _complete: ClassVar[type[Any]]
+    """The one subclass, `Tensor`, which needs this class to be defined first."""
 
     node: Node
 
@@ -41,7 +42,7 @@ class Base:
         return wrap(node)
 
     def __init_subclass__(cls) -> None:
-        Base._complete = cls  # type: ignore[assignment]  # there is one subclass: Tensor
+        Base._complete = cls
 
     @property
     def dims(self) -> tuple[str, ...]:

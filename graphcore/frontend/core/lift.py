@@ -62,8 +62,8 @@ COMPARISONS = frozenset(
 def apply(op: Op, *xs: Operand) -> Tensor:
     """An elementwise `op` of operands of any kind."""
     nodes = [x.node if isinstance(x, Base) else strong(op.name, x, xs) for x in xs]
-    if None not in nodes and not any_weak():
-        return wrap(Node(op, tuple(nodes), NO_ATTRS))  # type: ignore[arg-type]
+    if are_strong(nodes):
+        return wrap(Node(op, tuple(nodes), NO_ATTRS))
     kinds = tuple(map(kind_among, xs, nodes))
     dtypes = weak_dtypes(op, kinds)
     if op in COMPARISONS and (answer := decided_comparison(op, xs, nodes, dtypes)) is not None:
@@ -75,14 +75,19 @@ def apply(op: Op, *xs: Operand) -> Tensor:
 def common(function: str, *xs: Operand) -> tuple[Node, ...]:
     """Operands as nodes; weak ones in the dtype to which all others promote."""
     nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
-    if None in nodes or any_weak():
-        kinds = tuple(map(kind_among, xs, nodes))
-        return numbers_filled(function, xs, nodes, (promoted(*kinds),) * len(xs))
-    return tuple(nodes)  # type: ignore[arg-type]
+    if are_strong(nodes):
+        return tuple(nodes)
+    kinds = tuple(map(kind_among, xs, nodes))
+    return numbers_filled(function, xs, nodes, (promoted(*kinds),) * len(xs))
+
+
+def are_strong(nodes: list[Node | None]) -> TypeGuard[list[Node]]:
+    """Whether no operand is weak: there is a node for each, and no tensor is weak now."""
+    return None not in nodes and not any_weak()
 
 
 def kind_among(x: Operand, node: Node | None) -> Kind:
-    """How an operand takes part in promotion."""
+    """The kind of number, or the dtype, that an operand counts as in promotion."""
     if node is None:
         return kind(x)
     return kind_of(node) or node.type.dtype
@@ -232,7 +237,7 @@ def scalar(value: Any, dtype: DType) -> Node:
 
 
 def kind(x: object) -> Kind:
-    """What a weak operand contributes to promotion."""
+    """The kind of number that a weak operand counts as in promotion."""
     match x:
         case bool():
             return BOOL

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -35,15 +34,17 @@ __all__ = [
 ]
 
 Side = Literal["left", "right"]
-Row: TypeAlias = "Operand | Sequence[float] | npt.NDArray[Any]"
+Row: TypeAlias = "Operand | list[Any] | tuple[Any, ...] | range | npt.NDArray[Any]"
 """A tensor with a given dim, or a list along that dim."""
 
 
 def row_of(function: str, values: Row, dim: object) -> Operand:
     """`values`; an unnamed list becomes a tensor along `dim`."""
-    if isinstance(values, (list, tuple, range, np.ndarray)) and getattr(values, "ndim", True):
+    if isinstance(values, np.ndarray) and not values.ndim:
+        return values[()]
+    if isinstance(values, (list, tuple, range, np.ndarray)):
         return wrap(array(function, as_array(function, values), names(function, dim)))
-    return values  # type: ignore[return-value]  # numbers among them are refused: they have no dim
+    return values
 
 
 def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tensor:
