@@ -19,6 +19,7 @@ from graphcore.frontend.core.arguments import (
     two_dims,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.index.indexing import isel
@@ -41,6 +42,15 @@ __all__ = [
 ]
 
 
+ON_DIAGONAL = {
+    "dims": "Two dims with their sizes; or their names, with sizes in `shape`.",
+    "shape": "The sizes, if `dims` are names; a single size is that of both.",
+    "k": "The diagonal: where the second position is `k` more than the first.",
+    "dtype": "The dtype of the result.",
+}
+
+
+@parameters(**ON_DIAGONAL)
 def eye(
     dims: Mapping[str, SizeLike] | Iterable[str],
     shape: Iterable[SizeLike] | SizeLike = None,
@@ -50,19 +60,6 @@ def eye(
 ) -> Tensor:
     """Ones on a diagonal of two dims, zeros elsewhere.
 
-    Parameters
-    ----------
-    dims
-        Two dims with their sizes; or their names, with sizes in `shape`.
-    shape
-        The sizes, if `dims` are names; a single size is that of both.
-    k
-        The diagonal: ones where the second position is `k` more than the first.
-    dtype
-        The dtype of the result.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.eye({"row": 2, "col": 3}))()
     array([[1., 0., 0.],
@@ -75,6 +72,7 @@ def eye(
     return astype(equal(shifted("eye", row, k), col), dtype)
 
 
+@parameters(**ON_DIAGONAL)
 def tri(
     dims: Mapping[str, SizeLike] | Iterable[str],
     shape: Iterable[SizeLike] | SizeLike = None,
@@ -84,19 +82,6 @@ def tri(
 ) -> Tensor:
     """Ones on and below a diagonal of two dims, zeros above it.
 
-    Parameters
-    ----------
-    dims
-        Two dims with their sizes; or their names, with sizes in `shape`.
-    shape
-        The sizes, if `dims` are names; a single size is that of both.
-    k
-        The diagonal: ones where the second position is at most `k` more than the first.
-    dtype
-        The dtype of the result.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.tri({"row": 2, "col": 3}, dtype="int64"))()
     array([[1, 0, 0],

@@ -31,7 +31,7 @@ REDUCED = {
     "where": "A bool tensor: elements where it is false are left out.",
 }
 SKIPPED = {**REDUCED, "skipna": "Whether to leave out nan as well."}
-"""What the parameters of reductions mean."""
+"""Descriptions of the parameters of reductions."""
 
 
 class Masked(NamedTuple):

@@ -15,6 +15,7 @@ from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.elementwise import subtract
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import notnull
+from graphcore.ir.op import Op
 from graphcore.ops import named
 
 from .masking import (
@@ -46,11 +47,17 @@ __all__ = [
     "var",
 ]
 
-
-@parameters(
+COUNTED = {
     **SKIPPED,
-    min_count="The least number of elements; where there are fewer the result is nan, a float.",
-)
+    "min_count": "The least number of elements; where there are fewer the result is nan, a float.",
+}
+CENTRED = {**SKIPPED, "ddof": "The number subtracted from the count of elements."}
+FROM_INITIAL = {**SKIPPED, "initial": "A number that counts as one more element."}
+SEARCHED = {**SKIPPED, "dim": "The dim to search, or None for all."}
+"""Descriptions of parameters that several reductions have."""
+
+
+@parameters(**COUNTED)
 def sum(
     x: Operand,
     dim: Dim = None,
@@ -69,13 +76,10 @@ def sum(
     [array(21), array([5, 7, 9]), array([ 5, 15])]
     """
     data = masked("sum", x, dim, where, skipna)
-    return with_min_count(data, data.reduce(named.sum_, 0), where, skipna, min_count)
+    return total(data, named.sum_, 0, min_count, leaves_out=where is not None or skipna)
 
 
-@parameters(
-    **SKIPPED,
-    min_count="The least number of elements; where there are fewer the result is nan, a float.",
-)
+@parameters(**COUNTED)
 def prod(
     x: Operand,
     dim: Dim = None,
@@ -94,26 +98,20 @@ def prod(
     array([ 4, 10, 18])
     """
     data = masked("prod", x, dim, where, skipna)
-    return with_min_count(data, data.reduce(named.prod, 1), where, skipna, min_count)
+    return total(data, named.prod, 1, min_count, leaves_out=where is not None or skipna)
 
 
-def with_min_count(
-    data: Masked, found: Tensor, where: Mask, skipna: bool, min_count: int | None
-) -> Tensor:
-    """`found` where at least `min_count` elements are counted, else nan."""
+def total(data: Masked, op: Op, neutral: int, min_count: int | None, *, leaves_out: bool) -> Tensor:
+    """`op` over the elements counted; nan where `min_count` is given and they are fewer."""
+    found = data.reduce(op, neutral)
     if min_count is None:
         return found
-    if where is None and not skipna:
+    if not leaves_out:
         cure = "leave out nan with skipna=True, or elements with where="
-        raise refusal(
-            data.function,
-            "min_count has no meaning where no elements are left out",
-            data.x,
-            cure=cure,
-        )
-    return choose(
-        data.size() >= whole(data.function, min_count, "min_count", data.x), found, math.nan
-    )
+        reason = "min_count has no meaning where no elements are left out"
+        raise refusal(data.function, reason, data.x, cure=cure)
+    least = whole(data.function, min_count, "min_count", data.x)
+    return choose(data.size() >= least, found, math.nan)
 
 
 @parameters(**SKIPPED)
@@ -130,7 +128,7 @@ def mean(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fals
     return mean_of(masked("mean", x, dim, where, skipna))
 
 
-@parameters(**SKIPPED, ddof="What is subtracted from the count of elements.")
+@parameters(**CENTRED)
 def var(
     x: Operand,
     dim: Dim = None,
@@ -152,7 +150,7 @@ def var(
     return var_of(masked("var", x, dim, where, skipna), ddof)
 
 
-@parameters(**SKIPPED, ddof="What is subtracted from the count of elements.")
+@parameters(**CENTRED)
 def std(
     x: Operand,
     dim: Dim = None,
@@ -175,7 +173,7 @@ def std(
     return root(var_of(data, ddof))
 
 
-@parameters(**SKIPPED, initial="A number that counts as one more element.")
+@parameters(**FROM_INITIAL)
 def max(
     x: Operand,
     dim: Dim = None,
@@ -199,7 +197,7 @@ def max(
     return extreme_of(data, named.max_, 1, initial)
 
 
-@parameters(**SKIPPED, initial="A number that counts as one more element.")
+@parameters(**FROM_INITIAL)
 def min(
     x: Operand,
     dim: Dim = None,
@@ -271,7 +269,7 @@ def count(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     return masked("count", notnull(x), dim, where).reduce(named.sum_, False)
 
 
-@parameters(**SKIPPED | {"dim": "The dim to search, or None for all."})
+@parameters(**SEARCHED)
 def argmax(
     x: Operand,
     dim: str | None = None,
@@ -293,7 +291,7 @@ def argmax(
     return position_of(data, named.argmax, named.max_, 1)
 
 
-@parameters(**SKIPPED | {"dim": "The dim to search, or None for all."})
+@parameters(**SEARCHED)
 def argmin(
     x: Operand,
     dim: str | None = None,
