@@ -179,7 +179,7 @@ class Compiled(Listing):
         debug_print(self, stage, limit=limit, file=file, color=color)
 
     def note(self, stage: str) -> Callable[[Node], str] | None:
-        """What the printer says beside the nodes of a stage: the buffer each is written into."""
+        """The notes of the printer on the nodes of a stage: the buffers they are written into."""
         check_word("note", "stage", stage, self.stages.every)
         if stage != "scheduled":
             return None
@@ -188,7 +188,7 @@ class Compiled(Listing):
 
     def diff(self, before: str, after: str) -> str:
         """What changed between two stages, as a unified diff."""
-        from graphcore.inspection.diff import diff  # as the printer, loaded when it is asked for
+        from graphcore.inspection.diff import diff  # like the printer, loaded at its first use
 
         return diff(self.stages[before], self.stages[after])
 
@@ -220,7 +220,7 @@ class Stages(dict[str, Graph]):
 
 
 def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
-    """What turns arrays into what a call returns."""
+    """The function that turns arrays into the results of a call."""
     check_word("compile", "returns", returns, ("numpy", "xarray"))
     return DataArrays(graph) if returns == "xarray" else None
 

@@ -18,7 +18,7 @@ from .values import is_real, is_zero
 
 
 class Fact(Enum):
-    """What may be known of the last two axes of a node."""
+    """A property that the matrices in the last two axes of a node may be known to have."""
 
     LOWER = auto()
     UPPER = auto()
@@ -128,7 +128,7 @@ def lost(a: Node, x: Node) -> Facts:
     source, target = a.type.dtype, x.type.dtype
     inexact = source.kind in "fc" and target.kind in "fc"
     if not inexact or np.finfo(target).eps < np.finfo(source).eps:
-        return SPECTRAL  # of integers, and of what held but for coarser rounding
+        return SPECTRAL  # of integers, and those that coarser rounding breaks
     return frozenset({UNITARY}) if source.kind == "c" and target.kind == "f" else NONE
 
 
@@ -151,13 +151,13 @@ def matrix_of(x: Node) -> tuple[Node, bool]:
 
 
 def flipped(known: Facts) -> Facts:
-    """What is known of the transpose."""
+    """The facts about the transpose of a matrix with these facts."""
     other = {LOWER: UPPER, UPPER: LOWER}
     return frozenset(other.get(fact, fact) for fact in known)
 
 
 def masked(mask: Node, a: Node) -> Facts:
-    """What is known of `a` where a mask of positions holds, and 0 elsewhere."""
+    """The facts about the matrix that is `a` where a mask of positions holds, and 0 elsewhere."""
     left = left_by(mask)
     if left != DIAGONAL:
         return left | facts(a) & DIAGONAL
@@ -205,7 +205,7 @@ def walks(x: Node) -> int | None:
 
 
 def scaled(a: Node, factor: Node) -> Facts:
-    """What is known of `a` times `factor`, which counts if it is one number for each matrix."""
+    """The facts about `a` times `factor`; most hold only if it is one number for each matrix."""
     number = one_number(factor)
     if number is None:
         return facts(a) & DIAGONAL
@@ -217,7 +217,7 @@ def scaled(a: Node, factor: Node) -> Facts:
 
 
 def one_number(x: Node) -> Node | None:
-    """The number that `x` is in all places of a matrix, if it is one."""
+    """The number that all elements of a matrix in `x` are equal to, if there is one."""
     if x.op is leaf.full:
         return x
     last = {x.type.ndim - 2, x.type.ndim - 1}
@@ -244,7 +244,7 @@ def is_size(x: Node, zero: bool) -> bool:
 
 
 def gram(x: Node) -> Facts:
-    """What is known of an einsum of a matrix with its conjugate: of a aᴴ, and of a ∘ aᴴ."""
+    """The facts about an einsum of a matrix with its conjugate: a aᴴ, or a ∘ aᴴ."""
     left, right = x.attrs["operands"]
     i, j = x.attrs["result"][-2:] if x.type.ndim > 1 else (None, None)
     swap = {i: j, j: i}

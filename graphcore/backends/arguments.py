@@ -69,12 +69,12 @@ class Arguments:
             self._match(form[key], value[key], f"{path}[{key!r}]", found)
 
     def _refused(self, reason: str, params: Sequence[Parameter], cure: str) -> Exception:
-        told = [f"input {param.shown}, {param.declared}" for param in params[:20]]
-        return refusal(reason, *told, cure=cure, kind=GraphTypeError)
+        declared = [f"input {param.shown}, {param.declared}" for param in params[:20]]
+        return refusal(reason, *declared, cure=cure, kind=GraphTypeError)
 
 
 def shown(value: Any) -> str:
-    """What an argument is, in a few words."""
+    """A short description of an argument."""
     match value:
         case Mapping():
             return f"a {type(value).__name__} of keys {listed(value)}"

@@ -22,10 +22,10 @@ Array = npt.NDArray[Any]
 
 
 def refusal(
-    reason: str, *told: str, cure: str, kind: type[GraphError] = GraphValueError
+    reason: str, *details: str, cure: str, kind: type[GraphError] = GraphValueError
 ) -> GraphError:
     """The error for a call with arguments that do not fit, worded as those of the build are."""
-    lines = [f"call: {reason}", *[f"  {line}" for line in told], f"  called at {user_line()}"]
+    lines = [f"call: {reason}", *[f"  {line}" for line in details], f"  called at {user_line()}"]
     return kind("\n".join([*lines, f"  cure: {cure}"]))
 
 
@@ -35,7 +35,7 @@ def quoted(name: object) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names between commas, of many the first."""
+    """Names separated by commas; if there are many, only the first."""
     shown = [quoted(name) for name in names]
     return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
 
@@ -49,7 +49,7 @@ class Requirement(NamedTuple):
 
 
 def requirements(graph: Graph) -> tuple[Requirement, ...]:
-    """What the type rules of the user's graph left to the call."""
+    """The requirements that the type rules of the user's graph left to the call."""
     return tuple(
         dict.fromkeys(
             Requirement(need, node.said, node.origin)
@@ -161,10 +161,10 @@ class Boundary:
                     f"({self.giver[name][0].declared})"
                     for name in sorted(unknowns(size))
                 ]
-                told = f"{size} = {want}: {'; '.join(others)}" if others else f"{want}"
+                shown = f"{size} = {want}: {'; '.join(others)}" if others else f"{want}"
                 cure = "pass arrays of matching sizes, or give the dim a size of its own where it "
                 cure += f"is declared, such as {{{quoted(dim)}: 'n_other'}}"
-                raise param.of_another_size(dim, got, told, cure if others else param.unsized(dim))
+                raise param.of_another_size(dim, got, shown, cure if others else param.unsized(dim))
 
     def _refuse(self, requirement: Requirement, known: dict[str, int]) -> None:
         need, op, origin = requirement

@@ -80,7 +80,7 @@ def train(
 
 
 def batches(full: int, size: int, rest: int) -> str:
-    """What an epoch is made of."""
+    """The line of output that describes the batches of an epoch."""
     parts = [f"{full} of {size}"] * bool(full) + [f"one of {rest}"] * bool(rest)
     text = f"Batches of each epoch: {' and '.join(parts)} digits."
     if full and rest:
@@ -106,7 +106,7 @@ def compare(
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options; an error message and exit code 2 for what cannot be."""
+    """The options; for invalid ones an error message and exit code 2."""
     parser = argparse.ArgumentParser(prog="python -m graphcore", description=DESCRIPTION)
 
     def number(name: str, type: Callable[[str], float], default: float, text: str) -> None:

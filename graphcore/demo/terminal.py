@@ -19,14 +19,14 @@ from .training import Race
 
 
 class Row(NamedTuple):
-    """A race and what is said of it."""
+    """A race and its heading."""
 
     title: str
     race: Race
 
 
 def console(color: bool, quiet: bool = False) -> Console:
-    """Standard output; what its encoding cannot say is replaced, not an error."""
+    """Standard output; characters that its encoding lacks are replaced, not an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     return Console(highlight=False, color_system="auto" if color else None, quiet=quiet)

@@ -43,7 +43,8 @@ def train(
 ) -> Weights:
     """The weights after a step for each batch of each epoch, in a new order each time.
 
-    The last batch of an epoch may be smaller. `report` is told epoch and loss after each step.
+    The last batch of an epoch may be smaller. `report` is called with epoch and loss after each
+    step.
     """
     velocity = at_rest(weights)
     for epoch in range(1, epochs + 1):

@@ -42,7 +42,7 @@ METHODS = {
     "reduce": {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
     "accumulate": {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax"},
 }
-"""The functions that methods of ufuncs are."""
+"""The functions that do the same as methods of ufuncs."""
 
 
 def call_function(

@@ -1,4 +1,4 @@
-"""Looking into programs: printed stages and what changed between them."""
+"""Looking into programs: printed stages and the changes between them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def debug_print(
     - `%4` is the line of that number, `outer %4` that of the graph around a loop's body or a branch
     - `over batch`, `along time`, `new class`, `index 0` say which dims or values the op is about
     - `time[2:+5:3]` is five places from 2 on, each 3 after the one before
-    - `#0`, with what it stands for in the last lines, is a size too long for a line
+    - `#0` is a size too long for a line, which is written out in the last lines
     - `model.py:7 ← 11` is line 7, for the derivative that line 11 asked for
     - `model.py:7 (from 31)` is line 7, of a function called by line 31, where others call it too
 
@@ -78,7 +78,7 @@ def debug_print(
 
 
 def as_text(graph: Graph) -> str:
-    """What `print(graph)` prints."""
+    """The text that `print(graph)` prints."""
     from .printer import format_graph
 
     return format_graph(graph)
@@ -94,7 +94,7 @@ def encodable(text: str, file: TextIO) -> str:
 
 
 def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]]:
-    """What to print of `x`: a heading, a graph, and what to note beside its nodes."""
+    """The parts of `x` to print: for each a heading, a graph, and notes on its nodes."""
     if not hasattr(x, "stages"):
         if stage is not None:
             raise GraphTypeError(
@@ -104,7 +104,7 @@ def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]
         graph = x if isinstance(x, Graph) else Graph((), tuple(nodes_of(x)))
         yield "", graph, None
         return
-    stages: Mapping[str, Graph] = x.stages  # which refuses a name that it lacks
+    stages: Mapping[str, Graph] = x.stages  # a name that they lack is refused
     if stage is None:
         for name, graph in stages.items():
             yield f"--- {name}: {len(graph):,} nodes\n", graph, x.note(name)

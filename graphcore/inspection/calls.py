@@ -76,7 +76,7 @@ def dims(names: Iterable[str]) -> str:
 
 
 def axis(labels: Labels, position: int) -> str:
-    """The label of an axis if it tells the axis, else its position."""
+    """The label of an axis if no other axis has the same, else its position."""
     label = labels[position]
     return f"axis {position}" if label is None or labels.count(label) > 1 else show_dim(label)
 
@@ -126,7 +126,7 @@ def ranged(node: Node, view: View) -> str:
 
 
 def slice_axes(node: Node, view: View) -> str:
-    """The axes of which not every element is meant."""
+    """The ranges of the axes on which the range is not the whole axis."""
     whole = node.inputs[0] if part_of(node) is node.type else node
     ranges = zip(
         node.attrs["starts"],
@@ -178,8 +178,8 @@ def sized(names: Iterable[str], sizes: Iterable[Size], view: View) -> str:
 
 def transpose(node: Node, view: View) -> str:
     x = view.labels[node.inputs[0]]
-    told = None not in x and len(set(x)) == len(x)
-    order = axes(x, node.attrs["perm"]) if told else f"axes {few(map(str, node.attrs['perm']))}"
+    unique = None not in x and len(set(x)) == len(x)
+    order = axes(x, node.attrs["perm"]) if unique else f"axes {few(map(str, node.attrs['perm']))}"
     return f"to {order}"
 
 
@@ -234,7 +234,7 @@ def einsum(node: Node, view: View) -> str:
 
 
 def derivative(word: str) -> Callable[[Node, View], str]:
-    """`(%9, wrt w, ct 1)`: results, what they are differentiated by, the given direction."""
+    """`(%9, wrt w, ct 1)`: results, operands of the derivative, and the given direction."""
 
     def whole(node: Node, view: View) -> str:
         ys, wrt = node.attrs["ys"], node.attrs["wrt"]
@@ -245,7 +245,7 @@ def derivative(word: str) -> Callable[[Node, View], str]:
 
 
 def extreme(word: str) -> Phrase:
-    """`over class; at least -1.7e+308`: the axes or dims, and what the result does not pass."""
+    """`over class; at least -1.7e+308`: the axes or dims, and the bound of the result."""
 
     def phrase(node: Node, view: View) -> str:
         initial = node.attrs.get("initial")
@@ -266,17 +266,17 @@ def ordered(node: Node, view: View) -> str:
 def matrices(node: Node, view: View) -> str:
     """`row col, row → col; upper`: the dims of the matrices, and how these are read."""
     attrs = node.attrs
-    told = [signs[attrs[name]] for name, signs in READ.items() if name in attrs]
+    words = [signs[attrs[name]] for name, signs in READ.items() if name in attrs]
     if attrs.get("rtol") is not None:
-        told.append(f"rtol {attrs['rtol']}")
+        words.append(f"rtol {attrs['rtol']}")
     if node.op in by_name.PLAIN:
         letters = linalg.SIGNATURES[by_name.PLAIN[node.op]]
         given, made = (
             few(filter(None, (" ".join(map(show_dim, part)) for part in by_name.parted(*side))))
             for side in ((attrs["dims"], letters.operands), (attrs["new"], letters.results))
         )
-        told.insert(0, f"{given} → {made}".rstrip(" →"))
-    return "; ".join(filter(None, told))
+        words.insert(0, f"{given} → {made}".rstrip(" →"))
+    return "; ".join(filter(None, words))
 
 
 READ = {
@@ -285,11 +285,11 @@ READ = {
     "transposed": ("", "transposed"),
     "check": ("unchecked", ""),
 }
-"""What is said of an op on matrices where a flag is false, and where it is true."""
+"""The words for a flag of an op on matrices: where it is false, and where it is true."""
 
 
 def nothing(node: Node, view: View) -> str:
-    """The type column says it all."""
+    """Nothing more, as the type column has it all."""
     return ""
 
 
@@ -302,7 +302,7 @@ WHOLE: dict[Op, Phrase] = {
     autodiff.pullback: derivative("ct"),
     autodiff.pushforward: derivative("tangent"),
 }
-"""Ops whose text is more than operands and attrs: what follows their name."""
+"""The text after the names of ops for which it is more than operands and attrs."""
 
 PHRASES: dict[Op, Phrase] = {
     elementwise.cast: lambda node, view: f"to {show_dtype(node.attrs['dtype'])}",
@@ -312,11 +312,11 @@ PHRASES: dict[Op, Phrase] = {
     **dict.fromkeys((named.max_, tensor.max_), extreme("at least")),
     **dict.fromkeys((named.min_, tensor.min_), extreme("at most")),
 }
-"""Ops whose attrs read better than their kind says them: what follows the operands."""
+"""The text after the operands, for ops whose attrs read better than by the kind of their axes."""
 
 
 def by_dims(of_dims: Phrase, of_axes: Phrase) -> Phrase:
-    """What is said of named ops, and of plain ones."""
+    """A phrase for named ops and one for plain ops, as a single phrase."""
     return lambda node, view: (of_dims if node.type.dims is not None else of_axes)(node, view)
 
 
@@ -339,4 +339,4 @@ BY_KIND: dict[type[Kind], Phrase] = {
         [*[f"along {show_dim(dim)}" for dim in [node.attrs.get("dim")] if dim], node.attrs["side"]]
     ),
 }
-"""What follows the operands, by the kind of an op's axes."""
+"""The text after the operands, by the kind of an op's axes."""

@@ -1,4 +1,4 @@
-"""What changed between two stages. Nodes are interned, so the same node was kept."""
+"""The changes between two stages. Nodes are interned, so the same node was kept."""
 
 from __future__ import annotations
 

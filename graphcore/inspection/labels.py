@@ -1,8 +1,8 @@
 """The names of axes on stages that know them by position alone, for people to read.
 
-Lowering leaves `labels` on the nodes it makes. Nodes that later passes make have none: theirs are
-those of the axes of operands that become theirs, as the op's kind says. An axis that is still
-unlabelled is called what its users call it.
+Lowering leaves `labels` on the nodes it makes. Nodes that later passes make have none: their labels
+follow from those of their operands by the kind of the op's axes. An axis that is still unlabelled
+takes the label that it has in pointwise ops which use it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Note = Callable[[Node], str]
 
 
 class Line(NamedTuple):
-    """What is said of one node, column by column, and the graphs it holds."""
+    """The line of one node, column by column, and the graphs it holds."""
 
     node: Node
     name: str
@@ -46,7 +46,7 @@ def format_graph(
     limit
         Of a graph with more lines than this, only the first and last are shown; None shows all.
     note
-        What to say of a node in a further column.
+        The text of a further column for a node.
     """
     sizes: dict[Size, str] = {}
     with described_by(graph.trace or state.trace):
@@ -82,7 +82,7 @@ def graph_lines(
 
 
 def legend(sizes: Mapping[Size, str]) -> list[str]:
-    """What the names of long sizes stand for."""
+    """The lines that write out long sizes after their names."""
     return [f"{name} = {size}" for size, name in sizes.items()]
 
 
@@ -119,7 +119,7 @@ def aligned(lines: Sequence[Line], *, color: bool = False) -> list[str]:
 
 
 def column_width(column: Iterable[str], widest: int) -> int:
-    """Wide enough for all but what is wider than `widest`, which sticks out."""
+    """The width of the widest text, except for those wider than `widest`, which stick out."""
     return max((len(text) for text in column if len(text) <= widest), default=0)
 
 
@@ -150,7 +150,7 @@ def summary(nodes: Sequence[Node]) -> str:
 def show_origin(origin: Origin, shared: bool = False) -> str:
     """`model.py:7 ← 11`: line 7, for the derivative that line 11 asked for.
 
-    A line that is `shared` by several calls of its function tells whence: `model.py:7 (from 31)`.
+    A line `shared` by several calls of its function is shown with the call: `model.py:7 (from 31)`.
     """
     text, file = place(origin.file, origin.line, ""), origin.file
     if shared and origin.caller is not None:

@@ -23,7 +23,7 @@ def paint(text: str, style: str, color: bool) -> str:
 
 
 def one_line(text: str, most: int = 60) -> str:
-    """`text` escaped where it would leave its line or hide, and cut."""
+    """`text` on one line: cut, and with escapes for line breaks and invisible characters."""
     text = text[: most + 1]
     shown = text if text.isprintable() else ascii(text)[1:-1]
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
@@ -59,7 +59,7 @@ def show_literal(literal: Literal) -> str:
 
 
 def show(value: object) -> str:
-    """Any attribute, for ops that no table speaks of."""
+    """Any attribute as text, for ops that are in no table."""
     match value:
         case Literal():
             return show_literal(value)

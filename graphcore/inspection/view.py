@@ -1,4 +1,4 @@
-"""What a printed graph calls each node, and the labels of its axes."""
+"""The names of nodes in a printed graph, and the labels of their axes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def stands_inline(node: Node) -> bool:
 
 
 def input_names(nodes: Iterable[Node], given: Mapping[Node, str] = {}) -> dict[Node, str]:
-    """What each input is called, if not as `given`; those that would look alike are told apart."""
+    """The names of inputs, unless they are `given`; names that would look alike are numbered."""
     names: dict[Node, str] = {}
     seen: dict[str, int] = {}
     inputs = [node for node in nodes if node.op is leaf.input_]
@@ -132,9 +132,9 @@ def bodies(node: Node, view: View) -> list[Body]:
 
 
 COND = {0: ", otherwise", 1: ", then"}
-"""What the branches of `gc.cond` are."""
+"""The words after the headings of the branches of `gc.cond`."""
 
 
 def outer(name: str) -> str:
-    """A name as bodies say it: numbers of lines are counted anew in each graph."""
+    """A name as bodies show it: `outer %4`, as lines are numbered anew in each graph."""
     return f"outer {name}" if name.startswith(("%", "outer ")) else name

@@ -17,7 +17,7 @@ Source = tuple[int, str]
 """The number of a param, and one of its dims."""
 
 Origin = frozenset[Source] | None
-"""The dims that a dim is, element by element; None where its elements stand for others."""
+"""The dims of inputs that a dim equals element by element; None where its elements are others."""
 
 
 def sources(graph: Graph) -> list[Facts[Origin]]:
@@ -53,12 +53,12 @@ class Origins(Follower[Origin]):
         return results
 
     def joined(self, node: Node, several: Sequence[Facts[Origin]]) -> Facts[Origin]:
-        """A dim is what it is in all of them."""
+        """A dim has the sources that it has in all values together."""
         dims = dict.fromkeys(dim for facts in several for dim in facts)
         return {dim: both([facts[dim] for facts in several if dim in facts]) for dim in dims}
 
     def of_steps(self, node: Node, dim: str, sequences: Sequence[Facts[Origin]]) -> Facts[Origin]:
-        """Results of all steps stand where the sequences' elements of these steps do."""
+        """The results of all steps are at the positions of the sequences' elements."""
         return {dim: both([facts[dim] for facts in sequences if dim in facts])}
 
 

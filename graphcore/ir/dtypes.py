@@ -28,7 +28,7 @@ def as_dtype(dtype: npt.DTypeLike) -> DType:
 
 @lru_cache(maxsize=4096)
 def loop_dtypes(ufunc: np.ufunc, *dtypes: DType) -> tuple[DType, ...]:
-    """What `ufunc` computes in for these operands: their dtypes, then the result's.
+    """The dtypes in which `ufunc` computes: those of its operands, then that of its result.
 
     Raises TypeError where NumPy has no such loop.
     """
@@ -59,7 +59,7 @@ def sum_of(dtype: DType) -> DType:
 
 
 def promote(*operands: DType | complex) -> DType:
-    """The common dtype; Python numbers take part weakly."""
+    """The common dtype of operands; Python numbers are weak."""
     return np.result_type(*operands)
 
 

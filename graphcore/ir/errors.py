@@ -38,23 +38,23 @@ class GraphKeyError(GraphValueError, KeyError):
 
 
 class GraphMemoryError(GraphError, MemoryError):
-    """A result that there is no room for."""
+    """A result that is too large for the memory."""
 
 
 class DefectError(GraphError):
-    """A defect of the compiler, never of the program: generated code fails as no values make it."""
+    """A defect of the compiler, never of the program, such as a wrong name in generated code."""
 
 
 class ContractError(DefectError):
-    """A stage holds what its contract forbids."""
+    """A stage has an op or names that its contract forbids."""
 
 
 class UnsettledError(DefectError):
-    """Rewriting that does not come to rest."""
+    """Rewriting that does not end."""
 
 
 class Refusal(Exception):
-    """What a type rule says against its operands; `Node` adds which they are and where they stand.
+    """The refusal of operands by a type rule; `Node` adds the operands and their lines.
 
     Parameters
     ----------

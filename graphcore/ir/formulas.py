@@ -9,7 +9,7 @@ from .provenance import called, current
 
 
 class Number:
-    """What takes part in formulas: a size known only at the call, or a formula of some."""
+    """The base of all operands of formulas: sizes known only at the call, and formulas."""
 
     __slots__ = ()
 
@@ -105,7 +105,7 @@ def refused(function: str, x: Number, cure: str) -> GraphTypeError:
 
 
 def unknown(comparison: str, x: Number, other: Any) -> Any:
-    """The refusal to compare numbers now; what is no number has its say."""
+    """The refusal to compare numbers before the call; NotImplemented if `other` is no number."""
     if not isinstance(other, (int, float, Number)):
         return NotImplemented
     cure = f"compare at the call: gc.{comparison}({x}, {other}); gc.minimum and gc.maximum choose"
@@ -125,7 +125,7 @@ class Formula(Number):
 
 
 def formula(operator: str, *operands: Any) -> Any:
-    """A formula; of what is no number NotImplemented, so that the other operand has its say.
+    """A formula; NotImplemented if an operand is no number, so that Python asks that operand.
 
     >>> from graphcore.ir.sizes import unknown
     >>> 0.5 * unknown("batch")

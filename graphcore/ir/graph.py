@@ -35,7 +35,7 @@ class Graph:
 
     __slots__ = ("_nodes", "_ops", "_types", "outputs", "params", "trace")
     text: ClassVar[Callable[[Graph], str]]
-    """How a graph is printed; `inspection` says it, as this part knows no other."""
+    """The function that prints a graph; `inspection` sets it, as `ir` imports no other part."""
 
     def __init__(
         self, params: tuple[Node, ...], outputs: tuple[Node, ...], trace: Trace | None = None

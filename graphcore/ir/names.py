@@ -1,4 +1,4 @@
-"""Names apart from those in use: primed ones for users, and ones that no user can say."""
+"""Names that differ from all in use: primed ones for users, and hidden ones."""
 
 from __future__ import annotations
 

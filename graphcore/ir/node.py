@@ -36,7 +36,7 @@ NO_ATTRS = Attrs()
 
 
 class Need(NamedTuple):
-    """What a type rule could not decide: `left relation right`, checked at the call."""
+    """A condition that a type rule could not decide: `left relation right`, checked at the call."""
 
     dim: str
     left: Size
@@ -60,12 +60,12 @@ def need(
     right: Size,
     kind: type[GraphError] = GraphValueError,
 ) -> None:
-    """Say in a type rule that the call must see to `left relation right` (`==`, `<` or `<=`)."""
+    """Have the call check `left relation right` (`==`, `<` or `<=`); used in type rules."""
     _pending.needs.append(Need(dim, left, relation, right, kind))
 
 
 def natural(dim: str, size: Size) -> None:
-    """Leave to the call that `size` is 0 or more, if it may be less."""
+    """Have the call check that `size` is 0 or more, if it may be less."""
     least = lower_bound(size)
     if least is None or least < 0:
         need(dim, 0, "<=", size)
@@ -87,10 +87,10 @@ class Unfrozen:
 class Node(Unfrozen):
     """`op` applied to `inputs` with static `attrs`; building it twice gives the same object.
 
-    Beside these three, which make its identity, a node carries its `type` and the `needs` its type
-    rule left to the call. Equal programs share nodes, so a node remembers each line of the user's
-    that built it; which of them speaks for it in a compilation the trace of that knows, as well as
-    the `labels` of its axes after lowering.
+    These three are its identity. It also has its `type`, and the `needs` that its type rule left to
+    the call. Equal programs share nodes, so a node remembers each of the user's lines that built
+    it; the trace of a compilation knows which of them is shown there, and the `labels` of its axes
+    after lowering.
     """
 
     __slots__ = ()
@@ -121,7 +121,7 @@ class Node(Unfrozen):
 
     @property
     def said(self) -> str:
-        """The function of ours that the user's line calls, else what users call the op."""
+        """The public function that the user's line calls, else the users' name of the op."""
         return self.origin.function or self.op.said
 
     @property
@@ -257,7 +257,7 @@ REMEMBERED = 4096
 
 
 def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[Need, ...]]:
-    """What the type rule of `op` says, and what it leaves to the call."""
+    """The type by the type rule of `op`, and the conditions that it leaves to the call."""
     key = (op, attrs.key, *map(type_of, inputs)) if attrs else (op, *map(type_of, inputs))
     if (known := _inferred.get(key)) is not None:
         return known

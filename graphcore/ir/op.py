@@ -63,7 +63,7 @@ class Op:
 
     @property
     def pointwise(self) -> bool:
-        """Whether rules may take it for a function of single elements: barriers are none."""
+        """Whether rules may treat it as a function of single elements; barriers are not."""
         return type(self.axes) is Pointwise
 
     def __repr__(self) -> str:

@@ -73,11 +73,11 @@ NOWHERE = Origin("unknown", 0)
 
 
 class State(threading.local):
-    """What this thread's nodes come from.
+    """The sources of the nodes that this thread builds.
 
     `trace` knows the lines and labels of one compilation; nodes are described by it while it is
-    set. `sources` is what a compilation writes: for each node that it builds what that comes from,
-    which `source` says for the nodes built now.
+    set. `sources` is written by a compilation: the source of each node that it builds. `source` is
+    the source of the nodes built now.
     """
 
     trace: Any = None
@@ -151,12 +151,12 @@ def user_line() -> Origin:
 
 
 WORDED = "worded.<locals>.call"
-"""What stands in for our functions, to word wrong arguments."""
+"""The wrapper around each public function, which words the errors of wrong arguments."""
 
 
 @lru_cache(maxsize=4096)
 def spoken(function: str) -> str:
-    """What users call a function or a method of ours; "" for operators and what is made of parts.
+    """The users' name of a function or method of ours; "" for operators and inner functions.
 
     `segment_sum`; `isel` for `Tensor.isel`; `at.add` for `Region.add`.
     """
@@ -187,7 +187,7 @@ COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 def called(otherwise: str) -> str:
     """The public function that the user's line calls, by its module's `__all__`, or `otherwise`.
 
-    What is no single word, as `at.set` or a path to a part of an argument, says more and stays.
+    Names that are no single word stay, as they say more: `at.set`, a path to a part of an argument.
     """
     found, frame = otherwise, sys._getframe(1)
     while otherwise.isidentifier() and is_ours(frame.f_code.co_filename) and frame.f_back:

@@ -97,7 +97,7 @@ _outside: dict[object, WeakKeyDictionary[Node, Any]] = {}
 
 
 def remembered(subject: object) -> MutableMapping[Node, Any]:
-    """What has been found out about nodes: in this compilation, or outside while they are used."""
+    """The facts found about nodes: in this compilation, or outside while they are used."""
     if state.sources is None:
         return _outside.setdefault(subject, WeakKeyDictionary())
     known: dict[Node, Any] = state.trace.known.setdefault(subject, {})

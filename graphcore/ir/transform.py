@@ -30,7 +30,7 @@ from .types import fits
 Visit = Callable[[Node, tuple[Node, ...]], "tuple[Rule, Node] | None"]
 
 STEPS = 1000
-"""How deep forms may wait for what rules make of them; programs need about 15."""
+"""The most forms of nodes that may wait for one another; programs need about 15."""
 
 SHOWN = 10
 """Rules that an error names."""

@@ -1,4 +1,4 @@
-"""What is known of a value before it is computed: dtype, shape and, for named tensors, dims."""
+"""Types of values, known before they are computed: dtype, shape and, for named tensors, dims."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:
 def spell_tensor(
     type: TensorType, labels: tuple[str | None, ...] | None, spell: Callable[[Size], str]
 ) -> str:
-    """The same, sizes spelled by `spell`: an unknown named like its dim is not said twice."""
+    """The same, sizes spelled by `spell`; an unknown named like its dim is not repeated."""
     axes = labels or (None,) * len(type.shape)
     sizes = map(spell, type.shape)
     shown = [

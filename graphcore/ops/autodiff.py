@@ -1,4 +1,4 @@
-"""Derivatives as nodes: what is asked for, not yet how it is computed."""
+"""Derivatives as lazy nodes: wanted, but not yet expanded into the ops that compute them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Elementwise ops. Named operands align by name; plain operands must agree in shape.
 
-`UFUNC` says what each computes: the NumPy ufunc, or the name of a special function (those are
+`UFUNC` has the function of each: a NumPy ufunc, or the name of a special function (those are
 declared in special.py).
 """
 
@@ -18,7 +18,7 @@ from graphcore.ir.types import DType, TensorType
 
 UFUNC: dict[Op, np.ufunc | str] = {}
 UNKNOWN: dict[Op, tuple[int, ...]] = {}
-"""The operands by which no derivative of an op is known: asking for one is refused."""
+"""The operands by which no derivative of an op is known, so that one is refused."""
 COMPLEX = frozenset({"expit", "erf", "erfc", "xlogy", "xlog1py"})
 """Special functions with a complex form."""
 
@@ -50,7 +50,7 @@ def plain_shapes_agree(x: TensorType, y: TensorType) -> None:
 
 
 def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
-    """What `op` computes in for these operands: their dtypes, then the result's."""
+    """The dtypes in which `op` computes: those of its operands, then that of its result."""
     ufunc = UFUNC[op]
     if isinstance(ufunc, str):
         common = float_for(promote(*dtypes))

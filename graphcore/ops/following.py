@@ -18,7 +18,7 @@ from .control import Loop
 
 Fact = TypeVar("Fact")
 Facts = dict[str, Fact]
-"""What is known of some dims of a value; of those that are missing nothing is."""
+"""Facts about dims of a value; nothing is known about a dim that is missing."""
 
 
 class Follower(ABC, Generic[Fact]):

@@ -68,7 +68,7 @@ def reshape(x: TensorType, *, shape: Shape) -> TensorType:
 
 @op(axes=Reshapes())
 def pack(x: TensorType, *, shape: Shape) -> TensorType:
-    """A `reshape` that no view can be: the values are copied, row-major."""
+    """A `reshape` that cannot be a view: the values are copied, row-major."""
     return reshaped(x, shape)
 
 
@@ -330,7 +330,7 @@ def logcumsumexp(x: TensorType, *, axis: int) -> TensorType:
 def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
     """The linear recurrence h[t] = a[t] * h[t-1] + b[t] along `axis`, from h[-1] = 0.
 
-    A factor of 0 forgets what was before, even if it is infinite.
+    A factor of 0 drops the value before, even if it is infinite.
     """
     alike = a.dtype == b.dtype and len(a.shape) == len(b.shape)
     require(alike and not any(map(differ, a.shape, b.shape)), f"factors {a} and terms {b} differ")
@@ -339,7 +339,7 @@ def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
 
 @op(axes=Contracts())
 def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorType:
-    """Product of all operands, axes told apart by letters, summed over those not in `result`.
+    """Product of all operands, their axes named by letters, summed over those not in `result`.
 
     No letter stands twice in one operand. Any number of letters.
     """

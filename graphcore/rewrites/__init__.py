@@ -1,1 +1,1 @@
-"""What a program is equal to: lowering, derivatives, simplification, and their order."""
+"""Rewrites of programs: lowering, derivatives, simplification, and their order."""

@@ -1,4 +1,4 @@
-"""Contractions: products summed away become `einsum`, which takes in the views around it."""
+"""Contractions: sums of products become `einsum`, which takes in the views around it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def quotient_of_outer(node: Node) -> Node | None:
 
 
 def outer_factors(x: Node) -> list[tuple[Node, Axes]]:
-    """What `x` is the product of and the axes of each, if each lacks some of `x`; else nothing."""
+    """The factors of `x` and their axes, if it is an outer product: each lacks axes of `x`."""
     if x.op is multiply and all(y.op is expand for y in x.inputs):
         factors = [(y.inputs[0], tuple(other_axes(y.attrs["axes"], y.type.ndim))) for y in x.inputs]
     elif x.op is einsum and len(x.inputs) > 1:
@@ -114,7 +114,7 @@ def outer_factors(x: Node) -> list[tuple[Node, Axes]]:
 
 
 def contract(node: Node, inputs: Sequence[Node], operands: Sequence[Axes]) -> Node:
-    """`node` with operands that speak of fewer letters: the lost ones are counted or repeated."""
+    """`node` with operands that have fewer letters: the lost ones are counted or repeated."""
     sizes = letter_sizes(node)
     known = {letter for letters in operands for letter in letters}
     result: Axes = node.attrs["result"]

@@ -1,4 +1,4 @@
-"""The last step down: ops that stood whole for the derivative rules become what a backend has."""
+"""The last lowering: ops kept whole for derivative rules become ops that backends have."""
 
 from __future__ import annotations
 

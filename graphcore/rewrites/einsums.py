@@ -1,4 +1,4 @@
-"""Small words for einsums, whose axes are told apart by letters."""
+"""Helpers for einsums, whose axes are named by letters."""
 
 from __future__ import annotations
 

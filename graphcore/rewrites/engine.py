@@ -108,7 +108,7 @@ class RuleSet:
         )
 
     def step(self, node: Node, inputs: tuple[Node, ...] = ()) -> tuple[Rule, Node] | None:
-        """The first rule that changes `node`, and what it makes of it."""
+        """The first rule that changes `node`, and the new node."""
         key = (node.op, *map(op_of, node.inputs))
         if (rules := self.met.get(key)) is None:
             if len(self.met) >= REMEMBERED:

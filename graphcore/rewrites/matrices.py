@@ -1,4 +1,4 @@
-"""Small words for matrices, which are the last two axes of plain nodes: the rest is batch."""
+"""Helpers for matrices, which are the last two axes of plain nodes: the rest is batch."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Repeat(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """What a pass made: its graph, the rewrites it consists of, and the seconds it took."""
+    """The result of a pass: its graph, its rewrites, and the seconds it took."""
 
     name: str
     graph: Graph
@@ -136,7 +136,7 @@ def run(graph: Graph, passes: Passes) -> list[Stage]:
 def follow(
     graph: Graph, passes: Iterable[Pass | Repeat], trace: Trace, found: list[Stage]
 ) -> Graph:
-    """What passes in turn make of a graph; each adds its stage to `found`."""
+    """The graph after passes in turn; each adds its stage to `found`."""
     for step in passes:
         if isinstance(step, Repeat):
             graph = repeated(graph, step, trace, found)
@@ -160,7 +160,7 @@ def numbered(name: str, found: Iterable[Stage]) -> str:
 
 
 def repeated(graph: Graph, repeat: Repeat, trace: Trace, found: list[Stage]) -> Graph:
-    """What the passes make of a graph, repeated until it stays as it is."""
+    """The graph after the passes, which are repeated until it stays the same."""
     for _ in range(repeat.at_most):
         before, records = graph, len(trace.records)
         graph = follow(graph, repeat.passes, trace, found)

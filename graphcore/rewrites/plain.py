@@ -1,4 +1,4 @@
-"""Small words for building plain nodes, used by lowering, derivative rules and simplification."""
+"""Helpers that build plain nodes, for lowering, derivative rules and simplification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from facts about matrices for solves, inverses and determinants.
+"""Solves, inverses and determinants made simpler by facts about their matrices.
 
 These rules are used before differentiation, so that a derivative is that of the simpler form.
 """

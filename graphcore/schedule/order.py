@@ -1,4 +1,4 @@
-"""The order of steps: what a graph leaves open, and a backend needs to know."""
+"""The order of steps, which a graph leaves open and a backend needs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class BodyOrder(NamedTuple):
 
 
 def order_of_body(body: Graph, carries: int) -> BodyOrder:
-    """The order in which updates of a carry come after every reader of what they write over."""
+    """The order in which updates of a carry come after all readers of values they write over."""
     new = dict(zip(body.params[:carries], body.outputs, strict=False))
     chains = {param: updates(y, param) for param, y in new.items()}
     nodes: Sequence[Node] = body.nodes()
@@ -81,7 +81,7 @@ def order_of_body(body: Graph, carries: int) -> BodyOrder:
 
 
 def updates(y: Node, param: Node) -> list[Node]:
-    """The updates in some positions that make `y` of a param, in order; none if others do."""
+    """The updates of positions that make `y` from a param, in order; none if other ops do."""
     found: list[Node] = []
     while Trait.UPDATES in y.op.traits and y.type is param.type:
         found.append(y)

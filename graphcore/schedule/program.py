@@ -24,8 +24,8 @@ class Step(NamedTuple):
 
 
 BoundStep: TypeAlias = "tuple[Callable[..., Any], Sequence[Any], Operands | None, int]"
-"""A function, its operands if they are known before the call, else what gets them, and the
-register of the result."""
+"""A function, its operands if they are known before the call, else the function that gets them, and
+the register of the result."""
 
 
 class Bound(NamedTuple):
@@ -76,7 +76,7 @@ class Program(NamedTuple):
 
 
 def getter(registers: tuple[int, ...]) -> Operands:
-    """What gets the values of registers, several or one."""
+    """The function that gets the values of registers, several or one."""
     if len(registers) > 1:
         return itemgetter(*registers)
     at = registers[0] if registers else 0

@@ -18,5 +18,5 @@ def build(graph: Graph, unknowns: tuple[str, ...]) -> Function:
     Kernels gain nothing here, so their nodes are emitted as all others.
     """
     named = nullcontext() if graph.trace is None else tracing(graph.trace)
-    with named:  # results of loops may be nodes for the first time
+    with named:  # emission may build the nodes that stand for results of loops
         return Function(without_kernels(graph), unknowns)

@@ -1,4 +1,4 @@
-"""Sums with zeros that hold something: it is added where it belongs, and the zeros are not made."""
+"""Sums with zeros around a part: the part is added at its place, and the zeros are never made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphcore.rewrites.engine import convert
 def accumulate(graph: Graph) -> Graph:
     """x + embed(u) = overwrite(x, slice(x) + u) and x + scatter(u) = scatter_add(x, u).
 
-    Only where nothing else needs the zeros with u.
+    Only where no other node needs the zeros around u.
     """
     if graph.ops().isdisjoint({tensor.embed, tensor.scatter}):
         return graph

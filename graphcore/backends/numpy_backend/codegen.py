@@ -304,7 +304,7 @@ class Writer:
             self.values[node] = Value(array=self.literal(node.attrs["value"]))
             return
         if repeats_number(node):
-            return  # what needs an array makes it of the number
+            return  # a node that needs an array makes one from the number
         if node.op in CONTROL:
             self.values[node] = Value()  # its results have names of their own
             with inheriting(node):

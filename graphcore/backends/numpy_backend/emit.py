@@ -84,7 +84,7 @@ def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
 
 
 def is_partial(node: Node, w: Writer) -> bool:
-    """Whether `node` reduces some of several axes, not in a loop, where arrays are small."""
+    """Whether `node` reduces some of several axes and is in no loop, where arrays are small."""
     return w.block == 0 and 0 < len(node.attrs.get("axes", ())) < node.inputs[0].type.ndim
 
 
@@ -110,7 +110,7 @@ def fold(function: str, node: Node, w: Writer, out: str, *start: str) -> Call:
 
 
 def limit(x: Node, sign: int) -> object:
-    """The value that no other of the dtype exceeds, downwards or upwards."""
+    """The lowest (sign -1) or the highest (1) value of the dtype."""
     dtype = x.type.dtype
     if dtype.kind == "b":
         return sign > 0
@@ -164,7 +164,7 @@ def ranges(node: Node, sizes: Shape, w: Writer) -> str:
 
 
 def full_shape(node: Node) -> Shape:
-    """The shape that the ranges of a slice or an embed run in."""
+    """The shape of the larger array of a slice or an embed, in which its ranges lie."""
     shape: Shape = (node if node.op is tensor.embed else node.inputs[0]).type.shape
     return shape
 
@@ -245,7 +245,7 @@ def concat(node: Node, w: Writer, out: str) -> Call:
 
 
 def where(node: Node, w: Writer, out: str) -> Argument:
-    """A choice; of a real float or 0 by its bits, which is quicker where the condition varies."""
+    """A choice; between a real float and 0 by its bits, quicker where the condition varies."""
     condition, x, y = node.inputs
     one = condition.inputs[0] if repeats_number(condition) else condition
     if is_number(one.type):

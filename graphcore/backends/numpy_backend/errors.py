@@ -22,11 +22,11 @@ from graphcore.ir.types import TupleType, show_tensor
 from graphcore.ops import tensor
 
 DEFECTS = (TypeError, NameError, AttributeError, KeyError, AssertionError)
-"""Errors that no values make: types and names were settled when the program was compiled."""
+"""Errors that no arguments can cause, as types and names were settled at compilation."""
 
 
 def defect(error: Exception, node: Node | None, text: str) -> DefectError:
-    """An error that is ours, with the line of generated code that it comes from."""
+    """The error for a defect of graphcore, with the line of generated code that it comes from."""
     where = "" if node is None else f" in {node.said} at {node.origin}"
     return DefectError(
         f"call: a defect of graphcore, not of the program,{where}: {type(error).__name__}: "
@@ -72,7 +72,7 @@ CURES = {
 
 
 def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple[str, str] | None:
-    """Which position of an op that indexes axes is outside which dim, and where they run."""
+    """In words, the position of an indexing op that is outside its dim, and the valid positions."""
     axes = node.attrs["axes"]
     indexed = node.inputs[0] if node.op is tensor.gather else node
     for axis, positions in zip(axes, map(np.asarray, operands[-len(axes) :]), strict=True):

@@ -22,13 +22,13 @@ FEW = 8
 """Up to this size triangular systems of many matrices are solved row by row, all at once."""
 
 NARROW, MANY = 32, 10
-"""Up to how many unknowns, and from how many systems for each, tridiagonal ones are solved at once.
+"""The most unknowns, and the fewest systems for each, to solve tridiagonal systems at once.
 
 Larger ones stay in the cache only one by one.
 """
 
 CACHED = 2**16
-"""How many values of their solutions are then worked on at a time."""
+"""The number of values of their solutions that are then computed at a time."""
 
 
 @cache
@@ -156,7 +156,7 @@ def polar(a: Array) -> Array:
 
 
 def lyapunov(h: Array, c: Array) -> Array:
-    """By the eigenvectors of h, between which c is divided by the sums of their values."""
+    """By the eigenvectors of h: in their basis c is divided by the sums of two eigenvalues."""
     w, v = eigh(h)
     back = np.swapaxes(v.conj(), -1, -2)
     return np.asarray(v @ ((back @ c @ v) / (w[..., :, None] + w[..., None, :])) @ back)
@@ -369,7 +369,7 @@ def logm_of(a: Array) -> Array:
 
 
 def sqrtm_of(a: Array) -> Array:
-    """nan for what has no square root, as a singular matrix may."""
+    """nan for matrices without a square root: some singular ones."""
     root = quietly(scipy_linalg().sqrtm, a)
     with np.errstate(all="ignore"):
         error = np.abs(root @ root - a).max(initial=0)
@@ -416,7 +416,7 @@ def lu_det(packed: Array, exchanges: Array) -> Array:
 
 
 def lu_slogdet(packed: Array, exchanges: Array) -> Results:
-    """The sign of that, and the logarithm of its size."""
+    """The sign of the determinant, and the logarithm of its absolute value."""
     pivots = np.diagonal(packed, axis1=-2, axis2=-1)
     sizes = np.abs(pivots)
     sign = (pivots / np.where(sizes == 0, 1, sizes)).prod(-1)

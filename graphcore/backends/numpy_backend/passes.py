@@ -1,4 +1,4 @@
-"""The passes that NumPy wants: those that suit every target, then those that serve its costs."""
+"""The passes for NumPy: first the passes for every target, then those that serve its costs."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def pack(x: Array, out: Array) -> Array:
 
 
 def embed(x: Array, index: tuple[slice, ...], out: Array) -> Array:
-    """Zeros with `x` at `index`; along axes of step 1 they are written beside it only."""
+    """Zeros with `x` at `index`; along axes of step 1 zeros are written only outside of `x`."""
     rest = out
     for axis, places in enumerate(index):
         if places.step not in (None, 1):
@@ -173,7 +173,7 @@ def is_less(x: Array, y: Array) -> Array:
 
 
 def places(row: Array, values: Array, side: Literal["left", "right"]) -> Array:
-    """Where values go in a sorted row. In an even one a division guesses, seven times quicker.
+    """Where values go in a sorted row; guessed by division if it is even, seven times quicker.
 
     Values for which the guess proves wrong, and nan, are searched for.
     """
@@ -263,8 +263,8 @@ def wins(value: Array, x: Array, y: Array, out: Array) -> Array:
 def absorb(x: Array, factor: Array, out: Array) -> Array:
     """`x` times `factor`, but `x` where that is 0, even if the factor is not finite there.
 
-    A sum shows in one pass whether all factors are finite; where it overflows it asks in vain. Of
-    a short row the sum of squares takes a fraction of the time.
+    If the sum of the factors is finite, found in one pass, all of them are; else each is tested.
+    For a single row the sum of squares takes a fraction of the time.
     """
     total = factor.dot(factor) if factor.ndim == 1 else np.add.reduce(factor, None)
     if total - total == 0:
@@ -281,13 +281,13 @@ def norm(x: Array, axes: tuple[int, ...], out: Array) -> Array:
     """Square root of the sum of squares over `axes`; scaled where squares leave the range."""
     least = least_exact(x.dtype)
     if x.ndim == 1 and least < (one := math.sqrt(np.dot(x, x))) < math.inf:
-        out[...] = one  # most often that of a few values, which take less than NumPy's numbers
+        out[...] = one  # mostly a few values, for which NumPy would take longer
         return out
     root_of_squares(x, axes, out)
     sound = (least < out) & (out < np.inf)
     if not sound.all():
         largest = np.max(np.abs(x), axes, keepdims=True, initial=0)
-        _, exponent = np.frexp(largest)  # powers of 2 round nothing
+        _, exponent = np.frexp(largest)  # products with powers of 2 are exact
         found = root_of_squares(np.ldexp(x, -exponent), axes, np.empty_like(out))
         np.copyto(out, np.ldexp(found, exponent.reshape(out.shape)), where=~sound)
     return out
@@ -295,13 +295,13 @@ def norm(x: Array, axes: tuple[int, ...], out: Array) -> Array:
 
 @cache
 def least_exact(dtype: np.dtype[Any]) -> float:
-    """Above which number the root of a sum of squares has lost nothing."""
+    """The number above which the root of a sum of squares has lost nothing to underflow."""
     limits = np.finfo(dtype)
     return float(np.sqrt(limits.tiny / limits.eps))
 
 
 def root_of_squares(x: Array, axes: tuple[int, ...], out: Array) -> Array:
-    """Square root of the sum of squares over `axes`, as it comes."""
+    """Square root of the sum of squares over `axes`, without scaling."""
     if len(axes) == x.ndim and x.flags.c_contiguous:
         np.dot(x.reshape(-1), x.reshape(-1), out)
     else:
@@ -428,13 +428,14 @@ def from_start(positions: Array, size: int) -> Array:
 def rows(x: Array, positions: Array) -> Array:
     """Some of the places on the first axis: taken, which is quicker than an index for short rows.
 
-    Of what does not lie in order, `take` would copy all. `positions` is an array: both make copies.
+    `take` would first copy all of an array that is not contiguous. Both make copies, as `positions`
+    is an array.
     """
     return x.take(positions, 0) if x.flags.c_contiguous else x[positions]
 
 
 def recurrence(a: Array, b: Array, axis: int) -> Array:
-    """h[t] = a[t] * h[t-1] + b[t] along `axis`, where a factor of 0 forgets even an infinity.
+    """h[t] = a[t] * h[t-1] + b[t] along `axis`, where a factor of 0 drops even an infinity.
 
     By doubling (Hillis & Steele 1986) where steps are many and narrow, else step by step.
     """
@@ -451,7 +452,7 @@ def recurrence(a: Array, b: Array, axis: int) -> Array:
             h[reach:] += factors[reach:] * h[:-reach]
             factors[reach:] = factors[reach:] * factors[:-reach]
             reach *= 2
-    if not np.isfinite(h).all():  # as 0 * inf is nan, once more with care
+    if not np.isfinite(h).all():  # 0 * inf may have made nan: again, step by step
         h = np.array(b)
         for t in range(1, steps):
             h[t] += np.where(a[t] == 0, 0, a[t] * h[t - 1])

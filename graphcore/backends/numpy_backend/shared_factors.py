@@ -1,4 +1,4 @@
-"""Each matrix is factored once: what needs its factors, or a part of them, shares them."""
+"""Each matrix is factored once: all ops that need its factors, or a part of them, share them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_whole(graph: Graph) -> Graph:
 
 
 SMALL = 48
-"""From that size on to factor the matrices of a batch one by one takes less than to do so twice."""
+"""The size from which on it takes less time to factor a batch one by one than all at once twice."""
 
 
 def is_worth(a: Node) -> bool:

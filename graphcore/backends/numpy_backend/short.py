@@ -1,4 +1,4 @@
-"""Short axes: to begin one of NumPy's loops costs as much as 50 values, and they run along memory.
+"""Short axes: starting one of NumPy's loops, which run along memory, costs as much as 50 values.
 
 Where the last axes are short, one call is made for each index of them instead, along the long ones.
 """

@@ -63,7 +63,7 @@ class Carry:
         return mark(param) if i in self.weak else param
 
     def results(self, nodes: Sequence[Node]) -> Tree:
-        """The last carry. What started as a weak tensor of an outer loop may still be weak."""
+        """The last carry; parts that start as weak tensors of an outer loop may still be weak."""
         outer = {i for i in self.weak if isinstance(self.numbers[i], Base)}
         return self.rebuild(wrap(mark(y) if i in outer else y) for i, y in enumerate(nodes))
 
@@ -72,9 +72,9 @@ class Carry:
         step: Callable[[Tree], tuple[Tree, Made]],
         alike: Callable[[Made, Made], bool] = lambda old, new: True,
     ) -> tuple[list[Node], Made]:
-        """The carry after one step, and what else `step` returns, once weak types are settled.
+        """The carry after one step, and the other result of `step`, once weak types are settled.
 
-        Where these become other than they were traced, `alike` says whether another trace would
+        If these differ from the types that were traced, `alike` says whether another trace would
         have made the same step.
         """
         with tracing():
@@ -99,14 +99,14 @@ class Carry:
         raise refusal(self.function, reason, cure=cure, kind=GraphTypeError)
 
     def joined(self, i: int, new: TensorType) -> TensorType:
-        """The type of a start value that a step makes a value of type `new` of."""
+        """The type of start value `i` once a step has computed a value of type `new` from it."""
         if i not in self.numbers or fits(self.types[i], new):
             return self.types[i]
         dtype = promoted(new.dtype, KINDS[self.tensors[i].dtype.kind])
         return TensorType(dtype, new.shape, new.dims)
 
     def retyped(self, made: Tree, extra: Made, weak: Collection[int]) -> tuple[Tree, Made] | None:
-        """What a step computes of params of the settled types, or None if it must be traced."""
+        """The results of a step for params of settled types, or None if it must be traced."""
         old = list(self.params)
         for i, param in enumerate(old):
             if param.type != self.types[i] or (i in weak) != (i in self.weak):

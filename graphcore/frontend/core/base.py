@@ -113,7 +113,7 @@ class Base:
 
         def __iter__(self) -> None:
             """None, so that x[0], x[1], ... is no way to iterate."""
-    else:  # hidden, so that type checkers find these and misspelt names, and read what follows
+    else:  # hidden from type checkers, which then report the use of these
 
         def __setattr__(self, name: str, value: object) -> NoReturn:
             cure = "make a new one: x.rename(...), or x.at[...].set(y)"

@@ -38,7 +38,7 @@ ELSEWHERE = {
     "correction": "ddof",
     "indices": "index",
 }
-"""Arguments that are called otherwise here."""
+"""Arguments of other libraries that have another name here."""
 
 WITHOUT = {
     **dict.fromkeys(
@@ -49,7 +49,7 @@ WITHOUT = {
     "dtype": "leave it out, and cast: x.astype(dtype)",
     "casting": "leave it out, and cast: x.astype(dtype)",
 }
-"""What to do about arguments of NumPy that have no like here."""
+"""Cures for arguments of NumPy and xarray that have no counterpart here."""
 
 
 class ArgumentKind(NamedTuple):
@@ -78,7 +78,7 @@ ARGUMENT_KINDS = {
     "str": WORD,
     "TextIO": STREAM,
 }
-"""The kinds that annotations say, by their first word."""
+"""The kinds of arguments, by the first word of their annotation."""
 
 _worded: dict[Callable[..., Any], Callable[..., Any]] = {}
 

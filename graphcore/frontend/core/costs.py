@@ -1,4 +1,4 @@
-"""What backends cost, where a function has several ways to compute the same.
+"""Costs of backends, for functions that have several ways to compute the same.
 
 Nothing else in the frontend knows about time.
 """
@@ -6,10 +6,10 @@ Nothing else in the frontend knows about time.
 from graphcore.ir.sizes import Size
 
 MOST_JOINED = 8
-"""Up to so many copies are joined one by one: an axis as short as that is slower."""
+"""The most copies that are joined one by one: as a short axis of their own they would be slower."""
 
 MOST_WRITTEN_OUT = 16
-"""Repeated steps beyond so many become a loop: written out, they would take long to compile."""
+"""The most repeated steps that are written out; more become a loop, which is faster to compile."""
 
 
 CHECKPOINT_LEVELS = (32**3, 32**2, 32)

@@ -1,4 +1,4 @@
-"""What to write instead of names that graphcore, one of its modules, or a tensor does not have."""
+"""Suggestions for names that graphcore, one of its modules, or a tensor does not have."""
 
 from __future__ import annotations
 
@@ -96,24 +96,24 @@ INSTEAD = {
 """What to write for functions of NumPy, JAX and others; {0!r} is a dim, {1} the name."""
 
 VALUES = ("values", "data", "item", "tolist", "numpy", "to_numpy", "compute", "load")
-"""What other libraries call the values of a tensor."""
+"""The names that other libraries have for the values of a tensor."""
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 CUTOFF = 0.75
-"""How alike two names are, at least, for one to be offered for the other."""
+"""The least similarity at which one name is suggested for another."""
 
 
 def instead(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | None = None) -> str:
-    """What to write for `name` of NumPy or another library, or the name it comes near, or "".
+    """The replacement for `name` of NumPy or another library, or the most similar name, or "".
 
-    Functions of the module `space` go before others. `dims` are those of the tensor in question,
-    `axis` the position of the one that is meant.
+    Functions of the module `space` come before others. `dims` are the dims of the tensor in
+    question, `axis` is the position that was given for one of them.
     """
     return exactly(name, space, dims, axis) or nearly(name, space)
 
 
 def exactly(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | None = None) -> str:
-    """What to write for `name` where it is known in a table or as a function of ours, or ""."""
+    """The replacement for `name` from the table or among our functions, or ""."""
     given = axis is not None and -len(dims) <= axis < len(dims)
     dim, *_ = dims[axis:] if given else dims or ("row",)
     if name in INSTEAD:
@@ -162,7 +162,7 @@ def absent(space: str = "") -> Callable[[str], NoReturn]:
     """The `__getattr__` of graphcore, or of one of its modules, for names that it lacks."""
 
     def refuse(name: str) -> NoReturn:
-        if name.startswith("_"):  # what Python or a library looks for
+        if name.startswith("_"):  # a protocol that Python or a library looks for
             raise AttributeError(name)
         listed = f"dir(gc.{space})" if space else "dir(gc)"
         cure = instead(name, space) or f"{listed} lists all names"

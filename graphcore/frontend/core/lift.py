@@ -119,9 +119,7 @@ def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
     if isinstance(x, (int, float, complex, Expression, Formula)):
         return None
     if isinstance(x, np.ndarray):
-        by_xarray = (
-            calling_library() == "xarray"
-        )  # which would wrap a result as an array of its own
+        by_xarray = calling_library() == "xarray"  # it would wrap a result as its own array
         if x.ndim == 0 and not by_xarray:
             return scalar(x, dtype_of(function, x.dtype))
         others = [y for y in xs if isinstance(y, Base)]
@@ -254,13 +252,13 @@ def kind(x: object) -> Kind:
 def weak_dtypes(op: Op, kinds: tuple[Kind, ...]) -> tuple[DType, ...]:
     """The dtype in which `op` takes each operand, where Python numbers are weak."""
     if not any(isinstance(kind, np.dtype) for kind in kinds):
-        kinds = tuple(map(promoted, kinds))  # numbers among themselves: those of Python
+        kinds = tuple(map(promoted, kinds))  # without other operands, Python's own dtypes
     ufunc = elementwise.UFUNC[op]
     if isinstance(ufunc, str):
         return (float_for(promoted(*kinds)),) * len(kinds)
     try:
         return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
-    except TypeError:  # the type rule will refuse, and say so better
+    except TypeError:  # the type rule refuses these with a better error
         return (promoted(*kinds),) * len(kinds)
 
 

@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
     @property
     def nodes(self) -> list[Node]:
-        """Those of the operands that are tensors."""
+        """The nodes of the operands that are tensors."""
         return [x.node for x in self.operands if isinstance(x, Base)]
 
 
@@ -47,7 +47,7 @@ _traced = _Traced()
 
 @contextmanager
 def tracing() -> Iterator[None]:
-    """What becomes weak in this block is no longer weak after it."""
+    """Tensors that become weak in this block are no longer weak after it."""
     weak = dict(_traced.weak)
     try:
         yield
@@ -80,10 +80,11 @@ def mark_cast(node: Node) -> Node:
 
 
 def on_other_params(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node] | None:
-    """`roots` computed of params of other types, or None where a new trace may differ.
+    """`roots` computed from params of other types, or None where a new trace may differ.
 
-    What is weak is computed anew. All else keeps its dtype, or its type where more than elementwise
-    functions depend on the params. Functions may treat another kind of number in another way.
+    Weak tensors are computed anew. Other elementwise results must keep their dtype, and operands of
+    all other ops their type. A change of the kind of number needs a new trace, as functions may
+    depend on it.
     """
     if any(old.type.dtype.kind != param.type.dtype.kind for old, param in new.items()):
         return None
@@ -107,7 +108,7 @@ def on_other_params(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Nod
 
 
 def on_others(node: Node, call: Call | None, done: Mapping[Node, Node]) -> Node | None:
-    """One node computed of what its operands have become, or None."""
+    """One node computed from the new nodes of its operands, or None."""
     if call is not None:
         xs = [wrap(done[x.node]) if isinstance(x, Base) else x for x in call.operands]
         made: Node = call.function(*xs).node

@@ -20,7 +20,7 @@ from graphcore.ops.following import Facts, Follower
 Along = tuple[str | Size, ...]
 """The axes of the instances that run along a dim, slowest first.
 
-What is merged with an axis and tells no instances apart is there by its size.
+A part of a merged dim that distinguishes no instances is listed by its size.
 """
 
 Axes = Facts[Along]
@@ -71,7 +71,7 @@ class Instances(Follower[Along]):
                 kept = batch_dims(x, y, sources)
                 for dim, along in axes.items():
                     if along and dim not in kept:
-                        raise Mixed(node, told(along)[0], f"works along dim {dim!r}")
+                        raise Mixed(node, distinguishing(along)[0], f"works along dim {dim!r}")
                 aligned.append({kept[dim]: along for dim, along in axes.items() if along})
             results.append(self.joined(node, aligned))
         return results
@@ -83,9 +83,11 @@ class Instances(Follower[Along]):
         for operand in several:
             for dim, axes in operand.items():
                 if axes and found.setdefault(dim, axes) != axes:
-                    other = told(found[dim])[0]
-                    raise Mixed(node, told(axes)[0], f"brings it together with axis {other!r}")
-                for axis in told(axes):
+                    other = distinguishing(found[dim])[0]
+                    raise Mixed(
+                        node, distinguishing(axes)[0], f"brings it together with axis {other!r}"
+                    )
+                for axis in distinguishing(axes):
                     if where.setdefault(axis, dim) != dim:
                         raise Mixed(node, axis, f"has it along both {where[axis]!r} and {dim!r}")
         return found
@@ -94,7 +96,7 @@ class Instances(Follower[Along]):
         """Steps are no instances: a loop works along its dim."""
         for axes in sequences:
             if along := axes.get(dim):
-                raise Mixed(node, told(along)[0], f"works along dim {dim!r}")
+                raise Mixed(node, distinguishing(along)[0], f"works along dim {dim!r}")
         return {}
 
     def check_rule(self, node: Node, given: Sequence[Axes], made: Sequence[Axes]) -> None:
@@ -108,7 +110,8 @@ class Instances(Follower[Along]):
     ) -> list[Axes]:
         """The axes of tangents are those of the results; cotangents have those that they meet.
 
-        What it is taken by may have axes for the derivative only: the program is followed again.
+        The program is followed again from the tensors that the derivative is taken with respect to,
+        as these may have axes for the derivative only.
         """
         ys, wrt = node.attrs["ys"], node.attrs["wrt"]
         results, xs, moved = given[:ys], given[ys : ys + wrt], given[ys + wrt :]
@@ -134,7 +137,7 @@ class Instances(Follower[Along]):
         sizes = node.attrs["sizes"]
         merged = [self.sizes[axis] if isinstance(axis, str) else axis for axis in axes]
         if len(axes) != len(sizes) or not all(map(same, sizes, merged)):
-            raise Mixed(node, told(axes)[0], f"splits dim {dim!r} into other parts")
+            raise Mixed(node, distinguishing(axes)[0], f"splits dim {dim!r} into other parts")
         parts = zip(node.attrs["names"], axes, strict=True)
         return rest | {name: (axis,) for name, axis in parts if isinstance(axis, str)}
 
@@ -145,7 +148,7 @@ def carries(node: Node) -> bool:
     return dtype is None or differentiable(dtype)
 
 
-def told(axes: Sequence[str | Size]) -> list[str]:
+def distinguishing(axes: Sequence[str | Size]) -> list[str]:
     """The axes that distinguish instances."""
     return [axis for axis in axes if isinstance(axis, str)]
 
@@ -155,7 +158,7 @@ def stacked(node: Node, given: Axes) -> Axes:
     rest, (x,) = dict(given), node.inputs
     parts = [rest.pop(dim, ()) or (x.type.size(dim),) for dim in node.attrs["dims"]]
     merged = tuple(axis for part in parts for axis in part)
-    return rest | ({node.attrs["name"]: merged} if told(merged) else {})
+    return rest | ({node.attrs["name"]: merged} if distinguishing(merged) else {})
 
 
 def batch_dims(x: TensorType, y: TensorType, sources: Sources) -> dict[str, str]:
@@ -177,8 +180,8 @@ def completed(node: Node, x: Node, own: Axes, flowing: Sequence[Axes]) -> Axes:
         whole |= {
             dim: along for dim, along in axes.items() if dim in x.type.sizes and dim not in whole
         }
-    known = {axis for along in whole.values() for axis in told(along)}
-    moving = {axis for axes in flowing for along in axes.values() for axis in told(along)}
+    known = {axis for along in whole.values() for axis in distinguishing(along)}
+    moving = {axis for axes in flowing for along in axes.values() for axis in distinguishing(along)}
     for axis in sorted(moving - known):
         raise Mixed(node, axis, "sums over it")
     return whole

@@ -28,7 +28,7 @@ __all__ = ["hessian", "hvp", "jacobian"]
 Mode = Literal["forward", "reverse"]
 
 LARGE = 1 << 20
-"""What an unknown size counts as where the cheaper mode is chosen."""
+"""The number used for an unknown size where the cheaper mode is chosen."""
 
 
 def jacobian(

@@ -1,4 +1,4 @@
-"""What the type rules of named ops say about dims."""
+"""Checks of dims that the type rules of named ops share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops on matrices whose dims are told by name; all other dims are batch and come first.
+"""Ops on matrices whose dims are given by name; all other dims are batch and come first.
 
 Each is the named form of an op of `graphcore.ops.linalg`, with its attrs and two more: `dims`,
 those of the matrices and vectors of all operands one after the other, and `new`, of all results.

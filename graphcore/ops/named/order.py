@@ -1,4 +1,4 @@
-"""Values in order along a dim, and where others stand among them."""
+"""Sorting along a dim, and search in sorted values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calculus: what each op's derivative is. Both modes read the same entry of an op.
+"""The calculus: the derivative of each op. Both modes read the same entry of an op.
 
 `tables` has those of plain ops. CONTROL has both maps of loops and branches, which are loops and
 branches that hold a lazy derivative.

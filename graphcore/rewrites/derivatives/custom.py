@@ -28,7 +28,7 @@ from .linearity import Growth, variation
 
 
 def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
-    """What the rule says."""
+    """The cotangents by the rule."""
     asked = [i for i, use in enumerate(wanted) if use]
     given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
     rule = by_rule(node, asked, given)
@@ -38,7 +38,7 @@ def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
 
 
 def custom_pushforward(node: Node, tangents: Several) -> Several:
-    """What the user says; else the transpose of the rule."""
+    """The tangents by the user's `pushforward`, else by the transpose of the rule."""
     given = [i for i, t in enumerate(tangents) if t is not None]
     zeros = [full_like(y, 0) for y in values(node)]
     rule = by_rule(node, given, zeros)
@@ -130,7 +130,7 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
     if given := [i for i, t in enumerate(tangents[:n]) if t is not None]:
 
         def pushed(graph: Graph) -> Graph:
-            """What a graph makes of tangents of the fixed operands."""
+            """The tangents of a graph's outputs, for tangents of the fixed operands."""
             new = Params(graph.params).like("tangent of", pick(graph.params, given))
             ys, wrt = graph.outputs, pick(graph.params, given)
             made = autodiff.pushforward(*ys, *wrt, *new, ys=len(ys), wrt=len(wrt))
@@ -152,7 +152,7 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
 
 
 def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
-    """The transpose for what the map is linear in, and its derivative by the other operands.
+    """The transpose for operands that the map is linear in, its derivative by the others.
 
     That is linear in the same, and its transpose is a derivative of the transpose.
     """
@@ -203,7 +203,7 @@ def transposing(node: Node, cts: Sequence[Node]) -> Node:
 
 
 def transposed(node: Node, cts: Sequence[Node]) -> Several:
-    """The cotangents of what a map is linear in: by its transpose, or else place by place.
+    """The cotangents of the operands that a map is linear in: by its transpose, or place by place.
 
         ct[k] of an operand = <map(1 at k and 0 elsewhere), cts of the results>
 

@@ -1,7 +1,7 @@
 """How the rule of a custom_pullback varies with its cotangents: it must be linear in them.
 
 The graph of a linear rule need not show it: a loop may go on until a residual is small, and
-conjugate gradients divide one square by another. So two things are found out of each value:
+conjugate gradients divide one square by another. So two facts are found for each value:
 
 growth   if all cotangents are multiplied by a factor, the power of it by which the value is. A rule
          that grows by another power than 1 is not linear, whatever its loops do.
@@ -118,12 +118,12 @@ def number_of_values(node: Node) -> int:
 
 
 def joined(a: Varies, b: Varies) -> Varies:
-    """How a value varies that is one of two, as the steps of a loop or the branches decide."""
+    """How one of two values varies, where the steps of a loop or the branches decide which."""
     return Varies(common([a.growth, b.growth]), a.at_all or b.at_all, a.bend or b.bend)
 
 
 def steered(node: Node, part: Varies) -> Varies:
-    """The same of what comes after a choice, or a number of steps, that varies."""
+    """How a value varies after a choice, or a number of steps, that varies itself."""
     return Varies(part.growth if part.at_all else Growth.UNKNOWN, True, part.bend or node)
 
 
@@ -172,7 +172,7 @@ def bends(node: Node, varying: Sequence[int], parts: Parts) -> bool:
     if not all(differentiable(x.type.dtype) for x in (node, *moving)):
         return True
     if node.op in (tensor.wins, tensor.absorb):
-        return varying != [0]  # of the others it is a jump, or counts where both are
+        return varying != [0]  # the others are compared, or factors
     if node.op in TRANSPOSE:
         return False
     parts[node] = [Varies(at_all=True)]
@@ -281,7 +281,7 @@ def degree(op: Op, operands: int) -> Fraction | None:
 
 
 def common(powers: Iterable[Power]) -> Power:
-    """That of values which are added up or chosen from."""
+    """The power of a sum, or of a choice."""
     found = {power for power in powers if power is not Growth.ANY}
     if not found:
         return Growth.ANY
@@ -289,7 +289,7 @@ def common(powers: Iterable[Power]) -> Power:
 
 
 def product(powers: Iterable[Power]) -> Power:
-    """That of a product."""
+    """The power of a product."""
     total: Power = Fraction(0)
     for power in powers:
         match total, power:
@@ -305,7 +305,7 @@ def product(powers: Iterable[Power]) -> Power:
 
 
 def scaled(power: Power, by: Fraction) -> Power:
-    """That of a value to the power `by`."""
+    """The power of a value that is raised to `by`."""
     if isinstance(power, Fraction):
         return power * by
     return power if power is Growth.ANY and by > 0 else Growth.UNKNOWN

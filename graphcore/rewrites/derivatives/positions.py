@@ -1,4 +1,4 @@
-"""VJP rules of updates that come to places, where several may come to one."""
+"""VJP rules of updates at positions, several of which may be equal."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
 
 
 def taking_part(x: Node) -> Iterator[Node]:
-    """Where `x` is no infinity that stands in place of what a mask left out."""
+    """Where `x` is no infinity that stands for an element left out by a mask."""
     if x.op is elementwise.where:
         mask, one, other = x.inputs
         if is_infinite(other):

@@ -1,4 +1,4 @@
-"""VJP of solves, determinants and matrix functions: what the derivatives of factorisations end in.
+"""VJP of solves, determinants and matrix functions, to which derivatives of factorisations lead.
 
 Transposes are without conjugation, as in all VJP.
 """

@@ -183,12 +183,12 @@ def complement(*partials: Node) -> tuple[Node, ...]:
 
 
 def gamma_partials(a: Node, x: Node) -> tuple[Node, Node]:
-    """What gammainc is differentiated to."""
+    """The derivatives of gammainc by both operands."""
     return at(gammainc_by, [1], a, x), at(gamma_density, [0], a, x)
 
 
 def beta_partials(a: Node, b: Node, x: Node) -> tuple[Node, Node, Node]:
-    """What betainc is differentiated to."""
+    """The derivatives of betainc by its three operands."""
     density = at(beta_density, [0, 0, 0, 0], a, b, x)
     return at(betainc_by, [1, 0], a, b, x), at(betainc_by, [0, 1], a, b, x), density
 

@@ -1,4 +1,4 @@
-"""Loops in a graph: other nodes in their bodies, other loops in their graph."""
+"""Changes of loops in a graph: of nodes in their bodies, and of whole loops."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Moved(NamedTuple):
 
 
 def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Moved]) -> Graph:
-    """The graph with other loops, of which one may take the place of several.
+    """The graph with other loops; one may take the place of several.
 
     `loops` are the new ones; `moved` says for each node that is replaced which of them returns its
     results.

@@ -1,4 +1,4 @@
-"""Lowering of what picks places along dims, and of values that come to places."""
+"""Lowering of ops that pick positions along dims, and of updates at positions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from graphcore.rewrites.plain import cast, reshape, transpose
 from .table import align, axes, lower
 
 ARRIVING = {named.scatter: tensor.scatter, named.scatter_prod: tensor.scatter_prod}
-"""Ops by which updates come together."""
+"""The plain op of each named op that combines updates of one position."""
 
 RECEIVING = {
     named.put: tensor.put,
     named.scatter_max: tensor.scatter_max,
     named.scatter_min: tensor.scatter_min,
 }
-"""Ops by which updates come to a tensor."""
+"""The plain op of each named op that combines updates with a tensor."""
 
 
 @lower(named.slice_)
