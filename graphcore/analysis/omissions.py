@@ -51,6 +51,8 @@ Known: TypeAlias = MutableMapping[Node, tuple[Omits, ...]]
 """The patterns of zeros that each value of a node may hold."""
 
 NOTHING: Omits = frozenset()
+NONE: tuple[Omits, ...] = (NOTHING,)
+"""The zeros of a node whose one value holds none."""
 WHOLE: Omits = frozenset({frozenset[int]()})
 """All elements together may be left out, or nothing is known of the pattern."""
 MOST = 8
@@ -73,55 +75,57 @@ def omits(x: Node, known: Known | None = None) -> Omits:
     stack = [x]
     while x not in known:
         node = stack[-1]
-        operands = asked(node)
-        if waiting := [y for y in operands if y not in known]:
-            stack.extend(waiting)
+        given = [known.get(y) for y in node.inputs]
+        if None in given:
+            stack += [y for y, own in zip(node.inputs, given) if own is None]
         else:
-            known[stack.pop()] = found(node, operands, known)
+            known[stack.pop()] = found(node, given)
     return known[x][0]
 
 
-def asked(node: Node) -> Sequence[Node]:
-    """The operands whose zeros decide about those of `node`; none for integers and bool."""
+def found(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits, ...]:
+    """The patterns of each value of `node`, given those of its operands."""
+    op = node.op
+    if given.count(NONE) == len(given) and only_passes_on(op):
+        return NONE
+    if op is leaf.project:
+        return (given[0][node.attrs["index"]],)
     if is_discrete(node):
-        return ()
-    if node.op is tensor.recurrence:
-        return node.inputs[1:]  # a factor of 0 drops the earlier terms, but not this one
-    return node.inputs
+        return NONE
+    own = [first for first, *_ in given]
+    if op.dialect == "control":
+        return results_omit(node, own)
+    if op is tensor.recurrence:
+        own[0] = NOTHING  # a factor of 0 drops the earlier terms, but not this one
+    if not any(own):
+        return (made_by(node),) * len(values(node.type))
+    if op is leaf.tuple_:
+        return tuple(own)
+    if op is elementwise.where:
+        return (chosen(node, own),)
+    if op in elementwise.UFUNC:
+        alone, together = zeros_of(op, len(own))
+        shared = everywhere(own) if together else NOTHING
+        return (limited(shared | union([own[i] for i in alone])),)
+    if op in autodiff.LAZY or is_unknown_cotangent(node) or isinstance(op.axes, Opaque):
+        return (WHOLE,) * len(values(node.type))
+    made = patterns_made(node)
+    return tuple(
+        limited(made | union(map(partial(moved, node), own, sources)))
+        for sources in op.axes.sources(node)
+    )
+
+
+@cache
+def only_passes_on(op: Op) -> bool:
+    """Whether the one value of an op has no zeros of this kind unless an operand has some."""
+    makes = isinstance(op.axes, (Opaque, Ranges, Overlaps, Receives)) or op is tensor.wins
+    return op.dialect in ("elementwise", "tensor") and not makes
 
 
 def is_discrete(node: Node) -> bool:
     """Whether `node` is integers or bool, which are no cotangents."""
     return isinstance(node.type, TensorType) and not differentiable(node.type.dtype)
-
-
-def found(node: Node, operands: Sequence[Node], known: Known) -> tuple[Omits, ...]:
-    """The patterns of each value of `node`, once those of the operands that decide are known."""
-    op = node.op
-    if is_discrete(node):
-        return (NOTHING,)
-    if op is leaf.project:
-        return (known[node.inputs[0]][node.attrs["index"]],)
-    given = [known[x][0] for x in operands]
-    if op.dialect == "control":
-        return results_omit(node, given)
-    if not any(given):
-        return (made_by(node),) * len(values(node.type))
-    if op is leaf.tuple_:
-        return tuple(given)
-    if op is elementwise.where:
-        return (chosen(node, given),)
-    if op in elementwise.UFUNC:
-        alone, together = zeros_of(op, len(given))
-        shared = everywhere(given) if together else NOTHING
-        return (limited(shared | union([given[i] for i in alone])),)
-    if op in autodiff.LAZY or is_unknown_cotangent(node) or isinstance(op.axes, Opaque):
-        return (WHOLE,) * len(values(node.type))
-    made, before = patterns_made(node), [NOTHING] * (len(node.inputs) - len(given))
-    return tuple(
-        limited(made | union(map(partial(moved, node), (*before, *given), sources)))
-        for sources in op.axes.sources(node)
-    )
 
 
 def made_by(node: Node) -> Omits:
@@ -241,19 +245,20 @@ def one_step(of_all: Omits) -> Omits:
 
 
 def outputs_omit(graph: Graph, given: Sequence[Omits]) -> list[Omits]:
-    """The patterns of a graph's outputs, given those of its params."""
-    asked = current().known.setdefault("outputs of bodies that values are left out of", {})
-    key = graph, tuple(given)
-    if key not in asked:  # nested loops ask several times
-        known = known_inside(graph, given)
-        asked[key] = [omits(y, known) for y in graph.outputs]
-    found: list[Omits] = asked[key]
-    return found
+    """The patterns of the outputs of a graph, given those of its params."""
+    known = known_inside(graph, given)
+    return [omits(y, known) for y in graph.outputs]
 
 
 def known_inside(graph: Graph, given: Sequence[Omits]) -> Known:
-    """The patterns of a graph's params by node, to be passed to `may_omit` for its inner nodes."""
-    return {param: (own,) for param, own in zip(graph.params, given, strict=True)}
+    """The patterns of the nodes of a graph, given those of its params; `may_omit` takes them.
+
+    Kept for the compilation, as fixed points of loops and passes ask the same again.
+    """
+    kept = current().known.setdefault("values left out, inside", {})
+    params = {param: (own,) for param, own in zip(graph.params, given, strict=True)}
+    known: Known = kept.setdefault((graph, tuple(given)), params)
+    return known
 
 
 def params_omit(node: Node, given: Sequence[Omits]) -> list[Omits]:
