@@ -14,13 +14,14 @@ in the trace of the compilation. Nothing recurses, so that depth is no limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
 from .errors import UnsettledError
 from .graph import HOLDING, Graph, with_graphs
-from .node import Attrs, Node
+from .node import Attrs, Node, toposort
+from .op import Op
 from .provenance import described_by, inherit, state
 from .sizes import Expression, Size
 from .sizes import substitute as replaced
@@ -40,6 +41,7 @@ def transform(
     graph: Graph,
     visit: Visit,
     *,
+    at: Container[Op] | None = None,
     bodies: Callable[[Graph], Graph] | None = None,
     operands: Callable[[Node], tuple[Node, ...]] | None = None,
     done: dict[Node, Node] | None = None,
@@ -52,6 +54,8 @@ def transform(
     visit
         The rule that applies to a node and the node it makes; None where none does. It is given the
         node, and what its operands have become. Types may change.
+    at
+        The ops whose nodes `visit` is given; those of every op, if this is not given.
     bodies
         What becomes of the graphs held by nodes that `visit` leaves alone.
     operands
@@ -71,7 +75,7 @@ def transform(
     if state.trace is None:
         with described_by(Trace(graph.lines())):
             return transform(
-                graph, visit, bodies=bodies, operands=operands, done=done, settle=settle
+                graph, visit, at=at, bodies=bodies, operands=operands, done=done, settle=settle
             )
     done = {} if done is None else done
     trace = current()
@@ -79,15 +83,24 @@ def transform(
     before, sources = state.source, trace.sources
     nested = before is not None
 
+    def stays(node: Node, inputs: tuple[Node, ...]) -> bool:
+        """Whether nothing can change a node, which is left out of all that takes longer."""
+        if nested:
+            sources.setdefault(node, before)  # it stands in a body, or is what a rule brings along
+        op = node.op
+        if at is None or op in at or (bodies is not None and op.dialect in HOLDING):
+            return False
+        return inputs == node.inputs
+
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
         """What takes the place of a node, or the next step towards it."""
-        if nested and node not in sources:
-            sources[node] = before  # it stands in a graph that a rule brings along, or in a body
+        if stays(node, inputs):
+            return node
         state.source = node
         changed = inputs != node.inputs
         if changed and settle:
             new = Node(node.op, inputs, node.attrs)
-        elif (made := visit(node, inputs)) is not None:
+        elif (at is None or node.op in at) and (made := visit(node, inputs)) is not None:
             rule, new = made
             if new is node:
                 return node
@@ -105,18 +118,18 @@ def transform(
             labels[new] = known
         return new
 
+    roots = (*graph.params, *graph.outputs)
     try:
-        if operands is None and (settle or not done):
-            for node in graph.nodes():
-                if node not in done:
-                    new = form(node, tuple([done[x] for x in node.inputs]))
-                    if settle and new is not node:
-                        walk((new,), form, attrgetter("inputs"), done, settle, records)
-                        new = done[new]
-                    done[node] = new
+        if operands is None:
+            for node in toposort(roots, done) if done else graph.nodes():
+                inputs = tuple([done[x] for x in node.inputs])
+                new = form(node, inputs)
+                if settle and new is not node:
+                    walk((new,), form, attrgetter("inputs"), done, settle, records)
+                    new = done[new]
+                done[node] = new
         else:
-            below = operands or attrgetter("inputs")
-            walk((*graph.params, *graph.outputs), form, below, done, settle, records)
+            walk(roots, form, operands, done, settle, records)
     finally:
         inherit(before)
     params, outputs = ([done[x] for x in side] for side in (graph.params, graph.outputs))
@@ -167,10 +180,14 @@ def walk(
                 becomes[node] = new
 
 
+def unchanged(node: Node, inputs: tuple[Node, ...]) -> None:
+    """The visit of a walk that changes operands or bodies only."""
+
+
 def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, ...]:
     """`roots` with every node that is a key of `new` replaced; the rest keep their origins."""
     graph = Graph((), tuple(roots))
-    return transform(graph, lambda node, inputs: None, done=dict(new)).outputs
+    return transform(graph, unchanged, at=(), done=dict(new)).outputs
 
 
 def resized(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...]:

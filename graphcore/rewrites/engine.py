@@ -29,11 +29,11 @@ def convert(graph: Graph, rules: Mapping[Op, Conversion]) -> Graph:
     if graph.ops().isdisjoint(rules):
         return graph
 
-    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        rule = rules.get(node.op)
-        return None if rule is None else (rule, rule(node, *inputs))
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
+        rule = rules[node.op]
+        return rule, rule(node, *inputs)
 
-    return transform(graph, visit, bodies=lambda held: convert(held, rules))
+    return transform(graph, visit, at=rules, bodies=lambda held: convert(held, rules))
 
 
 def simplify(graph: Graph, rules: RuleSet) -> Graph:

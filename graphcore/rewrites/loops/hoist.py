@@ -28,7 +28,7 @@ def hoist(graph: Graph) -> Graph:
             return outside, leaf.tuple_(*outside(Node(node.op, inputs, with_graphs(node, hoist))))
         return (pick, pick(node, *inputs)) if node.op is leaf.project else None
 
-    return transform(graph, visit, bodies=hoist)
+    return transform(graph, visit, at={*LOOPS, leaf.project}, bodies=hoist)
 
 
 def outside(node: Node) -> list[Node]:

@@ -10,7 +10,7 @@ from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
 from graphcore.ir.trace import Rule
-from graphcore.ir.transform import substitute, transform
+from graphcore.ir.transform import substitute, transform, unchanged
 from graphcore.ops import control, leaf
 from graphcore.ops.control import Loop
 
@@ -81,9 +81,9 @@ def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Mo
             return with_loops, inputs[0][index]
         return None
 
-    return transform(graph, visit, operands=operands)
+    return transform(graph, visit, at={*LOOPS, leaf.project}, operands=operands)
 
 
 def inside_as_well(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
     """The graph with the graphs changed that its nodes hold."""
-    return transform(graph, lambda node, inputs: None, bodies=change)
+    return transform(graph, unchanged, at=(), bodies=change)
