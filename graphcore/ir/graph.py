@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import inf
+from operator import attrgetter
 from typing import Any, ClassVar
 
-from .node import Attrs, Node, toposort
+from .node import Attrs, Node, toposort, type_of
 from .op import Op, may_raise
 from .provenance import (
     Build,
@@ -26,6 +27,8 @@ from .types import TensorType, Type
 
 Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] | None]
 
+op_of = attrgetter("op")
+
 HOLDING = frozenset({"control", "schedule"})
 """Dialects whose ops hold graphs in their attrs."""
 
@@ -33,7 +36,7 @@ HOLDING = frozenset({"control", "schedule"})
 class Graph:
     """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
 
-    __slots__ = ("_nodes", "_ops", "_types", "outputs", "params", "trace")
+    __slots__ = ("_held", "_nodes", "_ops", "_types", "outputs", "params", "trace")
     text: ClassVar[Callable[[Graph], str]]
     """The function that prints a graph; `inspection` sets it, as `ir` imports no other part."""
 
@@ -43,6 +46,7 @@ class Graph:
         self.params, self.outputs = params, outputs
         self.trace = trace  # that of the compilation in which it is a stage
         self._nodes: list[Node] | None = None
+        self._held: list[Graph] | None = None
         self._ops: frozenset[Op] | None = None
         self._types: frozenset[Type] | None = None
 
@@ -52,18 +56,25 @@ class Graph:
             self._nodes = toposort((*self.params, *self.outputs))
         return self._nodes
 
+    def held(self) -> list[Graph]:
+        """The graphs that nodes hold, but not those in these graphs."""
+        if self._held is None:
+            holding = [node for node in self.nodes() if node.op.dialect in HOLDING]
+            self._held = [graph for node in holding for graph in graphs(node)]
+        return self._held
+
     def ops(self) -> frozenset[Op]:
         """The ops of every node, those of the graphs that nodes hold included."""
         if self._ops is None:
-            held = [graph.ops() for node in self.nodes() for graph in graphs(node)]
-            self._ops = frozenset({node.op for node in self.nodes()}).union(*held)
+            held = [graph.ops() for graph in self.held()]
+            self._ops = frozenset(map(op_of, self.nodes())).union(*held)
         return self._ops
 
     def types(self) -> frozenset[Type]:
         """The types of every node, those of the graphs that nodes hold included."""
         if self._types is None:
-            held = [graph.types() for node in self.nodes() for graph in graphs(node)]
-            self._types = frozenset({node.type for node in self.nodes()}).union(*held)
+            held = [graph.types() for graph in self.held()]
+            self._types = frozenset(map(type_of, self.nodes())).union(*held)
         return self._types
 
     def every_node(self) -> Iterator[Node]:

@@ -251,12 +251,14 @@ def prune_loops(graph: Graph) -> Graph:
         if node.op in LOOPS:
             used = [i for i in range(len(node.type.items)) if node[i] in live]
             if used:
-                loops[node], index = needed(Loop.of(node), used)
-                places[node] = Moved(node, index)
-                live.update(loops[node].operands.all)
+                loop = Loop.of(node)
+                left, index = needed(loop, used)
+                if left != loop:
+                    loops[node], places[node] = left, Moved(node, index)
+                live.update(left.operands.all)
         elif node in live:
             live.update(node.inputs)
-    return with_loops(graph, loops, places)
+    return with_loops(graph, loops, places) if loops else graph
 
 
 def needed(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
