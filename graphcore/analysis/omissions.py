@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableMapping, Sequence
 from functools import cache, partial
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def omits(x: Node, known: Known | None = None) -> Omits:
     stack = [x]
     while x not in known:
         node = stack[-1]
-        given = [known.get(y) for y in node.inputs]
+        given: list[Any] = [known.get(y) for y in node.inputs]
         if None in given:
             stack += [y for y, own in zip(node.inputs, given) if own is None]
         else:
