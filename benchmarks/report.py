@@ -137,14 +137,15 @@ def misses(report: Report) -> Iterator[str]:
 
 
 def markdown(report: Report) -> str:
-    """For the README; what is missed is in bold."""
+    """The table for the README; programs that a peer runs much faster are in bold."""
     named = {"python": "Python", "scipy": "SciPy", **TITLES}
     versions = ", ".join(f"{named[name]} {known}" for name, known in report["versions"].items())
     said = (
         f"{report['date']}, {report['machine']}, {report['threads']} thread; {versions}; medians "
-        "of calls in turn. Under a library's name is its time over ours. In bold: a peer is faster "
-        f"by more than {1 / SLOW:.2g}, or a first call of ours takes over {LATE} s. Memory is the "
-        "peak of a first call, in MB. PyTorch is not compiled, which takes a C++ compiler."
+        "of calls in turn. Each library has a column with its time divided by ours. In bold: a "
+        f"peer is faster by more than {1 / SLOW:.2g}, or a first call of ours takes over {LATE} s. "
+        "Memory is the peak of a first call, in MB. PyTorch is not compiled, which "
+        "takes a C++ compiler."
     )
     head = titles(report, ": ")
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows(report, "**{}**".format)]
