@@ -107,7 +107,7 @@ def check_inputs(graph: Graph) -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No cyclic garbage collection meanwhile: graphs have no cycles, but are walked each time."""
+    """No cyclic garbage collection in this block: graphs have no cycles, but it would walk them."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -187,7 +187,7 @@ class Compiled(Listing):
         return lambda node: places.get(node, "")
 
     def diff(self, before: str, after: str) -> str:
-        """What changed between two stages, as a unified diff."""
+        """The changes between two stages, as a unified diff."""
         from graphcore.inspection.diff import diff  # like the printer, loaded at its first use
 
         return diff(self.stages[before], self.stages[after])

@@ -186,7 +186,7 @@ class Boundary:
 
 
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-"""Kinds of dtypes, each of which holds the numbers of those before."""
+"""The rank of each kind of dtypes: a kind holds the numbers of all kinds of lower rank."""
 
 
 class Parameter:
@@ -227,7 +227,7 @@ class Parameter:
         return refusal(reason, self.declared, cure=cure)
 
     def unsized(self, dim: str) -> str:
-        """What to do about a size that was declared as a number."""
+        """The cure for a size that was declared as a number."""
         return (
             "pass an array of the declared size, or declare the dim with an unknown size, "
             f"{{{quoted(dim)}: None}}"

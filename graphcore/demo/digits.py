@@ -1,4 +1,4 @@
-"""The bundled handwritten digits. `DIGITS.md`, beside this file, says where they are from."""
+"""The bundled handwritten digits. `DIGITS.md` in this folder says where they are from."""
 
 from __future__ import annotations
 

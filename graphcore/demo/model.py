@@ -1,4 +1,4 @@
-"""What the demo computes, written as a user would: expressions over named axes."""
+"""The programs of the demo, written as a user would: expressions over named axes."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def compare(
     digits: digits.Digits,
     options: argparse.Namespace,
 ) -> None:
-    """The time of one training step beside NumPy, for a batch and for all digits at once."""
+    """The time of one training step here and in NumPy, for a batch and for all digits at once."""
     rows = []
     for count in (min(options.batch, len(digits.label)), len(digits.label)):
         image, label = digits.image[:count], digits.label[:count]

@@ -1,4 +1,4 @@
-"""What the demo shows: headings, graphs, tables and a progress bar, with or without a terminal."""
+"""The output of the demo: headings, graphs, tables, a progress bar; with or without a terminal."""
 
 from __future__ import annotations
 

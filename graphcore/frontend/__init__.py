@@ -1,4 +1,4 @@
-"""What users call: tensors with named dims, and functions of them."""
+"""The functions that users call, and their tensors with named dims."""
 
 from importlib import import_module
 from pkgutil import walk_packages

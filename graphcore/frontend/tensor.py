@@ -1,4 +1,4 @@
-"""`Tensor`: what users hold, with Python's operators and xarray's methods."""
+"""`Tensor`, the class of all tensors: with Python's operators and xarray's methods."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ Phrase = Callable[[Node, View], str]
 
 
 def call(node: Node, view: View) -> str:
-    """`dot(x, w; over feature)`: the op, its operands, then what its attrs say."""
+    """`dot(x, w; over feature)`: the op, its operands, then its attrs in words."""
     name = node.op.name
     if (whole := WHOLE.get(node.op)) is not None:
         return f"{name}{whole(node, view)}"

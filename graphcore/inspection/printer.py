@@ -63,7 +63,7 @@ def graph_lines(
     limit: int | None,
     note: Note | None,
 ) -> list[str]:
-    """The lines of a graph, some inputs of which go by other `names`; `sizes` as in `View`."""
+    """The lines of a graph, where `names` are other names for some inputs; `sizes` as in `View`."""
     nodes = list(graph.nodes())
     view = View(nodes, input_names(nodes, names), set(graph.outputs), sizes)
     head, middle, tail = view.lines, [], []
@@ -135,7 +135,7 @@ def below(
 
 
 def returned(graph: Graph, view: View) -> str:
-    """The last line: what the graph returns."""
+    """The last line, with the results of the graph."""
     return f"return {view.names(graph.outputs)}".rstrip()
 
 

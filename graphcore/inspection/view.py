@@ -110,7 +110,7 @@ class Body(NamedTuple):
 
 
 def bodies(node: Node, view: View) -> list[Body]:
-    """The graphs that a node holds, which name what they capture as `view` does, seen from inside.
+    """The graphs that a node holds; they name captured values as `view` does, marked `outer`.
 
     The params stand for the node's operands in order; carries and sequences keep their own names.
     """

@@ -1,1 +1,1 @@
-"""Arrays of other libraries: what they carry beside values, through a program and back."""
+"""Arrays of other libraries: their coordinates, followed through a program to its results."""

@@ -1,1 +1,1 @@
-"""What every part speaks of: nodes, ops, types, sizes, graphs and contracts."""
+"""The data structures of every part: nodes, ops, types, sizes, graphs and contracts."""

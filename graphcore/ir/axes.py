@@ -124,7 +124,7 @@ class Pointwise(Kind):
     """All operands and results have the same axes, and elements are computed one by one."""
 
     def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
-        """No attr speaks of axes."""
+        """The attrs as they are: none is about axes."""
         return node.attrs
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
@@ -136,7 +136,7 @@ class Same(Pointwise):
 
 
 class Attr(Kind):
-    """A kind of which one attr names the axes that the op works along.
+    """A kind with one attr that names the axes along which the op works.
 
     `word` is how people read it: `over row`, `along row`.
     """
@@ -266,8 +266,8 @@ class Splits(Kind):
 class Ranges(Kind):
     """On each axis a range start, start + step, ...: of the operand, or of the result.
 
-    The first operand gives the result's values (`slice`), or is put among them (`embed`), or is
-    what the second is put into (`overwrite`). Named ops have ranges on some `dims` only.
+    The first operand gives the result's values (`slice`), or is put among them (`embed`), or has
+    elements replaced by the second (`overwrite`). Named ops have ranges on some `dims` only.
     """
 
     def __init__(self, *hows: How) -> None:

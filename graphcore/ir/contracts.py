@@ -1,4 +1,4 @@
-"""Contracts: what a stage may contain, checked between passes."""
+"""Contracts: the ops and names that a stage may contain, checked between passes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Contract:
 
 
 def has_names(type: Type) -> bool:
-    """Whether any part of a type speaks of dims."""
+    """Whether any part of a type has dims."""
     if isinstance(type, TensorType):
         return type.dims is not None
     assert isinstance(type, TupleType)

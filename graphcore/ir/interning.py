@@ -17,7 +17,7 @@ class Entry(ref[Value]):
 
 
 class Interned(Generic[Value]):
-    """Values by key, held weakly; safe under threads, as what is filed is never replaced.
+    """Values by key, held weakly; safe under threads, as entries are never replaced.
 
     Leaner than a WeakValueDictionary, as this runs once for every node built.
     """

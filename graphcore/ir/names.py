@@ -9,7 +9,7 @@ Name = TypeVar("Name", bound=str)
 
 
 class Hidden(str):
-    """A name that the library made up: equal to the like of it, and to no string of a user's.
+    """A name made by the library: equal to other hidden names of its text, and to no string.
 
     Dims and sizes that exist only between two steps of a function are named so.
 

@@ -206,7 +206,7 @@ class Node(Unfrozen):
 
 
 def infix(name: str, x: Node | complex, y: Node | complex) -> Node:
-    """`name` applied to two operands of which one may be a Python number."""
+    """`name` applied to two operands; one may be a Python number."""
     left = x if isinstance(x, Node) else full_like(y, x)
     right = y if isinstance(y, Node) else full_like(x, y)
     return OPS[f"elementwise.{name}"](left, right)

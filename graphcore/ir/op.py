@@ -13,7 +13,7 @@ from .types import Type
 
 
 class Trait(Enum):
-    """What passes may need to know of an op, beside its type rule and its kind of axes."""
+    """A property of ops that passes may need, in addition to type rules and kinds of axes."""
 
     __hash__ = object.__hash__  # quicker than that of an Enum, as passes ask for every node
 
@@ -54,7 +54,7 @@ class Op:
     ) -> None:
         self.name, self.dialect, self.rule, self.doc = name, dialect, rule, doc
         self.axes, self.traits = axes, frozenset(traits)
-        self.said = said or name  # its name in what users read of errors
+        self.said = said or name  # its name in errors
         self.module = module or rule.__module__
 
     def __call__(self, *inputs: Node, **attrs: Any) -> Node:
@@ -118,7 +118,7 @@ def op(
     axes
         How axes of operands become axes of results.
     traits
-        What else passes may need to know of it.
+        Other properties that passes may need.
     said
         What users call it, if that is another name.
     dialect

@@ -89,7 +89,7 @@ state = State()
 
 
 class Asked(NamedTuple):
-    """The source of a part of a derivative: the node differentiated, and who asked for that."""
+    """The source of a part of a derivative: the node differentiated, and the source that asked."""
 
     node: Any
     by: Any
@@ -104,7 +104,7 @@ def line_of(source: Any) -> Origin:
 
 
 def current() -> Origin:
-    """The line of a node built now: that of what is being rewritten, else the user's."""
+    """The line of a node built now: that of the node being rewritten, else the user's."""
     return user_line() if state.source is None else line_of(state.source)
 
 
@@ -118,7 +118,7 @@ class Build(NamedTuple):
 
 serial = count(1)
 REMEMBERED = 16
-"""Changes of the line that builds a node, of which the last are remembered."""
+"""The number of changes of the line that builds a node which are remembered, the last ones."""
 
 
 def built_again(builds: tuple[Build, ...]) -> tuple[Build, ...]:
@@ -233,7 +233,8 @@ def is_installed(file: str) -> bool:
 def inherit(source: Any) -> Any:
     """From now on nodes of this thread come from `source` (None: from the user's own line).
 
-    Returns what held before, to be put back. A plain function, as it runs once a node and rule.
+    Returns the source that held before, to be put back. A plain function, as it runs once a node
+    and rule.
     """
     before, state.source = state.source, source
     return before
@@ -253,7 +254,7 @@ def inheriting(source: Any) -> Iterator[None]:
 def described_by(trace: Any) -> Iterator[None]:
     """Nodes have in this block the lines and labels that they have in a compilation.
 
-    What is built in it is no part of that compilation.
+    Nodes built in it are no part of that compilation.
     """
     before = state.trace, state.sources
     state.trace, state.sources = trace, None

@@ -1,4 +1,4 @@
-"""Sizes in Python's notation; what stands for an unknown is left to the caller."""
+"""Sizes in Python's notation; the caller decides how unknowns are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one compilation did: every rewrite of every pass, with the rule that made it."""
+"""The record of one compilation: every rewrite of every pass, with the rule that made it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def described(rule: Rule) -> str:
 class Trace:
     """Where each node of one compilation came from, for that compilation alone.
 
-    Equal programs share their nodes, so lines and labels cannot stand on these.
+    Equal programs share their nodes, so lines and labels cannot be kept on nodes.
 
     Attributes
     ----------

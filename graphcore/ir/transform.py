@@ -52,8 +52,8 @@ def transform(
     Parameters
     ----------
     visit
-        The rule that applies to a node and the node it makes; None where none does. It is given the
-        node, and what its operands have become. Types may change.
+        The rule that applies to a node and the node it makes; None where none does. Its arguments
+        are the node, and the new nodes of its operands. Types may change.
     at
         The ops whose nodes `visit` is given; those of every op, if this is not given.
     bodies
@@ -61,8 +61,8 @@ def transform(
     operands
         The nodes that must have been visited before a node; its inputs, if this is not given.
     done
-        What has become of nodes so far: these are not visited, nor what only they need. The walk
-        adds to it.
+        The new nodes of those rebuilt so far, which are not visited, nor nodes that only they need.
+        The walk adds to it.
     settle
         Whether what `visit` makes is visited in its turn, until `visit` returns None for it. Then
         nodes are rebuilt on their new inputs first, and a rule may not change a type.
@@ -145,9 +145,9 @@ def walk(
     settle: bool,
     records: list[Record],
 ) -> None:
-    """Fill `done` with what becomes of `roots` and all nodes below them, on a stack.
+    """Fill `done` with the new nodes of `roots` and of all nodes below them, on a stack.
 
-    A node waits for its operands and, where forms settle, for what becomes of its own form.
+    A node waits for its operands and, where forms settle, for the last of its own forms.
     """
     becomes: dict[Node, Node] = {}
     entered: set[Node] = set()

@@ -1,3 +1,3 @@
-"""Op declarations, a module for each dialect: what may be said, and of what type it is."""
+"""Declarations of ops with their type rules, a module for each dialect."""
 
 from . import special as special  # declares elementwise ops, so it comes before all who list them

@@ -1,4 +1,4 @@
-"""Loops and branches. Their bodies are closed graphs: what they capture is an operand like others.
+"""Loops and branches. Their bodies are closed graphs: a captured value is an operand like others.
 
 Operands come in the order of a body's params. On named stages a loop takes the elements of its
 sequences along `dim`, on plain ones (`dim` is None) along their first axis. The results of single

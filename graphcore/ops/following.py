@@ -34,7 +34,7 @@ class Follower(ABC, Generic[Fact]):
 
     @abstractmethod
     def of_steps(self, node: Node, dim: str, sequences: Sequence[Facts[Fact]]) -> Facts[Fact]:
-        """What is known of the dim of a loop's steps, in the results of all steps."""
+        """The facts about the dim of a loop's steps, in the results of all steps."""
 
     def follow(
         self, roots: Sequence[Node], sources: Mapping[Node, Facts[Fact]]
@@ -79,7 +79,7 @@ class Follower(ABC, Generic[Fact]):
         return [found.get(y, [{}])[0] for y in body.outputs]
 
     def loop(self, node: Node, given: Sequence[Facts[Fact]]) -> list[Facts[Fact]]:
-        """The facts of a loop's results; a carry keeps only what holds after each step."""
+        """The facts of a loop's results; a carry keeps only facts that hold after each step."""
         loop, params = Loop.of(node), list(given)
         n, dim = len(loop.carries), loop.settings.get("dim")
         steps: Facts[Fact] = {}

@@ -1,7 +1,7 @@
 """Ops on matrices: the last axes of their operands, every axis before them is batch.
 
-An op is declared by what it takes and gives: `"m n -> m k, k, k n"`. Equal letters are equal sizes,
-`k` is the smaller of m and n. All operands have one dtype and the same batch.
+An op is declared by the shapes of its operands and results: `"m n -> m k, k, k n"`. Equal letters
+are equal sizes, `k` is the smaller of m and n. All operands have one dtype and the same batch.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ sqrtm = matrices(
     "principal square root of a matrix; nan where it is not real",
 )
 
-# What ops on one matrix share, found last: `numpy_backend/shared_factors.py`.
+# Factors that ops on one matrix share, found by a last pass: `numpy_backend/shared_factors.py`.
 lu_factor = matrices(
     "lu_factor",
     "n n -> n n, n",

@@ -1,4 +1,4 @@
-"""Ops that only a schedule has: they say what runs together, not what is computed."""
+"""Ops that only a schedule has: they group nodes that run together."""
 
 from __future__ import annotations
 

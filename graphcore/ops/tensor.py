@@ -105,7 +105,7 @@ def windows(
     """Place j of window i along `axes`: x[i * stride + j * dilation], for as many as there are.
 
     The axes of j, of `sizes`, come before the first of `axes`, which become those of i. So the last
-    axis stays the last, and what reads windows runs along memory.
+    axis stays the last, and ops that read windows run along memory.
     """
     require(list(axes) == sorted(set(axes)) and len(axes) > 0, f"bad axes {axes}")
     require(

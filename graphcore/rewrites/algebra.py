@@ -123,7 +123,7 @@ def lossless(source: DType, target: DType) -> bool:
 
 
 FOLDED = 4096
-"""Values a folded constant may have: beyond, the array would cost more than computing it."""
+"""The most values of a folded constant: a larger array would cost more than computing it."""
 
 
 @algebra.on(Pointwise, under=[leaf.full, leaf.constant])
@@ -148,7 +148,7 @@ def fold_constants(node: Node) -> Node | None:
 
 
 def evaluate(node: Node, values: list[np.ndarray]) -> np.ndarray | None:
-    """What NumPy makes of the values; None where it takes SciPy, or fails as the call will."""
+    """The result that NumPy has for values; None if it takes SciPy, or fails as the call will."""
     ufunc = elementwise.UFUNC.get(node.op)
     with np.errstate(all="ignore"):
         try:
@@ -163,7 +163,7 @@ def evaluate(node: Node, values: list[np.ndarray]) -> np.ndarray | None:
 
 @algebra.on(slice_, under=[leaf.iota])
 def slice_of_iota(node: Node) -> Node | None:
-    """slice(0, 1, 2, ...) is counted from its own start, so that what is left out is never made"""
+    """slice(0, 1, 2, ...) is counted from its own start, so that other positions are never made"""
     (x,) = node.inputs
     (start,), (size,), (step,) = (node.attrs[name] for name in ("starts", "sizes", "steps"))
     if start == 0 and step == 1:

@@ -216,7 +216,7 @@ def product(x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes) ->
 
 
 def flat(batch: Sequence[int], inner: Sequence[int], a: Axes, b: Axes, x: Node) -> bool:
-    """Whether both operands are vectors as they lie, and real: vecdot would conjugate."""
+    """Whether both operands are vectors without a copy, and real: vecdot would conjugate."""
     return x.type.dtype.kind != "c" and (not batch or a == b == (*batch, *inner))
 
 

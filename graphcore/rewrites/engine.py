@@ -121,7 +121,7 @@ class RuleSet:
 
 
 class Entry(NamedTuple):
-    """A rule, the ops of the nodes at which it starts, and those of which an operand must be."""
+    """A rule, the ops of nodes at which it starts, and the ops of which one operand must be."""
 
     rule: Rule
     ops: frozenset[Which]

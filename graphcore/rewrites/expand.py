@@ -39,7 +39,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     for node in reversed(path):
         inherit(Asked(node, asked))
         if node.op is leaf.project:
-            continue  # its cotangent is taken up by the node of several values
+            continue  # the node of several values passes its cotangent on
         elif isinstance(node.type, TupleType):
             shares = several_cotangents(node, total, path)
         elif node in total:
@@ -115,7 +115,7 @@ def placeholder(like: Node) -> Node:
 def transposed(
     node: Node, cts: Sequence[Node | None], path: dict[Node, None]
 ) -> Sequence[Node | None]:
-    """The cotangents of `node`'s inputs by its tangent map, which is linear in what moves them."""
+    """The cotangents of `node`'s inputs: the transpose of its tangent map."""
     tangents = [placeholder(x) if x in path else None for x in node.inputs]
     results = [
         (new, ct)
@@ -170,7 +170,7 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
             if node.op is leaf.project:
                 continue  # its tangent is set with the others of the node of several values
             if all(t is None for t in moving):
-                continue  # what leads here is known to have no tangent
+                continue  # no operand has a tangent
             if isinstance(node.type, TupleType):
                 rule = JVP.get(node.op) or CONTROL[node.op].pushforward
                 for i, new in enumerate(rule(node, moving)):

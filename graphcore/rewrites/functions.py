@@ -29,7 +29,7 @@ from .products import Factor, products, split
 
 functions = RuleSet()
 NOT_ANALYTIC = frozenset({e.absolute, e.conjugate, e.imag, e.real, e.sign})
-"""Ops of which the derivative by a complex operand depends on the direction."""
+"""Ops whose derivative by a complex operand depends on the direction."""
 MOST = 32
 """A product of more factors is left alone."""
 
@@ -113,7 +113,7 @@ def contracted(eigen: int, factors: Sequence[Factor], result: Axes) -> Node | No
         found, places = diagonal(found), places[:1]
     terms = [Factor(found, (*batch, *places)), *others]
     lost = sizes.keys() - {eigen, *(letter for factor in terms for letter in factor.letters)}
-    if lost:  # a sum over what is repeated
+    if lost:  # a sum over repeated values
         shape = tuple(sizes[letter] for letter in lost)
         terms.append(Factor(plain.full(1, found.type.dtype, shape), tuple(lost)))
     if len(terms) == 1:
@@ -138,7 +138,7 @@ def part_of_eigh(x: Node) -> bool:
 def function_of(factors: Sequence[Node], vectors_of: Node | None = None) -> Node | None:
     """The function of a matrix whose values are a product of `factors`, or its trace; if it is one.
 
-    What is the same for all eigenvalues of a matrix is a number that the function depends on.
+    Factors that are the same for all eigenvalues of a matrix are numbers that the function takes.
     """
     values: dict[Node, Node] = {}
     numbers: dict[Node, None] = {}

@@ -98,7 +98,7 @@ def half_triangle(x: Node) -> Node:
 
 
 def hermitian(x: Node) -> Node:
-    """The Hermitian matrices of which `x` gives the lower triangles."""
+    """The Hermitian matrices whose lower triangles are those of `x`."""
     half = tril(x) * half_triangle(x)
     return half + h(half)
 

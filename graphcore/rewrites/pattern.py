@@ -30,7 +30,7 @@ class Pattern:
         return leaf.full if self.value is not None else self.op
 
     def match(self, node: Node, bound: dict[str, Node]) -> Iterator[dict[str, Node]]:
-        """Every way to match `node`, as what each variable is bound to."""
+        """Every way to match `node`, as the node that each variable is bound to."""
         if self.name:
             if bound.get(self.name, node) is node:
                 yield bound | {self.name: node}

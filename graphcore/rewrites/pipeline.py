@@ -1,4 +1,4 @@
-"""The passes of a compilation as one list: what runs, in which order, and what it must leave."""
+"""The passes of a compilation as one list: their order, and the contracts of their results."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ products = Repeat(
 )
 """Contractions take in their views, then become matrix products; views meet views again.
 
-What that brings to light may be a contraction in its turn; programs need up to 4 rounds.
+That may show further contractions; programs need up to 4 rounds.
 """
 
 Passes = list[Pass | Repeat]
@@ -115,7 +115,7 @@ COMMON: Passes = [
     moved_out,
     loops_pruned,
     products,
-    # Matrix products bring views of what loops capture to light, so these are moved out again.
+    # Matrix products make views of captured values, which are moved out of loops again.
     moved_out,
     loops_pruned,
     products,

@@ -78,7 +78,7 @@ def added(x: Node, y: Node) -> Node:
 
 
 def mask_of(masked: Node) -> tuple[Node, ...]:
-    """What decides which elements are left out."""
+    """The condition that decides which elements are left out."""
     return masked.inputs[1:] if masked.op is tensor.wins else masked.inputs[::2]
 
 
@@ -86,7 +86,7 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
     """absorb(x, y) = x * y, where no zero of `x` stands for a value left out.
 
     Only a whole graph shows that inside the bodies of loops: `given` says for which params of a
-    body there may be such zeros. What a user gives as an input holds none.
+    body there may be such zeros. Inputs of the user hold none.
     """
     if tensor.absorb not in graph.ops():
         return graph

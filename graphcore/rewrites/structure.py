@@ -38,7 +38,7 @@ def chosen(node: Node) -> Node:
 
 @structure.on(linalg.solve)
 def solve_by_structure(node: Node) -> Node | None:
-    """a⁻¹ b of a unitary matrix is aᴴ b; a triangular one is solved as what it is"""
+    """a⁻¹ b of a unitary matrix is aᴴ b; a triangular one is solved by substitution"""
     (a, b), check = node.inputs, node.attrs["check"]
     known = facts(a)
     if UNITARY in known:

@@ -1,1 +1,1 @@
-"""What all backends share between the last graph and their code: order, memory and regions."""
+"""Shared by all backends, between the last graph and their code: order, memory and regions."""

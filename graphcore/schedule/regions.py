@@ -1,7 +1,7 @@
 """Regions: pointwise nodes that can run together, each as one `kernel` node with a closed body.
 
 The params of a body are numbered, so that equal regions, such as the layers of a network or the
-blocks of a chain, have equal bodies: what a backend makes of a body it makes once.
+blocks of a chain, have equal bodies: a backend compiles each body once.
 """
 
 from __future__ import annotations

@@ -53,9 +53,10 @@ class MatrixError(ValueError):
 def each(
     function: Callable[..., Results], ranks: tuple[int, ...], reason: str, *xs: Array, check: bool
 ) -> Results:
-    """`function` of one matrix after the other, of which some may fail for `reason`.
+    """`function` of one matrix after the other; some may fail for `reason`.
 
-    `ranks` says how many axes of each operand are no batch. There is at least one matrix.
+    `ranks` are the numbers of axes of each operand that are not batch. There is at least one
+    matrix.
     """
     batch = xs[0].shape[: xs[0].ndim - ranks[0]]
     found = [
@@ -234,9 +235,9 @@ def row_by_row(a: Array, b: Array, lower: bool, unit: bool) -> Array:
 
 
 def solve_in_place(a: Array, b: Array, lower: bool, unit: bool) -> None:
-    """The solution of one system in place of its right-hand side, whose rows lie in order.
+    """The solution of one system in place of its right-hand side, which is row-major.
 
-    BLAS reads columns first: what lies row by row is its transpose, so that xᵀ tᵀ = bᵀ is solved.
+    BLAS reads columns first, so that a row-major matrix is its transpose: xᵀ tᵀ = bᵀ is solved.
     """
     trsm = trsm_for(a.dtype.char)
     if a.flags.c_contiguous:
@@ -283,7 +284,7 @@ def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> 
 def eliminate(lower: Array, diagonal: Array, upper: Array, b: Array, out: Array) -> int | None:
     """Many systems at once, one row of all of them after the other, as gtsv does for one.
 
-    What exchanges of rows bring to the second place right of the diagonal is in `beyond`. Returns
+    Exchanges of rows put elements two places right of the diagonal: `beyond` holds them. Returns
     which system is singular, if one is.
     """
     low, d, up = (np.array(x.T, order="C") for x in (lower, diagonal, upper))

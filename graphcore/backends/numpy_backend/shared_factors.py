@@ -20,7 +20,7 @@ WHOLE: dict[Op, tuple[Op, int]] = {
     linalg.svdvals: (linalg.svd, 1),
     linalg.eigvals: (linalg.eig, 0),
 }
-"""Ops that give a part of what another one gives."""
+"""Ops whose result is one of the results of another op."""
 
 BY_LU = frozenset({linalg.solve, linalg.inv, linalg.det, linalg.slogdet})
 

@@ -1,4 +1,4 @@
-"""Diagonals of two dims, and the triangles beside them."""
+"""Diagonals of two dims, and the triangles below and above them."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def pair(made: Any) -> tuple[Tree, Tree]:
 
 
 def policy(checkpoint: Any) -> Checkpoint:
-    """What a pullback saves: lengths of chunks, for None, "log" or a positive integer."""
+    """The lengths of the chunks whose first carries a pullback saves: for None there are none."""
     if checkpoint is None:
         return ()
     if isinstance(checkpoint, str) and checkpoint == "log":
@@ -157,7 +157,7 @@ def map(
 ) -> Tree:
     """`function` of each element along `dim`, one after the other; results have the same dim.
 
-    Named ops work on whole dims anyway: use this to save memory, or for bodies with loops of
+    Named ops work on whole dims without it: use this to save memory, or for bodies with loops of
     different lengths.
 
     Parameters

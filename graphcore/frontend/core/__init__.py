@@ -1,1 +1,1 @@
-"""What all functions of the frontend use: tensors, operands, arguments, structures, refusals."""
+"""Shared by all functions of the frontend: tensors, operands, arguments, structures, refusals."""

@@ -222,7 +222,7 @@ def size_of(function: str, dim: str, size: object) -> Size:
 
 
 LARGEST_SIZE = 2**63 - 1
-"""The largest size: what NumPy counts with."""
+"""The largest size, that of the integers with which NumPy counts."""
 
 
 def integer(function: str, number: Any, what: str, *operands: Base | Node) -> Size:

@@ -127,7 +127,7 @@ def kinds(function: Callable[..., Any]) -> list[tuple[int, str, ArgumentKind, ob
 
 @cache
 def words(annotation: object) -> list[str]:
-    """The types of an annotation that are joined by `|`, without what is in brackets."""
+    """The types of an annotation that are joined by `|`, without their parts in brackets."""
     parts = [ast.parse(str(annotation), mode="eval").body]
     while isinstance(parts[0], ast.BinOp):
         parts[:1] = [parts[0].left, parts[0].right]
@@ -236,7 +236,7 @@ def form(function: Callable[..., Any]) -> str:
 
 
 def keyword_cure(name: str, value: object, known: Sequence[str], operands: list[Base]) -> str:
-    """What to write instead of a keyword; "" if none of those `known` is similar."""
+    """The keyword to write instead of one; "" if none of those `known` is similar."""
     if name in ("axis", "axes"):
         ours = next((key for key in known if key in ("dim", "dims")), None)
         if ours is None:

@@ -93,7 +93,7 @@ INSTEAD = {
     **dict.fromkeys(("silu", "swish"), "x * gc.special.expit(x)"),
     "gelu": "x * gc.special.ndtr(x)",
 }
-"""What to write for functions of NumPy, JAX and others; {0!r} is a dim, {1} the name."""
+"""Replacements of functions of NumPy, JAX and others; {0!r} is a dim, {1} the name."""
 
 VALUES = ("values", "data", "item", "tolist", "numpy", "to_numpy", "compute", "load")
 """The names that other libraries have for the values of a tensor."""
@@ -209,7 +209,7 @@ class Listing:
 
 
 def dim_cure(dim: str) -> str:
-    """What to write instead of `x.dim`."""
+    """The replacement for `x.dim`."""
     return f"{dim!r} is a dim: x.sizes[{dim!r}] is its size, x.isel({dim}=0) a part"
 
 

@@ -344,7 +344,7 @@ def decided_comparison(
 
 
 def has_checks(x: Node) -> bool:
-    """Whether a call must compare sizes, or the like, before `x` can be computed."""
+    """Whether a call must check conditions, such as equal sizes, before `x` can be computed."""
     return any(node.needs for node in Graph((), (x,)).every_node())
 
 

@@ -25,7 +25,7 @@ LEAF = None
 def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
     """The tensors of `tree` in order, and the function that puts values in their place.
 
-    Numbers and arrays with dims become constants. `name` is what errors call the tree.
+    Numbers and arrays with dims become constants. `name` is the name of the tree in errors.
 
     >>> import graphcore as gc
     >>> from graphcore.frontend.core.trees import flatten

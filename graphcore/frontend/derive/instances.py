@@ -51,7 +51,7 @@ class Instances(Follower[Along]):
     def after(
         self, node: Node, found: Mapping[Node, list[Axes]], sources: Mapping[Node, Axes]
     ) -> list[Axes]:
-        """The axes of what a node makes of its operands, or Mixed where it works along one."""
+        """The axes of the results of a node; Mixed is raised where it works along one."""
         if node.op in (autodiff.pullback, autodiff.pushforward):
             return self.derivative(node, [found.get(x, [{}])[0] for x in node.inputs], sources)
         made = super().after(node, found, sources)

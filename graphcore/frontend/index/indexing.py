@@ -166,7 +166,7 @@ def slice_range(x: Node, dim: str, given: slice, size: Size) -> Range:
     step = 1 if given.step is None else slice_number(x, dim, given.step)
     if not isinstance(step, int) or step == 0:
         raise refusal("isel", f"the step of dim {dim!r} is {step}", x, cure="use a nonzero integer")
-    # Only the ends that count are kept inside: where the other two cross, the length is 0 anyway.
+    # Only the ends that count are kept inside: where the other two cross, the length is 0.
     if step > 0:
         start = maximum(slice_end(x, dim, given.start, size, 0), 0)
         gap = minimum(slice_end(x, dim, given.stop, size, size), size) - start

@@ -1,1 +1,1 @@
-"""Sorting and what follows from order: search, quantiles, interpolation, counts."""
+"""Sorting and functions that depend on order: search, quantiles, interpolation, counts."""

@@ -85,5 +85,5 @@ isinf = _unary(_ops.isinf, "bool")
 isfinite = _unary(_ops.isfinite, "bool")
 signbit = _unary(_ops.signbit, "bool")
 
-if not _typing.TYPE_CHECKING:  # for which names without an underscore are public anyway
+if not _typing.TYPE_CHECKING:  # type checkers find the public names by themselves
     __all__ = [name for name in dir() if not name.startswith("_")]

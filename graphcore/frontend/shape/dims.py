@@ -331,7 +331,7 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
 def join(parts: Iterable[Node], dim: str) -> Node:
     """Parts joined along `dim`, which all have; parts known to be empty are left out.
 
-    An empty part stays if the call must check something of what it is made of.
+    An empty part stays if the call must check a condition on the tensors that it is made of.
     """
     several = list(parts)
     kept = [part for part in several if part.type.size(dim) != 0 or has_checks(part)]

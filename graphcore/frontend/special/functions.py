@@ -84,5 +84,5 @@ ellipe = _unary(_ops.ellipe)
 hyp1f1 = _ternary(_ops.hyp1f1)
 hyp2f1 = _quaternary(_ops.hyp2f1)
 
-if not _typing.TYPE_CHECKING:  # for which names without an underscore are public anyway
+if not _typing.TYPE_CHECKING:  # type checkers find the public names by themselves
     __all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,6 +1,6 @@
-"""Ops that speak of axes by name. All are lowered away before anything is differentiated.
+"""Ops whose axes have names. All of them are lowered before anything is differentiated.
 
-Dims an op does not mention are batch: it works on each of their places alone.
+Dims that an op does not mention are batch: it works on each of their positions separately.
 """
 
 from __future__ import annotations

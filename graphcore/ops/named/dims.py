@@ -51,7 +51,7 @@ def new_dims(x: TensorType, names: Dims) -> None:
 
 
 def distinct(names: Dims) -> None:
-    """Refuse new dims of which two would have one name."""
+    """Refuse new dims if two have the same name."""
     require(len(set(names)) == len(names), f"names {names} repeat one", "name each dim once")
 
 

@@ -1,6 +1,6 @@
 """Functions with a pullback of their own, whose rule is linear in the cotangents.
 
-Where the graph of a rule does not show that, because a loop goes by the size of what it works on,
+Where the graph of a rule does not show that, because a loop ends by the size of a value,
 no derivative by the cotangents is taken of it: the rule itself is that map, and its transpose is
 found from its answers to units. So each loop works for the values that it was written for.
 """

@@ -1,8 +1,8 @@
 """JVP of factorisations: `(node, tangent of each operand) -> tangent of each result`.
 
-None stands for what does not vary. Every rule is linear in the tangents and made of plain ops, so
-the cotangent map is its transpose. Where a factorisation is not unique, the derivative is that of
-the choice which turns least.
+None stands for an operand that does not vary. Every rule is linear in the tangents and made of
+plain ops, so the cotangent map is its transpose. Where a factorisation is not unique, the
+derivative is that of the choice which turns least.
 
 Formulas: Giles (2008), "Collected matrix derivative results"; Walter & Lehmann (2010) for QR;
 Golub & Pereyra (1973) for the pseudo-inverse.
@@ -109,7 +109,7 @@ def qr_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     """With c = qᴴ da and x = c₁ r₁⁻¹:  dq = q Ω + (da - q c)₁ r₁⁻¹, dr = c - Ω r
 
     Ω is the skew part that x has below its diagonal, and the imaginary part on it; ₁ means the
-    first k columns. A complete q has no place beside it to move to.
+    first k columns. The columns of a complete q are a basis, so that it only turns.
     """
     da = moving(tangents)
     q, r = node[0], node[1]
@@ -245,8 +245,9 @@ def eigvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
 def varying(a: Node, factors: Node) -> Node:
     """The factors of `a`, of which a further derivative is inf or nan between equal values.
 
-    What the first derivative takes for 0 there is right for all that does not depend on the choice
-    of vectors, but it says nothing of how that changes.
+    The first derivative takes the rotation of the vectors of equal values to be 0. That is right
+    for functions that do not depend on the choice of vectors, but says nothing about further
+    derivatives.
     """
     return autodiff.svd_of(a, *[autodiff.stop_gradient(factors[i]) for i in range(3)])
 

@@ -140,7 +140,7 @@ class Divided:
     def difference(self, w: Node, like: Node) -> Node:
         """f[w_i, w_j], to nearly full accuracy whatever the gap is.
 
-        The trapezoidal rule with its correction, where it is what the quotient is but for rounding.
+        The trapezoidal rule with its correction, where it equals the quotient up to rounding.
         """
         (f, slope, bend), h = self.values[:3], self.gap
 

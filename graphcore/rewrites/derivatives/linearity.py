@@ -35,7 +35,7 @@ from .tables import PARTIALS, TRANSPOSE, VJP
 
 
 class Growth(Enum):
-    """What is no power: zeros grow by any, sin(ct) by none, and of others none is known."""
+    """Growth by no single power: zeros grow by any, sin(ct) by none, others by an unknown one."""
 
     ANY = "any"
     NONE = "none"
@@ -143,7 +143,7 @@ def loop(node: Node, given: Sequence[Varies]) -> list[Varies]:
 
 
 def derived(node: Node, given: Sequence[Varies], parts: Parts) -> list[Varies]:
-    """A derivative is linear in its cotangents; a function of its own is what its rule says."""
+    """A derivative is linear in its cotangents; for a custom pullback its own rule decides."""
     varying = [i for i, part in enumerate(given) if part.at_all]
     bend = next((part.bend for part in given if part.bend), None)
     if node.op is not control.custom:
@@ -167,7 +167,7 @@ def derived(node: Node, given: Sequence[Varies], parts: Parts) -> list[Varies]:
 
 
 def bends(node: Node, varying: Sequence[int], parts: Parts) -> bool:
-    """Whether the derivative of a node by operands that vary depends on what varies."""
+    """Whether the derivative of a node by operands that vary depends on varying values."""
     moving = [node.inputs[i] for i in varying]
     if not all(differentiable(x.type.dtype) for x in (node, *moving)):
         return True
@@ -189,7 +189,7 @@ def bends(node: Node, varying: Sequence[int], parts: Parts) -> bool:
 
 
 def reads(partial: Partial, parts: Parts) -> bool:
-    """Whether a derivative depends on what varies; one that is 0 is that of jumps."""
+    """Whether a derivative depends on varying values; a derivative of 0 belongs to a jump."""
     match partial:
         case Select(condition, factor):
             return reads(condition, parts) or reads(factor, parts)

@@ -34,7 +34,7 @@ Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
 
 
 def wins_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
-    """Linear in the value, and constant but for jumps in what is compared"""
+    """Linear in the value; constant, except for jumps, in the operands compared"""
     _, x, y = node.inputs
     return tensor.wins(ct, x, y), None, None
 

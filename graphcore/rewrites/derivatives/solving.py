@@ -33,7 +33,7 @@ Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
 
 
 def outer(x: Node, y: Node) -> Node:
-    """-x y^T, what a matrix receives of a solve"""
+    """-x y^T, the cotangent of the matrix of a solve"""
     return -at(x, t(y))
 
 

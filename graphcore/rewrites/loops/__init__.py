@@ -1,4 +1,4 @@
-"""Optimising loops: what several loops share, and where the nodes of a body are computed."""
+"""Optimising loops: values that several loops share, and places where nodes are computed."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def works_on_all_steps(node: Node) -> bool:
 
 
 def on_all_steps(node: Node, xs: Sequence[Node], own: Sequence[bool], steps: Size) -> Node:
-    """`node` for operands of which those that are `own` have a new first axis, of size `steps`."""
+    """`node` for operands some of which, marked in `own`, have a new first axis of size `steps`."""
     kind = node.op.axes
     if is_contraction(node):
         return contraction(node, xs, own)

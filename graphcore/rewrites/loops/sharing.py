@@ -128,7 +128,7 @@ def agree(a: Loop, b: Loop) -> bool:
 
 
 def roles(loop: Loop) -> dict[Node, tuple[str, Carry | Operand]]:
-    """What each param of a loop stands for."""
+    """The value that each param of a loop stands for."""
     groups: dict[str, tuple[Carry | Operand, ...]]
     groups = {"carry": loop.carries, "sequence": loop.sequences, "captured": loop.captured}
     return {x.param: (name, x) for name, group in groups.items() for x in group}
@@ -159,7 +159,7 @@ def save_for_pullbacks(graph: Graph) -> Graph:
 
 
 def record_for(early: Node, late: Node, loops: dict[Node, Loop], keys: dict[Node, Node]) -> None:
-    """Have the loop `early` record what the body of `late` computes as well, which reads it."""
+    """Have the loop `early` record values that `late` would compute again, and `late` read them."""
     source, user = loops[early], loops[late]
     if early.attrs.get("trips", 0) is None:
         return
@@ -262,7 +262,7 @@ def prune_loops(graph: Graph) -> Graph:
 
 
 def needed(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
-    """The loop without what its results `used` do not depend on, and the new indices of these."""
+    """The parts of a loop that its results `used` depend on, and the new indices of these."""
     n, old = len(loop.carries), loop
     loop = with_constants(loop)
     results = dict(zip(old.results, loop.results, strict=True))

@@ -33,7 +33,7 @@ def lower_slice(node: Node, x: Node) -> Node:
 
 
 def on_axes(node: Node, attr: str, default: int, dims: tuple[str, ...]) -> tuple[Any, ...]:
-    """An attr of the dims that a node speaks of, for all `dims`."""
+    """An attr of the dims that a node names, for all `dims`."""
     given = dict(zip(node.attrs["dims"], node.attrs[attr], strict=True))
     return tuple(given.get(dim, default) for dim in dims)
 

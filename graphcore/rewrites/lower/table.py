@@ -1,4 +1,4 @@
-"""The table of lowering rules, and what they share."""
+"""The table of lowering rules, and helpers that they share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lower(*ops: Op) -> Callable[[Conversion], Conversion]:
 
 
 def axes(node: Node, dims: tuple[str, ...] | None = None, operand: int = 0) -> tuple[int, ...]:
-    """Where the dims a node speaks of stand in its operand."""
+    """The positions, in an operand, of the dims that a node names."""
     have = node.inputs[operand].type.dims
     return tuple(have.index(dim) for dim in (node.attrs["dims"] if dims is None else dims))
 
