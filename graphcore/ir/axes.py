@@ -10,7 +10,7 @@ attrs that speak of axes hold positions in plain ops and dims in named ones.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -86,8 +86,17 @@ class Kind:
         """
         return None
 
+    def without(self, node: Node, axes: Collection[int]) -> Mapping[str, Any]:
+        """The attrs of a plain `node` whose operands all lack the batch `axes`."""
+        return node.attrs
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, vars(self).values()))})"
+
+
+def left(axis: int, gone: Collection[int]) -> int:
+    """The position of an axis that is left where those in `gone` vanish."""
+    return axis - sum(other < axis for other in gone)
 
 
 def at(x: TensorType, attr: Any) -> set[int]:
@@ -146,26 +155,33 @@ class Attr(Kind):
     def __init__(self, attr: str) -> None:
         self.attr = attr
 
-    def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
-        """Every position is one higher."""
+    def placed(self, node: Node, place: Callable[[int], int]) -> Mapping[str, Any]:
+        """The attrs, with other positions in place of those of the axes."""
         value = node.attrs[self.attr]
-        later = tuple(axis + 1 for axis in value) if isinstance(value, tuple) else value + 1
-        return {**node.attrs, self.attr: later}
-
-    def in_order(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any]:
-        """The attrs, positions of axes being those in the order `perm`."""
-        value = node.attrs[self.attr]
-        several = isinstance(value, tuple)
-        new = tuple(sorted(map(perm.index, value))) if several else perm.index(value)
+        new = tuple(sorted(map(place, value))) if isinstance(value, tuple) else place(value)
         return {**node.attrs, self.attr: new}
 
+    def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
+        """Every position is one higher."""
+        return self.placed(node, lambda axis: axis + 1)
 
-class Reduces(Attr):
+
+class Alike(Attr):
+    """A kind of which all operands have the same axes."""
+
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
+        """The axes are where the order puts them."""
+        return self.placed(node, perm.index)
+
+    def without(self, node: Node, axes: Collection[int]) -> Mapping[str, Any]:
+        """Every position is as much lower as axes before it are gone."""
+        return self.placed(node, lambda axis: left(axis, axes))
+
+
+class Reduces(Alike):
     """The axes vanish."""
 
     word = "over"
-
-    permuted = Attr.in_order
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
@@ -174,14 +190,12 @@ class Reduces(Attr):
         return of_each(axis for axis in range(x.ndim) if axis not in gone)
 
 
-class Along(Attr):
+class Along(Alike):
     """The axes stay; along them elements are computed from several, or, if `moves`, moved."""
 
     def __init__(self, attr: str, moves: bool, word: str = "along") -> None:
         super().__init__(attr)
         self.moves, self.word = moves, word
-
-    permuted = Attr.in_order
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         how = How.MOVED if self.moves else How.ALONG
@@ -282,6 +296,11 @@ class Ranges(Kind):
         """Ranges in the order of their axes."""
         return {name: tuple(value[axis] for axis in perm) for name, value in node.attrs.items()}
 
+    def without(self, node: Node, axes: Collection[int]) -> Mapping[str, Any]:
+        """The ranges of the other axes."""
+        rest = [axis for axis in range(node.type.ndim) if axis not in axes]
+        return {name: tuple(value[axis] for axis in rest) for name, value in node.attrs.items()}
+
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         ranges = list(self.ranges(node))
         return of_each(aligned(x, y), self.hows[operand], at(x, tuple(ranges)))
@@ -297,10 +316,8 @@ class Ranges(Kind):
                 yield axis
 
 
-class Joins(Attr):
+class Joins(Alike):
     """Operands one after the other along an axis."""
-
-    permuted = Attr.in_order
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         return of_each(aligned(x, y), How.MOVED, at(x, node.attrs[self.attr]))

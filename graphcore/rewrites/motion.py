@@ -6,11 +6,11 @@ the same way through elementwise ops and vanish where two meet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 
 from graphcore.analysis.values import is_positive_zero
-from graphcore.ir.axes import Pointwise, Reduces
+from graphcore.ir.axes import Along, How, Joins, Pointwise, Ranges, Reduces, Source, left
 from graphcore.ir.node import Attrs, Node
 from graphcore.ir.sizes import Shape, Size, count, lower_bound, same
 from graphcore.ops import leaf
@@ -37,9 +37,9 @@ from .plain import Axes, other_axes, refill, times
 motion = RuleSet()
 
 
-@motion.on(Pointwise, under=[expand])
+@motion.on(Pointwise, Reduces, Along, Joins, Ranges, under=[expand])
 def repeat_later(node: Node) -> Node | None:
-    """f(expand(x), expand(y), c) = expand(f(x, y, c)), over the axes that all of them repeat"""
+    """f(expand(x), expand(y), c) = expand(f(x, y, c)), over batch axes that all of them repeat"""
     common: set[int] | None = None
     for x in node.inputs:
         if x.op is expand:
@@ -48,53 +48,50 @@ def repeat_later(node: Node) -> Node | None:
             return None
         if common is not None and not common:
             return None
-    if common is None:
+    kind = node.op.axes
+    places = {axis: axis for axis in common or ()}
+    if not node.op.pointwise:  # a range along a repeated axis repeats the same
+        hows = (How.EACH, How.MOVED) if isinstance(kind, Ranges) else (How.EACH,)
+        found = {Source((axis,), how): axis for axis in places for how in hows}
+        columns = enumerate(zip(*kind.sources(node)[0], strict=True))
+        places = {found[x]: i for i, (x, *more) in columns if x in found and {x}.issuperset(more)}
+    if not places:
         return None
-    smaller = node.with_inputs(*[less_repeated(x, common) for x in node.inputs])
-    return plain.expand(smaller, common, node.type.shape)
+    smaller = tuple(less_repeated(x, places) for x in node.inputs)
+    new = Node(node.op, smaller, Attrs(kind.without(node, places)))
+    return plain.expand(new, places.values(), node.type.shape)
 
 
-def less_repeated(x: Node, axes: set[int]) -> Node:
+def less_repeated(x: Node, axes: Collection[int]) -> Node:
     """`x`, repeated everywhere along `axes`, without them."""
     shape = tuple(size for axis, size in enumerate(x.type.shape) if axis not in axes)
     if x.op is leaf.full:
         return refill(x, shape)
-    left = [axis for axis in x.attrs["axes"] if axis not in axes]
-    moved = [axis - sum(gone < axis for gone in axes) for axis in left]
-    return plain.expand(x.inputs[0], moved, shape)
+    repeated = [left(axis, axes) for axis in x.attrs["axes"] if axis not in axes]
+    return plain.expand(x.inputs[0], repeated, shape)
 
 
-@motion.on(Pointwise, under=[transpose])
-def permute_later(node: Node) -> Node | None:
-    """f(transpose(x), transpose(y), c) = transpose(f(x, y, c)), if all are in the same order"""
-    perm: Axes | None = None
-    for x in node.inputs:
-        if x.op is transpose:
-            if perm is not None and x.attrs["perm"] != perm:
-                return None
-            perm = x.attrs["perm"]
-        elif x.op is not leaf.full:
+@motion.on(Pointwise, under=[transpose, windows])
+def view_later(node: Node) -> Node | None:
+    """f(view(x), view(y), c) = view(f(x, y, c)), of transposes, and of windows without gaps"""
+    view, *others = [x for x in node.inputs if x.op is not leaf.full]
+    if any(x.op is not view.op or x.attrs != view.attrs for x in others):
+        return None
+    shape, attrs = view.inputs[0].type.shape, view.attrs
+    if view.op is windows:
+        steps = zip(attrs["sizes"], attrs["strides"], strict=True)
+        if any((lower_bound(size) or 0) < stride for size, stride in steps):
             return None
-    if perm is None:
-        return None
-    shape = next(x.inputs[0].type.shape for x in node.inputs if x.op is transpose)
-    operands = [x.inputs[0] if x.op is transpose else refill(x, shape) for x in node.inputs]
-    return transpose(node.with_inputs(*operands), perm=perm)
-
-
-@motion.on(Pointwise, under=[windows])
-def windows_later(node: Node) -> Node | None:
-    """f(windows(x), windows(y), c) = windows(f(x, y, c)), for windows without gaps between them"""
-    seen = [x for x in node.inputs if x.op is not leaf.full]
-    attrs = seen[0].attrs
-    if any(x.op is not windows or x.attrs != attrs for x in seen):
-        return None
-    shape, *others = {x.inputs[0].type.shape for x in seen}
-    steps = zip(attrs["sizes"], attrs["strides"], strict=True)
-    if others or any((lower_bound(size) or 0) < stride for size, stride in steps):
-        return None
+        if any(x.inputs[0].type.shape != shape for x in others):
+            return None
     operands = [refill(x, shape) if x.op is leaf.full else x.inputs[0] for x in node.inputs]
-    return windows(node.with_inputs(*operands), **attrs)
+    return Node(view.op, (node.with_inputs(*operands),), attrs)
+
+
+@motion.on(expand, reshape, transpose, slice_, windows, under=[leaf.full])
+def view_of_full(node: Node) -> Node | None:
+    """view(c) = c"""
+    return refill(node.inputs[0], node.type.shape)
 
 
 @motion.on(transpose)
@@ -103,8 +100,6 @@ def transpose_of_view(node: Node) -> Node | None:
     (x,), perm = node.inputs, node.attrs["perm"]
     if perm == tuple(range(len(perm))):
         return x
-    if x.op is leaf.full:
-        return refill(x, node.type.shape)
     if x.op is transpose:
         return plain.transpose(x.inputs[0], [x.attrs["perm"][axis] for axis in perm])
     if x.op is expand:
@@ -121,8 +116,6 @@ def expand_of_expand(node: Node) -> Node | None:
     (x,), axes = node.inputs, node.attrs["axes"]
     if not axes:
         return x
-    if x.op is leaf.full:
-        return refill(x, node.type.shape)
     if x.op is expand:
         kept = other_axes(axes, node.type.ndim)
         return plain.expand(
@@ -132,16 +125,10 @@ def expand_of_expand(node: Node) -> Node | None:
 
 
 @motion.on(reshape)
-def reshape_of_view(node: Node) -> Node | None:
+def reshape_of_reshape(node: Node) -> Node | None:
     """reshape(reshape(x)) = reshape(x), and none where the shape is the same"""
     (x,), shape = node.inputs, node.attrs["shape"]
-    if x.type.shape == shape:
-        return x
-    if x.op is leaf.full:
-        return refill(x, shape)
-    if x.op is reshape:
-        return plain.reshape(x.inputs[0], shape)
-    return None
+    return plain.reshape(x.inputs[0] if x.op is reshape else x, shape)
 
 
 @motion.on(reshape, under=[expand])
@@ -201,35 +188,22 @@ def factors(source: Shape, target: Shape) -> list[tuple[list[int], list[int]]] |
 
 
 @motion.on(slice_)
-def slice_of_view(node: Node) -> Node | None:
-    """slice(x, everything) = x; slices of a slice and of an expand move inside"""
+def slice_of_slice(node: Node) -> Node | None:
+    """slice(x, everything) = x; slice(slice(x)) is one slice"""
     (x,), attrs = node.inputs, node.attrs
-    if x.op is leaf.full:
-        return refill(x, node.type.shape)
     starts, steps = attrs["starts"], attrs["steps"]
     if node.type.shape == x.type.shape and not any(start != 0 for start in starts):
         return x if all(step == 1 for step in steps) else None
     if x.op is slice_:
-        inner = zip(x.attrs["starts"], x.attrs["steps"], starts, steps, strict=True)
-        merged = [(first + step * start, step * by) for first, step, start, by in inner]
-        return slice_(
-            x.inputs[0],
-            starts=tuple(start for start, _ in merged),
-            sizes=attrs["sizes"],
-            steps=tuple(step for _, step in merged),
-        )
-    if x.op is expand:
-        kept = other_axes(x.attrs["axes"], x.type.ndim)
-        ranges = {name: tuple(attrs[name][axis] for axis in kept) for name in attrs}
-        return plain.expand(slice_(x.inputs[0], **ranges), x.attrs["axes"], node.type.shape)
+        return slice_(x.inputs[0], sizes=attrs["sizes"], **ranges_of(x, node))
     return None
 
 
-@motion.on(windows, under=[leaf.full])
-def windows_of_full(node: Node) -> Node | None:
-    """windows(c) = c"""
-    (x,) = node.inputs
-    return refill(x, node.type.shape) if x.op is leaf.full else None
+def ranges_of(a: Node, b: Node) -> dict[str, Axes]:
+    """On each axis the places of `a` that are the places of `b` in it."""
+    both = zip(*[x.attrs[name] for x in (a, b) for name in ("starts", "steps")], strict=True)
+    starts, steps = zip(*[(s + by * t, by * step) for s, by, t, step in both], strict=True)
+    return {"starts": starts, "steps": steps}
 
 
 @motion.on(concat, under=[leaf.full])
@@ -254,14 +228,7 @@ def embed_of_view(node: Node) -> Node | None:
         return slice_(x, starts=attrs["starts"], sizes=x.type.shape, steps=attrs["steps"])
     if x.op is not embed:
         return None
-    outer, inner = zip(attrs["starts"], attrs["steps"]), zip(x.attrs["starts"], x.attrs["steps"])
-    places = [(a + by * b, by * step) for (a, by), (b, step) in zip(outer, inner)]
-    return embed(
-        x.inputs[0],
-        shape=node.type.shape,
-        starts=tuple(start for start, _ in places),
-        steps=tuple(step for _, step in places),
-    )
+    return embed(x.inputs[0], shape=node.type.shape, **ranges_of(node, x))
 
 
 @motion.on(slice_, under=[overwrite])
@@ -332,20 +299,6 @@ def embedded_terms(node: Node) -> list[Node]:
     return found
 
 
-@motion.on(concat, under=[expand])
-def concat_of_expand(node: Node) -> Node | None:
-    """concat(expand(x), expand(y)) = expand(concat(x, y)), over other axes that all repeat"""
-    axis = node.attrs["axis"]
-    if any(x.op is not expand for x in node.inputs):
-        return None
-    common = set.intersection(*(set(x.attrs["axes"]) for x in node.inputs)) - {axis}
-    if not common:
-        return None
-    smaller = [less_repeated(x, common) for x in node.inputs]
-    moved = axis - sum(gone < axis for gone in common)
-    return plain.expand(concat(*smaller, axis=moved), common, node.type.shape)
-
-
 @motion.on(concat, under=[concat])
 def concat_of_concat(node: Node) -> Node | None:
     """concat(concat(x, y), z) = concat(x, y, z)"""
@@ -364,32 +317,19 @@ def sum_of_view(node: Node) -> Node | None:
     (x,), axes = node.inputs, node.attrs["axes"]
     if all(x.type.shape[axis] == 1 for axis in axes):
         return plain.cast(plain.reshape(x, node.type.shape), node.type.dtype)
-    if x.op is leaf.full:
-        places: Size = count(x.type.shape[axis] for axis in axes)
-        return times(refill(x, node.type.shape), places)
     if x.op is sum_:
         kept = other_axes(x.attrs["axes"], x.inputs[0].type.ndim)
         return sum_(
             x.inputs[0], axes=tuple(sorted((*x.attrs["axes"], *(kept[axis] for axis in axes))))
         )
-    if x.op is expand:
-        return sum_of_expand(node, x)
+    if x.op in (expand, leaf.full):  # all that is repeated is summed: the rest has moved outside
+        new = x.attrs.get("axes", axes)
+        rest = [left(axis, new) for axis in axes if axis not in new]
+        inner = plain.sum_over(less_repeated(x, new), rest)
+        return times(inner, count(x.type.shape[axis] for axis in new))
     if x.op is negative:
         return -sum_(x.inputs[0], axes=axes)
     return None
-
-
-def sum_of_expand(node: Node, x: Node) -> Node:
-    """Repeated values are counted instead of added, and added once."""
-    axes, new = node.attrs["axes"], x.attrs["axes"]
-    counted = [axis for axis in axes if axis in new]
-    kept = other_axes(new, x.type.ndim)
-    inner = plain.sum_over(x.inputs[0], [kept.index(axis) for axis in axes if axis not in new])
-    rest = other_axes(axes, x.type.ndim)
-    repeated = [i for i, axis in enumerate(rest) if axis in new]
-    if counted:
-        inner = times(inner, count(x.type.shape[axis] for axis in counted))
-    return plain.expand(inner, repeated, node.type.shape)
 
 
 @motion.on(Reduces, under=[transpose])
@@ -410,10 +350,10 @@ def in_order(node: Node, operands: Sequence[Node], perm: Sequence[int]) -> Node:
     new = Node(node.op, tuple(operands), Attrs(attrs))
     ((sources, *_),) = kind.sources(node)
     kept = [axis for source in sources if source for axis in source.axes]
-    left = [axis for axis in perm if axis in kept]
+    order = [axis for axis in perm if axis in kept]
     if node.labels is not None:
-        new = new.label(tuple(node.labels[kept.index(axis)] for axis in left))
-    return plain.transpose(new, [left.index(axis) for axis in kept])
+        new = new.label(tuple(node.labels[kept.index(axis)] for axis in order))
+    return plain.transpose(new, [order.index(axis) for axis in kept])
 
 
 @motion.on(sum_, under=[scatter])

@@ -14,9 +14,15 @@ from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Shape
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
-from graphcore.ops import tensor
+from graphcore.ops import leaf, tensor
 from graphcore.rewrites.engine import RuleSet, simplify
-from graphcore.rewrites.motion import expand_of_expand, in_order, permute_later, transpose_of_view
+from graphcore.rewrites.motion import (
+    expand_of_expand,
+    in_order,
+    transpose_of_view,
+    view_later,
+    view_of_full,
+)
 from graphcore.rewrites.plain import Axes, transpose
 
 SHORT = 16
@@ -26,9 +32,10 @@ ROW_BY_ROW = frozenset({tensor.argmax, tensor.argmin, tensor.logcumsumexp, tenso
 """Ops that NumPy computes one row after the other: another order of axes is no quicker."""
 
 views = RuleSet()
+views.add(view_of_full, [tensor.transpose, tensor.expand], [leaf.full])
 views.add(transpose_of_view, [tensor.transpose], [])
 views.add(expand_of_expand, [tensor.expand], [])
-views.add(permute_later, [Pointwise], [tensor.transpose])
+views.add(view_later, [Pointwise], [tensor.transpose])
 
 
 def short_axes_first(graph: Graph) -> Graph:
