@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from graphcore.ir.axes import Derives, Opaque, Same
 from graphcore.ir.dtypes import promote
 from graphcore.ir.errors import require
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import agree_in_type
+from graphcore.ir.node import Node, agree_in_type
 from graphcore.ir.op import op
 from graphcore.ir.types import TensorType, TupleType
+
+from .leaf import values
 
 CURE = "give it the same dims and sizes"
 
@@ -29,6 +33,16 @@ def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     for x, tangent in zip(operands[ys : ys + wrt], operands[ys + wrt :], strict=True):
         agree_in_type(x, tangent, f"the tangent of {x} cannot be {tangent}", CURE)
     return TupleType(operands[:ys])
+
+
+def pulled(ys: Sequence[Node], wrt: Sequence[Node], cts: Iterable[Node]) -> list[Node]:
+    """The cotangents of `wrt`, given those of `ys`."""
+    return values(pullback(*ys, *wrt, *cts, ys=len(ys), wrt=len(wrt)))
+
+
+def pushed(ys: Sequence[Node], wrt: Sequence[Node], tangents: Iterable[Node]) -> list[Node]:
+    """The tangents of `ys`, given those of `wrt`."""
+    return values(pushforward(*ys, *wrt, *tangents, ys=len(ys), wrt=len(wrt)))
 
 
 LAZY = frozenset({pullback, pushforward})

@@ -94,8 +94,8 @@ def per_instance(
     xs = [t.node for t in sources]
     check("grad", [y.node], xs, disconnected)
     (new, _), wide, _ = of_instances("grad", y.node, xs, per)
-    node = autodiff.pullback(new, *wide.values(), full_like(new, 1), ys=1, wrt=len(wide))
-    found = {x: wrap(node[i]) for i, x in enumerate(wide)}
+    made = autodiff.pulled([new], [*wide.values()], [full_like(new, 1)])
+    found = dict(zip(wide, map(wrap, made), strict=True))
     gradients: T = rebuild([found[x] for x in xs])
     return gradients
 
@@ -233,8 +233,7 @@ def pullback_of(name: str, ys: list[Node], wrt: T, cts: list[Node], disconnected
     xs = [t.node for t in sources]
     check(name, ys, xs, disconnected)
     ys, xs = shield(ys, xs)
-    node = autodiff.pullback(*ys, *xs, *cts, ys=len(ys), wrt=len(xs))
-    cotangents: T = rebuild([wrap(node[i]) for i in range(len(xs))])
+    cotangents: T = rebuild([*map(wrap, autodiff.pulled(ys, xs, cts))])
     return cotangents
 
 
@@ -247,8 +246,7 @@ def pushforward_of(name: str, y: T, wrt: Tree, tangent: Tree, disconnected: str)
     ys, xs = [t.node for t in results], [t.node for t in sources]
     check(name, ys, xs, disconnected)
     ys, xs = shield(ys, xs)
-    node = autodiff.pushforward(*ys, *xs, *matched, ys=len(ys), wrt=len(xs))
-    tangents_of_y: T = rebuild([wrap(node[i]) for i in range(len(ys))])
+    tangents_of_y: T = rebuild([*map(wrap, autodiff.pushed(ys, xs, matched))])
     return tangents_of_y
 
 

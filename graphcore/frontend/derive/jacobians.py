@@ -147,8 +147,7 @@ def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str
     rows = hidden([dim for dim in y.dims if dim not in axes], taken)
     ct = placeholder("ct", y.node.type)
     ys, sources = shield([y.node], [x.node for x in xs])
-    pulled = autodiff.pullback(*ys, *sources, ct, ys=1, wrt=len(xs))
-    found = widened([pulled[i] for i in range(len(xs))], {ct: units(y, rows).node})
+    found = widened(autodiff.pulled(ys, sources, [ct]), {ct: units(y, rows).node})
     return [finished(wrap(f), y, rows, x, {}, axes) for f, x in zip(found, xs, strict=True)]
 
 
@@ -157,8 +156,7 @@ def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Te
     columns = hidden([dim for dim in x.dims if dim not in axes], taken)
     tangent = placeholder("tangent", x.node.type)
     ys, sources = shield([y.node], [x.node])
-    pushed = autodiff.pushforward(*ys, *sources, tangent, ys=1, wrt=1)
-    (found,) = widened([pushed[0]], {tangent: units(x, columns).node})
+    (found,) = widened(autodiff.pushed(ys, sources, [tangent]), {tangent: units(x, columns).node})
     return finished(wrap(found), y, {}, x, columns, axes)
 
 

@@ -19,7 +19,8 @@ from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression, Size, unknown
 from graphcore.ir.types import TensorType
-from graphcore.ops import autodiff, control, leaf
+from graphcore.ops import control, leaf
+from graphcore.ops.autodiff import pulled, pushed
 from graphcore.ops.control import Carry, Groups, Loop, Operand
 from graphcore.ops.leaf import values
 from graphcore.rewrites.checkpoint import in_chunks
@@ -95,6 +96,22 @@ def zero_for(value: Node | None, like: Node) -> Node:
     return full_like(like, 0) if value is None else value
 
 
+def present(values: Several) -> list[Node]:
+    """Those that are not zero."""
+    return [value for value in values if value is not None]
+
+
+def places(values: Several) -> list[int]:
+    """The indices of those that are not zero."""
+    return [i for i, value in enumerate(values) if value is not None]
+
+
+def placed(indices: Iterable[int], made: Iterable[Node], count: int) -> Several:
+    """`count` values: those made, at their indices, and zeros."""
+    found = dict(zip(indices, made, strict=True))
+    return [found.get(i) for i in range(count)]
+
+
 # ---- loops
 
 
@@ -110,7 +127,7 @@ def loop_pullback(
     loop = Loop.of(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
     varied, made = varying(loop, [i for i, use in enumerate(wanted) if use])
-    useful, counted = counting(loop, [i for i, ct in enumerate(cts) if ct is not None])
+    useful, counted = counting(loop, places(cts))
     active = varied & useful
     carries = [i for i in indices.carries if i in active]
     sequences = [i for i in indices.sequences if i in active and wanted[i]]
@@ -122,8 +139,7 @@ def loop_pullback(
     ct_steps = [new.new(f"ct of result {i - n}", loop.outputs[i].type) for i in steps]
     ys = pick(loop.outputs, (*carries, *steps))
     wrt = Groups(*[tuple(pick(params, some)) for some in (carries, sequences, captured)])
-    pulled = autodiff.pullback(*ys, *wrt.all, *ct_carries, *ct_steps, ys=len(ys), wrt=len(wrt.all))
-    found = wrt.split(values(pulled))
+    found = wrt.split(pulled(ys, wrt.all, [*ct_carries, *ct_steps]))
     starts = [zero_for(cts[i], node.inputs[i]) for i in carries]
     zeros = [full_like(node.inputs[i], 0) for i in captured]
     sums = [total + ct for total, ct in zip(totals, found.captured, strict=True)]
@@ -142,8 +158,7 @@ def loop_pullback(
         loop.captured,
         found.sequences,
     ).build()
-    made_for = dict(zip((*carries, *captured, *sequences), values(back), strict=True))
-    return [made_for.get(i) for i in range(len(node.inputs))]
+    return placed((*carries, *captured, *sequences), values(back), len(node.inputs))
 
 
 def recording(node: Node, **settings: Any) -> list[Node]:
@@ -183,7 +198,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     """The loop that carries the tangents along."""
     loop = Loop.of(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
-    varied, made = varying(loop, [i for i, t in enumerate(tangents) if t is not None])
+    varied, made = varying(loop, places(tangents))
     carries = [i for i in indices.carries if i in varied]
     sequences, captured = (
         [i for i in some if tangents[i] is not None]
@@ -196,8 +211,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     )
     ys = pick(loop.outputs, (*carries, *steps))
     wrt = pick(params, (*carries, *sequences, *captured))
-    pushed = autodiff.pushforward(*ys, *wrt, *moved, *stepped, *held, ys=len(ys), wrt=len(wrt))
-    found = values(pushed)
+    found = pushed(ys, wrt, [*moved, *stepped, *held])
     starts = [zero_for(tangents[i], node.inputs[i]) for i in carries]
     given = [present(pick(tangents, some)) for some in (sequences, captured)]
     forward = loop._replace(
@@ -209,8 +223,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     both = values(forward)
     last = both[n : n + len(carries)]
     each = both[len(both) - len(steps) :]
-    moves = dict(zip((*carries, *steps), (*last, *each), strict=True))
-    return [moves.get(i) for i in range(len(node.type.items))]
+    return placed((*carries, *steps), (*last, *each), len(node.type.items))
 
 
 # ---- branches and calls
@@ -218,51 +231,42 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
 
 def pulled_back(body: Graph, cts: Several, wanted: Sequence[bool]) -> tuple[Graph, list[int]]:
     """The body that pulls cotangents back, its new params last, and the inputs it answers for."""
-    given = [i for i, ct in enumerate(cts) if ct is not None]
+    given = places(cts)
     asked = [i for i, x in enumerate(body.params) if wanted[i] and differentiable(x.type.dtype)]
     new = Params(body.params)
     ct_params = [new.new(f"ct of result {i}", body.outputs[i].type) for i in given]
-    ys, wrt = pick(body.outputs, given), pick(body.params, asked)
-    pulled = autodiff.pullback(*ys, *wrt, *ct_params, ys=len(ys), wrt=len(wrt))
-    return Graph((*body.params, *ct_params), tuple(pulled[i] for i in range(len(wrt)))), asked
+    made = pulled(pick(body.outputs, given), pick(body.params, asked), ct_params)
+    return Graph((*body.params, *ct_params), tuple(made)), asked
 
 
-def pushed_forward(body: Graph, tangents: Several) -> Graph:
-    """The body that pushes tangents forward, its new params last."""
-    given = [i for i, t in enumerate(tangents) if t is not None]
-    moving = Params(body.params).like("tangent of", pick(body.params, given))
-    ys, wrt = body.outputs, pick(body.params, given)
-    pushed = autodiff.pushforward(*ys, *wrt, *moving, ys=len(ys), wrt=len(wrt))
-    return Graph((*body.params, *moving), tuple(pushed[i] for i in range(len(ys))))
-
-
-def present(values: Several) -> list[Node]:
-    """Those that are not zero."""
-    return [value for value in values if value is not None]
+def pushed_forward(body: Graph, given: Sequence[int]) -> Graph:
+    """The body that pushes tangents of some params forward, its new params last."""
+    wrt = pick(body.params, given)
+    moving = Params(body.params).like("tangent of", wrt)
+    return Graph((*body.params, *moving), tuple(pushed(body.outputs, wrt, moving)))
 
 
 def switch_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     made = [pulled_back(body, cts, wanted[1:]) for body in node.attrs["branches"]]
     branches, asked = tuple(body for body, _ in made), made[0][1]
     back = control.switch(*node.inputs, *present(cts), branches=branches)
-    found = dict(zip(asked, values(back), strict=True))
-    return [None, *[found.get(i) for i in range(len(node.inputs) - 1)]]
+    return [None, *placed(asked, values(back), len(node.inputs) - 1)]
 
 
 def switch_pushforward(node: Node, tangents: Several) -> Several:
-    branches = tuple(pushed_forward(body, tangents[1:]) for body in node.attrs["branches"])
+    given = places(tangents[1:])
+    branches = tuple(pushed_forward(body, given) for body in node.attrs["branches"])
     return values(control.switch(*node.inputs, *present(tangents[1:]), branches=branches))
 
 
 def call_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     body, asked = pulled_back(node.attrs["body"], cts, wanted)
     back = control.call(*node.inputs, *present(cts), body=body)
-    found = dict(zip(asked, values(back), strict=True))
-    return [found.get(i) for i in range(len(node.inputs))]
+    return placed(asked, values(back), len(node.inputs))
 
 
 def call_pushforward(node: Node, tangents: Several) -> Several:
-    body = pushed_forward(node.attrs["body"], tangents)
+    body = pushed_forward(node.attrs["body"], places(tangents))
     return values(control.call(*node.inputs, *present(tangents), body=body))
 
 

@@ -19,11 +19,22 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType
-from graphcore.ops import autodiff, control, elementwise, leaf
+from graphcore.ops import control, elementwise, leaf
 from graphcore.ops.leaf import values
 from graphcore.rewrites.plain import cast, expand, reshape, sum_over, transpose
 
-from .control import Params, Rules, Several, pick, present, pulled_back, zero_for
+from .control import (
+    Params,
+    Rules,
+    Several,
+    pick,
+    placed,
+    places,
+    present,
+    pulled_back,
+    pushed_forward,
+    zero_for,
+)
 from .linearity import Growth, variation
 
 
@@ -33,14 +44,12 @@ def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
     given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
     rule = by_rule(node, asked, given)
     shares = in_line(rule) if shows_linear(node, node.attrs["rule"], asked) else values(rule)
-    found = dict(zip(asked, shares, strict=True))
-    return [found.get(i) for i in range(len(node.inputs))]
+    return placed(asked, shares, len(node.inputs))
 
 
 def custom_pushforward(node: Node, tangents: Several) -> Several:
     """The tangents by the user's `pushforward`, else by the transpose of the rule."""
-    given = [i for i, t in enumerate(tangents) if t is not None]
-    zeros = [full_like(y, 0) for y in values(node)]
+    given, zeros = places(tangents), [full_like(y, 0) for y in values(node)]
     rule = by_rule(node, given, zeros)
     moved = present(tangents)
     if (forward := node.attrs["forward"]) is not None:
@@ -50,9 +59,8 @@ def custom_pushforward(node: Node, tangents: Several) -> Several:
     if not shows_linear(node, node.attrs["rule"], given):
         return transposed(rule, moved)
     back, asked = pulled_back(rule.attrs["body"], moved, moves(rule))
-    found = dict(zip(asked, values(control.call(*rule.inputs, *moved, body=back)), strict=True))
-    first = len(rule.inputs) - len(zeros)
-    return [found.get(first + i) for i in range(len(zeros))]
+    made = values(control.call(*rule.inputs, *moved, body=back))
+    return placed(asked, made, len(rule.inputs))[-len(zeros) :]
 
 
 def by_rule(node: Node, asked: Sequence[int], cts: Sequence[Node]) -> Node:
@@ -127,15 +135,11 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
     if present(tangents[n:]):
         moved = [zero_for(t, x) for t, x in zip(tangents[n:], node.inputs[n:], strict=True)]
         found.append(values(node.with_inputs(*node.inputs[:n], *moved)))
-    if given := [i for i, t in enumerate(tangents[:n]) if t is not None]:
+    if given := places(tangents[:n]):
 
         def pushed(graph: Graph) -> Graph:
             """The tangents of a graph's outputs, for tangents of the fixed operands."""
-            new = Params(graph.params).like("tangent of", pick(graph.params, given))
-            ys, wrt = graph.outputs, pick(graph.params, given)
-            made = autodiff.pushforward(*ys, *wrt, *new, ys=len(ys), wrt=len(wrt))
-            params = (*graph.params[:n], *new, *graph.params[n:])
-            return Graph(params, tuple(made[i] for i in range(len(ys))))
+            return moved_up(pushed_forward(graph, given), n, len(given))
 
         back = node.attrs["back"]
         along = control.linear(
@@ -160,33 +164,27 @@ def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
     given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
     found: list[Node | None] = [None] * whole
     if asked := [i for i in range(n) if wanted[i]]:
-        body, back = node.attrs["body"], node.attrs["back"]
-        ys, wrt = body.outputs, pick(body.params, asked)
-        new = Params(body.params).like("ct of", ys)
-        pulled = autodiff.pullback(*ys, *wrt, *new, ys=len(ys), wrt=len(wrt))
-        params = (*body.params[:n], *new, *body.params[n:])
-        if back is not None:
-            tangents = Params(back.params).like("tangent of", pick(back.params, asked))
-            sources = pick(back.params, asked)
-            made = autodiff.pushforward(
-                *back.outputs, *sources, *tangents, ys=len(back.outputs), wrt=len(asked)
-            )
-            outputs = tuple(made[i] for i in range(len(back.outputs)))
-            back = Graph((*back.params, *tangents), outputs)
+        body, asked = pulled_back(node.attrs["body"], given, [*wanted[:n], *[False] * (whole - n)])
+        back = node.attrs["back"]
         shares = control.linear(
             *node.inputs[:n],
             *given,
             *node.inputs[n:],
-            body=Graph(params, tuple(pulled[i] for i in range(len(wrt)))),
-            back=back,
+            body=moved_up(body, n, len(given)),
+            back=None if back is None else pushed_forward(back, asked),
             moving=node.attrs["moving"],
             apart=(*apart[:n], *apart[whole:], *apart[n:whole], *pick(apart, asked)),
         )
-        for i, share in zip(asked, values(shares), strict=True):
-            found[i] = share
+        found[:] = placed(asked, values(shares), whole)
     if any(wanted[n:]):
         found[n:] = transposed(node, given)
     return found
+
+
+def moved_up(graph: Graph, n: int, count: int) -> Graph:
+    """A graph whose last `count` params come after the first `n`."""
+    params = graph.params
+    return Graph((*params[:n], *params[-count:], *params[n:-count]), graph.outputs)
 
 
 def transposing(node: Node, cts: Sequence[Node]) -> Node:
