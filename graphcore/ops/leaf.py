@@ -28,6 +28,11 @@ def input_(
     return TensorType(dtype, shape, dims)
 
 
+def param(name: str, type: TensorType) -> Node:
+    """An operand of a graph that a node holds."""
+    return input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
+
+
 @op(axes=Opaque(), traits=[Trait.FREE])
 def constant(*, value: Literal, dims: tuple[str, ...] | None) -> TensorType:
     """An array known now."""

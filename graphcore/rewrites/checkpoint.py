@@ -7,7 +7,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
-from graphcore.ops.control import Loop
+from graphcore.ops.control import Loop, all_steps
 from graphcore.ops.leaf import values
 
 from .plain import reshape, take_range
@@ -22,10 +22,7 @@ def in_chunks(scan: Node) -> Node:
     chunk, *inner = scan.attrs["checkpoint"]
     length = scan.attrs["length"]
     whole = length // chunk
-    params = tuple(
-        leaf.input_(name=f"operand {i}", dtype=x.type.dtype, shape=x.type.shape, dims=None)
-        for i, x in enumerate(scan.inputs)
-    )
+    params = tuple(leaf.param(f"operand {i}", x.type) for i, x in enumerate(scan.inputs))
     loop = Loop.of(scan)
     given = loop.params.split(params)
     n, covered, left = len(given.carries), whole * chunk, length - whole * chunk
@@ -60,14 +57,10 @@ def in_chunks(scan: Node) -> Node:
 
 def chunk_of(loop: Loop, chunk: Size, attrs: dict[str, object]) -> Graph:
     """The body of the loop over chunks: the loop over one of them."""
-    sequences = loop.params.sequences
     params = tuple(
-        leaf.input_(
-            name=x.attrs["name"],
-            dtype=x.type.dtype,
-            shape=(chunk, *x.type.shape) if x in sequences else x.type.shape,
-            dims=None,
-        )
+        leaf.param(x.attrs["name"], all_steps(x.type, None, chunk))
+        if x in loop.params.sequences
+        else x
         for x in loop.params.all
     )
     inner = control.scan(*params, **attrs | {"length": chunk})

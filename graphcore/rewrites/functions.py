@@ -164,7 +164,7 @@ def function_of(factors: Sequence[Node], vectors_of: Node | None = None) -> Node
         return None
     (a,) = matrices
     w, v = linalg.eigh(a)[0], linalg.eigh(a)[1]
-    params = [param(f"number{i}", x) for i, x in enumerate((w, *numbers))]
+    params = [leaf.param(f"number{i}", x.type) for i, x in enumerate((w, *numbers))]
     total = factors[0] if factors else full_like(w, 1)
     for factor in factors[1:]:
         total = total * factor
@@ -178,10 +178,6 @@ def function_of(factors: Sequence[Node], vectors_of: Node | None = None) -> Node
     op = autodiff.matrix_function if vectors_of else autodiff.trace_of_function
     fixed = autodiff.stop_gradient(used), autodiff.stop_gradient(v)
     return op(hermitian(a), *fixed, *given, f=f, numbers=len(given))
-
-
-def param(name: str, like: Node) -> Node:
-    return leaf.input_(name=name, dtype=like.type.dtype, shape=like.type.shape, dims=None)
 
 
 FINDING = products | functions

@@ -338,3 +338,14 @@ def test_new_dims_come_first_in_the_order_in_which_they_are_brought() -> None:
     ]
     turned = gc.vectorize(outputs, {w: other, x: wide})
     assert turned[1].dims == ("c", "a", "b", "k", "i")
+
+
+def test_an_index_that_gets_dims_counts_from_no_end():
+    """A negative index is refused, as it is without the new dim."""
+    index, many = (gc.tensor("index", dims, dtype="int64") for dims in ({}, {"batch": None}))
+    x = gc.tensor("x", {"row": 3})
+    y = gc.vectorize(gc.switch(index, [lambda x: x, gc.exp], x), {index: many})
+    f = gc.compile([many, x], y)
+    np.testing.assert_array_equal(f([1, 0], np.zeros(3)), [[1, 1, 1], [0, 0, 0]])
+    with pytest.raises(gc.GraphIndexError, match=r"switch .* position -1 is outside dim 'branch'"):
+        f([0, -1], np.zeros(3))

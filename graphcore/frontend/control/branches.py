@@ -133,12 +133,15 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
     if chosen.dims:
         masks = [equal(chosen, i) for i in range(len(functions))]
         leaves, mirrored = all_made("switch", functions, operands, masks)
-        taken = [dim for some in (*leaves, [chosen]) for x in some for dim in x.dims]
-        dim = apart(Hidden("branch"), taken)
-        columns = zip(*leaves, strict=True)
-        positions = astype(chosen, "uint64")  # as which no index counts from the end
-        return mirrored([isel(concat(list(column), dim), {dim: positions}) for column in columns])
+        return mirrored([one_of(chosen, column) for column in zip(*leaves, strict=True)])
     return branch("switch", chosen, functions, operands)
+
+
+def one_of(index: Tensor, column: Sequence[Tensor]) -> Tensor:
+    """For each element the result of the branch with its index."""
+    dim = apart(Hidden("branch"), [dim for x in (index, *column) for dim in x.dims])
+    positions = astype(index, "uint64")  # as which no index counts from the end
+    return isel(concat(column, dim), {dim: positions})
 
 
 def branch(

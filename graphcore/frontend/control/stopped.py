@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from graphcore.frontend.core.tracing import close
 from graphcore.ir.axes import Indexes, NamedMatrices, Receives
-from graphcore.ir.dtypes import BOOL, INT
+from graphcore.ir.dtypes import INT
 from graphcore.ir.graph import Graph, may_raise_inside
-from graphcore.ir.literal import Literal
 from graphcore.ir.names import apart
 from graphcore.ir.node import Node, full_like, recording, toposort
 from graphcore.ir.trace import Rule
@@ -67,31 +66,32 @@ def harmless(node: Node, mask: Node, own: Served) -> Node:
             return control.call(*node.inputs, mask, body=body)
     given = through(node, own)
 
-    def safe(k: int, other: Node) -> Node:
-        return where(mask, given[k] or Dims(), node.inputs[k], other)
+    def safe(k: int, other: Node | None = None) -> Node:
+        operand = node.inputs[k]
+        harmless = full_like(operand, 0) if other is None else other
+        return unless_stopped(mask, given[k] or Dims(), operand, harmless)
 
     x, *others = node.inputs
     match node.op:
         case control.switch:
             bodies = [in_body(branch, mask, own) for branch in node.attrs["branches"]]
-            return control.switch(safe(0, number(0, x)), *others, mask, branches=tuple(bodies))
+            return control.switch(safe(0), *others, mask, branches=tuple(bodies))
         case matrices.solve_tridiagonal:
-            parts = [safe(k, number(v, x)) for k, v in enumerate((0, 1, 0))]
+            parts = [safe(k, full_like(x, value)) for k, value in enumerate((0, 1, 0))]
             return node.with_inputs(*parts, others[-1])
     last = len(node.inputs)
     match node.op.axes:
         case Indexes():
-            return node.with_inputs(x, *[safe(k, number(0, others[0])) for k in range(1, last)])
+            return node.with_inputs(x, *map(safe, range(1, last)))
         case Receives(base=base):
-            positions = [safe(k, number(0, others[-1])) for k in range(base + 1, last)]
-            return node.with_inputs(*node.inputs[: base + 1], *positions)
+            return node.with_inputs(*node.inputs[: base + 1], *map(safe, range(base + 1, last)))
         case NamedMatrices():
             rows, cols = node.attrs["dims"][:2]
             return node.with_inputs(safe(0, identity(x, rows, cols)), *others)
     return node
 
 
-def where(mask: Node, dims: Dims, x: Node, harmless: Node) -> Node:
+def unless_stopped(mask: Node, dims: Dims, x: Node, harmless: Node) -> Node:
     """`x` where a member that uses it goes on, else `harmless`.
 
     Along `dims` each member uses elements of its own; along others all members use all elements.
@@ -104,11 +104,6 @@ def where(mask: Node, dims: Dims, x: Node, harmless: Node) -> Node:
     return named.transpose(chosen, dims=x.type.dims)
 
 
-def number(value: complex, x: Node) -> Node:
-    """A number in the dtype of `x`."""
-    return leaf.full(value=Literal(value, x.type.dtype), shape=(), dims=())
-
-
 def identity(x: Node, rows: str, cols: str) -> Node:
     """The identity matrix in the size and dtype of `x`."""
     row, col = (leaf.iota(size=x.type.size(dim), dtype=INT, dims=(dim,)) for dim in (rows, cols))
@@ -117,10 +112,7 @@ def identity(x: Node, rows: str, cols: str) -> Node:
 
 def param_for(mask: Node, params: Sequence[Node]) -> Node:
     """A param of a body that stands for the mask."""
-    name = apart("going", {param.attrs["name"] for param in params})
-    shape, dims = mask.type.shape, mask.type.dims
-    param: Node = leaf.input_(name=name, dtype=BOOL, shape=shape, dims=dims)
-    return param
+    return leaf.param(apart("going", {param.attrs["name"] for param in params}), mask.type)
 
 
 def in_loop(node: Node, mask: Node, own: Served) -> Node:

@@ -73,8 +73,7 @@ def close(
     for name, node in [*zip(names, params, strict=True), *((called(x), x) for x in captured)]:
         name = apart(name, taken)
         taken.add(name)
-        type = node.type
-        new[node] = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
+        new[node] = leaf.param(name, node.type)
     own = tuple(new[x] for x in (*params, *captured))
     return Closed(tuple(Graph(own, substitute(ys, new)) for ys in outputs), tuple(captured))
 
@@ -98,12 +97,8 @@ def between_params(
     params: Iterable[Node], outputs: Sequence[Node], made: Iterable[Node]
 ) -> set[Node]:
     """Nodes to compute inside: all that depend on params or are differentiated."""
-    inside = set(params)
     order = toposort(outputs)
-    for node in order:
-        if not inside.isdisjoint(node.inputs):
-            inside.add(node)
-    inside.update(made)
+    inside = depending(order, params) | set(made)
     seen: set[Node] = set()
     while lazy := [node for node in order if node.op in autodiff.LAZY and node in inside - seen]:
         seen.update(lazy)
@@ -116,11 +111,16 @@ def path(lazy: Node) -> set[Node]:
     """The nodes between the sources of a lazy derivative and its outputs."""
     ys, wrt = lazy.attrs["ys"], lazy.attrs["wrt"]
     sources = set(lazy.inputs[ys : ys + wrt])
-    found = set(sources)
-    for node in toposort(lazy.inputs[:ys]):
+    return depending(toposort(lazy.inputs[:ys]), sources) - sources
+
+
+def depending(order: Iterable[Node], on: Iterable[Node]) -> set[Node]:
+    """The nodes `on`, and those of `order`, inputs first, that depend on them."""
+    found = set(on)
+    for node in order:
         if not found.isdisjoint(node.inputs):
             found.add(node)
-    return found - sources
+    return found
 
 
 def constants(outputs: Sequence[Node]) -> list[Node]:

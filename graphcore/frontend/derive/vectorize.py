@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 
+from graphcore.frontend.control.branches import one_of
 from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.shape.dims import broadcast_to
+from graphcore.ir import trace
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
-from graphcore.ir.names import Hidden, apart, hidden
+from graphcore.ir.names import hidden
 from graphcore.ir.node import Attrs, Node, full_like, toposort
 from graphcore.ir.op import Op
-from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, same, unknown, unknowns
-from graphcore.ir.transform import resized
+from graphcore.ir.transform import resized, transform
 from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
@@ -27,7 +28,7 @@ from .instances import Mixed
 
 __all__ = ["vectorize"]
 
-Sizes = dict[str, Size]
+NewDims = dict[str, Size]
 
 
 def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
@@ -86,8 +87,18 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
 
 def first(y: Node, added: Sequence[str], own: tuple[str, ...]) -> Node:
     """`y` with the dims `added` that it has before its own."""
-    dims = (*[dim for dim in added if dim in y.type.dims and dim not in own], *own)
-    return y if dims == y.type.dims else named.transpose(y, dims=dims)
+    return in_order(y, [*[dim for dim in added if dim in y.type.dims and dim not in own], *own])
+
+
+def in_order(x: Node, dims: Iterable[str]) -> Node:
+    """`x` with its dims in this order."""
+    dims = tuple(dims)
+    return x if x.type.dims == dims else named.transpose(x, dims=dims)
+
+
+def as_in(xs: Iterable[Node], likes: Iterable[Node]) -> list[Node]:
+    """Each of `xs` with its dims in the order of another."""
+    return [in_order(x, like.type.dims) for x, like in zip(xs, likes, strict=True)]
 
 
 def fitted(
@@ -158,20 +169,20 @@ def named_back(y: Node, inner: Mapping[str, str]) -> Node:
     return renamed(y, back)
 
 
-def extra(old: Node, new: Node) -> Sizes:
+def extra(old: Node, new: Node) -> NewDims:
     """The dims of `new` that `old` lacks."""
     return {dim: size for dim, size in new.type.sizes.items() if dim not in old.type.sizes}
 
 
-def extras(pairs: Iterable[tuple[Node, Node]]) -> Sizes:
+def extras(pairs: Iterable[tuple[Node, Node]]) -> NewDims:
     """The new dims of several pairs of tensors."""
-    found: Sizes = {}
+    found: NewDims = {}
     for old, new in pairs:
         found |= extra(old, new)
     return found
 
 
-def widen(x: Node, dims: Sizes) -> Node:
+def widen(x: Node, dims: NewDims) -> Node:
     """`x` repeated along the dims it lacks, which come first."""
     missing = {dim: size for dim, size in dims.items() if dim not in x.type.sizes}
     sizes = missing | x.type.sizes
@@ -180,25 +191,20 @@ def widen(x: Node, dims: Sizes) -> Node:
 
 def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
     """`roots` where the keys of `new` are replaced by tensors with more dims."""
-    done = dict(new)
-    for node in toposort(roots):
-        if node in done:
-            continue
-        inputs = tuple(done[x] for x in node.inputs)
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[trace.Rule, Node] | None:
         if inputs == node.inputs:
-            done[node] = node
-            continue
-        with inheriting(node):
-            if (rule := RULES.get(node.op)) is not None:
-                done[node] = rule(node, inputs, new)
-                continue
-            pairs = zip(node.inputs, inputs, strict=True)
-            more = extras((old, x) for old, x in pairs if isinstance(x.type, TensorType))
-            done[node] = Node(node.op, inputs, Attrs(node.op.axes.with_dims(node, more)))
-    return [done[root] for root in roots]
+            return None
+        if (rule := RULES.get(node.op)) is not None:
+            return rule, rule(node, inputs, new)
+        pairs = zip(node.inputs, inputs, strict=True)
+        more = extras((old, x) for old, x in pairs if isinstance(x.type, TensorType))
+        return widened, Node(node.op, inputs, Attrs(node.op.axes.with_dims(node, more)))
+
+    return list(transform(Graph((), tuple(roots)), visit, done=dict(new)).outputs)
 
 
-def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+def wide_derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     """The derivative at each position: sources are repeated first, then outputs are rebuilt."""
     ys, wrt = node.attrs["ys"], node.attrs["wrt"]
     dims = extras(zip(node.inputs, inputs, strict=True))
@@ -208,13 +214,11 @@ def derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> 
     xs = [sources[x] for x in node.inputs[ys : ys + wrt]]
     made = [widen(y, dims) for y in widened(node.inputs[:ys], {**new, **sources})]
     likes = made if node.op is autodiff.pullback else xs
-    moved = [
-        ordered(widen(t, dims), like) for t, like in zip(inputs[ys + wrt :], likes, strict=True)
-    ]
+    moved = as_in([widen(t, dims) for t in inputs[ys + wrt :]], likes)
     return Node(node.op, (*made, *xs, *moved), node.attrs)
 
 
-def refuse_sums(node: Node, dims: Sizes, ys: Sequence[Node], xs: Sequence[Node]) -> None:
+def refuse_sums(node: Node, dims: NewDims, ys: Sequence[Node], xs: Sequence[Node]) -> None:
     """Refuses a cotangent that would be summed along one of its new dims."""
     for dim in dims:
         if any(dim in y.type.sizes for y in ys) and any(dim not in x.type.sizes for x in xs):
@@ -222,7 +226,7 @@ def refuse_sums(node: Node, dims: Sizes, ys: Sequence[Node], xs: Sequence[Node])
 
 
 def repeated(
-    wrt: Sequence[Node], dims: Sizes, new: Mapping[Node, Node], ys: Sequence[Node]
+    wrt: Sequence[Node], dims: NewDims, new: Mapping[Node, Node], ys: Sequence[Node]
 ) -> dict[Node, Node]:
     """For each of `wrt` a source of the derivative: itself along `dims`, with a barrier of its own.
 
@@ -240,43 +244,32 @@ def repeated(
     return found
 
 
-def ordered(x: Node, like: Node) -> Node:
-    """`x` with its dims in the order of another."""
-    dims = like.type.dims
-    return x if x.type.dims == dims else named.transpose(x, dims=dims)
-
-
 # ---- loops and branches: their bodies, on params with more dims
 
 
-def inner(param: Node, dims: Sizes) -> Node:
+def inner(param: Node, dims: NewDims) -> Node:
     """A param of a body with new dims, which come first."""
-    type = param.type
-    sizes = {dim: size for dim, size in dims.items() if dim not in type.sizes} | type.sizes
-    shape = tuple(sizes.values())
-    name = param.attrs["name"]
-    return leaf.input_(name=name, dtype=type.dtype, shape=shape, dims=tuple(sizes))
+    return leaf.param(param.attrs["name"], widen(param, dims).type)
 
 
-def operand_dims(node: Node, inputs: Sequence[Node], first: int = 0) -> list[Sizes]:
-    """The new dims of each operand of a body."""
-    return [extra(x, y) for x, y in zip(node.inputs[first:], inputs[first:], strict=True)]
+def operand_dims(node: Node, inputs: Sequence[Node]) -> list[NewDims]:
+    """The new dims of each operand."""
+    return [extra(x, y) for x, y in zip(node.inputs, inputs, strict=True)]
 
 
-def inside(body: Graph, dims: Sequence[Sizes]) -> tuple[list[Node], list[Node]]:
+def inside(body: Graph, dims: Sequence[NewDims]) -> tuple[list[Node], list[Node]]:
     """The params of a body with new dims, and its outputs computed from them."""
     params = [inner(param, more) for param, more in zip(body.params, dims, strict=True)]
-    changed = {p: q for p, q in zip(body.params, params, strict=True) if p is not q}
-    return params, widened(body.outputs, changed)
+    return params, widened(body.outputs, dict(zip(body.params, params, strict=True)))
 
 
-def loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+def wide_loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     """If the predicate gets dims, each element along them stops at its own step."""
     old, dims = Loop.of(node), operand_dims(node, inputs)
     n, dim = len(old.carries), old.settings.get("dim", "")
     if node.op is control.scan and any(dim in more for more in dims):
         raise Mixed(node, dim, "walks along it")
-    step, each = Graph(old.params.all, old.roots), Sizes()
+    step, each = Graph(old.params.all, old.roots), NewDims()
     while True:
         params, outputs = inside(step, dims)
         if old.condition is not None:
@@ -295,68 +288,49 @@ def loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
         updates = [ops.where(condition, y, p) for y, p in zip(updates, own.carries, strict=True)]
         condition = named.any_(condition, dims=condition.type.dims)
     starts = [widen(x, more) for x, more in zip(given.carries, dims[:n], strict=True)]
-    carries = zip(
-        own.carries,
-        map(ordered, starts, own.carries),
-        map(ordered, updates, own.carries),
-        strict=True,
-    )
-    sequences = [ordered_but(x, dim, p) for x, p in zip(given.sequences, own.sequences)]
-    captured = map(ordered, given.captured, own.captured)
+    starts, updates = as_in(starts, own.carries), as_in(updates, own.carries)
+    pairs = zip(given.sequences, own.sequences, strict=True)
+    sequences = [in_order(x, (dim, *param.type.dims)) for x, param in pairs]
     return old._replace(
-        carries=tuple(map(Carry._make, carries)),
+        carries=tuple(map(Carry, own.carries, starts, updates)),
         sequences=tuple(map(Operand, own.sequences, sequences)),
-        captured=tuple(map(Operand, own.captured, captured)),
+        captured=tuple(map(Operand, own.captured, as_in(given.captured, own.captured))),
         results=tuple(outputs[n:]),
         condition=condition,
     ).build()
 
 
-def ordered_but(x: Node, dim: str, like: Node) -> Node:
-    """`x` with `dim` first and its other dims in the order of `like`."""
-    return named.transpose(x, dims=(dim, *like.type.dims))
-
-
-def switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+def wide_switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     """If the index gets dims, all branches are computed, and one is chosen for each element."""
     index, *operands = inputs
-    dims = operand_dims(node, inputs, 1)
-    if extra(node.inputs[0], index):
+    chosen_by, *dims = operand_dims(node, inputs)
+    if chosen_by:
         all_made = []
         for b, branch in enumerate(node.attrs["branches"]):
             found = widened(branch.outputs, dict(zip(branch.params, operands, strict=True)))
             chosen = ops.equal(index, full_like(index, b))
             all_made.append(for_members(chosen, toposort(found, operands), found))
-        return leaf.tuple_(*[one_of(index, column) for column in zip(*all_made, strict=True)])
+        results = [list(map(wrap, column)) for column in zip(*all_made, strict=True)]
+        return leaf.tuple_(*[one_of(wrap(index), column).node for column in results])
     made = [inside(branch, dims) for branch in node.attrs["branches"]]
     olds = [branch.outputs for branch in node.attrs["branches"]]
     columns: list[list[Node]] = []
     for i in range(len(node.type.items)):
         more = extras((old[i], outputs[i]) for old, (_, outputs) in zip(olds, made, strict=True))
         column = [widen(outputs[i], more) for _, outputs in made]
-        columns.append([ordered(y, column[0]) for y in column])
-    graphs = tuple(
-        Graph(tuple(params), tuple(column[b] for column in columns))
-        for b, (params, _) in enumerate(made)
-    )
-    held = [ordered(x, p) for x, p in zip(operands, made[0][0], strict=True)]
-    return control.switch(index, *held, branches=graphs)
+        columns.append(as_in(column, [column[0]] * len(column)))
+    params = made[0][0]
+    graphs = [Graph(tuple(params), outputs) for outputs in zip(*columns, strict=True)]
+    return control.switch(index, *as_in(operands, params), branches=tuple(graphs))
 
 
-def one_of(index: Node, column: Sequence[Node]) -> Node:
-    """For each element the result of the branch with its index."""
-    dim = apart(Hidden("branch"), dims_in_use([index, *column]))
-    stacked = named.concat(*[widen(x, {dim: 1}) for x in column], dim=dim)
-    return named.gather(stacked, index, dims=(dim,))
-
-
-def call(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+def wide_call(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     params, outputs = inside(node.attrs["body"], operand_dims(node, inputs))
-    held = [ordered(x, p) for x, p in zip(inputs, params, strict=True)]
-    return control.call(*held, body=Graph(tuple(params), tuple(outputs)))
+    body = Graph(tuple(params), tuple(outputs))
+    return control.call(*as_in(inputs, params), body=body)
 
 
-def custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+def wide_custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     """Every operand is repeated along all new dims, so that each position has its own cotangent."""
     dims = extras(zip(node.inputs, inputs, strict=True))
     body, rule, forward = (node.attrs[name] for name in ("body", "rule", "forward"))
@@ -364,26 +338,24 @@ def custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node
     params, outputs = inside(body, [dims] * len(inputs))
     wide = [widen(y, dims) for y in outputs]
     results = [inner(y, dims) for y in rule.params[len(params) : len(params) + len(wide)]]
-    wide = [ordered(y, p) for y, p in zip(wide, results, strict=True)]
-    held = [ordered(widen(x, dims), p) for x, p in zip(inputs, params, strict=True)]
     first = tuple(range(len(dims)))
     return control.custom(
-        *held,
-        body=Graph(tuple(params), tuple(wide)),
+        *as_in([widen(x, dims) for x in inputs], params),
+        body=Graph(tuple(params), tuple(as_in(wide, results))),
         rule=every_place(rule, dims, params),
         forward=None if forward is None else every_place(forward, dims, results),
         apart=tuple((*first, *(len(dims) + axis for axis in axes)) for axes in node.attrs["apart"]),
     )
 
 
-def every_place(rule: Graph, dims: Sizes, likes: Sequence[Node]) -> Graph:
+def every_place(rule: Graph, dims: NewDims, likes: Sequence[Node]) -> Graph:
     """A rule on params that all have the new dims, its results as `likes` are."""
     params, made = inside(rule, [dims] * len(rule.params))
-    back = [ordered(widen(y, dims), like) for y, like in zip(made, likes, strict=True)]
+    back = as_in([widen(y, dims) for y in made], likes)
     return Graph(tuple(params), tuple(back))
 
 
-def project(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+def picked(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     (several,) = inputs
     index: int = node.attrs["index"]
     return several.inputs[index] if several.op is leaf.tuple_ else several[index]
@@ -391,13 +363,13 @@ def project(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Nod
 
 Rule = Callable[[Node, Sequence[Node], Mapping[Node, Node]], Node]
 RULES: dict[Op, Rule] = {
-    autodiff.pullback: derivative,
-    autodiff.pushforward: derivative,
-    leaf.project: project,
-    control.scan: loop,
-    control.while_loop: loop,
-    control.switch: switch,
-    control.call: call,
-    control.custom: custom,
+    autodiff.pullback: wide_derivative,
+    autodiff.pushforward: wide_derivative,
+    leaf.project: picked,
+    control.scan: wide_loop,
+    control.while_loop: wide_loop,
+    control.switch: wide_switch,
+    control.call: wide_call,
+    control.custom: wide_custom,
 }
 """Ops whose results depend on more than operands and attrs: bodies, derivatives, several values."""

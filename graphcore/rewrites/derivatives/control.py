@@ -52,7 +52,7 @@ class Params:
         """A param of its own."""
         name = apart(name, self.taken)
         self.taken.add(name)
-        return leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=None)
+        return leaf.param(name, type)
 
 
 def varying(loop: Loop, sources: Iterable[int]) -> tuple[set[int], set[int]]:

@@ -181,9 +181,7 @@ def bends(node: Node, varying: Sequence[int], parts: Parts) -> bool:
         partials = PARTIALS[node.op](node, *node.inputs)
         return any(i in unknown or reads(partials[i], parts) for i in varying)
     if node.op in VJP:
-        type = node.type
-        ct = leaf.input_(name="ct", dtype=type.dtype, shape=type.shape, dims=None)
-        shares = VJP[node.op](node, ct)
+        shares = VJP[node.op](node, leaf.param("ct", node.type))
         return any(reads(shares[i], parts) for i in varying)
     return True
 

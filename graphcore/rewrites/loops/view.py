@@ -36,9 +36,7 @@ def new_params(name: str, loop: Loop, nodes: Iterable[Node]) -> dict[Node, Node]
 
 def new_param(name: str, node: Node) -> Node:
     """A param for the value of `node`."""
-    type = node.type
-    param: Node = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=None)
-    return param.label(node.labels)
+    return leaf.param(name, node.type).label(node.labels)
 
 
 def trip_counts_inside(body: Graph) -> set[str]:
