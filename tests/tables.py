@@ -129,10 +129,7 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.loops.placement VIEWS_OF_SUMS": "the op is applied to each term of a sum",
     "graphcore.rewrites.loops.view LOOPS": "the node is no loop",
     "graphcore.rewrites.loops.placement REPEATED": "the result of the op is worth a param",
-    "graphcore.rewrites.lower.positions ARRIVING": "the op is lowered by a rule of its own",
-    "graphcore.rewrites.lower.positions RECEIVING": "the op is lowered by a rule of its own",
     "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",
-    "graphcore.rewrites.lower ALONG_AXIS": "the op is lowered by a rule of its own",
     "graphcore.analysis.matrices THROUGH": "the facts of operands say nothing of the result",
     "graphcore.analysis.matrices PARTS": "nothing is known of a factor",
 }

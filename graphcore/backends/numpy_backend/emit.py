@@ -45,39 +45,28 @@ def ufunc_by_keyword(node: Node, w: Writer, out: str) -> Call:
     return Call("{0}({1}, {2}, out={3})", (name, x, y, out))
 
 
-def reduction(name: str, function: np.ufunc) -> Emit:
-    """A ufunc's reduction over `axes`, or `axis`."""
+def reduction(name: str, function: np.ufunc, sign: int = 0) -> Emit:
+    """A ufunc's reduction over `axes`, or `axis`.
+
+    With a sign it is one to the largest or smallest value, which starts from the limit of the
+    dtype where there may be no values.
+    """
 
     def emit(node: Node, w: Writer, out: str) -> Call:
-        if folds(node):
-            return fold(w.bind(name, function), node, w, out)
-        over = node.attrs["axes"] if "axes" in node.attrs else node.attrs["axis"]
-        axes = over[0] if isinstance(over, tuple) and len(over) == 1 else over
-        if is_partial(node, w):
-            how = w.bind(name, function), w.full(node.inputs[0]), str(over), out
-            return call(w.bind("reduce", short.reduce), *how)
-        reduce = w.bind(f"{name}_reduce", function.reduce)
-        return call(reduce, w.full(node.inputs[0]), str(axes), *(("None", out) if out else ()))
-
-    return emit
-
-
-def extreme(name: str, function: np.ufunc, sign: int) -> Emit:
-    """A reduction to the largest or smallest value, which starts from the limit of the dtype."""
-
-    def emit(node: Node, w: Writer, out: str) -> Call:
-        (x,), axes = node.inputs, node.attrs["axes"]
-        initial = node.attrs.get("initial")
+        (x,), attrs = node.inputs, node.attrs
+        over = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
+        initial = attrs.get("initial")
         start = () if initial is None else (w.literal(initial),)
         if folds(node):
             return fold(w.bind(name, function), node, w, out, *start)
-        axis = str(axes[0] if len(axes) == 1 else axes)
-        if not start and not all(isinstance(n := x.type.shape[i], int) and n for i in axes):
+        sizes = [x.type.shape[axis] for axis in over]
+        if sign and not start and not all(isinstance(size, int) and size for size in sizes):
             start = (w.bind(f"{name}_start_{w.dtype(x.type.dtype)}", limit(x, sign)),)
         if is_partial(node, w):
-            how = w.bind(name, function), w.full(x), str(axes), out, *start
+            how = w.bind(name, function), w.full(x), str(over), out, *start
             return call(w.bind("reduce", short.reduce), *how)
         reduce = w.bind(f"{name}_reduce", function.reduce)
+        axis = str(over[0] if len(over) == 1 else over)
         return call(reduce, w.full(x), axis, "None", out, *(("False", *start) if start else ()))
 
     return emit
@@ -130,8 +119,7 @@ def accumulation(name: str, function: np.ufunc) -> Emit:
 
     def emit(node: Node, w: Writer, out: str) -> Call:
         accumulate = w.bind(f"{name}_accumulate", function.accumulate)
-        axis = str(node.attrs["axis"])
-        return call(accumulate, w.full(node.inputs[0]), axis, *(("None", out) if out else ()))
+        return call(accumulate, w.full(node.inputs[0]), str(node.attrs["axis"]), "None", out)
 
     return emit
 
@@ -420,8 +408,8 @@ INTO: dict[Op, Emit] = {
     tensor.concat: concat,
     tensor.sum_: reduction("add", np.add),
     tensor.prod: reduction("multiply", np.multiply),
-    tensor.max_: extreme("maximum", np.maximum, -1),
-    tensor.min_: extreme("minimum", np.minimum, 1),
+    tensor.max_: reduction("maximum", np.maximum, -1),
+    tensor.min_: reduction("minimum", np.minimum, 1),
     tensor.norm: norm,
     tensor.any_: reduction("logical_or", np.logical_or),
     tensor.all_: reduction("logical_and", np.logical_and),

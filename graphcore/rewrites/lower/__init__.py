@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphcore.ir.dtypes import INT, complex_for, float_for, promote, real_of
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op, for_every
+from graphcore.ir.op import for_every
 from graphcore.ir.sizes import Shape, count, maximum
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, named, tensor
@@ -26,7 +26,7 @@ from graphcore.rewrites.plain import (
 )
 
 from . import matrices, positions
-from .table import LOWER, align, axes, lower
+from .table import LOWER, align, axes, lower, plain
 
 __all__ = ["LOWER", "lower_names", "matrices", "positions"]
 
@@ -102,6 +102,7 @@ def mean(x: Node, over: tuple[int, ...], ddof: int = 0) -> Node:
     return total / number(places, x.type.dtype, total.type.shape)
 
 
+@lower(named.var)
 def variance(node: Node, x: Node) -> Node:
     """mean(|x - mean(x)|^2), over count - ddof"""
     x = cast(x, float_for(x.type.dtype))
@@ -114,11 +115,6 @@ def variance(node: Node, x: Node) -> Node:
     return mean(squared, over, node.attrs["ddof"])
 
 
-@lower(named.var)
-def lower_var(node: Node, x: Node) -> Node:
-    return variance(node, x)
-
-
 @lower(named.std)
 def lower_std(node: Node, x: Node) -> Node:
     # The square root of a variance of 0 is shielded, so that its derivative is 0 and not nan.
@@ -126,34 +122,21 @@ def lower_std(node: Node, x: Node) -> Node:
     return where(equals(v, 0), 0, elementwise.sqrt(nonzero(v)))
 
 
-@lower(named.max_)
-def lower_max(node: Node, x: Node) -> Node:
-    return extreme(node, x, tensor.max_, elementwise.maximum)
-
-
-@lower(named.min_)
-def lower_min(node: Node, x: Node) -> Node:
-    return extreme(node, x, tensor.min_, elementwise.minimum)
-
-
-def extreme(node: Node, x: Node, over: Op, of_two: Op) -> Node:
+@lower(named.max_, named.min_)
+def lower_extreme(node: Node, x: Node) -> Node:
     """The extreme value over axes, if there are any, and of an initial one, if there is one"""
     if axes(node):
         rest = {key: value for key, value in node.attrs.items() if key != "dims"}
-        return over(x, axes=axes(node), **rest)
+        return plain(node)(x, axes=axes(node), **rest)
     if (initial := node.attrs.get("initial")) is None:
         return x
+    of_two = elementwise.maximum if node.op is named.max_ else elementwise.minimum
     return of_two(x, leaf.full(value=initial, shape=x.type.shape, dims=None))
 
 
-@lower(named.any_)
-def lower_any(node: Node, x: Node) -> Node:
-    return tensor.any_(truth(x), axes=axes(node)) if axes(node) else truth(x)
-
-
-@lower(named.all_)
-def lower_all(node: Node, x: Node) -> Node:
-    return tensor.all_(truth(x), axes=axes(node)) if axes(node) else truth(x)
+@lower(named.any_, named.all_)
+def lower_truth(node: Node, x: Node) -> Node:
+    return plain(node)(truth(x), axes=axes(node)) if axes(node) else truth(x)
 
 
 def truth(x: Node) -> Node:
@@ -163,14 +146,9 @@ def truth(x: Node) -> Node:
     return elementwise.not_equal(x, full(0, x.type.dtype, x.type.shape))
 
 
-@lower(named.argmax)
-def lower_argmax(node: Node, x: Node) -> Node:
-    return tensor.argmax(merge_last(x, axes(node)), axis=node.type.ndim)
-
-
-@lower(named.argmin)
-def lower_argmin(node: Node, x: Node) -> Node:
-    return tensor.argmin(merge_last(x, axes(node)), axis=node.type.ndim)
+@lower(named.argmax, named.argmin)
+def lower_place_of_extreme(node: Node, x: Node) -> Node:
+    return plain(node)(merge_last(x, axes(node)), axis=node.type.ndim)
 
 
 def merge_last(x: Node, merged: tuple[int, ...]) -> Node:
@@ -189,53 +167,25 @@ def lower_norm(node: Node, x: Node) -> Node:
     return tensor.norm(x, axes=axes(node)) if axes(node) else x
 
 
-@lower(named.logsumexp)
-def lower_logsumexp(node: Node, x: Node) -> Node:
+@lower(named.logsumexp, named.softmax, named.log_softmax)
+def lower_exponentials(node: Node, x: Node) -> Node:
     x = cast(x, node.type.dtype)
-    return tensor.logsumexp(x, axes=axes(node)) if axes(node) else x
-
-
-@lower(named.softmax)
-def lower_softmax(node: Node, x: Node) -> Node:
-    x = cast(x, node.type.dtype)
-    return tensor.softmax(x, axes=axes(node))
-
-
-@lower(named.log_softmax)
-def lower_log_softmax(node: Node, x: Node) -> Node:
-    x = cast(x, node.type.dtype)
-    return tensor.log_softmax(x, axes=axes(node))
+    return plain(node)(x, axes=axes(node)) if axes(node) or node.op is not named.logsumexp else x
 
 
 @lower(named.cumsum, named.cumprod, named.cummax, named.cummin, named.logcumsumexp)
 def lower_accumulation(node: Node, x: Node) -> Node:
     x = cast(x, node.type.dtype)
     for axis in axes(node):
-        x = ALONG_AXIS[node.op](x, axis=axis)
+        x = plain(node)(x, axis=axis)
     return x
 
 
-ALONG_AXIS = {
-    named.cumsum: tensor.cumsum,
-    named.cumprod: tensor.cumprod,
-    named.cummax: tensor.cummax,
-    named.cummin: tensor.cummin,
-    named.logcumsumexp: tensor.logcumsumexp,
-}
-"""The plain op of a running reduction."""
-
-
-@lower(named.sort)
+@lower(named.sort, named.argsort)
 def lower_sort(node: Node, x: Node) -> Node:
     (axis,) = axes(node, (node.attrs["dim"],))
-    return tensor.sort(x, axis=axis)
-
-
-@lower(named.argsort)
-def lower_argsort(node: Node, x: Node) -> Node:
-    (axis,) = axes(node, (node.attrs["dim"],))
-    attrs = node.attrs
-    return tensor.argsort(x, axis=axis, size=attrs["size"], descending=attrs["descending"])
+    rest = {key: value for key, value in node.attrs.items() if key != "dim"}
+    return plain(node)(x, axis=axis, **rest)
 
 
 @lower(named.fft, named.rfft, named.irfft)

@@ -12,24 +12,18 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, named, tensor
 from graphcore.rewrites.plain import cast, reshape, transpose
 
-from .table import align, axes, lower
-
-ARRIVING = {named.scatter: tensor.scatter, named.scatter_prod: tensor.scatter_prod}
-"""The plain op of each named op that combines updates of one position."""
-
-RECEIVING = {
-    named.put: tensor.put,
-    named.scatter_max: tensor.scatter_max,
-    named.scatter_min: tensor.scatter_min,
-}
-"""The plain op of each named op that combines updates with a tensor."""
+from .table import align, axes, lower, plain
 
 
 @lower(named.slice_)
 def lower_slice(node: Node, x: Node) -> Node:
+    return tensor.slice_(x, sizes=node.type.shape, **ranges(node))
+
+
+def ranges(node: Node) -> dict[str, tuple[Any, ...]]:
+    """Where the ranges of a node start on each axis of its result, and their steps."""
     dims = node.type.dims
-    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
-    return tensor.slice_(x, starts=starts, sizes=node.type.shape, steps=steps)
+    return {"starts": on_axes(node, "starts", 0, dims), "steps": on_axes(node, "steps", 1, dims)}
 
 
 def on_axes(node: Node, attr: str, default: int, dims: tuple[str, ...]) -> tuple[Any, ...]:
@@ -84,17 +78,17 @@ def lower_gather(node: Node, x: Node, *indices: Node) -> Node:
     return transpose(found, [order.index(dim) for dim in node.type.dims])
 
 
-@lower(*ARRIVING)
+@lower(named.scatter, named.scatter_prod)
 def lower_scatter(node: Node, updates: Node, *indices: Node) -> Node:
     updates, indices, at = arriving(node, updates, indices)
-    return ARRIVING[node.op](updates, *indices, axes=at, shape=node.type.shape)
+    return plain(node)(updates, *indices, axes=at, shape=node.type.shape)
 
 
-@lower(*RECEIVING)
+@lower(named.put, named.scatter_max, named.scatter_min)
 def lower_receiving(node: Node, x: Node, updates: Node, *indices: Node) -> Node:
     updates, indices, at = arriving(node, cast(updates, node.type.dtype), indices)
     x = align(x, node.inputs[0].type.dims, node.type)
-    return RECEIVING[node.op](x, updates, *indices, axes=at)
+    return plain(node)(x, updates, *indices, axes=at)
 
 
 def arriving(
@@ -134,9 +128,7 @@ def aligned_indices(
 
 @lower(named.embed)
 def lower_embed(node: Node, x: Node) -> Node:
-    dims = node.type.dims
-    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
-    return tensor.embed(x, shape=node.type.shape, starts=starts, steps=steps)
+    return tensor.embed(x, shape=node.type.shape, **ranges(node))
 
 
 @lower(named.overwrite)
@@ -145,6 +137,4 @@ def lower_overwrite(node: Node, x: Node, part: Node) -> Node:
     sizes = node.type.sizes | {dim: given.size(dim) for dim in node.attrs["dims"]}
     target = TensorType(node.type.dtype, tuple(sizes.values()), tuple(sizes))
     x, part = align(x, old.dims, node.type), align(cast(part, old.dtype), given.dims, target)
-    dims = node.type.dims
-    starts, steps = on_axes(node, "starts", 0, dims), on_axes(node, "steps", 1, dims)
-    return tensor.overwrite(x, part, starts=starts, steps=steps)
+    return tensor.overwrite(x, part, **ranges(node))

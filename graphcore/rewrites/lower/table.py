@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphcore.ir.node import Node
+from graphcore.ir.node import OPS, Node
 from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType
 from graphcore.rewrites.engine import Conversion
@@ -21,6 +21,11 @@ def lower(*ops: Op) -> Callable[[Conversion], Conversion]:
         return rule
 
     return register
+
+
+def plain(node: Node) -> Op:
+    """The op on positions that has the name of a node's op on dims."""
+    return OPS[f"tensor.{node.op.name}"]
 
 
 def axes(node: Node, dims: tuple[str, ...] | None = None, operand: int = 0) -> tuple[int, ...]:
