@@ -14,7 +14,7 @@ from graphcore.ops.control import Loop, Operand
 from graphcore.rewrites.plain import pick
 
 from .batching import contraction, on_all_steps
-from .placement import Placement, Sum, nearest
+from .placement import Placement, Sum, nearest_of
 from .view import LOOPS, new_params, replaced
 
 
@@ -66,9 +66,9 @@ class Outside:
 
     def given_to(self, left: Loop) -> Loop:
         """A loop in which values that are computed before it are captured, or sequences."""
-        once = nearest(self.loop.roots, self.place.once)
+        once = nearest_of(self.loop.roots, self.place.once)
         sequences = self.place.before.keys() - {*self.loop.params.sequences}
-        each = nearest(self.loop.roots, sequences, stop=set(once))
+        each = nearest_of(self.loop.roots, sequences, set(once))
         fixed, stepped = new_params("fixed", left, once), new_params("each", left, each)
         captured = map(Operand, fixed.values(), substitute(once, self.captured))
         more = [Operand(param, self.before[node]) for node, param in stepped.items()]

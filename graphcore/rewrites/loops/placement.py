@@ -30,7 +30,7 @@ from graphcore.ops import control, elementwise, leaf, tensor
 from graphcore.ops.control import Loop
 
 from .batching import works_on_all_steps
-from .view import depends_on, trip_counts_inside
+from .view import depends_on, nearest, trip_counts_inside
 
 FEW = 4
 """Values of all steps may take at most this multiple of the memory that is held already."""
@@ -108,7 +108,7 @@ class Placement:
 
     def place_before(self) -> None:
         """f(x[t], k), where values of all steps take but a few times the memory of operands."""
-        steps, once = self.loop.settings["length"], nearest(self.loop.roots, self.once)
+        steps, once = self.loop.settings["length"], nearest_of(self.loop.roots, self.once)
         held = {x.type.count for x in (*self.loop.operands.all, *once)}
         for node in toposort(self.loop.roots):
             own = [x for x in node.inputs if x in self.before]
@@ -128,7 +128,7 @@ class Placement:
             if y not in late and y not in self.before:
                 continue
             del self.recorded[y]
-            given = list(self.sources(y, late))
+            given = self.sources(y, late)
             new = self.unrecorded(given)
             if y in self.before or (no_more(count_of(new), y.type.count) and not single(given)):
                 self.recorded.update(dict.fromkeys(new))
@@ -174,19 +174,11 @@ class Placement:
         free = node.op in REPEATED or isinstance(node.op.axes, Reduces)
         return free or no_more(node.type.count, count_of(own))
 
-    def sources(self, part: Node, late: set[Node]) -> dict[Node, None]:
+    def sources(self, part: Node, late: set[Node]) -> list[Node]:
         """The nearest nodes below that steps must record, or that are known before the loop."""
-        found: dict[Node, None] = {}
-        stack, seen = [part], {part}
-        while stack:
-            x = stack.pop()
-            if x in self.before or x not in late:
-                found[x] = None
-                continue
-            below = [y for y in x.inputs if self.varies(y) and y not in seen]
-            seen.update(below)
-            stack += below
-        return found
+        return nearest(
+            [part], lambda x: x in self.before or x not in late, lambda x: not self.varies(x)
+        )
 
     def unrecorded(self, some: Iterable[Node]) -> list[Node]:
         """Those of some nodes whose values of all steps are not there yet."""
@@ -213,7 +205,7 @@ class Placement:
 
         deep = {part: self.sources(part, late) for part in parts}
         shallow = {
-            x: y if no_more(memory(self.unrecorded(y)), memory([x])) else {x: None}
+            x: y if no_more(memory(self.unrecorded(y)), memory([x])) else [x]
             for x, y in deep.items()
         }
         for chosen in (deep, shallow):
@@ -250,25 +242,17 @@ def refuses(node: Node) -> bool:
     return not all(i.op is leaf.iota and no_more(i.attrs["size"], size) for i, size in pairs)
 
 
-def nearest(roots: Iterable[Node], some: Container[Node], stop: Container[Node] = ()) -> list[Node]:
-    """Of `some` nodes those that others use; ops that are not worth a param are looked through.
-
-    What only nodes of `stop` need is not looked at.
-    """
-    found: dict[Node, None] = {}
-    seen: set[Node] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node in seen or node in stop:
-            continue
-        seen.add(node)
-        worth = node.inputs and node.op not in REPEATED and isinstance(node.type, TensorType)
-        if node in some and worth:
-            found[node] = None
-            continue
-        stack.extend(node.inputs)
-    return list(found)
+def nearest_of(
+    roots: Iterable[Node], some: Container[Node], beyond: Container[Node] = ()
+) -> list[Node]:
+    """The nearest of some nodes whose values are worth a param, but for those `beyond`."""
+    return nearest(
+        roots,
+        lambda x: (
+            x in some and bool(x.inputs) and x.op not in REPEATED and isinstance(x.type, TensorType)
+        ),
+        beyond.__contains__,
+    )
 
 
 def addend(param: Node, update: Node, used: Counter[Node]) -> Node | None:

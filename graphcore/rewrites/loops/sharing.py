@@ -22,6 +22,7 @@ from .view import (
     LOOPS,
     Moved,
     inside_as_well,
+    nearest,
     new_params,
     replaced,
     trip_counts_inside,
@@ -208,22 +209,12 @@ def frontier(
             known.add(node)
             if not changing.isdisjoint(node.inputs):
                 changing.add(node)
-    found: dict[Node, None] = {}
-    seen: set[Node] = set()
-    stack = list(outputs)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node in known and node.inputs:
-            if node not in changing:
-                continue  # the same at all steps: computed once, outside
-            if worth_saving(node, local):
-                found[node] = None
-                continue
-        stack.extend(node.inputs)
-    return list(found)
+    fixed = known - changing  # the same at all steps: computed once, outside
+    return nearest(
+        outputs,
+        lambda node: node in known and bool(node.inputs) and worth_saving(node, local),
+        fixed.__contains__,
+    )
 
 
 def worth_saving(node: Node, local: set[str]) -> bool:

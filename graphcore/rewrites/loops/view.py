@@ -54,6 +54,25 @@ def depends_on(node: Node, sizes: set[str]) -> bool:
     return bool(sizes) and not sizes.isdisjoint(unknowns_of(node))
 
 
+def nearest(
+    roots: Iterable[Node], wanted: Callable[[Node], bool], beyond: Callable[[Node], bool]
+) -> list[Node]:
+    """The nodes below `roots` that are wanted, without what only these, or nodes beyond, need."""
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in seen or beyond(node):
+            continue
+        seen.add(node)
+        if wanted(node):
+            found[node] = None
+        else:
+            stack.extend(node.inputs)
+    return list(found)
+
+
 class Moved(NamedTuple):
     """Where the results of a loop are: in which of the new loops, and at which indices there."""
 
