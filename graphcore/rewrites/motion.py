@@ -128,7 +128,9 @@ def expand_of_expand(node: Node) -> Node | None:
 def reshape_of_reshape(node: Node) -> Node | None:
     """reshape(reshape(x)) = reshape(x), and none where the shape is the same"""
     (x,), shape = node.inputs, node.attrs["shape"]
-    return plain.reshape(x.inputs[0] if x.op is reshape else x, shape)
+    if x.op is reshape:
+        return plain.reshape(x.inputs[0], shape)
+    return x if x.type.shape == shape else None
 
 
 @motion.on(reshape, under=[expand])
