@@ -80,6 +80,9 @@ ARGUMENT_KINDS = {
 }
 """The kinds of arguments, by the first word of their annotation."""
 
+Checked = tuple[int, str, ArgumentKind, object]
+"""The position, name, kind and default of an argument."""
+
 _worded: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
@@ -91,10 +94,13 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
     """
     if function in _worded:
         return _worded[function]
-    checked = kinds(function)
+    checked: list[Checked] | None = None  # until the first call, which spares the import
 
     @wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
+        nonlocal checked
+        if checked is None:
+            checked = kinds(function)
         for place, name, kind, default in checked:
             value = (
                 options[name] if name in options else args[place] if place < len(args) else default
@@ -112,8 +118,8 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def kinds(function: Callable[..., Any]) -> list[tuple[int, str, ArgumentKind, object]]:
-    """The position, name, kind and default of each argument whose annotation names a kind."""
+def kinds(function: Callable[..., Any]) -> list[Checked]:
+    """The arguments whose annotation names a kind."""
     found = []
     for at, (name, p) in enumerate(inspect.signature(function).parameters.items()):
         if name == "dim":  # functions of one dim have an error of their own, which lists the dims
