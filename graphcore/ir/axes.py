@@ -81,8 +81,7 @@ class Kind:
     def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
         """The attrs of a plain `node` whose operands all have their axes in the order `perm`.
 
-        None where operands and results have axes of different kinds, so that no one order is that
-        of all.
+        None where the axes of operands and results differ, so that one order cannot apply to all.
         """
         return None
 

@@ -49,7 +49,7 @@ def real_of(dtype: DType) -> DType:
 
 @lru_cache(maxsize=1024)
 def complex_for(dtype: DType) -> DType:
-    """The complex dtype in which values of `dtype` are exact, or as exact as there is one."""
+    """The complex dtype in which values of `dtype` are exact, or the widest one."""
     return np.result_type(float_for(dtype), np.complex64)
 
 

@@ -6,7 +6,7 @@ import re
 class GraphError(Exception):
     """A program that graphcore cannot accept; every error of the library derives from it.
 
-    Words and lines without end, as names given by users may be, are cut in their middle.
+    Very long words and lines, such as names given by users, are cut in their middle.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -34,7 +34,7 @@ class GraphAttributeError(GraphError, AttributeError):
 class GraphKeyError(GraphValueError, KeyError):
     """A key that a mapping does not have."""
 
-    __str__ = Exception.__str__  # that of KeyError would quote the message, on one line
+    __str__ = Exception.__str__  # KeyError's own would quote the message, on one line
 
 
 class GraphMemoryError(GraphError, MemoryError):

@@ -113,7 +113,7 @@ def unknown(comparison: str, x: Number, other: Any) -> Any:
 
 
 class Formula(Number):
-    """An elementwise op of sizes and Python numbers, as weak a float or complex as these."""
+    """An elementwise op of sizes and Python numbers: a weak number, as Python's are."""
 
     __slots__ = ("operands", "operator")
 
@@ -136,7 +136,7 @@ def formula(operator: str, *operands: Any) -> Any:
 
 
 def unary(operator: str) -> Any:
-    """The method by which NumPy's function of that name asks an object that is no array."""
+    """The method that NumPy's function of that name calls on an object that is no array."""
     return lambda x: formula(operator, x)
 
 

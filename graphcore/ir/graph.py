@@ -44,7 +44,7 @@ class Graph:
         self, params: tuple[Node, ...], outputs: tuple[Node, ...], trace: Trace | None = None
     ) -> None:
         self.params, self.outputs = params, outputs
-        self.trace = trace  # that of the compilation in which it is a stage
+        self.trace = trace  # of the compilation in which the graph is a stage
         self._nodes: list[Node] | None = None
         self._held: list[Graph] | None = None
         self._ops: frozenset[Op] | None = None
@@ -121,7 +121,7 @@ class Graph:
     def __reduce__(self) -> tuple[Any, ...]:
         """A flat table, inputs by row number, so that depth is no limit.
 
-        Of the trace of a stage its nodes' lines and labels are kept.
+        From the trace of a stage, the lines and labels of its nodes are kept.
         """
         number: dict[Node, int] = {}
         rows: list[Row] = []

@@ -26,10 +26,10 @@ class Interned(Generic[Value]):
 
     def __init__(self) -> None:
         entries: dict[Any, Entry[Value]] = {}
-        lock = RLock()  # a finalizer that forgets may run while it is held
+        lock = RLock()  # a finalizer, which removes an entry, may run while it is held
 
         def forget(entry: Entry[Value]) -> None:
-            with lock:  # else another thread may file anew between the look and the removal
+            with lock:  # else another thread may replace the entry between look-up and removal
                 if entries.get(entry.key) is entry:
                     entries.pop(entry.key, None)
 

@@ -30,7 +30,7 @@ class Hidden(str):
 
 
 def apart(name: Name, taken: Iterable[str]) -> Name:
-    """`name`, with as many primes as make it look like none of those taken; hidden if it is.
+    """`name`, with as many primes as it takes to differ from all names taken; hidden if it is.
 
     >>> apart("row", ["col", "row"]), apart(Hidden("row"), ["col"])
     ("row'", 'row')
@@ -42,7 +42,7 @@ def apart(name: Name, taken: Iterable[str]) -> Name:
 
 
 def all_apart(names: Mapping[str, Name], taken: Collection[str]) -> dict[str, Name]:
-    """Several names apart from those taken, and from one another.
+    """Several names, made to differ from those taken and from one another.
 
     >>> all_apart({"i": "i", "i'": "i'"}, ["i", "i'"]) == {"i": "i''", "i'": "i'''"}
     True
@@ -54,7 +54,7 @@ def all_apart(names: Mapping[str, Name], taken: Collection[str]) -> dict[str, Na
 
 
 def hidden(names: Iterable[str], taken: Collection[str]) -> dict[str, Hidden]:
-    """A hidden name for each, apart from those taken, and from one another."""
+    """A hidden name for each, made to differ from those taken and from one another."""
     return all_apart({name: Hidden(name) for name in names}, taken)
 
 

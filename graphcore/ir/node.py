@@ -97,7 +97,7 @@ class Node(Unfrozen):
     __match_args__ = ("op", "inputs", "attrs")
 
     def __new__(cls, op: Op, inputs: tuple[Node, ...] = (), attrs: Attrs = NO_ATTRS) -> Node:
-        """The one node of this op, inputs and attrs; an error of the type rule is made whole."""
+        """The one node of this op, inputs and attrs; an error names operands and lines."""
         key = (op, inputs, attrs.key) if attrs else (op, inputs)
         node: Any = _interned.get(key)
         if node is None:
@@ -253,7 +253,7 @@ _inferred: dict[Any, tuple[Type, tuple[Need, ...]]] = {}
 MOST_AXES = 64
 CURE_AXES = "merge some of the dims by stack, or keep what belongs apart in several tensors"
 REMEMBERED = 4096
-"""Results of type rules kept at hand: a program applies the same few over and over."""
+"""The results of type rules that are remembered: a program repeats the same few."""
 
 
 def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[Need, ...]]:
@@ -313,7 +313,7 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
 
 
 def agree(dim: str, left: Size, right: Size, kind: type[GraphError] = GraphValueError) -> Size:
-    """The size of `dim` that two operands share: refused if they cannot, needed if unsure."""
+    """The size of `dim` in two operands; refused if they differ, checked at the call if unknown."""
     match same(left, right):
         case True:
             return left
@@ -324,7 +324,7 @@ def agree(dim: str, left: Size, right: Size, kind: type[GraphError] = GraphValue
 
 
 def agree_in_type(left: TensorType, right: TensorType, reason: str, cure: str = "") -> TensorType:
-    """The type of two values: refused if they cannot have one, their sizes needed if unsure."""
+    """The common type of two values, or a refusal; the call checks sizes that are unknown."""
     require(fits(left, right), reason, cure)
     if left is right:
         return left

@@ -42,8 +42,8 @@ class Trace:
     lines
         The user's line for each node that the compilation began with, and for those asked about.
     sources
-        What each node that it built came from: the node whose place it takes or helps to take, that
-        node and who asked for its derivative, or a line.
+        The source of each node that it built: the node that it replaces, alone or with others; for
+        a derivative, that node and the source that asked for it; or a line.
     asked
         The line for each part of a derivative that was asked about.
     labels
@@ -51,7 +51,7 @@ class Trace:
     records
         Every rewrite, in order.
     known
-        What rules and analyses have found out, mostly about nodes, by subject, while the passes
+        Facts that rules and analyses have found, mostly about nodes, by subject, while the passes
         run. For a set of rules these are normal forms: a rule sees nothing but its node, so that a
         node has one normal form in all passes that apply these rules.
     """

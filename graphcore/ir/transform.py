@@ -1,6 +1,6 @@
 """The only walk that rebuilds graphs.
 
-A pass says what takes the place of a node, and nothing else::
+A pass only says which node takes the place of a node::
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         ...  # `inputs` are what the node's inputs have become
@@ -57,7 +57,7 @@ def transform(
     at
         The ops whose nodes `visit` is given; those of every op, if this is not given.
     bodies
-        What becomes of the graphs held by nodes that `visit` leaves alone.
+        The change of graphs held by nodes that `visit` leaves alone.
     operands
         The nodes that must have been visited before a node; its inputs, if this is not given.
     done
@@ -84,16 +84,16 @@ def transform(
     nested = before is not None
 
     def stays(node: Node, inputs: tuple[Node, ...]) -> bool:
-        """Whether nothing can change a node, which is left out of all that takes longer."""
+        """Whether nothing can change a node, so that the longer steps are skipped."""
         if nested:
-            sources.setdefault(node, before)  # it stands in a body, or is what a rule brings along
+            sources.setdefault(node, before)  # it is in a body, or a rule brings it along
         op = node.op
         if at is None or op in at or (bodies is not None and op.dialect in HOLDING):
             return False
         return inputs == node.inputs
 
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
-        """What takes the place of a node, or the next step towards it."""
+        """The node that takes the place of another, or the next step towards it."""
         if stays(node, inputs):
             return node
         state.source = node
@@ -214,7 +214,7 @@ def resized(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...
 
 
 def unsettled(root: Node, records: Iterable[Record]) -> UnsettledError:
-    """The error that names the rules of these records, which do not come to rest."""
+    """The error that names the rules of these records, which do not end."""
     rules = list(dict.fromkeys(record.rule for record in records))
     shown = [described(rule) for rule in rules[:SHOWN]]
     more = [f"and {len(rules) - SHOWN} more"] if len(rules) > SHOWN else []

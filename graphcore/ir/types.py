@@ -112,7 +112,7 @@ def show_dtype(dtype: DType) -> str:
 def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:
     """`f64[batch, class=3]`: the type of a tensor, in words.
 
-    Remembered, as type rules word why they would refuse before they know whether they do.
+    Remembered, as type rules word a refusal before they know whether they refuse.
     """
     return spell_tensor(type, labels, str)
 

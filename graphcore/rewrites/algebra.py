@@ -23,12 +23,12 @@ x, y, z, c = variables("x y z c")
 
 
 def inexact(x: Node) -> Node | None:
-    """`x` if it is floats: a quotient of integers or bool is not one of them."""
+    """`x` if it is floats; None for integers and bool, as their quotient has another dtype."""
     return x if x.type.dtype.kind in "fc" else None
 
 
 def never(x: Node) -> Node | None:
-    """False everywhere: integers and bool know no nan."""
+    """False everywhere, as integers and bool have no nan."""
     return None if inexact(x) else plain.full(False, BOOL, x.type.shape)
 
 
@@ -117,7 +117,7 @@ def same_dtype(node: Node) -> Node | None:
 
 
 def lossless(source: DType, target: DType) -> bool:
-    """Whether every value of one dtype is one of the other; NumPy calls int64 to float64 safe."""
+    """Whether `target` has every value of `source`; NumPy calls a cast of int64 to float64 safe."""
     rounded = source.kind in "iu" and source.itemsize == 8 and target.kind in "fc"
     return np.can_cast(source, target) and not rounded
 

@@ -221,7 +221,7 @@ def flat(batch: Sequence[int], inner: Sequence[int], a: Axes, b: Axes, x: Node) 
 
 
 def first(letters: Axes, both: set[int], order: dict[int, int]) -> int:
-    """Where the first letter that one operand has alone stands in the result."""
+    """The position in the result of the first letter that one operand has alone."""
     return min([order.get(k, len(order)) for k in letters if k not in both], default=len(order))
 
 

@@ -13,14 +13,14 @@ from .plain import Axes
 
 
 def summed_places(node: Node) -> Size:
-    """Over how many places an einsum sums for each of its results."""
+    """The number of products that an einsum adds up for each element of its result."""
     return count(n for k, n in letter_sizes(node).items() if k not in node.attrs["result"])
 
 
 def lone_places(node: Node) -> Size:
-    """How many places an einsum sums over that some of its operands lack.
+    """The number of positions on the axes over which an einsum sums and which some operand lacks.
 
-    Where there are none the sum is 0, even if an operand without these places is infinite.
+    Where this is 0 the sum is 0, even if an operand without these axes is infinite.
     """
     result, operands = node.attrs["result"], node.attrs["operands"]
     return count(
@@ -31,7 +31,7 @@ def lone_places(node: Node) -> Size:
 
 
 def unfolded(x: Node, letters: Axes, fresh: Iterator[int]) -> list[tuple[Node, Axes]]:
-    """The operands of an einsum and their letters, where its axes have `letters` in another one."""
+    """The operands of an einsum whose axes have `letters` in another einsum, with letters there."""
     said = dict(zip(x.attrs["result"], letters, strict=True))
     for letter in letter_sizes(x):
         if letter not in said:

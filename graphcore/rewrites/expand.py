@@ -105,9 +105,9 @@ serial = count(1)
 
 
 def placeholder(like: Node) -> Node:
-    """A value to differentiate a linear map with respect to, which nobody reads.
+    """A value for the operand by which a linear map is differentiated; no one reads it.
 
-    It is like no other node, and no 0, as that might stand for a value left out.
+    It equals no other node, and is no 0, which might stand for a value left out.
     """
     return autodiff.barrier(full_like(like, 1), mark=-next(serial))
 
@@ -264,7 +264,7 @@ DROP: dict[Op, Conversion] = {
 
 
 ROUNDS = 1000
-"""How often derivatives inside of bodies are expanded: once for each loop around them."""
+"""The most rounds of expansion of derivatives in bodies: one for each loop around them."""
 
 
 def is_lazy(graph: Graph) -> bool:
@@ -273,7 +273,7 @@ def is_lazy(graph: Graph) -> bool:
 
 
 def expand_derivatives(graph: Graph) -> Graph:
-    """Every lazy derivative as plain ops, innermost first; then the barriers are done with.
+    """Every lazy derivative as plain ops, innermost first; barriers, no longer needed, are removed.
 
     The derivative of a loop is a loop with a lazy derivative inside: it is expanded in its turn.
     """

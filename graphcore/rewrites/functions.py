@@ -31,7 +31,7 @@ functions = RuleSet()
 NOT_ANALYTIC = frozenset({e.absolute, e.conjugate, e.imag, e.real, e.sign})
 """Ops whose derivative by a complex operand depends on the direction."""
 MOST = 32
-"""A product of more factors is left alone."""
+"""The most factors of a product that is searched for a function of a matrix."""
 
 
 def functions_of_matrices(graph: Graph) -> Graph:

@@ -1,6 +1,6 @@
 """The calculus: the derivative of each op. Both modes read the same entry of an op.
 
-`tables` has those of plain ops. CONTROL has both maps of loops and branches, which are loops and
+`tables` has the derivatives of plain ops. CONTROL has both modes of loops and branches: loops and
 branches that hold a lazy derivative.
 """
 

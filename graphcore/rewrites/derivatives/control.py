@@ -56,7 +56,7 @@ class Params:
 
 
 def varying(loop: Loop, sources: Iterable[int]) -> tuple[set[int], set[int]]:
-    """Which params vary with those of `sources`, and which outputs, from step to step."""
+    """The params and outputs that vary with the params `sources`, from step to step."""
     inner = loop.params.all
     params = {i for i in sources if differentiable(inner[i].type.dtype)}
     while True:
@@ -69,7 +69,7 @@ def varying(loop: Loop, sources: Iterable[int]) -> tuple[set[int], set[int]]:
 
 
 def counting(loop: Loop, targets: Iterable[int]) -> tuple[set[int], set[int]]:
-    """Which params the outputs `targets` depend on, and which outputs count for them.
+    """The params and outputs that the outputs `targets` depend on, over all steps.
 
     A carry depends on its start at least, as there may be no steps.
     """
@@ -230,7 +230,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
 
 
 def pulled_back(body: Graph, cts: Several, wanted: Sequence[bool]) -> tuple[Graph, list[int]]:
-    """The body that pulls cotangents back, its new params last, and the inputs it answers for."""
+    """The body that pulls cotangents back, its new params last, and the inputs of its results."""
     given = places(cts)
     asked = [i for i, x in enumerate(body.params) if wanted[i] and differentiable(x.type.dtype)]
     new = Params(body.params)

@@ -2,7 +2,7 @@
 
 Where the graph of a rule does not show that, because a loop ends by the size of a value,
 no derivative by the cotangents is taken of it: the rule itself is that map, and its transpose is
-found from its answers to units. So each loop works for the values that it was written for.
+found from its results for units. So each loop gets only values that it was written for.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
 def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     """The transpose for operands that the map is linear in, its derivative by the others.
 
-    That is linear in the same, and its transpose is a derivative of the transpose.
+    That derivative is linear in the same operands; its transpose is a derivative of the transpose.
     """
     n, whole, apart = fixed(node), len(node.inputs), node.attrs["apart"]
     given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
@@ -253,7 +253,7 @@ def place_by_place(node: Node, operand: int, cts: Sequence[Node]) -> Node:
 def answer(node: Node, operand: int, unit: Node, values: Sequence[Node]) -> Node:
     """<map(unit), cts>, where `values` are the operands that the map is not linear in, and cts.
 
-    Of a complex operand a unit of 1 gives the real part, and one of -i the imaginary part.
+    For a complex operand a unit of 1 gives the real part, and a unit of -i the imaginary part.
     """
     made = products(node, operand, unit, values)
     if unit.type.dtype.kind != "c":

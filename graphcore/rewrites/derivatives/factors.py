@@ -57,7 +57,7 @@ from graphcore.rewrites.plain import cast, equals, expand, full, nonzero, sum_ov
 
 Jvp: TypeAlias = "Callable[[Node, Sequence[Node | None]], tuple[Node | None, ...]]"
 EPS = 16
-"""Values that differ by less than so many units of rounding count as equal."""
+"""Values that differ by less than this number of units of rounding count as equal."""
 
 
 def moving(tangents: Sequence[Node | None]) -> Node:
@@ -97,8 +97,8 @@ def right_divided(x: Node, r: Node) -> Node:
 def without_last_pivot(r: Node, m: Size) -> Node:
     """Upper triangular `r`, but 1 for its last pivot if it has `m` rows.
 
-    So many has the matrix that it is a factor of. The pivot then divides nothing that counts, and
-    it is 0 where the matrix is singular.
+    `m` is the number of rows of the factored matrix. With as many rows in `r`, the last pivot
+    divides nothing that counts, and it is 0 where the matrix is singular.
     """
     k = size(r, -1)
     last = logical_and(on_diagonal(r), equal(index(r, -1), full_size(k - 1, r)))
@@ -179,7 +179,7 @@ def eigh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     """With c = vᴴ da v:  dw = diag(c), dv[j] = Σ v[i] c[i,j] / (w[j] - w[i]) over i ≠ j
 
     Vectors of one eigenvalue have no derivative: it is inf or nan. A function of the matrix has
-    one, which `derivatives/functions.py` knows.
+    one, see `derivatives/functions.py`.
     """
     w, v = node[0], node[1]
     c = at(h(v), hermitian(moving(tangents)), v)

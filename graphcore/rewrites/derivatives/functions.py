@@ -72,11 +72,11 @@ FUNCTIONS = {
     autodiff.trace_of_function: trace_of_function_vjp,
 }
 TERMS = 2
-"""How many further terms of a Taylor series stand for a divided difference over a small gap."""
+"""The number of further Taylor terms that approximate a divided difference over a small gap."""
 
 
 def orders(node: Node) -> int:
-    """How many derivatives of its function a `matrix_function` is computed from."""
+    """The number of derivatives of its function from which a `matrix_function` is computed."""
     count = len(node.inputs) - 3 - int(node.attrs["numbers"])
     return count and count + (TERMS if count > 1 else 1)
 

@@ -48,9 +48,9 @@ def scatter_prod_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
 
 
 def products_of_others(x: Node, indices: Sequence[Node], sizes: Sequence[Size]) -> Node:
-    """For each value the product of all others of its place.
+    """For each value the product of all others at its position.
 
-    Sorted by place, they are those before it and those after it in its run.
+    After sorting by position, these are the values before it and after it in its run.
     """
     places = row_major(indices, sizes)
     (many,) = places.type.shape

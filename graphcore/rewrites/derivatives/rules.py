@@ -71,7 +71,7 @@ def taking_part(x: Node) -> Iterator[Node]:
 
 
 def sort_vjp(node: Node, ct: Node) -> tuple[Node]:
-    """x̄ = ȳ brought back to where each value came from; tied values came in their own order"""
+    """x̄ = ȳ at the positions where values came from; tied values keep their order"""
     (x,), axis = node.inputs, node.attrs["axis"]
     shape = x.type.shape
     order = tensor.argsort(x, axis=axis, size=shape[axis], descending=False)

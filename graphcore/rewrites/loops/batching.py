@@ -1,4 +1,4 @@
-"""How an op of one step works on all steps at once: by its kind of axes, which get a new first one.
+"""Ops of one step that work on all steps at once: by their kind of axes, with a new first axis.
 
 Operands that are the same at all steps are repeated, unless the op can work without that.
 """

@@ -74,7 +74,7 @@ def nearest(
 
 
 class Moved(NamedTuple):
-    """Where the results of a loop are: in which of the new loops, and at which indices there."""
+    """The place of a loop's results: the new loop that returns them, and their indices there."""
 
     key: Node
     indices: Mapping[int, int]
@@ -102,5 +102,5 @@ def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Mo
 
 
 def inside_as_well(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
-    """The graph with the graphs changed that its nodes hold."""
+    """The graph with a change of the graphs that its nodes hold."""
     return transform(graph, unchanged, at=(), bodies=change)

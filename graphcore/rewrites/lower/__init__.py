@@ -271,7 +271,7 @@ def lower_unstack(node: Node, x: Node) -> Node:
 
 @lower(control.scan)
 def lower_scan(node: Node, *xs: Node) -> Node:
-    """A sequence's first axis is the one that is walked."""
+    """The steps run along the first axis of sequences."""
     dim, groups = node.attrs["dim"], Loop.of(node).params
     given, index = groups.split(xs), groups.split(range(len(xs)))
     sequences = [
