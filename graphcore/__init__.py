@@ -62,7 +62,7 @@ from .ir.errors import GraphValueError as GraphValueError
 
 debug_print = worded(debug_print)  # which stands where the frontend is not known
 
-if not TYPE_CHECKING:  # star imports are public for type checkers, which would accept any name here
+if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
     __all__ = [
         *("Compiled", "compile", "debug_print", "fft", "linalg", "signal", "special"),
         *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),

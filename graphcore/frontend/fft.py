@@ -52,7 +52,7 @@ __all__ = [
     "rfftn",
 ]
 
-if not TYPE_CHECKING:  # for which any name would be known
+if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("fft"), lambda: __all__
 
 Norm = Literal["backward", "ortho", "forward"]

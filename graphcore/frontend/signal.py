@@ -33,7 +33,7 @@ __all__ = [
     "hann",
 ]
 
-if not TYPE_CHECKING:  # for which any name would be known
+if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("signal"), lambda: __all__
 
 ConvolveMode = Literal["full", "same", "valid"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.slices import amounts, cut
 from graphcore.frontend.pointwise.casting import with_fill
@@ -17,19 +18,17 @@ __all__ = [
 ]
 
 
+MOVED = {
+    "x": "A tensor.",
+    "shifts": "By how many positions to move along each dim, forwards if positive: integers or "
+    "sizes, as a dict or as keywords.",
+}
+
+
+@parameters(**MOVED)
 def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **more: Size) -> Tensor:
     """`x` with elements moved along dims; those that leave at one end enter at the other.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    shifts
-        By how many positions to move along each dim, forwards if positive: integers or sizes, as a
-        dict or as keywords.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.roll(gc.constant([1, 2, 3, 4], "t"), t=1))()
     array([4, 1, 2, 3])
@@ -42,6 +41,11 @@ def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **more: Size) 
     return wrap(node)
 
 
+@parameters(
+    **MOVED,
+    fill_value="A number or tensor, cast to the dtype of `x`. By default nan; integers then become "
+    "floats, float32 those of up to 16 bits, float64 all others.",
+)
 def shift(
     x: Operand,
     /,
@@ -51,19 +55,6 @@ def shift(
 ) -> Tensor:
     """`x` with elements moved along dims; one end drops elements, the other is filled.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    shifts
-        By how many positions to move along each dim, forwards if positive: integers or sizes, as a
-        dict or as keywords.
-    fill_value
-        A number or tensor, cast to the dtype of `x`. By default nan; integers then become floats,
-        float32 those of up to 16 bits, float64 all others.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
     >>> gc.compile([], [gc.shift(x, t=1), gc.shift(x, t=-1, fill_value=0)])()

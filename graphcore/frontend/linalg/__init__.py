@@ -11,7 +11,7 @@ from .functions import *
 from .numbers import *
 from .solving import *
 
-if not TYPE_CHECKING:  # star imports are public for type checkers, which would accept any name here
+if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
     __all__ = [
         *building.__all__,
         *factors.__all__,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from graphcore.frontend.core.arguments import check_word, names, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.shape.dims import transpose
@@ -69,7 +70,7 @@ def cholesky(
     x
         Matrices; all dims but two are batch, which come first in the result.
     dims
-        Their dims, that of the rows first.
+        Their dims, rows first.
     upper
         Whether to read the upper triangle instead, and return upper u with x = u^H u.
     check
@@ -108,7 +109,7 @@ def qr(
     x
         Matrices of any shape; all dims but two are batch.
     dims
-        Their dims, that of the rows first.
+        Their dims, rows first.
     mode
         "reduced": q has as many columns as x has rows or columns, whichever are fewer; "complete":
         q is square, and the derivative of the completing columns is the minimum-norm one.
@@ -170,7 +171,7 @@ def svd(
     x
         Matrices of any shape; all dims but two are batch.
     dims
-        Their dims, that of the rows first.
+        Their dims, rows first.
     full_matrices
         Whether u and vh are square, completed by vectors without a singular value.
     new
@@ -209,6 +210,14 @@ def svdvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "rank") -> 
     return wrap(of_matrix(matrices.svdvals, x, dims, new))
 
 
+OF_HERMITIAN = {
+    "x": "Matrices; all dims but two are batch.",
+    "dims": "Their dims, rows first.",
+    "lower": "Whether the lower triangle is read, or the upper one.",
+}
+
+
+@parameters(**OF_HERMITIAN, new="The dim of the values, and the second dim of the vectors.")
 def eigh(
     x: Operand, dims: Sequence[str] = ROW_COL, *, lower: bool = True, new: str = "eigen"
 ) -> Eigen:
@@ -228,19 +237,6 @@ def eigh(
     body of the loop that uses it. `cholesky`, `solve`, `expm`, `logm`, `sqrtm` and `polar` have all
     derivatives there as well, and need no vectors.
 
-    Parameters
-    ----------
-    x
-        Matrices; all dims but two are batch.
-    dims
-        Their dims, that of the rows first.
-    lower
-        Whether the lower triangle is read, or the upper one.
-    new
-        The dim of the values, and of the vectors beside that of the rows.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> w, v = gc.linalg.eigh(gc.constant([[2.0, 1.0], [1.0, 2.0]], ("row", "col")))
     >>> gc.compile([], w)().round(6)
@@ -262,6 +258,7 @@ def eigh(
     return Eigen(wrap(made[0]), wrap(made[1]))
 
 
+@parameters(**OF_HERMITIAN, new="The dim of the values.")
 def eigvalsh(
     x: Operand, dims: Sequence[str] = ROW_COL, *, lower: bool = True, new: str = "eigen"
 ) -> Tensor:
@@ -271,19 +268,6 @@ def eigvalsh(
     derivatives; a single one has the first derivative that belongs to the vectors found, and its
     second is inf or nan.
 
-    Parameters
-    ----------
-    x
-        Matrices; all dims but two are batch.
-    dims
-        Their dims, that of the rows first.
-    lower
-        Whether the lower triangle is read, or the upper one.
-    new
-        The dim of the values.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[2.0, 0.0], [1.0, 2.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.eigvalsh(x))()

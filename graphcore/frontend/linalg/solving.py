@@ -38,7 +38,7 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
     b
         Vectors along the dim of the rows of `a`.
     dims
-        The dims of `a`, that of the rows first; in the other order the transposed system is solved.
+        The dims of `a`, rows first; in the other order the transposed system is solved.
     check
         Whether a singular matrix is an error at the call; otherwise the solution is nan.
 
@@ -92,7 +92,7 @@ def solve_triangular(
     b
         Vectors along the dim of the rows of `a`; other dims are batch.
     dims
-        The dims of `a`, that of the rows first; in the other order the transposed system is solved,
+        The dims of `a`, rows first; in the other order the transposed system is solved,
         in which a lower triangle is an upper one.
     lower
         Whether to read the lower triangle, for rows and columns as in `dims`.
@@ -212,7 +212,7 @@ def lstsq(
     b
         Vectors along the dim of the rows of `a`; other dims are batch.
     dims
-        The dims of `a`, that of the rows first.
+        The dims of `a`, rows first.
     rtol
         Singular values of at most `rtol` times the largest count as 0.
 

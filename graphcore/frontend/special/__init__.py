@@ -9,6 +9,6 @@ from .formulas import *
 from .functions import *
 from .softmaxes import *
 
-if not TYPE_CHECKING:  # star imports are public for type checkers, which would accept any name here
+if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
     __all__ = [*formulas.__all__, *functions.__all__, *softmaxes.__all__]
     __getattr__, __dir__ = absent("special"), lambda: __all__

@@ -52,7 +52,7 @@ def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ / (number of ties) where x is the extreme value, 0 elsewhere"""
     (x,), axes = node.inputs, node.attrs["axes"]
     chosen = elementwise.equal(x, unsum(node, axes, x))
-    for part in taking_part(x):
+    for part in left_in(x):
         chosen = elementwise.logical_and(chosen, part)
     ties = sum_over(cast(chosen, ct.type.dtype), axes)
     if (initial := node.attrs.get("initial")) is not None:
@@ -60,7 +60,7 @@ def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
     return (where(chosen, unsum(ct / nonzero(ties), axes, x), 0),)
 
 
-def taking_part(x: Node) -> Iterator[Node]:
+def left_in(x: Node) -> Iterator[Node]:
     """Where `x` is no infinity that stands for an element left out by a mask."""
     if x.op is elementwise.where:
         mask, one, other = x.inputs
