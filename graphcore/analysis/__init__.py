@@ -1,4 +1,4 @@
 """Facts about the nodes of a graph, found from the graph alone.
 
-An analysis never changes a graph, and no rewrite carries a property along: it asks here.
+An analysis never changes a graph. Rewrites do not store properties of nodes: they call analyses.
 """

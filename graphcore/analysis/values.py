@@ -73,7 +73,7 @@ BOUNDED: dict[Op, Callable[..., float]] = {
     tensor.reshape: float,
     tensor.transpose: float,
 }
-"""The bound of a result by the bounds of its operands, those of conditions apart."""
+"""The bound of a result, computed from the bounds of its operands, conditions excepted."""
 
 
 def is_normal(value: np.ndarray) -> bool:
@@ -89,8 +89,8 @@ def is_power_of_two(value: np.ndarray) -> bool:
 def are_distinct(indices: Sequence[Node]) -> bool:
     """Whether no two elements of `indices`, the positions of a gather, name the same position.
 
-    They do not where each axis of the indices is counted by an index of its own: by an iota, or by
-    a constant without repeated positions; one axis may be counted by an argsort along it.
+    That holds if each axis of the indices has an index of its own that differs along it: an iota,
+    or a constant without repeated positions; for one axis it may be an argsort along it.
     """
     counted = set()
     for index in indices:

@@ -48,8 +48,8 @@ def ufunc_by_keyword(node: Node, w: Writer, out: str) -> Call:
 def reduction(name: str, function: np.ufunc, sign: int = 0) -> Emit:
     """A ufunc's reduction over `axes`, or `axis`.
 
-    With a sign it is one to the largest or smallest value, which starts from the limit of the
-    dtype where there may be no values.
+    With a sign it is the largest or smallest value, which starts from the limit of the dtype where
+    there may be no values.
     """
 
     def emit(node: Node, w: Writer, out: str) -> Call:

@@ -1,7 +1,7 @@
 """How ops on matrices are computed: LAPACK, by NumPy where it takes a batch, else by SciPy.
 
-Which matrix of a batch fails is found by taking them one by one: with `check` it is an error
-that says which, else nan stands for it. A matrix that is not finite gives nan.
+If a batch fails, its matrices are taken one by one: with `check` one that fails is an error with
+its index, else its result is nan. A matrix that is not finite gives nan.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CACHED = 2**16
 
 @cache
 def scipy_linalg() -> Any:
-    """`scipy.linalg`, imported when it is first called: that takes longer than to compile."""
+    """`scipy.linalg`, imported at its first call: the import takes longer than a compilation."""
     import scipy.linalg
 
     return scipy.linalg
@@ -75,7 +75,7 @@ def each(
 
 
 def like(function: Callable[..., Results], *xs: Array) -> Results:
-    """A result of the right shapes: that of unit matrices, and of ones."""
+    """A result of the right shapes: the result for unit matrices and for vectors of ones."""
     return function(
         *[np.eye(*x.shape, dtype=x.dtype) if x.ndim > 1 else np.ones_like(x) for x in xs]
     )
@@ -94,7 +94,7 @@ def one(
 
 
 def batched(function: Callable[..., Results], reason: str, *ranks: int) -> Callable[..., Results]:
-    """`function`, which takes a batch, where it fails one by one."""
+    """`function`, which takes a batch; where it fails, it gets one matrix after the other."""
 
     def run(*xs: Array, check: bool = True) -> Results:
         try:
@@ -117,7 +117,7 @@ svdvals = batched(lambda a: np.linalg.svdvals(without_infinities(a)), ENDLESS, 2
 
 
 def without_infinities(a: Array) -> Array:
-    """`a` with nan in their place: at infinities LAPACK's gesdd may not come to an end."""
+    """`a` with nan in place of infinities, for which LAPACK's gesdd may not end."""
     finite = np.isfinite(a)
     return a if finite.all() else np.where(finite, a, np.nan)
 
@@ -206,7 +206,7 @@ def cofactor(a: Array) -> Array:
 
 
 def solve_triangular(a: Array, b: Array, *, lower: bool, unit: bool, check: bool) -> Array:
-    """x with t x = b, for the triangle of a that counts; of a singular one inf or nan."""
+    """x with t x = b, for one triangle t of a; inf or nan where it is singular."""
     if not b.size or not a.size:
         return np.zeros_like(b)
     n = a.shape[-1]
@@ -333,7 +333,7 @@ def pinv(a: Array, *, rtol: float | None) -> Array:
 def function(of: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """A function of one matrix for a batch, in double precision.
 
-    nan where there is none, and where that of a real matrix is not real.
+    nan where the function has no value, or no real value for a real matrix.
     """
 
     def run(a: Array) -> Array:

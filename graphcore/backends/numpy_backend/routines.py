@@ -68,8 +68,8 @@ def windows(
 def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array) -> Array:
     """Windows added up where `windows` takes them from.
 
-    Where windows meet, one element of all of them is added at a time, or one whole window; so is
-    one element of a short last axis.
+    Along axes where windows overlap, one element of all windows is added at a time, or one whole
+    window, whichever takes fewer steps; along a short last axis, one element.
     """
     out.fill(0)
     first, wide = axes[0], len(axes)
@@ -239,7 +239,7 @@ def masked(x: Array, mask: Array, out: Array) -> Array:
 
 
 def either(condition: Array, x: Array, y: Array, out: Array) -> Array:
-    """`x` where the condition holds, else `y`; a mask that is put is quicker than a choice."""
+    """`x` where the condition holds, else `y`; writing through a mask is quicker than a choice."""
     if condition.shape == out.shape and (x.ndim == 0 or x.shape == out.shape):
         np.copyto(out, y)
         np.putmask(out, condition, x)
@@ -369,7 +369,7 @@ def scatter(
 def sums(axes: Axes, index: tuple[Array, ...], updates: Array, out: Array) -> Array:
     """Zeros with `updates` added at positions `index` along `axes`: counts with weights.
 
-    Each index of the other axes is counted by itself, unless these are more than the positions.
+    One call counts the positions for each index of the other axes, if there are few of these.
     """
     if out.ndim == 1:
         places = from_start(index[0], out.size)
@@ -460,7 +460,7 @@ def recurrence(a: Array, b: Array, axis: int) -> Array:
 
 
 class Recorder:
-    """The results of single steps, as many as there will be."""
+    """The results of single steps, whose number is known only after the last."""
 
     def __init__(self, like: Array) -> None:
         self.room = np.empty((8, *like.shape), like.dtype)
@@ -479,7 +479,7 @@ class Recorder:
 
 
 def choose(index: Array | int, branches: int) -> int:
-    """The number of a branch, refused unless there is one."""
+    """The number of a branch, refused unless there is a branch of that number."""
     number = int(index)
     if not 0 <= number < branches:
         raise IndexError(f"there is no branch {number} among {branches}")

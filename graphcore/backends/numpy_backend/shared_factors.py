@@ -48,7 +48,7 @@ SMALL = 48
 
 
 def is_worth(a: Node) -> bool:
-    """Whether the factors of `a` are worth sharing: those of one matrix, or of a batch of large."""
+    """Whether the factors of `a` are worth sharing: for one matrix, or a batch of large ones."""
     return a.type.ndim == 2 or (lower_bound(a.type.shape[-1]) or 0) >= SMALL
 
 

@@ -1,4 +1,4 @@
-"""Which dims of a value tell the members of a batch apart.
+"""Which dims of a value distinguish the members of a batch.
 
 A mask over members goes by dims, but a dim of that name need not be the members': a matrix may be
 solved along it, or its elements be reversed on their way to the result. Element i of a value serves
