@@ -6,7 +6,7 @@ are equal sizes, `k` is the smaller of m and n. All operands have one dtype and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graphcore.ir.axes import Matrices
@@ -45,15 +45,17 @@ SIGNATURES: dict[Op, Signature] = {}
 def matrices(
     name: str,
     letters: str,
-    axes: Matrices,
+    axes: str,
     doc: str,
-    *kinds: Kind,
-    traits: Iterable[Trait] = (),
+    kinds: tuple[Kind, ...] = (),
+    *,
+    may_raise: bool = False,
     said: str = "",
 ) -> Op:
     """Declare an op; without `kinds` its results have the dtype of its operands.
 
-    The letters of `axes` tell axes apart, where those of `letters` say which have equal sizes.
+    The letters of `axes` tell axes apart, where those of `letters` say which have equal sizes; `k`
+    are columns, each computed by itself.
     """
     operands, results = (
         tuple(tuple(part.split()) for part in side.split(",")) for side in letters.split("->")
@@ -72,7 +74,8 @@ def matrices(
                 require(not differ(sizes.setdefault(letter, size), size), f"sizes of {x}")
         return signature.types(xs[0].dtype, batch, sizes)
 
-    op = declare(Op(name, "linalg", rule, doc, axes=axes, traits=traits, said=said))
+    kind, traits = Matrices(axes, batch="k"), [Trait.MAY_RAISE] if may_raise else []
+    op = declare(Op(name, "linalg", rule, doc, axes=kind, traits=traits, said=said))
     SIGNATURES[op] = signature
     return op
 
@@ -90,146 +93,115 @@ def positions(dtype: DType) -> DType:
 cholesky = matrices(
     "cholesky",
     "n n -> n n",
-    Matrices("r c -> r c"),
+    "r c -> r c",
     "lower triangle l with a = l l^H; only the lower one of a is read",
-    traits=[Trait.MAY_RAISE],
+    may_raise=True,
 )
-inv = matrices("inv", "n n -> n n", Matrices("r c -> c r"), "inverse", traits=[Trait.MAY_RAISE])
-solve = matrices(
-    "solve",
-    "n n, n c -> n c",
-    Matrices("r c, r k -> c k", batch="k"),
-    "x with a x = b",
-    traits=[Trait.MAY_RAISE],
-)
+inv = matrices("inv", "n n -> n n", "r c -> c r", "inverse", may_raise=True)
+solve = matrices("solve", "n n, n c -> n c", "r c, r k -> c k", "x with a x = b", may_raise=True)
 solve_triangular = matrices(
     "solve_triangular",
     "n n, n c -> n c",
-    Matrices("r c, r k -> c k", batch="k"),
+    "r c, r k -> c k",
     "x with t x = b, where t is the `lower` triangle of a or the upper one; with `unit` its "
     "diagonal counts as ones",
-    traits=[Trait.MAY_RAISE],
+    may_raise=True,
 )
 solve_tridiagonal = matrices(
     "solve_tridiagonal",
     "n, n, n, n c -> n c",
-    Matrices("n, n, n, n k -> n k", batch="k"),
+    "n, n, n, n k -> n k",
     "x with lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i]",
-    traits=[Trait.MAY_RAISE],
+    may_raise=True,
 )
-det = matrices("det", "n n -> ", Matrices("r c -> "), "determinant")
+det = matrices("det", "n n -> ", "r c -> ", "determinant")
 cofactor = matrices(
-    "cofactor",
-    "n n -> n n",
-    Matrices("r c -> r c"),
-    "derivative of the determinant by each element",
+    "cofactor", "n n -> n n", "r c -> r c", "derivative of the determinant by each element"
 )
 slogdet = matrices(
     "slogdet",
     "n n -> , ",
-    Matrices("r c -> , "),
+    "r c -> , ",
     "sign of the determinant, and log of its size",
-    same,
-    real_of,
+    (same, real_of),
 )
 qr = matrices(
     "qr",
     "m n -> m k, k n",
-    Matrices("r c -> r new, new c"),
+    "r c -> r new, new c",
     "a = q r, q with orthonormal columns, r upper triangular",
 )
 qr_complete = matrices(
-    "qr_complete",
-    "m n -> m m, m n",
-    Matrices("r c -> r new, new c"),
-    "a = q r with q square",
-    said="qr",
+    "qr_complete", "m n -> m m, m n", "r c -> r new, new c", "a = q r with q square", said="qr"
 )
 lu = matrices(
     "lu",
     "m n -> m, m k, k n",
-    Matrices("r c -> old, old new, new c"),
+    "r c -> old, old new, new c",
     "the order of the rows of a in which they are l u, unit lower l, and upper u",
-    positions,
-    same,
-    same,
+    (positions, same, same),
 )
 svd = matrices(
     "svd",
     "m n -> m k, k, k n",
-    Matrices("r c -> r new, new, new c"),
+    "r c -> r new, new, new c",
     "a = u diag(s) v^H with orthonormal columns of u and v, and s falling",
-    same,
-    real_of,
-    same,
+    (same, real_of, same),
 )
 svd_full = matrices(
     "svd_full",
     "m n -> m m, k, n n",
-    Matrices("r c -> r new, new, new c"),
+    "r c -> r new, new, new c",
     "the same with u and v square",
-    same,
-    real_of,
-    same,
+    (same, real_of, same),
     said="svd",
 )
-svdvals = matrices(
-    "svdvals", "m n -> k", Matrices("r c -> new"), "singular values, falling", real_of
-)
+svdvals = matrices("svdvals", "m n -> k", "r c -> new", "singular values, falling", (real_of,))
 eigh = matrices(
     "eigh",
     "n n -> n, n n",
-    Matrices("r c -> new, r new"),
+    "r c -> new, r new",
     "eigenvalues, rising, and eigenvectors in columns of the Hermitian a whose lower triangle is "
     "given",
-    real_of,
-    same,
+    (real_of, same),
 )
 eigvalsh = matrices(
-    "eigvalsh",
-    "n n -> n",
-    Matrices("r c -> new"),
-    "eigenvalues of a Hermitian matrix, rising",
-    real_of,
+    "eigvalsh", "n n -> n", "r c -> new", "eigenvalues of a Hermitian matrix, rising", (real_of,)
 )
 eig = matrices(
     "eig",
     "n n -> n, n n",
-    Matrices("r c -> new, r new"),
+    "r c -> new, r new",
     "eigenvalues and eigenvectors in columns",
-    complex_for,
-    complex_for,
+    (complex_for, complex_for),
 )
-eigvals = matrices("eigvals", "n n -> n", Matrices("r c -> new"), "eigenvalues", complex_for)
+eigvals = matrices("eigvals", "n n -> n", "r c -> new", "eigenvalues", (complex_for,))
 pinv = matrices(
     "pinv",
     "m n -> n m",
-    Matrices("r c -> c r"),
+    "r c -> c r",
     "pseudo-inverse; singular values up to `rtol` s[0] count as 0",
 )
 polar = matrices(
     "polar",
     "m n -> m n",
-    Matrices("r c -> r c"),
+    "r c -> r c",
     "the matrix with orthonormal columns nearest to a; m is at least n",
 )
 lyapunov = matrices(
     "lyapunov",
     "n n, n n -> n n",
-    Matrices("a b, r c -> r c"),
+    "a b, r c -> r c",
     "x with h x + x h = c, for Hermitian positive definite h",
 )
-expm = matrices("expm", "n n -> n n", Matrices("r c -> r c"), "e ** a, the matrix exponential")
+expm = matrices("expm", "n n -> n n", "r c -> r c", "e ** a, the matrix exponential")
 logm = matrices(
-    "logm",
-    "n n -> n n",
-    Matrices("r c -> r c"),
-    "principal logarithm of a matrix; nan where it is not real",
+    "logm", "n n -> n n", "r c -> r c", "principal logarithm of a matrix; nan where it is not real"
 )
 sqrtm = matrices(
     "sqrtm",
     "n n -> n n",
-    Matrices("r c -> r c"),
+    "r c -> r c",
     "principal square root of a matrix; nan where it is not real",
 )
 
@@ -237,27 +209,19 @@ sqrtm = matrices(
 lu_factor = matrices(
     "lu_factor",
     "n n -> n n, n",
-    Matrices("r c -> r c, r"),
+    "r c -> r c, r",
     "LU factors in one matrix, and row exchanges",
-    same,
-    positions,
+    (same, positions),
 )
 lu_solve = matrices(
     "lu_solve",
     "n n, n, n c -> n c",
-    Matrices("r c, i, r k -> c k", batch="k"),
+    "r c, i, r k -> c k",
     "x with a x = b for factored a; a^T x = b if `transposed`",
-    traits=[Trait.MAY_RAISE],
+    may_raise=True,
 )
-lu_det = matrices(
-    "lu_det", "n n, n -> ", Matrices("r c, i -> "), "determinant of a factored matrix"
-)
+lu_det = matrices("lu_det", "n n, n -> ", "r c, i -> ", "determinant of a factored matrix")
 lu_slogdet = matrices(
-    "lu_slogdet",
-    "n n, n -> , ",
-    Matrices("r c, i -> , "),
-    "slogdet of a factored matrix",
-    same,
-    real_of,
+    "lu_slogdet", "n n, n -> , ", "r c, i -> , ", "slogdet of a factored matrix", (same, real_of)
 )
 FACTORED = frozenset({lu_factor, lu_solve, lu_det, lu_slogdet})
