@@ -191,8 +191,7 @@ def centred_pair(
 
 def expanded(x: Tensor, sizes: dict[str, Size]) -> Tensor:
     """`x` repeated along those of some dims that it lacks."""
-    wanted = sizes | x.sizes
-    return broadcast_to(x.node, tuple(wanted), tuple(wanted.values()))
+    return broadcast_to(x.node, sizes | x.sizes)
 
 
 def cov(

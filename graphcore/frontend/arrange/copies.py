@@ -14,7 +14,7 @@ from graphcore.frontend.core.costs import MOST_JOINED
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import amounts, cut
-from graphcore.frontend.shape.dims import join, with_size
+from graphcore.frontend.shape.dims import broadcast_to, in_order, join, with_size
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node
@@ -67,14 +67,14 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
 
     def along(size: Size) -> Node:
         sizes = x.type.sizes | {each: size}
-        return named.broadcast(x, dims=dims, sizes=tuple(sizes[name] for name in dims))
+        return broadcast_to(x, {name: sizes[name] for name in dims}).node
 
     if isinstance(copies, int) and 0 < copies <= MOST_JOINED:
         copied = join([along(1)] * copies, each)
     else:
         copied = along(copies)
     merged = named.stack(copied, dims=pair, name=dim)
-    return merged if merged.type.dims == old else named.transpose(merged, dims=old)
+    return in_order(merged, old)
 
 
 def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:

@@ -217,7 +217,7 @@ def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Re
         for some, leaf, node in zip(leaves, column, nodes, strict=True):
             if is_weak(leaf):
                 cast = in_dtype(node, type.dtype) if node else astype(some[i], type.dtype).node
-                some[i] = broadcast_to(cast, type.dims or (), type.shape)
+                some[i] = broadcast_to(cast, type.sizes)
             some[i] = wrap(aligned(some[i], type))
             if not fits(type, some[i].node.type):
                 raise differ(function, made)

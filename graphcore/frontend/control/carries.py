@@ -13,7 +13,7 @@ from graphcore.frontend.core.weak import KINDS, mark, on_other_params, tracing
 from graphcore.frontend.create.inputs import full
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import where
-from graphcore.frontend.shape.dims import broadcast_to, transpose
+from graphcore.frontend.shape.dims import broadcast_to, in_order
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.types import DType, TensorType, fits
@@ -48,7 +48,7 @@ class Carry:
         return [
             full(type.sizes, self.numbers[i], type.dtype).node
             if i in self.numbers and not isinstance(self.numbers[i], Base)
-            else broadcast_to(astype(x, type.dtype).node, type.dims or (), type.shape).node
+            else broadcast_to(astype(x, type.dtype).node, type.sizes).node
             for i, (x, type) in enumerate(zip(self.tensors, self.types, strict=True))
         ]
 
@@ -204,5 +204,4 @@ def side_by_side(columns: Mapping[str, Mapping[str, TensorType]], same: Collecti
 def aligned(x: Tensor, type: TensorType) -> Node:
     """`x` with its dims in the order of `type`, if they are the same."""
     dims = type.dims or ()
-    ordered = x if x.dims == dims or set(x.dims) != set(dims) else transpose(x, *dims)
-    return ordered.node
+    return in_order(x.node, dims) if set(x.dims) == set(dims) else x.node

@@ -151,7 +151,7 @@ def full(
         node = weak("full", value, dtype_of("full", dtype), [])
     else:
         node = astype(value, dtype).node
-    return full_of(node, dims, shape)
+    return full_of(node, dict(zip(dims, shape, strict=True)))
 
 
 def zeros(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Tensor:

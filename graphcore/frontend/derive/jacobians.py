@@ -167,7 +167,7 @@ def units(x: Tensor, names: Mapping[str, str]) -> Tensor:
         size = x.sizes[dim]
         made = made * astype(equal(iota(name, size), iota(dim, size)), x.dtype)
     sizes = {name: x.sizes[dim] for dim, name in names.items()} | x.sizes
-    return broadcast_to(made.node, tuple(sizes), tuple(sizes.values()))
+    return broadcast_to(made.node, sizes)
 
 
 def finished(

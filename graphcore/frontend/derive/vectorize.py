@@ -10,7 +10,7 @@ from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.trees import T, flatten
-from graphcore.frontend.shape.dims import broadcast_to
+from graphcore.frontend.shape.dims import broadcast_to, in_order
 from graphcore.ir import trace
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
@@ -90,12 +90,6 @@ def first(y: Node, added: Sequence[str], own: tuple[str, ...]) -> Node:
     return in_order(y, [*[dim for dim in added if dim in y.type.dims and dim not in own], *own])
 
 
-def in_order(x: Node, dims: Iterable[str]) -> Node:
-    """`x` with its dims in this order."""
-    dims = tuple(dims)
-    return x if x.type.dims == dims else named.transpose(x, dims=dims)
-
-
 def as_in(xs: Iterable[Node], likes: Iterable[Node]) -> list[Node]:
     """Each of `xs` with its dims in the order of another."""
     return [in_order(x, like.type.dims) for x, like in zip(xs, likes, strict=True)]
@@ -130,8 +124,7 @@ def of_its_sizes(wide: Node, old: Node) -> Node:
             reason = f"dim {dim!r} has sizes {size} and {wide.type.size(dim)}"
             cure = "give both the same size, or build the program on an input of unknown size"
             raise refusal("vectorize", reason, old, wide, cure=cure)
-    sizes = wide.type.sizes | old.type.sizes
-    return broadcast_to(wide, tuple(sizes), tuple(sizes.values())).node
+    return broadcast_to(wide, wide.type.sizes | old.type.sizes).node
 
 
 def compared(y: Node, wides: Sequence[Node]) -> Node:
@@ -185,8 +178,7 @@ def extras(pairs: Iterable[tuple[Node, Node]]) -> NewDims:
 def widen(x: Node, dims: NewDims) -> Node:
     """`x` repeated along the dims it lacks, which come first."""
     missing = {dim: size for dim, size in dims.items() if dim not in x.type.sizes}
-    sizes = missing | x.type.sizes
-    return broadcast_to(x, tuple(sizes), tuple(sizes.values())).node
+    return broadcast_to(x, missing | x.type.sizes).node
 
 
 def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:

@@ -200,7 +200,7 @@ class Region(Listing):
                 cure = "give a value for each element, or drop the dim: size 1 is never stretched"
                 reason = f"dim {dim!r} has {region.sizes[dim]} elements and {size} values"
                 raise refusal(function, reason, region, values, cure=cure)
-        return broadcast_to(astype(wrap(values), dtype).node, region.dims, region.shape).node
+        return broadcast_to(astype(wrap(values), dtype).node, region.sizes).node
 
     def _over(self) -> tuple[str, ...]:
         """The dims of the region that come from the positions."""

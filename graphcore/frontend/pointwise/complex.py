@@ -42,7 +42,7 @@ def imag(x: Operand) -> Tensor:
     node = single("imag", x)
     if node.type.dtype.kind == "c":
         return wrap(ops.imag(node))
-    zeros = full_of(weak("imag", 0, node.type.dtype, []), node.type.dims, node.type.shape)
+    zeros = full_of(weak("imag", 0, node.type.dtype, []), node.type.sizes)
     return wrap(keep_checks_of(zeros.node, node))
 
 

@@ -9,7 +9,7 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.create.inputs import zeros_like
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.shape.dims import concat, expand_dims, transpose, with_size
+from graphcore.frontend.shape.dims import concat, expand_dims, in_order, transpose, with_size
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
@@ -148,11 +148,11 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
         if dim not in spoken and dim != "...":
             cure = named.close_match(dim, tuple(spoken))
             raise refusal("einsum", f"{spec!r}: no operand lists {dim!r}", *nodes, cure=cure)
-    product = wrap(named.dot(*nodes, dims=tuple(dim for dim in spoken if dim not in result)))
-    batch = [dim for dim in product.dims if dim not in spoken]
+    product = named.dot(*nodes, dims=tuple(dim for dim in spoken if dim not in result))
+    batch = [dim for dim in product.type.dims if dim not in spoken]
     at = result.index("...") if "..." in result else 0
     order = (*result[:at], *batch, *[dim for dim in result[at:] if dim != "..."])
-    return product if order == product.dims else wrap(named.transpose(product.node, dims=order))
+    return wrap(in_order(product, order))
 
 
 def equation(spec: str, *nodes: Node) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:

@@ -25,7 +25,7 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, has_checks, single
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import CURE_SIZES, Node
-from graphcore.ir.sizes import Shape, Size, count, same
+from graphcore.ir.sizes import Size, count, same
 from graphcore.ops import leaf, named
 
 __all__ = [
@@ -78,7 +78,13 @@ def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Te
         kept = (*before, *rest, *kept[len(before) :])
     if not dims:
         kept = known[::-1]
-    return wrap(node if kept == known else named.transpose(node, dims=kept))
+    return wrap(in_order(node, kept))
+
+
+def in_order(x: Node, dims: Iterable[str]) -> Node:
+    """`x` with all its dims, in this order."""
+    order = tuple(dims)
+    return x if x.type.dims == order else named.transpose(x, dims=order)
 
 
 def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
@@ -170,8 +176,8 @@ def expand_dims(
         if name in node.type.dims:
             cure = "choose a new name"
             raise refusal("expand_dims", f"there is a dim {name!r} already", node, cure=cure)
-    new = tuple(size_of("expand_dims", name, size) for name, size in wanted.items())
-    return broadcast_to(node, (*wanted, *node.type.dims), (*new, *node.type.shape))
+    new = {name: size_of("expand_dims", name, size) for name, size in wanted.items()}
+    return broadcast_to(node, new | node.type.sizes)
 
 
 def new_names(node: Node, dim: object) -> tuple[str, ...]:
@@ -182,31 +188,30 @@ def new_names(node: Node, dim: object) -> tuple[str, ...]:
     return new
 
 
-def broadcast_to(x: Node, dims: tuple[str, ...], sizes: tuple[Size, ...]) -> Tensor:
+def broadcast_to(x: Node, sizes: Mapping[str, Size]) -> Tensor:
     """`x` with these dims, repeated along those that it lacks."""
-    if dims == x.type.dims and all(map(same, sizes, x.type.shape)):
+    dims, shape = tuple(sizes), tuple(sizes.values())
+    if dims == x.type.dims and all(map(same, shape, x.type.shape)):
         return wrap(x)
-    return wrap(named.broadcast(x, dims=dims, sizes=sizes))
+    return wrap(named.broadcast(x, dims=dims, sizes=shape))
 
 
-def full_of(node: Node, dims: tuple[str, ...], shape: Shape) -> Tensor:
-    """A number for every element, or a tensor repeated along `dims`."""
+def full_of(node: Node, sizes: Mapping[str, Size]) -> Tensor:
+    """A number for every element, or a tensor repeated along these dims."""
     if node.op is leaf.full and node.type.dims == ():
+        shape, dims = tuple(sizes.values()), tuple(sizes)
         return wrap(leaf.full(value=node.attrs["value"], shape=shape, dims=dims))
-    own = [dim for dim in node.type.dims if dim not in dims]
-    return broadcast_to(node, (*dims, *own), (*shape, *[node.type.size(dim) for dim in own]))
+    return broadcast_to(node, {**sizes, **node.type.sizes, **sizes})
 
 
 def constant_end(x: Node, dim: str, size: Size, fill: Node) -> Node:
     """A block of `size` elements along `dim`, all `fill`, to be joined to `x`."""
-    sizes = x.type.sizes | {dim: size}
-    return full_of(fill, tuple(sizes), tuple(sizes.values())).node
+    return full_of(fill, x.type.sizes | {dim: size}).node
 
 
 def with_size(x: Node, dim: str, size: Size) -> Node:
     """`x` where `dim` is required to have this size, checked at the call if it is unknown."""
-    sizes = x.type.sizes | {dim: size}
-    return broadcast_to(x, x.type.dims, tuple(sizes.values())).node
+    return broadcast_to(x, x.type.sizes | {dim: size}).node
 
 
 def broadcast_like(
@@ -261,10 +266,10 @@ def broadcast_all(
     made = []
     for node in nodes:
         own = {dim: node.type.size(dim) for dim in left_out if dim in node.type.dims}
-        found = broadcast_to(node, (*sizes, *own), (*sizes.values(), *own.values()))
+        found = broadcast_to(node, sizes | own)
         for required in (*[other.type.sizes for other in nodes], sizes):
             wanted = found.sizes | {dim: required[dim] for dim in sizes if dim in required}
-            found = broadcast_to(found.node, found.dims, tuple(wanted.values()))
+            found = broadcast_to(found.node, wanted)
         made.append(found)
     return tuple(made)
 

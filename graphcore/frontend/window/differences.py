@@ -214,5 +214,4 @@ def end_slope(slope: Tensor, gap: Tensor, dim: str, at: int, order: int) -> Node
             a, b = isel(gap, {dim: at}), isel(gap, {dim: at + beyond})
             share = a / (a + b)
         near = near + (near - far) * share
-    sizes = slope.sizes | {dim: 1}
-    return broadcast_to(near.node, tuple(sizes), tuple(sizes.values())).node
+    return broadcast_to(near.node, slope.sizes | {dim: 1}).node

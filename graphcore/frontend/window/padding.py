@@ -17,10 +17,9 @@ from graphcore.frontend.pointwise.casting import astype, fill_in_dtype, with_fil
 from graphcore.frontend.pointwise.elementwise import rint
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import reductions
-from graphcore.frontend.shape.dims import constant_end, join, with_size
+from graphcore.frontend.shape.dims import constant_end, in_order, join, with_size
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, minimum, upper_bound
-from graphcore.ops import named
 from graphcore.ops.named import close_match
 
 __all__ = [
@@ -176,8 +175,7 @@ def nonempty(x: Node, dim: str) -> Node:
 
 def dims_first(x: Node, dims: tuple[str, ...]) -> Node:
     """`x` with `dims` first."""
-    order = tuple(dict.fromkeys((*dims, *x.type.dims)))
-    return x if order == x.type.dims else named.transpose(x, dims=order)
+    return in_order(x, dict.fromkeys((*dims, *x.type.dims)))
 
 
 def by_constant(x: Tensor, dim: str, width: Size, value: Any) -> Tensor:
