@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
+from graphcore.ops import special as s
 from graphcore.ops.elementwise import (
     absolute,
     cos,
@@ -25,79 +26,6 @@ from graphcore.ops.elementwise import (
     sign,
     sin,
     square,
-)
-from graphcore.ops.special import (
-    beta,
-    beta_density,
-    betainc,
-    betainc_by,
-    betaincc,
-    betainccinv,
-    betaincinv,
-    betaln,
-    binom,
-    cosm1,
-    dawsn,
-    digamma,
-    ellipe,
-    ellipk,
-    entr,
-    erf,
-    erfc,
-    erfcinv,
-    erfcx,
-    erfinv,
-    exp1,
-    expi,
-    expn,
-    exprel,
-    gamma,
-    gamma_density,
-    gammainc,
-    gammainc_by,
-    gammaincc,
-    gammainccinv,
-    gammaincinv,
-    gammaln,
-    gammasgn,
-    hyp1f1,
-    hyp2f1,
-    i0,
-    i0e,
-    i1,
-    i1e,
-    iv,
-    ive,
-    j0,
-    j1,
-    jv,
-    k0,
-    k0e,
-    k1,
-    k1e,
-    kl_div,
-    kv,
-    kve,
-    log1mexp,
-    log_ndtr,
-    loggamma,
-    logit,
-    ndtr,
-    ndtri,
-    ndtri_exp,
-    owens_t,
-    poch,
-    rel_entr,
-    rgamma,
-    sigmoid,
-    softplus,
-    spence,
-    xlog1py,
-    xlogy,
-    y0,
-    y1,
-    yv,
-    zeta,
 )
 from graphcore.rewrites.plain import equals
 from graphcore.rewrites.plain import where as choose
@@ -141,28 +69,28 @@ def erfcx_slope(z: Node, x: Node) -> Node:
 def log_ndtr_slope(z: Node, x: Node) -> Node:
     """density / ndtr(x), where both underflow sqrt(2 / pi) / erfcx(-x / sqrt(2))"""
     below = less(x, full_like(x, 0))
-    left = ROOT_2 / ROOT_PI / erfcx(choose(below, x, 0) / -ROOT_2)
+    left = ROOT_2 / ROOT_PI / s.erfcx(choose(below, x, 0) / -ROOT_2)
     return choose(below, left, exp(-0.5 * square(x) - z) / ROOT_2PI)
 
 
 def rgamma_slope(z: Node, x: Node) -> Node:
     """-digamma(x) / gamma(x); by reflection below 1/2, where gamma has its poles"""
     y = 1 - x
-    reflected = gamma(y) * cos(PI * x) - digamma(y) * z
-    return choose(less(x, full_like(x, 0.5)), reflected, -digamma(x) * z)
+    reflected = s.gamma(y) * cos(PI * x) - s.digamma(y) * z
+    return choose(less(x, full_like(x, 0.5)), reflected, -s.digamma(x) * z)
 
 
 def spence_slope(x: Node) -> Node:
     """log(x) / (1 - x), near 1 the hypergeometric function it is"""
     near = less(absolute(x - 1), full_like(x, 0.5))
     y = choose(near, 1 - x, 0)
-    return choose(near, -at(hyp2f1, [1, 1, 2], y), log(x) / (1 - choose(near, 0, x)))
+    return choose(near, -at(s.hyp2f1, [1, 1, 2], y), log(x) / (1 - choose(near, 0, x)))
 
 
 def expn_slope(n: Node, x: Node) -> Node:
     """-E[n-1](x), where E[-1] is elementary"""
     least = exp(-x) * (1 + 1 / x) / x
-    lower = expn(maximum(n - 1, full_like(n, 0)), x)
+    lower = s.expn(maximum(n - 1, full_like(n, 0)), x)
     return -choose(greater_equal(n, full_like(n, 1)), lower, least)
 
 
@@ -184,13 +112,13 @@ def complement(*partials: Node) -> tuple[Node, ...]:
 
 def gamma_partials(a: Node, x: Node) -> tuple[Node, Node]:
     """The derivatives of gammainc by both operands."""
-    return at(gammainc_by, [1], a, x), at(gamma_density, [0], a, x)
+    return at(s.gammainc_by, [1], a, x), at(s.gamma_density, [0], a, x)
 
 
 def beta_partials(a: Node, b: Node, x: Node) -> tuple[Node, Node, Node]:
     """The derivatives of betainc by its three operands."""
-    density = at(beta_density, [0, 0, 0, 0], a, b, x)
-    return at(betainc_by, [1, 0], a, b, x), at(betainc_by, [0, 1], a, b, x), density
+    density = at(s.beta_density, [0, 0, 0, 0], a, b, x)
+    return at(s.betainc_by, [1, 0], a, b, x), at(s.betainc_by, [0, 1], a, b, x), density
 
 
 def gammaincinv_partials(z: Node, a: Node) -> tuple[Node, ...]:
@@ -208,101 +136,101 @@ def negated(partials: Sequence[Node]) -> tuple[Node, ...]:
 
 
 SPECIAL: dict[Op, Partials] = {
-    sigmoid: lambda z, x: (z * (1 - z),),
-    softplus: lambda z, x: (sigmoid(x),),
-    log1mexp: lambda z, x: (-exp(x - z),),
-    logit: lambda z, x: (1 / (x * (1 - x)),),
-    xlogy: lambda z, x, y: (log(y), ratio(x, y)),
-    xlog1py: lambda z, x, y: (log1p(y), ratio(x, 1 + y)),
-    entr: lambda z, x: (-log(x) - 1,),
-    rel_entr: lambda z, x, y: (log_ratio(x, y) + 1, -ratio(x, y)),
-    kl_div: lambda z, x, y: (log_ratio(x, y), 1 - ratio(x, y)),
-    exprel: lambda z, x: (0.5 * at(hyp1f1, [2, 3], x),),
-    cosm1: lambda z, x: (-sin(x),),
+    s.sigmoid: lambda z, x: (z * (1 - z),),
+    s.softplus: lambda z, x: (s.sigmoid(x),),
+    s.log1mexp: lambda z, x: (-exp(x - z),),
+    s.logit: lambda z, x: (1 / (x * (1 - x)),),
+    s.xlogy: lambda z, x, y: (log(y), ratio(x, y)),
+    s.xlog1py: lambda z, x, y: (log1p(y), ratio(x, 1 + y)),
+    s.entr: lambda z, x: (-log(x) - 1,),
+    s.rel_entr: lambda z, x, y: (log_ratio(x, y) + 1, -ratio(x, y)),
+    s.kl_div: lambda z, x, y: (log_ratio(x, y), 1 - ratio(x, y)),
+    s.exprel: lambda z, x: (0.5 * at(s.hyp1f1, [2, 3], x),),
+    s.cosm1: lambda z, x: (-sin(x),),
     # The error function and the normal distribution (DLMF 7)
-    erf: lambda z, x: (2 / ROOT_PI * exp(-square(x)),),
-    erfc: lambda z, x: (-2 / ROOT_PI * exp(-square(x)),),
-    erfcx: lambda z, x: (erfcx_slope(z, x),),
-    erfinv: lambda z, x: (ROOT_PI / 2 * exp(square(z)),),
-    erfcinv: lambda z, x: (-ROOT_PI / 2 * exp(square(z)),),
-    dawsn: lambda z, x: (at(hyp1f1, [1, 0.5], -square(x)),),
-    ndtr: lambda z, x: (exp(-0.5 * square(x)) / ROOT_2PI,),
-    log_ndtr: lambda z, x: (log_ndtr_slope(z, x),),
-    ndtri: lambda z, x: (ROOT_2PI * exp(0.5 * square(z)),),
-    ndtri_exp: lambda z, x: (ROOT_PI / ROOT_2 * erfcx(z / -ROOT_2),),
-    owens_t: lambda z, h, a: (
-        erf(a * h / ROOT_2) * exp(-0.5 * square(h)) / (-2 * ROOT_2PI),
+    s.erf: lambda z, x: (2 / ROOT_PI * exp(-square(x)),),
+    s.erfc: lambda z, x: (-2 / ROOT_PI * exp(-square(x)),),
+    s.erfcx: lambda z, x: (erfcx_slope(z, x),),
+    s.erfinv: lambda z, x: (ROOT_PI / 2 * exp(square(z)),),
+    s.erfcinv: lambda z, x: (-ROOT_PI / 2 * exp(square(z)),),
+    s.dawsn: lambda z, x: (at(s.hyp1f1, [1, 0.5], -square(x)),),
+    s.ndtr: lambda z, x: (exp(-0.5 * square(x)) / ROOT_2PI,),
+    s.log_ndtr: lambda z, x: (log_ndtr_slope(z, x),),
+    s.ndtri: lambda z, x: (ROOT_2PI * exp(0.5 * square(z)),),
+    s.ndtri_exp: lambda z, x: (ROOT_PI / ROOT_2 * s.erfcx(z / -ROOT_2),),
+    s.owens_t: lambda z, h, a: (
+        s.erf(a * h / ROOT_2) * exp(-0.5 * square(h)) / (-2 * ROOT_2PI),
         exp(-0.5 * square(h) * (1 + square(a))) / (2 * PI * (1 + square(a))),
     ),
     # The gamma function (DLMF 5, 8)
-    gamma: lambda z, x: (z * digamma(x),),
-    rgamma: lambda z, x: (rgamma_slope(z, x),),
-    gammaln: lambda z, x: (digamma(x),),
-    loggamma: lambda z, x: (digamma(x),),
-    gammasgn: lambda z, x: (None,),
-    digamma: lambda z, x: (at(zeta, [2], x),),
-    zeta: lambda z, s, x: (None, -s * zeta(s + 1, x)),
-    poch: lambda z, x, m: (z * (digamma(x + m) - digamma(x)), z * digamma(x + m)),
-    binom: lambda z, n, k: (
-        z * (digamma(n + 1) - digamma(n - k + 1)),
-        z * (digamma(n - k + 1) - digamma(k + 1)),
+    s.gamma: lambda z, x: (z * s.digamma(x),),
+    s.rgamma: lambda z, x: (rgamma_slope(z, x),),
+    s.gammaln: lambda z, x: (s.digamma(x),),
+    s.loggamma: lambda z, x: (s.digamma(x),),
+    s.gammasgn: lambda z, x: (None,),
+    s.digamma: lambda z, x: (at(s.zeta, [2], x),),
+    s.zeta: lambda z, n, x: (None, -n * s.zeta(n + 1, x)),
+    s.poch: lambda z, x, m: (z * (s.digamma(x + m) - s.digamma(x)), z * s.digamma(x + m)),
+    s.binom: lambda z, n, k: (
+        z * (s.digamma(n + 1) - s.digamma(n - k + 1)),
+        z * (s.digamma(n - k + 1) - s.digamma(k + 1)),
     ),
-    beta: lambda z, a, b: (
-        z * (digamma(a) - digamma(a + b)),
-        z * (digamma(b) - digamma(a + b)),
+    s.beta: lambda z, a, b: (
+        z * (s.digamma(a) - s.digamma(a + b)),
+        z * (s.digamma(b) - s.digamma(a + b)),
     ),
-    betaln: lambda z, a, b: (digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)),
-    gammainc: lambda z, a, x: gamma_partials(a, x),
-    gammaincc: lambda z, a, x: negated(gamma_partials(a, x)),
-    gammaincinv: lambda z, a, p: gammaincinv_partials(z, a),
-    gammainccinv: lambda z, a, p: complement(*gammaincinv_partials(z, a)),
-    gammainc_by: lambda z, n, a, x: (None, gammainc_by(n + 1, a, x), gamma_density(n, a, x)),
-    gamma_density: lambda z, n, a, x: (
-        *(None, gamma_density(n + 1, a, x)),
-        gamma_density(n, a - 1, x) - z,
+    s.betaln: lambda z, a, b: (s.digamma(a) - s.digamma(a + b), s.digamma(b) - s.digamma(a + b)),
+    s.gammainc: lambda z, a, x: gamma_partials(a, x),
+    s.gammaincc: lambda z, a, x: negated(gamma_partials(a, x)),
+    s.gammaincinv: lambda z, a, p: gammaincinv_partials(z, a),
+    s.gammainccinv: lambda z, a, p: complement(*gammaincinv_partials(z, a)),
+    s.gammainc_by: lambda z, n, a, x: (None, s.gammainc_by(n + 1, a, x), s.gamma_density(n, a, x)),
+    s.gamma_density: lambda z, n, a, x: (
+        *(None, s.gamma_density(n + 1, a, x)),
+        s.gamma_density(n, a - 1, x) - z,
     ),
-    betainc: lambda z, a, b, x: beta_partials(a, b, x),
-    betaincc: lambda z, a, b, x: negated(beta_partials(a, b, x)),
-    betaincinv: lambda z, a, b, p: betaincinv_partials(z, a, b),
-    betainccinv: lambda z, a, b, p: complement(*betaincinv_partials(z, a, b)),
-    betainc_by: lambda z, m, n, a, b, x: (
-        *(None, None, betainc_by(m + 1, n, a, b, x), betainc_by(m, n + 1, a, b, x)),
-        beta_density(m, n, full_like(m, 0), full_like(n, 0), a, b, x),
+    s.betainc: lambda z, a, b, x: beta_partials(a, b, x),
+    s.betaincc: lambda z, a, b, x: negated(beta_partials(a, b, x)),
+    s.betaincinv: lambda z, a, b, p: betaincinv_partials(z, a, b),
+    s.betainccinv: lambda z, a, b, p: complement(*betaincinv_partials(z, a, b)),
+    s.betainc_by: lambda z, m, n, a, b, x: (
+        *(None, None, s.betainc_by(m + 1, n, a, b, x), s.betainc_by(m, n + 1, a, b, x)),
+        s.beta_density(m, n, full_like(m, 0), full_like(n, 0), a, b, x),
     ),
-    beta_density: lambda z, m, n, i, j, a, b, x: (
+    s.beta_density: lambda z, m, n, i, j, a, b, x: (
         *(None, None, None, None),
-        *(beta_density(m + 1, n, i, j, a, b, x), beta_density(m, n + 1, i, j, a, b, x)),
-        beta_density(m, n, i + 1, j, a, b, x) - beta_density(m, n, i, j + 1, a, b, x),
+        *(s.beta_density(m + 1, n, i, j, a, b, x), s.beta_density(m, n + 1, i, j, a, b, x)),
+        s.beta_density(m, n, i + 1, j, a, b, x) - s.beta_density(m, n, i, j + 1, a, b, x),
     ),
     # Bessel functions (DLMF 10)
-    j0: lambda z, x: (-j1(x),),
-    j1: lambda z, x: (0.5 * (j0(x) - at(jv, [2], x)),),
-    jv: lambda z, n, x: (None, order_slope(jv, n, x, -1)),
-    y0: lambda z, x: (-y1(x),),
-    y1: lambda z, x: (0.5 * (y0(x) - at(yv, [2], x)),),
-    yv: lambda z, n, x: (None, order_slope(yv, n, x, -1)),
-    i0: lambda z, x: (i1(x),),
-    i1: lambda z, x: (0.5 * (i0(x) + at(iv, [2], x)),),
-    iv: lambda z, n, x: (None, order_slope(iv, n, x, 1)),
-    i0e: lambda z, x: (i1e(x) - sign(x) * z,),
-    i1e: lambda z, x: (0.5 * (i0e(x) + at(ive, [2], x)) - sign(x) * z,),
-    ive: lambda z, n, x: (None, order_slope(ive, n, x, 1) - sign(x) * z),
-    k0: lambda z, x: (-k1(x),),
-    k1: lambda z, x: (-0.5 * (k0(x) + at(kv, [2], x)),),
-    kv: lambda z, n, x: (None, -order_slope(kv, n, x, 1)),
-    k0e: lambda z, x: (z - k1e(x),),
-    k1e: lambda z, x: (z - 0.5 * (k0e(x) + at(kve, [2], x)),),
-    kve: lambda z, n, x: (None, z - order_slope(kve, n, x, 1)),
+    s.j0: lambda z, x: (-s.j1(x),),
+    s.j1: lambda z, x: (0.5 * (s.j0(x) - at(s.jv, [2], x)),),
+    s.jv: lambda z, n, x: (None, order_slope(s.jv, n, x, -1)),
+    s.y0: lambda z, x: (-s.y1(x),),
+    s.y1: lambda z, x: (0.5 * (s.y0(x) - at(s.yv, [2], x)),),
+    s.yv: lambda z, n, x: (None, order_slope(s.yv, n, x, -1)),
+    s.i0: lambda z, x: (s.i1(x),),
+    s.i1: lambda z, x: (0.5 * (s.i0(x) + at(s.iv, [2], x)),),
+    s.iv: lambda z, n, x: (None, order_slope(s.iv, n, x, 1)),
+    s.i0e: lambda z, x: (s.i1e(x) - sign(x) * z,),
+    s.i1e: lambda z, x: (0.5 * (s.i0e(x) + at(s.ive, [2], x)) - sign(x) * z,),
+    s.ive: lambda z, n, x: (None, order_slope(s.ive, n, x, 1) - sign(x) * z),
+    s.k0: lambda z, x: (-s.k1(x),),
+    s.k1: lambda z, x: (-0.5 * (s.k0(x) + at(s.kv, [2], x)),),
+    s.kv: lambda z, n, x: (None, -order_slope(s.kv, n, x, 1)),
+    s.k0e: lambda z, x: (z - s.k1e(x),),
+    s.k1e: lambda z, x: (z - 0.5 * (s.k0e(x) + at(s.kve, [2], x)),),
+    s.kve: lambda z, n, x: (None, z - order_slope(s.kve, n, x, 1)),
     # Integrals and hypergeometric functions (DLMF 6, 13, 15, 19)
-    exp1: lambda z, x: (-exp(-x) / x,),
-    expi: lambda z, x: (exp(x) / x,),
-    expn: lambda z, n, x: (None, expn_slope(n, x)),
-    spence: lambda z, x: (spence_slope(x),),
-    ellipk: lambda z, x: (PI / 8 * at(hyp2f1, [1.5, 1.5, 2], x),),
-    ellipe: lambda z, x: (-PI / 8 * at(hyp2f1, [0.5, 1.5, 2], x),),
-    hyp1f1: lambda z, a, b, x: (None, None, a / b * hyp1f1(a + 1, b + 1, x)),
-    hyp2f1: lambda z, a, b, c, x: (
+    s.exp1: lambda z, x: (-exp(-x) / x,),
+    s.expi: lambda z, x: (exp(x) / x,),
+    s.expn: lambda z, n, x: (None, expn_slope(n, x)),
+    s.spence: lambda z, x: (spence_slope(x),),
+    s.ellipk: lambda z, x: (PI / 8 * at(s.hyp2f1, [1.5, 1.5, 2], x),),
+    s.ellipe: lambda z, x: (-PI / 8 * at(s.hyp2f1, [0.5, 1.5, 2], x),),
+    s.hyp1f1: lambda z, a, b, x: (None, None, a / b * s.hyp1f1(a + 1, b + 1, x)),
+    s.hyp2f1: lambda z, a, b, c, x: (
         *(None, None, None),
-        a * b / c * hyp2f1(a + 1, b + 1, c + 1, x),
+        a * b / c * s.hyp2f1(a + 1, b + 1, c + 1, x),
     ),
 }
