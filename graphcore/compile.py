@@ -97,7 +97,7 @@ def check_inputs(graph: Graph) -> None:
         if node.op is leaf.input_ and names.get(node.attrs["name"]) is not node:
             name = show_dim(node.attrs["name"])
             if "trace" in node.attrs:
-                cure = "let the function return what is needed outside of it"
+                cure = "let the function return the tensors that are needed outside of it"
                 reason = f"'{name}' is known only inside the function that was given it"
                 raise refusal("compile", reason, node, cure=cure)
             cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"

@@ -246,7 +246,7 @@ class Parameter:
             raise refusal(
                 f"input {self.shown} takes an array, but got {value!r:.60}",
                 self.declared,
-                cure="pass values; what is computed from tensors is built before it is compiled",
+                cure="pass values; expressions of tensors are built before they are compiled",
                 kind=GraphTypeError,
             )
         return np.asarray(values).transpose([given.index(dim) for dim in self.dims])

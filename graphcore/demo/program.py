@@ -14,9 +14,9 @@ from graphcore.compile import Compiled
 from . import by_hand, digits, model, terminal, training
 
 DESCRIPTION = """\
-Train a small network on handwritten digits, and show what happens to it on the way from named
-axes to NumPy: the graph with its one lazy pullback, the stages of compilation, a stage as text,
-the training, the accuracy on digits not seen in training, the time per step beside NumPy by hand.
+Train a small network on handwritten digits, and show it on the way from named axes to NumPy: the
+graph with its one lazy pullback, the stages of compilation, a stage as text, the training, the
+accuracy on digits not seen in training, the time per step next to that of NumPy by hand.
 """
 
 

@@ -101,7 +101,7 @@ def call_ufunc(function: np.ufunc, method: str, xs: Sequence[Any], options: Iter
     found = list(tensors(xs))
     if method != "__call__":
         namesake = METHODS.get(method, {}).get(name, name)
-        raise numpy_refusal(f"numpy.{name}.{method}", namesake, found, "speaks of axes by position")
+        raise numpy_refusal(f"numpy.{name}.{method}", namesake, found, "takes axes by position")
     reason = f"takes no {', '.join(options)} with symbolic tensors" if options else ""
     raise numpy_refusal(f"numpy.{name}", name, found, reason)
 

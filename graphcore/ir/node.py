@@ -251,7 +251,7 @@ type_of = attrgetter("type")
 
 _inferred: dict[Any, tuple[Type, tuple[Need, ...]]] = {}
 MOST_AXES = 64
-CURE_AXES = "merge some of the dims by stack, or keep what belongs apart in several tensors"
+CURE_AXES = "merge some of the dims by stack, or keep the values in several tensors"
 REMEMBERED = 4096
 """The results of type rules that are remembered: a program repeats the same few."""
 

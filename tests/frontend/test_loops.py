@@ -337,7 +337,7 @@ def leaked() -> Any:
 
 REFUSED: dict[Callable[[], Any], tuple[str, ...]] = {
     changed_dims: (
-        "scan: the body changes what it carries",
+        "scan: the body changes the type of its carry",
         "    before                  after a step",
         "* carry['h']: f64[row=3]  carry['h']: f64[]",
         "  carry['n']: i64[]       carry['n']: i64[]",

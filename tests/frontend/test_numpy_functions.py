@@ -98,7 +98,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: np.trace(X), "gc.trace(x, dims=('row', 'col'))"),
     (lambda: np.allclose(X, X), "gc.isclose(x, y).all()"),
     (lambda: np.shape(X), "use x.sizes"),
-    (lambda: np.add.reduce(X), "numpy.add.reduce: speaks of axes .*gc.sum(x, dim='row')"),
+    (lambda: np.add.reduce(X), "numpy.add.reduce: takes axes by position .*gc.sum(x, dim='row')"),
     (lambda: np.multiply.accumulate(X), "gc.cumprod(x, dim='row')"),
     (lambda: np.add(X, X, out=np.ones(3)), "numpy.add: takes no out .*gc.add(x, y)"),
     (lambda: np.histogramdd(X), "did you mean gc.histogram?"),

@@ -246,7 +246,7 @@ def test_a_number_whose_type_never_settles(name: str) -> None:
         lambda: gc.while_loop(lambda c: c.sum() < 9, body, 0.0),
         lambda: gc.fori_loop(0, 3, lambda _, c: body(c), 0.0),
     ):
-        with pytest.raises(gc.GraphTypeError, match="another type of what it carries") as caught:
+        with pytest.raises(gc.GraphTypeError, match="changes the type of its carry") as caught:
             loop()
         assert "start with a tensor" in str(caught.value)
 

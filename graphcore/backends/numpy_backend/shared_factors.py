@@ -33,7 +33,7 @@ def share_factors(graph: Graph) -> Graph:
 
 
 def with_whole(graph: Graph) -> Graph:
-    """An op whose result is one of those of another op on the same matrix takes it from there."""
+    """Ops whose result is one result of another op on the same matrix take it from there."""
     made = {(node.op, node.inputs) for node in graph.every_node()}
 
     def part(node: Node, x: Node) -> Node:

@@ -50,7 +50,10 @@ def routine(orders: int) -> Callable[[Callable[..., Array]], Callable[..., Array
 
 @routine(orders=0)
 def hyp1f1(a: Array, b: Array, x: Array) -> Array:
-    """SciPy's, whose time grows with `x` without bound; polynomials apart it is infinite there."""
+    """SciPy's function; `x` above 1e6 counts as 1e6 unless the function is a polynomial.
+
+    Its time grows with `x` without bound, and its value there is infinite.
+    """
     polynomial = (a <= 0) & (a == np.floor(a))
     found: Array = special.hyp1f1(a, b, np.where(polynomial, x, np.clip(x, -1e300, 1e6)))
     return found

@@ -94,7 +94,7 @@ class Carry:
         columns = [dict(zip(self.labels, types, strict=True)) for types in (before, self.types)]
         same = {x for x in self.labels if columns[0][x] == columns[1][x]}
         table = side_by_side(dict(zip(("before", "after a step"), columns, strict=True)), same)
-        reason = f"the body makes another type of what it carries in each step (*)\n{table}"
+        reason = f"the body changes the type of its carry in each step (*)\n{table}"
         cure = "start with a tensor of the dims and the dtype that the carry keeps"
         raise refusal(self.function, reason, cure=cure, kind=GraphTypeError)
 
@@ -169,7 +169,7 @@ class Carry:
         types = {x: node.type for x, node in new.items()}
         same = {x for x, type in types.items() if x in old and self.fits(place[x], type)}
         table = side_by_side({"before": old, "after a step": types}, same)
-        reason = f"the body changes what it carries (*)\n{table}"
+        reason = f"the body changes the type of its carry (*)\n{table}"
         for x in [x for x in new if x in old and x not in same]:
             if (cause := turning(new[x], old[x].dtype)) is not None:
                 met = ", ".join(str(operand.type) for operand in cause.inputs)
