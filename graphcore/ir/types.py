@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -37,6 +37,11 @@ class TensorType:
         new = object.__new__(cls)
         new.dtype, new.shape, new.dims = key
         return _interned.add(key, new)
+
+    @classmethod
+    def of(cls, dtype: DType, sizes: Mapping[str, Size]) -> TensorType:
+        """The type with dims of these sizes."""
+        return cls(dtype, tuple(sizes.values()), tuple(sizes))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TensorType, (self.dtype, self.shape, self.dims)

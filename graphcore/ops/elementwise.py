@@ -37,7 +37,7 @@ def broadcast(dtype: DType, *types: TensorType) -> TensorType:
     for type in types:
         for dim, size in type.sizes.items():
             sizes[dim] = agree(dim, sizes[dim], size) if dim in sizes else size
-    return TensorType(dtype, tuple(sizes.values()), tuple(sizes))
+    return TensorType.of(dtype, sizes)
 
 
 def plain_shapes_agree(x: TensorType, y: TensorType) -> None:

@@ -133,7 +133,7 @@ class Carry:
         """Repeat every start value along the dims it lacks, which come last."""
         for i, own in enumerate(self.types):
             both = own.sizes | {dim: size for dim, size in sizes.items() if dim not in own.sizes}
-            self.types[i] = TensorType(own.dtype, tuple(both.values()), tuple(both))
+            self.types[i] = TensorType.of(own.dtype, both)
 
     def select(self, going: Tensor, made: Tree, state: Tree) -> Tree:
         """The new carry where the predicate holds, else the old one."""

@@ -23,10 +23,10 @@ from graphcore.ir.names import Hidden
 from graphcore.ir.node import recording, toposort
 from graphcore.ir.sizes import Expression, Size, lower_bound, maximum
 from graphcore.ir.transform import substitute
-from graphcore.ir.types import TensorType
 from graphcore.ops import control
 from graphcore.ops.control import Checkpoint
 from graphcore.ops.leaf import values
+from graphcore.ops.named.dims import drop
 
 from .carries import Carry
 from .stopped import for_members, guarded
@@ -94,7 +94,9 @@ def scan(
         raise refusal("scan", "has neither xs nor a length", cure="give gc.scan(..., length=10)")
     steps = sequences[0].sizes[dim] if length is None else size_of("scan", dim, length)
     inner = [] if xs is None else [name for name, _ in paths(xs, "x")]
-    places = [placeholder(name, without(x.node.type, dim)) for x, name in zip(sequences, inner)]
+    places = [
+        placeholder(name, drop(x.dtype, x.node.type, (dim,))) for x, name in zip(sequences, inner)
+    ]
     carry = Carry("scan", init)
     with recording() as built:
         new, result = carry.settle(
@@ -124,12 +126,6 @@ def scan(
 def optional(tree: Tree, name: str) -> tuple[list[Tensor], Rebuild]:
     """The tensors of a tree; none if it is None."""
     return ([], lambda _: None) if tree is None else flatten(tree, name)
-
-
-def without(type: TensorType, dim: str) -> TensorType:
-    """The type of one element along `dim`."""
-    sizes = {name: size for name, size in type.sizes.items() if name != dim}
-    return TensorType(type.dtype, tuple(sizes.values()), tuple(sizes))
 
 
 def pair(made: Any) -> tuple[Tree, Tree]:

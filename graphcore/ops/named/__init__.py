@@ -192,7 +192,7 @@ def dot(*xs: TensorType, dims: Dims) -> TensorType:
             raise Refusal(f"no operand has dim {dim!r}", close_match(dim, tuple(sizes)))
     require(len(set(dims)) == len(dims), f"dims {dims} name one twice", "name each dim once")
     kept = {dim: size for dim, size in sizes.items() if dim not in dims}
-    return TensorType(promote(*[x.dtype for x in xs]), tuple(kept.values()), tuple(kept))
+    return TensorType.of(promote(*[x.dtype for x in xs]), kept)
 
 
 @op(axes=Permutes("dims"))
@@ -344,4 +344,4 @@ def overlap_add(
         if decided is None:
             need(dim, have, "==", fits)
         shape[dim] = size
-    return TensorType(x.dtype, tuple(shape.values()), tuple(shape))
+    return TensorType.of(x.dtype, shape)

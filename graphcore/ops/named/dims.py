@@ -32,7 +32,7 @@ def drop(dtype: DType, x: TensorType, dims: Dims) -> TensorType:
     """`x` without `dims`."""
     has(x, dims)
     kept = {dim: size for dim, size in x.sizes.items() if dim not in dims}
-    return TensorType(dtype, tuple(kept.values()), tuple(kept))
+    return TensorType.of(dtype, kept)
 
 
 def not_empty(x: TensorType, dims: Dims) -> None:

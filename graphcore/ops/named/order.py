@@ -47,4 +47,4 @@ def searchsorted(x: TensorType, values: TensorType, *, dim: str, side: str) -> T
     With `side` "right" those that are equal count as well. Operands align by name.
     """
     sizes = union(drop(INT, x, (dim,)), values)
-    return TensorType(INT, tuple(sizes.values()), tuple(sizes))
+    return TensorType.of(INT, sizes)

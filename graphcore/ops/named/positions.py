@@ -68,7 +68,7 @@ def gather(x: TensorType, *indices: TensorType, dims: Dims) -> TensorType:
             sizes[name] = agree(name, sizes.get(name, length), length)
     for i in indices:
         require(i.dtype.kind in "iu", f"positions must be integers, not {i}", CURE, GraphTypeError)
-    return TensorType(x.dtype, tuple(sizes.values()), tuple(sizes))
+    return TensorType.of(x.dtype, sizes)
 
 
 @op(axes=Receives("dims", base=0), traits=[Trait.MAY_RAISE], said="at")
@@ -96,7 +96,7 @@ def arrived(
 ) -> TensorType:
     """The type of updates at their places."""
     whole = union(updates, *indices)
-    rest = drop(updates.dtype, TensorType(updates.dtype, tuple(whole.values()), tuple(whole)), over)
+    rest = drop(updates.dtype, TensorType.of(updates.dtype, whole), over)
     new_dims(rest, dims)
     for i in indices:
         require(i.dtype.kind in "iu", f"positions must be integers, not {i}", CURE, GraphTypeError)
@@ -110,7 +110,7 @@ def received(
     has(x, dims)
     sizes = tuple(x.size(dim) for dim in dims)
     whole = union(x, arrived(updates, indices, over, dims, sizes))
-    return TensorType(x.dtype, tuple(whole.values()), tuple(whole))
+    return TensorType.of(x.dtype, whole)
 
 
 @op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
@@ -162,7 +162,7 @@ def overwrite(
     for dim, start, step in zip(dims, starts, steps, strict=True):
         reaches(dim, start, step, part.size(dim), x.size(dim))
     whole = x.sizes | union(drop(x.dtype, x, dims), drop(x.dtype, part, dims))
-    return TensorType(x.dtype, tuple(whole.values()), tuple(whole))
+    return TensorType.of(x.dtype, whole)
 
 
 def reaches(dim: str, start: Size, step: int, many: Size, size: Size) -> None:

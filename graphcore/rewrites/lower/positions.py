@@ -100,7 +100,7 @@ def arriving(
     rest = [dim for dim in result.dims if dim not in dims]
     joint, pointwise, shared = aligned_indices(node, indices, rest)
     sizes = joint | {dim: result.size(dim) for dim in rest if dim not in joint}
-    target = TensorType(updates.type.dtype, tuple(sizes.values()), tuple(sizes))
+    target = TensorType.of(updates.type.dtype, sizes)
     at = tuple(result.dims.index(dim) for dim in (*dims, *shared))
     return align(updates, have.dims, target), tuple(pointwise), at
 
@@ -118,7 +118,7 @@ def aligned_indices(
     for dim in node.attrs.get("over", ()):
         if dim not in sizes:
             sizes[dim] = node.inputs[-1 - len(indices)].type.size(dim)
-    joint = TensorType(INT, tuple(sizes.values()), tuple(sizes))
+    joint = TensorType.of(INT, sizes)
     shared = [dim for dim in kept if dim in sizes]
     walks = [leaf.iota(size=sizes[dim], dtype=INT, dims=None) for dim in shared]
     pairs = [*zip(indices, (x.type.dims for x in old), strict=True)]
@@ -135,6 +135,6 @@ def lower_embed(node: Node, x: Node) -> Node:
 def lower_overwrite(node: Node, x: Node, part: Node) -> Node:
     old, given = (y.type for y in node.inputs)
     sizes = node.type.sizes | {dim: given.size(dim) for dim in node.attrs["dims"]}
-    target = TensorType(node.type.dtype, tuple(sizes.values()), tuple(sizes))
+    target = TensorType.of(node.type.dtype, sizes)
     x, part = align(x, old.dims, node.type), align(cast(part, old.dtype), given.dims, target)
     return tensor.overwrite(x, part, **ranges(node))
