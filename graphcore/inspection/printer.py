@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.provenance import Origin, described_by, state
+from graphcore.ir.provenance import described_by, state
 from graphcore.ir.sizes import Size
 
 from .calls import call
@@ -95,10 +95,15 @@ def describe(nodes: Iterable[Node], view: View, note: Note | None = None) -> lis
             view.type(node),
             call(node, view),
             note(node) if note else "",
-            show_origin(node.origin, node.origin[:2] in view.shared),
+            node.origin.shown(node.origin[:2] in view.shared, 2, file_name),
         )
         for node in nodes
     ]
+
+
+def file_name(name: str) -> str:
+    """The name of a file, of which a long one is cut."""
+    return one_line(name, 24)
 
 
 def aligned(lines: Sequence[Line], *, color: bool = False) -> list[str]:
@@ -145,27 +150,3 @@ def summary(nodes: Sequence[Node]) -> str:
     shown = [f"{name} {count}" for name, count in counts[:5]]
     more = ", ..." if len(counts) > len(shown) else ""
     return f"{len(nodes):,} nodes more: {', '.join(shown)}{more}"
-
-
-def show_origin(origin: Origin, shared: bool = False) -> str:
-    """`model.py:7 ← 11`: line 7, for the derivative that line 11 asked for.
-
-    A line `shared` by several calls of its function is shown with the call: `model.py:7 (from 31)`.
-    """
-    text, file = place(origin.file, origin.line, ""), origin.file
-    if shared and origin.caller is not None:
-        text = f"{text} (from {place(*origin.caller, file)})"
-    asked = origin.via
-    for _ in range(2):
-        if asked is None:
-            return text
-        shown = place(asked.file, asked.line, file)
-        text, file, asked = f"{text} ← {shown}", asked.file, asked.via
-    return text if asked is None else f"{text} ← …"
-
-
-def place(file: str, line: int, near: str) -> str:
-    """`file:line`, or the line alone where the file was named before."""
-    if file == near:
-        return str(line)
-    return f"{one_line(file.replace(chr(92), '/').rpartition('/')[2], 24)}:{line}"

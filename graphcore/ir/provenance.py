@@ -6,7 +6,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
@@ -39,18 +39,28 @@ class Origin(NamedTuple):
     function: str = ""
 
     def __str__(self) -> str:
-        text, near, asked = place(self.file, self.line), self.file, self.via
-        if self.caller is not None:
+        return self.shown()
+
+    def shown(
+        self, called: bool = True, most: int | None = None, name: Callable[[str], str] = str
+    ) -> str:
+        """The lines, those that asked for derivatives up to `most`, files by a form of their name.
+
+        The line that called the function is left out unless `called`.
+        """
+
+        def place(file: str, line: int, near: str) -> str:
+            return str(line) if file == near else f"{name(basename(file))}:{line}"
+
+        text, near, asked = place(self.file, self.line, ""), self.file, self.via
+        if called and self.caller is not None:
             text += f" (from {place(*self.caller, near)})"
         while asked is not None:
+            if most is not None and (most := most - 1) < 0:
+                return f"{text} ← …"
             text += f" ← {place(asked.file, asked.line, near)}"
             near, asked = asked.file, asked.via
         return text
-
-
-def place(file: str, line: int, near: str = "") -> str:
-    """`model.py:7`, or the line alone where the file was named before."""
-    return str(line) if file == near else f"{basename(file)}:{line}"
 
 
 def called_often(origins: Iterable[Origin]) -> set[tuple[str, int]]:
