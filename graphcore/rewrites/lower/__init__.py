@@ -167,10 +167,15 @@ def lower_norm(node: Node, x: Node) -> Node:
     return tensor.norm(x, axes=axes(node)) if axes(node) else x
 
 
-@lower(named.logsumexp, named.softmax, named.log_softmax)
-def lower_exponentials(node: Node, x: Node) -> Node:
+@lower(named.logsumexp)
+def lower_logsumexp(node: Node, x: Node) -> Node:
     x = cast(x, node.type.dtype)
-    return plain(node)(x, axes=axes(node)) if axes(node) or node.op is not named.logsumexp else x
+    return tensor.logsumexp(x, axes=axes(node)) if axes(node) else x
+
+
+@lower(named.softmax, named.log_softmax)
+def lower_softmax(node: Node, x: Node) -> Node:
+    return plain(node)(cast(x, node.type.dtype), axes=axes(node))
 
 
 @lower(named.cumsum, named.cumprod, named.cummax, named.cummin, named.logcumsumexp)
