@@ -166,7 +166,7 @@ class Attr(Kind):
 
 
 class Alike(Attr):
-    """A kind of which all operands have the same axes."""
+    """A kind whose operands all have the same axes."""
 
     def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
         """The axes are where the order puts them."""

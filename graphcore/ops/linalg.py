@@ -54,8 +54,8 @@ def matrices(
 ) -> Op:
     """Declare an op; without `kinds` its results have the dtype of its operands.
 
-    The letters of `axes` tell axes apart, where those of `letters` say which have equal sizes; `k`
-    are columns, each computed by itself.
+    Each axis has a letter of its own in `axes`, where those of `letters` say which have equal
+    sizes; `k` are columns, each computed by itself.
     """
     operands, results = (
         tuple(tuple(part.split()) for part in side.split(",")) for side in letters.split("->")

@@ -243,7 +243,7 @@ def eigvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
 
 
 def varying(a: Node, factors: Node) -> Node:
-    """The factors of `a`, of which a further derivative is inf or nan between equal values.
+    """The factors of `a`, whose further derivatives are inf or nan between equal values.
 
     The first derivative takes the rotation of the vectors of equal values to be 0. That is right
     for functions that do not depend on the choice of vectors, but says nothing about further
