@@ -164,7 +164,8 @@ def named_back(y: Node, inner: Mapping[str, str]) -> Node:
 
 def extra(old: Node, new: Node) -> NewDims:
     """The dims of `new` that `old` lacks."""
-    return {dim: size for dim, size in new.type.sizes.items() if dim not in old.type.sizes}
+    known = old.type.dims
+    return {dim: size for dim, size in new.type.sizes.items() if dim not in known}
 
 
 def extras(pairs: Iterable[tuple[Node, Node]]) -> NewDims:
