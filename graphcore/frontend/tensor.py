@@ -22,6 +22,7 @@ from .index.updates import At
 from .order import counting, quantiles, sorting
 from .pointwise import casting, complex, formulas, missing
 from .pointwise import elementwise as e
+from .pointwise.families import Binary, Unary, reflected
 from .reduce import reductions, running
 from .reduce.contraction import dot
 from .shape import dims
@@ -52,41 +53,18 @@ class Tensor(Base):
     __slots__ = ()
     __hash__ = object.__hash__
 
-    def __add__(self, other: Operand) -> Tensor:
-        return e.add(self, other)
-
-    def __radd__(self, other: Operand) -> Tensor:
-        return e.add(other, self)
-
-    def __sub__(self, other: Operand) -> Tensor:
-        return e.subtract(self, other)
-
-    def __rsub__(self, other: Operand) -> Tensor:
-        return e.subtract(other, self)
-
-    def __mul__(self, other: Operand) -> Tensor:
-        return e.multiply(self, other)
-
-    def __rmul__(self, other: Operand) -> Tensor:
-        return e.multiply(other, self)
-
-    def __truediv__(self, other: Operand) -> Tensor:
-        return e.divide(self, other)
-
-    def __rtruediv__(self, other: Operand) -> Tensor:
-        return e.divide(other, self)
-
-    def __floordiv__(self, other: Operand) -> Tensor:
-        return e.floor_divide(self, other)
-
-    def __rfloordiv__(self, other: Operand) -> Tensor:
-        return e.floor_divide(other, self)
-
-    def __mod__(self, other: Operand) -> Tensor:
-        return e.remainder(self, other)
-
-    def __rmod__(self, other: Operand) -> Tensor:
-        return e.remainder(other, self)
+    __add__: Binary = e.add
+    __radd__: Binary = reflected(e.add)
+    __sub__: Binary = e.subtract
+    __rsub__: Binary = reflected(e.subtract)
+    __mul__: Binary = e.multiply
+    __rmul__: Binary = reflected(e.multiply)
+    __truediv__: Binary = e.divide
+    __rtruediv__: Binary = reflected(e.divide)
+    __floordiv__: Binary = e.floor_divide
+    __rfloordiv__: Binary = reflected(e.floor_divide)
+    __mod__: Binary = e.remainder
+    __rmod__: Binary = reflected(e.remainder)
 
     def __divmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
         return formulas.divmod(self, other)
@@ -94,11 +72,8 @@ class Tensor(Base):
     def __rdivmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
         return formulas.divmod(other, self)
 
-    def __pow__(self, other: Operand) -> Tensor:
-        return e.power(self, other)
-
-    def __rpow__(self, other: Operand) -> Tensor:
-        return e.power(other, self)
+    __pow__: Binary = e.power
+    __rpow__: Binary = reflected(e.power)
 
     def __matmul__(self, other: Operand) -> Tensor:
         return dot(self, other)
@@ -106,77 +81,36 @@ class Tensor(Base):
     def __rmatmul__(self, other: Operand) -> Tensor:
         return dot(other, self)
 
-    def __and__(self, other: Operand) -> Tensor:
-        return e.bitwise_and(self, other)
-
-    def __rand__(self, other: Operand) -> Tensor:
-        return e.bitwise_and(other, self)
-
-    def __or__(self, other: Operand) -> Tensor:
-        return e.bitwise_or(self, other)
-
-    def __ror__(self, other: Operand) -> Tensor:
-        return e.bitwise_or(other, self)
-
-    def __xor__(self, other: Operand) -> Tensor:
-        return e.bitwise_xor(self, other)
-
-    def __rxor__(self, other: Operand) -> Tensor:
-        return e.bitwise_xor(other, self)
-
-    def __lshift__(self, other: Operand) -> Tensor:
-        return e.left_shift(self, other)
-
-    def __rlshift__(self, other: Operand) -> Tensor:
-        return e.left_shift(other, self)
-
-    def __rshift__(self, other: Operand) -> Tensor:
-        return e.right_shift(self, other)
-
-    def __rrshift__(self, other: Operand) -> Tensor:
-        return e.right_shift(other, self)
-
-    def __eq__(self, other: Operand) -> Tensor:  # type: ignore[override]  # object's gives a bool
-        return e.equal(self, other)
-
-    def __ne__(self, other: Operand) -> Tensor:  # type: ignore[override]  # object's gives a bool
-        return e.not_equal(self, other)
-
-    def __lt__(self, other: Operand) -> Tensor:
-        return e.less(self, other)
-
-    def __le__(self, other: Operand) -> Tensor:
-        return e.less_equal(self, other)
-
-    def __gt__(self, other: Operand) -> Tensor:
-        return e.greater(self, other)
-
-    def __ge__(self, other: Operand) -> Tensor:
-        return e.greater_equal(self, other)
-
-    def __neg__(self) -> Tensor:
-        return e.negative(self)
+    __and__: Binary = e.bitwise_and
+    __rand__: Binary = reflected(e.bitwise_and)
+    __or__: Binary = e.bitwise_or
+    __ror__: Binary = reflected(e.bitwise_or)
+    __xor__: Binary = e.bitwise_xor
+    __rxor__: Binary = reflected(e.bitwise_xor)
+    __lshift__: Binary = e.left_shift
+    __rlshift__: Binary = reflected(e.left_shift)
+    __rshift__: Binary = e.right_shift
+    __rrshift__: Binary = reflected(e.right_shift)
+    __eq__: Binary = e.equal  # type: ignore[assignment]  # object's gives a bool
+    __ne__: Binary = e.not_equal  # type: ignore[assignment]  # object's gives a bool
+    __lt__: Binary = e.less
+    __le__: Binary = e.less_equal
+    __gt__: Binary = e.greater
+    __ge__: Binary = e.greater_equal
+    __neg__: Unary = e.negative
 
     def __pos__(self) -> Tensor:
         return formulas.positive(self)
 
-    def __invert__(self) -> Tensor:
-        return e.invert(self)
-
-    def __abs__(self) -> Tensor:
-        return e.absolute(self)
+    __invert__: Unary = e.invert
+    __abs__: Unary = e.absolute
 
     def __round__(self, decimals: int = 0) -> Tensor:
         return formulas.round(self, decimals)
 
-    def __floor__(self) -> Tensor:
-        return e.floor(self)
-
-    def __ceil__(self) -> Tensor:
-        return e.ceil(self)
-
-    def __trunc__(self) -> Tensor:
-        return e.trunc(self)
+    __floor__: Unary = e.floor
+    __ceil__: Unary = e.ceil
+    __trunc__: Unary = e.trunc
 
     def __getitem__(self, key: Any) -> Tensor:
         return getitem(self, key)

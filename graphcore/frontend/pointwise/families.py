@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from graphcore.frontend.core.base import Tensor
@@ -18,6 +19,9 @@ class Unary(Protocol):
     def __call__(self, x: Operand) -> Tensor:
         """The function of each value."""
 
+    def __get__(self, instance: Any, owner: type) -> Callable[[], Tensor]:
+        """The method of a class."""
+
 
 class Binary(Protocol):
     """A function of two tensors or numbers."""
@@ -26,6 +30,9 @@ class Binary(Protocol):
 
     def __call__(self, x: Operand, y: Operand) -> Tensor:
         """The function of each pair of values."""
+
+    def __get__(self, instance: Any, owner: type) -> Callable[[Operand], Tensor]:
+        """The method of a class."""
 
 
 DOC = """{doc}, elementwise{like}.
@@ -71,6 +78,11 @@ def binary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> 
 
     document(function, op, "xy", result, of, path)
     return function
+
+
+def reflected(function: Binary) -> Binary:
+    """The function of the same operands in the other order, as `__radd__` is that of `__add__`."""
+    return lambda x, y: function(y, x)
 
 
 class Ternary(Protocol):
