@@ -97,7 +97,7 @@ def test_a_result_has_the_size_that_is_known() -> None:
 
 def test_sizes_that_cannot_agree_are_refused_at_the_build() -> None:
     more = gc.concat([Y, gc.zeros({"row": 1})], "row")
-    with pytest.raises(gc.GraphTypeError, match=r"carries.*\n.*\n.*f64\[row=row \+ 1\]"):
+    with pytest.raises(gc.GraphTypeError, match=r"carry.*\n.*\n.*f64\[row=row \+ 1\]"):
         gc.fori_loop(0, 1, lambda i, s: more, Y)
     with pytest.raises(gc.GraphTypeError, match="branches differ"):
         gc.cond(W > 0, lambda: more, lambda: Y)
