@@ -473,3 +473,17 @@ def test_a_pushforward_that_does_not_fit_is_refused() -> None:
     y = own(lambda xs, y, ts: ts[0] * ts[0])
     with pytest.raises(gc.GraphTypeError, match=r"the tangent of 'result' grows as tangent\*\*2"):
         gc.compile([a], gc.pushforward(y, a, a))
+
+
+def test_a_cotangent_with_the_value_of_the_operand_does_not_move_with_it() -> None:
+    """The rule of an identity is given ones, which is what the operand is as well."""
+    x = gc.tensor("x", {"row": None})
+    identity = gc.custom_pullback(
+        lambda p: p, lambda xs, y, ct: (gc.pullback(xs[0] + 0, xs[0], ct),)
+    )
+    ones = gc.grad(x.sum(), x)
+    y = identity(ones).sum()
+    slope = gc.grad(y, ones)
+    f = gc.compile([x], [gc.hvp(y, ones, ones), gc.pushforward(slope, ones, ones), slope])
+    for found, wanted in zip(f(np.arange(3.0)), (0, 0, 1)):
+        close(found, np.full(3, float(wanted)))

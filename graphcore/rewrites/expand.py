@@ -14,7 +14,7 @@ from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import Asked, inherit, state
 from graphcore.ir.trace import Record, Rule, current
-from graphcore.ir.transform import substitute
+from graphcore.ir.transform import substitute, transform
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 
@@ -265,6 +265,26 @@ DROP: dict[Op, Conversion] = {
 
 ROUNDS = 1000
 """The most rounds of expansion of derivatives in bodies: one for each loop around them."""
+
+
+def mark_sources(graph: Graph) -> Graph:
+    """The graph with a mark of its own for each node that something differentiates by.
+
+    Two of these may come to have equal values as they are simplified and expanded. By their marks
+    they stay two nodes, and a derivative with respect to one does not count the other; nor does it
+    count a cotangent of equal value, which has mark 0, or a placeholder, whose mark is negative.
+    """
+    marks, done = count(1), dict[Graph, Graph]()
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
+        return mark_sources, autodiff.barrier(*inputs, mark=next(marks))
+
+    def marked(graph: Graph) -> Graph:
+        if graph not in done:  # equal bodies stay equal
+            done[graph] = transform(graph, visit, at={autodiff.barrier}, bodies=marked)
+        return done[graph]
+
+    return marked(graph)
 
 
 def is_lazy(graph: Graph) -> bool:

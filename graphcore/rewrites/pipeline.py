@@ -12,13 +12,14 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, tracing
 from graphcore.ir.transform import unsettled
+from graphcore.ops import autodiff
 from graphcore.ops.tensor import absorb
 
 from .algebra import algebra
 from .contraction import contraction
 from .decompose import decompose
 from .engine import RuleSet, simplify
-from .expand import expand_derivatives
+from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
 from .loops import LOOPS, hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
@@ -98,6 +99,7 @@ Passes = list[Pass | Repeat]
 
 COMMON: Passes = [
     Pass("named", lambda graph: graph, NAMED),
+    Pass("sources marked", where({autodiff.barrier}, mark_sources), NAMED),
     Pass("lowered", lower_names, PLAIN),
     Pass("simplified", rewriting(stabilise, structure, algebra, powers, motion), PLAIN),
     # The derivative of a function of a matrix is not that of its eigenvectors.

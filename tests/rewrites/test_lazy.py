@@ -222,3 +222,30 @@ def test_origins_say_who_asked() -> None:
     assert origin.via is not None
     assert Path(origin.file).name == Path(origin.via.file).name == HERE
     assert origin.via.line == origin.line + 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (gc.log(1 + gc.exp(X)), gc.special.softplus(X)),
+        (gc.exp(X), gc.exp(X * 1)),
+    ],
+    ids=["softplus", "exp"],
+)
+def test_a_derivative_by_one_of_two_equal_tensors_does_not_count_the_other(
+    one: gc.Tensor, other: gc.Tensor
+) -> None:
+    """Two nodes that become one before they are differentiated; one is a source inside a slope."""
+    slope = gc.grad((one * one).sum(), one)
+    by_other = gc.grad((slope * other).sum(), other)
+    np.testing.assert_allclose(value(by_other), value(2 * one))
+
+
+def test_a_derivative_does_not_count_another_lazy_one_of_equal_value() -> None:
+    """Both are zero, which only their expansion shows."""
+    first = gc.grad(gc.zeros({"a": 2}).sum(), X, disconnected="zero")
+    second = gc.grad(gc.grad((X * V).sum(), V).sum() * 0, X)
+    slope = gc.grad((first * first).sum(), first)
+    assert first.node is not second.node
+    by_second = gc.grad(slope.sum(), second, disconnected="zero")
+    np.testing.assert_array_equal(value(by_second), [0, 0, 0])
