@@ -1,0 +1,140 @@
+"""Text of LLVM IR to machine code: checked, compiled, loaded, and called by its address.
+
+The target is a level of x86-64 with fused multiply-add, v4 (AVX-512) or v3 (AVX2), not the very
+CPU: equal programs give equal results on both. No LLVM option of the process is changed, so that
+others may use LLVM beside graphcore.
+"""
+
+from __future__ import annotations
+
+import atexit
+import platform
+import sys
+import weakref
+from functools import cache
+from itertools import count
+from typing import Any
+
+ATTRIBUTES = (
+    'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+)
+"""Of each function: a vector of eight float64 is one register where there are such registers."""
+
+LEVELS = {
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    "x86-64-v3": ("avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"),
+}
+"""The levels of x86-64 that machine code is made for, and the features that a CPU needs."""
+
+OBJECTS = 64
+"""How many objects one linker loads: LLVM forgets a linker, but not all about an object."""
+
+SERIAL = count()
+LINKERS: dict[int, Any] = {}
+"""The linker in use, by its number."""
+LOADED: dict[int, tuple[Any, Any]] = {}
+"""The libraries in memory, each with its linker, which has to be there as long."""
+
+
+@cache
+def refusal() -> str | None:
+    """Why no machine code can be made here; None where it can."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return "machine code is made on Linux for x86-64 only"
+    try:
+        import llvmlite.binding  # noqa: F401
+    except (ImportError, OSError) as error:
+        return f"llvmlite cannot be imported: {error}"
+    if not levels():
+        return "this CPU has no AVX2 with fused multiply-add (x86-64-v3)"
+    return None
+
+
+@cache
+def levels() -> tuple[str, ...]:
+    """The levels of x86-64 that this CPU has, the best first."""
+    import llvmlite.binding as llvm
+
+    has = llvm.get_host_cpu_features()
+    v4, v3 = [all(has.get(name) for name in names) for names in LEVELS.values()]
+    return tuple([level for level, there in zip(LEVELS, (v4 and v3, v3)) if there])
+
+
+@cache
+def target(level: str) -> Any:
+    """The target machine for a level of x86-64."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    here = llvm.Target.from_triple(llvm.get_process_triple())
+    return here.create_target_machine(cpu=level, opt=2)
+
+
+def linker(number: int) -> Any:
+    """What loads the object of that number into this process."""
+    import llvmlite.binding as llvm
+
+    turn = number // OBJECTS
+    found = LINKERS.get(turn)
+    if found is None:
+        found = llvm.create_lljit_compiler(target(levels()[0]))
+        LINKERS.clear()
+        LINKERS[turn] = found
+    return found
+
+
+def to_object(text: str, level: str | None = None) -> bytes:
+    """The object of a module of IR, for the best level this CPU has.
+
+    Raises
+    ------
+    RuntimeError
+        If the text is no correct IR: a defect of graphcore's.
+    """
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.verify()
+    found: bytes = target(level or levels()[0]).emit_object(module)
+    return found
+
+
+class Code:
+    """Machine code in memory, as long as this object lives."""
+
+    def __init__(self, image: bytes, *names: str) -> None:
+        import llvmlite.binding as llvm
+
+        library = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        for name in names:
+            library.export_symbol(name)
+        number = next(SERIAL)
+        home = linker(number)
+        loaded = library.link(home, f"graphcore{number}")
+        LOADED[number] = loaded, home
+        self.image = image
+        self.addresses: dict[str, int] = {name: loaded[name] for name in names}
+        weakref.finalize(self, unload, number).atexit = False
+
+    def __getitem__(self, name: str) -> int:
+        """The address of a function of the module, one of `names`."""
+        return self.addresses[name]
+
+
+def unload(number: int) -> None:
+    """Free the memory of a library; its linker goes after the last one."""
+    library, _ = LOADED.pop(number)
+    library.close()
+
+
+@atexit.register
+def leave_loaded() -> None:
+    """What is in memory when Python ends stays there: a thread may be running it."""
+    for each in (*LINKERS.values(), *[x for pair in LOADED.values() for x in pair]):
+        each.detach()
+
+
+def compiled(text: str, *names: str) -> Code:
+    """A module of IR as machine code; `names` are the functions to be called from outside."""
+    return Code(to_object(text), *names)
