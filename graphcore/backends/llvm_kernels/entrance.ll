@@ -1,0 +1,403 @@
+; The entrance of every program: one function of Python's C-API, and what loops ask meanwhile.
+; Words in capitals are addresses of this process, put in before the text is compiled.
+;
+; A program is the tuple that the function is bound to:
+;   0  words (below) as an int64 array    2  prepare(*arguments) -> (workspace, *arrays), or raises
+;   1  the list of idle workspaces        3  failed(workspace): raises what the kernel recorded
+;
+; Words of a program:
+;   0  how many params                    4  where the sizes of its params begin in a workspace
+;   1  how many results                   5  where the unknown sizes begin
+;   2  how many axes the params have      6  where the numbers of params begin
+;   3  the address of the kernel          7  where the table begins
+;   8  for each param, then for each result: its dtype, the number of its axes
+;
+; Words of a workspace, an int64 array:
+;   0  how long the last call took        3  the record of a failure, and so on
+;   1  when to look for signals next         as the program says; after the sizes of the params
+;   2  the thread that gave up the GIL       those of the results
+; Times are in ticks of the processor.
+
+@long = global i64 0                                ; from what time on a call gives up the GIL
+@period = global i64 0                              ; how often signals are looked for
+
+%array = type { [16 x i8], ptr, i32, ptr, ptr, ptr, ptr, i32 }  ; PyArrayObject_fields of NumPy 2
+%object = type { i64, ptr }                                     ; PyObject: references, type
+
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare i64 @PyList_Size(ptr)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i32 @PyList_SetSlice(ptr, i64, i64, ptr)
+declare i32 @PyList_Append(ptr, ptr)
+declare ptr @PyList_New(i64)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare void @PyErr_Clear()
+declare i32 @PyErr_CheckSignals()
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i64 @llvm.readcyclecounter()
+declare i32 @memcmp(ptr, ptr, i64)
+
+; The data of an array.
+define internal ptr @data(ptr %x) #0 {
+  %p = getelementptr %array, ptr %x, i64 0, i32 1
+  %data = load ptr, ptr %p
+  ret ptr %data
+}
+
+; A word of a program or of a workspace.
+define internal i64 @word(ptr %words, i64 %at) #0 {
+  %p = getelementptr i64, ptr %words, i64 %at
+  %word = load i64, ptr %p
+  ret i64 %word
+}
+
+; Whether an argument is a row-major array of a dtype and number of axes.
+define internal i1 @is_array(ptr %x, ptr %dtype, i32 %axes) #0 {
+  %type.at = getelementptr %object, ptr %x, i64 0, i32 1
+  %type = load ptr, ptr %type.at
+  %exact = icmp eq ptr %type, inttoptr (i64 NDARRAY to ptr)
+  br i1 %exact, label %array, label %no
+array:
+  %dtype.at = getelementptr %array, ptr %x, i64 0, i32 6
+  %its.dtype = load ptr, ptr %dtype.at
+  %axes.at = getelementptr %array, ptr %x, i64 0, i32 2
+  %its.axes = load i32, ptr %axes.at
+  %flags.at = getelementptr %array, ptr %x, i64 0, i32 7
+  %flags = load i32, ptr %flags.at
+  %needed = and i32 %flags, 257                     ; row-major and aligned
+  %a = icmp eq ptr %its.dtype, %dtype
+  %b = icmp eq i32 %its.axes, %axes
+  %c = icmp eq i32 %needed, 257
+  %ab = and i1 %a, %b
+  %abc = and i1 %ab, %c
+  ret i1 %abc
+no:
+  ret i1 false
+}
+
+; Whether an argument is a Python float, or NumPy's that is one.
+define internal i1 @is_float(ptr %x) #0 {
+  %type.at = getelementptr %object, ptr %x, i64 0, i32 1
+  %type = load ptr, ptr %type.at
+  %a = icmp eq ptr %type, inttoptr (i64 FLOAT to ptr)
+  %b = icmp eq ptr %type, inttoptr (i64 FLOAT64 to ptr)
+  %either = or i1 %a, %b
+  ret i1 %either
+}
+
+; Whether an argument is what a param takes as it is; its sizes are written to `sizes`.
+define internal i1 @fits(ptr %x, ptr %dtype, i64 %axes, ptr %sizes) #0 {
+  %axes32 = trunc i64 %axes to i32
+  %array = call i1 @is_array(ptr %x, ptr %dtype, i32 %axes32)
+  br i1 %array, label %measure, label %number
+measure:
+  %shape.at = getelementptr %array, ptr %x, i64 0, i32 3
+  %shape = load ptr, ptr %shape.at
+  br label %next
+next:
+  %i = phi i64 [0, %measure], [%i1, %one]
+  %more = icmp slt i64 %i, %axes
+  br i1 %more, label %one, label %yes
+one:
+  %size = call i64 @word(ptr %shape, i64 %i)
+  %to = getelementptr i64, ptr %sizes, i64 %i
+  store i64 %size, ptr %to
+  %i1 = add i64 %i, 1
+  br label %next
+yes:
+  ret i1 true
+number:
+  %float = call i1 @is_float(ptr %x)
+  %double = icmp eq ptr %dtype, inttoptr (i64 DOUBLE to ptr)
+  %scalar = icmp eq i64 %axes, 0
+  %fd = and i1 %float, %double
+  %fds = and i1 %fd, %scalar
+  ret i1 %fds
+}
+
+; An idle workspace for params of these sizes, taken from the list, or null.
+define internal ptr @idle_for(ptr %list, ptr %program, ptr %sizes) #0 {
+  %axes = call i64 @word(ptr %program, i64 2)
+  %at = call i64 @word(ptr %program, i64 4)
+  %bytes = shl i64 %axes, 3
+  %count = call i64 @PyList_Size(ptr %list)
+  br label %next
+next:
+  %n = phi i64 [%count, %0], [%i, %other]
+  %more = icmp sgt i64 %n, 0
+  br i1 %more, label %one, label %none
+one:
+  %i = sub i64 %n, 1
+  %space = call ptr @PyList_GetItem(ptr %list, i64 %i)
+  %words = call ptr @data(ptr %space)
+  %its = getelementptr i64, ptr %words, i64 %at
+  %apart = call i32 @memcmp(ptr %its, ptr %sizes, i64 %bytes)
+  %found = icmp eq i32 %apart, 0
+  br i1 %found, label %take, label %other
+other:
+  br label %next
+take:
+  call void @Py_IncRef(ptr %space)
+  %taken = call i32 @PyList_SetSlice(ptr %list, i64 %i, i64 %n, ptr null)
+  ret ptr %space
+none:
+  ret ptr null
+}
+
+; The data of all params, into the table; a number is put into the workspace.
+define internal void @give_params(ptr %program, ptr %words, ptr %args, ptr %given) #0 {
+  %params = call i64 @word(ptr %program, i64 0)
+  %table.at = call i64 @word(ptr %program, i64 7)
+  %table = getelementptr i64, ptr %words, i64 %table.at
+  %numbers.at = call i64 @word(ptr %program, i64 6)
+  %numbers = getelementptr i64, ptr %words, i64 %numbers.at
+  %prepared = icmp ne ptr %given, null
+  br label %next
+next:
+  %i = phi i64 [0, %0], [%i1, %done]
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i, %params
+  br i1 %more, label %one, label %end
+one:
+  %slot = getelementptr ptr, ptr %table, i64 %i
+  br i1 %prepared, label %theirs, label %own
+theirs:
+  %x.theirs = call ptr @PyTuple_GetItem(ptr %given, i64 %i1)
+  br label %kind
+own:
+  %x.at = getelementptr ptr, ptr %args, i64 %i
+  %x.own = load ptr, ptr %x.at
+  br label %kind
+kind:
+  %x = phi ptr [%x.theirs, %theirs], [%x.own, %own]
+  %float = call i1 @is_float(ptr %x)
+  br i1 %float, label %number, label %array
+number:
+  %room = getelementptr i64, ptr %numbers, i64 %i
+  %value = call double @PyFloat_AsDouble(ptr %x)
+  store double %value, ptr %room
+  br label %done
+array:
+  %data = call ptr @data(ptr %x)
+  br label %done
+done:
+  %from = phi ptr [%room, %number], [%data, %array]
+  store ptr %from, ptr %slot
+  br label %next
+end:
+  ret void
+}
+
+; New arrays for all results, whose data are entered in the table; null if there is no memory.
+define internal ptr @new_results(ptr %program, ptr %words) #0 {
+  %params = call i64 @word(ptr %program, i64 0)
+  %results = call i64 @word(ptr %program, i64 1)
+  %axes = call i64 @word(ptr %program, i64 2)
+  %table.at = call i64 @word(ptr %program, i64 7)
+  %table = getelementptr i64, ptr %words, i64 %table.at
+  %first = getelementptr ptr, ptr %table, i64 %params
+  %sizes.at = call i64 @word(ptr %program, i64 4)
+  %after = add i64 %sizes.at, %axes
+  %sizes = getelementptr i64, ptr %words, i64 %after
+  %pairs = shl i64 %params, 1
+  %skip = add i64 %pairs, 8
+  %kinds = getelementptr i64, ptr %program, i64 %skip
+  %list = call ptr @PyList_New(i64 %results)
+  %failed = icmp eq ptr %list, null
+  br i1 %failed, label %none, label %next
+next:
+  %i = phi i64 [0, %0], [%i1, %made]
+  %shape = phi ptr [%sizes, %0], [%beyond, %made]
+  %more = icmp slt i64 %i, %results
+  br i1 %more, label %one, label %end
+one:
+  %pair = shl i64 %i, 1
+  %dtype.word = getelementptr i64, ptr %kinds, i64 %pair
+  %dtype = load ptr, ptr %dtype.word
+  %ndim.at = add i64 %pair, 1
+  %ndim = call i64 @word(ptr %kinds, i64 %ndim.at)
+  %ndim32 = trunc i64 %ndim to i32
+  call void @Py_IncRef(ptr %dtype)                  ; the array takes this reference
+  %y = call ptr inttoptr (i64 NEW_FROM_DESCR to ptr)(ptr inttoptr (i64 NDARRAY to ptr), ptr %dtype, i32 %ndim32, ptr %shape, ptr null, ptr null, i32 0, ptr null)
+  %lost = icmp eq ptr %y, null
+  br i1 %lost, label %drop, label %made
+made:
+  %entered = call i32 @PyList_SetItem(ptr %list, i64 %i, ptr %y)
+  %data = call ptr @data(ptr %y)
+  %slot = getelementptr ptr, ptr %first, i64 %i
+  store ptr %data, ptr %slot
+  %i1 = add i64 %i, 1
+  %beyond = getelementptr i64, ptr %shape, i64 %ndim
+  br label %next
+end:
+  ret ptr %list
+drop:
+  call void @Py_DecRef(ptr %list)
+  br label %none
+none:
+  ret ptr null
+}
+
+; Run the kernel, without the GIL where the last call took long: 0, or how it ended.
+define internal i64 @run(ptr %program, ptr %words) #0 {
+  %kernel.at = getelementptr i64, ptr %program, i64 3
+  %kernel = load ptr, ptr %kernel.at
+  %unknowns.at = call i64 @word(ptr %program, i64 5)
+  %unknowns = getelementptr i64, ptr %words, i64 %unknowns.at
+  %table.at = call i64 @word(ptr %program, i64 7)
+  %table = getelementptr i64, ptr %words, i64 %table.at
+  %record = getelementptr i64, ptr %words, i64 3
+  %due = getelementptr i64, ptr %words, i64 1
+  %holder = getelementptr i64, ptr %words, i64 2
+  store ptr null, ptr %holder
+  %last = load i64, ptr %words
+  %limit = load i64, ptr @long
+  %long = icmp sgt i64 %last, %limit
+  br i1 %long, label %release, label %start
+release:
+  %saved = call ptr @PyEval_SaveThread()
+  store ptr %saved, ptr %holder
+  br label %start
+start:
+  %begin = call i64 @llvm.readcyclecounter()
+  %first = add i64 %begin, %limit
+  store i64 %first, ptr %due
+  %status = call i64 %kernel(ptr %table, ptr %unknowns, ptr %record)
+  %now = call i64 @llvm.readcyclecounter()
+  %took = sub i64 %now, %begin
+  store i64 %took, ptr %words
+  %thread = load ptr, ptr %holder
+  %held = icmp eq ptr %thread, null
+  br i1 %held, label %end, label %restore
+restore:
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %end
+end:
+  ret i64 %status
+}
+
+; The time.
+define i64 @ticks() #0 {
+  %now = call i64 @llvm.readcyclecounter()
+  ret i64 %now
+}
+
+; What loops call now and then: from time to time signal handlers run, which may raise (2).
+; A call that proves long gives up the GIL.
+define i64 @poll(ptr %record) #0 {
+  %due.at = getelementptr i64, ptr %record, i64 -2
+  %due = load i64, ptr %due.at
+  %now = call i64 @llvm.readcyclecounter()
+  %early = icmp slt i64 %now, %due
+  br i1 %early, label %on, label %look
+look:
+  %period = load i64, ptr @period
+  %later = add i64 %now, %period
+  store i64 %later, ptr %due.at
+  %holder = getelementptr i64, ptr %record, i64 -1
+  %thread = load ptr, ptr %holder
+  %held = icmp eq ptr %thread, null
+  br i1 %held, label %check, label %restore
+restore:
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %check
+check:
+  %raised = call i32 @PyErr_CheckSignals()
+  %saved = call ptr @PyEval_SaveThread()
+  store ptr %saved, ptr %holder
+  %sound = icmp eq i32 %raised, 0
+  br i1 %sound, label %on, label %stop
+on:
+  ret i64 0
+stop:
+  ret i64 2
+}
+
+; The results of a program for these arguments, as a list.
+define ptr @enter(ptr %self, ptr %args, i64 %count) #0 {
+entry:
+  %program.array = call ptr @PyTuple_GetItem(ptr %self, i64 0)
+  %program = call ptr @data(ptr %program.array)
+  %idle = call ptr @PyTuple_GetItem(ptr %self, i64 1)
+  %axes = call i64 @word(ptr %program, i64 2)
+  %sizes = alloca i64, i64 %axes
+  %params = call i64 @word(ptr %program, i64 0)
+  %all = icmp eq i64 %count, %params
+  br i1 %all, label %next, label %prepare
+next:
+  %i = phi i64 [0, %entry], [%i1, %good]
+  %to = phi ptr [%sizes, %entry], [%beyond, %good]
+  %more = icmp slt i64 %i, %params
+  br i1 %more, label %one, label %search
+one:
+  %pair = shl i64 %i, 1
+  %dtype.at = add i64 %pair, 8
+  %dtype.word = getelementptr i64, ptr %program, i64 %dtype.at
+  %dtype = load ptr, ptr %dtype.word
+  %ndim.at = add i64 %pair, 9
+  %ndim = call i64 @word(ptr %program, i64 %ndim.at)
+  %x.at = getelementptr ptr, ptr %args, i64 %i
+  %x = load ptr, ptr %x.at
+  %fits = call i1 @fits(ptr %x, ptr %dtype, i64 %ndim, ptr %to)
+  br i1 %fits, label %good, label %prepare
+good:
+  %i1 = add i64 %i, 1
+  %beyond = getelementptr i64, ptr %to, i64 %ndim
+  br label %next
+search:
+  %found = call ptr @idle_for(ptr %idle, ptr %program, ptr %sizes)
+  %none = icmp eq ptr %found, null
+  br i1 %none, label %prepare, label %begin
+prepare:
+  %prepare.f = call ptr @PyTuple_GetItem(ptr %self, i64 2)
+  %given = call ptr @PyObject_Vectorcall(ptr %prepare.f, ptr %args, i64 %count, ptr null)
+  %refused = icmp eq ptr %given, null
+  br i1 %refused, label %raise, label %prepared
+prepared:
+  %made = call ptr @PyTuple_GetItem(ptr %given, i64 0)
+  call void @Py_IncRef(ptr %made)
+  br label %begin
+begin:
+  %space = phi ptr [%found, %search], [%made, %prepared]
+  %held = phi ptr [null, %search], [%given, %prepared]
+  %words = call ptr @data(ptr %space)
+  %results = call ptr @new_results(ptr %program, ptr %words)
+  %lost = icmp eq ptr %results, null
+  br i1 %lost, label %full, label %go
+full:
+  call void @PyErr_Clear()                          ; `failed` words it
+  %record = getelementptr i64, ptr %words, i64 3
+  store i64 -1, ptr %record
+  br label %failed
+go:
+  call void @give_params(ptr %program, ptr %words, ptr %args, ptr %held)
+  %status = call i64 @run(ptr %program, ptr %words)
+  switch i64 %status, label %stopped [ i64 0, label %end
+                                       i64 1, label %failed ]
+failed:
+  %failed.f = call ptr @PyTuple_GetItem(ptr %self, i64 3)
+  %never = call ptr @PyObject_CallOneArg(ptr %failed.f, ptr %space)
+  br label %stopped
+stopped:
+  call void @Py_DecRef(ptr %results)
+  br label %end
+end:
+  %result = phi ptr [%results, %go], [null, %stopped]
+  %kept = call i32 @PyList_Append(ptr %idle, ptr %space)
+  call void @Py_DecRef(ptr %space)
+  %direct = icmp eq ptr %held, null
+  br i1 %direct, label %return, label %release
+release:
+  call void @Py_DecRef(ptr %held)
+  br label %return
+return:
+  ret ptr %result
+raise:
+  ret ptr null
+}

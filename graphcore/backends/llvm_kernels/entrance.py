@@ -1,0 +1,323 @@
+"""The entrance of a program of machine code: a C function that Python calls, at little cost.
+
+Arguments that are what the program takes, row-major arrays of the declared dtype with the sizes of
+a call before, are passed on without any Python code. All others are bound, converted or refused by
+`prepare`, as the NumPy backend does it. Each call in flight has a workspace of its own: calls are
+reentrant, and safe under threads. What a workspace is, entrance.ll says.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module, resources
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.ir.sizes import Size, evaluate
+from graphcore.ir.types import TensorType
+
+from . import machine
+
+Array: TypeAlias = npt.NDArray[Any]
+Bind: TypeAlias = "Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]"
+"""From the arguments of a call to arrays of the declared dtypes and dims, and the unknown sizes."""
+Report: TypeAlias = "Callable[[list[int], dict[str, int]], Exception]"
+"""From the record of a failure, and the unknown sizes, to the error."""
+
+KEPT = 4
+"""How many idle workspaces are kept: memory for calls of other sizes, or at the same time."""
+LONG = 20e-6
+"""From how many seconds on a call gives up the GIL."""
+PERIOD = 0.03
+"""How many seconds pass between two looks for signals."""
+FULL = -1
+"""What the record begins with if there is no memory for the results."""
+HEAD = 3
+"""The words of a workspace before the record."""
+LINE = 64
+"""Rooms begin at multiples of so many bytes."""
+
+
+class Room(NamedTuple):
+    """A slot of the table: memory of so many bytes."""
+
+    bytes: Size
+
+
+class Constant(NamedTuple):
+    """A slot of the table: the values of an array."""
+
+    array: Array
+
+
+class Address(NamedTuple):
+    """A slot of the table: where a routine is."""
+
+    value: int
+
+
+class Growing(NamedTuple):
+    """A slot of the table that is null at first: the kernel keeps there what it gets of realloc."""
+
+
+class Cell(NamedTuple):
+    """A slot of the table with a number that the kernel keeps from call to call, 0 at first."""
+
+
+Slot: TypeAlias = Room | Constant | Address | Growing | Cell
+
+
+class Kernel(NamedTuple):
+    """Machine code, `i64 kernel(ptr table, ptr sizes, ptr record)`, and what it is called with.
+
+    The table holds the data of the params, of the results, and then `slots`. The kernel returns 0,
+    1 after it has written a failure into the record, or what `poll` returned if that is not 0.
+    """
+
+    code: machine.Code
+    params: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+    unknowns: tuple[str, ...]
+    slots: tuple[Slot, ...]
+    record: int
+
+
+class Places(NamedTuple):
+    """Where the parts of a workspace begin, in words."""
+
+    shapes: int
+    unknowns: int
+    numbers: int
+    table: int
+    end: int
+
+
+class Program:
+    """A kernel, its workspaces, and what of a call is done in Python."""
+
+    def __init__(self, kernel: Kernel, bind: Bind, report: Report) -> None:
+        self.kernel, self.bind, self.report = kernel, bind, report
+        self.idle: list[Array] = []
+        types = (*kernel.params, *kernel.results)
+        self.dtypes = [np.dtype(type.dtype) for type in types]
+        axes = sum(type.ndim for type in types)
+        shapes = HEAD + kernel.record
+        numbers = shapes + axes + len(kernel.unknowns)
+        table = numbers + len(kernel.params)
+        end = table + len(types) + len(kernel.slots)
+        self.places = Places(shapes, shapes + axes, numbers, table, end)
+        self.words = np.array(
+            [
+                len(kernel.params),
+                len(kernel.results),
+                sum(type.ndim for type in kernel.params),
+                kernel.code["kernel"],
+                *self.places[:-1],
+                *chain(*[(id(d), t.ndim) for d, t in zip(self.dtypes, types, strict=True)]),
+            ],
+            np.int64,
+        )
+
+    def entrance(self) -> Callable[..., list[Array]]:
+        """The program as a function of arrays that Python can call."""
+        made: Callable[..., list[Array]] = ctypes.pythonapi.PyCMethod_New(
+            definition().ctypes.data, (self.words, self.idle, self.prepare, self.failed), None, None
+        )
+        return made
+
+    def prepare(self, *args: Any) -> tuple[Array, ...]:
+        """A workspace for a call with these arguments, and the arrays that it takes for them."""
+        arrays, sizes = self.bind(args)
+        fitting = [fit(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=False)]
+        shape = [size for x in fitting for size in x.shape]
+        words = self.idle_for(shape)
+        if words is None:
+            try:
+                words = self.workspace(shape, sizes)
+            except (MemoryError, ValueError) as error:
+                raise self.report([FULL], self.known(sizes)) from error
+        return words, *fitting
+
+    def idle_for(self, shape: list[int]) -> Array | None:
+        """An idle workspace for params of these sizes; others take turns, and the oldest go."""
+        start = self.places.shapes
+        for _ in range(len(self.idle)):
+            try:
+                words = self.idle.pop(0)
+            except IndexError:  # other threads are quicker
+                break
+            if words[start : start + len(shape)].tolist() == shape:
+                return words
+            self.idle.append(words)
+        del self.idle[: -KEPT + 1]
+        return None
+
+    def workspace(self, shape: list[int], sizes: tuple[int, ...]) -> Array:
+        """A new workspace for params of these sizes."""
+        kernel, places = self.kernel, self.places
+        known = self.known(sizes)
+        results = [evaluate(size, known) for type in kernel.results for size in type.shape]
+        table = places.end - len(kernel.slots)
+        end, values, growing = -(-places.end * 8 // LINE) * LINE, [], []
+        for at, slot in enumerate(kernel.slots, table):
+            value = 0
+            match slot:
+                case Room(size):
+                    value = end
+                    end += -(-evaluate(size, known) // LINE) * LINE
+                case Constant(array):
+                    value = array.ctypes.data
+                case Address(value):
+                    pass
+                case Growing():
+                    growing.append(at)
+            values.append(value)
+        memory = np.empty(end + LINE, np.uint8)
+        start = -memory.ctypes.data % LINE
+        words = memory[start : start + places.end * 8].view(np.int64)
+        words[:HEAD] = [sys.maxsize, 0, 0]
+        words[places.shapes : places.numbers] = [*shape, *results, *sizes]
+        words[table:] = values
+        rooms = [at for at, slot in enumerate(kernel.slots, table) if isinstance(slot, Room)]
+        words[rooms] += words.ctypes.data
+        if growing:
+            weakref.finalize(words, release, memory[start:], growing).atexit = False
+        return words
+
+    def failed(self, words: Array) -> None:
+        """Raise what the kernel has written into the record."""
+        places = self.places
+        sizes = words[places.unknowns : places.numbers].tolist()
+        raise self.report(words[HEAD : places.shapes].tolist(), self.known(sizes))
+
+    def known(self, sizes: Sequence[int]) -> dict[str, int]:
+        """The unknown sizes by name."""
+        return dict(zip(self.kernel.unknowns, sizes, strict=True))
+
+
+def fit(x: Array, dtype: np.dtype[Any]) -> Array:
+    """An array as the entrance takes it: row-major, aligned, and its dtype the one of that name."""
+    fitting = np.require(x, requirements=("C", "A"))
+    return (
+        fitting if fitting.dtype is dtype and type(fitting) is np.ndarray else fitting.view(dtype)
+    )
+
+
+def release(memory: Array, growing: list[int]) -> None:
+    """Free what a kernel has got of realloc."""
+    words = memory[: (max(growing) + 1) * 8].view(np.int64)
+    for at in growing:
+        libc().free(int(words[at]))
+
+
+@cache
+def libc() -> Any:
+    """The C library of the process."""
+    found = ctypes.CDLL(None)
+    found.free.argtypes = [ctypes.c_void_p]
+    return found
+
+
+# ---- the machine code of the entrance
+
+
+@cache
+def code() -> machine.Code:
+    """The entrance and what it exports."""
+    text = (resources.files(__package__) / "entrance.ll").read_text()
+    for name, address in addresses().items():
+        text = text.replace(f"(i64 {name} to ptr)", f"(i64 {address} to ptr)")
+    made = machine.compiled(f"{text}\n{machine.ATTRIBUTES}\n", *EXPORTS, effort=0)
+    ticks = ctypes.CFUNCTYPE(ctypes.c_int64)(made["ticks"])
+    first, begin = ticks(), time.perf_counter()
+    while (now := time.perf_counter()) < begin + 0.5e-3:
+        pass
+    rate = (ticks() - first) / (now - begin)
+    for name, seconds in (("long", LONG), ("period", PERIOD)):
+        ctypes.c_int64.from_address(made[name]).value = int(seconds * rate)
+    return made
+
+
+EXPORTS = ("enter", "poll", "ticks", "long", "period")
+
+
+def addresses() -> dict[str, int]:
+    """What the text of the entrance names in capitals."""
+    return {
+        "NDARRAY": id(np.ndarray),
+        "FLOAT": id(float),
+        "FLOAT64": id(np.float64),
+        "DOUBLE": id(np.dtype(np.float64)),
+        "NEW_FROM_DESCR": numpy_api()[94],
+    }
+
+
+@cache
+def numpy_api() -> Any:
+    """NumPy's table of functions for C, whose places its headers document."""
+    module = import_module("numpy._core._multiarray_umath")
+    api = ctypes.pythonapi
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    address = api.PyCapsule_GetPointer(module._ARRAY_API, None)
+    return ctypes.cast(address, ctypes.POINTER(ctypes.c_int64))
+
+
+METH_FASTCALL = 0x80
+
+
+@cache
+def definition() -> Array:
+    """The PyMethodDef of the entrance; strings and all stay in memory."""
+    api = ctypes.pythonapi
+    api.PyCMethod_New.restype = ctypes.py_object
+    api.PyCMethod_New.argtypes = [
+        ctypes.c_void_p,
+        ctypes.py_object,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+    ]
+    name = ctypes.cast(NAME, ctypes.c_void_p).value or 0
+    return np.array([name, code()["enter"], METH_FASTCALL, 0], np.int64)
+
+
+NAME = ctypes.c_char_p(b"graphcore")
+
+
+@cache
+def refusal() -> str | None:
+    """Why no entrance can be made in this Python; None where it can."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "the entrance of machine code needs a CPython with a global interpreter lock"
+    abi = ctypes.CFUNCTYPE(ctypes.c_uint)(numpy_api()[0])() >> 24
+    if abi != 2 or object.__basicsize__ != 16 or not all(map(reads, SAMPLES)):
+        return "objects of this Python, or arrays of this NumPy, lie otherwise in memory"
+    return None
+
+
+SAMPLES = (np.zeros((2, 3)), np.arange(12.0)[1::2], np.zeros((), np.int8))
+
+
+def reads(x: Array) -> bool:
+    """Whether the fields of an array are where entrance.ll reads them."""
+    type_, data, ndim, shape, _, _, dtype, flags = [
+        ctypes.c_int64.from_address(id(x) + at).value for at in (8, 16, 24, 32, 40, 48, 56, 64)
+    ]
+    sizes = [ctypes.c_int64.from_address(shape + 8 * axis).value for axis in range(x.ndim)]
+    return (type_, data, ndim & 0xFFFFFFFF, sizes, dtype, flags & 257 == 257) == (
+        id(np.ndarray),
+        x.ctypes.data,
+        x.ndim,
+        list(x.shape),
+        id(x.dtype),
+        x.flags.c_contiguous and x.flags.aligned,
+    )
