@@ -1,5 +1,5 @@
 ; The entrance of every program: one function of Python's C-API, and what loops ask meanwhile.
-; Words in capitals are addresses of this process, put in before the text is compiled.
+; Words in capitals, mostly addresses of this process, are put in before the text is compiled.
 ;
 ; A program is the tuple that the function is bound to:
 ;   0  words (below) as an int64 array    2  prepare(*arguments) -> (workspace, *arrays), or raises
@@ -13,10 +13,10 @@
 ;   8  for each param, then for each result: its dtype, the number of its axes
 ;
 ; Words of a workspace, an int64 array:
-;   0  how long the last call took        3  the record of a failure, and so on
-;   1  when to look for signals next         as the program says; after the sizes of the params
-;   2  the thread that gave up the GIL       those of the results
-; Times are in ticks of the processor.
+;   0  how long the last call took        3  the thread that gave up the GIL
+;   1  how much work is left until `poll`  4  the record of a failure, and so on as the program says;
+;   2  when to look for signals next          after the sizes of the params those of the results
+; Times are in ticks of the processor, work in values about.
 
 @long = global i64 0                                ; from what time on a call gives up the GIL
 @period = global i64 0                              ; how often signals are looked for
@@ -252,9 +252,11 @@ define internal i64 @run(ptr %program, ptr %words) #0 {
   %unknowns = getelementptr i64, ptr %words, i64 %unknowns.at
   %table.at = call i64 @word(ptr %program, i64 7)
   %table = getelementptr i64, ptr %words, i64 %table.at
-  %record = getelementptr i64, ptr %words, i64 3
-  %due = getelementptr i64, ptr %words, i64 1
-  %holder = getelementptr i64, ptr %words, i64 2
+  %record = getelementptr i64, ptr %words, i64 4
+  %fuel = getelementptr i64, ptr %words, i64 1
+  store i64 TANK, ptr %fuel
+  %due = getelementptr i64, ptr %words, i64 2
+  %holder = getelementptr i64, ptr %words, i64 3
   store ptr null, ptr %holder
   %last = load i64, ptr %words
   %limit = load i64, ptr @long
@@ -291,6 +293,8 @@ define i64 @ticks() #0 {
 ; What loops call now and then: from time to time signal handlers run, which may raise (2).
 ; A call that proves long gives up the GIL.
 define i64 @poll(ptr %record) #0 {
+  %fuel = getelementptr i64, ptr %record, i64 -3
+  store i64 TANK, ptr %fuel
   %due.at = getelementptr i64, ptr %record, i64 -2
   %due = load i64, ptr %due.at
   %now = call i64 @llvm.readcyclecounter()
@@ -372,7 +376,7 @@ begin:
   br i1 %lost, label %full, label %go
 full:
   call void @PyErr_Clear()                          ; `failed` words it
-  %record = getelementptr i64, ptr %words, i64 3
+  %record = getelementptr i64, ptr %words, i64 4
   store i64 -1, ptr %record
   br label %failed
 go:

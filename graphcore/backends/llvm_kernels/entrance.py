@@ -9,6 +9,7 @@ reentrant, and safe under threads. What a workspace is, entrance.ll says.
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 import sysconfig
 import time
@@ -41,8 +42,12 @@ PERIOD = 0.03
 """How many seconds pass between two looks for signals."""
 FULL = -1
 """What the record begins with if there is no memory for the results."""
-HEAD = 3
+HEAD = 4
 """The words of a workspace before the record."""
+FUEL = -3
+"""Where before the record there is how much work is left until a loop calls `poll`."""
+TANK = 2**16
+"""How much work there is between two calls of it, in values about: some 50 µs."""
 LINE = 64
 """Rooms begin at multiples of so many bytes."""
 
@@ -184,7 +189,7 @@ class Program:
         memory = np.empty(end + LINE, np.uint8)
         start = -memory.ctypes.data % LINE
         words = memory[start : start + places.end * 8].view(np.int64)
-        words[:HEAD] = [sys.maxsize, 0, 0]
+        words[:HEAD] = [sys.maxsize, 0, 0, 0]
         words[places.shapes : places.numbers] = [*shape, *results, *sizes]
         words[table:] = values
         rooms = [at for at, slot in enumerate(kernel.slots, table) if isinstance(slot, Room)]
@@ -234,8 +239,8 @@ def libc() -> Any:
 def code() -> machine.Code:
     """The entrance and what it exports."""
     text = (resources.files(__package__) / "entrance.ll").read_text()
-    for name, address in addresses().items():
-        text = text.replace(f"(i64 {name} to ptr)", f"(i64 {address} to ptr)")
+    for name, value in constants().items():
+        text = re.sub(rf"\b{name}\b", str(value), text)
     made = machine.compiled(f"{text}\n{machine.ATTRIBUTES}\n", *EXPORTS, effort=0)
     ticks = ctypes.CFUNCTYPE(ctypes.c_int64)(made["ticks"])
     first, begin = ticks(), time.perf_counter()
@@ -250,7 +255,7 @@ def code() -> machine.Code:
 EXPORTS = ("enter", "poll", "ticks", "long", "period")
 
 
-def addresses() -> dict[str, int]:
+def constants() -> dict[str, int]:
     """What the text of the entrance names in capitals."""
     return {
         "NDARRAY": id(np.ndarray),
@@ -258,6 +263,7 @@ def addresses() -> dict[str, int]:
         "FLOAT64": id(np.float64),
         "DOUBLE": id(np.dtype(np.float64)),
         "NEW_FROM_DESCR": numpy_api()[94],
+        "TANK": TANK,
     }
 
 

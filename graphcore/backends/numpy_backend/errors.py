@@ -80,9 +80,14 @@ def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple
         least = 0 if positions.dtype.kind == "u" else -size
         wrong = positions[(positions < least) | (positions >= size)].astype(np.int64)
         if wrong.size:
-            label = indexed.labels[axis] if indexed.labels else None
-            dim = f"axis {axis}" if label is None else f"dim '{show_dim(label)}'"
-            reason = f"position {wrong[0]} is outside {dim}, which has size {size}"
-            run = f"positions run from {least} to {size - 1}" if size else "the dim is empty"
-            return reason, run
+            return outside_axis(node, axis, wrong[0], size, least)
     return None
+
+
+def outside_axis(node: Node, axis: int, at: int, size: int, least: int) -> tuple[str, str]:
+    """That a position is outside of an axis of what `node` indexes, and where positions run."""
+    indexed = node.inputs[0] if node.op is tensor.gather else node
+    label = indexed.labels[axis] if indexed.labels else None
+    dim = f"axis {axis}" if label is None else f"dim '{show_dim(label)}'"
+    reason = f"position {at} is outside {dim}, which has size {size}"
+    return reason, f"positions run from {least} to {size - 1}" if size else "the dim is empty"

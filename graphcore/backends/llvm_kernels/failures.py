@@ -1,0 +1,184 @@
+"""How a kernel ends early: what it writes into its record, in words later, and signals.
+
+The record holds the number of a site, then numbers that say what was wrong there, such as a
+position and the size of its axis, then the steps of the loops around the site, outermost first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from graphcore.backends.numpy_backend.errors import outside_axis, worded
+from graphcore.backends.numpy_backend.linalg import MatrixError
+from graphcore.ir.errors import GraphError
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
+from graphcore.ir.provenance import described_by
+from graphcore.ir.sizes import Size, count, evaluate, unknowns
+from graphcore.ir.types import TupleType
+from graphcore.ops import control, tensor
+
+from .builder import WIDTH, Builder, Value
+from .entrance import FUEL, FULL
+
+
+class Site(NamedTuple):
+    """Where a kernel may end early: a node, and the loops around it.
+
+    Without a reason, a position is outside of an axis, which is one of those that `node` indexes.
+    """
+
+    node: Node
+    loops: tuple[Node, ...]
+    numbers: int
+    axis: int = 0
+    reason: str = ""
+
+
+class Failures:
+    """The sites of a kernel, and the loops around what is written now, each with its step."""
+
+    def __init__(self) -> None:
+        self.sites: list[Site] = []
+        self.loops: list[tuple[Node, Value]] = []
+        self.deepest = 0
+
+    @property
+    def words(self) -> int:
+        """How many words the record has."""
+        return 1 + max([site.numbers + len(site.loops) for site in self.sites], default=0)
+
+    @contextmanager
+    def within(self, loop: Node, step: Value) -> Iterator[None]:
+        """What is written in this context belongs to a step of a loop."""
+        self.loops.append((loop, step))
+        yield
+        self.loops.pop()
+
+    def outside(
+        self, b: Builder, wrong: Value, node: Node, axis: int, at: Value, size: Value
+    ) -> None:
+        """Leave where a position, as it was given, is outside of an axis; lanes have their own."""
+        self._leave(b, wrong, Site(node, self._around(), 2, axis), (at, size))
+
+    def failed(
+        self, b: Builder, wrong: Value, node: Node, reason: str, index: Sequence[Value] = ()
+    ) -> None:
+        """Leave where there is no result, for a reason, of the matrix at an index of the batch."""
+        self._leave(b, wrong, Site(node, self._around(), len(index), 0, reason), index)
+
+    def _around(self) -> tuple[Node, ...]:
+        return tuple([loop for loop, _ in self.loops])
+
+    def _leave(self, b: Builder, wrong: Value, site: Site, numbers: Sequence[Value]) -> None:
+        if wrong.text == "false":
+            return
+        self.sites.append(site)
+        k, some = b.name(""), b.any_lane(wrong)
+        b.do(f"br {some.typed}, label %fail{k}, label %fine{k}")
+        b.label(f"fail{k}")
+        if wrong.wide:
+            b.declared["@llvm.cttz.i8"] = "declare i8 @llvm.cttz.i8(i8, i1)"
+            b.do(f"%bits{k} = bitcast {wrong.typed} to i{WIDTH}")
+            b.do(f"%lane{k} = call i8 @llvm.cttz.i8(i8 %bits{k}, i1 false)")
+        words = [str(len(self.sites) - 1)]
+        for n, x in enumerate((*numbers, *[step for _, step in self.loops])):
+            if x.wide:
+                b.do(f"%word{k}.{n} = extractelement {x.typed}, i8 %lane{k}")
+            words.append(f"%word{k}.{n}" if x.wide else x.text)
+        for n, text in enumerate(words):
+            b.do(f"%at{k}.{n} = getelementptr i64, ptr %record, i64 {n}")
+            b.do(f"store i64 {text}, ptr %at{k}.{n}")
+        b.do("ret i64 1")
+        b.label(f"fine{k}")
+
+
+def poll(b: Builder, cost: Value, routine: Value) -> None:
+    """Look for signals once the steps written here have cost enough; `routine` is `poll`.
+
+    What is left of the work until then is a word before the record.
+    """
+    k = b.name("")
+    b.do(f"%fuel.at{k} = getelementptr i64, ptr %record, i64 {FUEL}")
+    b.do(f"%fuel{k} = load i64, ptr %fuel.at{k}")
+    b.do(f"%left{k} = sub i64 %fuel{k}, {cost.text}")
+    b.do(f"store i64 %left{k}, ptr %fuel.at{k}")
+    b.do(f"%spent{k} = icmp slt i64 %left{k}, 0")
+    b.do(f"br i1 %spent{k}, label %poll{k}, label %go{k}")
+    b.label(f"poll{k}")
+    b.do(f"%status{k} = call i64 {routine.text}(ptr %record)")
+    b.do(f"%sound{k} = icmp eq i64 %status{k}, 0")
+    b.do(f"br i1 %sound{k}, label %go{k}, label %stop{k}")
+    b.label(f"stop{k}")
+    b.do(f"ret i64 %status{k}")
+    b.label(f"go{k}")
+
+
+def work(body: Graph, found: frozenset[str] = frozenset()) -> Size:
+    """About how many values a step computes, those of loops within it left out.
+
+    `found` are sizes that are not known where the loop begins; they count as nothing.
+    """
+    total: Size = 1
+    for node in body.nodes():
+        if node.inputs and not isinstance(node.type, TupleType):
+            shape = node.type.shape
+            if node.op in (tensor.matmul, tensor.matvec, tensor.vecdot):
+                shape = (*shape, node.inputs[0].type.shape[-1])
+            elif node.op.name in SMALLER:
+                shape = node.inputs[0].type.shape
+            if not any(unknowns(size) & found for size in shape):
+                total = total + count(shape)
+    return total
+
+
+SMALLER = frozenset({"sum_", "prod", "max_", "min_", "any_", "all_", "norm"})
+
+
+def report(
+    graph: Graph, sites: Sequence[Site], record: Sequence[int], known: Mapping[str, int]
+) -> GraphError:
+    """The error for a record, in the user's words."""
+    with described_by(graph.trace):
+        if record[0] == FULL:
+            return without_memory(graph, dict(known))
+        site = sites[record[0]]
+        numbers, steps = record[1:][: site.numbers], record[1 + site.numbers :]
+        within = [
+            f"  in step {step} (from 0) of {loop.said} at {loop.origin}"
+            for loop, step in zip(site.loops, steps, strict=False)
+        ]
+        return worded(*said(site, numbers), *within[::-1])
+
+
+def said(site: Site, numbers: Sequence[int]) -> tuple[Exception, Node, str, str]:
+    """What was wrong at a site: the error, the node, the reason and the cure, if they are ours."""
+    node = site.node
+    if site.reason:
+        return MatrixError(site.reason, tuple(numbers)), node, "", ""
+    at, size = numbers
+    if node.op is control.switch:
+        return IndexError(f"there is no branch {at} among {size}"), node, "", ""
+    axes = node.attrs["axes"]
+    signed = node.inputs[-len(axes) + axes.index(site.axis)].type.dtype.kind == "i"
+    reason, cure = outside_axis(node, site.axis, at, size, -size if signed else 0)
+    return IndexError(reason), node, reason, cure
+
+
+def without_memory(graph: Graph, known: Mapping[str, int]) -> GraphError:
+    """The error for values that there is no memory for: it names one of them."""
+    nodes = [x for x in graph.every_node() if x.inputs and not isinstance(x.type, TupleType)]
+    for node in nodes:
+        if Trait.VIEW not in node.op.traits:
+            with suppress(KeyError):  # a size that only a loop finds
+                shape = [evaluate(size, known) for size in node.type.shape]
+                try:
+                    np.empty(shape, node.type.dtype)
+                except (MemoryError, ValueError) as error:
+                    return worded(error, node)
+    return worded(MemoryError("there is not enough memory for all values"), None)

@@ -1,0 +1,185 @@
+"""Failures of kernels: what is recorded where, and that the words are those of the NumPy tier."""
+
+import signal
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends.llvm_kernels import entrance, machine
+from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes
+from graphcore.backends.llvm_kernels.failures import Failures, poll, report, work
+from graphcore.ir.types import TensorType
+from graphcore.ops import control, linalg, tensor
+
+pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
+
+
+def said(error):
+    """The message without the line of the call."""
+    lines = str(error).splitlines()
+    return type(error), [line for line in lines if not line.startswith("  called at")]
+
+
+@dataclass
+class Loop:
+    """A compiled program, its last graph, and the nodes of one op, with the loops around them."""
+
+    compiled: object
+
+    def find(self, op):
+        def within(graph, loops):
+            for node in graph.nodes():
+                if node.op is op:
+                    yield node, loops
+                if "body" in node.attrs:
+                    yield from within(node.attrs["body"], (*loops, node))
+
+        return next(within(self.graph, ()))
+
+    @property
+    def graph(self):
+        return self.compiled.stages["scheduled"]
+
+
+def check(f, op, record, known, *args, axis=0, reason=""):
+    with pytest.raises(gc.GraphError) as refused:
+        f(*args)
+    node, loops = Loop(f).find(op)
+    failures = Failures()
+    for n, loop in enumerate(loops):
+        failures.loops.append((loop, integer(n)))
+    if reason:
+        index = [integer(0)] * (len(record) - 1 - len(loops))
+        failures.failed(Builder(), Value("%x", "i1"), node, reason, index)
+    else:
+        x = integer(0)
+        failures.outside(Builder(), Value("%x", "i1"), node, axis, x, x)
+    assert failures.words == len(record)
+    graph = Loop(f).graph
+    assert said(report(graph, failures.sites, record, known)) == said(refused.value)
+
+
+def test_positions_outside():
+    x = gc.tensor("x", {"row": None, "col": 4})
+    k = gc.tensor("k", {"at": None}, dtype="int64")
+    n = gc.tensor("n", {"at": None}, dtype="uint8")
+    for i in (k, n):
+        f = gc.compile([x, i], gc.take(gc.exp(x), i, "row"))
+        positions = np.array([0, 9], i.dtype)
+        known = {"row": 3, "at": 2}
+        check(f, tensor.gather, [0, 9, 3], known, np.ones((3, 4)), positions)
+    f = gc.compile([x, k], gc.take(x, k, "col"))
+    check(f, tensor.gather, [0, -5, 4], known, np.ones((3, 4)), [0, -5], axis=1)
+
+
+def test_positions_outside_in_loops():
+    x, k = gc.tensor("x", {"row": 5}), gc.tensor("k", {"t": None, "u": None}, dtype="int64")
+
+    def outer(s, ks):
+        return gc.scan(lambda s, i: (s + x.isel(row=i), None), s, ks, dim="u", reverse=True)[0]
+
+    f = gc.compile([x, k], gc.scan(lambda s, ks: (outer(s, ks), None), 0.0, k, dim="t")[0])
+    given = np.zeros((3, 4), int)
+    given[1, 2] = 7
+    check(f, tensor.gather, [0, 7, 5, 1, 2], {"t": 3, "u": 4}, np.ones(5), given)
+
+
+def test_matrices_without_a_factor():
+    a = gc.tensor("a", {"batch": None, "n": 2, "m": 2})
+    f = gc.compile([a], gc.linalg.cholesky(a, dims=("n", "m")))
+    given = np.stack([np.eye(2), -np.eye(2)])
+    reason = "the matrix is not positive definite"
+    check(f, linalg.cholesky, [0, 1], {"batch": 2}, given, reason=reason)
+
+
+def test_no_memory():
+    u, v = gc.tensor("u", {"i": None}), gc.tensor("v", {"j": None})
+    f = gc.compile([u, v], gc.exp(u) * v)
+    size = 2**33
+    with pytest.raises(MemoryError) as refused:
+        f(np.broadcast_to(1.0, size), np.broadcast_to(1.0, size))
+    found = report(Loop(f).graph, (), [entrance.FULL], {"i": size, "j": size})
+    assert said(found) == said(refused.value)
+
+
+def built(write, params, *slots):
+    """A kernel of what `write(builder, failures)` writes, which names words of the table."""
+    b, failures = Builder(), Failures()
+    write(b, failures)
+    lines = "\n".join([*b.lines[0], "  ret i64 0", "}", *b.declared.values(), machine.ATTRIBUTES])
+    text = f"define i64 @kernel(ptr %table, ptr %sizes, ptr %record) #0 {{\n{lines}"
+    kernel = entrance.Kernel(
+        machine.compiled(text, "kernel"), params, (), (), slots, failures.words
+    )
+    made = entrance.Program(
+        kernel,
+        lambda args: ([np.asarray(x, np.int64) for x in args], ()),
+        lambda record, known: ValueError(record),
+    )
+    return made.entrance()
+
+
+def word(b, n):
+    p = b.emit("ptr", False, f"getelementptr ptr, ptr %table, i64 {n}")
+    return b.emit("ptr", False, f"load ptr, ptr {p.text}", p)
+
+
+NODE = None
+NUMBER = TensorType(np.dtype(np.int64), ())
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_first_lane_and_the_steps_are_recorded(wide):
+    def write(b, failures):
+        limit = b.emit("i64", False, f"load i64, ptr {word(b, 0).text}")
+
+        def step(i):
+            with failures.within(NODE, i):
+                x = b.op("mul", i, lanes(*range(8)) if wide else integer(3))
+                failures.outside(b, b.op("icmp sge", x, limit), NODE, 0, x, limit)
+            return ()
+
+        b.loop(integer(0), integer(10), 1, (), step)
+
+    f = built(write, (NUMBER,))
+    assert f(1000) == []
+    with pytest.raises(ValueError, match=r"\[0, 14, 14, 2\]" if wide else r"\[0, 15, 14, 5\]"):
+        f(14)
+
+
+def test_a_loop_of_tiny_steps_ends_at_an_interrupt():
+    def write(b, failures):
+        steps = b.emit("i64", False, f"load i64, ptr {word(b, 0).text}")
+        routine = word(b, 1)
+
+        def step(i):
+            poll(b, integer(2), routine)
+            return ()
+
+        b.loop(integer(0), steps, 1, (), step)
+
+    f = built(write, (NUMBER,), entrance.Address(entrance.code()["poll"]))
+
+    def interrupt():
+        time.sleep(0.1)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        f(10**12)
+    assert time.perf_counter() - begin < 0.4
+    thread.join()
+    f(10)
+
+
+def test_work_of_a_step():
+    x = gc.tensor("x", {"row": None, "col": 4})
+    f = gc.compile([x], gc.scan(lambda s, x: (gc.exp(s + x).sum(), None), 0.0, x, dim="row")[0])
+    node, _ = Loop(f).find(control.scan)
+    assert 8 <= work(node.attrs["body"]) <= 16
