@@ -1,0 +1,138 @@
+"""Complex numbers: operations on their parts, as NumPy computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from .builder import Builder, Value
+from .conversions import literal
+
+Rule: TypeAlias = Callable[..., Value]
+
+
+def by_parts(rule: Rule) -> Rule:
+    """The same operation on real and on imaginary parts."""
+
+    def both(b: Builder, *zs: Value) -> Value:
+        parts = zip(*[b.parts(z) for z in zs], strict=True)
+        return b.complex(*[rule(b, *xs) for xs in parts])
+
+    return both
+
+
+def either(rule: Rule, text: str) -> Rule:
+    """A question about both parts."""
+    return lambda b, z: b.op(text, *[rule(b, x) for x in b.parts(z)])
+
+
+def negative(b: Builder, x: Value) -> Value:
+    return b.emit(x.kind, x.wide, f"fneg {x.typed}", x)
+
+
+def product_sum(b: Builder, x: Value, y: Value, z: Value) -> Value:
+    """x * y + z, rounded once."""
+    return b.call("fma", x, y, z)
+
+
+def multiply(b: Builder, x: Value, y: Value) -> Value:
+    (xr, xi), (yr, yi) = b.parts(x), b.parts(y)
+    re = product_sum(b, xr, yr, negative(b, b.op("fmul", xi, yi)))
+    return b.complex(re, product_sum(b, xr, yi, b.op("fmul", xi, yr)))
+
+
+def square(b: Builder, x: Value) -> Value:
+    re, im = b.parts(x)
+    cross = b.op("fmul", re, im)
+    square_of_im = negative(b, b.op("fmul", im, im))
+    return b.complex(product_sum(b, re, re, square_of_im), b.op("fadd", cross, cross))
+
+
+def conjugate(b: Builder, x: Value) -> Value:
+    re, im = b.parts(x)
+    return b.complex(re, negative(b, im))
+
+
+def divide(b: Builder, x: Value, y: Value) -> Value:
+    """Smith's way: divided by the larger part first, so that no square overflows."""
+    (xr, xi), (yr, yi) = b.parts(x), b.parts(y)
+    first = b.op("fcmp oge", b.call("fabs", yr), b.call("fabs", yi))
+    large, small = b.select(first, yr, yi), b.select(first, yi, yr)
+    ratio = b.op("fdiv", small, large)
+    scale = b.op("fadd", large, b.op("fmul", small, ratio))
+    scale = b.op("fdiv", literal(1.0, scale.kind), scale)
+    p, q = b.op("fmul", xr, ratio), b.op("fmul", xi, ratio)
+    re = b.select(first, b.op("fadd", xr, q), b.op("fadd", p, xi))
+    im = b.select(first, b.op("fsub", xi, p), b.op("fsub", q, xr))
+    re, im = b.op("fmul", re, scale), b.op("fmul", im, scale)
+    none = b.op("and", first, b.op("fcmp oeq", large, literal(0.0, large.kind)))
+    nothing = b.call("fabs", large)
+    return b.complex(
+        b.select(none, b.op("fdiv", xr, nothing), re),
+        b.select(none, b.op("fdiv", xi, nothing), im),
+    )
+
+
+def reciprocal(b: Builder, x: Value) -> Value:
+    re, im = b.parts(x)
+    first = b.op("fcmp ole", b.call("fabs", im), b.call("fabs", re))
+    large, small = b.select(first, re, im), b.select(first, im, re)
+    ratio = b.op("fdiv", small, large)
+    scale = b.op("fadd", large, b.op("fmul", small, ratio))
+    one = literal(1.0, re.kind)
+    whole, part = b.op("fdiv", one, scale), b.op("fdiv", ratio, scale)
+    return b.complex(b.select(first, whole, part), negative(b, b.select(first, part, whole)))
+
+
+def absolute(b: Builder, x: Value) -> Value:
+    return b.function("hypot", *b.parts(x))
+
+
+def sign(b: Builder, x: Value) -> Value:
+    """x / |x|; of an infinite part 1 or -1, if the other is finite."""
+    re, im = b.parts(x)
+    size, zero = absolute(b, x), literal(0.0, re.kind)
+    infinite = b.op("fcmp oeq", size, literal(float("inf"), re.kind))
+    unknown = literal(float("nan"), re.kind)
+    found = []
+    for part, other in ((re, im), (im, re)):
+        one = b.call("copysign", literal(1.0, re.kind), part)
+        is_inf = b.op("fcmp oeq", b.call("fabs", part), literal(float("inf"), re.kind))
+        other_inf = b.op("fcmp oeq", b.call("fabs", other), literal(float("inf"), re.kind))
+        edge = b.select(other_inf, zero, one)
+        edge = b.select(b.op("and", is_inf, other_inf), unknown, edge)
+        whole = b.select(infinite, edge, b.op("fdiv", part, size))
+        found.append(b.select(b.op("fcmp oeq", size, zero), zero, whole))
+    return b.complex(*found)
+
+
+def equal(b: Builder, x: Value, y: Value) -> Value:
+    pairs = zip(b.parts(x), b.parts(y), strict=True)
+    return b.op("and", *[b.op("fcmp oeq", p, q) for p, q in pairs])
+
+
+def not_equal(b: Builder, x: Value, y: Value) -> Value:
+    return b.neither(equal(b, x, y))
+
+
+def before(strict: str, last: str) -> Rule:
+    """The order by real parts, then by imaginary ones."""
+
+    def rule(b: Builder, x: Value, y: Value) -> Value:
+        (xr, xi), (yr, yi) = b.parts(x), b.parts(y)
+        known = b.op("fcmp ord", xi, yi)
+        first = b.op("and", b.op(f"fcmp o{strict}", xr, yr), known)
+        second = b.op("and", b.op("fcmp oeq", xr, yr), b.op(f"fcmp o{last}", xi, yi))
+        return b.op("or", first, second)
+
+    return rule
+
+
+def extreme(relation: str, strict: str) -> Rule:
+    """The larger, or the smaller, in that order; the first one that has a nan."""
+
+    def rule(b: Builder, x: Value, y: Value) -> Value:
+        unknown = b.op("fcmp uno", *b.parts(x))
+        return b.select(b.op("or", unknown, before(strict, relation)(b, x, y)), x, y)
+
+    return rule

@@ -1,0 +1,1 @@
+"""Elementary functions as instructions: branch-free, of IEEE operations only."""
