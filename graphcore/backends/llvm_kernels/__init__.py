@@ -1,1 +1,91 @@
 """Scheduled graphs as machine code: one native function, made with LLVM, for all sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.types import TensorType, TupleType
+from graphcore.ops import leaf
+from graphcore.schedule.regions import without_kernels
+
+from . import machine
+from .arithmetic import KINDS, SCALAR, emits
+from .entrance import Kernel
+from .functions import module
+from .loops import CONTROL
+from .places import PLACES, is_register
+from .routines import ALONE
+from .writer import Homes, Program, Writer
+
+__all__ = ["EMITTED", "NotEmitted", "kernel", "refused", "text"]
+
+EMITTED: frozenset[Op] = frozenset(
+    {leaf.input_, leaf.constant, leaf.project, *PLACES, *SCALAR, *ALONE, *CONTROL}
+)
+"""The ops that machine code computes, for the dtypes that `refused` does not name."""
+
+
+class NotEmitted(NotImplementedError):
+    """A graph that machine code does not compute: `ops` says why."""
+
+    def __init__(self, ops: tuple[str, ...]) -> None:
+        super().__init__(f"no machine code computes {', '.join(ops)}")
+        self.ops = ops
+
+
+def refused(graph: Graph) -> tuple[str, ...]:
+    """The ops of a graph that no machine code computes, with dtypes where these are why."""
+    return tuple(dict.fromkeys([why for node in graph.every_node() if (why := reason(node))]))
+
+
+def reason(node: Node) -> str | None:
+    """Why machine code does not compute a node, if it does not."""
+    if node.op not in EMITTED:
+        return str(node.op)
+    types = [type for x in (node, *node.inputs) for type in items(x)]
+    odd = [type.dtype.name for type in types if type.dtype.name not in KINDS]
+    if odd or (node.op in SCALAR and not emits(node)):
+        return f"{node.op} of {', '.join(dict.fromkeys(type.dtype.name for type in types))}"
+    return None
+
+
+def items(node: Node) -> Sequence[TensorType]:
+    """The types of the values of a node."""
+    return node.type.items if isinstance(node.type, TupleType) else [node.type]
+
+
+def text(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Program]:
+    """The IR of a graph, and what its table holds."""
+    program = Program(graph, unknowns)
+    w, b = Writer(program), program.b
+    for i, x in enumerate(graph.params):
+        room = w.room(x.type, program.pointer(program.entry(i)))
+        w.know([x], [w.load(room) if is_register(x.type) else room])
+    homes: Homes = {}
+    for i, y in enumerate(graph.outputs, len(graph.params)):
+        homes.setdefault(y, []).append(w.room(y.type, program.pointer(program.entry(i))))
+    w.graph(graph, homes)
+    b.do("ret i64 0")
+    head = "define i64 @kernel(ptr noalias %table, ptr noalias %sizes, ptr noalias %record)"
+    return module(head, b), program
+
+
+def kernel(graph: Graph, unknowns: tuple[str, ...]) -> Kernel:
+    """The machine code of a plain graph in its final form; `unknowns` orders its sizes.
+
+    Raises
+    ------
+    NotEmitted
+        If there is no machine code for an op, of the dtypes that it has here.
+    """
+    graph = without_kernels(graph)
+    if ops := refused(graph):
+        raise NotEmitted(ops)
+    written, program = text(graph, unknowns)
+    params, results = ([x.type for x in side] for side in (graph.params, graph.outputs))
+    code = machine.compiled(written, "kernel")
+    slots, words = tuple(program.slots), program.failures.words
+    return Kernel(code, tuple(params), tuple(results), unknowns, slots, words)

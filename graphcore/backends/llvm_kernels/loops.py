@@ -1,0 +1,255 @@
+"""CONTROL: how loops and branches are written. The reverse of a loop is a loop like any other.
+
+A carry is in registers, or in a pair of rooms: a step reads one and writes the other, then they
+are exchanged. A step's results are written where those of all steps lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import unknowns
+from graphcore.ir.types import TensorType
+from graphcore.ops import control
+from graphcore.ops.leaf import values
+
+from . import entrance
+from .arithmetic import cast
+from .builder import Value, integer
+from .failures import poll, work
+from .places import is_register
+from .rooms import Room
+
+if TYPE_CHECKING:
+    from .writer import Homes, Writer
+
+
+class Carries:
+    """What a loop carries: registers, and pairs of rooms."""
+
+    def __init__(self, w: Writer, node: Node) -> None:
+        body, n = node.attrs["body"], node.attrs["carries"]
+        self.w, self.params, self.new = w, body.params[:n], body.outputs[:n]
+        self.start: list[Value] = []
+        for i, (param, x) in enumerate(zip(self.params, node.inputs[:n], strict=True)):
+            if is_register(param.type):
+                self.start.append(w.number(x))
+                continue
+            now, then = w.new(node[i], param.type), w.new(node[i], param.type)
+            w.copy(x, [now])
+            self.start += [now.pointer, then.pointer]
+
+    def open(self, w: Writer, now: Sequence[Value]) -> Homes:
+        """Make the params known in a step; where its new values go."""
+        homes: Homes = {}
+        rest = iter(now)
+        for param, y in zip(self.params, self.new, strict=True):
+            value = next(rest)
+            if is_register(param.type):
+                w.know([param], [value])
+            else:
+                w.know([param], [w.room(param.type, value)])
+                homes.setdefault(y, []).append(w.room(param.type, next(rest)))
+        return homes
+
+    def close(self, w: Writer, now: Sequence[Value]) -> list[Value]:
+        """The new values in registers, and the pairs exchanged."""
+        new: list[Value] = []
+        rest = iter(now)
+        for param, y in zip(self.params, self.new, strict=True):
+            value = next(rest)
+            new += [w.number(y)] if is_register(param.type) else [next(rest), value]
+        return new
+
+    def last(self, node: Node, now: Sequence[Value]) -> None:
+        """Make the last values known after the loop."""
+        rest = iter(now)
+        for i, param in enumerate(self.params):
+            value = next(rest)
+            if is_register(param.type):
+                self.w.know([node[i]], [value])
+            else:
+                next(rest)
+                self.w.know([node[i]], [self.w.room(param.type, value)])
+
+
+def look(w: Writer, spent: Value) -> None:
+    """Look for signals after a step, now and then."""
+    routine = w.program.shared("poll", entrance.Address(entrance.code()["poll"]))
+    poll(w.b, spent, routine)
+
+
+def scan(w: Writer, node: Node) -> None:
+    b, attrs, body = w.b, node.attrs, node.attrs["body"]
+    n, m = attrs["carries"], attrs["sequences"]
+    sequences = [w.lying(x) for x in node.inputs[n : n + m]]
+    captured = [w.given(x) for x in node.inputs[n + m :]]
+    carries, length = Carries(w, node), w.size(attrs["length"])
+    results = values(node)[n:]
+    stacked = [w.home(y) for y in results]
+    spent = w.size(work(body, frozenset(w.program.found)))
+
+    def step(i: Value, *now: Value) -> Sequence[Value]:
+        if attrs["reverse"]:
+            i = b.sub(b.sub(length, integer(1)), i)
+        inner = w.inside()
+        inner.know(body.params[n + m :], captured)
+        homes = carries.open(inner, now)
+        for x, param in zip(sequences, body.params[n : n + m], strict=True):
+            room = w.room(param.type, w.row(x.pointer, param.type, i))._replace(level=x.level)
+            inner.know([param], [w.load(room) if is_register(param.type) else room])
+        for room, y in zip(stacked, body.outputs[n:], strict=True):
+            homes.setdefault(y, []).append(w.room(y.type, w.row(room.pointer, y.type, i)))
+
+        with w.program.failures.within(node, i):
+            inner.graph(body, homes)
+            new = carries.close(inner, now)
+        look(w, spent)
+        return new
+
+    last = w.places.looped(integer(0), length, 1, carries.start, step)
+    carries.last(node, last)
+    w.know(results, [room._replace(level=b.level) for room in stacked])
+
+
+class Records:
+    """The results of the steps of a loop whose number only the loop finds.
+
+    Their memory doubles where it is full. It is kept for later calls, with the number of steps it
+    has room for.
+    """
+
+    def __init__(self, w: Writer, types: Sequence[TensorType]) -> None:
+        self.w, self.types = w, types
+        self.start: list[Value] = []
+        if types:
+            self.kept = w.program.address(entrance.Cell())
+            found = w.program.found
+            vary = any(unknowns(n) & found for type in types for n in type.shape)
+            full = w.b.now("i64", f"load i64, {self.kept.typed}")
+            memory = [w.program.growing() for _ in types]
+            self.start = [integer(0) if vary else full, *[pointer for pointer, _ in memory]]
+            self.places = [at for _, at in memory]
+
+    def room_for(self, i: Value, now: Sequence[Value]) -> list[Value]:
+        """The state of the records with memory for step i."""
+        if not self.types:
+            return []
+        b, p = self.w.b, self.w.program
+        full, *pointers = now
+
+        def grow() -> Sequence[Value]:
+            twice = b.now("i64", f"shl i64 {full.text}, 1")
+            more = b.now("i64", f"add i64 {twice.text}, 64")
+            several = zip(pointers, self.places, self.types, strict=True)
+            new = [p.enlarge(x, at, b.mul(more, p.bytes(type))) for x, at, type in several]
+            b.do(f"store {more.typed}, {self.kept.typed}")
+            return [more, *new]
+
+        return b.branch(b.op("icmp sge", i, full), grow, lambda: now)
+
+
+def while_loop(w: Writer, node: Node) -> None:
+    b, attrs, body, predicate = w.b, node.attrs, node.attrs["body"], node.attrs["predicate"]
+    n, trips = attrs["carries"], attrs["trips"]
+    captured = [w.given(x) for x in node.inputs[n:]]
+    carries = Carries(w, node)
+    results: Sequence[Node] = body.outputs[n:] if trips is not None else ()
+    records = Records(w, [y.type for y in results])
+    several = len(records.start)
+    spent = w.size(work(body, frozenset(w.program.found)))
+    inner: Writer
+
+    def test(i: Value, *now: Value) -> Value:
+        nonlocal inner
+        inner = w.inside()
+        inner.know(body.params[n:], captured)
+        carries.open(inner, now[several:])
+
+        with w.program.failures.within(node, i):
+            inner.graph(predicate, {}, keep=True)
+            return inner.number(predicate.outputs[0])
+
+    def step(i: Value, *now: Value) -> Sequence[Value]:
+        grown = records.room_for(i, now[:several])
+        homes = carries.open(w.inside(), now[several:])
+        for p, y in zip(grown[1:], results, strict=True):
+            homes.setdefault(y, []).append(w.room(y.type, w.row(p, y.type, i)))
+
+        with w.program.failures.within(node, i):
+            inner.graph(body, homes)
+            new = carries.close(inner, now[several:])
+        look(w, spent)
+        return [b.add(i, integer(1)), *grown, *new]
+
+    start = [integer(0), *records.start, *carries.start]
+    made, *last = b.repeat(start, test, step)
+    if results:
+        (name,) = trips.unknowns
+        w.program.sizes[name] = made
+        w.program.found.add(name)
+        rooms = zip(values(node)[n:], last[1:several], strict=True)
+        for y, pointer in rooms:
+            w.know([y], [w.room(y.type, pointer)])
+    carries.last(node, last[several:])
+
+
+def switch(w: Writer, node: Node) -> None:
+    b, branches = w.b, node.attrs["branches"]
+    operands = [w.given(x) for x in node.inputs[1:]]
+    rooms = [None if is_register(y.type) else w.home(y) for y in values(node)]
+    index, many = w.number(node.inputs[0]), integer(len(branches))
+    index = cast(b, index, "i64")
+    w.program.failures.outside(b, b.op("icmp uge", index, many), node, 0, index, many)
+
+    def way(branch: Graph) -> Callable[[], Sequence[Value]]:
+        return lambda: inline(w, branch, operands, rooms)
+
+    numbers = iter(b.choose(index, *map(way, branches)))
+    after(w, node, rooms, numbers)
+
+
+def block(w: Writer, node: Node) -> None:
+    """A body that is computed once."""
+    rooms = [None if is_register(y.type) else w.home(y) for y in values(node)]
+    operands = [w.given(x) for x in node.inputs]
+    after(w, node, rooms, iter(inline(w, node.attrs["body"], operands, rooms)))
+
+
+def inline(
+    w: Writer, body: Graph, operands: Sequence[Value | Room], rooms: Sequence[Room | None]
+) -> list[Value]:
+    """The steps of a body: results go to rooms, or are returned where there is None."""
+    inner = w.inside()
+    inner.know(body.params, operands)
+    homes: Homes = {}
+    for y, room in zip(body.outputs, rooms, strict=True):
+        if room is not None:
+            homes.setdefault(y, []).append(room)
+    inner.graph(body, homes)
+    pairs = zip(body.outputs, rooms, strict=True)
+    return [inner.number(y) for y, room in pairs if room is None]
+
+
+def after(w: Writer, node: Node, rooms: Sequence[Room | None], numbers: Iterator[Value]) -> None:
+    """Make the results of a branch known."""
+    for y, room in zip(values(node), rooms, strict=True):
+        if room is None:
+            w.know([y], [next(numbers)])
+        else:
+            w.b.names += 1
+            w.know([y], [room._replace(level=w.b.level, version=w.b.names)])
+
+
+CONTROL: dict[Op, Callable[[Writer, Node], None]] = {
+    control.scan: scan,
+    control.while_loop: while_loop,
+    control.switch: switch,
+    control.call: block,
+    control.custom: block,
+    control.linear: block,
+}

@@ -1,0 +1,308 @@
+"""Which values are stored, and which of them are computed in one nest of loops.
+
+A value that is read at one place only, in one nest, is computed where it is read. Stored is what
+leaves the graph, what a reduction makes, what machine code that stands alone reads or writes, and
+what costs more to compute again at another place than to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Shape, count
+from graphcore.ir.types import TupleType
+from graphcore.ops import elementwise as e
+from graphcore.ops import leaf
+from graphcore.ops import tensor as t
+from graphcore.schedule.order import in_order
+
+from .arithmetic import SCALAR
+from .builder import WIDTH
+from .reductions import REDUCTIONS, is_small_product
+from .routines import ALONE, operands_in_rooms
+
+CHEAP = 4
+"""What a value may cost and still be computed again at another place."""
+DEEPEST = 60
+"""How many nodes may be computed from each other without one of them being stored."""
+READINGS = 16
+"""How many places that read a value are told apart."""
+UNROLLED = 16
+"""How many places of short axes are written out in the loops over the long ones."""
+
+SIMPLE = frozenset(
+    {
+        *(e.add, e.subtract, e.multiply, e.negative, e.absolute, e.square, e.sign, e.maximum),
+        *(e.minimum, e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_equal),
+        *(e.logical_and, e.logical_or, e.logical_xor, e.logical_not, e.bitwise_and, e.bitwise_or),
+        *(e.bitwise_xor, e.invert, e.isnan, e.isfinite, e.isinf, e.where, e.cast, e.real, e.imag),
+        *(e.conjugate, e.floor, e.ceil, e.trunc, e.rint, e.copysign, t.absorb, t.wins),
+    }
+)
+DIVISIONS = frozenset({e.divide, e.sqrt, e.reciprocal})
+VIEWS = {t.embed: 1, t.overwrite: 2, t.concat: 2, t.sum_: 2, t.max_: 2, t.min_: 2}
+REPEATING = frozenset({t.expand, t.matvec, t.matmul, t.gather, t.overlap_add})
+"""Ops that read a place of an operand many times."""
+
+
+class Nest(NamedTuple):
+    """Values whose long axes agree, computed together at each place."""
+
+    roots: list[Node]
+
+
+class Check(NamedTuple):
+    """The positions of a `gather` are checked, whether or not all of them are read."""
+
+    node: Node
+
+
+Step = Nest | Check | Node
+"""A node is a loop, a branch, or machine code that stands alone."""
+
+
+class Plan(NamedTuple):
+    """The steps of a graph, and the values they store.
+
+    `last` is the last step that reads each of these; outputs, and what has no step, are read until
+    the end. `computed` are those that a nest or a routine stores where it is asked to.
+    """
+
+    steps: list[Step]
+    last: dict[Node, int]
+    computed: set[Node]
+
+
+def walked(root: Node) -> Node:
+    """The node whose places are walked to compute a root: stores transpose, loads do not."""
+    return root.inputs[0] if root.op is t.transpose else root
+
+
+def long_axes(shape: Shape) -> tuple[int, ...]:
+    """The axes that are loops; the others are short, and written out."""
+    places, short = 1, set()
+    for axis in reversed(range(len(shape))):
+        n = shape[axis]
+        if isinstance(n, int) and n <= WIDTH and places * max(n, 1) <= UNROLLED:
+            places *= max(n, 1)
+            short.add(axis)
+    long = tuple([axis for axis in range(len(shape)) if axis not in short])
+    return long or ((len(shape) - 1,) if shape else ())
+
+
+def space(shape: Shape) -> Shape:
+    """The sizes of the long axes."""
+    return tuple([shape[axis] for axis in long_axes(shape)])
+
+
+def space_of(root: Node) -> Shape:
+    """The sizes of the loops in which a root is computed."""
+    return space(walked(root).type.shape)
+
+
+def keeps_place(node: Node) -> bool:
+    """Whether each place is made of the same place of the operands, as far as long axes go."""
+    if node.op in SCALAR:
+        return True
+    if is_alone(node):
+        return False
+    shape, attrs = node.type.shape, node.attrs
+    long = set(long_axes(shape))
+    if not shape or any(space(x.type.shape) != space(shape) for x in node.inputs):
+        return False
+    match node.op:
+        case t.expand:
+            return not set(attrs["axes"]) & long
+        case t.transpose:
+            before = long_axes(node.inputs[0].type.shape)
+            return [attrs["perm"][axis] for axis in long_axes(shape)] == list(before)
+        case t.slice_ | t.embed | t.overwrite:
+            whole = node.inputs[0].type.shape if node.op is t.slice_ else shape
+            part = shape if node.op is t.slice_ else node.inputs[-1].type.shape
+            starts, steps = attrs["starts"], attrs["steps"]
+            return all(starts[i] == 0 and steps[i] == 1 and part[i] == whole[i] for i in long)
+        case t.concat:
+            return attrs["axis"] not in long
+        case t.reshape:
+            before = node.inputs[0].type.shape
+            return [n for n in shape if n != 1] == [n for n in before if n != 1]
+    if is_short(node):
+        return not set(attrs["axes"]) & set(long_axes(node.inputs[0].type.shape))
+    return False
+
+
+def is_short(node: Node) -> bool:
+    """Whether a reduction is of so few places that it is computed like arithmetic."""
+    if node.op not in (t.sum_, t.max_, t.min_):
+        return False
+    places = count(node.inputs[0].type.shape[axis] for axis in node.attrs["axes"])
+    return isinstance(places, int) and 0 < places <= WIDTH
+
+
+def reduces(node: Node) -> bool:
+    """Whether a node is a reduction with loops of its own."""
+    return node.op in REDUCTIONS and not is_short(node) and not is_small_product(node)
+
+
+def is_alone(node: Node) -> bool:
+    """Whether a node is a step of its own: a loop, a branch or a routine."""
+    several = isinstance(node.type, TupleType) and node.op is not leaf.tuple_
+    return several or (node.op in ALONE and not is_small_product(node))
+
+
+def flops(node: Node) -> int:
+    """What one place of a node costs beside its operands, about."""
+    if node.op in SCALAR:
+        return 1 if node.op in SIMPLE else 4 if node.op in DIVISIONS else 14
+    return VIEWS.get(node.op, 0)
+
+
+def plan(graph: Graph, known: Collection[Node]) -> Plan:
+    """The nests of a graph, with its loops, branches and routines between them.
+
+    No node that is `known`, and none that only these need, is computed.
+    """
+    nodes = needed(graph, known)
+    held = stored(graph, nodes, known)
+    steps: list[Step] = []
+    place: dict[Node, int] = {}
+    last: dict[Node, int] = {}
+    checked: set[tuple[object, ...]] = set()
+
+    def append(step: Step, operands: Iterable[Node]) -> int:
+        steps.append(step)
+        read({y: None for x in operands for y in held_below(x, held)}, len(steps) - 1)
+        return len(steps) - 1
+
+    def read(stored: Iterable[Node], at: int) -> None:
+        for x in stored:
+            last[x] = max(last.get(x, 0), at)
+
+    for node in nodes:
+        if node in known or node.op in (leaf.project, leaf.constant):
+            continue
+        if node.op is t.gather:
+            key = (*node.inputs[1:], *[node.inputs[0].type.shape[i] for i in node.attrs["axes"]])
+            if key not in checked:
+                checked.add(key)
+                append(Check(node), node.inputs[1:])
+        if is_alone(node):
+            place[node] = append(node, node.inputs)
+        elif node in held:
+            below = sources(node, held)
+            least = 0
+            for x, same in below:
+                if (at := place.get(x.inputs[0] if x.op is leaf.project else x, -1)) >= 0:
+                    least = max(least, at if same and joinable(steps[at], node) else at + 1)
+            later = range(len(steps) - 1, least - 1, -1)
+            place[node] = at = next((at for at in later if joinable(steps[at], node)), len(steps))
+            if at == len(steps):
+                steps.append(Nest([node]))
+            else:
+                joined = steps[at]
+                assert isinstance(joined, Nest)
+                joined.roots.append(node)
+            read([x for x, _ in below], at)
+    for node in place:  # what no step reads is given back at once, where it is not a result
+        several = isinstance(node.type, TupleType)
+        for x in leaf.values(node) if several else [node]:
+            last.setdefault(x, place[node])
+    last |= dict.fromkeys(graph.outputs, len(steps))
+    return Plan(steps, last, set(place))
+
+
+def needed(graph: Graph, known: Collection[Node]) -> Sequence[Node]:
+    """The nodes of a graph that its outputs need where some are known, inputs before users."""
+    nodes = in_order(graph.nodes())
+    wanted = set(graph.outputs)
+    for node in reversed(nodes):
+        if node in wanted and node not in known:
+            wanted.update(node.inputs)
+    return [node for node in nodes if node in wanted]
+
+
+def joinable(step: Step, node: Node) -> bool:
+    """Whether a step is a nest in whose loops a root may be computed as well."""
+    if not isinstance(step, Nest):
+        return False
+    first = step.roots[0]
+    return not reduces(node) and not reduces(first) and space_of(first) == space_of(node)
+
+
+def held_below(x: Node, held: set[Node]) -> list[Node]:
+    """The stored values that an operand is computed from, or itself if it is stored."""
+    if x in held or x.op is leaf.project:
+        return [x]
+    return [y for y, _ in sources(x, held)]
+
+
+def sources(node: Node, held: set[Node]) -> dict[tuple[Node, bool], None]:
+    """The stored values below a node, and whether they are read at the node's own place."""
+    found: dict[tuple[Node, bool], None] = {}
+    stack = [(x, node.op is t.transpose or keeps_place(node)) for x in node.inputs]
+    seen = set(stack)
+    while stack:
+        x, same = stack.pop()
+        if x in held or x.op is leaf.project or is_alone(x):
+            found[x, same] = None
+            continue
+        for y in x.inputs:
+            item = (y, same and keeps_place(x))
+            if item not in seen:
+                seen.add(item)
+                stack.append(item)
+    return found
+
+
+def stored(graph: Graph, nodes: Sequence[Node], known: Collection[Node]) -> set[Node]:
+    """The nodes that get a room, or a register if they are small."""
+    cost: dict[Node, int] = {}
+    depth: dict[Node, int] = {}
+    held = set(graph.outputs).union(known)
+    for node in nodes:
+        if node in known or is_alone(node) or not node.inputs or node.op is leaf.project:
+            cost[node] = depth[node] = 0
+            continue
+        below = sum([cost[x] for x in dict.fromkeys(node.inputs)])
+        cost[node] = 1 if reduces(node) else min(below + flops(node), 10_000)
+        depth[node] = 1 + max([depth[x] for x in node.inputs])
+        if depth[node] > DEEPEST:
+            held.add(node)
+        if node in held:
+            depth[node] = 0
+    readings: dict[Node, dict[object, bool]] = {}
+    for node in reversed(nodes):
+        if node in known or node.op is leaf.project:
+            continue
+        if is_alone(node):
+            held.update(operands_in_rooms(node))
+        if (is_alone(node) and not isinstance(node.type, TupleType)) or reduces(node):
+            held.add(node)
+        keys = readings.get(node, {})
+        if is_alone(node) or reduces(node):
+            keys = {node: False}
+        elif node in held or is_kept(node, cost[node], keys):
+            held.add(node)
+            keys = {space_of(node): False}
+        same = keeps_place(node) or (node in held and node.op is t.transpose)
+        for i, x in enumerate(node.inputs):
+            if not x.inputs or x in known:
+                continue
+            own = readings.setdefault(x, {})
+            for key in [*keys][:READINGS]:
+                if same:
+                    own.setdefault(key, False)
+                else:
+                    own[node, i, key] = node.op in REPEATING
+                if is_short(node):
+                    own[node, -1, key] = False
+    return held
+
+
+def is_kept(node: Node, cost: int, keys: dict[object, bool]) -> bool:
+    """Whether it costs less to store a value than to compute it wherever it is read."""
+    again = cost > CHEAP and any(keys.values())
+    return bool(node.type.shape and node.inputs) and (again or cost * (len(keys) - 1) > CHEAP)

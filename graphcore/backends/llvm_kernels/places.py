@@ -1,0 +1,336 @@
+"""PLACES: what each op has at one place, or at several side by side.
+
+A rule is `(places, node, index, mask) -> value`; the index has an entry for each axis. Views are
+arithmetic on the index, elementwise ops ask their operands for the same place, reductions loop.
+So whatever is not stored is computed where it is read: fusion needs no rule of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import Shape, Size
+from graphcore.ir.types import TensorType
+from graphcore.ops import leaf
+from graphcore.ops import tensor as t
+
+from .arithmetic import SCALAR, cast, kind_of, literal
+from .builder import TRUE, WIDTH, Builder, Value, integer, lanes
+from .rooms import ZERO, Index, Memory, Room, index_of
+
+At: TypeAlias = tuple[Index, ...]
+Rule: TypeAlias = "Callable[[Places, Node, At, Value], Value]"
+Body: TypeAlias = Callable[..., Sequence[Value]]
+
+WRITTEN_OUT = 8
+"""Loops of so many steps are written out, one step after the other."""
+
+
+def is_register(type: TensorType) -> bool:
+    """Whether values of a type are held in a register: a number, or few side by side."""
+    shape = type.shape
+    return shape == () or (len(shape) == 1 and isinstance(shape[0], int) and 0 < shape[0] <= WIDTH)
+
+
+class Places(Memory):
+    """The values of nodes at places: `rooms` holds what is stored, `numbers` what is in registers.
+
+    Each body of a loop or branch has its own, as equal nodes of two bodies have other values.
+    """
+
+    def __init__(self, b: Builder, size: Callable[[Size], Value]) -> None:
+        super().__init__(b)
+        self.size = size
+        self.rooms: dict[Node, Room] = {}
+        self.numbers: dict[Node, Value] = {}
+
+    def at(self, node: Node, index: At, mask: Value = TRUE, stored: bool = True) -> Value:
+        """The value of `node` at a place; `stored` says whether it may be read from its room."""
+        if mask.text == "false":
+            return literal(0, kind_of(node))
+        if node in self.numbers:
+            return self.picked(self.numbers[node], index)
+        key = (self, node, index, mask, self.guards())
+        for known in reversed(self.b.known):
+            if (found := known.get(key)) is not None:
+                return found
+        if stored and node in self.rooms:
+            value = self.load(self.rooms[node], index, mask)
+        elif node.op in SCALAR:
+            value = SCALAR[node.op](self.b, node, [self.at(x, index, mask) for x in node.inputs])
+        else:
+            value = PLACES[node.op](self, node, index, mask)
+        self.remember(node, index, mask, value)
+        return value
+
+    def remember(self, node: Node, index: At, mask: Value, value: Value) -> None:
+        """Know the value of a node at a place."""
+        if value.level < len(self.b.known):
+            self.b.known[value.level][self, node, index, mask, self.guards()] = value
+
+    def picked(self, x: Value, index: At) -> Value:
+        """The places of a short vector in a register, or the number itself."""
+        if not index or not x.wide:
+            return x
+        (i,), b = index, self.b
+        if i.vector is None and i.base.number is not None and i.lane.number is not None:
+            if not i.is_wide:
+                return b.lane(x, max(i.base.number, 0))
+            places = [i.base.number + i.lane.number * k for k in range(WIDTH)]
+            if places == [*range(WIDTH)]:
+                return x
+            return b.shuffle(x, [n if 0 <= n < WIDTH else 0 for n in places])
+        at, found = self.spelled(i), b.lane(x, 0)
+        for k in range(1, WIDTH):
+            found = b.select(b.op("icmp eq", at, integer(k)), b.lane(x, k), found)
+        return found
+
+    # ---- loops over places
+
+    def lanes(self, size: Value, carried: Sequence[Value], body: Body) -> Sequence[Value]:
+        """body(index, mask, *carried) over an axis, `WIDTH` places side by side."""
+        return self.run(integer(0), size, carried, body)
+
+    def run(
+        self, start: Value, stop: Value, carried: Sequence[Value], body: Body
+    ) -> Sequence[Value]:
+        """body(index, mask, *carried) over places from `start` to `stop`, side by side."""
+
+        def step(i: Value, *now: Value) -> Sequence[Value]:
+            return body(Index(i, integer(1)), self.left(stop, i), *now)
+
+        if start.number == 0 and stop.number is not None and stop.number <= 2 * WIDTH:
+            for i in range(0, stop.number, WIDTH):
+                carried = step(integer(i), *carried)
+            return carried
+        return self.looped(start, stop, WIDTH, carried, step)
+
+    def left(self, stop: Value, i: Value) -> Value:
+        """Which of the places from i on come before `stop`."""
+        left = self.b.sub(stop, i)
+        if left.number is None:
+            return self.b.op("icmp slt", LANES, left)
+        if left.number >= WIDTH:
+            return TRUE
+        return lanes(*[int(k < left.number) for k in range(WIDTH)], kind="i1")
+
+    def each(
+        self, size: Value, carried: Sequence[Value], body: Body, written_out: int = WRITTEN_OUT
+    ) -> Sequence[Value]:
+        """body(index, *carried) for each place of an axis."""
+        if size.number is not None and size.number <= written_out:
+            for i in range(size.number):
+                carried = body(Index(integer(i)), *carried)
+            return carried
+        return self.looped(integer(0), size, 1, carried, lambda i, *now: body(Index(i), *now))
+
+    def looped(
+        self, start: Value, stop: Value, step: int, carried: Sequence[Value], body: Body
+    ) -> Sequence[Value]:
+        """A loop in which what is loaded before it is guarded if it may have no steps."""
+        may_be_empty = stop.number is None or stop.number == 0
+        if may_be_empty and start.number == 0:
+            self.open.append((self.b.level + 1, stop))
+        found = self.b.loop(start, stop, step, carried, body)
+        if may_be_empty and start.number == 0:
+            self.open.pop()
+        return found
+
+    def everywhere(self, shape: Shape, body: Callable[[At, Value], None]) -> None:
+        """body(index, mask) at all places of a shape, those of the last axis side by side."""
+
+        def inner(index: At) -> Sequence[Value]:
+            n = len(index)
+            if n == len(shape):
+                body(index, TRUE)
+            elif n < len(shape) - 1:
+                self.each(self.size(shape[n]), (), lambda i: inner((*index, i)))
+            else:
+
+                def last(i: Index, mask: Value) -> Sequence[Value]:
+                    body((*index, i), mask)
+                    return ()
+
+                self.lanes(self.size(shape[n]), (), last)
+            return ()
+
+        inner(())
+
+
+LANES = lanes(*range(WIDTH))
+
+# ---- views
+
+
+def expand(p: Places, node: Node, index: At, mask: Value) -> Value:
+    axes = node.attrs["axes"]
+    kept = tuple([i for axis, i in enumerate(index) if axis not in axes])
+    return p.at(node.inputs[0], kept, mask)
+
+
+def transpose(p: Places, node: Node, index: At, mask: Value) -> Value:
+    perm = node.attrs["perm"]
+    return p.at(node.inputs[0], tuple([index[perm.index(i)] for i in range(len(perm))]), mask)
+
+
+def slice_(p: Places, node: Node, index: At, mask: Value) -> Value:
+    ranges = zip(index, node.attrs["starts"], node.attrs["steps"], strict=True)
+    at = [p.plus(p.times(i, integer(step)), p.size(start)) for i, start, step in ranges]
+    return p.at(node.inputs[0], tuple(at), mask)
+
+
+def ones_aside(shape: Shape) -> list[Size]:
+    """A shape without its axes of size 1."""
+    return [n for n in shape if n != 1]
+
+
+def reshape(p: Places, node: Node, index: At, mask: Value) -> Value:
+    """Axes of size 1 come and go; equal axes in front stay; all else is counted through."""
+    (x,), new = node.inputs, node.type.shape
+    old = x.type.shape
+    if ones_aside(old) == ones_aside(new):
+        rest = iter([i for i, n in zip(index, new, strict=True) if n != 1])
+        return p.at(x, tuple([ZERO if n == 1 else next(rest) for n in old]), mask)
+    same = 0
+    while same < min(len(old), len(new)) - 1 and old[same] == new[same]:
+        same += 1
+    total = ZERO
+    for i, size in zip(index[same:], new[same:], strict=True):
+        total = p.sum(p.times(total, p.size(size)), i)
+    at: list[Index] = []
+    for size in reversed(old[same + 1 :]):
+        total, inner = p.divided(total, p.size(size))
+        at.append(inner)
+    return p.at(x, (*index[:same], total, *reversed(at)) if old else (), mask)
+
+
+def windows(p: Places, node: Node, index: At, mask: Value) -> Value:
+    attrs, at = node.attrs, list(index)
+    first, several = attrs["axes"][0], len(attrs["axes"])
+    inner = at[first : first + several]
+    del at[first : first + several]
+    settings = zip(attrs["axes"], inner, attrs["strides"], attrs["dilations"], strict=True)
+    for axis, j, stride, dilation in settings:
+        at[axis] = p.sum(p.times(at[axis], integer(stride)), p.times(j, integer(dilation)))
+    return p.at(node.inputs[0], tuple(at), mask)
+
+
+def inside(
+    p: Places, index: At, starts: Shape, sizes: Shape, steps: Iterable[int], whole: Shape
+) -> tuple[At, Value]:
+    """Where a place falls into a part of a tensor, and whether it does."""
+    holds, at = TRUE, []
+    for i, start, size, step, full in zip(index, starts, sizes, steps, whole, strict=True):
+        if start == 0 and step == 1 and size == full:
+            at.append(i)
+            continue
+        j = p.plus(i, p.b.sub(integer(0), p.size(start)))
+        if step == -1:
+            j = p.times(j, integer(-1))
+        elif step != 1:
+            v = p.spelled(j)
+            fits = p.b.op("icmp eq", p.b.op("srem", v, integer(step)), integer(0))
+            holds = p.b.both(holds, fits)
+            j = index_of(p.b.op("sdiv", v, integer(step)))
+        holds = p.b.both(holds, p.positive(j))
+        holds = p.b.both(holds, p.below(j, p.size(size)))
+        at.append(j)
+    return tuple(at), holds
+
+
+def embed(p: Places, node: Node, index: At, mask: Value) -> Value:
+    (x,), attrs = node.inputs, node.attrs
+    at, holds = inside(p, index, attrs["starts"], x.type.shape, attrs["steps"], node.type.shape)
+    zero = literal(0, kind_of(node))
+    if holds.text == "false":
+        return zero
+    return p.b.select(holds, p.at(x, at, p.b.both(mask, holds)), zero)
+
+
+def overwrite(p: Places, node: Node, index: At, mask: Value) -> Value:
+    (x, part), attrs = node.inputs, node.attrs
+    shape = part.type.shape
+    at, holds = inside(p, index, attrs["starts"], shape, attrs["steps"], node.type.shape)
+    if holds.text == "false":
+        return p.at(x, index, mask)
+    new = p.at(part, at, p.b.both(mask, holds))
+    return new if holds.text == "true" else p.b.select(holds, new, p.at(x, index, mask))
+
+
+def concat(p: Places, node: Node, index: At, mask: Value) -> Value:
+    axis, end = node.attrs["axis"], integer(0)
+    parts: list[tuple[Value, Value]] = []
+    for number, x in enumerate(node.inputs, 1):
+        start, end = end, p.b.add(end, p.size(x.type.shape[axis]))
+        below = TRUE if number == len(node.inputs) else p.below(index[axis], end)
+        since = p.positive(p.plus(index[axis], p.b.sub(integer(0), start)))
+        holds = p.b.both(below, since)
+        if holds.text != "false":
+            moved = p.plus(index[axis], p.b.sub(integer(0), start))
+            at = (*index[:axis], moved, *index[axis + 1 :])
+            parts.append((below, p.at(x, at, p.b.both(mask, holds))))
+        if below.text == "true":
+            break
+    (_, found), *before = reversed(parts)
+    for below, value in before:
+        found = p.b.select(below, value, found)
+    return found
+
+
+def gather(p: Places, node: Node, index: At, mask: Value) -> Value:
+    """All positions have been checked before, but another thread may change an input's."""
+    x, *indices = node.inputs
+    axes, rank = node.attrs["axes"], indices[0].type.ndim
+    rest = iter(index[rank:])
+    at = [ZERO if axis in axes else next(rest) for axis in range(x.type.ndim)]
+    for axis, positions in zip(axes, indices, strict=True):
+        i, wrong = counted(p, position(p, positions, index[:rank], mask), x.type.shape[axis])
+        at[axis] = index_of(p.b.select(wrong, integer(0), i))
+    return p.at(x, tuple(at), mask)
+
+
+def position(p: Places, positions: Node, index: At, mask: Value) -> Value:
+    """A position as it is given, as 64 bits."""
+    return cast(p.b, p.at(positions, index, mask), "i64")
+
+
+def counted(p: Places, at: Value, size: Size) -> tuple[Value, Value]:
+    """A position counted from the start of an axis, and whether it is outside."""
+    b, n = p.b, p.size(size)
+    i = b.select(b.op("icmp slt", at, integer(0)), b.op("add", at, n), at)
+    return i, b.op("icmp uge", i, n)
+
+
+# ---- leaves
+
+
+def full(p: Places, node: Node, index: At, mask: Value) -> Value:
+    return literal(node.attrs["value"].item(), kind_of(node))
+
+
+def iota(p: Places, node: Node, index: At, mask: Value) -> Value:
+    return cast(p.b, p.spelled(index[0]), kind_of(node))
+
+
+def extent(p: Places, node: Node, index: At, mask: Value) -> Value:
+    return cast(p.b, p.size(node.attrs["size"]), kind_of(node))
+
+
+PLACES: dict[Op, Rule] = {
+    t.expand: expand,
+    t.transpose: transpose,
+    t.slice_: slice_,
+    t.reshape: reshape,
+    t.pack: reshape,
+    t.windows: windows,
+    t.embed: embed,
+    t.overwrite: overwrite,
+    t.concat: concat,
+    t.gather: gather,
+    leaf.full: full,
+    leaf.iota: iota,
+    leaf.extent: extent,
+}

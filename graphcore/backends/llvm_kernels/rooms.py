@@ -1,0 +1,213 @@
+"""Rooms, in which stored values lie, and the indices of places in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .builder import FALSE, LANES, PARTS, TRUE, WIDTH, Builder, Value, integer, type_of
+
+BYTES = {
+    **{"f64": 8, "f32": 4, "f16": 2, "i1": 1, "c128": 16, "c64": 8},
+    **{f"{sign}{bits}": bits // 8 for sign in "iu" for bits in (8, 16, 32, 64)},
+}
+"""How many bytes a value of each kind has in memory."""
+
+
+class Index(NamedTuple):
+    """A position on one axis: `base + lane * k` in lane k, or any vector of positions."""
+
+    base: Value
+    lane: Value = integer(0)
+    vector: Value | None = None
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the lanes have positions of their own."""
+        return self.vector is not None or self.lane.number != 0
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the lanes stand one after the other."""
+        return self.vector is None and self.lane.number == 1
+
+
+ZERO = Index(integer(0))
+
+
+def index_of(x: Value) -> Index:
+    """The index of a position, or of one for each lane."""
+    return Index(integer(0), integer(0), x) if x.wide else Index(x)
+
+
+class Room(NamedTuple):
+    """Memory of a stored value, row-major. Its content is known at `level`, as a `version`."""
+
+    pointer: Value
+    shape: tuple[Value, ...]
+    kind: str
+    level: int = 0
+    version: int = 0
+
+
+class Memory:
+    """Arithmetic of indices, and access to rooms.
+
+    `open` are the loops that are being written, each with its number of steps: what is loaded
+    before such a loop may lie in no room at all if the loop has none, so it is loaded from the
+    start of its room instead. Every room can be read there, an empty one too.
+    """
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+        self.open: list[tuple[int, Value]] = []
+
+    # ---- indices
+
+    def plus(self, i: Index, k: Value) -> Index:
+        """An index moved by k."""
+        if i.vector is not None:
+            return i if k.number == 0 else i._replace(vector=self.b.op("add", i.vector, k))
+        return i._replace(base=self.b.add(i.base, k))
+
+    def times(self, i: Index, k: Value) -> Index:
+        """An index k times as far."""
+        if i.vector is not None:
+            return i if k.number == 1 else i._replace(vector=self.b.op("mul", i.vector, k))
+        return Index(self.b.mul(i.base, k), self.b.mul(i.lane, k))
+
+    def sum(self, i: Index, j: Index) -> Index:
+        """The sum of two indices."""
+        if i.vector is not None or j.vector is not None:
+            return index_of(self.b.add(self.spelled(i), self.spelled(j)))
+        return Index(self.b.add(i.base, j.base), self.b.add(i.lane, j.lane))
+
+    def spelled(self, i: Index) -> Value:
+        """An index as a value."""
+        if i.vector is not None:
+            return i.vector
+        if not i.is_wide:
+            return i.base
+        steps = LANES if i.lane.number == 1 else self.b.op("mul", LANES, i.lane)
+        return self.b.op("add", i.base, steps)
+
+    def divided(self, i: Index, k: Value) -> tuple[Index, Index]:
+        """The quotient and the remainder of an index, which is not negative, by k."""
+        if k.number == 1:
+            return i, ZERO
+        whole = self.spelled(i)
+        if k.number is None:  # of an empty axis it may be computed, though nothing reads it
+            k = self.b.call("smax", k, integer(1))
+        quotient, rest = self.b.op("udiv", whole, k), self.b.op("urem", whole, k)
+        return index_of(quotient), index_of(rest)
+
+    def below(self, i: Index, k: Value) -> Value:
+        """Whether an index is less than k."""
+        if not i.is_wide and i.base.number is not None and k.number is not None:
+            return TRUE if i.base.number < k.number else FALSE
+        return self.b.op("icmp slt", self.spelled(i), k)
+
+    def positive(self, i: Index) -> Value:
+        """Whether an index is not negative."""
+        if not i.is_wide and i.base.number is not None:
+            return TRUE if i.base.number >= 0 else FALSE
+        return self.b.op("icmp sge", self.spelled(i), integer(0))
+
+    # ---- access
+
+    def load(self, room: Room, index: Sequence[Index], mask: Value) -> Value:
+        """The values of a room at places; zeros, or any value, where the mask does not hold."""
+        offset = self._offset(room, index)
+        if room.kind in PARTS:
+            part = room._replace(kind=PARTS[room.kind])
+            both = self.times(offset, integer(2))
+            halves = [self._fetch(part, self.plus(both, integer(k)), mask) for k in (0, 1)]
+            return self.b.complex(*halves)
+        if room.kind == "i1":
+            byte = self._fetch(room._replace(kind="i8"), offset, mask)
+            return self.b.op("icmp ne", byte, integer(0, "i8"))
+        return self._fetch(room, offset, mask)
+
+    def store(self, room: Room, index: Sequence[Index], mask: Value, x: Value) -> None:
+        """Put values into a room at places, where the mask holds."""
+        offset = self._offset(room, index)
+        if room.kind in PARTS:
+            part = room._replace(kind=PARTS[room.kind])
+            both = self.times(offset, integer(2))
+            for k, half in enumerate(self.b.parts(x)):
+                self._put(part, self.plus(both, integer(k)), mask, half)
+        elif room.kind == "i1":
+            byte = self.b.convert("zext", x, "i8")
+            self._put(room._replace(kind="i8"), offset, mask, byte)
+        else:
+            self._put(room, offset, mask, x)
+
+    def _offset(self, room: Room, index: Sequence[Index]) -> Index:
+        total = ZERO
+        for i, size in zip(index, room.shape, strict=True):
+            total = self.sum(self.times(total, size), i)
+        return total
+
+    def _fetch(self, room: Room, offset: Index, mask: Value) -> Value:
+        b, kind, note = self.b, room.kind, f"; {room.version}"
+        one, several = type_of(kind), type_of(kind, True)
+        if not offset.is_wide and mask.wide:  # one place for all lanes, if any wants it
+            mask = b.any_lane(mask)
+        at = offset.base if offset.vector is None else offset.vector
+        mask = b.both(mask, self._runs(max(room.level, room.pointer.level, at.level, mask.level)))
+        if not offset.is_wide:
+            p = self._address(room, b.select(mask, at, integer(0)))
+            return b.emit(kind, False, f"load {one}, {p.typed} {note}", p, least=room.level)
+        mask, align = b.widen(mask), f"i32 {BYTES[kind]}"
+        if offset.is_run:
+            p = self._address(room, at)
+            name, types = f"@llvm.masked.load.v{WIDTH}{spelled(kind)}.p0", "ptr"
+        else:
+            p = self._addresses(room, offset)
+            name, types = f"@llvm.masked.gather.v{WIDTH}{spelled(kind)}.v{WIDTH}p0", p.type
+        b.declared[name] = f"declare {several} {name}({types}, i32, {mask.type}, {several})"
+        given = f"{p.typed}, {align}, {mask.typed}, {several} zeroinitializer"
+        text = f"call {several} {name}({given}) {note}"
+        return b.emit(kind, True, text, p, mask, least=room.level)
+
+    def _put(self, room: Room, offset: Index, mask: Value, x: Value) -> None:
+        b, kind = self.b, room.kind
+        if not offset.is_wide:
+            b.do(f"store {x.typed}, {self._address(room, offset.base).typed}")
+            return
+        x, mask = b.widen(x), b.widen(mask)
+        if offset.is_run:
+            p = self._address(room, offset.base)
+            name, types = f"@llvm.masked.store.v{WIDTH}{spelled(kind)}.p0", "ptr"
+        else:
+            p = self._addresses(room, offset)
+            name, types = f"@llvm.masked.scatter.v{WIDTH}{spelled(kind)}.v{WIDTH}p0", p.type
+        b.declared[name] = f"declare void {name}({x.type}, {types}, i32, {mask.type})"
+        b.do(f"call void {name}({x.typed}, {p.typed}, i32 {BYTES[kind]}, {mask.typed})")
+
+    def _address(self, room: Room, at: Value) -> Value:
+        p = room.pointer
+        text = f"getelementptr {type_of(room.kind)}, {p.typed}, {at.typed}"
+        return p if at.number == 0 else self.b.emit("ptr", False, text, p, at)
+
+    def _addresses(self, room: Room, offset: Index) -> Value:
+        p, at = room.pointer, self.spelled(offset)
+        text = f"getelementptr {type_of(room.kind)}, {p.typed}, {at.typed}"
+        return self.b.emit("ptr", True, text, p, at)
+
+    def _runs(self, level: int) -> Value:
+        """Whether the loops that are left by what is loaded at a level have any steps."""
+        holds, level = TRUE, max(level, self.b.floors[-1])
+        for within, steps in self.open:
+            if within > level:
+                holds = self.b.both(holds, self.b.op("icmp sgt", steps, integer(0)))
+        return holds
+
+    def guards(self) -> tuple[str, ...]:
+        """What values loaded here depend on, beside their places."""
+        return tuple([steps.text for _, steps in self.open])
+
+
+def spelled(kind: str) -> str:
+    """A kind in the name of an intrinsic: integers have no sign there."""
+    return f"i{kind[1:]}" if kind[0] in "iu" else kind

@@ -1,0 +1,394 @@
+"""A graph as one function of machine code: nests in order, loops and branches as themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Shape, Size, count, lower_bound, unknowns
+from graphcore.ir.types import TensorType
+from graphcore.ops import leaf
+from graphcore.ops import tensor as t
+
+from . import entrance
+from .arithmetic import kind_of_dtype
+from .builder import TRUE, Builder, Value, integer
+from .entrance import Constant, Growing, Slot
+from .failures import Failures
+from .loops import CONTROL
+from .nests import Check, Nest, long_axes, plan, reduces, space, walked
+from .places import At, Places, counted, is_register, position
+from .rooms import BYTES, Index, Room
+from .routines import ALONE
+
+Homes = dict[Node, list[Room]]
+"""Where results are written: rooms that are given."""
+
+
+class Taken(NamedTuple):
+    """Memory of so many bytes, and its number."""
+
+    bytes: Size
+    number: int
+
+
+class Program:
+    """What all writers of one function share.
+
+    `slots` are the table after params and results; `found` are the unknown sizes that loops find.
+    """
+
+    def __init__(self, graph: Graph, names: Sequence[str]) -> None:
+        self.b = Builder()
+        self.slots: list[Slot] = []
+        self.failures = Failures()
+        self.found: set[str] = set()
+        self.first = len(graph.params) + len(graph.outputs)
+        self.free: dict[Size, list[int]] = {}
+        self.places: dict[object, int] = {}
+        self.sizes: dict[str, Value] = {}
+        self._known: dict[Expression, Value] = {}
+        for i, name in enumerate(names):
+            at = self.b.emit("ptr", False, f"getelementptr i64, ptr %sizes, i64 {i}")
+            self.sizes[name] = self.b.emit("i64", False, f"load i64, {at.typed}", at)
+
+    # ---- sizes
+
+    def size(self, size: Size) -> Value:
+        """A size as a value."""
+        if isinstance(size, int):
+            return integer(size)
+        b, total = self.b, integer(0)
+        for monomial, coefficient in size.terms:
+            term = integer(coefficient)
+            for atom, power in monomial:
+                for _ in range(power):
+                    term = b.mul(term, self._atom(atom))
+            total = b.add(total, term)
+        return total
+
+    def _atom(self, atom: Any) -> Value:
+        if not atom.operands:
+            return self.sizes[atom.name]
+        b = self.b
+        x, y = map(self.size, atom.operands)
+        if atom.name in ("min", "max"):
+            return b.call(f"s{atom.name}", x, y)
+        if (lower_bound(atom.operands[1]) or 0) < 1:  # a size that is 0 is refused before the call
+            y = b.select(b.op("icmp eq", y, integer(0)), integer(1), y)
+        # As in Python, (-1) % n is n - 1 and (-1) // n is -1; LLVM rounds towards 0.
+        rest = b.op("srem", x, y)
+        odd = b.op("icmp ne", rest, integer(0))
+        below = b.both(odd, b.op("icmp slt", b.op("xor", rest, y), integer(0)))
+        if atom.name == "%":
+            return b.select(below, b.op("add", rest, y), rest)
+        quotient = b.op("sdiv", x, y)
+        return b.select(below, b.op("sub", quotient, integer(1)), quotient)
+
+    def count(self, shape: Shape) -> Value:
+        """How many places a shape has."""
+        return self.size(count(shape))
+
+    def bytes(self, type: TensorType) -> Value:
+        """How much memory values of a type take."""
+        return self.b.mul(self.count(type.shape), integer(BYTES[kind_of_dtype(type.dtype)]))
+
+    # ---- the table
+
+    def address(self, slot: Slot) -> Value:
+        """The address of a new slot of the table."""
+        self.slots.append(slot)
+        return self.entry(len(self.slots) - 1 + self.first)
+
+    def entry(self, at: int) -> Value:
+        """The address of a place of the table."""
+        return self.b.emit("ptr", False, f"getelementptr ptr, ptr %table, i64 {at}")
+
+    def pointer(self, at: Value) -> Value:
+        """The pointer in a place of the table that does not change during a call."""
+        return self.b.emit("ptr", False, f"load ptr, {at.typed}", at)
+
+    def shared(self, key: object, slot: Slot) -> Value:
+        """The pointer in the slot of a key, which is made once."""
+        if key not in self.places:
+            self.address(slot)
+            self.places[key] = len(self.slots) - 1 + self.first
+        return self.pointer(self.entry(self.places[key]))
+
+    def take(self, type: TensorType) -> tuple[Taken, Value]:
+        """Memory for values of a type, until it is given back."""
+        bytes = count(type.shape) * BYTES[kind_of_dtype(type.dtype)]
+        free = self.free.setdefault(bytes, [])
+        at = free.pop() if free else len(self.slots)
+        pointer = self.shared(("room", at), entrance.Room(bytes))
+        return Taken(bytes, at), pointer
+
+    def give_back(self, taken: Taken) -> None:
+        """Let others take memory."""
+        self.free[taken.bytes].append(taken.number)
+
+    def constant(self, node: Node) -> Value:
+        """Where the values of a constant are."""
+        value = node.attrs["value"]
+        return self.shared(value, Constant(value.array))
+
+    def growing(self) -> tuple[Value, Value]:
+        """Memory that a loop lets grow, null at first, and where its address is kept."""
+        at = self.address(Growing())
+        return self.b.now("ptr", f"load ptr, {at.typed}"), at
+
+    def enlarge(self, pointer: Value, at: Value, bytes: Value) -> Value:
+        """Memory of a size that only a loop finds, kept for later calls."""
+        b = self.b
+        b.declared["@realloc"] = "declare ptr @realloc(ptr, i64)"
+        enough = b.call("smax", bytes, integer(64))
+        new = b.now("ptr", f"call ptr @realloc({pointer.typed}, {enough.typed})")
+        k = b.name("")
+        b.do(f"%full{k} = icmp eq {new.typed}, null")
+        b.do(f"br i1 %full{k}, label %fail{k}, label %fine{k}")
+        b.label(f"fail{k}")
+        b.do(f"store i64 {entrance.FULL}, ptr %record")
+        b.do("ret i64 1")
+        b.label(f"fine{k}")
+        b.do(f"store {new.typed}, {at.typed}")
+        return new
+
+
+class Writer:
+    """Writes a graph; those of loops and branches in it have writers of their own."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.b, self.size = program, program.b, program.size
+        self.places = Places(program.b, program.size)
+        self.homes: Homes = {}
+        self.taken: dict[Node, list[Taken]] = {}
+
+    def inside(self) -> Writer:
+        """The writer of a body, which knows what it is told."""
+        inner = Writer(self.program)
+        inner.places.open = self.places.open
+        return inner
+
+    # ---- rooms
+
+    def room(self, type: TensorType, pointer: Value) -> Room:
+        """Memory for values of a type whose content is new."""
+        shape = tuple(map(self.size, type.shape))
+        self.b.names += 1
+        return Room(pointer, shape, kind_of_dtype(type.dtype), self.b.level, self.b.names)
+
+    def new(self, node: Node, type: TensorType | None = None) -> Room:
+        """A room for a node, taken until no step reads the node any more."""
+        own: TensorType = type or node.type
+        if any(unknowns(n) & self.program.found for n in own.shape):
+            pointer, at = self.program.growing()
+            return self.room(own, self.program.enlarge(pointer, at, self.program.bytes(own)))
+        taken, pointer = self.program.take(own)
+        self.taken.setdefault(node, []).append(taken)
+        return self.room(own, pointer)
+
+    def home(self, node: Node) -> Room:
+        """The room in which a node is computed: given, or new."""
+        return self.homes[node][0] if node in self.homes else self.new(node)
+
+    def row(self, pointer: Value, type: TensorType, i: Value) -> Value:
+        """Where the values of step i are among those of all steps."""
+        p = self.program
+        offset = self.b.mul(p.bytes(type), i)
+        text = f"getelementptr i8, {pointer.typed}, {offset.typed}"
+        return self.b.emit("ptr", False, text, pointer, offset)
+
+    def release(self, nodes: Sequence[Node]) -> None:
+        """Give back the memory of nodes."""
+        for node in nodes:
+            for taken in self.taken.pop(node, ()):
+                self.program.give_back(taken)
+
+    # ---- graphs
+
+    def graph(self, graph: Graph, homes: Homes, keep: bool = False) -> None:
+        """All steps of a graph whose params are known; results go to their homes too.
+
+        What is known already is not computed again: `keep` lets the next graph find it.
+        """
+        self.homes, p = homes, self.places
+        for x in graph.nodes():
+            if x.op is leaf.constant and x not in p.rooms and x not in p.numbers:
+                room = self.room(x.type, self.program.constant(x))._replace(level=0)
+                if is_register(x.type):
+                    p.numbers[x] = self.load(room)
+                else:
+                    p.rooms[x] = room
+        planned = plan(graph, p.numbers.keys() | p.rooms.keys())
+        for at, step in enumerate(planned.steps):
+            if isinstance(step, Check):
+                self.check(step.node, step.node.inputs[0])
+            elif isinstance(step, Nest):
+                self.nest(step.roots, homes)
+            elif step.op in CONTROL:
+                CONTROL[step.op](self, step)
+            else:
+                ALONE[step.op](self, step, homes)
+            if not keep:
+                self.release([x for x in self.taken if planned.last.get(x, at) <= at])
+        for y in dict.fromkeys(graph.outputs):
+            if y not in planned.computed:
+                here = p.rooms.get(y)
+                away = [x for x in homes.get(y, ()) if not (here and here.pointer == x.pointer)]
+                self.copy(y, away)
+        if not keep:
+            self.release([*self.taken])
+
+    def number(self, node: Node) -> Value:
+        """A value in a register."""
+        if not node.type.shape:
+            return self.places.at(node, ())
+        return self._side_by_side(
+            node.type.shape[0], lambda i, mask: self.places.at(node, (i,), mask)
+        )
+
+    def load(self, room: Room) -> Value:
+        """The value in a room, in a register."""
+        if not room.shape:
+            return self.places.load(room, (), TRUE)
+        return self._side_by_side(
+            room.shape[0].number or 0, lambda i, mask: self.places.load(room, (i,), mask)
+        )
+
+    def _side_by_side(self, size: Size, value: Any) -> Value:
+        found: list[Value] = []
+
+        def take(i: Index, mask: Value) -> Sequence[Value]:
+            found.append(value(i, mask))
+            return ()
+
+        self.places.lanes(self.size(size), (), take)
+        return self.b.widen(found[0])
+
+    def given(self, node: Node) -> Value | Room:
+        """An operand of a loop, branch or routine: its room, or the register."""
+        if is_register(node.type):
+            return self.number(node)
+        return self.lying(node)
+
+    def lying(self, node: Node) -> Room:
+        """An operand in memory."""
+        if node not in self.places.rooms:
+            if node in self.places.numbers or not node.inputs:
+                self.places.rooms[node] = room = self.new(node)
+                self.copy(node, [room], stored=False)
+            else:
+                self.nest([node], {})
+        return self.places.rooms[node]
+
+    def know(self, params: Sequence[Node], values: Sequence[Value | Room]) -> None:
+        """Params, or results of loops, with their values."""
+        for param, value in zip(params, values, strict=True):
+            if isinstance(value, Room):
+                self.places.rooms[param] = value
+            else:
+                self.places.numbers[param] = value
+
+    def copy(self, node: Node, rooms: Sequence[Room], stored: bool = True) -> None:
+        """A value put into rooms, place by place."""
+
+        def place(index: At, mask: Value) -> None:
+            value = self.places.at(node, index, mask, stored)
+            for room in rooms:
+                self.places.store(room, index, mask, value)
+
+        if rooms:
+            self.places.everywhere(node.type.shape, place)
+
+    def check(self, node: Node, indexed: Node) -> None:
+        """Leave if a position of a node is outside of the axis it indexes."""
+        axes = node.attrs["axes"]
+        for axis, positions in zip(axes, node.inputs[-len(axes) :], strict=True):
+            size = indexed.type.shape[axis]
+
+            def refuse(
+                index: At, mask: Value, axis: int = axis, size: Size = size, x: Node = positions
+            ) -> None:
+                at = position(self.places, x, index, mask)
+                _, wrong = counted(self.places, at, size)
+                wrong, n = self.b.both(wrong, mask), self.size(size)
+                self.program.failures.outside(self.b, wrong, node, axis, at, n)
+
+            self.places.everywhere(positions.type.shape, refuse)
+
+    # ---- nests
+
+    def nest(self, roots: Sequence[Node], homes: Homes) -> None:
+        """Values of equal long axes, at each place in turn: in registers, or in rooms."""
+        p, rest = self.places, []
+        for root in roots:
+            if root in p.numbers:
+                continue
+            if is_register(root.type) and not (runs_along_memory(root) and root.type.shape):
+                p.numbers[root] = self.number(root)
+                self.copy(root, homes.get(root, ()))
+            else:
+                rest.append(root)
+        if not rest:
+            return
+        rooms = {root: homes.get(root) or [self.new(root)] for root in rest}
+
+        def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
+            for places, root in zip(indices, rest, strict=True):
+                below, turned = walked(root), root.op is t.transpose
+                for index in places:
+                    value = p.at(below, index, mask, stored=turned)
+                    at = tuple([index[i] for i in root.attrs["perm"]]) if turned else index
+                    for room in rooms[root]:
+                        p.store(room, at, mask, value)
+                    p.remember(root, at, mask, value)
+
+        self.walk([walked(root).type.shape for root in rest], place, runs_along_memory(rest[0]))
+        for root in rest:
+            p.rooms[root] = rooms[root][0]._replace(level=self.b.level)
+
+    def walk(self, shapes: Sequence[Shape], place: Any, lanes_inside: bool = False) -> None:
+        """place(indices, mask) over spaces of equal long axes, the last of them side by side.
+
+        `indices` has, for each shape, an index for each place of its short axes.
+        """
+        p, sizes = self.places, space(shapes[0])
+
+        def inner(at: At, mask: Value) -> Sequence[Value]:
+            n = len(at)
+            if n == len(sizes):
+                place([written_out(shape, at) for shape in shapes], mask)
+            elif n == len(sizes) - 1 and not lanes_inside:
+                p.lanes(p.size(sizes[n]), (), lambda i, mask: inner((*at, i), mask))
+            else:
+                p.each(p.size(sizes[n]), (), lambda i: inner((*at, i), mask))
+            return ()
+
+        inner((), TRUE)
+
+
+def written_out(shape: Shape, at: At) -> list[At]:
+    """The indices of all places of the short axes, at one place of the long ones."""
+    long = dict(zip(long_axes(shape), at, strict=True))
+    runs: list[list[Index]] = []
+    for axis, n in enumerate(shape):
+        if axis in long:
+            runs.append([long[axis]])
+        else:
+            assert isinstance(n, int)
+            runs.append([Index(integer(i)) for i in range(n)])
+    return list(product(*runs))
+
+
+def runs_along_memory(root: Node) -> bool:
+    """Whether the lanes of a reduction walk best along what vanishes."""
+    if not reduces(root):
+        return False
+    x = root.inputs[0]
+    if root.op in (t.matvec, t.vecdot):
+        return not (x.op is t.transpose and x.attrs["perm"][-1] != x.type.ndim - 1)
+    axes = root.attrs.get("axes")
+    return axes is not None and root.op is not t.overlap_add and x.type.ndim - 1 in axes
