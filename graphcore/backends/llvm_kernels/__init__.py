@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -13,14 +13,15 @@ from graphcore.schedule.regions import without_kernels
 
 from . import machine
 from .arithmetic import KINDS, SCALAR, emits
-from .entrance import Kernel
+from .entrance import Array, Bind, Kernel, Program, Report
+from .failures import report
 from .functions import module
 from .loops import CONTROL
 from .places import PLACES, is_register
 from .routines import ALONE
-from .writer import Homes, Program, Writer
+from .writer import Homes, Shared, Writer
 
-__all__ = ["EMITTED", "NotEmitted", "kernel", "refused", "text"]
+__all__ = ["EMITTED", "NotEmitted", "build", "kernel", "refused", "text"]
 
 EMITTED: frozenset[Op] = frozenset(
     {leaf.input_, leaf.constant, leaf.project, *PLACES, *SCALAR, *ALONE, *CONTROL}
@@ -57,9 +58,9 @@ def items(node: Node) -> Sequence[TensorType]:
     return node.type.items if isinstance(node.type, TupleType) else [node.type]
 
 
-def text(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Program]:
+def text(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Shared]:
     """The IR of a graph, and what its table holds."""
-    program = Program(graph, unknowns)
+    program = Shared(graph, unknowns)
     w, b = Writer(program), program.b
     for i, x in enumerate(graph.params):
         room = w.room(x.type, program.pointer(program.entry(i)))
@@ -73,8 +74,10 @@ def text(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Program]:
     return module(head, b), program
 
 
-def kernel(graph: Graph, unknowns: tuple[str, ...]) -> Kernel:
-    """The machine code of a plain graph in its final form; `unknowns` orders its sizes.
+def kernel(graph: Graph, unknowns: tuple[str, ...]) -> tuple[Kernel, Report]:
+    """The machine code of a plain graph in its final form, and what words its failures.
+
+    `unknowns` orders the sizes that are known at the call.
 
     Raises
     ------
@@ -85,7 +88,16 @@ def kernel(graph: Graph, unknowns: tuple[str, ...]) -> Kernel:
     if ops := refused(graph):
         raise NotEmitted(ops)
     written, program = text(graph, unknowns)
-    params, results = ([x.type for x in side] for side in (graph.params, graph.outputs))
-    code = machine.compiled(written, "kernel")
-    slots, words = tuple(program.slots), program.failures.words
-    return Kernel(code, tuple(params), tuple(results), unknowns, slots, words)
+    params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
+    code, failures = machine.compiled(written, "kernel"), program.failures
+    made = Kernel(code, params, results, unknowns, tuple(program.slots), failures.words)
+    return made, lambda record, known: report(graph, failures.sites, record, known)
+
+
+def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., list[Array]]:
+    """The function of a plain graph, called with the arguments themselves.
+
+    `bind` checks and converts those that are not what the machine code takes.
+    """
+    made, failed = kernel(graph, unknowns)
+    return Program(made, bind, failed).entrance()

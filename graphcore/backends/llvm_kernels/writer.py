@@ -35,7 +35,7 @@ class Taken(NamedTuple):
     number: int
 
 
-class Program:
+class Shared:
     """What all writers of one function share.
 
     `slots` are the table after params and results; `found` are the unknown sizes that loops find.
@@ -160,7 +160,7 @@ class Program:
 class Writer:
     """Writes a graph; those of loops and branches in it have writers of their own."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Shared) -> None:
         self.program, self.b, self.size = program, program.b, program.size
         self.places = Places(program.b, program.size)
         self.homes: Homes = {}

@@ -1,0 +1,96 @@
+"""Graphs in machine code beside the NumPy tier, with memory that starts out full of rubbish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels import entrance, machine
+from graphcore.backends.numpy_backend.function import Function
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, unknown
+from graphcore.ops import leaf
+
+N, M = unknown("n"), unknown("m")
+SIZES = (0, 1, 7, 8, 9, 17, 1030)
+RUBBISH = (0x7F, 0xFF)
+
+needs_machine_code = pytest.mark.skipif(machine.refusal() is not None, reason="no machine code")
+
+
+def given(name: str, *shape: Size, dtype: str = "float64") -> Node:
+    return leaf.input_(name=name, dtype=np.dtype(dtype), shape=shape, dims=None)
+
+
+class Both:
+    """A graph in both tiers."""
+
+    def __init__(self, outputs: Sequence[Node], unknowns: tuple[str, ...] = ("n", "m")) -> None:
+        inputs = [x for x in Graph((), tuple(outputs)).nodes() if x.op is leaf.input_]
+        self.params = tuple(sorted(inputs, key=lambda x: str(x.attrs["name"])))
+        graph = Graph(self.params, tuple(outputs))
+        self.numpy = Function(graph, unknowns)
+        self.kernel, report = llvm_kernels.kernel(graph, unknowns)
+        self.report = report
+
+    def native(
+        self, arrays: Sequence[np.ndarray], sizes: tuple[int, ...], rubbish: int = 0x7F
+    ) -> list[np.ndarray]:
+        """The results of machine code, in memory full of `rubbish`."""
+        empty, made = np.empty, []
+
+        def dirty(*args: object, **options: object) -> np.ndarray:
+            made.append(empty(*args, **options))
+            made[-1].view(np.uint8).fill(rubbish)
+            return made[-1]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(entrance.np, "empty", dirty)
+            program = entrance.Program(self.kernel, lambda xs: (list(xs), sizes), self.report)
+            call = program.entrance()
+            first = call(*arrays)
+        again = call(*arrays)
+        for x, y in zip(first, again, strict=True):
+            np.testing.assert_array_equal(x, y)
+        return first
+
+    def agree(
+        self, arrays: Sequence[np.ndarray], sizes: tuple[int, ...], close: float = 0.0
+    ) -> list[np.ndarray]:
+        """The results, after they are found to be those of the NumPy tier, zeros with their sign.
+
+        `close` is how far floats may be apart, in units of eps and the largest value.
+        """
+        wanted = self.numpy([x.copy() for x in arrays], sizes)
+        for rubbish in RUBBISH:
+            found = self.native(arrays, sizes, rubbish)
+            for x, y in zip(found, wanted, strict=True):
+                assert x.dtype == y.dtype
+                assert x.shape == y.shape
+                if close and x.dtype.kind in "fc":
+                    eps = np.finfo(x.dtype).eps
+                    scale = np.max(np.abs(y[np.isfinite(y)]), initial=0)
+                    np.testing.assert_allclose(x, y, close * eps, close * eps * scale)
+                    continue
+                np.testing.assert_array_equal(x, y)
+                if x.dtype.kind == "f":
+                    zeros = y == 0
+                    np.testing.assert_array_equal(np.signbit(x[zeros]), np.signbit(y[zeros]))
+        return found
+
+
+def some(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float64") -> np.ndarray:
+    """Values of a dtype: small integers, or floats with some special ones among them."""
+    kind = np.dtype(dtype).kind
+    if kind in "iu":
+        return rng.integers(0 if kind == "u" else -9, 9, shape).astype(dtype)
+    if kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    x = rng.standard_normal(shape)
+    if kind == "c":
+        x = x + 1j * rng.standard_normal(shape)
+    return np.asarray(x).astype(dtype)
