@@ -42,6 +42,8 @@ DEFENDED = {
     ("backends.numpy_backend.by_function", "backends.numpy_backend.codegen"): "the same",
     ("backends.numpy_backend.loops", "backends.numpy_backend.codegen"): "the same",
     ("backends.numpy_backend.scalars", "backends.numpy_backend.codegen"): "the same",
+    ("backends.llvm_kernels.loops", "backends.llvm_kernels.writer"): "loops get the writer",
+    ("backends.llvm_kernels.routines", "backends.llvm_kernels.writer"): "the same",
 }
 """Imports that close a circle of files, for types or within a function, and why they are there."""
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from graphcore.ir.node import Node
 from graphcore.ir.literal import Literal
+from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
@@ -78,7 +78,7 @@ def leaf_row(n: int) -> Node:
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "complex128"])
 @pytest.mark.parametrize("name", ROWS)
 def test_views_of_a_row(name: str, dtype: str) -> None:
-    if dtype != "float64" and ("twice the same" in name or dtype == "bool" and "added" in name):
+    if dtype != "float64" and ("twice the same" in name or (dtype == "bool" and "added" in name)):
         return
     if dtype == "bool" and any(word in name for word in ("joined", "overwritten")):
         return
