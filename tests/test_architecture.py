@@ -44,6 +44,10 @@ DEFENDED = {
     ("backends.numpy_backend.scalars", "backends.numpy_backend.codegen"): "the same",
     ("backends.llvm_kernels.loops", "backends.llvm_kernels.writer"): "loops get the writer",
     ("backends.llvm_kernels.routines", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.matrices", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.receiving", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.results", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.running", "backends.llvm_kernels.writer"): "the same",
 }
 """Imports that close a circle of files, for types or within a function, and why they are there."""
 

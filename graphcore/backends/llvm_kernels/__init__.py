@@ -18,7 +18,7 @@ from .failures import report
 from .functions import module
 from .loops import CONTROL
 from .places import PLACES, is_register
-from .routines import ALONE
+from .routines import ALONE, lacks
 from .writer import Homes, Shared, Writer
 
 __all__ = ["EMITTED", "NotEmitted", "build", "kernel", "refused", "text"]
@@ -48,7 +48,7 @@ def reason(node: Node) -> str | None:
         return str(node.op)
     types = [type for x in (node, *node.inputs) for type in items(x)]
     odd = [type.dtype.name for type in types if type.dtype.name not in KINDS]
-    if odd or (node.op in SCALAR and not emits(node)):
+    if odd or (node.op in SCALAR and not emits(node)) or lacks(node):
         return f"{node.op} of {', '.join(dict.fromkeys(type.dtype.name for type in types))}"
     return None
 

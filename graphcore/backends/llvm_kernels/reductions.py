@@ -20,6 +20,7 @@ from graphcore.ops import tensor as t
 
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer
+from .matrices import is_for_routines
 from .places import PLACES, At, Places, Rule, inside
 from .rooms import Index
 
@@ -343,6 +344,8 @@ def is_small_product(node: Node) -> bool:
     """Whether a matrix product is of so few numbers that calling a routine costs more."""
     if node.op is not t.matmul:
         return False
+    if not is_for_routines(node):
+        return True
     (*_, i, k), j = node.inputs[0].type.shape, node.type.shape[-1]
     places = count((i, j, k))
     return isinstance(places, int) and places <= SMALL and isinstance(k, int) and k <= WIDTH

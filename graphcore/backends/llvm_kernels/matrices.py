@@ -1,0 +1,382 @@
+"""Products, factors and solutions of matrices: calls of BLAS and LAPACK, one for each of a batch.
+
+BLAS reads columns first, so that it takes what lies row by row as its transpose: for x y it
+computes yᵀ xᵀ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphcore.backends.numpy_backend.linalg import SINGULAR
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Shape
+from graphcore.ir.types import TensorType
+from graphcore.ops import elementwise as e
+from graphcore.ops import linalg
+from graphcore.ops import tensor as t
+
+from . import capsules
+from .arithmetic import kind_of, literal, rule_of
+from .builder import TRUE, WIDTH, Value, integer
+from .entrance import Address
+from .places import At
+from .results import changed, finished
+from .rooms import Index, Room
+
+if TYPE_CHECKING:
+    from .writer import Homes, Writer
+
+ROUTINES = {
+    t.matmul: ("gemm", "syrk"),
+    linalg.cholesky: ("potrf",),
+    linalg.solve_triangular: ("trsm",),
+    linalg.solve: ("getrf", "getrs"),
+    linalg.inv: ("getrf", "getrs"),
+}
+"""The routines that an op needs."""
+
+
+def has_routines(node: Node) -> bool:
+    """Whether SciPy has what an op on matrices needs."""
+    return all(capsules.address(name, kind_of(node)) for name in ROUTINES[node.op])
+
+
+def is_for_routines(node: Node) -> bool:
+    """Whether an op is on floats of a precision for which there are routines."""
+    return kind_of(node) in capsules.LETTERS
+
+
+def turned(x: Node) -> bool:
+    """Whether a node is a transpose of matrices, all of a batch in place."""
+    n = x.type.ndim
+    return x.op is t.transpose and x.attrs["perm"] == (*range(n - 2), n - 1, n - 2)
+
+
+def lying(x: Node) -> Node:
+    """What has to lie in memory for an operand: of a transpose the matrices that it turns."""
+    return x.inputs[0] if turned(x) else x
+
+
+# ---- calls
+
+
+class Call:
+    """A routine for values of a kind, and the cells that it reads its arguments from."""
+
+    def __init__(self, w: Writer, name: str, kind: str) -> None:
+        address = capsules.address(name, kind)
+        assert address is not None, f"there is no {name} of {kind}"
+        self.w, self.b, self.kind = w, w.b, kind
+        self.routine = w.program.pointer(w.program.address(Address(address)))
+
+    def cell(self, type: str, *values: str) -> str:
+        """A place on the stack that holds values."""
+        b = self.b
+        name = f"%{b.name('cell')}"
+        b.lines[0].insert(0, f"  {name} = alloca {type}, i32 {max(len(values), 1)}")
+        for n, text in enumerate(values):
+            b.do(f"{name}.{n} = getelementptr {type}, ptr {name}, i64 {n}")
+            b.do(f"store {type} {text}, ptr {name}.{n}")
+        return name
+
+    def size(self, x: Value) -> str:
+        """An integer of 32 bits, which larger sizes have been refused for."""
+        return self.cell("i32", self.b.convert("trunc", x, "i32").text)
+
+    def stride(self, x: Value) -> str:
+        """How far apart columns are, which is at least 1."""
+        return self.size(self.b.call("smax", x, integer(1)))
+
+    def number(self, x: float) -> str:
+        """A factor."""
+        part = {"c64": "f32", "c128": "f64"}.get(self.kind, self.kind)
+        parts = [literal(x, part), literal(0.0, part)][: 1 + (part != self.kind)]
+        return self.cell(parts[0].type, *[p.text for p in parts])
+
+    def __call__(self, *args: str | Value) -> None:
+        """Letters, cells and pointers, as the routine has them."""
+        given = []
+        for x in args:
+            if isinstance(x, Value):
+                x = x.text
+            elif not x.startswith("%"):
+                x = self.cell("i8", *[str(ord(letter)) for letter in x])
+            given.append(f"ptr {x}")
+        self.b.do(f"call void {self.routine.text}({', '.join(given)})")
+
+
+def check_sizes(w: Writer, node: Node, *sizes: Value) -> None:
+    """Leave if a size has more than 31 bits."""
+    b = w.b
+    for x in sizes:
+        if x.number is None or x.number >= 2**31:
+            wrong = b.op("icmp sge", x, integer(2**31))
+            w.program.failures.failed(b, wrong, node, "an axis of 2**31 or more")
+
+
+def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], None]) -> None:
+    """body(number, index) for each matrix of a batch."""
+
+    def inner(index: tuple[Value, ...], at: Value) -> Sequence[Value]:
+        if len(index) == len(shape):
+            body(at, index)
+            return ()
+        size = w.size(shape[len(index)])
+        w.places.each(
+            size, (), lambda i: inner((*index, i.base), w.b.add(w.b.mul(at, size), i.base)), 0
+        )
+        return ()
+
+    inner((), integer(0))
+
+
+def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Value:
+    """Where a matrix of a batch begins."""
+    return w.row(room.pointer, TensorType(type.dtype, type.shape[-2:]), at)
+
+
+# ---- products
+
+
+def product(w: Writer, node: Node, homes: Homes) -> None:
+    """x y; of a matrix with its own transpose one triangle, which is mirrored."""
+    x, y = node.inputs
+    own = kind_of(node)[0] == "f" and lying(x) is lying(y) and turned(x) != turned(y)
+    left, right, room = w.lying(lying(x)), w.lying(lying(y)), w.home(node)
+    i, k, j = (w.size(n) for n in (*x.type.shape[-2:], y.type.shape[-1]))
+    check_sizes(w, node, i, k, j)
+    call = Call(w, "syrk" if own else "gemm", room.kind)
+
+    def one(at: Value, index: tuple[Value, ...]) -> None:
+        a, b = matrix(w, left, x.type, at), matrix(w, right, y.type, at)
+        c = matrix(w, room, node.type, at)
+        if own:
+            how, stride = ("N", i) if turned(x) else ("T", k)
+            source = call.size(i), call.size(k), call.number(1.0), a, call.stride(stride)
+            call("U", how, *source, call.number(0.0), c, call.stride(i))
+            mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
+            return
+        ways = ["T" if turned(side) else "N" for side in (y, x)]
+        sizes = call.size(j), call.size(i), call.size(k)
+        strides = call.stride(k if turned(y) else j), call.stride(i if turned(x) else k)
+        ends = call.number(0.0), c, call.stride(j)
+        call(*ways, *sizes, call.number(1.0), b, strides[0], a, strides[1], *ends)
+
+    each(w, node.type.shape[:-2], one)
+    finished(w, node, homes, room)
+
+
+def mirror(w: Writer, room: Room) -> None:
+    """The lower triangle of a matrix put into the upper one as well, a few columns at a time."""
+    p, b, n = w.places, w.b, room.shape[0]
+
+    def columns(i: Index, mask: Value) -> Sequence[Value]:
+        end = b.call("smin", b.add(i.base, integer(WIDTH)), n)
+
+        def row(j: Value) -> Sequence[Value]:
+            below = b.both(mask, b.op("icmp sgt", p.spelled(i), j))
+            value = p.load(changed(w, room), (i, Index(j)), below)
+            p.store(room, (Index(j), i), below, value)
+            return ()
+
+        b.loop(integer(0), end, 1, (), row)
+        return ()
+
+    p.lanes(n, (), columns)
+
+
+# ---- factors and solutions
+
+
+def cholesky(w: Writer, node: Node, homes: Homes) -> None:
+    """l with a = l lᴴ, in the room of the result: the columns there are the rows of l."""
+    p, b, (a,), room = w.places, w.b, node.inputs, w.home(node)
+    n = w.size(node.type.shape[-1])
+    check_sizes(w, node, n)
+
+    def lower(index: At, mask: Value) -> None:
+        below = b.op("icmp sle", p.spelled(index[-1]), p.spelled(index[-2]))
+        value = b.select(below, p.at(a, index, mask), literal(0, kind_of(node)))
+        p.store(room, index, mask, value)
+
+    p.everywhere(node.type.shape, lower)
+    call = Call(w, "potrf", room.kind)
+    info = call.cell("i32", "0")
+
+    def one(at: Value, index: tuple[Value, ...]) -> None:
+        own = matrix(w, room, node.type, at)
+        call("U", call.size(n), own, call.stride(n), info)
+        unless(w, info, node, "the matrix is not positive definite", index, room, own)
+
+    each(w, node.type.shape[:-2], one)
+    finished(w, node, homes, room)
+
+
+def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
+    """x with t x = b, in the room of the result: xᵀ tᵀ = bᵀ."""
+    p, attrs = w.places, node.attrs
+    a, right = node.inputs
+    room, factor = w.home(node), w.lying(lying(a))
+    n, columns = map(w.size, node.type.shape[-2:])
+    check_sizes(w, node, n, columns)
+    p.everywhere(node.type.shape, lambda at, mask: p.store(room, at, mask, p.at(right, at, mask)))
+    if attrs["check"] and not attrs["unit"]:
+        refuse_singular(w, node, n, columns)
+    call = Call(w, "trsm", room.kind)
+    lower = attrs["lower"] == turned(a)
+    how = ("R", "L" if lower else "U", "T" if turned(a) else "N", "U" if attrs["unit"] else "N")
+
+    def one(at: Value, index: tuple[Value, ...]) -> None:
+        own, other = matrix(w, room, node.type, at), matrix(w, factor, a.type, at)
+        sizes = call.size(columns), call.size(n), call.number(1.0)
+        call(*how, *sizes, other, call.stride(n), own, call.stride(columns))
+
+    each(w, node.type.shape[:-2], one)
+    finished(w, node, homes, room)
+
+
+def refuse_singular(w: Writer, node: Node, n: Value, columns: Value) -> None:
+    """Leave at the first matrix with 0 on its diagonal, if there is anything to solve."""
+    b, a = w.b, node.inputs[0]
+    wanted = b.op("icmp sgt", columns, integer(0))
+
+    def one(at: Value, index: tuple[Value, ...]) -> None:
+        def place(i: Index) -> Sequence[Value]:
+            value = w.places.at(a, (*map(Index, index), i, i))
+            zero = rule_of(e.equal, value.kind)(b, value, literal(0, value.kind))
+            w.program.failures.failed(b, b.both(zero, wanted), node, SINGULAR, index)
+            return ()
+
+        w.places.each(n, (), place, 0)
+
+    each(w, node.type.shape[:-2], one)
+
+
+def solve(w: Writer, node: Node, homes: Homes) -> None:
+    """x with a x = b, or the inverse of a: both sides are copied into columns."""
+    p, b, a, room = w.places, w.b, node.inputs[0], w.home(node)
+    n, columns = map(w.size, node.type.shape[-2:])
+    check_sizes(w, node, n, columns)
+    shape = node.type.shape[-2:]
+    dtype = a.type.dtype
+    factors = w.new(node, TensorType(dtype, a.type.shape[-2:]))
+    right = w.new(node, TensorType(dtype, shape[::-1]))
+    pivots = w.new(node, TensorType(np.dtype(np.int32), shape[:1]))
+    getrf, getrs = (Call(w, name, room.kind) for name in ROUTINES[linalg.solve])
+    info = getrf.cell("i32", "0")
+
+    def one(at: Value, index: tuple[Value, ...]) -> None:
+        batch = tuple(map(Index, index))
+
+        def whole(i: Index, j: Index) -> Value:
+            if len(node.inputs) > 1:
+                return p.at(node.inputs[1], (*batch, i, j))
+            unit = b.op("icmp eq", p.spelled(i), p.spelled(j))
+            return b.select(unit, literal(1, room.kind), literal(0, room.kind))
+
+        def give(i: Index, j: Index) -> None:
+            value = p.load(changed(w, right), (j, i), TRUE)
+            p.store(room, (*batch, i, j), TRUE, value)
+
+        entries(w, n, n, lambda i, j: p.store(factors, (j, i), TRUE, p.at(a, (*batch, i, j))))
+        entries(w, n, columns, lambda i, j: p.store(right, (j, i), TRUE, whole(i, j)))
+        stride = getrf.stride(n)
+        size, below = getrf.size(n), factors.pointer
+        getrf(size, size, below, stride, pivots.pointer, info)
+        ends = right.pointer, stride, info
+        own = matrix(w, room, node.type, at)
+
+        def known() -> Sequence[Value]:
+            getrs("N", size, getrs.size(columns), below, stride, pivots.pointer, *ends)
+            entries(w, n, columns, give)
+            return ()
+
+        def lost() -> Sequence[Value]:
+            unless(w, info, node, SINGULAR, index, room, own)
+            return ()
+
+        b.branch(is_set(w, info), lost, known)
+
+    each(w, node.type.shape[:-2], one)
+    finished(w, node, homes, room)
+
+
+# ---- what is not there
+
+
+def unless(
+    w: Writer,
+    info: str,
+    node: Node,
+    reason: str,
+    index: tuple[Value, ...],
+    room: Room,
+    own: Value,
+) -> None:
+    """Where a routine has failed for a matrix, leave, or put nan into its result.
+
+    With `check` it is an error, if all that is known is finite.
+    """
+    b = w.b
+
+    def failed() -> Sequence[Value]:
+        if node.attrs.get("check", True):
+            finite: Value = TRUE
+            for x in node.inputs:
+                finite = b.both(finite, is_finite(w, x, index))
+            w.program.failures.failed(b, finite, node, reason, index)
+        nan = literal(float("nan"), room.kind)
+        matrix_room = room._replace(pointer=own, shape=room.shape[-2:])
+        rows, columns = matrix_room.shape
+        entries(w, rows, columns, lambda i, j: w.places.store(matrix_room, (i, j), TRUE, nan))
+        return ()
+
+    b.branch(is_set(w, info), failed)
+
+
+def is_set(w: Writer, info: str) -> Value:
+    """Whether a routine has returned anything but 0."""
+    found = w.b.now("i32", f"load i32, ptr {info}")
+    return w.b.now("i1", f"icmp ne {found.typed}, 0")
+
+
+def is_finite(w: Writer, x: Node, index: tuple[Value, ...]) -> Value:
+    """Whether a matrix of a batch is finite."""
+    p, b = w.places, w.b
+    rows, columns = map(w.size, x.type.shape[-2:])
+
+    def row(i: Index, now: Value) -> Sequence[Value]:
+        def column(j: Index, now: Value) -> Sequence[Value]:
+            value = p.at(x, (*map(Index, index), i, j))
+            return [b.op("and", now, rule_of(e.isfinite, value.kind)(b, value))]
+
+        return p.each(columns, [now], column, 0)
+
+    return p.each(rows, [TRUE], row, 0)[0]
+
+
+def entries(w: Writer, rows: Value, columns: Value, body: Callable[[Index, Index], None]) -> None:
+    """body(i, j) for each entry of a matrix."""
+
+    def row(i: Index) -> Sequence[Value]:
+        def column(j: Index) -> Sequence[Value]:
+            body(i, j)
+            return ()
+
+        w.places.each(columns, (), column, 0)
+        return ()
+
+    w.places.each(rows, (), row, 0)
+
+
+MATRICES = {
+    t.matmul: product,
+    linalg.cholesky: cholesky,
+    linalg.solve_triangular: solve_triangular,
+    linalg.solve: solve,
+    linalg.inv: solve,
+}

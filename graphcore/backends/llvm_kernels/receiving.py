@@ -1,0 +1,76 @@
+"""Updates that come to a tensor at positions, one after the other, of several in one place too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ops import elementwise as e
+from graphcore.ops import tensor as t
+
+from .arithmetic import kind_of, literal, rule_of
+from .builder import TRUE, Value, integer
+from .places import At, counted, position
+from .results import changed, finished
+from .rooms import ZERO, Index
+
+if TYPE_CHECKING:
+    from .writer import Homes, Writer
+
+COMBINED: dict[Op, Op] = {
+    t.scatter: e.add,
+    t.scatter_add: e.add,
+    t.scatter_prod: e.multiply,
+    t.scatter_max: e.maximum,
+    t.scatter_min: e.minimum,
+}
+"""How an update is combined with what is there; where an op is not listed it takes its place."""
+START = {t.scatter: 0, t.scatter_prod: 1}
+"""The value of all places before the updates, unless the first operand has them."""
+
+
+def received(w: Writer, node: Node, homes: Homes) -> None:
+    """All positions are checked first; places along the last axis, if it has none, are lanes."""
+    p, b, axes, kind = w.places, w.b, node.attrs["axes"], kind_of(node)
+    updates, *indices = node.inputs[-len(axes) - 1 :]
+    room, rank, shape = w.home(node), indices[0].type.ndim, updates.type.shape
+    w.check(node, node)
+
+    def begin(index: At, mask: Value) -> None:
+        if node.op in START:
+            value = literal(START[node.op], kind)
+        else:
+            value = p.at(node.inputs[0], index, mask)
+        p.store(room, index, mask, value)
+
+    p.everywhere(node.type.shape, begin)
+    side_by_side = node.type.ndim - 1 not in axes
+
+    def put(index: At, mask: Value) -> Sequence[Value]:
+        rest = iter(index[rank:])
+        at = [ZERO if axis in axes else next(rest) for axis in range(node.type.ndim)]
+        for axis, positions in zip(axes, indices, strict=True):
+            i, wrong = counted(p, position(p, positions, index[:rank], TRUE), node.type.shape[axis])
+            at[axis] = Index(b.select(wrong, integer(0), i))
+        value = p.at(updates, index, mask)
+        if node.op in COMBINED:
+            old = p.load(changed(w, room), at, mask)
+            value = rule_of(COMBINED[node.op], kind)(b, old, value)
+        p.store(room, at, mask, value)
+        return ()
+
+    def inner(index: At) -> Sequence[Value]:
+        n = len(index)
+        if n == len(shape):
+            return put(index, TRUE)
+        if n == len(shape) - 1 and side_by_side:
+            return p.lanes(w.size(shape[n]), (), lambda i, mask: put((*index, i), mask))
+        return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
+
+    inner(())
+    finished(w, node, homes, room)
+
+
+RECEIVING = dict.fromkeys([*COMBINED, t.put], received)

@@ -1,0 +1,267 @@
+"""Steps that stand alone: products, factors, scattering, running reductions, search and order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from graphcore.backends.llvm_kernels import capsules, matrices, routines
+from graphcore.ir.errors import GraphError
+from graphcore.ir.node import Node
+from graphcore.ops import elementwise as e
+from graphcore.ops import linalg
+from graphcore.ops import tensor as t
+
+from .native import SIZES, Both, M, N, given, needs_machine_code, some
+
+pytestmark = needs_machine_code
+
+FLOATS = ("float64", "float32", "complex128", "complex64")
+
+
+def matrix(x: Node) -> Node:
+    n = x.type.ndim
+    return t.transpose(x, perm=(*range(n - 2), n - 1, n - 2))
+
+
+def refused(both: Both, arrays: list[np.ndarray], sizes: tuple[int, ...]) -> str:
+    """The message of both tiers, without the line of the call."""
+    said = []
+    for call in (both.numpy, both.native):
+        with pytest.raises(GraphError) as error:
+            call(arrays, sizes)
+        lines = str(error.value).splitlines()
+        said.append("\n".join(line for line in lines if not line.startswith("  called at")))
+    assert said[0] == said[1]
+    return said[0]
+
+
+# ---- products
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int64", "bool"])
+@pytest.mark.parametrize("ways", ["plain", "left", "right", "both", "batch", "batch turned"])
+def test_products(ways: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    k = 5
+    batch = (3,) if ways.startswith("batch") else ()
+    x, y = given("x", *batch, N, k, dtype=dtype), given("y", *batch, k, M, dtype=dtype)
+    if ways in ("left", "both", "batch turned"):
+        x = matrix(given("x", *batch, k, N, dtype=dtype))
+    if ways in ("right", "both"):
+        y = matrix(given("y", *batch, M, k, dtype=dtype))
+    both = Both([t.matmul(x, y)])
+    for n, m in ((0, 3), (1, 0), (7, 9), (9, 8), (17, 33)):
+        sizes = {N: n, M: m}
+        arrays = [
+            some(rng, tuple(sizes.get(size, size) for size in p.type.shape), dtype)
+            for p in both.params
+        ]
+        both.agree(arrays, (n, m), 4)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_products_with_the_own_transpose(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    x = given("x", 2, N, M, dtype=dtype)
+    both = Both([t.matmul(x, matrix(x)), t.matmul(matrix(x), x)])
+    for n, m in ((0, 3), (3, 0), (1, 1), (7, 9), (8, 17), (40, 3)):
+        for y in both.agree([some(rng, (2, n, m), dtype)], (n, m), 8):
+            if dtype[0] == "f":
+                np.testing.assert_array_equal(y, np.swapaxes(y, -1, -2))
+
+
+# ---- factors
+
+
+def definite(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    a = some(rng, shape, dtype)
+    return a @ np.swapaxes(a, -1, -2).conj() + 2 * np.eye(shape[-1], dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_factors_and_solutions(dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    a, b = given("a", 2, N, N, dtype=dtype), given("b", 2, N, M, dtype=dtype)
+    how = {"unit": False, "check": True}
+    both = Both(
+        [
+            linalg.cholesky(a, check=True),
+            linalg.solve(a, b, check=True),
+            linalg.inv(a, check=True),
+            *[linalg.solve_triangular(a, b, lower=lower, **how) for lower in (True, False)],
+            linalg.solve_triangular(matrix(a), b, lower=True, unit=True, check=False),
+        ]
+    )
+    for n in (0, 1, 2, 7, 8, 9, 17, 40):
+        arrays = [definite(rng, (2, n, n), dtype), some(rng, (2, n, 3), dtype)]
+        arrays[0] /= 4 * n or 1
+        both.agree(arrays, (n, 3), 1e3)
+
+
+def test_solutions_of_nothing() -> None:
+    a, b = given("a", N, N), given("b", N, M)
+    both = Both([linalg.solve(a, b, check=True)])
+    both.agree([np.eye(4), np.ones((4, 0))], (4, 0))
+
+
+CHECKED: dict[str, Callable[[Node, Node, bool], Node]] = {
+    "cholesky": lambda a, b, check: linalg.cholesky(a, check=check),
+    "solve": lambda a, b, check: linalg.solve(a, b, check=check),
+    "inv": lambda a, b, check: linalg.inv(a, check=check),
+    "solve_triangular": lambda a, b, check: linalg.solve_triangular(
+        a, b, lower=True, unit=False, check=check
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_matrices_without_a_result(name: str) -> None:
+    rng = np.random.default_rng(3)
+    a, b = given("a", 2, 3, N, N), given("b", 2, 3, N, M)
+    right = some(rng, (2, 3, 9, 2))
+    whole = definite(rng, (2, 3, 9, 9), "float64")
+    wrong = whole.copy()
+    wrong[1, 0] = 0
+    strict, lenient = (Both([CHECKED[name](a, b, check)]) for check in (True, False))
+
+    def arrays(both: Both, matrices: np.ndarray) -> list[np.ndarray]:
+        return [matrices, right][: len(both.params)]
+
+    said = refused(strict, arrays(strict, wrong), (9, 2))
+    assert "matrix is" in said
+    assert "batch=1, batch=0" in said
+    strict.agree(arrays(strict, whole), (9, 2), 1e3)
+    if name != "solve_triangular":
+        lenient.agree(arrays(lenient, wrong), (9, 2), 1e3)
+        for odd in (np.nan, np.inf):
+            wrong[0, 2, 5, 1] = odd
+            wrong[0, 2, 1, 5] = odd
+            lenient.agree(arrays(lenient, wrong), (9, 2), 1e3)
+            wrong[1, 0] = whole[1, 0]
+            strict.agree(arrays(strict, wrong), (9, 2), 1e3)
+
+
+def test_signatures_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert capsules.address("gemm", "f64")
+    assert capsules.address("gemm", "f16") is None
+    monkeypatch.setitem(capsules.BLAS, "gemm", "char, char, long, int, int")
+    assert capsules.address.__wrapped__("gemm", "f64") is None
+    monkeypatch.setattr(capsules, "address", capsules.address.__wrapped__)
+    x = given("x", N, N)
+    assert not matrices.has_routines(t.matmul(x, x))
+
+
+# ---- updates at positions
+
+RECEIVED = {
+    "scatter": lambda x, u, *i, axes, shape: t.scatter(u, *i, axes=axes, shape=shape),
+    "scatter_prod": lambda x, u, *i, axes, shape: t.scatter_prod(u, *i, axes=axes, shape=shape),
+    "scatter_add": lambda x, u, *i, axes, shape: t.scatter_add(x, u, *i, axes=axes),
+    "scatter_max": lambda x, u, *i, axes, shape: t.scatter_max(x, u, *i, axes=axes),
+    "scatter_min": lambda x, u, *i, axes, shape: t.scatter_min(x, u, *i, axes=axes),
+    "put": lambda x, u, *i, axes, shape: t.put(x, u, *i, axes=axes),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "complex128"])
+@pytest.mark.parametrize("name", RECEIVED)
+def test_updates_at_positions(name: str, dtype: str) -> None:
+    if dtype == "complex128" and name in ("scatter_max", "scatter_min"):
+        return
+    rng = np.random.default_rng(4)
+    rows, columns = given("i", M, dtype="int32"), given("j", M, dtype="int64")
+    x = given("x", 6, N, dtype=dtype)
+    make = RECEIVED[name]
+    own = {"shape": (6, N)}
+    both = Both(
+        [
+            make(x, given("u", M, N, dtype=dtype), rows, axes=(0,), **own),
+            make(x, given("v", M, 6, dtype=dtype), columns, axes=(1,), **own),
+            make(x, given("w", M, dtype=dtype), rows, columns, axes=(0, 1), **own),
+        ]
+    )
+    for n, m in ((1, 0), (1, 3), (7, 9), (8, 1), (9, 40), (17, 17)):
+        shapes = {"i": (m,), "j": (m,), "x": (6, n), "u": (m, n), "v": (m, 6), "w": (m,)}
+        arrays = []
+        for p in both.params:
+            label = p.attrs["name"]
+            shape = shapes[label]
+            if label in "ij":
+                high = 6 if label == "i" else n
+                arrays.append(rng.integers(-high, high, shape).astype(p.type.dtype))
+            else:
+                arrays.append(some(rng, shape, dtype))
+        both.agree(arrays, (n, m), 16)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint64", "uint8"])
+def test_positions_outside(dtype: str) -> None:
+    x, i = given("x", N, 3), given("i", M, dtype=dtype)
+    makes = (
+        t.put(x, given("u", M, 3), i, axes=(0,)),
+        t.scatter(given("u", M, 3), i, axes=(0,), shape=(N, 3)),
+        t.gather(x, i, axes=(0,)),
+    )
+    for y in makes:
+        both = Both([y])
+        arrays = {"x": np.ones((5, 3)), "u": np.ones((12, 3))}
+        for wrong in (5, 100, -6):
+            if wrong < 0 and dtype[0] == "u":
+                wrong = 2 ** (8 * np.dtype(dtype).itemsize) + wrong
+            positions = np.arange(12) % 5
+            places = positions.astype(dtype)
+            places[9] = wrong
+            given_arrays = [arrays.get(p.attrs["name"], places) for p in both.params]
+            assert "is outside" in refused(both, given_arrays, (5, 12))
+
+
+# ---- one place after the other
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "complex128"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_running_reductions(axis: int, dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    shape = [3, 4]
+    shape.insert(axis, N)
+    x = given("x", *shape, dtype=dtype)
+    ops = [t.cumsum, t.cumprod]
+    if dtype[0] != "c":
+        ops += [t.cummax, t.cummin]
+    if dtype[0] == "f" and not routines.lacks(t.logcumsumexp(x, axis=axis)):
+        ops.append(t.logcumsumexp)
+    both = Both([op(x, axis=axis) for op in ops])
+    for n in SIZES[:-1]:
+        shape[axis] = n
+        x = some(rng, tuple(shape), dtype)
+        if dtype[0] == "f" and n > 3:
+            x[(slice(None),) * axis + (n - 2,)] = np.nan
+        both.agree([x], (n, 0), 16)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_recurrences(axis: int) -> None:
+    rng = np.random.default_rng(6)
+    shape = [5]
+    shape.insert(axis, N)
+    both = Both([t.recurrence(given("a", *shape), given("b", *shape), axis=axis)])
+    for n in SIZES[:-1]:
+        shape[axis] = n
+        a, b = some(rng, tuple(shape)), some(rng, tuple(shape))
+        both.agree([a, b], (n, 0), 64)
+        a[a < 0] = 0
+        b[b > 1.5] = np.inf
+        both.agree([a, b], (n, 0), 64)
+
+
+def test_what_stands_alone_reads_what_is_computed_in_place() -> None:
+    x, i = given("x", N, 4), given("i", M, dtype="int64")
+    y = e.exp(x)
+    total = t.cumsum(e.negative(y), axis=0)
+    both = Both([t.scatter_add(total, e.tanh(given("u", M, 4)), i, axes=(0,)), e.add(total, y)])
+    rng = np.random.default_rng(7)
+    arrays = {"x": some(rng, (9, 4)), "u": some(rng, (5, 4)), "i": np.array([0, -1, 8, 0, 3])}
+    both.agree([arrays[p.attrs["name"]] for p in both.params], (9, 5), 16)
