@@ -65,7 +65,12 @@ def folded(
         """body(inner, *acc) at the places of all axes from n to `last`."""
         if n == last:
             return body(inner, *acc)
-        return p.each(sizes[n], acc, lambda i, *now: outer(n + 1, last, (*inner, i), now, body))
+
+        def one(i: Index, m: Value, *now: Value) -> Sequence[Value]:
+            return outer(n + 1, last, (*inner, i), now, body)
+
+        first = b.widen(start) if wide or last < len(axes) else start
+        return in_blocks(p, sizes[n], 1, acc, first, combine, one, block if acc else 0)
 
     if few:
         values: list[Value] = []

@@ -59,11 +59,12 @@ class Both:
         return first
 
     def agree(
-        self, arrays: Sequence[np.ndarray], sizes: tuple[int, ...], close: float = 0.0
+        self, arrays: Sequence[np.ndarray], sizes: tuple[int, ...], close: float = 0.0, cancels: bool = False
     ) -> list[np.ndarray]:
         """The results, after they are found to be those of the NumPy tier, zeros with their sign.
 
-        `close` is how far floats may be apart, in units of eps and the largest value.
+        `close` is how far floats may be apart, in units of eps of themselves, of the largest value
+        and, as sums may cancel, of a tenth.
         """
         wanted = self.numpy([x.copy() for x in arrays], sizes)
         for rubbish in RUBBISH:
@@ -73,7 +74,7 @@ class Both:
                 assert x.shape == y.shape
                 if close and x.dtype.kind in "fc":
                     eps = np.finfo(x.dtype).eps
-                    scale = np.max(np.abs(y[np.isfinite(y)]), initial=0)
+                    scale = np.max(np.abs(y[np.isfinite(y)]), initial=0.1 if cancels else 0.0)
                     np.testing.assert_allclose(x, y, close * eps, close * eps * scale)
                     continue
                 np.testing.assert_array_equal(x, y)

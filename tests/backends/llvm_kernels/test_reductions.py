@@ -1,0 +1,141 @@
+"""Reductions: every op, over each axis, in all dtypes; sums as accurate as NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import fsum
+
+import numpy as np
+import pytest
+
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import Node
+from graphcore.ops import elementwise as e
+from graphcore.ops import tensor as t
+
+from .native import SIZES, Both, M, N, given, needs_machine_code, some
+
+pytestmark = needs_machine_code
+
+OPS: dict[str, Callable[[Node, int], Node]] = {
+    "sum": lambda x, axis: t.sum_(x, axes=(axis,)),
+    "prod": lambda x, axis: t.prod(x, axis=axis),
+    "max": lambda x, axis: t.max_(x, axes=(axis,)),
+    "min": lambda x, axis: t.min_(x, axes=(axis,)),
+    "any": lambda x, axis: t.any_(x, axes=(axis,)),
+    "all": lambda x, axis: t.all_(x, axes=(axis,)),
+}
+DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OPS)
+def test_over_each_axis(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    table, cube = given("x", N, M, dtype=dtype), given("y", N, 3, M, dtype=dtype)
+    make = OPS[name]
+    made = [make(table, 0), make(table, 1), make(cube, 0), make(cube, 1), make(cube, 2)]
+    if name in ("sum", "max", "min", "any", "all"):
+        op = getattr(t, f"{name}_")
+        made += [op(cube, axes=axes) for axes in ((0, 1), (0, 2), (1, 2), (0, 1, 2))]
+    both = Both(made)
+    for n in SIZES[:-1]:
+        for m in (0, 1, 5, 9, 40):
+            x, y = some(rng, (n, m), dtype), some(rng, (n, 3, m), dtype)
+            both.agree([x, y], (n, m), 400.0, cancels=True)
+    x, y = some(rng, (3, 1030), dtype), some(rng, (3, 3, 1030), dtype)
+    both.agree([x, y], (3, 1030), 4000.0, cancels=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_special_values(dtype: str) -> None:
+    values = [0.0, -0.0, 1.5, -np.inf, np.inf, np.nan]
+    x = given("x", N, 2, dtype=dtype)
+    initial = Literal(np.asarray(0.0, dtype))
+    made = [op(x, axes=axes) for op in (t.sum_, t.max_, t.min_) for axes in ((0,), (1,), (0, 1))]
+    made += [op(x, axes=(0,), initial=initial) for op in (t.max_, t.min_)]
+    made += [op(x, axes=(1,), initial=initial) for op in (t.max_, t.min_)]
+    made += [op(x, axis=0) for op in (t.argmax, t.argmin)]
+    both = Both(made[:-2])
+    positions = Both(made[-2:])
+    rng = np.random.default_rng(4)
+    for n in (0, 1, 2, 7, 9, 30):
+        for _ in range(5):
+            few = rng.choice(values[: rng.integers(1, 7)], (n, 2)).astype(dtype)
+            few[few == 0] = -0.0 if rng.integers(2) else 0.0  # max of both zeros may be either
+            both.agree([few], (n, 0), 1.0)
+            if n:
+                positions.agree([few], (n, 0))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint16", "float64", "bool"])
+def test_positions_of_extremes(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    x = given("x", N, M, dtype=dtype)
+    ops = (t.argmax, t.argmin)
+    both = Both([op(x, axis=axis) for op in ops for axis in (0, 1)])
+    for n in SIZES[1:-1]:
+        for m in (1, 3, 9):
+            both.agree([some(rng, (n, m), dtype)], (n, m))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "complex128"])
+def test_products(dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    a, b = given("a", N, M, dtype=dtype), given("b", M, dtype=dtype)
+    c, d = given("c", 2, N, M, dtype=dtype), given("d", 2, M, dtype=dtype)
+    turned = t.transpose(a, perm=(1, 0))
+    e3, f3 = given("e", N, 2, 3, dtype=dtype), given("f", N, 3, 2, dtype=dtype)
+    both = Both(
+        [
+            t.matvec(a, b),
+            t.vecdot(b, b) if dtype != "complex128" else b,  # NumPy's conjugates
+            t.matvec(c, d),
+            t.vecdot(d, d) if dtype != "complex128" else d,
+            t.matvec(turned, t.matvec(a, b)),
+            t.matmul(e3, f3),
+        ]
+    )
+    for n in SIZES[:-1]:
+        for m in (0, 1, 9, 40):
+            arrays = [some(rng, shape, dtype) for shape in ((n, m), (m,), (2, n, m), (2, m))]
+            arrays += [some(rng, (n, 2, 3), dtype), some(rng, (n, 3, 2), dtype)]
+            both.agree(arrays, (n, m), 100.0, cancels=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_norm_is_scaled(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    x = given("x", N, M, dtype=dtype)
+    both = Both([t.norm(x, axes=axes) for axes in ((0,), (1,), (0, 1))])
+    limits = np.finfo(dtype)
+    for n in (0, 1, 7, 9, 17):
+        for m in (1, 3, 9):
+            one = some(rng, (n, m), dtype)
+            for scale in (1.0, limits.max / 100, limits.tiny, limits.smallest_subnormal * 4, 0.0):
+                both.agree([(one * np.asarray(scale, dtype)).astype(dtype)], (n, m), 8.0)
+            mixed = one.copy()
+            mixed[n // 2 :, :1] = limits.max / 30
+            both.agree([mixed], (n, m), 8.0)
+            for value in (np.inf, np.nan):
+                mixed[n // 2 :, :1] = value
+                both.agree([mixed], (n, m), 8.0)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sums_of_many_values(axis: int) -> None:
+    """No further from the true sum than NumPy's, or by two units of the sum of magnitudes."""
+    n = 400_000
+    rng = np.random.default_rng(8)
+    x = rng.random((n, 2) if axis == 0 else (2, n))
+    node = given("x", *((N, 2) if axis == 0 else (2, N)))
+    both = Both([t.sum_(node, axes=(axis,)), t.sum_(e.square(node), axes=(0, 1))])
+    ours, squares = both.native([x], (n, 0))
+    numpy, _ = both.numpy([x], (n, 0))
+    for k in range(2):
+        one = x[:, k] if axis == 0 else x[k]
+        true = fsum(one)
+        eps = np.finfo(float).eps * true
+        assert abs(ours[k] - true) <= max(abs(numpy[k] - true), 2 * eps)
+    true = fsum((x * x).ravel())
+    assert abs(squares - true) <= 2 * np.finfo(float).eps * true
