@@ -77,6 +77,13 @@ class Carries:
                 self.w.know([node[i]], [self.w.room(param.type, value)])
 
 
+def cost(w: Writer, body: Graph) -> Value:
+    """About how much a step computes, sizes that it finds itself left out."""
+    types = [x.type for x in body.nodes() if isinstance(x.type, TensorType)]
+    names = frozenset().union(*[unknowns(n) for type in types for n in type.shape])
+    return w.size(work(body, names - w.program.sizes.keys()))
+
+
 def look(w: Writer, spent: Value) -> None:
     """Look for signals after a step, now and then."""
     routine = w.program.shared("poll", entrance.Address(entrance.code()["poll"]))
@@ -91,7 +98,7 @@ def scan(w: Writer, node: Node) -> None:
     carries, length = Carries(w, node), w.size(attrs["length"])
     results = values(node)[n:]
     stacked = [w.home(y) for y in results]
-    spent = w.size(work(body, frozenset(w.program.found)))
+    spent = cost(w, body)
 
     def step(i: Value, *now: Value) -> Sequence[Value]:
         if attrs["reverse"]:
@@ -161,7 +168,7 @@ def while_loop(w: Writer, node: Node) -> None:
     results: Sequence[Node] = body.outputs[n:] if trips is not None else ()
     records = Records(w, [y.type for y in results])
     several = len(records.start)
-    spent = w.size(work(body, frozenset(w.program.found)))
+    spent = cost(w, body)
     inner: Writer
 
     def test(i: Value, *now: Value) -> Value:

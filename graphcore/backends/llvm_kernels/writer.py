@@ -165,6 +165,7 @@ class Writer:
         self.places = Places(program.b, program.size)
         self.homes: Homes = {}
         self.taken: dict[Node, list[Taken]] = {}
+        self.around = dict(program.sizes)
 
     def inside(self) -> Writer:
         """The writer of a body, which knows what it is told."""
@@ -241,6 +242,7 @@ class Writer:
                 self.copy(y, away)
         if not keep:
             self.release([*self.taken])
+            self.program.sizes = self.around  # what loops have found is not known around a body
 
     def number(self, node: Node) -> Value:
         """A value in a register."""

@@ -59,7 +59,11 @@ class Both:
         return first
 
     def agree(
-        self, arrays: Sequence[np.ndarray], sizes: tuple[int, ...], close: float = 0.0, cancels: bool = False
+        self,
+        arrays: Sequence[np.ndarray],
+        sizes: tuple[int, ...],
+        close: float = 0.0,
+        cancels: bool = False,
     ) -> list[np.ndarray]:
         """The results, after they are found to be those of the NumPy tier, zeros with their sign.
 

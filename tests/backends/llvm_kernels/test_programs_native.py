@@ -1,0 +1,42 @@
+"""Programs of others, whole as machine code, beside the NumPy tier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.programs import NAMES, Program, compared
+from graphcore.backends import llvm_kernels
+
+from .native import needs_machine_code
+
+pytestmark = needs_machine_code
+
+TOLERANCE = {"eos": 1e-9, "vadv": 1e-9}
+"""How far the tiers may be apart where a program cancels; elsewhere 1e-12."""
+HOST = {
+    "contour_integral": "solve of complex matrices",
+    "expm_chain": "expm",
+    "stockham_fft": "exp of complex numbers",
+}
+"""Programs with an op that no machine code computes."""
+
+
+@pytest.mark.parametrize("size", ["tiny", pytest.param("small", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(HOST)))
+def test_programs(name: str, size: str) -> None:
+    program = Program(name)
+    compiled = program.make("graphcore")
+    graph, boundary = compiled.stages["scheduled"], compiled._boundary
+    if ops := llvm_kernels.refused(graph):
+        pytest.skip(f"no machine code for {', '.join(ops)}")
+    native = llvm_kernels.build(graph, boundary.unknowns, boundary.bind)
+    given = program.module.inputs(size)
+    arguments = tuple(given[param.name] for param in boundary.params)
+    expected = compiled(**given)
+    first = dict(zip(expected, native(*arguments), strict=True))
+    errors = compared(first, expected)
+    assert max(errors.values()) <= TOLERANCE.get(name, 1e-12), errors
+    again = native(*arguments)
+    for x, y in zip(first.values(), again, strict=True):
+        np.testing.assert_array_equal(x, y)
