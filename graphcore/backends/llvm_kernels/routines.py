@@ -16,6 +16,7 @@ from .arithmetic import kind_of, rule_of
 from .matrices import MATRICES, has_routines, is_for_routines, lying
 from .receiving import RECEIVING
 from .running import RUNNING
+from .sorting import SORTING, is_ordered
 
 if TYPE_CHECKING:
     from .writer import Homes, Writer
@@ -31,6 +32,8 @@ def operands_in_rooms(node: Node) -> Sequence[Node]:
         return [lying(x) for x in node.inputs]
     if node.op is linalg.solve_triangular:
         return [lying(node.inputs[0])]
+    if node.op is t.searchsorted:
+        return node.inputs[:1]
     return ()
 
 
@@ -43,6 +46,8 @@ def lacks(node: Node) -> bool:
         except KeyError:
             return True
         return kind == "f16"
+    if node.op in SORTING:
+        return not all(map(is_ordered, node.inputs))
     if node.op is t.matmul and not is_for_routines(node):
         return False
     return node.op in MATRICES and not has_routines(node)
@@ -51,4 +56,4 @@ def lacks(node: Node) -> bool:
 RULE = receiving.COMBINED | running.COMBINED
 """The elementwise op that an op applies to two values."""
 
-ALONE: dict[Op, Routine] = {**MATRICES, **RECEIVING, **RUNNING}
+ALONE: dict[Op, Routine] = {**MATRICES, **RECEIVING, **RUNNING, **SORTING}

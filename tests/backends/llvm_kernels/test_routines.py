@@ -154,6 +154,59 @@ def test_signatures_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not matrices.has_routines(t.matmul(x, x))
 
 
+# ---- search and order
+
+ORDERED = ("float64", "float32", "int64", "int32", "int8", "uint64", "uint8", "bool")
+
+
+def with_ties(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Values of which some are equal; of floats zeros with signs, infinities and nan."""
+    x = some(rng, shape, dtype)
+    if dtype[0] == "f":
+        odd = rng.integers(0, 12, shape)
+        for n, value in enumerate((0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1.0)):
+            x[odd == n] = value
+    elif dtype[-2:] == "64":
+        x[rng.integers(0, 9, shape) == 0] = np.iinfo(dtype).max
+    return x
+
+
+@pytest.mark.parametrize("dtype", ORDERED)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_search(side: str, dtype: str) -> None:
+    rng = np.random.default_rng(8)
+    x, v = given("x", N, dtype=dtype), given("v", 3, M, dtype=dtype)
+    rows, u = given("rows", 3, N, dtype=dtype), given("u", 3, dtype=dtype)
+    makes = [(x, v), (rows, v), (rows, u), (x, given("f", M, dtype="float64"))]
+    both = Both([t.searchsorted(*pair, side=side) for pair in makes[: 3 + (dtype != "bool")]])
+    for n in SIZES:
+        shapes = {"x": (n,), "rows": (3, n), "v": (3, 11), "u": (3,), "f": (11,)}
+        arrays = []
+        for p in both.params:
+            label = p.attrs["name"]
+            values = with_ties(rng, shapes[label], str(p.type.dtype))
+            arrays.append(np.sort(values, -1) if label in ("x", "rows") else values)
+        both.agree(arrays, (n, 11))
+
+
+@pytest.mark.parametrize("dtype", ORDERED)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_order(axis: int, dtype: str) -> None:
+    rng = np.random.default_rng(9)
+    shape = [3, 3]
+    shape[axis] = N
+    x = given("x", *shape, dtype=dtype)
+    falling = t.argsort(x, axis=axis, size=N, descending=True)
+    first = t.argsort(x, axis=axis, size=(N + 1) // 2, descending=False)
+    both, values = Both([falling, first]), Both([t.sort(x, axis=axis)])
+    for n in (*SIZES, 64, 65, 300):
+        shape[axis] = n
+        array = with_ties(rng, tuple(shape), dtype)
+        both.agree([array], (n, 0))
+        array[array == 0] = 0  # NumPy gives zeros in any order
+        values.agree([array], (n, 0))
+
+
 # ---- updates at positions
 
 RECEIVED = {
