@@ -14,23 +14,31 @@ from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
 from .machine import ATTRIBUTES
-from .maths import division, exponential, logarithm
+from .maths import angles, division, exponential, logarithm, powers
 
 Function: TypeAlias = Callable[..., Value]
 
 FUNCTIONS: dict[str, Function] = {
     f.__name__: f
     for f in (
-        exponential.exp,
-        exponential.expm1,
-        exponential.tanh,
-        logarithm.log,
-        logarithm.log1p,
-        division.fmod,
-        division.hypot,
+        *(exponential.exp, exponential.exp2, exponential.expm1, exponential.sigmoid),
+        *(exponential.sinh, exponential.cosh, exponential.tanh),
+        *(logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p),
+        *(logarithm.softplus, logarithm.logaddexp, logarithm.logaddexp2),
+        *(logarithm.arcsinh, logarithm.arccosh, logarithm.arctanh),
+        *(angles.sin, angles.cos, angles.tan, angles.arcsin, angles.arccos),
+        *(angles.arctan, angles.arctan2),
+        *(powers.power, powers.cbrt, division.hypot, division.fmod),
     )
 }
-SHORT: dict[str, Function] = {}
+SHORT: dict[str, Function] = {
+    f.__name__.removeprefix("short_"): f
+    for f in (
+        *(exponential.short_exp, exponential.short_expm1, exponential.short_tanh),
+        *(angles.short_sin, angles.short_cos),
+        *(exponential.short_sigmoid, logarithm.short_log, logarithm.short_log1p),
+    )
+}
 
 
 @cache

@@ -1,4 +1,7 @@
-"""Logarithms."""
+"""Logarithms, and the inverse hyperbolic functions made of them.
+
+x = 2^k m with m from 0.71 to 1.42, and log(m) = 2s + s^3 R(s^2) with s = (m - 1) / (m + 1).
+"""
 
 from __future__ import annotations
 
@@ -6,49 +9,129 @@ import math
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real
 
+from .exponential import LOG_2, LOG_2_PAIR, exp
 from .pairs import (
     INF,
     NAN,
+    Pair,
     add,
     bits_of,
+    constant_pair,
+    copysign,
     div,
     equal,
+    fabs,
     float_of,
     fma,
     less,
     mul,
     neg,
+    pair_product,
+    pair_quotient,
+    pair_sum,
     polynomial,
+    power_of_two,
+    quick_sum,
     sub,
+    sum_of,
 )
 
-LOG_2 = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 SERIES = (
-    *(6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01),
-    *(2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01),
-    1.479819860511658591e-01,
+    *(0.6666666666666734, 0.3999999999941536, 0.2857142874227078, 0.22222198581515573),
+    *(0.18183564074544, 0.1531405272546147, 0.1479596641576367),
 )
+"""R to 1e-18 of log(m)"""
+SHORT_SERIES = (0.6666677636074148, 0.3997754100030849, 0.2987179210785211)
+"""R to 1e-9 of log(m)"""
+NEXT = (
+    *(0.39999999999999997, 0.28571428571434215, 0.22222222220104962, 0.18181818565743665),
+    *(0.15384576921608487, 0.13335573473095036, 0.11689382694030179, 0.11871992381648583),
+)
+"""(R - 2/3) / s^2 to 2e-20 of log(m)"""
+
+TWO_THIRDS = 0.6666666666666666, 3.700743415417188e-17
+PER_LOG_2 = 1.4426950408889634, 2.0355273740931033e-17
+PER_LOG_10 = 0.4342944819032518, 1.098319650216765e-17
+
+
+def split(b: Builder, x: Value) -> tuple[Value, Value]:
+    """k and m of a float above 0; k is a float."""
+    tiny = less(b, x, real(2.0**-1022))
+    bits = bits_of(b, b.select(tiny, mul(b, x, real(2.0**54)), x))
+    k = b.op("ashr", b.op("sub", bits, integer(0x3FE6A09E667F3BCD)), integer(52))
+    m = float_of(b, b.op("sub", bits, b.op("shl", k, integer(52))))
+    shift = b.select(tiny, real(-54.0), real(0.0))
+    return add(b, b.convert("sitofp", k, "f64"), shift), m
+
+
+def at_edges(b: Builder, x: Value, y: Value) -> Value:
+    """A logarithm `y` of `x`, but where `x` is 0, below, infinite or nan."""
+    y = b.select(b.op("fcmp ult", x, real(0.0)), NAN, y)
+    y = b.select(equal(b, x, real(0.0)), real(-math.inf), y)
+    return b.select(equal(b, x, INF), INF, y)
 
 
 def log(b: Builder, x: Value) -> Value:
-    """After fdlibm."""
-    tiny = less(b, x, real(2.0**-1022))
-    y = b.select(tiny, mul(b, x, real(2.0**54)), x)
-    bits = bits_of(b, y)
-    k = b.op("ashr", b.op("sub", bits, integer(0x3FE6A09E667F3BCD)), integer(52))
-    m = float_of(b, b.op("sub", bits, b.op("shl", k, integer(52))))
-    e = add(b, b.convert("sitofp", k, "f64"), b.select(tiny, real(-54.0), real(0.0)))
+    """As fdlibm has it."""
+    k, m = split(b, x)
     f = sub(b, m, real(1.0))
     s = div(b, f, add(b, f, real(2.0)))
     z = mul(b, s, s)
     r = mul(b, polynomial(b, z, *SERIES), z)
-    h = mul(b, mul(b, f, f), real(0.5))
-    t = fma(b, s, add(b, h, r), mul(b, e, real(LOG_2[1])))
-    t = sub(b, sub(b, h, t), f)
-    y = fma(b, e, real(LOG_2[0]), neg(b, t))
-    y = b.select(b.op("fcmp ult", x, real(0.0)), NAN, y)
-    y = b.select(equal(b, x, real(0.0)), real(-math.inf), y)
-    return b.select(equal(b, x, INF), INF, y)
+    half = mul(b, mul(b, f, f), real(0.5))
+    t = fma(b, s, add(b, half, r), mul(b, k, real(LOG_2[1])))
+    t = sub(b, sub(b, half, t), f)
+    return at_edges(b, x, fma(b, k, real(LOG_2[0]), neg(b, t)))
+
+
+def short_log(b: Builder, x: Value) -> Value:
+    k, m = split(b, x)
+    f = sub(b, m, real(1.0))
+    s = div(b, f, add(b, f, real(2.0)))
+    z = mul(b, s, s)
+    part = mul(b, s, fma(b, z, polynomial(b, z, *SHORT_SERIES), real(2.0)))
+    return at_edges(b, x, fma(b, k, real(LOG_2_PAIR[0]), part))
+
+
+def log_of_pair(b: Builder, x: Pair) -> Pair:
+    """log(x) to 2^-64 for x > 0."""
+    k, m = split(b, x.high)
+    n = b.convert("fptosi", neg(b, k), "i64")
+    n = b.call("smax", b.call("smin", n, integer(1023)), integer(-1022))
+    f = quick_sum(b, sub(b, m, real(1.0)), mul(b, x.low, power_of_two(b, n)))
+    below = sum_of(b, real(2.0), f.high)
+    s = pair_quotient(b, f, Pair(below.high, add(b, below.low, f.low)))
+    z = mul(b, s.high, s.high)
+    z_low = fma(b, s.high, s.high, neg(b, z))
+    z_low = fma(b, add(b, s.high, s.high), s.low, z_low)
+    r = quick_sum(b, real(TWO_THIRDS[0]), mul(b, z, polynomial(b, z, *NEXT)))
+    r = Pair(r.high, add(b, r.low, real(TWO_THIRDS[1])))
+    cube = pair_product(b, pair_product(b, s, Pair(z, z_low)), r)
+    part = quick_sum(b, add(b, s.high, s.high), cube.high)
+    low = fma(b, s.low, real(2.0), add(b, part.low, cube.low))
+    total = quick_sum(b, mul(b, k, real(LOG_2[0])), part.high)
+    low = add(b, fma(b, k, real(LOG_2[1]), low), total.low)
+    return quick_sum(b, total.high, low)
+
+
+def single(x: Value) -> Pair:
+    return Pair(x, real(0.0))
+
+
+def log2(b: Builder, x: Value) -> Value:
+    y = pair_product(b, log_of_pair(b, single(x)), constant_pair(*PER_LOG_2))
+    return at_edges(b, x, y.high)
+
+
+def log10(b: Builder, x: Value) -> Value:
+    y = pair_product(b, log_of_pair(b, single(x)), constant_pair(*PER_LOG_10))
+    return at_edges(b, x, y.high)
+
+
+def log_of_one_and(b: Builder, x: Pair) -> Pair:
+    """log(1 + x) for x > -1."""
+    total = sum_of(b, real(1.0), x.high)
+    return log_of_pair(b, Pair(total.high, add(b, total.low, x.low)))
 
 
 def log1p(b: Builder, x: Value) -> Value:
@@ -57,4 +140,89 @@ def log1p(b: Builder, x: Value) -> Value:
     y = log(b, u)
     ends = b.op("or", equal(b, u, real(0.0)), equal(b, u, INF))
     y = b.select(ends, y, add(b, y, lost))
-    return b.select(equal(b, x, real(0.0)), x, y)
+    return b.select(less(b, fabs(b, x), real(2.0**-60)), x, y)
+
+
+def short_log1p(b: Builder, x: Value) -> Value:
+    """For float32: 1 + x loses nothing of what the result shows, but where x is tiny."""
+    y = short_log(b, add(b, x, real(1.0)))
+    near = fma(b, mul(b, x, x), fma(b, x, real(1 / 3), real(-0.5)), x)
+    return b.select(less(b, fabs(b, x), real(2.0**-10)), near, y)
+
+
+def softplus(b: Builder, x: Value) -> Value:
+    """max(x, 0) + log(1 + e^-|x|)"""
+    above = b.select(b.op("fcmp ogt", x, real(0.0)), x, real(0.0))
+    return unknown_too(b, add(b, above, log1p(b, exp(b, neg(b, fabs(b, x))))), x)
+
+
+def unknown_too(b: Builder, y: Value, x: Value) -> Value:
+    return b.select(b.op("fcmp uno", x, x), x, y)
+
+
+def logaddexp(b: Builder, x: Value, y: Value) -> Value:
+    """The larger one + log(1 + e^-|x - y|)"""
+    large = b.call("maximum", x, y)
+    apart = neg(b, fabs(b, sub(b, x, y)))
+    found = add(b, large, log1p(b, exp(b, apart)))
+    return b.select(equal(b, x, y), add(b, x, real(math.log(2))), found)
+
+
+def logaddexp2(b: Builder, x: Value, y: Value) -> Value:
+    from .exponential import exp2
+
+    large = b.call("maximum", x, y)
+    apart = neg(b, fabs(b, sub(b, x, y)))
+    more = mul(b, log1p(b, exp2(b, apart)), real(PER_LOG_2[0]))
+    return b.select(equal(b, x, y), add(b, x, real(1.0)), add(b, large, more))
+
+
+# ---- inverse hyperbolic functions
+
+
+def arcsinh(b: Builder, x: Value) -> Value:
+    """log(1 + a + a^2 / (1 + sqrt(1 + a^2))), where a = |x|."""
+    a = fabs(b, x)
+    large = b.op("fcmp ogt", a, real(2.0**30))
+    safe = b.select(large, real(1.0), a)
+    square = mul(b, safe, safe)
+    root = b.call("sqrt", add(b, square, real(1.0)))
+    more = quick_sum(b, safe, div(b, square, add(b, root, real(1.0))))
+    one = sum_of(b, real(1.0), more.high)
+    start = Pair(
+        b.select(large, a, one.high),
+        b.select(large, real(0.0), add(b, one.low, more.low)),
+    )
+    y = log_of_pair(b, start)
+    twice = pair_sum(b, y, constant_pair(*LOG_2_PAIR))
+    found = b.select(large, twice.high, y.high)
+    found = b.select(less(b, a, real(2.0**-28)), a, found)
+    found = b.select(b.op("fcmp ult", a, INF), found, a)
+    return copysign(b, found, x)
+
+
+def arccosh(b: Builder, x: Value) -> Value:
+    """log(1 + t + sqrt(t (t + 2))), where t = x - 1."""
+    large = b.op("fcmp ogt", x, real(2.0**30))
+    t = b.select(large, real(1.0), sub(b, x, real(1.0)))
+    root = b.call("sqrt", mul(b, t, add(b, t, real(2.0))))
+    one = log_of_one_and(b, quick_sum(b, root, t))
+    y = log_of_pair(b, single(b.select(large, x, real(1.0))))
+    twice = pair_sum(b, y, constant_pair(*LOG_2_PAIR))
+    found = b.select(large, twice.high, one.high)
+    found = b.select(equal(b, x, real(1.0)), real(0.0), found)
+    found = b.select(b.op("fcmp ult", x, real(1.0)), NAN, found)
+    return b.select(equal(b, x, INF), INF, found)
+
+
+def arctanh(b: Builder, x: Value) -> Value:
+    """log(1 + 2a / (1 - a)) / 2, where a = |x|."""
+    a = fabs(b, x)
+    safe = b.select(less(b, a, real(1.0)), a, real(0.5))
+    below = sum_of(b, real(1.0), neg(b, safe))
+    y = log_of_one_and(b, pair_quotient(b, single(add(b, safe, safe)), below))
+    found = mul(b, y.high, real(0.5))
+    found = b.select(less(b, a, real(2.0**-28)), a, found)
+    found = b.select(equal(b, a, real(1.0)), INF, found)
+    found = b.select(b.op("fcmp ugt", a, real(1.0)), NAN, found)
+    return copysign(b, found, x)

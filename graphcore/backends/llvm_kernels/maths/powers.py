@@ -1,0 +1,82 @@
+"""Powers and roots."""
+
+from __future__ import annotations
+
+from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real
+
+from .exponential import exp_of_pair, scaled
+from .logarithm import log_of_pair, single
+from .pairs import (
+    INF,
+    NAN,
+    Pair,
+    add,
+    bits_of,
+    clamp,
+    copysign,
+    div,
+    equal,
+    fabs,
+    float_of,
+    fma,
+    less,
+    mul,
+    neg,
+    polynomial,
+    sub,
+)
+
+CUBE_ROOT = (
+    *(1.87595182427177009643, -1.88497979543377169875, 1.621429720105354466140),
+    *(-0.758397934778766047437, 0.145996192886612446982),
+)
+"""t / cbrt(x) by t^3 / x"""
+
+
+def power(b: Builder, x: Value, y: Value) -> Value:
+    """e^(y log|x|), with the sign that an odd y gives."""
+    size = fabs(b, x)
+    log = log_of_pair(b, single(size))
+    high = mul(b, y, log.high)
+    low = fma(b, y, log.low, fma(b, y, log.high, neg(b, high)))
+    bounded = clamp(b, high, -800.0, 800.0)
+    low = b.select(equal(b, bounded, high), low, real(0.0))
+    one, n = exp_of_pair(b, Pair(bounded, low))
+    found = scaled(b, add(b, one.high, one.low), n)
+
+    whole = equal(b, b.call("trunc", y), y)
+    half = mul(b, y, real(0.5))
+    odd = b.op("and", whole, b.neither(equal(b, b.call("trunc", half), half)))
+    above = b.op("fcmp ogt", y, real(0.0))
+    up, down = b.select(above, INF, real(0.0)), b.select(above, real(0.0), INF)
+    found = b.select(equal(b, size, INF), up, found)
+    found = b.select(equal(b, size, real(0.0)), down, found)
+    found = b.select(odd, copysign(b, found, x), found)
+    finite = less(b, size, INF)
+    minus = b.op("and", less(b, x, real(0.0)), b.op("and", finite, b.neither(whole)))
+    found = b.select(minus, NAN, found)
+    found = b.select(b.op("fcmp uno", x, y), NAN, found)
+    endless = b.op("and", equal(b, fabs(b, y), INF), equal(b, size, real(1.0)))
+    ones = b.op("or", equal(b, x, real(1.0)), equal(b, y, real(0.0)))
+    return b.select(b.op("or", ones, endless), real(1.0), found)
+
+
+def cbrt(b: Builder, x: Value) -> Value:
+    """As fdlibm has it: 5 bits from the exponent, 23 from a polynomial, all by Newton's method."""
+    size = fabs(b, x)
+    tiny = less(b, size, real(2.0**-1022))
+    bits = bits_of(b, b.select(tiny, mul(b, size, real(2.0**54)), size))
+    thirds = b.op("mul", b.op("lshr", bits, integer(32)), integer(0xAAAAAAAB))
+    top = b.op("lshr", thirds, integer(33))
+    top = b.op("add", top, b.select(tiny, integer(696219795), integer(715094163)))
+    t = float_of(b, b.op("shl", top, integer(32)))
+    r = mul(b, mul(b, t, t), div(b, t, size))
+    t = mul(b, t, polynomial(b, r, *CUBE_ROOT))
+    up = b.op("add", bits_of(b, t), integer(1 << 31))
+    rounded = b.op("and", up, integer(-(1 << 30)))
+    t = float_of(b, rounded)
+    r = div(b, size, mul(b, t, t))
+    r = div(b, sub(b, r, t), add(b, add(b, t, t), r))
+    found = fma(b, t, r, t)
+    edge = b.op("or", equal(b, size, real(0.0)), b.op("fcmp uge", size, INF))
+    return copysign(b, b.select(edge, size, found), x)

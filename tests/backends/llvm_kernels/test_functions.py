@@ -1,0 +1,152 @@
+"""Elementary functions: at most two units in the last place from 80-bit floats, edges as NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphcore.backends.llvm_kernels import functions, machine
+
+from .kernels import Array, arity, run_function
+
+pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
+
+LONG = np.longdouble
+NUMBERS = 4000
+DTYPES = [np.dtype(np.float64), np.dtype(np.float32)]
+
+EVERYWHERE, POSITIVE = (-1, "exp"), (0, "exp")
+NEAR_0, AROUND_0, TINY = (-0.01, 0.01), (-1.0, 1.0), (-1e-17, 1e-17)
+RANGES: dict[str, list[tuple[float, float | str]]] = {
+    "exp": [(-745, 709.7), (-100, 88.0), AROUND_0, NEAR_0],
+    "exp2": [(-1074, 1023.9), (-149, 127.9), AROUND_0, NEAR_0],
+    "expm1": [(-40, 709.7), (-20, 88.0), AROUND_0, NEAR_0, TINY],
+    "sigmoid": [(-745, 40.0), (-5, 5.0)],
+    "softplus": [(-700, -50.0), (-50, 50.0)],
+    "sinh": [(-710, 710.0), (-88, 88.0), AROUND_0, NEAR_0, TINY],
+    "cosh": [(-710, 710.0), (-88, 88.0), AROUND_0, NEAR_0],
+    "tanh": [(-20, 20.0), AROUND_0, NEAR_0, TINY],
+    "log": [POSITIVE, (0.5, 2.0), (0.99, 1.01)],
+    "log2": [POSITIVE, (0.5, 2.0), (0.99, 1.01)],
+    "log10": [POSITIVE, (0.5, 2.0), (0.99, 1.01)],
+    "log1p": [POSITIVE, (-0.99, 1.0), NEAR_0, TINY],
+    "sin": [EVERYWHERE, (-3.2, 3.2), (-1e6, 1e6), (-1e10, 1e10), NEAR_0, TINY],
+    "cos": [EVERYWHERE, (-3.2, 3.2), (-1e6, 1e6), (-1e10, 1e10), NEAR_0],
+    "tan": [EVERYWHERE, (-3.2, 3.2), (-1e6, 1e6), (-1e10, 1e10), NEAR_0, TINY],
+    "arcsin": [AROUND_0, NEAR_0, TINY, (0.99, 1.0), (-1.0, -0.99)],
+    "arccos": [AROUND_0, NEAR_0, TINY, (0.99, 1.0), (-1.0, -0.99)],
+    "arctan": [EVERYWHERE, (-3.0, 3.0), NEAR_0, TINY],
+    "arcsinh": [EVERYWHERE, (-3.0, 3.0), NEAR_0, TINY],
+    "arccosh": [POSITIVE, (1.0, 2.0), (1.0, 1.0001)],
+    "arctanh": [AROUND_0, NEAR_0, TINY, (0.999, 1.0)],
+    "cbrt": [EVERYWHERE, (-3.0, 3.0)],
+    "arctan2": [EVERYWHERE, AROUND_0],
+    "hypot": [EVERYWHERE, AROUND_0, (-1e-300, 1e-300), (-8e307, 8e307)],
+    "power": [POSITIVE, (0.0, 10.0)],
+    "logaddexp": [(0.0, 10.0), (-700.0, 700.0)],
+    "logaddexp2": [(0.0, 10.0)],
+    "fmod": [EVERYWHERE, (-10.0, 10.0)],
+}
+"""Where each function is tried; EVERYWHERE at all sizes and signs, POSITIVE at all sizes."""
+
+
+def sigmoid(x: Array) -> Array:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+def softplus(x: Array) -> Array:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+REFERENCE = {"sigmoid": sigmoid, "softplus": softplus}
+
+
+def reference(name: str, *xs: Array) -> Array:
+    function = REFERENCE.get(name) or getattr(np, name)
+    with np.errstate(all="ignore"):
+        return function(*[x.astype(LONG) for x in xs])
+
+
+def sample(where: tuple[float, float | str], dtype: np.dtype, rng: np.random.Generator) -> Array:
+    low, high = where
+    with np.errstate(all="ignore"):
+        if high != "exp":
+            return rng.uniform(low, high, NUMBERS).astype(dtype)
+        limits = (-744, 709) if dtype.itemsize == 8 else (-100, 88)
+        x = np.exp(rng.uniform(*limits, NUMBERS))
+        return (np.where(rng.integers(0, 2, NUMBERS) == 1, x, low * x) if low else x).astype(dtype)
+
+
+def units(found: Array, wanted: Array) -> Array:
+    """How many units in the last place apart; nan and infinities have to be the same."""
+    with np.errstate(all="ignore"):
+        near = wanted.astype(found.dtype)
+        apart = np.abs(found.astype(LONG) - wanted) / np.spacing(np.abs(near)).astype(LONG)
+    same = (found == near) | (np.isnan(found) & np.isnan(near))
+    apart = np.where(same & ~np.isfinite(near), 0, apart)
+    return np.where(np.isnan(apart), np.inf, apart)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", RANGES)
+def test_accuracy(name: str, dtype: np.dtype) -> None:
+    rng = np.random.default_rng(3)
+    for where in RANGES[name]:
+        xs = [sample(where, dtype, rng) for _ in range(arity(name))]
+        if name == "power":
+            xs[1] = sample((-40.0, 40.0), dtype, rng)
+        apart = units(run_function(name, *xs), reference(name, *xs))
+        at = int(apart.argmax())
+        bound = 2 if dtype.itemsize == 8 else 0.52
+        assert apart[at] <= bound, (where, [x[at] for x in xs], apart[at])
+
+
+def test_every_function_is_tried() -> None:
+    assert RANGES.keys() | EDGES_ONLY == functions.FUNCTIONS.keys()
+
+
+EDGES_ONLY: set[str] = set()
+SPECIAL = (
+    *(0.0, 1.0, 2.0, 3.0, 0.5, np.inf, np.nan, 1e308, 1e-310, 5e-324, 1e300, 3e-320, 1e22, 1e-30),
+    *(2.0**53 - 1, 2.0**53 + 2, 2.0**52 + 0.5, 709.782712893384, 709.79, 745.2, 746.0, 710.47),
+    *(710.476, 1024.0, 1075.0, 1000.0, 3.4e38, 1e-45, 88.8, 103.0, 150.0),
+)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", RANGES)
+def test_edges(name: str, dtype: np.dtype) -> None:
+    """0, infinities, nan and the ends of the range, of both signs; zeros have their sign."""
+    with np.errstate(all="ignore"):
+        x = np.array([*SPECIAL, *[-v for v in SPECIAL]]).astype(dtype)
+    xs = [g.ravel() for g in np.meshgrid(*[x] * arity(name))]
+    found, wanted = run_function(name, *xs), reference(name, *xs)
+    apart = units(found, wanted)
+    if name.startswith("logaddexp"):  # a difference of numbers that are nearly equal
+        apart[np.abs(wanted) < 0.1 * np.abs(np.maximum(*xs))] = 0
+    wrong = np.flatnonzero(apart > 2)
+    assert wrong.size == 0, [(found[i], wanted[i], *[x[i] for x in xs]) for i in wrong[:9]]
+    with np.errstate(all="ignore"):
+        zero = wanted.astype(dtype) == 0
+    np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", functions.FUNCTIONS)
+def test_levels_agree_bit_by_bit(name: str, dtype: np.dtype) -> None:
+    """AVX2 and AVX-512 give the same bits."""
+    if len(machine.levels()) < 2:
+        pytest.skip("this CPU has no AVX-512")
+    rng = np.random.default_rng(5)
+    with np.errstate(all="ignore"):
+        x = np.array([*SPECIAL, *[-v for v in SPECIAL]]).astype(dtype)
+    where = [EVERYWHERE, AROUND_0, (-20.0, 20.0), (-800.0, 800.0)]
+    xs = [
+        np.concatenate([x, *[sample(each, dtype, rng) for each in where]])
+        for _ in range(arity(name))
+    ]
+    found = [run_function(name, *xs, level=level) for level in machine.levels()]
+    unknown = np.isnan(found[0])
+    np.testing.assert_array_equal(unknown, np.isnan(found[1]))
+    assert found[0][~unknown].tobytes() == found[1][~unknown].tobytes()
