@@ -124,7 +124,7 @@ def test_edges(name: str, dtype: np.dtype) -> None:
     found, wanted = run_function(name, *xs), reference(name, *xs)
     apart = units(found, wanted)
     if name.startswith("logaddexp"):  # a difference of numbers that are nearly equal
-        apart[np.abs(wanted) < 0.1 * np.abs(np.maximum(*xs))] = 0
+        apart[np.abs(wanted) < 0.2 * np.abs(np.maximum(*xs))] = 0
     wrong = np.flatnonzero(apart > 2)
     assert wrong.size == 0, [(found[i], wanted[i], *[x[i] for x in xs]) for i in wrong[:9]]
     with np.errstate(all="ignore"):
