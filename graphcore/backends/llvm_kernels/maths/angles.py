@@ -157,12 +157,16 @@ def looked_up(b: Builder, i: Value) -> Value:
 
 
 def high_product(b: Builder, x: Value, y: Value) -> Value:
-    """The upper 64 bits of a product."""
-    double, single = f"<{WIDTH} x i128>", type_of("i64", True)
-    long = [b.emit("i64", True, f"zext {v.typed} to {double}", v) for v in (x, y)]
-    both = b.emit("i64", True, f"mul {double} {long[0].text}, {long[1].text}", *long)
-    top = b.emit("i64", True, f"lshr {double} {both.text}, splat (i128 64)", both)
-    return b.emit("i64", True, f"trunc {double} {top.text} to {single}", top)
+    """The upper 64 bits of a product of integers without sign."""
+    half, mask = integer(32), integer(2**32 - 1)
+    (x_low, x_high), (y_low, y_high) = [
+        (b.op("and", v, mask), b.op("lshr", v, half)) for v in (x, y)
+    ]
+    low = b.op("lshr", b.op("mul", x_low, y_low), half)
+    first = b.op("add", b.op("mul", x_high, y_low), low)
+    second = b.op("add", b.op("mul", x_low, y_high), b.op("and", first, mask))
+    top = b.op("add", b.op("mul", x_high, y_high), b.op("lshr", first, half))
+    return b.op("add", top, b.op("lshr", second, half))
 
 
 def sine(b: Builder, x: Pair) -> Pair:
