@@ -112,7 +112,7 @@ MIXED = [
 
 
 CANCELLING = frozenset({elementwise.logaddexp, elementwise.logaddexp2})
-"""Sums in whose last bits all is lost where they cross 0."""
+"""Sums that lose digits where they are near 0, in NumPy as here."""
 COMMON = {np.dtype(name) for name in ("bool", "int64", "float32", "float64", "complex128")}
 """Operands of the quick tests."""
 
@@ -161,7 +161,8 @@ def test_ops_agree_with_numpy(op: Op, dtypes: tuple[np.dtype, ...]) -> None:
                 worst[np.abs(wanted) < 0.2 * np.abs(np.maximum(*arrays))] = 0
             at = int(np.nanargmax(np.where(np.isnan(worst), np.inf, worst)))
             shown = [x[at] for x in arrays], found[at], wanted[at]
-            assert worst[at] <= INEXACT[wanted.dtype.kind], shown
+            bound = 16 if op in CANCELLING else INEXACT[wanted.dtype.kind]
+            assert worst[at] <= bound, shown
             if op not in UNSIGNED_ZERO and wanted.dtype.kind == "f":
                 wrong = np.flatnonzero((wanted == 0) & (np.signbit(wanted) != np.signbit(found)))
                 assert wrong.size == 0, [
