@@ -11,11 +11,10 @@ from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import leaf
 from graphcore.schedule.regions import without_kernels
 
-from . import machine
 from .arithmetic import KINDS, SCALAR, emits
 from .entrance import Array, Bind, Kernel, Program, Report
 from .failures import report
-from .functions import module
+from .functions import compiled, module
 from .loops import CONTROL
 from .places import PLACES, is_register
 from .routines import ALONE, lacks
@@ -89,7 +88,7 @@ def kernel(graph: Graph, unknowns: tuple[str, ...]) -> tuple[Kernel, Report]:
         raise NotEmitted(ops)
     written, program = text(graph, unknowns)
     params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
-    code, failures = machine.compiled(written, "kernel"), program.failures
+    code, failures = compiled(written, "kernel"), program.failures
     made = Kernel(code, params, results, unknowns, tuple(program.slots), failures.words)
     return made, lambda record, known: report(graph, failures.sites, record, known)
 

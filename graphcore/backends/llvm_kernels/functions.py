@@ -1,19 +1,21 @@
 """FUNCTIONS: elementary functions of vectors as IR, `(builder, *operands) -> value`.
 
-A kernel calls them: written out where they are used they would gain nothing. Each is written for
-float64; that of float32 computes in float64 and rounds, which is exact to half a unit and as fast
-as float32 side by side in as many lanes; `SHORT` holds those that need fewer terms then.
+A kernel calls them: written out where they are used they would gain nothing. Each is compiled once
+in a process, when the first kernel needs it. Each is written for float64; that of float32 computes
+in float64 and rounds, which is exact to half a unit and as fast as float32 side by side in as many
+lanes; `SHORT` holds those that need fewer terms then.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
-from .machine import ATTRIBUTES
+from .machine import ATTRIBUTES, Code, levels, to_object
 from .maths import angles, division, exponential, logarithm, powers
 
 Function: TypeAlias = Callable[..., Value]
@@ -42,19 +44,29 @@ SHORT: dict[str, Function] = {
 
 
 @cache
-def define(full: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The IR of a function, such as `exp.f64`, and the intrinsics that it declares, by name."""
+def define(full: str) -> str:
+    """The module of a function, such as `exp.f64`."""
     name, kind = full.split(".")
     b = Builder()
     function = (SHORT if kind == "f32" else {}).get(name, FUNCTIONS[name])
-    count = len(inspect.signature(function).parameters) - 1
-    params = [Value(f"%x{i}", kind, True) for i in range(count)]
+    params = [Value(f"%x{i}", kind, True) for i in range(arity(name))]
     y = function(b, *[b.convert("fpext", x, "f64") for x in params])
     y = b.convert("fptrunc", y, kind)
     given = ", ".join([x.typed for x in params])
-    head = f"define internal {type_of(kind, True)} @{full}({given}) #0 {{"
-    text = "\n".join([head, "entry:", *b.lines[0], f"  ret {y.typed}", "}"])
-    return text, tuple(b.declared.items())
+    head = f"define {y.type} @{full}({given})"
+    b.do(f"ret {y.typed}")
+    return module(head, b)
+
+
+def arity(name: str) -> int:
+    """How many operands a function has."""
+    return len(inspect.signature(FUNCTIONS[name]).parameters) - 1
+
+
+@cache
+def function(full: str, level: str) -> Code:
+    """The machine code of a function."""
+    return Code(to_object(define(full), level), full)
 
 
 def module(head: str, b: Builder) -> str:
@@ -62,10 +74,20 @@ def module(head: str, b: Builder) -> str:
 
     `head` declares it: `define i64 @kernel(ptr %table)`.
     """
-    texts, declared = [], dict(b.declared)
-    for name in b.used_functions:
-        text, more = define(name)
-        texts.append(text)
-        declared |= dict(more)
     lines = [f"{head} #0 {{", "entry:", *b.lines[0], "}"]
-    return "\n".join([*lines, *texts, *declared.values(), ATTRIBUTES, ""])
+    for full in b.used_functions:
+        name, kind = full.split(".")
+        vector = type_of(kind, True)
+        lines.append(f"declare {vector} @{full}({', '.join([vector] * arity(name))}) #0")
+    return "\n".join([*lines, *b.declared.values(), ATTRIBUTES, ""])
+
+
+CALLED = re.compile(r"^declare [^@]* @([a-z0-9_]+\.f(?:32|64))\(", re.MULTILINE)
+"""Our own functions in a module; those of LLVM have names of their own."""
+
+
+def compiled(text: str, *names: str, level: str | None = None) -> Code:
+    """A module of IR as machine code; `names` are the functions to be called from outside."""
+    level = level or levels()[0]
+    needed = {full: function(full, level)[full] for full in CALLED.findall(text)}
+    return Code(to_object(text, level), *names, needed=needed)

@@ -11,6 +11,7 @@ import atexit
 import platform
 import sys
 import weakref
+from collections.abc import Mapping
 from functools import cache
 from itertools import count
 from typing import Any
@@ -29,6 +30,7 @@ LEVELS = {
 OBJECTS = 64
 """How many objects one linker loads: LLVM forgets a linker, but not all about an object."""
 
+NONE: Mapping[str, int] = {}
 SERIAL = count()
 LINKERS: dict[int, Any] = {}
 """The linker in use, by its number."""
@@ -101,14 +103,20 @@ def to_object(text: str, level: str | None = None, effort: int = 2) -> bytes:
 
 
 class Code:
-    """Machine code in memory, as long as this object lives."""
+    """Machine code in memory, as long as this object lives.
 
-    def __init__(self, image: bytes, *names: str) -> None:
+    `names` are the functions to be called from outside, `needed` the addresses of those it calls,
+    which have to live as long; functions of the C library are found by themselves.
+    """
+
+    def __init__(self, image: bytes, *names: str, needed: Mapping[str, int] = NONE) -> None:
         import llvmlite.binding as llvm
 
         library = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
         for name in names:
             library.export_symbol(name)
+        for name, address in needed.items():
+            library.import_symbol(name, address)
         number = next(SERIAL)
         home = linker(number)
         loaded = library.link(home, f"graphcore{number}")

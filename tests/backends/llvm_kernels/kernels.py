@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import inspect
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphcore.backends.llvm_kernels import functions, machine
+from graphcore.backends.llvm_kernels import functions
 from graphcore.backends.llvm_kernels.arithmetic import SCALAR, kind_of_dtype
 from graphcore.backends.llvm_kernels.builder import (
     BITS,
@@ -78,7 +77,7 @@ def run(
     given = [p for n, kind in zip(names, kinds, strict=True) for p in pointers(n, kind)]
     params = ", ".join(f"ptr {p}" for p in [*pointers("out", result), *given])
     text = functions.module(f"define void @kernel({params}, i64 %n)", b)
-    code = machine.Code(machine.to_object(text, level), "kernel")
+    code = functions.compiled(text, "kernel", level=level)
     size = arrays[0].size
     padded = [np.concatenate([x, np.ones(-size % WIDTH, x.dtype)]) for x in arrays]
     out = np.empty(len(padded[0]), dtype)
@@ -108,7 +107,3 @@ def run_function(name: str, *arrays: Array, **how: object) -> Array:
     kind = kind_of_dtype(arrays[0].dtype)
     kinds = [kind] * len(arrays)
     return run(lambda b, xs: b.function(name, *xs), kinds, arrays[0].dtype, *arrays, **how)
-
-
-def arity(name: str) -> int:
-    return len(inspect.signature(functions.FUNCTIONS[name]).parameters) - 1

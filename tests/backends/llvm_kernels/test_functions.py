@@ -7,7 +7,7 @@ import pytest
 
 from graphcore.backends.llvm_kernels import functions, machine
 
-from .kernels import Array, arity, run_function
+from .kernels import Array, run_function
 
 pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
 
@@ -93,7 +93,7 @@ def units(found: Array, wanted: Array) -> Array:
 def test_accuracy(name: str, dtype: np.dtype) -> None:
     rng = np.random.default_rng(3)
     for where in RANGES[name]:
-        xs = [sample(where, dtype, rng) for _ in range(arity(name))]
+        xs = [sample(where, dtype, rng) for _ in range(functions.arity(name))]
         if name == "power":
             xs[1] = sample((-40.0, 40.0), dtype, rng)
         apart = units(run_function(name, *xs), reference(name, *xs))
@@ -120,7 +120,7 @@ def test_edges(name: str, dtype: np.dtype) -> None:
     """0, infinities, nan and the ends of the range, of both signs; zeros have their sign."""
     with np.errstate(all="ignore"):
         x = np.array([*SPECIAL, *[-v for v in SPECIAL]]).astype(dtype)
-    xs = [g.ravel() for g in np.meshgrid(*[x] * arity(name))]
+    xs = [g.ravel() for g in np.meshgrid(*[x] * functions.arity(name))]
     found, wanted = run_function(name, *xs), reference(name, *xs)
     apart = units(found, wanted)
     if name.startswith("logaddexp"):  # a difference of numbers that are nearly equal
@@ -144,7 +144,7 @@ def test_levels_agree_bit_by_bit(name: str, dtype: np.dtype) -> None:
     where = [EVERYWHERE, AROUND_0, (-20.0, 20.0), (-800.0, 800.0)]
     xs = [
         np.concatenate([x, *[sample(each, dtype, rng) for each in where]])
-        for _ in range(arity(name))
+        for _ in range(functions.arity(name))
     ]
     found = [run_function(name, *xs, level=level) for level in machine.levels()]
     unknown = np.isnan(found[0])
