@@ -37,7 +37,7 @@ class Carries:
         self.start: list[Value] = []
         for i, (param, x) in enumerate(zip(self.params, node.inputs[:n], strict=True)):
             if is_register(param.type):
-                self.start.append(w.number(x))
+                self.start.append(w.number(x, param.type))
                 continue
             now, then = w.new(node[i], param.type), w.new(node[i], param.type)
             w.copy(x, [now])
@@ -62,7 +62,7 @@ class Carries:
         rest = iter(now)
         for param, y in zip(self.params, self.new, strict=True):
             value = next(rest)
-            new += [w.number(y)] if is_register(param.type) else [next(rest), value]
+            new += [w.number(y, param.type)] if is_register(param.type) else [next(rest), value]
         return new
 
     def last(self, node: Node, now: Sequence[Value]) -> None:
@@ -214,7 +214,7 @@ def switch(w: Writer, node: Node) -> None:
     w.program.failures.outside(b, b.op("icmp uge", index, many), node, 0, index, many)
 
     def way(branch: Graph) -> Callable[[], Sequence[Value]]:
-        return lambda: inline(w, branch, operands, rooms)
+        return lambda: inline(w, branch, operands, rooms, node)
 
     numbers = iter(b.choose(index, *map(way, branches)))
     after(w, node, rooms, numbers)
@@ -224,13 +224,17 @@ def block(w: Writer, node: Node) -> None:
     """A body that is computed once."""
     rooms = [None if is_register(y.type) else w.home(y) for y in values(node)]
     operands = [w.given(x) for x in node.inputs]
-    after(w, node, rooms, iter(inline(w, node.attrs["body"], operands, rooms)))
+    after(w, node, rooms, iter(inline(w, node.attrs["body"], operands, rooms, node)))
 
 
 def inline(
-    w: Writer, body: Graph, operands: Sequence[Value | Room], rooms: Sequence[Room | None]
+    w: Writer,
+    body: Graph,
+    operands: Sequence[Value | Room],
+    rooms: Sequence[Room | None],
+    node: Node,
 ) -> list[Value]:
-    """The steps of a body: results go to rooms, or are returned where there is None."""
+    """The steps of a body of a node: results go to rooms, or are returned where there is None."""
     inner = w.inside()
     inner.know(body.params, operands)
     homes: Homes = {}
@@ -238,8 +242,8 @@ def inline(
         if room is not None:
             homes.setdefault(y, []).append(room)
     inner.graph(body, homes)
-    pairs = zip(body.outputs, rooms, strict=True)
-    return [inner.number(y) for y, room in pairs if room is None]
+    results = zip(body.outputs, rooms, node.type.items, strict=True)
+    return [inner.number(y, type) for y, room, type in results if room is None]
 
 
 def after(w: Writer, node: Node, rooms: Sequence[Room | None], numbers: Iterator[Value]) -> None:

@@ -208,9 +208,11 @@ def extreme(largest: bool) -> Callable[[Node], Value]:
     def start(node: Node) -> Value:
         if (initial := node.attrs.get("initial")) is not None:
             return literal(initial.item(), kind_of(node))
-        dtype = node.type.dtype
+        dtype, far = node.type.dtype, -np.inf if largest else np.inf
+        if dtype.kind == "c":
+            return literal(complex(far, far), kind_of(node))
         if dtype.kind == "f":
-            return literal(-np.inf if largest else np.inf, kind_of(node))
+            return literal(far, kind_of(node))
         if dtype.kind == "b":
             return literal(not largest, "i1")
         limits = np.iinfo(dtype)
@@ -230,9 +232,10 @@ def position_of(largest: bool) -> Rule:
         def step(i: Index, best: Value, where: Value) -> Sequence[Value]:
             value = p.at(x, (*index[:axis], i, *index[axis:]), mask)
             better = rule_of(e.greater if largest else e.less, kind)(b, value, best)
-            if kind[0] == "f":
-                fresh = b.op("fcmp ord", best, best)
-                better = b.op("or", better, b.both(b.op("fcmp uno", value, value), fresh))
+            if kind[0] in "fc":
+                isnan = rule_of(e.isnan, kind)
+                fresh = b.neither(isnan(b, best))
+                better = b.op("or", better, b.both(isnan(b, value), fresh))
             better = b.op("or", better, b.op("icmp eq", i.base, integer(0)))
             chosen = b.select(better, value, best), b.select(better, i.base, where)
             return [spread(y) for y in chosen]

@@ -244,13 +244,12 @@ class Writer:
             self.release([*self.taken])
             self.program.sizes = self.around  # what loops have found is not known around a body
 
-    def number(self, node: Node) -> Value:
-        """A value in a register."""
-        if not node.type.shape:
+    def number(self, node: Node, type: TensorType | None = None) -> Value:
+        """A value in a register; `type` may know sizes that its own does not."""
+        own: TensorType = type or node.type
+        if not own.shape:
             return self.places.at(node, ())
-        return self._side_by_side(
-            node.type.shape[0], lambda i, mask: self.places.at(node, (i,), mask)
-        )
+        return self._side_by_side(own.shape[0], lambda i, mask: self.places.at(node, (i,), mask))
 
     def load(self, room: Room) -> Value:
         """The value in a room, in a register."""
