@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Literal, TextIO
+
+import numpy.typing as npt
 
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
@@ -34,7 +37,9 @@ Returns = Literal["numpy", "xarray"]
 
 
 @worded
-def compile(inputs: Tree, outputs: Tree, *, returns: Returns = "numpy") -> Compiled:
+def compile(
+    inputs: Tree, outputs: Tree, *, returns: Returns = "numpy", native: bool = False
+) -> Compiled:
     """A callable that computes `outputs` from `inputs`.
 
     Parameters
@@ -51,11 +56,15 @@ def compile(inputs: Tree, outputs: Tree, *, returns: Returns = "numpy") -> Compi
         sliced, picked from, sorted, moved, joined, split or made anew on the way; renamed, it keeps
         it under the new name. Where arguments disagree, and for coordinates of other kinds (scalar,
         of several dims or levels, named otherwise than their dim), there is none.
+    native
+        Whether the program runs as machine code instead of NumPy calls. It then takes tens to
+        hundreds of milliseconds longer to compile, and results differ by rounding.
 
     Raises
     ------
     GraphError
-        If two inputs share a name, or an output needs an input that is not given.
+        If two inputs share a name, or an output needs an input that is not given; with `native`, if
+        an op has no machine code, or this machine runs none.
 
     Examples
     --------
@@ -76,7 +85,7 @@ def compile(inputs: Tree, outputs: Tree, *, returns: Returns = "numpy") -> Compi
     graph = Graph(tuple(x.node for x in params), tuple(y.node for y in results))
     check_inputs(graph)
     forms = arranged(list(range(len(params)))), mirrored(list(range(len(results))))
-    return Compiled(graph, *forms, returns)
+    return Compiled(graph, *forms, returns, native)
 
 
 def check_inputs(graph: Graph) -> None:
@@ -132,21 +141,30 @@ class Compiled(Listing):
     passes
         Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
     source
-        The Python function that runs.
+        The Python function of NumPy calls.
+    native
+        Whether the program runs as machine code.
     """
 
     def __init__(
-        self, graph: Graph, arguments: list[Tree], results: Tree, returns: Returns = "numpy"
+        self,
+        graph: Graph,
+        arguments: list[Tree],
+        results: Tree,
+        returns: Returns = "numpy",
+        native: bool = False,
     ) -> None:
         self._arguments, self._results, self._returns = arguments, results, returns
+        self.native = native
         self._label = labeller(graph, returns)
         graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
         with uncollected(), described_by(graph.trace):
             self._boundary = Boundary(graph)
             self.passes = pipeline.run(graph, numpy_backend.PASSES)
-            last = self.passes[-1].graph
-            self._function = numpy_backend.build(last, self._boundary.unknowns)
-        self._bind, self._run = self._boundary.bind, self._function.__call__
+            if native:
+                self._values = machine_code(self.passes[-1].graph, self._boundary)
+            else:
+                self._values = calls(self._function, self._boundary)
         self.stages = Stages(self.passes)
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
@@ -157,15 +175,27 @@ class Compiled(Listing):
         """The results for these arrays, by position or by name, in the form of the outputs."""
         if kwargs or len(args) != self._plain:
             args = self._given.arrange(args, kwargs)
-        values = self._run(*self._bind(args))
+        values = self._values(*args)
         if self._label is not None:
             values = self._label(values, args)
         return self._result(values)
+
+    @cached_property
+    def _function(self) -> numpy_backend.Function:
+        """The program as NumPy calls."""
+        return numpy_backend.build(self.passes[-1].graph, self._boundary.unknowns)
 
     @property
     def source(self) -> str:
         """The generated Python function."""
         return self._function.source
+
+    @property
+    def llvm(self) -> str:
+        """The program as LLVM IR, of which machine code is made."""
+        from graphcore.backends import llvm_kernels
+
+        return llvm_kernels.text(self.passes[-1].graph, self._boundary.unknowns)
 
     def debug_print(
         self,
@@ -193,12 +223,40 @@ class Compiled(Listing):
         return diff(self.stages[before], self.stages[after])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Compiled, (self.stages["named"], self._arguments, self._results, self._returns)
+        forms = self._arguments, self._results, self._returns
+        return Compiled, (self.stages["named"], *forms, self.native)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
         outputs = ", ".join(str(y.type) for y in self.stages["named"].outputs)
-        return f"<Compiled ({inputs}) -> ({outputs})>"
+        kind = "Compiled native" if self.native else "Compiled"
+        return f"<{kind} ({inputs}) -> ({outputs})>"
+
+
+Values = Callable[..., "list[npt.NDArray[Any]]"]
+"""From the arguments of a call to the arrays of its results."""
+
+
+def calls(function: numpy_backend.Function, boundary: Boundary) -> Values:
+    """A program that runs as NumPy calls."""
+    bind, run = boundary.bind, function.__call__
+    return lambda *args: run(*bind(args))
+
+
+def machine_code(graph: Graph, boundary: Boundary) -> Values:
+    """A program that runs as machine code."""
+    from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
+
+    if why := llvm_kernels.unavailable():
+        raise refusal("compile", f"native=True, but {why}", cure=CURE_NATIVE)
+    try:
+        return llvm_kernels.build(graph, boundary.unknowns, boundary.bind)
+    except llvm_kernels.NotEmitted as refused:
+        reason = f"native=True, but {refused}"
+        raise refusal("compile", reason, *refused.nodes[:3], cure=CURE_NATIVE) from None
+
+
+CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
 
 
 class Stages(dict[str, Graph]):

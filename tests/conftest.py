@@ -42,6 +42,7 @@ hypothesis.settings.load_profile("repeatable")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.txt")
     parser.addoption("--poison", action="store_true", help="check who shares memory with whom")
+    parser.addoption("--native", action="store_true", help="run machine code where there is some")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -53,6 +54,18 @@ def memory(request: pytest.FixtureRequest) -> Iterator[None]:
     from tests.poison import poisoned
 
     with poisoned():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tier(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `--native`, programs run as machine code where they can."""
+    if not request.config.getoption("--native"):
+        yield
+        return
+    from tests.machine_code import native
+
+    with native():
         yield
 
 

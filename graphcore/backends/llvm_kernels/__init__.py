@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -11,6 +11,7 @@ from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import leaf
 from graphcore.schedule.regions import without_kernels
 
+from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
 from .entrance import Array, Bind, Kernel, Program, Report
 from .failures import report
@@ -20,7 +21,7 @@ from .places import PLACES, is_register
 from .routines import ALONE, lacks
 from .writer import Homes, Shared, Writer
 
-__all__ = ["EMITTED", "NotEmitted", "build", "kernel", "refused", "text"]
+__all__ = ["EMITTED", "NotEmitted", "build", "kernel", "refused", "text", "unavailable"]
 
 EMITTED: frozenset[Op] = frozenset(
     {leaf.input_, leaf.constant, leaf.project, *PLACES, *SCALAR, *ALONE, *CONTROL}
@@ -29,16 +30,21 @@ EMITTED: frozenset[Op] = frozenset(
 
 
 class NotEmitted(NotImplementedError):
-    """A graph that machine code does not compute: `ops` says why."""
+    """A graph that machine code does not compute: of each op that is why, one of the `nodes`."""
 
-    def __init__(self, ops: tuple[str, ...]) -> None:
+    def __init__(self, ops: Mapping[str, Node]) -> None:
         super().__init__(f"no machine code computes {', '.join(ops)}")
-        self.ops = ops
+        self.ops, self.nodes = tuple(ops), tuple(ops.values())
 
 
-def refused(graph: Graph) -> tuple[str, ...]:
+def unavailable() -> str | None:
+    """Why no machine code can run here; None where it can."""
+    return machine.refusal() or entrance.refusal()
+
+
+def refused(graph: Graph) -> dict[str, Node]:
     """The ops of a graph that no machine code computes, with dtypes where these are why."""
-    return tuple(dict.fromkeys([why for node in graph.every_node() if (why := reason(node))]))
+    return {why: node for node in graph.every_node() if (why := reason(node))}
 
 
 def reason(node: Node) -> str | None:
@@ -57,7 +63,12 @@ def items(node: Node) -> Sequence[TensorType]:
     return node.type.items if isinstance(node.type, TupleType) else [node.type]
 
 
-def text(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Shared]:
+def text(graph: Graph, unknowns: tuple[str, ...]) -> str:
+    """The IR of a graph in its final form."""
+    return written(without_kernels(graph), unknowns)[0]
+
+
+def written(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Shared]:
     """The IR of a graph, and what its table holds."""
     program = Shared(graph, unknowns)
     w, b = Writer(program), program.b
@@ -86,9 +97,9 @@ def kernel(graph: Graph, unknowns: tuple[str, ...]) -> tuple[Kernel, Report]:
     graph = without_kernels(graph)
     if ops := refused(graph):
         raise NotEmitted(ops)
-    written, program = text(graph, unknowns)
+    ir, program = written(graph, unknowns)
     params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
-    code, failures = compiled(written, "kernel"), program.failures
+    code, failures = compiled(ir, "kernel"), program.failures
     made = Kernel(code, params, results, unknowns, tuple(program.slots), failures.words)
     return made, lambda record, known: report(graph, failures.sites, record, known)
 
