@@ -16,11 +16,13 @@ from graphcore.ir.sizes import unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops import control
 from graphcore.ops.leaf import values
+from graphcore.schedule.order import order_of_body, updates
 
 from . import entrance
 from .arithmetic import cast
 from .builder import Value, integer
 from .failures import poll, work
+from .nests import Order
 from .places import is_register
 from .rooms import Room
 
@@ -29,30 +31,42 @@ if TYPE_CHECKING:
 
 
 class Carries:
-    """What a loop carries: registers, and pairs of rooms."""
+    """What a loop carries: registers, pairs of rooms, and rooms that steps write over."""
 
     def __init__(self, w: Writer, node: Node) -> None:
         body, n = node.attrs["body"], node.attrs["carries"]
         self.w, self.params, self.new = w, body.params[:n], body.outputs[:n]
+        nodes, in_place = order_of_body(body, n)
+        self.chains: dict[Node, Sequence[Node]] = {}
+        self.rooms: dict[Node, Room] = {}
         self.start: list[Value] = []
         for i, (param, x) in enumerate(zip(self.params, node.inputs[:n], strict=True)):
             if is_register(param.type):
                 self.start.append(w.number(x, param.type))
                 continue
-            now, then = w.new(node[i], param.type), w.new(node[i], param.type)
+            now = w.new(node[i], param.type)
             w.copy(x, [now])
-            self.start += [now.pointer, then.pointer]
+            if param in in_place:
+                self.chains[param] = updates(self.new[i], param)
+                self.rooms[param] = now
+            else:
+                self.start += [now.pointer, w.new(node[i], param.type).pointer]
+        chained = frozenset([update for chain in self.chains.values() for update in chain])
+        self.order = Order(nodes, chained)
 
     def open(self, w: Writer, now: Sequence[Value]) -> Homes:
         """Make the params known in a step; where its new values go."""
         homes: Homes = {}
         rest = iter(now)
         for param, y in zip(self.params, self.new, strict=True):
-            value = next(rest)
-            if is_register(param.type):
-                w.know([param], [value])
+            if room := self.rooms.get(param):
+                w.know([param], [w.room(param.type, room.pointer)])
+                for update in self.chains[param]:
+                    homes.setdefault(update, []).append(w.room(param.type, room.pointer))
+            elif is_register(param.type):
+                w.know([param], [next(rest)])
             else:
-                w.know([param], [w.room(param.type, value)])
+                w.know([param], [w.room(param.type, next(rest))])
                 homes.setdefault(y, []).append(w.room(param.type, next(rest)))
         return homes
 
@@ -61,6 +75,8 @@ class Carries:
         new: list[Value] = []
         rest = iter(now)
         for param, y in zip(self.params, self.new, strict=True):
+            if param in self.rooms:
+                continue
             value = next(rest)
             new += [w.number(y, param.type)] if is_register(param.type) else [next(rest), value]
         return new
@@ -69,12 +85,13 @@ class Carries:
         """Make the last values known after the loop."""
         rest = iter(now)
         for i, param in enumerate(self.params):
-            value = next(rest)
-            if is_register(param.type):
-                self.w.know([node[i]], [value])
+            if room := self.rooms.get(param):
+                self.w.know([node[i]], [self.w.room(param.type, room.pointer)])
+            elif is_register(param.type):
+                self.w.know([node[i]], [next(rest)])
             else:
+                self.w.know([node[i]], [self.w.room(param.type, next(rest))])
                 next(rest)
-                self.w.know([node[i]], [self.w.room(param.type, value)])
 
 
 def cost(w: Writer, body: Graph) -> Value:
@@ -113,7 +130,7 @@ def scan(w: Writer, node: Node) -> None:
             homes.setdefault(y, []).append(w.room(y.type, w.row(room.pointer, y.type, i)))
 
         with w.program.failures.within(node, i):
-            inner.graph(body, homes)
+            inner.graph(body, homes, order=carries.order)
             new = carries.close(inner, now)
         look(w, spent)
         return new
@@ -188,7 +205,7 @@ def while_loop(w: Writer, node: Node) -> None:
             homes.setdefault(y, []).append(w.room(y.type, w.row(p, y.type, i)))
 
         with w.program.failures.within(node, i):
-            inner.graph(body, homes)
+            inner.graph(body, homes, order=carries.order)
             new = carries.close(inner, now[several:])
         look(w, spent)
         return [b.add(i, integer(1)), *grown, *new]

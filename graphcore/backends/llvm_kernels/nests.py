@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Shape, count
 from graphcore.ir.types import TupleType
 from graphcore.ops import elementwise as e
@@ -160,13 +161,24 @@ def flops(node: Node) -> int:
     return VIEWS.get(node.op, 0)
 
 
-def plan(graph: Graph, known: Collection[Node]) -> Plan:
+class Order(NamedTuple):
+    """The nodes of a loop's body in order, and the updates that are written over what they update.
+
+    Whatever reads what is written over is stored before, and comes before in the order.
+    """
+
+    nodes: Sequence[Node]
+    updates: frozenset[Node]
+
+
+def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> Plan:
     """The nests of a graph, with its loops, branches and routines between them.
 
     No node that is `known`, and none that only these need, is computed.
     """
-    nodes = needed(graph, known)
-    held = stored(graph, nodes, known)
+    order = order or Order(in_order(graph.nodes()), frozenset())
+    nodes, updates = needed(graph, order.nodes, known), order.updates
+    held = stored(graph, nodes, known, updates)
     steps: list[Step] = []
     place: dict[Node, int] = {}
     last: dict[Node, int] = {}
@@ -189,7 +201,7 @@ def plan(graph: Graph, known: Collection[Node]) -> Plan:
             if key not in checked:
                 checked.add(key)
                 append(Check(node), node.inputs[1:])
-        if is_alone(node):
+        if is_alone(node) or node in updates:
             place[node] = append(node, node.inputs)
         elif node in held:
             below = sources(node, held)
@@ -214,9 +226,8 @@ def plan(graph: Graph, known: Collection[Node]) -> Plan:
     return Plan(steps, last, set(place))
 
 
-def needed(graph: Graph, known: Collection[Node]) -> Sequence[Node]:
-    """The nodes of a graph that its outputs need where some are known, inputs before users."""
-    nodes = in_order(graph.nodes())
+def needed(graph: Graph, nodes: Sequence[Node], known: Collection[Node]) -> Sequence[Node]:
+    """The nodes of a graph in order that its outputs need where some are known."""
     wanted = set(graph.outputs)
     for node in reversed(nodes):
         if node in wanted and node not in known:
@@ -257,13 +268,26 @@ def sources(node: Node, held: set[Node]) -> dict[tuple[Node, bool], None]:
     return found
 
 
-def stored(graph: Graph, nodes: Sequence[Node], known: Collection[Node]) -> set[Node]:
+def readers(nodes: Sequence[Node], updates: Collection[Node]) -> set[Node]:
+    """The nodes that read what is written over, itself or a view of it."""
+    seen = {update.inputs[0] for update in updates}
+    found: set[Node] = set()
+    for node in nodes:
+        several = isinstance(node.type, TupleType)  # what a loop is given is stored anyway
+        if not (several or node in updates or seen.isdisjoint(node.inputs)):
+            (seen if Trait.VIEW in node.op.traits else found).add(node)
+    return found
+
+
+def stored(
+    graph: Graph, nodes: Sequence[Node], known: Collection[Node], updates: Collection[Node]
+) -> set[Node]:
     """The nodes that get a room, or a register if they are small."""
     cost: dict[Node, int] = {}
     depth: dict[Node, int] = {}
-    held = set(graph.outputs).union(known)
+    held = readers(nodes, updates).union(graph.outputs, known, updates)
     for node in nodes:
-        if node in known or is_alone(node) or not node.inputs or node.op is leaf.project:
+        if node in known or node in updates or is_alone(node) or not node.inputs:
             cost[node] = depth[node] = 0
             continue
         below = sum([cost[x] for x in dict.fromkeys(node.inputs)])
@@ -282,12 +306,14 @@ def stored(graph: Graph, nodes: Sequence[Node], known: Collection[Node]) -> set[
         if (is_alone(node) and not isinstance(node.type, TupleType)) or reduces(node):
             held.add(node)
         keys = readings.get(node, {})
-        if is_alone(node) or reduces(node):
+        if is_alone(node) or reduces(node) or node in updates:
             keys = {node: False}
         elif node in held or is_kept(node, cost[node], keys):
             held.add(node)
             keys = {space_of(node): False}
-        same = keeps_place(node) or (node in held and node.op is t.transpose)
+        same = node not in updates and (
+            keeps_place(node) or (node in held and node.op is t.transpose)
+        )
         for i, x in enumerate(node.inputs):
             if not x.inputs or x in known:
                 continue

@@ -45,7 +45,8 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
             value = p.at(node.inputs[0], index, mask)
         p.store(room, index, mask, value)
 
-    p.everywhere(node.type.shape, begin)
+    if not lies_there(w, node, homes):
+        p.everywhere(node.type.shape, begin)
     side_by_side = node.type.ndim - 1 not in axes
 
     def put(index: At, mask: Value) -> Sequence[Value]:
@@ -70,6 +71,27 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
 
     inner(())
+    finished(w, node, homes, room)
+
+
+def lies_there(w: Writer, node: Node, homes: Homes) -> bool:
+    """Whether what is updated lies where the result goes."""
+    old, new = w.places.rooms.get(node.inputs[0]), homes.get(node)
+    return old is not None and bool(new) and old.pointer == homes[node][0].pointer
+
+
+def overwritten(w: Writer, node: Node, homes: Homes) -> None:
+    """A part of a carry written over the one of the step before."""
+    p, part, (room, *_) = w.places, node.inputs[1], homes[node]
+    starts, steps = node.attrs["starts"], node.attrs["steps"]
+
+    def put(index: At, mask: Value) -> None:
+        ranges = zip(index, starts, steps, strict=True)
+        at = [p.plus(p.times(i, integer(step)), w.size(start)) for i, start, step in ranges]
+        p.store(room, at, mask, p.at(part, index, mask))
+
+    assert lies_there(w, node, homes)
+    p.everywhere(part.type.shape, put)
     finished(w, node, homes, room)
 
 

@@ -19,8 +19,9 @@ from .builder import TRUE, Builder, Value, integer
 from .entrance import Constant, Growing, Slot
 from .failures import Failures
 from .loops import CONTROL
-from .nests import Check, Nest, long_axes, plan, reduces, space, walked
+from .nests import Check, Nest, Order, long_axes, plan, reduces, space, walked
 from .places import At, Places, counted, is_register, position
+from .receiving import overwritten
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
 
@@ -210,7 +211,9 @@ class Writer:
 
     # ---- graphs
 
-    def graph(self, graph: Graph, homes: Homes, keep: bool = False) -> None:
+    def graph(
+        self, graph: Graph, homes: Homes, keep: bool = False, order: Order | None = None
+    ) -> None:
         """All steps of a graph whose params are known; results go to their homes too.
 
         What is known already is not computed again: `keep` lets the next graph find it.
@@ -223,7 +226,7 @@ class Writer:
                     p.numbers[x] = self.load(room)
                 else:
                     p.rooms[x] = room
-        planned = plan(graph, p.numbers.keys() | p.rooms.keys())
+        planned = plan(graph, p.numbers.keys() | p.rooms.keys(), order)
         for at, step in enumerate(planned.steps):
             if isinstance(step, Check):
                 self.check(step.node, step.node.inputs[0])
@@ -232,7 +235,7 @@ class Writer:
             elif step.op in CONTROL:
                 CONTROL[step.op](self, step)
             else:
-                ALONE[step.op](self, step, homes)
+                (ALONE.get(step.op) or overwritten)(self, step, homes)
             if not keep:
                 self.release([x for x in self.taken if planned.last.get(x, at) <= at])
         for y in dict.fromkeys(graph.outputs):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
+import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import entrance, machine
 from graphcore.backends.numpy_backend.function import Function
@@ -36,6 +37,23 @@ class Both:
         self.numpy = Function(graph, unknowns)
         self.kernel, report = llvm_kernels.kernel(graph, unknowns)
         self.report = report
+
+    @classmethod
+    def of(cls, compiled: gc.Compiled) -> Both:
+        """A compiled program in both tiers."""
+        both = cls.__new__(cls)
+        both.numpy, both.bind = compiled._function, compiled._bind
+        graph, unknowns = compiled.passes[-1].graph, compiled._boundary.unknowns
+        both.kernel, both.report = llvm_kernels.kernel(graph, unknowns)
+        return both
+
+    def program(self, bind: entrance.Bind) -> Callable[..., list[np.ndarray]]:
+        return entrance.Program(self.kernel, bind, self.report).entrance()
+
+    def agree_when_called(self, values: Sequence[np.ndarray], close: float) -> None:
+        """As `agree`, for arguments of a call."""
+        arrays, sizes = self.bind(values)
+        self.agree(arrays, sizes, close, cancels=True)
 
     def native(
         self, arrays: Sequence[np.ndarray], sizes: tuple[int, ...], rubbish: int = 0x7F

@@ -1,0 +1,167 @@
+"""Loops and branches in machine code beside the NumPy tier, derivatives included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+
+from .native import Both, needs_machine_code
+
+pytestmark = needs_machine_code
+
+Tensor = gc.Tensor
+SIZES = [(0, 3), (1, 1), (5, 8), (4, 17)]
+"""Steps, and elements of what is carried."""
+
+
+def x_and_ys() -> tuple[Tensor, Tensor]:
+    return gc.tensor("x", {"i": None}), gc.tensor("y", {"time": None, "i": None})
+
+
+def running(x: Tensor, y: Tensor) -> Any:
+    def step(c: Tensor, row: Tensor) -> Any:
+        new = gc.tanh(c * 0.9 + row)
+        return new, (new.sum(), new * 2)
+
+    return gc.scan(step, x, y, dim="time")
+
+
+def backwards(x: Tensor, y: Tensor) -> Any:
+    return gc.scan(lambda c, row: (c * row + c.sum(), c), x, y, dim="time", reverse=True)
+
+
+def swapped(x: Tensor, y: Tensor) -> Any:
+    def step(c: Any, row: Tensor) -> Any:
+        a, b, n = c
+        return (b, a + row * n, n + 1.0), a.sum() + b.sum()
+
+    return gc.scan(step, (x, x * 2, x.sum()), y, dim="time")
+
+
+def within(x: Tensor, y: Tensor) -> Any:
+    """A loop in a loop, and what is known outside of both."""
+
+    def step(c: Tensor, row: Tensor) -> Any:
+        inner = gc.fori_loop(0, 3, lambda k, d: gc.sin(d) * x + row * k, c)
+        return inner, inner.sum()
+
+    return gc.scan(step, x, y, dim="time")
+
+
+def until(x: Tensor, y: Tensor) -> Any:
+    def step(c: Any) -> Any:
+        value, n = c
+        return value * 0.7, n + 1
+
+    value, n = gc.while_loop(lambda c: (c[0] ** 2).sum() > 0.5, step, (x * 3, gc.constant(0)))
+    return value, n
+
+
+def chosen(x: Tensor, y: Tensor) -> Any:
+    first = gc.sum(x) > 0
+    a = gc.cond(first, lambda v: gc.exp(v * 0.1), lambda v: v * 2, x)
+    number = (gc.sum(gc.floor(gc.absolute(x)))).astype("int64") % 3
+    b = gc.switch(number, [lambda v: v, lambda v: v * v, lambda v: gc.cos(v)], x)
+    return a, b
+
+
+def updated(x: Tensor, y: Tensor) -> Any:
+    """One element of the carry is written in each step, from those around it."""
+
+    def step(k: Tensor, c: Tensor) -> Tensor:
+        at = k % c.sizes["i"]
+        left = c.isel(i=at - 1)
+        return c.at[{"i": at}].set(left * 0.5 + gc.exp(c.isel(i=at)) * 0.1)
+
+    return gc.fori_loop(0, 12, step, x)
+
+
+def updated_twice(x: Tensor, y: Tensor) -> Any:
+    def step(c: Tensor, row: Tensor) -> Any:
+        total = (c * row).sum()
+        new = c.at[{"i": 0}].set(total).at[{"i": -1}].add(row.isel(i=0))
+        return new, total
+
+    return gc.scan(step, x, y, dim="time")
+
+
+def part_updated(x: Tensor, y: Tensor) -> Any:
+    def step(c: Tensor, row: Tensor) -> Any:
+        half = (c + row).isel(i=slice(0, 1))
+        return c.at[{"i": slice(0, 1)}].set(half * 2), c.sum()
+
+    return gc.scan(step, x, y, dim="time")
+
+
+PROGRAMS: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    f.__name__: f
+    for f in (
+        running,
+        backwards,
+        swapped,
+        within,
+        until,
+        chosen,
+        updated,
+        updated_twice,
+        part_updated,
+    )
+}
+
+
+def flat(tree: Any) -> list[Tensor]:
+    if isinstance(tree, tuple | list):
+        return [y for part in tree for y in flat(part)]
+    return [tree]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_loops(name: str) -> None:
+    x, y = x_and_ys()
+    ys = flat(PROGRAMS[name](x, y))
+    total = sum((gc.sum(z * 1.0) for z in ys), gc.constant(0.0))
+    slopes = gc.grad(total, [x, y], disconnected="zero")
+    rng = np.random.default_rng(9)
+    for outputs in (ys, [total, *slopes]):
+        compiled = gc.compile([x, y], outputs)
+        both = Both.of(compiled)
+        for steps, n in SIZES:
+            values = [rng.standard_normal(n), rng.standard_normal((steps, n))]
+            both.agree_when_called(values, 1e4)
+
+
+def test_records_grow_with_the_steps() -> None:
+    """A loop whose number of steps only it finds is differentiated; the next call may need more."""
+    x = gc.tensor("x", {"i": None})
+    value, n = until(x, x)
+    compiled = gc.compile([x], [value, n, gc.grad((value**2).sum(), x)])
+    both = Both.of(compiled)
+    call = both.program(compiled._bind)
+    for scale in (1.0, 1e30, 1e3, 1e300, 0.0):
+        found, wanted = call(np.full(5, scale)), compiled(np.full(5, scale))
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, 1e-11)
+
+
+@pytest.mark.parametrize("length", [0, 1, 5, 8, 9])
+def test_short_sequences_and_carries(length: int) -> None:
+    """Sizes that are known and small live in registers."""
+    x = gc.tensor("x", {"i": 3})
+    y = gc.tensor("y", {"time": length, "i": 3})
+    z = gc.tensor("z", {"time": length})
+
+    def step(c: Any, row: Any) -> Any:
+        a, b = row
+        return c * b + a, (c.sum(), gc.flip(c, "i"))
+
+    last, (sums, rows) = gc.scan(step, x, (y, z), dim="time")
+    slope = gc.grad((last**2).sum() + sums.sum() + rows.sum(), [x, y, z], disconnected="zero")
+    both = Both.of(gc.compile([x, y, z], [last, sums, rows, *slope]))
+    rng = np.random.default_rng(10)
+    shapes = [(3,), (length, 3), (length,)]
+    both.agree_when_called([rng.standard_normal(shape) for shape in shapes], 1e3)
