@@ -42,7 +42,7 @@ class Both:
     def of(cls, compiled: gc.Compiled) -> Both:
         """A compiled program in both tiers."""
         both = cls.__new__(cls)
-        both.numpy, both.bind = compiled._function, compiled._bind
+        both.numpy, both.bind = compiled._function, compiled._boundary.bind
         graph, unknowns = compiled.passes[-1].graph, compiled._boundary.unknowns
         both.kernel, both.report = llvm_kernels.kernel(graph, unknowns)
         return both

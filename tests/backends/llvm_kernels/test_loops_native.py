@@ -141,7 +141,7 @@ def test_records_grow_with_the_steps() -> None:
     value, n = until(x, x)
     compiled = gc.compile([x], [value, n, gc.grad((value**2).sum(), x)])
     both = Both.of(compiled)
-    call = both.program(compiled._bind)
+    call = both.program(compiled._boundary.bind)
     for scale in (1.0, 1e30, 1e3, 1e300, 0.0):
         found, wanted = call(np.full(5, scale)), compiled(np.full(5, scale))
         for a, b in zip(found, wanted, strict=True):
