@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
 from .machine import ATTRIBUTES, Code, levels, to_object
-from .maths import angles, division, exponential, logarithm, powers
+from .maths import angles, division, entropy, exponential, logarithm, normal, powers
 
 Function: TypeAlias = Callable[..., Value]
 
@@ -30,6 +30,9 @@ FUNCTIONS: dict[str, Function] = {
         *(logarithm.arcsinh, logarithm.arccosh, logarithm.arctanh),
         *(angles.sin, angles.cos, angles.tan, angles.arcsin, angles.arccos),
         *(angles.arctan, angles.arctan2),
+        *(normal.erf, normal.erfc, normal.ndtr),
+        *(entropy.xlogy, entropy.xlog1py, entropy.entr, entropy.rel_entr, entropy.kl_div),
+        *(entropy.logit, entropy.log1mexp, entropy.exprel, entropy.cosm1),
         *(powers.power, powers.cbrt, division.hypot, division.fmod),
     )
 }

@@ -57,11 +57,16 @@ PER_LOG_10 = 0.4342944819032518, 1.098319650216765e-17
 def split(b: Builder, x: Value) -> tuple[Value, Value]:
     """k and m of a float above 0; k is a float."""
     tiny = less(b, x, real(2.0**-1022))
-    bits = bits_of(b, b.select(tiny, mul(b, x, real(2.0**54)), x))
-    k = b.op("ashr", b.op("sub", bits, integer(0x3FE6A09E667F3BCD)), integer(52))
-    m = float_of(b, b.op("sub", bits, b.op("shl", k, integer(52))))
+    k, m = split_normal(b, b.select(tiny, mul(b, x, real(2.0**54)), x))
     shift = b.select(tiny, real(-54.0), real(0.0))
     return add(b, b.convert("sitofp", k, "f64"), shift), m
+
+
+def split_normal(b: Builder, x: Value) -> tuple[Value, Value]:
+    """k and m of a float from 2^-1022 on; k is an integer."""
+    bits = bits_of(b, x)
+    k = b.op("ashr", b.op("sub", bits, integer(0x3FE6A09E667F3BCD)), integer(52))
+    return k, float_of(b, b.op("sub", bits, b.op("shl", k, integer(52))))
 
 
 def at_edges(b: Builder, x: Value, y: Value) -> Value:
@@ -135,11 +140,22 @@ def log_of_one_and(b: Builder, x: Pair) -> Pair:
 
 
 def log1p(b: Builder, x: Value) -> Value:
-    u = add(b, x, real(1.0))
-    lost = div(b, sub(b, x, sub(b, u, real(1.0))), u)
-    y = log(b, u)
-    ends = b.op("or", equal(b, u, real(0.0)), equal(b, u, INF))
-    y = b.select(ends, y, add(b, y, lost))
+    """As `log` of 1 + x, but what the sum loses is part of m - 1."""
+    u = sum_of(b, real(1.0), b.select(equal(b, x, INF), real(1.0), x))
+    n, m = split_normal(b, u.high)
+    k = b.convert("sitofp", n, "f64")
+    back = power_of_two(b, b.op("sub", integer(0), b.call("smin", n, integer(1022))))
+    f = quick_sum(b, sub(b, m, real(1.0)), mul(b, u.low, back))
+    s = div(b, f.high, add(b, f.high, real(2.0)))
+    z = mul(b, s, s)
+    r = mul(b, polynomial(b, z, *SERIES), z)
+    half = mul(b, mul(b, f.high, f.high), real(0.5))
+    low = fma(b, k, real(LOG_2[1]), fma(b, neg(b, f.high), f.low, f.low))
+    t = fma(b, s, add(b, half, r), low)
+    t = sub(b, sub(b, half, t), f.high)
+    y = fma(b, k, real(LOG_2[0]), neg(b, t))
+    y = at_edges(b, u.high, y)
+    y = b.select(equal(b, x, INF), INF, y)
     return b.select(less(b, fabs(b, x), real(2.0**-60)), x, y)
 
 

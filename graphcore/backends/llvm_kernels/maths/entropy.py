@@ -1,0 +1,130 @@
+"""Logarithms that are multiplied, and what is subtracted from 1, without loss."""
+
+from __future__ import annotations
+
+import math
+
+from graphcore.backends.llvm_kernels.builder import Builder, Value, real
+
+from .angles import sin
+from .exponential import exp, expm1, half_expm1
+from .logarithm import log, log1p, log_of_pair, single
+from .pairs import (
+    INF,
+    NAN,
+    Pair,
+    add,
+    chosen,
+    clamp,
+    div,
+    equal,
+    fabs,
+    fma,
+    less,
+    mul,
+    neg,
+    pair_quotient,
+    sub,
+    sum_of,
+)
+
+
+def unknown(b: Builder, x: Value, y: Value) -> Value:
+    return b.op("fcmp uno", x, y)
+
+
+def xlogy(b: Builder, x: Value, y: Value) -> Value:
+    none = b.op("and", equal(b, x, real(0.0)), b.op("fcmp ord", y, y))
+    return b.select(none, real(0.0), mul(b, x, log(b, y)))
+
+
+def xlog1py(b: Builder, x: Value, y: Value) -> Value:
+    none = b.op("and", equal(b, x, real(0.0)), b.op("fcmp ord", y, y))
+    return b.select(none, real(0.0), mul(b, x, log1p(b, y)))
+
+
+def entr(b: Builder, x: Value) -> Value:
+    found = mul(b, neg(b, x), log(b, x))
+    edges = [(equal(b, x, real(0.0)), real(0.0)), (less(b, x, real(0.0)), real(-math.inf))]
+    return chosen(b, found, edges)
+
+
+def log_ratio(b: Builder, x: Value, y: Value) -> Value:
+    """log(x / y) of numbers above 0, whose quotient may be no float."""
+    finite = b.op("and", less(b, x, INF), less(b, y, INF))
+    top, below = b.select(finite, x, real(1.0)), b.select(finite, y, real(1.0))
+    ratio = div(b, top, below)
+    fits = b.op("and", b.op("fcmp oge", ratio, real(2.0**-900)), less(b, ratio, real(2.0**900)))
+    fits = b.op("and", fits, b.op("fcmp ogt", below, real(2.0**-900)))
+    quotient = pair_quotient(
+        b,
+        single(b.select(fits, top, real(1.0))),
+        single(b.select(fits, below, real(1.0))),
+    )
+    found = log_of_pair(b, quotient).high
+    apart = sub(b, log(b, x), log(b, y))
+    return b.select(b.op("and", fits, finite), found, apart)
+
+
+def rel_entr(b: Builder, x: Value, y: Value) -> Value:
+    return relative(b, x, y, mul(b, x, log_ratio(b, x, y)), real(0.0))
+
+
+def kl_div(b: Builder, x: Value, y: Value) -> Value:
+    found = add(b, sub(b, mul(b, x, log_ratio(b, x, y)), x), y)
+    return relative(b, x, y, found, y)
+
+
+def relative(b: Builder, x: Value, y: Value, found: Value, at_0: Value) -> Value:
+    """What is found above 0; infinite below."""
+    above = b.op("and", less(b, real(0.0), x), less(b, real(0.0), y))
+    none = b.op("and", equal(b, x, real(0.0)), b.op("fcmp oge", y, real(0.0)))
+    found = b.select(above, found, b.select(none, at_0, INF))
+    return b.select(unknown(b, x, y), NAN, found)
+
+
+def logit(b: Builder, x: Value) -> Value:
+    """log(x / (1 - x))"""
+    inside = b.op("and", less(b, real(0.0), x), less(b, x, real(1.0)))
+    safe = b.select(inside, x, real(0.5))
+    scaled_up = b.select(less(b, safe, real(2.0**-900)), real(0.5), safe)
+    rest = sum_of(b, real(1.0), neg(b, scaled_up))
+    found = log_of_pair(b, pair_quotient(b, single(scaled_up), rest)).high
+    tiny = log(b, safe)
+    found = b.select(less(b, safe, real(2.0**-900)), tiny, found)
+    edges = [
+        (b.neither(inside), NAN),
+        (equal(b, x, real(0.0)), real(-math.inf)),
+        (equal(b, x, real(1.0)), INF),
+    ]
+    return chosen(b, found, edges)
+
+
+def log1mexp(b: Builder, x: Value) -> Value:
+    """log(-(e^x - 1)) near 0, log(1 - e^x) below."""
+    near = b.op("fcmp ogt", x, real(-math.log(2)))
+    half = half_expm1(b, clamp(b, x, -40.0, 0.0))
+    difference = Pair(mul(b, half.high, real(-2.0)), mul(b, half.low, real(-2.0)))
+    shown = less(b, x, real(-(2.0**-900)))
+    one = single(real(1.0))
+    start = [b.select(b.op("and", near, shown), p, q) for p, q in zip(difference, one, strict=True)]
+    found = log_of_pair(b, Pair(*start)).high
+    found = b.select(near, b.select(shown, found, log(b, neg(b, x))), log1p(b, neg(b, exp(b, x))))
+    edges = [
+        (equal(b, x, real(0.0)), real(-math.inf)),
+        (b.op("fcmp ugt", x, real(0.0)), NAN),
+    ]
+    return chosen(b, found, edges)
+
+
+def exprel(b: Builder, x: Value) -> Value:
+    found = div(b, expm1(b, x), x)
+    near = fma(b, x, real(0.5), real(1.0))
+    edges = [(less(b, fabs(b, x), real(2.0**-40)), near), (equal(b, x, INF), INF)]
+    return chosen(b, found, edges)
+
+
+def cosm1(b: Builder, x: Value) -> Value:
+    """-2 sin(x / 2)^2"""
+    half = sin(b, mul(b, x, real(0.5)))
+    return mul(b, mul(b, half, real(-2.0)), half)
