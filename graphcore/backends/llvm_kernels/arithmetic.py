@@ -233,7 +233,9 @@ RULES: dict[Op, dict[str, Rule]] = {
         "iu": lambda b, x: b.op("mul", x, x),
         "c": complexes.square,
     },
-    e.sqrt: {"f": intrinsic("sqrt")},
+    e.sqrt: {"f": intrinsic("sqrt"), "c": complexes.sqrt},
+    e.exp: {"c": complexes.exp},
+    e.log: {"c": complexes.log},
     e.reciprocal: {
         "f": lambda b, x: b.op("fdiv", literal(1.0, x.kind), x),
         "iu": lambda b, x: cast(b, b.op("fdiv", real(1.0), cast(b, x, "f64")), x.kind),

@@ -136,3 +136,79 @@ def extreme(relation: str, strict: str) -> Rule:
         return b.select(b.op("or", unknown, before(strict, relation)(b, x, y)), x, y)
 
     return rule
+
+
+# ---- elementary functions
+
+
+def is_infinite(b: Builder, x: Value) -> Value:
+    return b.op("fcmp oeq", b.call("fabs", x), literal(float("inf"), x.kind))
+
+
+def is_finite(b: Builder, x: Value) -> Value:
+    return b.op("fcmp olt", b.call("fabs", x), literal(float("inf"), x.kind))
+
+
+def exp(b: Builder, z: Value) -> Value:
+    """e^x (cos y + i sin y), in two factors: e^x may be no float where the product is one."""
+    x, y = b.parts(z)
+    zero = literal(0.0, x.kind)
+    limit = literal(709.0 if x.kind == "f64" else 88.0, x.kind)
+    beyond = b.op("fcmp ogt", x, limit)
+    size = b.function("exp", b.select(beyond, limit, x))
+    more = b.function("exp", b.select(beyond, b.op("fsub", x, limit), zero))
+    cos, sin = b.function("cos", y), b.function("sin", y)
+    re, im = [b.op("fmul", b.op("fmul", size, part), more) for part in (cos, sin)]
+    no_angle = b.neither(is_finite(b, y))
+    end = b.op("and", no_angle, is_infinite(b, x))
+    above = b.op("fcmp ogt", x, zero)
+    re = b.select(end, b.select(above, x, zero), re)
+    im = b.select(b.op("and", end, b.neither(above)), zero, im)
+    straight = b.op("fcmp oeq", y, zero)
+    re = b.select(straight, b.op("fmul", size, more), re)
+    return b.complex(re, b.select(straight, y, im))
+
+
+def log(b: Builder, z: Value) -> Value:
+    x, y = b.parts(z)
+    return b.complex(b.function("log_hypot", x, y), b.function("arctan2", y, x))
+
+
+def sqrt(b: Builder, z: Value) -> Value:
+    """t + i y / 2t, where 2t^2 = |x| + |z|, of numbers scaled so that these are floats."""
+    x, y = b.parts(z)
+    zero, inf = literal(0.0, x.kind), literal(float("inf"), x.kind)
+    top, bottom, up, down = SCALES[x.kind]
+    large = b.call("maxnum", b.call("fabs", x), b.call("fabs", y))
+    huge = b.op("fcmp oge", large, literal(top, x.kind))
+    tiny = b.op("fcmp olt", large, literal(bottom, x.kind))
+    one = literal(1.0, x.kind)
+    scale = b.select(huge, literal(0.25, x.kind), b.select(tiny, literal(up, x.kind), one))
+    back = b.select(huge, literal(2.0, x.kind), b.select(tiny, literal(down, x.kind), one))
+    p, q = b.op("fmul", x, scale), b.op("fmul", y, scale)
+    half = b.op("fadd", b.call("fabs", p), b.function("hypot", p, q))
+    t = b.call("sqrt", b.op("fmul", half, literal(0.5, x.kind)))
+    u = b.op("fdiv", b.call("fabs", q), b.op("fadd", t, t))
+    right = b.op("fcmp oge", x, zero)
+    re, im = b.select(right, t, u), b.select(right, u, t)
+    re, im = b.op("fmul", re, back), b.call("copysign", b.op("fmul", im, back), y)
+    none = b.op("fcmp oeq", large, zero)
+    re, im = b.select(none, zero, re), b.select(none, y, im)
+    unknown = b.op("fcmp uno", x, x)
+    im = b.select(unknown, b.op("fadd", x, y), im)
+    re = b.select(unknown, x, re)
+    endless = is_infinite(b, x)
+    right = b.op("fcmp ogt", x, zero)
+    nan_of_y = b.op("fsub", y, y)
+    flat = b.select(b.op("fcmp uno", y, y), y, b.call("copysign", zero, y))
+    re = b.select(endless, b.select(right, x, nan_of_y), re)
+    im = b.select(endless, b.select(right, flat, b.call("copysign", inf, y)), im)
+    across = is_infinite(b, y)
+    return b.complex(b.select(across, inf, re), b.select(across, y, im))
+
+
+SCALES = {
+    "f64": (2.0**1021, 2.0**-1000, 2.0**108, 2.0**-54),
+    "f32": (2.0**125, 2.0**-100, 2.0**48, 2.0**-24),
+}
+"""From where on numbers are scaled down, below what up, by what then, and what undoes that."""

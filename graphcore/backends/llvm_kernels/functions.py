@@ -26,6 +26,7 @@ FUNCTIONS: dict[str, Function] = {
         *(exponential.exp, exponential.exp2, exponential.expm1, exponential.sigmoid),
         *(exponential.sinh, exponential.cosh, exponential.tanh),
         *(logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p),
+        logarithm.log_hypot,
         *(logarithm.softplus, logarithm.logaddexp, logarithm.logaddexp2),
         *(logarithm.arcsinh, logarithm.arccosh, logarithm.arctanh),
         *(angles.sin, angles.cos, angles.tan, angles.arcsin, angles.arccos),

@@ -6,7 +6,7 @@ import math
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value, real
 
-from .angles import sin
+from .angles import cosine, is_odd, reduced, sine
 from .exponential import exp, expm1, half_expm1
 from .logarithm import log, log1p, log_of_pair, single
 from .pairs import (
@@ -23,7 +23,10 @@ from .pairs import (
     less,
     mul,
     neg,
+    pair_plus,
+    pair_product,
     pair_quotient,
+    pair_times,
     sub,
     sum_of,
 )
@@ -49,30 +52,33 @@ def entr(b: Builder, x: Value) -> Value:
     return chosen(b, found, edges)
 
 
-def log_ratio(b: Builder, x: Value, y: Value) -> Value:
+def log_ratio(b: Builder, x: Value, y: Value) -> Pair:
     """log(x / y) of numbers above 0, whose quotient may be no float."""
     finite = b.op("and", less(b, x, INF), less(b, y, INF))
-    top, below = b.select(finite, x, real(1.0)), b.select(finite, y, real(1.0))
+    scale = b.select(less(b, y, real(2.0**-900)), real(2.0**200), real(1.0))
+    top = b.select(finite, mul(b, x, scale), real(1.0))
+    below = b.select(finite, mul(b, y, scale), real(1.0))
     ratio = div(b, top, below)
     fits = b.op("and", b.op("fcmp oge", ratio, real(2.0**-900)), less(b, ratio, real(2.0**900)))
     fits = b.op("and", fits, b.op("fcmp ogt", below, real(2.0**-900)))
-    quotient = pair_quotient(
-        b,
-        single(b.select(fits, top, real(1.0))),
-        single(b.select(fits, below, real(1.0))),
-    )
-    found = log_of_pair(b, quotient).high
-    apart = sub(b, log(b, x), log(b, y))
-    return b.select(b.op("and", fits, finite), found, apart)
+    left = div(b, fma(b, neg(b, ratio), below, top), below)
+    found = log_of_pair(b, Pair(b.select(fits, ratio, real(1.0)), b.select(fits, left, real(0.0))))
+    fits, apart = b.op("and", fits, finite), single(sub(b, log(b, x), log(b, y)))
+    return Pair(*[b.select(fits, p, q) for p, q in zip(found, apart, strict=True)])
 
 
 def rel_entr(b: Builder, x: Value, y: Value) -> Value:
-    return relative(b, x, y, mul(b, x, log_ratio(b, x, y)), real(0.0))
+    return relative(b, x, y, mul(b, x, log_ratio(b, x, y).high), real(0.0))
 
 
 def kl_div(b: Builder, x: Value, y: Value) -> Value:
-    found = add(b, sub(b, mul(b, x, log_ratio(b, x, y)), x), y)
-    return relative(b, x, y, found, y)
+    log = log_ratio(b, x, y)
+    whole = mul(b, x, log.high)
+    found = pair_times(b, log, x)
+    found = pair_plus(b, pair_plus(b, found, neg(b, x)), y)
+    plain = add(b, sub(b, whole, x), y)
+    exact = less(b, fabs(b, found.high), INF)
+    return relative(b, x, y, b.select(exact, found.high, plain), y)
 
 
 def relative(b: Builder, x: Value, y: Value, found: Value, at_0: Value) -> Value:
@@ -126,5 +132,8 @@ def exprel(b: Builder, x: Value) -> Value:
 
 def cosm1(b: Builder, x: Value) -> Value:
     """-2 sin(x / 2)^2"""
-    half = sin(b, mul(b, x, real(0.5)))
-    return mul(b, mul(b, half, real(-2.0)), half)
+    n, rest = reduced(b, mul(b, x, real(0.5)))
+    odd, s, c = is_odd(b, n), sine(b, rest), cosine(b, rest)
+    root = Pair(*[b.select(odd, p, q) for p, q in zip(c, s, strict=True)])
+    found = mul(b, pair_product(b, root, root).high, real(-2.0))
+    return b.select(less(b, fabs(b, x), INF), found, NAN)

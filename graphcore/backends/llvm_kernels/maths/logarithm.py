@@ -29,8 +29,10 @@ from .pairs import (
     pair_product,
     pair_quotient,
     pair_sum,
+    pair_times,
     polynomial,
     power_of_two,
+    product_of,
     quick_sum,
     sub,
     sum_of,
@@ -121,6 +123,24 @@ def log_of_pair(b: Builder, x: Pair) -> Pair:
 
 def single(x: Value) -> Pair:
     return Pair(x, real(0.0))
+
+
+def log_hypot(b: Builder, x: Value, y: Value) -> Value:
+    """log(sqrt(x^2 + y^2)), exact also where that is near 1."""
+    first, second = fabs(b, x), fabs(b, y)
+    large, small = b.call("maxnum", first, second), b.call("minnum", first, second)
+    huge, tiny = b.op("fcmp ogt", large, real(2.0**500)), less(b, large, real(2.0**-500))
+    scale = b.select(huge, real(2.0**-600), b.select(tiny, real(2.0**600), real(1.0)))
+    power = b.select(huge, real(600.0), b.select(tiny, real(-600.0), real(0.0)))
+    p, q = mul(b, large, scale), mul(b, small, scale)
+    square = pair_sum(b, product_of(b, p, p), product_of(b, q, q))
+    y_of_one = log_of_pair(b, square)
+    half = Pair(mul(b, y_of_one.high, real(0.5)), mul(b, y_of_one.low, real(0.5)))
+    shift = pair_times(b, constant_pair(*LOG_2_PAIR), power)
+    found = at_edges(b, square.high, pair_sum(b, shift, half).high)
+    found = b.select(b.op("fcmp uno", x, y), NAN, found)
+    endless = b.op("or", equal(b, first, INF), equal(b, second, INF))
+    return b.select(endless, INF, found)
 
 
 def log2(b: Builder, x: Value) -> Value:
