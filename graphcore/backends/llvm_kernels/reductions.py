@@ -147,7 +147,8 @@ def across(b: Builder, combine: Combine, x: Value) -> Value:
     width = WIDTH
     while width > 1:
         width //= 2
-        x = combine(x, b.shuffle(x, [(i + width) % WIDTH for i in range(WIDTH)]))
+        # Only the lanes that count: of lanes turned around LLVM 22 has added one to itself.
+        x = combine(x, b.shuffle(x, [i + width if i < width else -1 for i in range(WIDTH)]))
     return b.lane(x, 0)
 
 
