@@ -293,14 +293,19 @@ def gather(p: Places, node: Node, index: At, mask: Value) -> Value:
 
 
 def position(p: Places, positions: Node, index: At, mask: Value) -> Value:
-    """A position as it is given, as 64 bits."""
-    return cast(p.b, p.at(positions, index, mask), "i64")
+    """A position as it is given, as 64 bits, with or without a sign."""
+    x = p.at(positions, index, mask)
+    return cast(p.b, x, "u64" if x.kind[0] == "u" else "i64")
 
 
 def counted(p: Places, at: Value, size: Size) -> tuple[Value, Value]:
-    """A position counted from the start of an axis, and whether it is outside."""
-    b, n = p.b, p.size(size)
-    i = b.select(b.op("icmp slt", at, integer(0)), b.op("add", at, n), at)
+    """A position counted from the start of an axis, and whether it is outside.
+
+    Unsigned ones count from the start alone, even those that would be negative if they were signed.
+    """
+    b, n, i = p.b, p.size(size), at._replace(kind="i64")
+    if at.kind == "i64":
+        i = b.select(b.op("icmp slt", i, integer(0)), b.op("add", i, n), i)
     return i, b.op("icmp uge", i, n)
 
 

@@ -261,7 +261,7 @@ def test_positions_outside(dtype: str) -> None:
     for y in makes:
         both = Both([y])
         arrays = {"x": np.ones((5, 3)), "u": np.ones((12, 3))}
-        for wrong in (5, 100, -6):
+        for wrong in (5, 100, -6, *([-1] if dtype[0] == "u" else [])):
             if wrong < 0 and dtype[0] == "u":
                 wrong = 2 ** (8 * np.dtype(dtype).itemsize) + wrong
             positions = np.arange(12) % 5
