@@ -1,4 +1,4 @@
-"""BLAS and LAPACK as SciPy offers them to compiled code: addresses whose signatures are checked."""
+"""What SciPy offers to compiled code: BLAS, LAPACK and special functions, signatures checked."""
 
 from __future__ import annotations
 
@@ -57,15 +57,35 @@ def address(routine: str, kind: str) -> int | None:
         capsule = found.__pyx_capi__[LETTERS[kind] + routine]
     except (ImportError, AttributeError, KeyError):
         return None
-    api = ctypes.pythonapi
-    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
-    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", api)
-    )
-    signature = get_name(capsule)
     types = (BLAS | LAPACK)[routine].split(", ")
     expected = f"void ({', '.join([f'{type} *' for type in types])})"
-    if VALUES.sub("x", signature.decode()) != expected:
+    return pointer(capsule) if VALUES.sub("x", capsule_name(capsule)) == expected else None
+
+
+@cache
+def special(name: str, arity: int) -> int | None:
+    """Where SciPy's function of so many float64 is; None if it is not there, or has changed."""
+    try:
+        found = import_module("scipy.special.cython_special").__pyx_capi__
+    except (ImportError, AttributeError):
         return None
-    pointer: int | None = get_pointer(capsule, signature)
-    return pointer
+    expected = f"double ({'double, ' * arity}int __pyx_skip_dispatch)"
+    for full in (name, *[f"__pyx_fuse_{n}{name}" for n in (0, 1)]):
+        if full in found and capsule_name(found[full]) == expected:
+            return pointer(found[full])
+    return None
+
+
+def capsule_name(capsule: object) -> str:
+    """The signature that a capsule has for its name."""
+    get = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)
+    found: bytes = get(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
+    return found.decode()
+
+
+def pointer(capsule: object) -> int:
+    """The address in a capsule."""
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    name = capsule_name(capsule).encode()
+    found: int = get(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, name)
+    return found

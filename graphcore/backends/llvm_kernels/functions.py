@@ -16,11 +16,11 @@ from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
 from .machine import ATTRIBUTES, Code, levels, to_object
-from .maths import angles, division, entropy, exponential, logarithm, normal, powers
+from .maths import angles, division, entropy, exponential, logarithm, normal, powers, special
 
 Function: TypeAlias = Callable[..., Value]
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, Function] = special.FUNCTIONS | {
     f.__name__: f
     for f in (
         *(exponential.exp, exponential.exp2, exponential.expm1, exponential.sigmoid),
@@ -70,7 +70,14 @@ def arity(name: str) -> int:
 @cache
 def function(full: str, level: str) -> Code:
     """The machine code of a function."""
-    return Code(to_object(define(full), level), full)
+    text = define(full)
+    return Code(to_object(text, level), full, needed=special.needed(text))
+
+
+def is_missing(name: str) -> bool:
+    """Whether a function is one of SciPy's that it does not offer."""
+    theirs = FUNCTIONS.get(name) is special.FUNCTIONS.get(name)
+    return name in special.FUNCTIONS and theirs and special.address(name) is None
 
 
 def module(head: str, b: Builder) -> str:

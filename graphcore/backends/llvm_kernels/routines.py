@@ -13,6 +13,7 @@ from graphcore.ops import tensor as t
 
 from . import receiving, running
 from .arithmetic import kind_of, rule_of
+from .functions import is_missing
 from .matrices import MATRICES, has_routines, is_for_routines, lying
 from .receiving import RECEIVING
 from .running import RUNNING
@@ -38,7 +39,9 @@ def operands_in_rooms(node: Node) -> Sequence[Node]:
 
 
 def lacks(node: Node) -> bool:
-    """Whether an op of this table has no rule or routine for the dtype of a node."""
+    """Whether an op that calls a routine, or stands alone, has none for the dtype of a node."""
+    if node.op.dialect == "elementwise":
+        return is_missing(node.op.name)
     kind = kind_of(node) if isinstance(node.type, TensorType) else ""
     if node.op in RULE:
         try:
