@@ -319,7 +319,12 @@ class Builder:
         carried: Sequence[Value],
         body: Callable[..., Sequence[Value]],
     ) -> list[Value]:
-        """for i in range(start, stop, step): carried = body(i, *carried); the last `carried`."""
+        """for i in range(start, stop, step): carried = body(i, *carried); the last `carried`.
+
+        LLVM's reduction of strength in loops would take half the time of code generation, and
+        gains nothing: what it looks for has left the loop already. It leaves loops alone whose
+        counter it cannot tell; so nothing has to be switched off in the whole process.
+        """
         k = self.name("")
         with self.deeper() as lines:
             i = Value(f"%i{k}", start.kind, False, self.level)
@@ -338,7 +343,8 @@ class Builder:
             *lines,
             f"  br label %latch{k}",
             f"latch{k}:",
-            f"  %n{k} = add nsw {i.typed}, {step}",
+            f"  %f{k} = freeze {i.typed}",  # no pass sees how the loop counts
+            f"  %n{k} = add nsw {i.type} %f{k}, {step}",
             f"  br label %head{k}",
             f"exit{k}:",
         ]
