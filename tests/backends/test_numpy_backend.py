@@ -331,3 +331,13 @@ def test_a_gradient_that_is_one_number_along_a_dim(cells: int) -> None:
     wanted = np.zeros((2, cells))
     wanted[:, 0] = np.cos(given[:, 0].sum())
     np.testing.assert_allclose(gc.compile([x], gc.grad(y, x))(given), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_determinants_by_shared_factors_keep_their_dtype(dtype: str) -> None:
+    a, b = gc.tensor("a", {"n": 3, "m": 3}, dtype=dtype), gc.tensor("b", {"n": 3}, dtype=dtype)
+    det, (sign, log) = gc.linalg.det(a, dims=("n", "m")), gc.linalg.slogdet(a, dims=("n", "m"))
+    outputs = [det, sign, log, gc.linalg.solve(a, b, dims=("n", "m"))]
+    f = gc.compile([a, b], outputs)
+    found = f(np.eye(3, dtype=dtype), np.ones(3, dtype))
+    assert [y.dtype for y in found] == [y.dtype for y in outputs]

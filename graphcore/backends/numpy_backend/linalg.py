@@ -425,6 +425,6 @@ def lu_slogdet(packed: Array, exchanges: Array) -> Results:
 
 
 def parity(exchanges: Array) -> Array:
-    """1 for an even number of exchanges, -1 for an odd one."""
+    """1 for an even number of exchanges, -1 for an odd one: integers that widen no float."""
     moved = exchanges != np.arange(exchanges.shape[-1])
-    return np.asarray(1 - 2 * (moved.sum(-1) % 2))
+    return np.asarray(1 - 2 * (moved.sum(-1) % 2)).astype(np.int8)
