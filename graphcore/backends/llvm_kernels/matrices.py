@@ -40,9 +40,9 @@ ROUTINES = {
 """The routines that an op needs."""
 
 
-def has_routines(node: Node) -> bool:
+def has_routines(node: Node, names: Sequence[str]) -> bool:
     """Whether SciPy has what an op on matrices needs."""
-    return all(capsules.address(name, kind_of(node)) for name in ROUTINES[node.op])
+    return all(capsules.address(name, kind_of(node.inputs[0])) for name in names)
 
 
 def is_for_routines(node: Node) -> bool:

@@ -11,7 +11,7 @@ from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import receiving, running
+from . import lu, matrices, receiving, running
 from .arithmetic import kind_of, rule_of
 from .functions import is_missing
 from .matrices import MATRICES, has_routines, is_for_routines, lying
@@ -53,10 +53,12 @@ def lacks(node: Node) -> bool:
         return not all(map(is_ordered, node.inputs))
     if node.op is t.matmul and not is_for_routines(node):
         return False
-    return node.op in MATRICES and not has_routines(node)
+    return not has_routines(node, ROUTINES.get(node.op, ()))
 
 
+ROUTINES = matrices.ROUTINES | lu.ROUTINES
+"""The routines of LAPACK and BLAS that an op calls."""
 RULE = receiving.COMBINED | running.COMBINED
 """The elementwise op that an op applies to two values."""
 
-ALONE: dict[Op, Routine] = {**MATRICES, **RECEIVING, **RUNNING, **SORTING}
+ALONE: dict[Op, Routine] = {**MATRICES, **lu.LU, **RECEIVING, **RUNNING, **SORTING}

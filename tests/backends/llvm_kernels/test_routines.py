@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import capsules, matrices, routines
+from graphcore.backends.llvm_kernels import capsules, routines
 from graphcore.ir.errors import GraphError
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
@@ -144,6 +144,51 @@ def test_matrices_without_a_result(name: str) -> None:
             strict.agree(arrays(strict, wrong), (9, 2), 1e3)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_lu_factors(dtype: str) -> None:
+    rng = np.random.default_rng(10)
+    a, b = given("a", 2, N, N, dtype=dtype), given("b", 2, N, M, dtype=dtype)
+    made = linalg.lu_factor(a)
+    packed, exchanges = made[0], made[1]
+    several = [linalg.slogdet(a), linalg.lu_slogdet(packed, exchanges)]
+    both = Both(
+        [
+            *[packed, exchanges, linalg.det(a), linalg.lu_det(packed, exchanges)],
+            *[pair[i] for pair in several for i in (0, 1)],
+            linalg.lu_solve(packed, exchanges, b, transposed=False, check=True),
+            linalg.lu_solve(packed, exchanges, b, transposed=True, check=False),
+        ]
+    )
+    for n in (0, 1, 2, 3, 8, 17):
+        arrays = [some(rng, (2, n, n), dtype), some(rng, (2, n, 3), dtype)]
+        both.agree(arrays, (n, 3), 1e4)
+    arrays[0][1] = 0
+    assert "batch=1" in refused(both, arrays, (17, 3))
+    determinants = Both([linalg.det(a), *[linalg.slogdet(a)[i] for i in (0, 1)]])
+    determinants.agree(arrays[:1], (17, 0), 1e4)
+
+
+def test_a_singular_matrix_that_is_not_checked_gives_nan() -> None:
+    a, b = given("a", 2, N, N), given("b", 2, N, M)
+    made = linalg.lu_factor(a)
+    solution = linalg.lu_solve(made[0], made[1], b, transposed=False, check=False)
+    arrays = [np.stack([np.eye(3), np.zeros((3, 3))]), np.ones((2, 3, 4))]
+    Both([solution]).agree(arrays, (3, 4), 1)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_tridiagonal_systems(dtype: str) -> None:
+    rng = np.random.default_rng(11)
+    bands = [given(name, 3, N, dtype=dtype) for name in "dlu"]
+    both = Both([linalg.solve_tridiagonal(*bands, given("x", 3, N, M, dtype=dtype))])
+    for n, m in ((0, 2), (1, 2), (2, 0), (9, 1), (40, 3)):
+        arrays = [some(rng, (3, n), dtype) for _ in bands]
+        both.agree([*arrays, some(rng, (3, n, m), dtype)], (n, m), 1e6)
+    for x in arrays:
+        x[2] = 0
+    assert "batch=2" in refused(both, [*arrays, some(rng, (3, 40, 3), dtype)], (40, 3))
+
+
 def test_signatures_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert capsules.address("gemm", "f64")
     assert capsules.address("gemm", "f16") is None
@@ -151,7 +196,7 @@ def test_signatures_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert capsules.address.__wrapped__("gemm", "f64") is None
     monkeypatch.setattr(capsules, "address", capsules.address.__wrapped__)
     x = given("x", N, N)
-    assert not matrices.has_routines(t.matmul(x, x))
+    assert routines.lacks(t.matmul(x, x))
 
 
 # ---- search and order
