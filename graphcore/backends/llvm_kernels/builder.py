@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 WIDTH = 8
@@ -49,14 +50,16 @@ class Value(NamedTuple):
     @property
     def is_constant(self) -> bool:
         """Whether the text says the value."""
-        return not self.text.startswith("%")
+        return self.text[0] != "%"
 
     @property
     def number(self) -> int | None:
         """The value of a constant integer, else None."""
-        return int(self.text) if self.text.lstrip("-").isdigit() else None
+        text = self.text
+        return int(text) if text[0] != "%" and text.lstrip("-").isdigit() else None
 
 
+@cache
 def type_of(kind: str, wide: bool = False) -> str:
     """The LLVM type of a kind."""
     if part := PARTS.get(kind):
@@ -64,6 +67,7 @@ def type_of(kind: str, wide: bool = False) -> str:
     return f"<{WIDTH} x {BITS[kind]}>" if wide else BITS[kind]
 
 
+@lru_cache(maxsize=4096)
 def integer(x: int, kind: str = "i64") -> Value:
     """A constant of a kind of integers; those above the largest signed one are written negative."""
     bits = int(kind[1:])
@@ -119,10 +123,10 @@ class Builder:
 
     def emit(self, kind: str, wide: bool, text: str, *operands: Value, least: int = 0) -> Value:
         """The value of an instruction without side effects, not outside the level `least`."""
-        level = max(self.floors[-1], least, *[x.level for x in operands], 0)
         for known in reversed(self.known):  # in a branch it may be known deeper than it could be
             if (found := known.get(text)) is not None:
                 return found if found.kind == kind else found._replace(kind=kind)
+        level = max(self.floors[-1], least, *[x.level for x in operands], 0)
         value = Value(f"%{self.name()}", kind, wide, level)
         self.lines[level].append(f"  {value.text} = {text}")
         self.known[level][text] = value
@@ -157,7 +161,10 @@ class Builder:
 
     def alike(self, *xs: Value) -> tuple[Value, ...]:
         """Operands as vectors if one of them is."""
-        return tuple(map(self.widen, xs)) if any(x.wide for x in xs) else xs
+        for x in xs:
+            if x.wide:
+                return tuple(map(self.widen, xs))
+        return xs
 
     def op(self, text: str, *operands: Value, kind: str = "") -> Value:
         """`fadd`, `icmp slt`, ... of operands of one kind."""

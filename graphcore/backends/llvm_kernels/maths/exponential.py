@@ -42,6 +42,12 @@ TAIL = (
     2.092672782027769e-09,
 )
 """q to 5e-20 of e^r"""
+MIDDLE_TAIL = (
+    *(0.5000000000000012, 0.166666666666667, 0.04166666666651546, 0.00833333333330763),
+    *(0.0013888888947008553, 0.0001984126991647832, 2.4801489947158682e-05),
+    *(2.7557217078635575e-06, 2.763127935846449e-07, 2.5117626174824666e-08),
+)
+"""q to 4e-18 of e^r"""
 SHORT_TAIL = (
     *(0.5000000077861173, 0.16666666861869045, 0.04166626998150911),
     *(0.008333264194100555, 0.0013946073287344563, 0.00019918438071950864),
@@ -50,10 +56,9 @@ SHORT_TAIL = (
 
 
 def nearest(b: Builder, x: Value, factor: float) -> tuple[Value, Value]:
-    """The integer nearest to x * factor, as a float and as an integer."""
+    """The integer nearest to x * factor, as a float and in the last bits of an integer."""
     shifted = fma(b, x, real(factor), real(SHIFT))
-    whole = sub(b, shifted, real(SHIFT))
-    return whole, b.op("sub", bits_of(b, shifted), integer(0x4338000000000000))
+    return sub(b, shifted, real(SHIFT)), bits_of(b, shifted)
 
 
 def remainder(b: Builder, x: Value, low: Value | None = None) -> tuple[Value, Pair]:
@@ -72,8 +77,8 @@ def less_one(b: Builder, r: Pair) -> Pair:
 
 
 def scaled(b: Builder, x: Value, n: Value) -> Value:
-    """x * 2^n, in two steps: 2^n itself may be no float."""
-    half = b.op("ashr", n, integer(1))
+    """x * 2^n, in two steps: 2^n itself may be no float. n is in the last bits."""
+    half = b.op("lshr", n, integer(1))
     first = mul(b, x, power_of_two(b, half))
     return mul(b, first, power_of_two(b, b.op("sub", n, half)))
 
@@ -83,7 +88,7 @@ def exp(b: Builder, x: Value) -> Value:
     whole, n = nearest(b, x, 1 / math.log(2))
     r = fma(b, whole, real(-LOG_2[0]), x)
     r = fma(b, whole, real(-LOG_2[1]), r)
-    part = fma(b, mul(b, r, r), polynomial(b, r, *TAIL), r)
+    part = fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), r)
     return scaled(b, add(b, part, real(1.0)), n)
 
 

@@ -85,7 +85,7 @@ def float_of(b: Builder, x: Value) -> Value:
 
 
 def power_of_two(b: Builder, n: Value) -> Value:
-    """2^n for an integer n from -1022 to 1023."""
+    """2^n for an n from -1022 to 1023, which the last bits of an integer are."""
     return float_of(b, b.op("shl", b.op("add", n, integer(1023)), integer(52)))
 
 
