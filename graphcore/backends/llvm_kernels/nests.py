@@ -22,6 +22,7 @@ from graphcore.schedule.order import in_order
 
 from .arithmetic import SCALAR
 from .builder import WIDTH
+from .places import counts_through
 from .reductions import REDUCTIONS, is_small_product
 from .routines import ALONE, operands_in_rooms
 
@@ -78,8 +79,8 @@ class Plan(NamedTuple):
 
 
 def walked(root: Node) -> Node:
-    """The node whose places are walked to compute a root: stores transpose, loads do not."""
-    return root.inputs[0] if root.op is t.transpose else root
+    """The node whose places are walked to compute a root: stores move values, loads do not."""
+    return root.inputs[0] if root.op is t.transpose or counts_through(root) else root
 
 
 def long_axes(shape: Shape) -> tuple[int, ...]:
@@ -154,6 +155,15 @@ def is_alone(node: Node) -> bool:
     return several or (node.op in ALONE and not is_small_product(node))
 
 
+def operands(node: Node) -> Sequence[Node]:
+    """The operands that a node reads: a routine may read a matrix as its transpose."""
+    lying = operands_in_rooms(node) if is_alone(node) else ()
+    return [
+        x.inputs[0] if x.op is t.transpose and x.inputs[0] in lying and x not in lying else x
+        for x in node.inputs
+    ]
+
+
 def flops(node: Node) -> int:
     """What one place of a node costs beside its operands, about."""
     if node.op in SCALAR:
@@ -184,9 +194,9 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
     last: dict[Node, int] = {}
     checked: set[tuple[object, ...]] = set()
 
-    def append(step: Step, operands: Iterable[Node]) -> int:
+    def append(step: Step, given: Iterable[Node]) -> int:
         steps.append(step)
-        read({y: None for x in operands for y in held_below(x, held)}, len(steps) - 1)
+        read({y: None for x in given for y in held_below(x, held)}, len(steps) - 1)
         return len(steps) - 1
 
     def read(stored: Iterable[Node], at: int) -> None:
@@ -202,7 +212,7 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
                 checked.add(key)
                 append(Check(node), node.inputs[1:])
         if is_alone(node) or node in updates:
-            place[node] = append(node, node.inputs)
+            place[node] = append(node, operands(node))
         elif node in held:
             below = sources(node, held)
             least = 0
@@ -253,7 +263,7 @@ def held_below(x: Node, held: set[Node]) -> list[Node]:
 def sources(node: Node, held: set[Node]) -> dict[tuple[Node, bool], None]:
     """The stored values below a node, and whether they are read at the node's own place."""
     found: dict[tuple[Node, bool], None] = {}
-    stack = [(x, node.op is t.transpose or keeps_place(node)) for x in node.inputs]
+    stack = [(x, walked(node) is not node or keeps_place(node)) for x in node.inputs]
     seen = set(stack)
     while stack:
         x, same = stack.pop()
@@ -311,10 +321,12 @@ def stored(
         elif node in held or is_kept(node, cost[node], keys):
             held.add(node)
             keys = {space_of(node): False}
+        elif counts_through(node) and not is_free(node.inputs[0]):
+            held.add(node.inputs[0])  # whose places are read without a division
         same = node not in updates and (
-            keeps_place(node) or (node in held and node.op is t.transpose)
+            keeps_place(node) or (node in held and walked(node) is not node)
         )
-        for i, x in enumerate(node.inputs):
+        for i, x in enumerate(operands(node)):
             if not x.inputs or x in known:
                 continue
             own = readings.setdefault(x, {})
@@ -326,6 +338,11 @@ def stored(
                 if is_short(node):
                     own[node, -1, key] = False
     return held
+
+
+def is_free(node: Node) -> bool:
+    """Whether a node is the same number everywhere, or stored anyway."""
+    return not node.inputs or (node.op is t.expand and is_free(node.inputs[0]))
 
 
 def is_kept(node: Node, cost: int, keys: dict[object, bool]) -> bool:

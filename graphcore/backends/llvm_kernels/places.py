@@ -187,19 +187,27 @@ def ones_aside(shape: Shape) -> list[Size]:
     return [n for n in shape if n != 1]
 
 
+def counts_through(node: Node) -> bool:
+    """Whether a reshape does more than add and remove axes of size 1."""
+    if node.op not in (t.reshape, t.pack):
+        return False
+    return ones_aside(node.type.shape) != ones_aside(node.inputs[0].type.shape)
+
+
 def reshape(p: Places, node: Node, index: At, mask: Value) -> Value:
     """Axes of size 1 come and go; equal axes in front stay; all else is counted through."""
     (x,), new = node.inputs, node.type.shape
     old = x.type.shape
-    if ones_aside(old) == ones_aside(new):
+    if not counts_through(node):
         rest = iter([i for i, n in zip(index, new, strict=True) if n != 1])
         return p.at(x, tuple([ZERO if n == 1 else next(rest) for n in old]), mask)
+    sizes = [p.size(n) for n in new]
+    if x in p.rooms and x not in p.numbers:
+        return p.load(p.rooms[x]._replace(shape=(integer(0),)), [p.place(index, sizes)], mask)
     same = 0
     while same < min(len(old), len(new)) - 1 and old[same] == new[same]:
         same += 1
-    total = ZERO
-    for i, size in zip(index[same:], new[same:], strict=True):
-        total = p.sum(p.times(total, p.size(size)), i)
+    total = p.place(index[same:], sizes[same:])
     at: list[Index] = []
     for size in reversed(old[same + 1 :]):
         total, inner = p.divided(total, p.size(size))

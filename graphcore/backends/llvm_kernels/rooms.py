@@ -117,7 +117,7 @@ class Memory:
 
     def load(self, room: Room, index: Sequence[Index], mask: Value) -> Value:
         """The values of a room at places; zeros, or any value, where the mask does not hold."""
-        offset = self._offset(room, index)
+        offset = self.place(index, room.shape)
         if room.kind in PARTS:
             part = room._replace(kind=PARTS[room.kind])
             both = self.times(offset, integer(2))
@@ -130,7 +130,7 @@ class Memory:
 
     def store(self, room: Room, index: Sequence[Index], mask: Value, x: Value) -> None:
         """Put values into a room at places, where the mask holds."""
-        offset = self._offset(room, index)
+        offset = self.place(index, room.shape)
         if room.kind in PARTS:
             part = room._replace(kind=PARTS[room.kind])
             both = self.times(offset, integer(2))
@@ -142,9 +142,10 @@ class Memory:
         else:
             self._put(room, offset, mask, x)
 
-    def _offset(self, room: Room, index: Sequence[Index]) -> Index:
+    def place(self, index: Sequence[Index], sizes: Sequence[Value]) -> Index:
+        """The number of a place in row-major order."""
         total = ZERO
-        for i, size in zip(index, room.shape, strict=True):
+        for i, size in zip(index, sizes, strict=True):
             total = self.sum(self.times(total, size), i)
         return total
 

@@ -342,13 +342,17 @@ class Writer:
 
         def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
             for places, root in zip(indices, rest, strict=True):
-                below, turned = walked(root), root.op is t.transpose
+                below = walked(root)
+                turned, counted = root.op is t.transpose, below is not root
+                shape = tuple([p.size(n) for n in below.type.shape])
                 for index in places:
-                    value = p.at(below, index, mask, stored=turned)
+                    value = p.at(below, index, mask, stored=counted)
                     at = tuple([index[i] for i in root.attrs["perm"]]) if turned else index
                     for room in rooms[root]:
-                        p.store(room, at, mask, value)
-                    p.remember(root, at, mask, value)
+                        into = room if turned or not counted else room._replace(shape=shape)
+                        p.store(into, at, mask, value)
+                    if turned or not counted:
+                        p.remember(root, at, mask, value)
 
         self.walk([walked(root).type.shape for root in rest], place, runs_along_memory(rest[0]))
         for root in rest:
