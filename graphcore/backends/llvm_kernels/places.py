@@ -48,7 +48,10 @@ class Places(Memory):
         self.numbers: dict[Node, Value] = {}
 
     def at(self, node: Node, index: At, mask: Value = TRUE, stored: bool = True) -> Value:
-        """The value of `node` at a place; `stored` says whether it may be read from its room."""
+        """The value of `node` at a place; `stored` says whether it may be read from its room.
+
+        One index for several axes is the number of the place, in row-major order.
+        """
         if mask.text == "false":
             return literal(0, kind_of(node))
         if node in self.numbers:
@@ -87,6 +90,31 @@ class Places(Memory):
         for k in range(1, WIDTH):
             found = b.select(b.op("icmp eq", at, integer(k)), b.lane(x, k), found)
         return found
+
+    def is_flat(self, node: Node) -> bool:
+        """Whether each place of a node needs only places of the same number, and single numbers.
+
+        Then one index, the number of the place, serves all axes: see `at`.
+        """
+        waiting, seen = [node], {node}
+        while waiting:
+            x = waiting.pop()
+            if x in self.numbers:
+                if x.type.shape and x.type.shape != node.type.shape:
+                    return False
+            elif (
+                x in self.rooms
+                or x.op is leaf.full
+                or not x.type.shape
+                or (x.op is t.expand and not x.inputs[0].type.shape)
+            ):
+                continue
+            elif x.op in SCALAR or x.op in (t.reshape, t.pack):
+                waiting += [y for y in x.inputs if y not in seen]
+                seen.update(x.inputs)
+            else:
+                return False
+        return True
 
     # ---- loops over places
 
@@ -187,6 +215,11 @@ def ones_aside(shape: Shape) -> list[Size]:
     return [n for n in shape if n != 1]
 
 
+def repeats_number(node: Node) -> bool:
+    """Whether a node has the same number everywhere."""
+    return node.op is t.expand and not node.inputs[0].type.shape
+
+
 def counts_through(node: Node) -> bool:
     """Whether a reshape does more than add and remove axes of size 1."""
     if node.op not in (t.reshape, t.pack):
@@ -198,6 +231,8 @@ def reshape(p: Places, node: Node, index: At, mask: Value) -> Value:
     """Axes of size 1 come and go; equal axes in front stay; all else is counted through."""
     (x,), new = node.inputs, node.type.shape
     old = x.type.shape
+    if len(index) == 1 < len(new):
+        return p.at(x, index, mask)
     if not counts_through(node):
         rest = iter([i for i, n in zip(index, new, strict=True) if n != 1])
         return p.at(x, tuple([ZERO if n == 1 else next(rest) for n in old]), mask)

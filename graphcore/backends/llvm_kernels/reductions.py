@@ -160,13 +160,12 @@ def axes_of(node: Node) -> tuple[int, ...]:
     return (node.attrs["axis"],)
 
 
-def nonempty(p: Places, shape: Sequence[object], node: Node, axes: Sequence[int]) -> Value:
-    """Whether there is anything over some axes of the operand."""
+def nonempty(p: Places, shape: Shape, axes: Sequence[int]) -> Value:
+    """Whether there is anything over some axes."""
     holds = TRUE
     for axis in axes:
-        size = node.inputs[0].type.shape[axis]
-        if (lower_bound(size) or 0) < 1:
-            n = p.size(size)
+        if (lower_bound(shape[axis]) or 0) < 1:
+            n = p.size(shape[axis])
             if n.number == 0:
                 return FALSE
             holds = p.b.both(holds, p.b.op("icmp sgt", n, integer(0)))
@@ -186,12 +185,14 @@ def by(op: Op, start: Callable[[Node], Value]) -> Rule:
             return cast(b, p.at(x, at, m), kind)
 
         axes = axes_of(node)
-        block = BLOCK if op is e.add and kind[0] in "fc" else 0
-        total = folded(p, x.type.shape, axes, index, mask, combine, start(node), value, block)
+        block, shape = BLOCK if op is e.add and kind[0] in "fc" else 0, x.type.shape
+        if len(axes) == len(shape) > 1 and p.is_flat(x):
+            shape, axes = (count(shape),), (0,)
+        total = folded(p, shape, axes, index, mask, combine, start(node), value, block)
         if node.attrs.get("initial") is not None:
             total = combine(total, start(node))
         if op is e.add and kind[0] in "fc":  # begun with -0.0, which of nothing is no sum
-            total = b.select(nonempty(p, x.type.shape, node, axes), total, literal(0.0, kind))
+            total = b.select(nonempty(p, shape, axes), total, literal(0.0, kind))
         return total
 
     return rule

@@ -143,7 +143,9 @@ class Memory:
             self._put(room, offset, mask, x)
 
     def place(self, index: Sequence[Index], sizes: Sequence[Value]) -> Index:
-        """The number of a place in row-major order."""
+        """The number of a place in row-major order, unless the index is that number."""
+        if len(index) == 1 < len(sizes):
+            return index[0]
         total = ZERO
         for i, size in zip(index, sizes, strict=True):
             total = self.sum(self.times(total, size), i)

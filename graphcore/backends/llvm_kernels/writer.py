@@ -14,13 +14,13 @@ from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
 from . import entrance
-from .arithmetic import kind_of_dtype
+from .arithmetic import SCALAR, kind_of_dtype
 from .builder import TRUE, Builder, Value, integer
 from .entrance import Constant, Growing, Slot
 from .failures import Failures
 from .loops import CONTROL
 from .nests import Check, Nest, Order, long_axes, plan, reduces, space, walked
-from .places import At, Places, counted, is_register, position
+from .places import At, Places, counted, counts_through, is_register, position
 from .receiving import overwritten
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
@@ -354,9 +354,21 @@ class Writer:
                     if turned or not counted:
                         p.remember(root, at, mask, value)
 
-        self.walk([walked(root).type.shape for root in rest], place, runs_along_memory(rest[0]))
+        shapes = [walked(root).type.shape for root in rest]
+        counts: list[Shape] = [(count(shape),) for shape in shapes]
+        if len(set(counts)) == 1 and all(map(self.is_flat, rest)):
+            shapes = counts
+        self.walk(shapes, place, runs_along_memory(rest[0]))
         for root in rest:
             p.rooms[root] = rooms[root][0]._replace(level=self.b.level)
+
+    def is_flat(self, root: Node) -> bool:
+        """Whether a root is computed in one loop over all places, whatever its axes."""
+        if root.op is t.transpose or root.type.ndim < 2:
+            return False
+        if counts_through(root):
+            return self.places.is_flat(root.inputs[0])
+        return all(map(self.places.is_flat, root.inputs)) and root.op in SCALAR
 
     def walk(self, shapes: Sequence[Shape], place: Any, lanes_inside: bool = False) -> None:
         """place(indices, mask) over spaces of equal long axes, the last of them side by side.
