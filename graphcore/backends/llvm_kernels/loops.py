@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from graphcore.analysis.cost import representative
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import unknowns
 from graphcore.ir.types import TensorType
-from graphcore.ops import control
+from graphcore.ops import control, tensor
 from graphcore.ops.leaf import values
 from graphcore.schedule.order import order_of_body, updates
 
@@ -46,8 +47,9 @@ class Carries:
                 continue
             now = w.new(node[i], param.type)
             w.copy(x, [now])
-            if param in in_place:
-                self.chains[param] = updates(self.new[i], param)
+            chain = updates(self.new[i], param)
+            if param in in_place and not any(map(writes_most, chain)):
+                self.chains[param] = chain
                 self.rooms[param] = now
             else:
                 self.start += [now.pointer, w.new(node[i], param.type).pointer]
@@ -92,6 +94,14 @@ class Carries:
             else:
                 self.w.know([node[i]], [self.w.room(param.type, next(rest))])
                 next(rest)
+
+
+def writes_most(update: Node) -> bool:
+    """Whether so much is overwritten that another room costs less than to store it before."""
+    if update.op is not tensor.overwrite:
+        return False
+    part, whole = update.inputs[1].type.count, update.type.count
+    return 4 * representative(part) > representative(whole)
 
 
 def cost(w: Writer, body: Graph) -> Value:
