@@ -142,14 +142,14 @@ class Program:
     def prepare(self, *args: Any) -> tuple[Array, ...]:
         """A workspace for a call with these arguments, and the arrays that it takes for them."""
         arrays, sizes = self.bind(args)
-        fitting = [fit(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=False)]
-        shape = [size for x in fitting for size in x.shape]
-        words = self.idle_for(shape)
-        if words is None:
-            try:
+        try:
+            fitting = [fit(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=False)]
+            shape = [size for x in fitting for size in x.shape]
+            words = self.idle_for(shape)
+            if words is None:
                 words = self.workspace(shape, sizes)
-            except (MemoryError, ValueError) as error:
-                raise self.report([FULL], self.known(sizes)) from error
+        except (MemoryError, ValueError) as error:
+            raise self.report([FULL], self.known(sizes)) from error
         return words, *fitting
 
     def idle_for(self, shape: list[int]) -> Array | None:

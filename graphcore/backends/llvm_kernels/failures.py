@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -171,14 +172,18 @@ def said(site: Site, numbers: Sequence[int]) -> tuple[Exception, Node, str, str]
 
 
 def without_memory(graph: Graph, known: Mapping[str, int]) -> GraphError:
-    """The error for values that there is no memory for: it names one of them."""
-    nodes = [x for x in graph.every_node() if x.inputs and not isinstance(x.type, TupleType)]
-    for node in nodes:
-        if Trait.VIEW not in node.op.traits:
+    """The error for values that there is no memory for: it names one of them, else the largest."""
+    largest, bytes = None, -1
+    for node in graph.every_node():
+        if not node.inputs or Trait.VIEW in node.op.traits:
+            continue
+        for type in node.type.items if isinstance(node.type, TupleType) else [node.type]:
             with suppress(KeyError):  # a size that only a loop finds
-                shape = [evaluate(size, known) for size in node.type.shape]
+                shape = [evaluate(size, known) for size in type.shape]
                 try:
-                    np.empty(shape, node.type.dtype)
+                    np.empty(shape, type.dtype)
                 except (MemoryError, ValueError) as error:
                     return worded(error, node)
-    return worded(MemoryError("there is not enough memory for all values"), None)
+                if (its := prod(shape) * type.dtype.itemsize) > bytes:
+                    largest, bytes = node, its
+    return worded(MemoryError("there is not enough memory for all values"), largest)
