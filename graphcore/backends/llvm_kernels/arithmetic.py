@@ -15,6 +15,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise as e
+from graphcore.ops import leaf
 from graphcore.ops import special as s
 from graphcore.ops import tensor as t
 from graphcore.ops.elementwise import compute_dtypes
@@ -379,11 +380,24 @@ def plan(op: Op, dtypes: tuple[DType, ...]) -> tuple[Rule, tuple[str, ...]] | No
 
 
 def elementwise(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
+    if (n := exponent(node)) is not None:
+        return integers.known_power(b, cast(b, xs[0], kind_of(node)), n)
     found = plan(node.op, tuple([x.type.dtype for x in node.inputs]))
     assert found is not None, f"{node.op} has no rule for its operands"
     rule, kinds = found
     result = rule(b, *[cast(b, x, kind) for x, kind in zip(xs, kinds, strict=True)])
     return cast(b, result, kind_of(node))
+
+
+def exponent(node: Node) -> int | None:
+    """The exponent of a power of signed integers, if it is one number from 0 on."""
+    if node.op is not e.power or node.type.dtype.kind != "i":
+        return None
+    n = node.inputs[1]
+    if n.op in (leaf.full, leaf.constant) and n.attrs["value"].array.size == 1:
+        value = n.attrs["value"].item()
+        return value if value >= 0 else None
+    return None
 
 
 SCALAR: dict[Op, Emit] = {**dict.fromkeys(RULES, elementwise), **OTHERS}
@@ -395,4 +409,6 @@ def emits(node: Node) -> bool:
         return True
     if node.op not in RULES:
         return False
+    if exponent(node) is not None:
+        return True
     return plan(node.op, tuple([x.type.dtype for x in node.inputs])) is not None

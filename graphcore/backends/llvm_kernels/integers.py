@@ -81,6 +81,18 @@ def power(b: Builder, x: Value, n: Value) -> Value:
     return b.repeat([n, x, one], test, body)[2]
 
 
+def known_power(b: Builder, x: Value, n: int) -> Value:
+    """By squares, for an exponent known now, from 0 on."""
+    found = integer(1, x.kind)
+    while n:
+        if n & 1:
+            found = x if found.number == 1 else b.op("mul", found, x)
+        n >>= 1
+        if n:
+            x = b.op("mul", x, x)
+    return b.widen(found) if x.wide else found
+
+
 def compare(signed: str, unsigned: str) -> Callable[[Builder, Value, Value], Value]:
     """A comparison, also of a signed integer with an unsigned one."""
 

@@ -11,6 +11,7 @@ import pytest
 from graphcore.backends.llvm_kernels import machine
 from graphcore.backends.llvm_kernels.arithmetic import KINDS, RULES, SCALAR, emits, literal
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise, leaf, tensor
@@ -226,6 +227,18 @@ def test_what_has_no_rule_is_not_emitted() -> None:
     assert not emits(elementwise.power(x, x))
     assert not emits(elementwise.tan(given("z", np.dtype(np.complex128))))
     assert emits(elementwise.power(*[given("x", np.dtype(np.uint64))] * 2))
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 7, 64, 1000])
+def test_known_power_of_integers(exponent: int) -> None:
+    x = operands((np.dtype(np.int64),))[0]
+    n = leaf.full(value=Literal(exponent), shape=(), dims=None)
+    node = elementwise.power(given("x", x.dtype), n)
+    assert emits(node)
+    found = run_node(node, x, np.full(len(x), exponent))
+    np.testing.assert_array_equal(found, x**exponent)
+    negative = leaf.full(value=Literal(-1), shape=(), dims=None)
+    assert not emits(elementwise.power(given("x", x.dtype), negative))
 
 
 @pytest.mark.parametrize("divisor", [0, 1, -1, 3, -7, -(2**63)])
