@@ -62,10 +62,6 @@ def zero(x: Value) -> Value:
     return literal(0.0, x.kind)
 
 
-def negative(b: Builder, x: Value) -> Value:
-    return b.emit(x.kind, x.wide, f"fneg {x.typed}", x)
-
-
 def sign(b: Builder, x: Value) -> Value:
     one = b.call("copysign", literal(1.0, x.kind), x)
     number = b.op("fcmp ord", x, x)
@@ -187,18 +183,18 @@ def rounding(name: str) -> dict[str, Rule]:
 
 RULES: dict[Op, dict[str, Rule]] = {
     e.add: {
-        "f": instruction("fadd contract"),
+        "f": Builder.plus,
         "iu": instruction("add"),
         "b": instruction("or"),
         "c": complexes.by_parts(instruction("fadd")),
     },
     e.subtract: {
-        "f": instruction("fsub contract"),
+        "f": Builder.minus,
         "iu": instruction("sub"),
         "c": complexes.by_parts(instruction("fsub")),
     },
     e.multiply: {
-        "f": instruction("fmul contract"),
+        "f": Builder.multiply,
         "iu": instruction("mul"),
         "b": instruction("and"),
         "c": complexes.multiply,
@@ -213,9 +209,9 @@ RULES: dict[Op, dict[str, Rule]] = {
     e.fmod: {"f": function("fmod"), "i": integers.fmod, "u": integers.unsigned("urem")},
     e.power: {"u": integers.power},
     e.negative: {
-        "f": negative,
+        "f": Builder.negative,
         "iu": lambda b, x: b.op("sub", integer(0, x.kind), x),
-        "c": complexes.by_parts(negative),
+        "c": complexes.by_parts(Builder.negative),
     },
     e.absolute: {
         "f": intrinsic("fabs"),
@@ -230,7 +226,7 @@ RULES: dict[Op, dict[str, Rule]] = {
         "c": complexes.sign,
     },
     e.square: {
-        "f": lambda b, x: b.op("fmul contract", x, x),
+        "f": lambda b, x: b.multiply(x, x),
         "iu": lambda b, x: b.op("mul", x, x),
         "c": complexes.square,
     },

@@ -108,6 +108,7 @@ class Builder:
         self.declared: dict[str, str] = {}
         self.used_functions: dict[str, None] = {}
         self.pairs: dict[str, tuple[Value, Value]] = {}
+        self.products: dict[str, tuple[Value, ...]] = {}
 
     @property
     def level(self) -> int:
@@ -248,6 +249,39 @@ class Builder:
         if a.text in ("true", "false"):
             return FALSE if a.text == "true" else TRUE
         return self.op("xor", a, TRUE)
+
+    # ---- floats
+
+    def negative(self, x: Value) -> Value:
+        """-x."""
+        return self.emit(x.kind, x.wide, f"fneg {x.typed}", x)
+
+    def multiply(self, x: Value, y: Value) -> Value:
+        """x * y."""
+        product = self.op("fmul", x, y)
+        self.products[product.text] = self.alike(x, y)
+        return product
+
+    def plus(self, x: Value, y: Value) -> Value:
+        """x + y, rounded once where one of them is a product.
+
+        LLVM would choose by what else is in the block, which differs between machines. A product
+        that is known before the other operand is left alone: it has been computed once for all.
+        """
+        x, y = self.alike(x, y)
+        for p, other in ((x, y), (y, x)):
+            if (factors := self.products.get(p.text)) and p.level >= other.level:
+                return self.call("fma", *factors, other)
+        return self.op("fadd", x, y)
+
+    def minus(self, x: Value, y: Value) -> Value:
+        """x - y, rounded once where one of them is a product."""
+        x, y = self.alike(x, y)
+        if (factors := self.products.get(x.text)) and x.level >= y.level:
+            return self.call("fma", *factors, self.negative(y))
+        if (factors := self.products.get(y.text)) and y.level >= x.level:
+            return self.call("fma", self.negative(factors[0]), factors[1], x)
+        return self.op("fsub", x, y)
 
     # ---- complex values
 

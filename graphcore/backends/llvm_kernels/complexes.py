@@ -26,10 +26,6 @@ def either(rule: Rule, text: str) -> Rule:
     return lambda b, z: b.op(text, *[rule(b, x) for x in b.parts(z)])
 
 
-def negative(b: Builder, x: Value) -> Value:
-    return b.emit(x.kind, x.wide, f"fneg {x.typed}", x)
-
-
 def product_sum(b: Builder, x: Value, y: Value, z: Value) -> Value:
     """x * y + z, rounded once."""
     return b.call("fma", x, y, z)
@@ -37,20 +33,20 @@ def product_sum(b: Builder, x: Value, y: Value, z: Value) -> Value:
 
 def multiply(b: Builder, x: Value, y: Value) -> Value:
     (xr, xi), (yr, yi) = b.parts(x), b.parts(y)
-    re = product_sum(b, xr, yr, negative(b, b.op("fmul", xi, yi)))
+    re = product_sum(b, xr, yr, b.negative(b.op("fmul", xi, yi)))
     return b.complex(re, product_sum(b, xr, yi, b.op("fmul", xi, yr)))
 
 
 def square(b: Builder, x: Value) -> Value:
     re, im = b.parts(x)
     cross = b.op("fmul", re, im)
-    square_of_im = negative(b, b.op("fmul", im, im))
+    square_of_im = b.negative(b.op("fmul", im, im))
     return b.complex(product_sum(b, re, re, square_of_im), b.op("fadd", cross, cross))
 
 
 def conjugate(b: Builder, x: Value) -> Value:
     re, im = b.parts(x)
-    return b.complex(re, negative(b, im))
+    return b.complex(re, b.negative(im))
 
 
 def divide(b: Builder, x: Value, y: Value) -> Value:
@@ -81,7 +77,7 @@ def reciprocal(b: Builder, x: Value) -> Value:
     scale = b.op("fadd", large, b.op("fmul", small, ratio))
     one = literal(1.0, re.kind)
     whole, part = b.op("fdiv", one, scale), b.op("fdiv", ratio, scale)
-    return b.complex(b.select(first, whole, part), negative(b, b.select(first, part, whole)))
+    return b.complex(b.select(first, whole, part), b.negative(b.select(first, part, whole)))
 
 
 def absolute(b: Builder, x: Value) -> Value:

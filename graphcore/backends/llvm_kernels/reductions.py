@@ -286,7 +286,7 @@ def norm(p: Places, node: Node, index: At, mask: Value) -> Value:
     def root(scale: Value | None = None) -> Value:
         def square(v: Value) -> Value:
             v = v if scale is None else b.op("fmul", v, scale)
-            return b.op("fmul contract", v, v)
+            return b.multiply(v, v)
 
         return b.call("sqrt", total(add, square))
 
