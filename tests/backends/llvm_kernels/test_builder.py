@@ -113,6 +113,29 @@ def test_complex_values_are_carried() -> None:
     assert [run(write, 2.0, n) for n in range(4)] == [12.0, 19.0, -12.0, -19.0]
 
 
+def test_a_sum_with_a_product_is_rounded_once() -> None:
+    b = Builder()
+    square = b.multiply(X, X)
+    b.plus(square, real(1.0))
+    b.plus(real(1.0), square)
+    b.minus(square, real(1.0))
+    b.minus(real(1.0), square)
+    assert [line.split()[2] for line in b.lines[0]] == [
+        "fmul",
+        "call",
+        "fneg",
+        "call",
+        "fneg",
+        "call",
+    ]
+
+    def add(i: Value, a: Value) -> list[Value]:  # the product has left the loop
+        return [b.plus(a, square)]
+
+    b.loop(integer(0), N, 1, [X], add)
+    assert sum(line.count("fadd double") for line in b.lines[0]) == 1
+
+
 def test_lanes() -> None:
     def write(b: Builder) -> Value:
         x = b.op("fadd", b.convert("sitofp", LANES, "f64"), X)
