@@ -262,7 +262,7 @@ def products(free_x: int, free_y: int) -> Rule:
             return rule_of(e.multiply, kind)(b, cast(b, left, kind), cast(b, right, kind))
 
         def combine(a: Value, c: Value) -> Value:
-            return rule_of(e.add, kind)(b, a, c)
+            return b.plus(a, c) if kind in ("f64", "f32") else rule_of(e.add, kind)(b, a, c)
 
         shape = (*node.type.shape, x.type.shape[-1])
         last = (len(shape) - 1,)

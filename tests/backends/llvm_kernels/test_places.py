@@ -170,3 +170,13 @@ def test_what_is_read_before_an_empty_loop_lies_in_no_room() -> None:
     both = Both([e.add(t.expand(first, axes=(0, 1), sizes=(N, N)), y), e.exp(first)])
     for n, m in ((0, 6), (9, 6)):
         both.agree([np.arange(float(m)), np.ones((n, n))], (n, m), 4.0)
+
+
+def test_a_product_is_rounded_before_it_is_added() -> None:
+    """0.1 * 10 - 1 is 0, and no part of a step more: the position of a quantile."""
+    x, y = given("x", N), given("y", N)
+    one = leaf.full(value=Literal(1.0), shape=(N,), dims=None)
+    made = [e.subtract(e.multiply(x, y), one), e.add(one, e.multiply(x, e.negative(y)))]
+    arrays = [np.full(9, 0.1), np.full(9, 10.0)]
+    for found in Both([*made, *map(e.ceil, made)]).agree(arrays, (9, 0)):
+        np.testing.assert_array_equal(found, 0)
