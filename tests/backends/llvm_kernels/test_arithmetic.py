@@ -10,6 +10,7 @@ import pytest
 
 from graphcore.backends.llvm_kernels import machine
 from graphcore.backends.llvm_kernels.arithmetic import KINDS, RULES, SCALAR, emits, literal
+from graphcore.backends.llvm_kernels.builder import Builder, Value
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
@@ -264,3 +265,20 @@ def test_levels_agree_bit_by_bit() -> None:
             arrays = operands((dtype,) * n)
             found = [run_node(node, *arrays, level=level).tobytes() for level in machine.levels()]
             assert found[0] == found[1], op
+
+
+@pytest.mark.parametrize("level", [None, "x86-64-v3"])
+def test_float16_needs_no_library(level: str | None) -> None:
+    """What is emitted in float16 itself, as reductions do."""
+
+    def write(b: Builder, xs: list[Value]) -> Value:
+        total = b.plus(b.multiply(*xs), xs[0])
+        total = b.minus(total, b.multiply(total, xs[1]))
+        total = b.call("maximum", b.call("sqrt", b.call("fabs", total)), xs[0])
+        return b.select(b.op("fcmp oeq", total, xs[1]), xs[0], b.op("fdiv", total, xs[1]))
+
+    x, y = np.linspace(1, 2, 16, dtype=np.float16), np.linspace(2, 3, 16, dtype=np.float16)
+    total = x * y + x
+    total = np.maximum(np.sqrt(np.abs(total - total * y)), x)
+    found = run(write, ["f16", "f16"], x.dtype, x, y, level=level)
+    np.testing.assert_array_equal(found, np.where(total == y, x, total / y))
