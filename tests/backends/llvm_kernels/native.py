@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from graphcore.backends.llvm_kernels import entrance, machine
 from graphcore.backends.numpy_backend.function import Function
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, unknown
+from graphcore.ir.sizes import Size, evaluate, unknown
 from graphcore.ops import leaf
 
 N, M = unknown("n"), unknown("m")
@@ -21,6 +22,15 @@ SIZES = (0, 1, 7, 8, 9, 17, 1030)
 RUBBISH = (0x7F, 0xFF)
 
 needs_machine_code = pytest.mark.skipif(machine.refusal() is not None, reason="no machine code")
+
+
+GUARD = 256
+"""How many bytes behind each room are watched."""
+
+
+def with_guard(slot: entrance.Slot) -> entrance.Slot:
+    """A room with bytes behind it that nothing should write."""
+    return entrance.Room(slot.bytes + GUARD) if isinstance(slot, entrance.Room) else slot
 
 
 def given(name: str, *shape: Size, dtype: str = "float64") -> Node:
@@ -66,15 +76,26 @@ class Both:
             made[-1].view(np.uint8).fill(rubbish)
             return made[-1]
 
+        guarded = self.kernel._replace(slots=tuple(map(with_guard, self.kernel.slots)))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(entrance.np, "empty", dirty)
-            program = entrance.Program(self.kernel, lambda xs: (list(xs), sizes), self.report)
+            program = entrance.Program(guarded, lambda xs: (list(xs), sizes), self.report)
             call = program.entrance()
             first = call(*arrays)
+        self.check_guards(program, sizes, rubbish)
         again = call(*arrays)
         for x, y in zip(first, again, strict=True):
             np.testing.assert_array_equal(x, y)
         return first
+
+    def check_guards(self, program: entrance.Program, sizes: tuple[int, ...], rubbish: int) -> None:
+        """Nothing has been written behind a room."""
+        known, (words, *_) = dict(zip(self.kernel.unknowns, sizes, strict=True)), program.idle
+        table = program.places.end - len(self.kernel.slots)
+        for at, slot in enumerate(self.kernel.slots, table):
+            if isinstance(slot, entrance.Room):
+                end = int(words[at]) + evaluate(slot.bytes, known)
+                assert ctypes.string_at(end, GUARD) == bytes([rubbish]) * GUARD
 
     def agree(
         self,
