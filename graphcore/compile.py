@@ -288,6 +288,9 @@ def picker(form: Tree) -> Callable[[list[Any]], Tree]:
     if isinstance(form, int):
         return lambda values: values[form]
     if isinstance(form, Mapping):
+        if list(form.values()) == list(range(len(form))):  # the usual form, for speed
+            names = list(form)
+            return lambda values: dict(zip(names, values, strict=False))
         parts = {key: picker(part) for key, part in form.items()}
         return lambda values: {key: pick(values) for key, pick in parts.items()}
     picks = [picker(part) for part in form]

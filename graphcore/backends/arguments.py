@@ -20,10 +20,13 @@ class Arguments:
     def __init__(self, forms: list[Tree], params: Sequence[Parameter]) -> None:
         self._forms, self._params = forms, params
         self._names = {param.name: param for param in params}
+        self._order = list(self._names)
 
     def arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """One argument for each input."""
-        if not args and kwargs.keys() == self._names.keys():  # the usual call, for speed
+        if not args and [*kwargs] == self._order:  # the usual call, for speed
+            return tuple(kwargs.values())
+        if not args and kwargs.keys() == self._names.keys():
             return tuple([kwargs[name] for name in self._names])
         if len(args) > len(self._forms):
             reason = f"{len(args)} arguments for {len(self._forms)} inputs"
