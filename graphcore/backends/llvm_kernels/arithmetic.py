@@ -235,6 +235,12 @@ RULES: dict[Op, dict[str, Rule]] = {
     e.sqrt: {"f": intrinsic("sqrt"), "c": complexes.sqrt},
     e.exp: {"c": complexes.exp},
     e.log: {"c": complexes.log},
+    e.sinh: {"c": complexes.sinh},
+    e.cosh: {"c": complexes.cosh},
+    e.tanh: {"c": complexes.tanh},
+    e.sin: {"c": complexes.turned(complexes.sinh)},
+    e.cos: {"c": complexes.cos},
+    e.tan: {"c": complexes.turned(complexes.tanh)},
     e.reciprocal: {
         "f": lambda b, x: b.op("fdiv", literal(1.0, x.kind), x),
         "iu": lambda b, x: cast(b, b.op("fdiv", real(1.0), cast(b, x, "f64")), x.kind),

@@ -208,3 +208,91 @@ SCALES = {
     "f32": (2.0**125, 2.0**-100, 2.0**48, 2.0**-24),
 }
 """From where on numbers are scaled down, below what up, by what then, and what undoes that."""
+
+
+# ---- hyperbolic and trigonometric functions
+
+
+def hyperbolic(b: Builder, x: Value, limit: float) -> tuple[Value, Value, Value]:
+    """sinh(x), cosh(x) of |x| up to a limit, and how far it is beyond."""
+    size, most = b.call("fabs", x), literal(limit, x.kind)
+    beyond = b.op("fcmp ogt", size, most)
+    near = b.call("copysign", b.select(beyond, most, size), x)
+    rest = b.select(beyond, b.op("fsub", size, most), literal(0.0, x.kind))
+    return b.function("sinh", near), b.function("cosh", near), rest
+
+
+def sinh(b: Builder, z: Value) -> Value:
+    """sinh x cos y + i cosh x sin y"""
+    x, y = b.parts(z)
+    zero = literal(0.0, x.kind)
+    s, c, rest = hyperbolic(b, x, 709.0 if x.kind == "f64" else 88.0)
+    more = b.function("exp", rest)
+    re = b.op("fmul", b.op("fmul", s, b.function("cos", y)), more)
+    im = b.op("fmul", b.op("fmul", c, b.function("sin", y)), more)
+    im = b.select(b.op("fcmp oeq", y, zero), y, im)
+    no_angle = b.neither(is_finite(b, y))
+    re = b.select(b.op("and", no_angle, b.op("fcmp oeq", x, zero)), x, re)
+    end = b.op("and", no_angle, is_infinite(b, x))
+    return b.complex(b.select(end, literal(float("inf"), x.kind), re), im)
+
+
+def cosh(b: Builder, z: Value) -> Value:
+    """cosh x cos y + i sinh x sin y"""
+    x, y = b.parts(z)
+    zero = literal(0.0, x.kind)
+    s, c, rest = hyperbolic(b, x, 709.0 if x.kind == "f64" else 88.0)
+    more = b.function("exp", rest)
+    re = b.op("fmul", b.op("fmul", c, b.function("cos", y)), more)
+    im = b.op("fmul", b.op("fmul", s, b.function("sin", y)), more)
+    flat = b.op("fmul", y, b.call("copysign", literal(1.0, x.kind), x))
+    im = b.select(b.op("fcmp oeq", y, zero), flat, im)
+    no_angle = b.neither(is_finite(b, y))
+    im = b.select(b.op("and", no_angle, b.op("fcmp oeq", x, zero)), zero, im)
+    end = b.op("and", no_angle, is_infinite(b, x))
+    return b.complex(b.select(end, literal(float("inf"), x.kind), re), im)
+
+
+def tanh(b: Builder, z: Value) -> Value:
+    """(sinh x cosh x + i sin y cos y) / (sinh^2 x + cos^2 y)
+
+    The real part is tanh x / (1 - (sin y / cosh x)^2), which is more exact where x is not small.
+    """
+    x, y = b.parts(z)
+    zero, one = literal(0.0, x.kind), literal(1.0, x.kind)
+    s, c, rest = hyperbolic(b, x, 350.0 if x.kind == "f64" else 40.0)
+    sin, cos = b.function("sin", y), b.function("cos", y)
+    below = product_sum(b, s, s, b.op("fmul", cos, cos))
+    less = b.function("exp", b.op("fmul", rest, literal(-2.0, x.kind)))
+    angle = b.op("fmul", sin, cos)
+    re = b.op("fdiv", b.op("fmul", s, c), below)
+    part = b.op("fdiv", sin, c)
+    by = product_sum(b, b.negative(part), part, one)
+    apart = b.op("fcmp ogt", b.call("fabs", x), literal(2.0, x.kind))
+    re = b.select(apart, b.op("fdiv", b.function("tanh", x), by), re)
+    im = b.op("fmul", b.op("fdiv", angle, below), less)
+    straight = b.op("fcmp oeq", y, zero)
+    im = b.select(straight, y, im)
+    no_angle = b.neither(is_finite(b, y))
+    re = b.select(b.op("and", no_angle, b.op("fcmp oeq", x, zero)), x, re)
+    large = b.op("fcmp ogt", b.call("fabs", y), one)
+    large = b.op("and", large, b.neither(no_angle))
+    flat = b.call("copysign", zero, b.select(large, angle, y))
+    end = is_infinite(b, x)
+    return b.complex(b.select(end, b.call("copysign", one, x), re), b.select(end, flat, im))
+
+
+def turned(function: Rule) -> Rule:
+    """-i f(iz): the sine of a hyperbolic sine."""
+
+    def rule(b: Builder, z: Value) -> Value:
+        x, y = b.parts(z)
+        re, im = b.parts(function(b, b.complex(b.negative(y), x)))
+        return b.complex(im, b.negative(re))
+
+    return rule
+
+
+def cos(b: Builder, z: Value) -> Value:
+    x, y = b.parts(z)
+    return cosh(b, b.complex(b.negative(y), x))

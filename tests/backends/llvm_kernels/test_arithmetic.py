@@ -226,7 +226,7 @@ def test_what_has_no_rule_is_not_emitted() -> None:
     """A negative power of an integer is an error, which only NumPy raises."""
     x = given("x", np.dtype(np.int64))
     assert not emits(elementwise.power(x, x))
-    assert not emits(elementwise.tan(given("z", np.dtype(np.complex128))))
+    assert not emits(elementwise.arctan(given("z", np.dtype(np.complex128))))
     assert emits(elementwise.power(*[given("x", np.dtype(np.uint64))] * 2))
 
 
