@@ -73,7 +73,11 @@ def test_every_public_function_words_a_call_that_does_not_fit(function: object) 
         ("gc.exp(x, x)", "2 arguments are given by position, but it takes 1: x", "write gc.exp(x)"),
         ("gc.linalg.inv()", "x is missing", "gc.linalg.inv(x, dims=('row', 'col'), *, check=True)"),
         ("gc.compile([x], x).diff('named')", "after is missing", "write .diff(before, after)"),
-        ("gc.compile(x)", "outputs is missing", "gc.compile(inputs, outputs, *, returns='numpy')"),
+        (
+            "gc.compile(x)",
+            "outputs is missing",
+            "gc.compile(inputs, outputs, *, returns='numpy', native=False)",
+        ),
         ("x.rolling(row=2).sum(axis=0)", "takes no axis", "leave it out"),
     ],
 )
