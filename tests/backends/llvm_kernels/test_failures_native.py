@@ -183,3 +183,85 @@ def test_work_of_a_step():
     f = gc.compile([x], gc.scan(lambda s, x: (gc.exp(s + x).sum(), None), 0.0, x, dim="row")[0])
     node, _ = Loop(f).find(control.scan)
     assert 8 <= work(node.attrs["body"]) <= 16
+
+
+def interrupted(f, *args):
+    """How long after an interrupt a call ends."""
+    sent = []
+
+    def interrupt():
+        time.sleep(0.2)
+        sent.append(time.perf_counter())
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(*args)
+    took = time.perf_counter() - sent[0]
+    thread.join()
+    return took
+
+
+def counting(step):
+    """A loop of n steps."""
+    n = gc.tensor("n", {}, dtype="int64")
+    x = gc.tensor("x", {"i": None})
+    more = lambda s: s[1] < n
+    last = gc.while_loop(more, lambda s: (step(s[0], x), s[1] + 1), (x, n * 0))
+    return gc.compile([x, n], last[0].sum(), native=True)
+
+
+@pytest.mark.parametrize("size", [1, 3_000_000])
+def test_loops_of_tiny_and_of_long_steps_end_at_an_interrupt(size):
+    f = counting(lambda s, x: gc.sin(s) * x + 1)
+    x = np.ones(size)
+    wanted = f(x, 3)
+    assert interrupted(f, x, 10**11) < 0.3  # a tenth of a second on an idle machine
+    np.testing.assert_array_equal(f(x, 3), wanted)
+
+
+def test_a_loop_of_products_ends_at_an_interrupt():
+    a, n = gc.tensor("a", {"i": 400, "j": 400}), gc.tensor("n", {}, dtype="int64")
+
+    def step(s):
+        return gc.dot(s[0], a.rename(i="j", j="k"), dim="j").rename(k="j") / 400, s[1] + 1
+
+    f = gc.compile([a, n], gc.while_loop(lambda s: s[1] < n, step, (a, n * 0))[0], native=True)
+    assert (
+        interrupted(f, np.ones((400, 400)), 10**9) < 0.3
+    )  # a tenth of a second on an idle machine
+
+
+def test_errors_come_out_of_loops_inside_of_loops():
+    x, k = gc.tensor("x", {"row": 5}), gc.tensor("k", {"t": None, "u": None}, dtype="int64")
+
+    def outer(s, ks):
+        return gc.scan(lambda s, i: (s + x.isel(row=i), None), s, ks, dim="u", reverse=True)[0]
+
+    total = gc.scan(lambda s, ks: (outer(s, ks), None), 0.0, k, dim="t")[0]
+    given = np.zeros((300, 40), int)
+    given[200, 7] = -6
+    found = []
+    for native in (False, True):
+        f = gc.compile([x, k], total, native=native)
+        with pytest.raises(gc.GraphIndexError) as refused:
+            f(np.ones(5), given)
+        found.append(said(refused.value))
+        assert "in step 200" in str(refused.value)
+        assert "in step 7" in str(refused.value)
+        assert f(np.ones(5), given * 0) == 12000
+    assert found[0] == found[1]
+
+
+def test_a_switch_without_such_a_branch_in_a_loop():
+    k = gc.tensor("k", {"t": None}, dtype="int64")
+    step = lambda s, i: (gc.switch(i, [lambda: s + 1, lambda: s * 2]), None)
+    total = gc.scan(step, 0.0, k, dim="t")[0]
+    found = []
+    for native in (False, True):
+        f = gc.compile([k], total, native=native)
+        with pytest.raises(gc.GraphIndexError) as refused:
+            f(np.array([0, 1, 1, 2, 0]))
+        found.append(said(refused.value))
+    assert found[0] == found[1]
