@@ -296,3 +296,38 @@ def turned(function: Rule) -> Rule:
 def cos(b: Builder, z: Value) -> Value:
     x, y = b.parts(z)
     return cosh(b, b.complex(b.negative(y), x))
+
+
+# ---- relatives of the exponential and the logarithm, by the formulas that NumPy has for them
+
+
+def log_times(factor: float) -> Rule:
+    """The logarithm to another base."""
+
+    def rule(b: Builder, z: Value) -> Value:
+        parts = b.parts(log(b, z))
+        return b.complex(*[b.op("fmul", x, literal(factor, x.kind)) for x in parts])
+
+    return rule
+
+
+def exp2(b: Builder, z: Value) -> Value:
+    return exp(b, b.complex(*[b.op("fmul", x, literal(LOG_2, x.kind)) for x in b.parts(z)]))
+
+
+def log1p(b: Builder, z: Value) -> Value:
+    x, y = b.parts(z)
+    return log(b, b.complex(b.op("fadd", x, literal(1.0, x.kind)), y))
+
+
+def expm1(b: Builder, z: Value) -> Value:
+    x, y = b.parts(z)
+    half = b.function("sin", b.op("fmul", y, literal(0.5, x.kind)))
+    less = b.op("fmul", half, b.op("fmul", half, literal(2.0, x.kind)))
+    re = b.op("fmul", b.function("expm1", x), b.function("cos", y))
+    return b.complex(
+        b.op("fsub", re, less), b.op("fmul", b.function("exp", x), b.function("sin", y))
+    )
+
+
+LOG_2 = 0.6931471805599453
