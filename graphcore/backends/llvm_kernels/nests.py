@@ -25,6 +25,7 @@ from .builder import WIDTH
 from .places import counts_through
 from .reductions import REDUCTIONS, is_small_product
 from .routines import ALONE, operands_in_rooms
+from .rows import Rows, is_long
 
 CHEAP = 4
 """What a value may cost and still be computed again at another place."""
@@ -62,7 +63,7 @@ class Check(NamedTuple):
     node: Node
 
 
-Step = Nest | Check | Node
+Step = Nest | Rows | Check | Node
 """A node is a loop, a branch, or machine code that stands alone."""
 
 
@@ -233,7 +234,43 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
         for x in leaf.values(node) if several else [node]:
             last.setdefault(x, place[node])
     last |= dict.fromkeys(graph.outputs, len(steps))
-    return Plan(steps, last, set(place))
+    return in_rows(Plan(steps, last, set(place)))
+
+
+def in_rows(plan: Plan) -> Plan:
+    """The same plan in which nests of the same rows that follow each other are one step."""
+    groups: list[Rows | Step] = []
+    for step in plan.steps:
+        if isinstance(step, Nest) and not any(walked(root) is not root for root in step.roots):
+            before = groups[-1] if groups else None
+            if isinstance(before, Rows) and before.takes(step.roots):
+                continue
+            first = step.roots[0]
+            begun = Rows(first)
+            if reduces(first) and runs_inside(first) and begun.works and begun.takes(step.roots):
+                groups.append(begun)
+                continue
+        groups.append(step)
+    steps: list[Step] = []
+    number: list[int] = []
+    for step in groups:
+        parts: list[Step] = [step]
+        if isinstance(step, Rows) and not step.gain:
+            parts = [Nest(roots) for roots in step.nests]
+        for part in parts:
+            number += [len(steps)] * (len(part.nests) if isinstance(part, Rows) else 1)
+            steps.append(part)
+    last = {x: number[at] if at < len(number) else len(steps) for x, at in plan.last.items()}
+    for at, step in enumerate(steps):
+        if isinstance(step, Rows):
+            step.own = frozenset([x for x in step.made if last[x] == at])
+    return Plan(steps, last, plan.computed)
+
+
+def runs_inside(root: Node) -> bool:
+    """Whether a reduction runs over the last axes of its operand, which are long."""
+    shape = root.inputs[0].type.shape
+    return bool(shape) and shape[: root.type.ndim] == root.type.shape and is_long(shape[-1])
 
 
 def needed(graph: Graph, nodes: Sequence[Node], known: Collection[Node]) -> Sequence[Node]:

@@ -41,13 +41,17 @@ def index_of(x: Value) -> Index:
 
 
 class Room(NamedTuple):
-    """Memory of a stored value, row-major. Its content is known at `level`, as a `version`."""
+    """Memory of a stored value, row-major. Its content is known at `level`, as a `version`.
+
+    Of a value that is stored one row at a time, so many indices are skipped.
+    """
 
     pointer: Value
     shape: tuple[Value, ...]
     kind: str
     level: int = 0
     version: int = 0
+    skipped: int = 0
 
 
 class Memory:
@@ -117,7 +121,7 @@ class Memory:
 
     def load(self, room: Room, index: Sequence[Index], mask: Value) -> Value:
         """The values of a room at places; zeros, or any value, where the mask does not hold."""
-        offset = self.place(index, room.shape)
+        offset = self.place(index[room.skipped :], room.shape)
         if room.kind in PARTS:
             part = room._replace(kind=PARTS[room.kind])
             both = self.times(offset, integer(2))
@@ -130,7 +134,7 @@ class Memory:
 
     def store(self, room: Room, index: Sequence[Index], mask: Value, x: Value) -> None:
         """Put values into a room at places, where the mask holds."""
-        offset = self.place(index, room.shape)
+        offset = self.place(index[room.skipped :], room.shape)
         if room.kind in PARTS:
             part = room._replace(kind=PARTS[room.kind])
             both = self.times(offset, integer(2))

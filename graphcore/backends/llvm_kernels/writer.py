@@ -22,8 +22,10 @@ from .loops import CONTROL
 from .nests import Check, Nest, Order, long_axes, plan, reduces, space, walked
 from .places import At, Places, counted, counts_through, is_register, position
 from .receiving import overwritten
+from .results import changed
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
+from .rows import Rows
 
 Homes = dict[Node, list[Room]]
 """Where results are written: rooms that are given."""
@@ -232,6 +234,8 @@ class Writer:
                 self.check(step.node, step.node.inputs[0])
             elif isinstance(step, Nest):
                 self.nest(step.roots, homes)
+            elif isinstance(step, Rows):
+                self.rows(step, homes)
             elif step.op in CONTROL:
                 CONTROL[step.op](self, step)
             else:
@@ -369,6 +373,44 @@ class Writer:
         if counts_through(root):
             return self.places.is_flat(root.inputs[0])
         return all(map(self.places.is_flat, root.inputs)) and root.op in SCALAR
+
+    def rows(self, step: Rows, homes: Homes) -> None:
+        """Nests row by row; what only they read is stored one row at a time."""
+        p, k = self.places, len(step.axes)
+        rooms: Homes = {}
+        for root in step.made:
+            if root in step.own and root.type.ndim > k:
+                one = self.new(root, TensorType(root.type.dtype, root.type.shape[k:]))
+                rooms[root] = [one._replace(skipped=k)]
+            else:
+                rooms[root] = homes.get(root) or [self.new(root)]
+
+        def row(at: At) -> Sequence[Value]:
+            if len(at) < k:
+                p.each(p.size(step.axes[len(at)]), (), lambda i: row((*at, i)), 0)
+                return ()
+            for roots in step.nests:
+                self.one_row(roots, at, rooms)
+            return ()
+
+        row(())
+        for root in step.made:
+            p.rooms[root] = rooms[root][0]._replace(level=self.b.level)
+
+    def one_row(self, roots: Sequence[Node], at: At, rooms: Homes) -> None:
+        """The places of one row of a nest."""
+        p, k = self.places, len(at)
+
+        def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
+            for places, root in zip(indices, roots, strict=True):
+                for rest in places:
+                    value = p.at(root, (*at, *rest), mask, stored=False)
+                    for room in rooms[root]:
+                        p.store(room, (*at, *rest), mask, value)
+
+        self.walk([root.type.shape[k:] for root in roots], place, runs_along_memory(roots[0]))
+        for root in roots:
+            p.rooms[root] = changed(self, rooms[root][0])
 
     def walk(self, shapes: Sequence[Shape], place: Any, lanes_inside: bool = False) -> None:
         """place(indices, mask) over spaces of equal long axes, the last of them side by side.

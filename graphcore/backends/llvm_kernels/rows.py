@@ -1,0 +1,101 @@
+"""Nests that share their leading loops: each row is taken through all of them in turn.
+
+A softmax finds the largest value of a row, its exponentials and their sum: done row by row, the
+exponentials stay in the cache, and only one row of them is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Shape, Size
+from graphcore.ops import leaf
+from graphcore.ops import tensor as t
+
+from .arithmetic import SCALAR
+from .builder import WIDTH
+
+LONG = 4 * WIDTH
+"""From which size on a row is worth loops of its own."""
+
+
+def keeps_rows(node: Node, operand: int, k: int) -> bool:
+    """Whether each place needs an operand only at places with the same first k indices."""
+    if node.op in SCALAR:
+        return True
+    attrs, x = node.attrs, node.inputs[operand]
+    if min(x.type.ndim, node.type.ndim) < k or x.type.shape[:k] != node.type.shape[:k]:
+        return False
+    match node.op:
+        case t.expand | t.sum_ | t.max_ | t.min_ | t.any_ | t.all_ | t.norm:
+            return all(axis >= k for axis in attrs["axes"])
+        case t.prod | t.argmax | t.argmin | t.concat:
+            axis: int = attrs["axis"]
+            return axis >= k
+        case t.transpose:
+            perm: tuple[int, ...] = attrs["perm"]
+            return perm[:k] == tuple(range(k))
+        case t.slice_ | t.embed | t.overwrite:
+            ranges = zip(attrs["starts"][:k], attrs["steps"][:k], strict=True)
+            return all(start == 0 and step == 1 for start, step in ranges)
+        case t.reshape | t.pack | t.vecdot:
+            return True
+        case t.matvec | t.matmul:
+            batch: int = x.type.ndim - 2 + (operand == 0)
+            return k <= batch
+    return False
+
+
+def reads_own_row(root: Node, k: int, made: Collection[Node]) -> bool:
+    """Whether a root reads what is made in rows at places of its own row alone."""
+    waiting, seen = [(root, True)], set[tuple[Node, bool]]()
+    while waiting:
+        node, same = waiting.pop()
+        for i, x in enumerate(node.inputs):
+            item = (x, same and keeps_rows(node, i, k))
+            if x in made and not item[1]:
+                return False
+            if item not in seen and x not in made and x.op is not leaf.project:
+                waiting.append(item)
+            seen.add(item)
+    return True
+
+
+def is_long(size: Size) -> bool:
+    """Whether a size is unknown, or large."""
+    return not isinstance(size, int) or size >= LONG
+
+
+class Rows:
+    """Nests whose roots are computed row by row; `axes` are the sizes of the loops over rows.
+
+    `own` are the roots that no other step reads, so that one row of them is stored.
+    """
+
+    def __init__(self, root: Node) -> None:
+        self.axes: Shape = root.type.shape
+        self.nests: list[list[Node]] = []
+        self.made: dict[Node, None] = {}
+        self.own: frozenset[Node] = frozenset()
+        self.works = bool(self.axes) and all(map(is_long, self.axes[-1:]))
+
+    @property
+    def gain(self) -> bool:
+        """Whether some nest stores whole rows, which others read in the cache then."""
+        return len(self.nests) > 1 and any(x.type.ndim > len(self.axes) for x in self.made)
+
+    def takes(self, roots: Sequence[Node]) -> bool:
+        """Whether a nest is computed in these rows; it is added then."""
+        k = len(self.axes)
+        for root in roots:
+            rest = root.type.shape[k:]
+            if root.type.shape[:k] != self.axes or (rest and not is_long(rest[-1])):
+                return False
+            if not rest and root.op in SCALAR:  # one value, where lanes could compute several
+                return False
+            if not reads_own_row(root, k, self.made):
+                return False
+        self.nests.append([*roots])
+        self.made |= dict.fromkeys(roots)
+        return True
