@@ -277,11 +277,14 @@ def solve_tridiagonal(w: Writer, node: Node, homes: Homes) -> None:
         entries(w, n, columns, lambda i, j: p.store(sides, (j, i), TRUE, p.at(right, (*at, i, j))))
         given = after, copies[1].pointer, copies[2].pointer, sides.pointer, gtsv.stride(n)
         gtsv(gtsv.size(n), gtsv.size(columns), *given, info)
-        some = w.b.both(is_set(w, info), w.b.op("icmp sgt", columns, integer(0)))
-        w.program.failures.failed(w.b, some, node, SINGULAR, index)
+        w.program.failures.failed(w.b, is_set(w, info), node, SINGULAR, index)
         entries(w, n, columns, give)
 
-    each(w, node.type.shape[:-2], one)
+    def solved() -> Sequence[Value]:
+        each(w, node.type.shape[:-2], one)
+        return ()
+
+    w.b.branch(w.b.op("icmp sgt", columns, integer(0)), solved)  # gtsv takes one column for none
     finished(w, node, homes, room)
 
 
