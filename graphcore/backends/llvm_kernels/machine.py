@@ -121,7 +121,6 @@ class Code:
         home = linker(number)
         loaded = library.link(home, f"graphcore{number}")
         LOADED[number] = loaded, home
-        self.image = image
         self.addresses: dict[str, int] = {name: loaded[name] for name in names}
         weakref.finalize(self, unload, number).atexit = False
 
