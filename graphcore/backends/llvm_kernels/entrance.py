@@ -48,6 +48,8 @@ FUEL = -3
 """Where before the record there is how much work is left until a loop calls `poll`."""
 TANK = 2**16
 """How much work there is between two calls of it, in values about: some 50 µs."""
+FITTING = 0x101
+"""NumPy's flags of a row-major and aligned array."""
 LINE = 64
 """Rooms begin at multiples of so many bytes."""
 
@@ -211,10 +213,9 @@ class Program:
 
 def fit(x: Array, dtype: np.dtype[Any]) -> Array:
     """An array as the entrance takes it: row-major, aligned, and its dtype the one of that name."""
-    fitting = np.require(x, requirements=("C", "A"))
-    return (
-        fitting if fitting.dtype is dtype and type(fitting) is np.ndarray else fitting.view(dtype)
-    )
+    if type(x) is np.ndarray and x.dtype is dtype and x.flags.num & FITTING == FITTING:
+        return x
+    return np.array(x, dtype, order="C")
 
 
 def release(memory: Array, growing: list[int]) -> None:
