@@ -31,6 +31,8 @@ CHEAP = 4
 """What a value may cost and still be computed again at another place."""
 DEEPEST = 60
 """How many nodes may be computed from each other without one of them being stored."""
+FRAMES = 6
+"""As how many nodes a reduction counts then, which is written by several functions."""
 READINGS = 16
 """How many places that read a value are told apart."""
 UNROLLED = 16
@@ -339,7 +341,7 @@ def stored(
             continue
         below = sum([cost[x] for x in dict.fromkeys(node.inputs)])
         cost[node] = 1 if reduces(node) else min(below + flops(node), 10_000)
-        depth[node] = 1 + max([depth[x] for x in node.inputs])
+        depth[node] = (FRAMES if node.op in REDUCTIONS else 1) + max(depth[x] for x in node.inputs)
         if depth[node] > DEEPEST:
             held.add(node)
         if node in held:
