@@ -48,7 +48,10 @@ SIMPLE = frozenset(
     }
 )
 DIVISIONS = frozenset({e.divide, e.sqrt, e.reciprocal})
-VIEWS = {t.embed: 1, t.overwrite: 2, t.concat: 2, t.sum_: 2, t.max_: 2, t.min_: 2}
+VIEWS = {
+    **{t.embed: 1, t.overwrite: 2, t.concat: 2, t.sum_: 2, t.max_: 2, t.min_: 2},
+    **{t.vecdot: 4, t.matvec: 4, t.matmul: 4},
+}
 REPEATING = frozenset({t.expand, t.matvec, t.matmul, t.gather, t.overlap_add})
 """Ops that read a place of an operand many times."""
 
@@ -135,16 +138,24 @@ def keeps_place(node: Node) -> bool:
             before = node.inputs[0].type.shape
             return [n for n in shape if n != 1] == [n for n in before if n != 1]
     if is_short(node):
-        return not set(attrs["axes"]) & set(long_axes(node.inputs[0].type.shape))
+        return not set(reduced(node)) & set(long_axes(node.inputs[0].type.shape))
     return False
 
 
 def is_short(node: Node) -> bool:
     """Whether a reduction is of so few places that it is computed like arithmetic."""
-    if node.op not in (t.sum_, t.max_, t.min_):
+    if node.op not in (t.sum_, t.max_, t.min_, t.vecdot, t.matvec):
         return False
-    places = count(node.inputs[0].type.shape[axis] for axis in node.attrs["axes"])
+    places = count(node.inputs[0].type.shape[axis] for axis in reduced(node))
     return isinstance(places, int) and 0 < places <= WIDTH
+
+
+def reduced(node: Node) -> tuple[int, ...]:
+    """The axes of the first operand that vanish."""
+    if node.op in (t.vecdot, t.matvec):
+        return (node.inputs[0].type.ndim - 1,)
+    axes: tuple[int, ...] = node.attrs["axes"]
+    return axes
 
 
 def reduces(node: Node) -> bool:

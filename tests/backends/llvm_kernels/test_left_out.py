@@ -9,7 +9,7 @@ from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
 
 REASONS = {
-    "elementwise": "a series or a recurrence of its own, which has not been written as machine code",
+    "elementwise": "a series or a recurrence of its own, not written as machine code",
     "linalg": "NumPy and SciPy compute it, from several routines of LAPACK",
     "fft": "NumPy's transforms compute it",
     "rewritten": "rewrites leave none of it for a backend",
