@@ -1,11 +1,14 @@
 """The entrance of machine code: what it takes, what it hands on to Python, threads, signals."""
 
 import gc
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 from textwrap import dedent
 
 import numpy as np
@@ -323,3 +326,68 @@ def test_the_interpreter_may_end_while_a_thread_runs():
         [sys.executable, "-c", script, __file__], capture_output=True, text=True, timeout=60
     )
     assert (ran.stdout, ran.returncode) == ("end\n", 0), ran.stderr
+
+
+def resident():
+    """How many megabytes the process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() >> 20
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_over_calls_sizes_threads_and_programs():
+    f, met, _ = adder()
+    x = np.arange(100.0)
+
+    def work():
+        for n in range(20_000):
+            f(np.zeros(n % 50), 1.0)
+            met.clear()
+
+    def calls():
+        for _ in range(1_000_000):
+            f(x, 1.0)
+        for n in range(20_000):
+            f(np.zeros(n % 5000), 1.0)
+            met.clear()
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for _ in range(100):
+            adder()[0](x, 2.0)
+
+    calls()
+    before = resident()
+    calls()
+    assert resident() <= before + 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_processes(start):
+    script = dedent(f"""
+        import importlib.util, multiprocessing, sys
+        import numpy as np
+
+        def tests():
+            spec = importlib.util.spec_from_file_location("test_entrance", {__file__!r})
+            found = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(found)
+            return found
+
+        def total(n):
+            return float(tests().adder()[0](np.zeros(3), float(n))[0].sum())
+
+        if __name__ == "__main__":
+            assert total(1) == 3
+            with multiprocessing.get_context({start!r}).Pool(2) as pool:
+                print(pool.map(total, range(4)))
+    """)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "processes.py")
+        file.write_text(script)
+        ran = subprocess.run(
+            [sys.executable, file], capture_output=True, text=True, timeout=120, check=False
+        )
+    assert ran.stdout == "[0.0, 3.0, 6.0, 9.0]\n", ran.stderr
