@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from benchmarks.measure import seconds
 from graphcore.backends.numpy_backend.running import Generated
 from graphcore.backends.numpy_backend.scalars import is_spelled
-from graphcore.compile import Compiled
+from graphcore.compile import Compiled, calls
 
 LEAST = 0.3
 """For how many seconds a function is called, at least three times; what was fastest counts."""
@@ -95,13 +95,14 @@ class Clocked:
         least = price()
         self.spent[:] = self.times[:] = [0] * len(self.groups)
         function = compiled._function.run_as(Generated)
-        function._main, plain, compiled._run = self.run, compiled._run, function.__call__
+        function._main = self.run
+        plain, compiled._values = compiled._values, calls(function, compiled._boundary)
         try:
             self.edge[0] = perf_counter()
             compiled(**given)
             self.spent[0] += perf_counter() - self.edge[0]
         finally:
-            compiled._run = plain
+            compiled._values = plain
         return [max(s - least * n, 0.0) for s, n in zip(self.spent, self.times)]
 
     def block(self, statements: Sequence[ast.stmt], loop: int) -> Iterable[ast.stmt]:

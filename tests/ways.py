@@ -17,7 +17,7 @@ def run_as(compiled: gc.Compiled, way: Any) -> Callable[[Mapping[str, Any]], lis
     """The function of values by name that runs in one of the ways."""
     function = compiled._function.run_as(way)
     names = [param.name for param in compiled._boundary.params]
-    return lambda values: function(*compiled._bind([values[name] for name in names]))
+    return lambda values: function(*compiled._boundary.bind([values[name] for name in names]))
 
 
 def require_same_bits(compiled: gc.Compiled, values: Mapping[str, Any]) -> None:
