@@ -55,6 +55,7 @@ SPELLINGS: dict[str, Callable[[gc.Tensor, int], gc.Tensor]] = {
         by_fori_to_a_tensor,
     )
 }  # fmt: skip
+SLOWLY = [pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 17)]
 every_spelling = pytest.mark.parametrize("spelling", SPELLINGS)
 
 
@@ -77,7 +78,7 @@ def test_a_half_twice(spelling: str) -> None:
 
 
 @every_spelling
-@pytest.mark.parametrize("n", [0, 1, 2, 5, 17])
+@pytest.mark.parametrize("n", [0, 5, *SLOWLY])
 def test_powers(spelling: str, n: int) -> None:
     """x ** n and three derivatives, near 0, at 0, and with either sign; alone and as a vector."""
     power = SPELLINGS[spelling]

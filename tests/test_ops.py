@@ -4,6 +4,7 @@ derivatives in both modes against differences. One table; the tests run over it.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -73,11 +74,22 @@ def test_value(name: str, dtype: str) -> None:
                 close(found, wanted.values, rtol=DTYPE_TOLERANCE[min(8, wanted.dtype.itemsize)])
 
 
+def mostly(names: list[str], most: int) -> list[Any]:
+    """Cases of which `most` of each op are no slow tests."""
+    counts: Counter[str] = Counter()
+    found = []
+    for name in names:
+        op, *_ = name.split()
+        counts[op] += 1
+        found.append(pytest.param(name, marks=pytest.mark.slow) if counts[op] > most else name)
+    return found
+
+
 def reliable(settled: bool) -> None:
     assert settled, "differences do not settle here: draw other values"
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "stop_gradient"])
+@pytest.mark.parametrize("name", mostly([name for name in CASES if name != "stop_gradient"], 2))
 def test_derivatives(name: str) -> None:
     case = CASES[name]
     xs = declare(case)
@@ -97,7 +109,7 @@ def test_derivatives(name: str) -> None:
             gc.pullback(y, x, y)
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.batch])
+@pytest.mark.parametrize("name", mostly([name for name, case in CASES.items() if case.batch], 1))
 def test_more_dims_are_a_loop(name: str) -> None:
     """Any input may have a dim more: value and pullback are those of its places, stacked."""
     case = CASES[name]

@@ -72,7 +72,7 @@ def drawn(depth: int) -> Any:
     )
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [5, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_loops_are_their_steps_written_out(depth: int, count: int) -> None:
     settings(max_examples=count)(drawn(depth)(check))()
@@ -120,7 +120,7 @@ def check_sizes(program: Program, seed: int, odd: tuple[str, str], more: int) ->
         assert [y.shape for y in ours] == [y.shape for y in theirs]
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [10, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_sizes_that_disagree_are_refused(depth: int, count: int) -> None:
     drawing = given(

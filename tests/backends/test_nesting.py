@@ -57,7 +57,7 @@ FORMS = pytest.mark.parametrize("form", [counted, walked, repeated, chosen, stop
 
 
 @FORMS
-@pytest.mark.parametrize("depth", [16, 17, 21, 100])
+@pytest.mark.parametrize("depth", [16, 17, 21, pytest.param(100, marks=pytest.mark.slow)])
 def test_deep_programs_run(form: Any, depth: int) -> None:
     x = gc.tensor("x", {"a": 3})
     value = np.array([0.1, 0.2, 0.3])

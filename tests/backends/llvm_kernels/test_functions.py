@@ -97,6 +97,7 @@ def long_of(x: mpmath.mpf) -> np.longdouble:
     return high + LONG(float(x - mpmath.mpf(float(x)))) if high and np.isfinite(high) else high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", SLOWLY)
 def test_accuracy_in_high_precision(name: str, dtype: np.dtype) -> None:
