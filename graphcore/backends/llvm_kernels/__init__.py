@@ -29,8 +29,8 @@ EMITTED: frozenset[Op] = frozenset(
 """The ops that machine code computes, for the dtypes that `refused` does not name."""
 
 
-class NotEmitted(NotImplementedError):
-    """A graph that machine code does not compute: of each op that is why, one of the `nodes`."""
+class NotEmitted(Exception):
+    """A graph has ops that no machine code computes: `nodes` holds one node of each of them."""
 
     def __init__(self, ops: Mapping[str, Node]) -> None:
         super().__init__(f"no machine code computes {', '.join(ops)}")

@@ -112,7 +112,7 @@ class Builder:
 
     @property
     def level(self) -> int:
-        """How many loops and branches are around what is written now."""
+        """The number of loops and branches around the code that is being written."""
         return len(self.lines) - 1
 
     def name(self, prefix: str = "v") -> str:
@@ -307,7 +307,7 @@ class Builder:
         a, b = [self.emit(kind, z.wide, f"extractvalue {z.typed}, {i}", z) for i in (0, 1)]
         return a, b
 
-    # ---- integers, simplified: none of them overflows
+    # ---- integers, which never overflow; known numbers are computed here
 
     def add(self, a: Value, b: Value) -> Value:
         """The sum."""
@@ -363,9 +363,9 @@ class Builder:
     ) -> list[Value]:
         """for i in range(start, stop, step): carried = body(i, *carried); the last `carried`.
 
-        LLVM's reduction of strength in loops would take half the time of code generation, and
-        gains nothing: what it looks for has left the loop already. It leaves loops alone whose
-        counter it cannot tell; so nothing has to be switched off in the whole process.
+        LLVM's strength reduction of loops would take half the time of code generation and gain
+        nothing, as values that do not change have left the loop already. It skips loops whose
+        counter is hidden from it, as here. No option of the whole process is needed for that.
         """
         k = self.name("")
         with self.deeper() as lines:

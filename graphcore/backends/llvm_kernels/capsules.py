@@ -34,7 +34,8 @@ VALUES = re.compile(
 def module(name: str) -> ModuleType:
     """`scipy.linalg.cython_blas` or `cython_lapack`, without `scipy.linalg`.
 
-    That takes a fifth of a second to import; what is loaded here becomes a part of it later.
+    Importing the whole package takes a fifth of a second. The module loaded here becomes a part of
+    it if the package is imported later.
     """
     full = f"scipy.linalg.{name}"
     if full in sys.modules or (home := util.find_spec("scipy")) is None:

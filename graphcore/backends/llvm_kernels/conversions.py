@@ -109,7 +109,7 @@ def rounded_to_odd(b: Builder, x: Value) -> Value:
 
 
 def to_integer(b: Builder, x: Value, to: str) -> Value:
-    """The integer part of a float; what no int32 or int64 holds becomes the lowest one.
+    """The integer part of a float; floats outside of int32 or int64 become the lowest integer.
 
     Narrower integers take the last bits of an int32, as compiled C does; unsigned ones of 32 bits
     those of an int64.

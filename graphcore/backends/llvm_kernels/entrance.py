@@ -73,7 +73,7 @@ class Address(NamedTuple):
 
 
 class Growing(NamedTuple):
-    """A slot of the table that is null at first: the kernel keeps there what it gets of realloc."""
+    """A slot of the table, null at first, for memory that the kernel gets from realloc."""
 
 
 class Cell(NamedTuple):
@@ -84,7 +84,7 @@ Slot: TypeAlias = Room | Constant | Address | Growing | Cell
 
 
 class Kernel(NamedTuple):
-    """Machine code, `i64 kernel(ptr table, ptr sizes, ptr record)`, and what it is called with.
+    """Machine code, `i64 kernel(ptr table, ptr sizes, ptr record)`, and the types of its arguments.
 
     The table holds the data of the params, of the results, and then `slots`. The kernel returns 0,
     1 after it has written a failure into the record, or what `poll` returned if that is not 0.
@@ -109,7 +109,7 @@ class Places(NamedTuple):
 
 
 class Program:
-    """A kernel, its workspaces, and what of a call is done in Python."""
+    """A kernel, its workspaces, and the steps of a call that run in Python."""
 
     def __init__(self, kernel: Kernel, bind: Bind, report: Report) -> None:
         self.kernel, self.bind, self.report = kernel, bind, report
@@ -238,7 +238,7 @@ def libc() -> Any:
 
 @cache
 def code() -> machine.Code:
-    """The entrance and what it exports."""
+    """The machine code of the entrance, with the addresses of `EXPORTS`."""
     text = (resources.files(__package__) / "entrance.ll").read_text()
     for name, value in constants().items():
         text = re.sub(rf"\b{name}\b", str(value), text)

@@ -1,4 +1,4 @@
-"""How a kernel ends early: what it writes into its record, in words later, and signals.
+"""Early ends of a kernel: its record of a failure, the error made of that, and signals.
 
 The record holds the number of a site, then numbers that say what was wrong there, such as a
 position and the size of its axis, then the steps of the loops around the site, outermost first.
@@ -42,7 +42,7 @@ class Site(NamedTuple):
 
 
 class Failures:
-    """The sites of a kernel, and the loops around what is written now, each with its step."""
+    """The sites of a kernel, and the loops around the code being written, each with its step."""
 
     def __init__(self) -> None:
         self.sites: list[Site] = []

@@ -100,7 +100,7 @@ def flat(x: Angle) -> list[Value]:
 
 
 def reduced_near(b: Builder, x: Value) -> Angle:
-    """Of |x| < 2^30: what is subtracted first is exact, and what is left is so too."""
+    """The angle of |x| < 2^30, with pi / 2 in three parts: `first` and `left` are exact."""
     shifted = fma(b, x, real(2 / math.pi), real(SHIFT))
     whole = neg(b, sub(b, shifted, real(SHIFT)))
     first = fma(b, whole, real(QUARTER[0]), x)
@@ -227,7 +227,7 @@ def tan(b: Builder, x: Value) -> Value:
 
 
 def short_parts(b: Builder, x: Value) -> tuple[Value, Value, Value]:
-    """The quarters that `x` has, and sine and cosine of what is left, for float32."""
+    """The quarter turns in `x`, and the sine and cosine of the remainder, for float32."""
     n, rest = reduced(b, x)
     z = mul(b, rest.high, rest.high)
     top = fma(b, mul(b, rest.high, z), polynomial(b, z, *SHORT_SINE), rest.high)

@@ -1,4 +1,4 @@
-"""Remainders of floats, and what needs squares."""
+"""Remainders of floats, and functions of sums of squares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logarithms that are multiplied, and what is subtracted from 1, without loss."""
+"""Products with logarithms, and differences from 1, without loss of digits."""
 
 from __future__ import annotations
 

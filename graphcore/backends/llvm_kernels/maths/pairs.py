@@ -15,7 +15,7 @@ INF, NAN = real(math.inf), real(math.nan)
 
 
 class Pair(NamedTuple):
-    """A number as a float64 and what is left of it."""
+    """A number as the sum of a float64 and a much smaller one."""
 
     high: Value
     low: Value
