@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -57,14 +58,20 @@ def verdict(program: Program, size: str, dtype: str) -> tuple[bool, str]:
     return agreement.passed, f"{off:.1e}  {name}"
 
 
-def measure(programs: Sequence[Program], size: str, rounds: int, out: Console) -> list[race.Result]:
+def measure(
+    programs: Sequence[Program],
+    size: str,
+    rounds: int,
+    out: Console,
+    clock: race.Clock = time.perf_counter,
+) -> list[race.Result]:
     """Race all."""
     results = []
     with bar(out) as progress:
         task = progress.add_task("", total=len(programs))
         for program in programs:
             progress.update(task, description=program.name)
-            results.append(race.run(program, size, rounds))
+            results.append(race.run(program, size, rounds, clock))
             progress.advance(task)
     return results
 
@@ -99,7 +106,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
     if not chosen.all_threads:
         use_one_thread()
     settle_allocator()
-    results = measure(programs, chosen.size, chosen.rounds, out)
+    clock = time.perf_counter if chosen.all_threads else time.process_time
+    results = measure(programs, chosen.size, chosen.rounds, out, clock)
     found = report.as_json(results, "all" if chosen.all_threads else "one")
     out.print(report.table(found))
     out.print(*report.misses(found), sep="\n", soft_wrap=True)

@@ -6,6 +6,7 @@ import math
 import os
 import statistics
 import sys
+import time
 import timeit
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -48,20 +49,26 @@ class Call(NamedTuple):
     function: Callable[..., Any]
     arguments: Sequence[Any]
 
-    def timer(self) -> timeit.Timer:
+    def timer(self, clock: Callable[[], float] = time.perf_counter) -> timeit.Timer:
         """A timer of one call; it keeps the garbage collector out of the samples."""
-        return timeit.Timer("f(*a)", globals={"f": self.function, "a": tuple(self.arguments)})
+        scope = {"f": self.function, "a": tuple(self.arguments)}
+        return timeit.Timer("f(*a)", timer=clock, globals=scope)
 
 
 def interleaved(
-    calls: Mapping[str, Call], rounds: int, least: float = 0.005
+    calls: Mapping[str, Call],
+    rounds: int,
+    least: float = 0.005,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
     """Seconds of one call, sampled in turn A B C A B C ...; a sample takes at least `least`.
+
+    With `time.process_time` as `clock`, processes that run beside this one do not count.
 
     Each sample follows a call that is not counted: whoever comes after the library that fills the
     caches with its own copies would pay for it otherwise.
     """
-    timers = {name: call.timer() for name, call in calls.items()}
+    timers = {name: call.timer(clock) for name, call in calls.items()}
     repeats = {name: repeats_for(timer, least) for name, timer in timers.items()}
     samples: dict[str, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):
@@ -103,11 +110,12 @@ def ratios(over: Sequence[float], under: Sequence[float]) -> Spread:
     return Spread.of([a / b for a, b in zip(over, under, strict=True)])
 
 
-def summary(samples: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], dict[str, Spread]]:
+def summary(
+    samples: Mapping[str, Sequence[float]], ours: str = "graphcore"
+) -> tuple[dict[str, float], dict[str, Spread]]:
     """The median of each, and the times of all others over ours."""
-    ours = samples["graphcore"]
     medians = {who: Spread.of(times).median for who, times in samples.items()}
-    return medians, {who: ratios(samples[who], ours) for who in samples if who != "graphcore"}
+    return medians, {who: ratios(samples[who], samples[ours]) for who in samples if who != ours}
 
 
 def seconds(value: float) -> str:

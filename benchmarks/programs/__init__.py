@@ -12,15 +12,21 @@ import importlib
 import importlib.util
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
+
+import graphcore as gc
 
 Function = Callable[..., Mapping[str, Any]]
 Inputs = dict[str, np.ndarray]
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
+OURS = "graphcore", "native"
+"""NumPy calls and machine code."""
 PEERS = "numpy", "jax", "torch", "pytensor"
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
 
@@ -37,8 +43,8 @@ class Program(NamedTuple):
 
     def make(self, who: str) -> Function | None:
         """The function as one of the libraries has it, or None where it does not."""
-        if who == "graphcore":
-            return self.module.program()
+        if who in OURS:
+            return self.compiled(native=who == "native")
         if who == "numpy":
             return self.module.reference
         file = Path(__file__).parent / "peers" / who / f"{self.name}.py"
@@ -46,9 +52,19 @@ class Program(NamedTuple):
             return None
         return importlib.import_module(f"{__name__}.peers.{who}.{self.name}").program()
 
+    def compiled(self, native: bool) -> gc.Compiled | None:
+        """The program in one of our tiers, or None where it has no machine code."""
+        with mock.patch.object(gc, "compile", partial(gc.compile, native=native)):
+            try:
+                return self.module.program()
+            except gc.GraphError:
+                if native:
+                    return None
+                raise
+
     def functions(self) -> Iterator[tuple[str, Function]]:
         """Ours and those of all peers there are."""
-        for who in ("graphcore", *PEERS):
+        for who in (*OURS, *PEERS):
             function = self.make(who)
             if function is not None:
                 yield who, function
