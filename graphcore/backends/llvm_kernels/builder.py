@@ -15,7 +15,8 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 WIDTH = 8
-"""Values side by side: a constant of the language, so that sums are the same on every machine."""
+"""Values of eight bytes side by side: a constant of the language, so that sums are the same on
+every machine. Of smaller values there may be more: see `Builder.width`."""
 
 BITS = {
     **{"f64": "double", "f32": "float", "f16": "half", "i1": "i1", "ptr": "ptr"},
@@ -27,14 +28,15 @@ PARTS = {"c128": "f64", "c64": "f32"}
 
 
 class Value(NamedTuple):
-    """A name or constant of the IR, its kind, whether it is a vector, and the level that knows it.
+    """A name or constant of the IR, its kind, its lanes, and the level that knows it.
 
-    A complex value is a pair of its parts.
+    `wide` is the number of lanes of a vector, 0 of a single value. A complex value is a pair of its
+    parts.
     """
 
     text: str
     kind: str
-    wide: bool = False
+    wide: int = 0
     level: int = 0
 
     @property
@@ -60,11 +62,11 @@ class Value(NamedTuple):
 
 
 @cache
-def type_of(kind: str, wide: bool = False) -> str:
-    """The LLVM type of a kind."""
+def type_of(kind: str, wide: int = 0) -> str:
+    """The LLVM type of a kind, with so many lanes if it is a vector."""
     if part := PARTS.get(kind):
         return f"{{ {type_of(part, wide)}, {type_of(part, wide)} }}"
-    return f"<{WIDTH} x {BITS[kind]}>" if wide else BITS[kind]
+    return f"<{wide} x {BITS[kind]}>" if wide else BITS[kind]
 
 
 @lru_cache(maxsize=4096)
@@ -86,21 +88,21 @@ def real(x: float, kind: str = "f64") -> Value:
 
 def lanes(*numbers: int, kind: str = "i64") -> Value:
     """A constant vector of integers or bools."""
-    return Value(f"<{', '.join(f'{BITS[kind]} {n}' for n in numbers)}>", kind, True)
+    return Value(f"<{', '.join(f'{BITS[kind]} {n}' for n in numbers)}>", kind, len(numbers))
 
 
 TRUE, FALSE = Value("true", "i1"), Value("false", "i1")
-LANES = lanes(*range(WIDTH))
 
 
 class Builder:
     """The body of one function.
 
     `declared` are the external functions that it calls, by name; `used_functions` those of our own,
-    as `exp.f64`.
+    as `exp.f64x8`. `width` is the number of lanes of what is being written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = WIDTH) -> None:
+        self.width = width
         self.lines: list[list[str]] = [[]]
         self.known: list[dict[object, Value]] = [{}]
         self.floors = [0]  # an instruction does not leave the branch it is in
@@ -122,7 +124,7 @@ class Builder:
 
     # ---- values
 
-    def emit(self, kind: str, wide: bool, text: str, *operands: Value, least: int = 0) -> Value:
+    def emit(self, kind: str, wide: int, text: str, *operands: Value, least: int = 0) -> Value:
         """The value of an instruction without side effects, not outside the level `least`."""
         for known in reversed(self.known):  # in a branch it may be known deeper than it could be
             if (found := known.get(text)) is not None:
@@ -141,31 +143,44 @@ class Builder:
         """The start of a block."""
         self.lines[-1].append(f"{name}:")
 
-    def now(self, kind: str, text: str, wide: bool = False) -> Value:
+    def now(self, kind: str, text: str, wide: int = 0) -> Value:
         """The value of an instruction that is not to be moved or shared."""
         value = Value(f"%{self.name()}", kind, wide, self.level)
         self.lines[-1].append(f"  {value.text} = {text}")
         return value
 
-    def widen(self, x: Value) -> Value:
+    def widen(self, x: Value, width: int = 0) -> Value:
         """The same value in every lane."""
         if x.wide:
             return x
+        width = width or self.width
         if x.kind in PARTS:
-            return self.complex(*map(self.widen, self.parts(x)))
+            return self.complex(*[self.widen(part, width) for part in self.parts(x)])
         if x.is_constant:
-            return Value(f"splat ({x.typed})", x.kind, True)
-        wide = type_of(x.kind, True)
-        one = self.emit(x.kind, True, f"insertelement {wide} poison, {x.typed}, i32 0", x)
-        mask = f"<{WIDTH} x i32> zeroinitializer"
-        return self.emit(x.kind, True, f"shufflevector {one.typed}, {wide} poison, {mask}", one)
+            return Value(f"splat ({x.typed})", x.kind, width)
+        wide = type_of(x.kind, width)
+        one = self.emit(x.kind, width, f"insertelement {wide} poison, {x.typed}, i32 0", x)
+        mask = f"<{width} x i32> zeroinitializer"
+        return self.emit(x.kind, width, f"shufflevector {one.typed}, {wide} poison, {mask}", one)
 
     def alike(self, *xs: Value) -> tuple[Value, ...]:
         """Operands as vectors if one of them is."""
         for x in xs:
             if x.wide:
-                return tuple(map(self.widen, xs))
+                return tuple([self.widen(y, x.wide) for y in xs])
         return xs
+
+    @contextmanager
+    def side_by_side(self, width: int) -> Iterator[None]:
+        """A context in which so many values stand side by side."""
+        before, self.width = self.width, width
+        yield
+        self.width = before
+
+    @property
+    def numbers(self) -> Value:
+        """The number of each lane."""
+        return lanes(*range(self.width))
 
     def op(self, text: str, *operands: Value, kind: str = "") -> Value:
         """`fadd`, `icmp slt`, ... of operands of one kind."""
@@ -197,7 +212,9 @@ class Builder:
         xs = self.alike(*operands)
         kind = kind or xs[0].kind
         result, first = type_of(kind, xs[0].wide), xs[0].kind
-        suffix = (f"v{WIDTH}" if xs[0].wide else "") + (first if first[0] == "f" else BITS[first])
+        suffix = (f"v{xs[0].wide}" if xs[0].wide else "") + (
+            first if first[0] == "f" else BITS[first]
+        )
         name = f"@llvm.{intrinsic}.{suffix}"
         types = [*[x.type for x in xs], *(["i1"] if flags else [])]
         self.declared[name] = f"declare {result} {name}({', '.join(types)})"
@@ -206,35 +223,35 @@ class Builder:
 
     def function(self, name: str, *operands: Value) -> Value:
         """One of our own functions of floats; they are functions of vectors throughout."""
-        wide = any(x.wide for x in operands)
-        xs = [self.widen(x) for x in operands]
-        full = f"{name}.{xs[0].kind}"
+        wide = max(x.wide for x in operands)
+        xs = [self.widen(x, wide or WIDTH) for x in operands]
+        full = f"{name}.{xs[0].kind}x{xs[0].wide}"
         self.used_functions[full] = None
         given = ", ".join([x.typed for x in xs])
-        y = self.emit(xs[0].kind, True, f"call {xs[0].type} @{full}({given})", *xs)
+        y = self.emit(xs[0].kind, xs[0].wide, f"call {xs[0].type} @{full}({given})", *xs)
         return y if wide else self.lane(y, 0)
 
     def lane(self, x: Value, i: int) -> Value:
         """The value in one lane of a vector."""
         if x.kind in PARTS:
             return self.complex(*[self.lane(part, i) for part in self.parts(x)])
-        return self.emit(x.kind, False, f"extractelement {x.typed}, i32 {i}", x)
+        return self.emit(x.kind, 0, f"extractelement {x.typed}, i32 {i}", x)
 
     def shuffle(self, x: Value, places: Sequence[int]) -> Value:
         """The lanes of a vector at places; below 0 the lane may be anything."""
         if x.kind in PARTS:
             return self.complex(*[self.shuffle(part, places) for part in self.parts(x)])
         mask = ", ".join([f"i32 {i}" if i >= 0 else "i32 poison" for i in places])
-        text = f"shufflevector {x.typed}, {x.type} poison, <{WIDTH} x i32> <{mask}>"
-        return self.emit(x.kind, True, text, x)
+        text = f"shufflevector {x.typed}, {x.type} poison, <{len(places)} x i32> <{mask}>"
+        return self.emit(x.kind, len(places), text, x)
 
     def any_lane(self, x: Value) -> Value:
         """Whether a bool holds in some lane."""
         if not x.wide:
             return x
-        name = f"@llvm.vector.reduce.or.v{WIDTH}i1"
+        name = f"@llvm.vector.reduce.or.v{x.wide}i1"
         self.declared[name] = f"declare i1 {name}({x.type})"
-        return self.emit("i1", False, f"call i1 {name}({x.typed})", x)
+        return self.emit("i1", 0, f"call i1 {name}({x.typed})", x)
 
     def both(self, a: Value, b: Value) -> Value:
         """Whether both of two bools hold."""
@@ -369,7 +386,7 @@ class Builder:
         """
         k = self.name("")
         with self.deeper() as lines:
-            i = Value(f"%i{k}", start.kind, False, self.level)
+            i = Value(f"%i{k}", start.kind, 0, self.level)
             now = self.carried(k, carried)
             new = body(i, *now)
         self.lines[-1] += [

@@ -24,7 +24,7 @@ from graphcore.ir.sizes import Size, count, evaluate, unknowns
 from graphcore.ir.types import TupleType
 from graphcore.ops import control, tensor
 
-from .builder import WIDTH, Builder, Value
+from .builder import Builder, Value
 from .entrance import FUEL, FULL
 
 
@@ -84,13 +84,14 @@ class Failures:
         b.do(f"br {some.typed}, label %fail{k}, label %fine{k}")
         b.label(f"fail{k}")
         if wrong.wide:
-            b.declared["@llvm.cttz.i8"] = "declare i8 @llvm.cttz.i8(i8, i1)"
-            b.do(f"%bits{k} = bitcast {wrong.typed} to i{WIDTH}")
-            b.do(f"%lane{k} = call i8 @llvm.cttz.i8(i8 %bits{k}, i1 false)")
+            bits = f"i{wrong.wide}"
+            b.declared[f"@llvm.cttz.{bits}"] = f"declare {bits} @llvm.cttz.{bits}({bits}, i1)"
+            b.do(f"%bits{k} = bitcast {wrong.typed} to {bits}")
+            b.do(f"%lane{k} = call {bits} @llvm.cttz.{bits}({bits} %bits{k}, i1 false)")
         words = [str(len(self.sites) - 1)]
         for n, x in enumerate((*numbers, *[step for _, step in self.loops])):
             if x.wide:
-                b.do(f"%word{k}.{n} = extractelement {x.typed}, i8 %lane{k}")
+                b.do(f"%word{k}.{n} = extractelement {x.typed}, i{wrong.wide} %lane{k}")
             words.append(f"%word{k}.{n}" if x.wide else x.text)
         for n, text in enumerate(words):
             b.do(f"%at{k}.{n} = getelementptr i64, ptr %record, i64 {n}")

@@ -49,17 +49,24 @@ SHORT: dict[str, Function] = {
 
 @cache
 def define(full: str) -> str:
-    """The module of a function, such as `exp.f64`."""
-    name, kind = full.split(".")
-    b = Builder()
+    """The module of a function, such as `exp.f64x8`."""
+    name, kind, width = parts(full)
+    b = Builder(width)
     function = (SHORT if kind == "f32" else {}).get(name, FUNCTIONS[name])
-    params = [Value(f"%x{i}", kind, True) for i in range(arity(name))]
+    params = [Value(f"%x{i}", kind, width) for i in range(arity(name))]
     y = function(b, *[b.convert("fpext", x, "f64") for x in params])
     y = b.convert("fptrunc", y, kind)
     given = ", ".join([x.typed for x in params])
     head = f"define {y.type} @{full}({given})"
     b.do(f"ret {y.typed}")
     return module(head, b)
+
+
+def parts(full: str) -> tuple[str, str, int]:
+    """The name of a function, the kind of its values, and how many there are side by side."""
+    name, rest = full.split(".")
+    kind, width = rest.split("x")
+    return name, kind, int(width)
 
 
 def arity(name: str) -> int:
@@ -87,13 +94,13 @@ def module(head: str, b: Builder) -> str:
     """
     lines = [f"{head} #0 {{", "entry:", *b.lines[0], "}"]
     for full in b.used_functions:
-        name, kind = full.split(".")
-        vector = type_of(kind, True)
+        name, kind, width = parts(full)
+        vector = type_of(kind, width)
         lines.append(f"declare {vector} @{full}({', '.join([vector] * arity(name))}) #0")
     return "\n".join([*lines, *b.declared.values(), ATTRIBUTES, ""])
 
 
-CALLED = re.compile(r"^declare [^@]* @([a-z0-9_]+\.f(?:32|64))\(", re.MULTILINE)
+CALLED = re.compile(r"^declare [^@]* @([a-z0-9_]+\.f(?:32|64)x\d+)\(", re.MULTILINE)
 """Our own functions in a module; those of LLVM have names of their own."""
 
 

@@ -21,7 +21,7 @@ from graphcore.ops import tensor as t
 
 from . import capsules
 from .arithmetic import kind_of, literal, rule_of
-from .builder import TRUE, WIDTH, Value, integer
+from .builder import TRUE, Value, integer
 from .entrance import Address
 from .places import At
 from .results import changed, finished
@@ -175,7 +175,7 @@ def mirror(w: Writer, room: Room) -> None:
     p, b, n = w.places, w.b, room.shape[0]
 
     def columns(i: Index, mask: Value) -> Sequence[Value]:
-        end = b.call("smin", b.add(i.base, integer(WIDTH)), n)
+        end = b.call("smin", b.add(i.base, integer(b.width)), n)
 
         def row(j: Value) -> Sequence[Value]:
             below = b.both(mask, b.op("icmp sgt", p.spelled(i), j))

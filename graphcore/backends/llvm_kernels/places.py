@@ -56,7 +56,7 @@ class Places(Memory):
             return literal(0, kind_of(node))
         if node in self.numbers:
             return self.picked(self.numbers[node], index)
-        key = (self, node, index, mask, self.guards())
+        key = self.known_as(node, index, mask)
         for known in reversed(self.b.known):
             if (found := known.get(key)) is not None:
                 return found
@@ -72,7 +72,11 @@ class Places(Memory):
     def remember(self, node: Node, index: At, mask: Value, value: Value) -> None:
         """Know the value of a node at a place."""
         if value.level < len(self.b.known):
-            self.b.known[value.level][self, node, index, mask, self.guards()] = value
+            self.b.known[value.level][self.known_as(node, index, mask)] = value
+
+    def known_as(self, node: Node, index: At, mask: Value) -> tuple[object, ...]:
+        """The key of the value of a node at a place."""
+        return self, node, index, mask, self.b.width, self.guards()
 
     def picked(self, x: Value, index: At) -> Value:
         """The places of a short vector in a register, or the number itself."""
@@ -82,12 +86,12 @@ class Places(Memory):
         if i.vector is None and i.base.number is not None and i.lane.number is not None:
             if not i.is_wide:
                 return b.lane(x, max(i.base.number, 0))
-            places = [i.base.number + i.lane.number * k for k in range(WIDTH)]
-            if places == [*range(WIDTH)]:
+            places = [i.base.number + i.lane.number * k for k in range(b.width)]
+            if places == [*range(x.wide)]:
                 return x
-            return b.shuffle(x, [n if 0 <= n < WIDTH else 0 for n in places])
+            return b.shuffle(x, [n if 0 <= n < x.wide else 0 for n in places])
         at, found = self.spelled(i), b.lane(x, 0)
-        for k in range(1, WIDTH):
+        for k in range(1, x.wide):
             found = b.select(b.op("icmp eq", at, integer(k)), b.lane(x, k), found)
         return found
 
@@ -119,7 +123,7 @@ class Places(Memory):
     # ---- loops over places
 
     def lanes(self, size: Value, carried: Sequence[Value], body: Body) -> Sequence[Value]:
-        """body(index, mask, *carried) over an axis, `WIDTH` places side by side."""
+        """body(index, mask, *carried) over an axis, places side by side."""
         return self.run(integer(0), size, carried, body)
 
     def run(
@@ -130,20 +134,22 @@ class Places(Memory):
         def step(i: Value, *now: Value) -> Sequence[Value]:
             return body(Index(i, integer(1)), self.left(stop, i), *now)
 
-        if start.number == 0 and stop.number is not None and stop.number <= 2 * WIDTH:
-            for i in range(0, stop.number, WIDTH):
+        if start.number == 0 and stop.number is not None and stop.number <= 2 * self.b.width:
+            for i in range(0, stop.number, self.b.width):
                 carried = step(integer(i), *carried)
             return carried
-        return self.looped(start, stop, WIDTH, carried, step)
+        return self.looped(start, stop, self.b.width, carried, step)
 
     def left(self, stop: Value, i: Value) -> Value:
         """Which of the places from i on come before `stop`."""
         left = self.b.sub(stop, i)
         if left.number is None:
-            return self.b.op("icmp slt", LANES, left)
-        if left.number >= WIDTH:
+            if (width := self.b.width) > WIDTH:  # as many small numbers are compared at once
+                left = self.b.convert("trunc", self.b.call("smin", left, integer(width)), "i32")
+            return self.b.op("icmp slt", lanes(*range(width), kind=left.kind), left)
+        if left.number >= self.b.width:
             return TRUE
-        return lanes(*[int(k < left.number) for k in range(WIDTH)], kind="i1")
+        return lanes(*[int(k < left.number) for k in range(self.b.width)], kind="i1")
 
     def each(
         self, size: Value, carried: Sequence[Value], body: Body, written_out: int = WRITTEN_OUT
@@ -187,8 +193,6 @@ class Places(Memory):
 
         inner(())
 
-
-LANES = lanes(*range(WIDTH))
 
 # ---- views
 

@@ -46,7 +46,8 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         p.store(room, index, mask, value)
 
     if not lies_there(w, node, homes):
-        p.everywhere(node.type.shape, begin)
+        with w.abreast(node):
+            p.everywhere(node.type.shape, begin)
     side_by_side = node.type.ndim - 1 not in axes
 
     def put(index: At, mask: Value) -> Sequence[Value]:
@@ -70,7 +71,8 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
             return p.lanes(w.size(shape[n]), (), lambda i, mask: put((*index, i), mask))
         return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
 
-    inner(())
+    with w.abreast(node):
+        inner(())
     finished(w, node, homes, room)
 
 
@@ -91,7 +93,8 @@ def overwritten(w: Writer, node: Node, homes: Homes) -> None:
         p.store(room, at, mask, p.at(part, index, mask))
 
     assert lies_there(w, node, homes)
-    p.everywhere(part.type.shape, put)
+    with w.abreast(part):
+        p.everywhere(part.type.shape, put)
     finished(w, node, homes, room)
 
 

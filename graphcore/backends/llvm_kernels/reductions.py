@@ -95,7 +95,7 @@ def folded(
             x = b.select(m, b.widen(value(place((*inner, i)), b.both(m, mask))), start)
             return [combine(now[0], x)]
 
-        return in_blocks(p, sizes[-1], WIDTH, now, b.widen(start), combine, lane, block)
+        return in_blocks(p, sizes[-1], b.width, now, b.widen(start), combine, lane, block)
 
     def last_in_turn(inner: tuple[Index, ...], *now: Value) -> Sequence[Value]:
         def one(i: Index, m: Value, *now: Value) -> Sequence[Value]:
@@ -121,11 +121,11 @@ def in_blocks(
     body: Callable[..., Sequence[Value]],
     size_of_block: int,
 ) -> Sequence[Value]:
-    """body(index, mask, *acc) over an axis in steps of 1 or `WIDTH`, the blocks apart."""
+    """body(index, mask, *acc) over an axis in steps of 1, or side by side, the blocks apart."""
     b = p.b
 
     def along(first: Value, last: Value, acc: Sequence[Value]) -> Sequence[Value]:
-        if step == WIDTH:
+        if step != 1:
             return p.run(first, last, acc, body)
         if first.number == 0:
             return p.each(last, acc, lambda i, *now: body(i, TRUE, *now))
@@ -144,11 +144,11 @@ def in_blocks(
 
 def across(b: Builder, combine: Combine, x: Value) -> Value:
     """All lanes combined, as a tree."""
-    width = WIDTH
+    width = x.wide
     while width > 1:
         width //= 2
         # Only the lanes that count: of lanes turned around LLVM 22 has added one to itself.
-        x = combine(x, b.shuffle(x, [i + width if i < width else -1 for i in range(WIDTH)]))
+        x = combine(x, b.shuffle(x, [i + width if i < width else -1 for i in range(x.wide)]))
     return b.lane(x, 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .builder import FALSE, LANES, PARTS, TRUE, WIDTH, Builder, Value, integer, type_of
+from .builder import FALSE, PARTS, TRUE, Builder, Value, integer, type_of
 
 BYTES = {
     **{"f64": 8, "f32": 4, "f16": 2, "i1": 1, "c128": 16, "c64": 8},
@@ -92,7 +92,8 @@ class Memory:
             return i.vector
         if not i.is_wide:
             return i.base
-        steps = LANES if i.lane.number == 1 else self.b.op("mul", LANES, i.lane)
+        lanes = self.b.numbers
+        steps = lanes if i.lane.number == 1 else self.b.op("mul", lanes, i.lane)
         return self.b.op("add", i.base, steps)
 
     def divided(self, i: Index, k: Value) -> tuple[Index, Index]:
@@ -157,50 +158,51 @@ class Memory:
 
     def _fetch(self, room: Room, offset: Index, mask: Value) -> Value:
         b, kind, note = self.b, room.kind, f"; {room.version}"
-        one, several = type_of(kind), type_of(kind, True)
+        width, one = b.width, type_of(kind)
+        several = type_of(kind, width)
         if not offset.is_wide and mask.wide:  # one place for all lanes, if any wants it
             mask = b.any_lane(mask)
         at = offset.base if offset.vector is None else offset.vector
         mask = b.both(mask, self._runs(max(room.level, room.pointer.level, at.level, mask.level)))
         if not offset.is_wide:
             p = self._address(room, b.select(mask, at, integer(0)))
-            return b.emit(kind, False, f"load {one}, {p.typed} {note}", p, least=room.level)
+            return b.emit(kind, 0, f"load {one}, {p.typed} {note}", p, least=room.level)
         mask, align = b.widen(mask), f"i32 {BYTES[kind]}"
         if offset.is_run:
             p = self._address(room, at)
-            name, types = f"@llvm.masked.load.v{WIDTH}{spelled(kind)}.p0", "ptr"
+            name, types = f"@llvm.masked.load.v{width}{spelled(kind)}.p0", "ptr"
         else:
             p = self._addresses(room, offset)
-            name, types = f"@llvm.masked.gather.v{WIDTH}{spelled(kind)}.v{WIDTH}p0", p.type
+            name, types = f"@llvm.masked.gather.v{width}{spelled(kind)}.v{width}p0", p.type
         b.declared[name] = f"declare {several} {name}({types}, i32, {mask.type}, {several})"
         given = f"{p.typed}, {align}, {mask.typed}, {several} zeroinitializer"
         text = f"call {several} {name}({given}) {note}"
-        return b.emit(kind, True, text, p, mask, least=room.level)
+        return b.emit(kind, width, text, p, mask, least=room.level)
 
     def _put(self, room: Room, offset: Index, mask: Value, x: Value) -> None:
-        b, kind = self.b, room.kind
+        b, kind, width = self.b, room.kind, self.b.width
         if not offset.is_wide:
             b.do(f"store {x.typed}, {self._address(room, offset.base).typed}")
             return
         x, mask = b.widen(x), b.widen(mask)
         if offset.is_run:
             p = self._address(room, offset.base)
-            name, types = f"@llvm.masked.store.v{WIDTH}{spelled(kind)}.p0", "ptr"
+            name, types = f"@llvm.masked.store.v{width}{spelled(kind)}.p0", "ptr"
         else:
             p = self._addresses(room, offset)
-            name, types = f"@llvm.masked.scatter.v{WIDTH}{spelled(kind)}.v{WIDTH}p0", p.type
+            name, types = f"@llvm.masked.scatter.v{width}{spelled(kind)}.v{width}p0", p.type
         b.declared[name] = f"declare void {name}({x.type}, {types}, i32, {mask.type})"
         b.do(f"call void {name}({x.typed}, {p.typed}, i32 {BYTES[kind]}, {mask.typed})")
 
     def _address(self, room: Room, at: Value) -> Value:
         p = room.pointer
         text = f"getelementptr {type_of(room.kind)}, {p.typed}, {at.typed}"
-        return p if at.number == 0 else self.b.emit("ptr", False, text, p, at)
+        return p if at.number == 0 else self.b.emit("ptr", 0, text, p, at)
 
     def _addresses(self, room: Room, offset: Index) -> Value:
         p, at = room.pointer, self.spelled(offset)
         text = f"getelementptr {type_of(room.kind)}, {p.typed}, {at.typed}"
-        return self.b.emit("ptr", True, text, p, at)
+        return self.b.emit("ptr", at.wide, text, p, at)
 
     def _runs(self, level: int) -> Value:
         """Whether the loops that are left by what is loaded at a level have any steps."""

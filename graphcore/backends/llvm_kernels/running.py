@@ -128,7 +128,8 @@ def in_turn(
             return along(index)
         return p.each(w.size(shape[len(index)]), (), lambda i: outer((*index, i)))
 
-    outer(())
+    with w.abreast(node):
+        outer(())
     finished(w, node, homes, room)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from graphcore.ops import tensor as t
 
 from . import entrance
 from .arithmetic import SCALAR, kind_of_dtype
-from .builder import TRUE, Builder, Value, integer
+from .builder import TRUE, WIDTH, Builder, Value, integer
 from .entrance import Constant, Growing, Slot
 from .failures import Failures
 from .loops import CONTROL
@@ -26,6 +27,7 @@ from .results import changed
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
 from .rows import Rows
+from .widths import width_of
 
 Homes = dict[Node, list[Room]]
 """Where results are written: rooms that are given."""
@@ -55,8 +57,8 @@ class Shared:
         self.sizes: dict[str, Value] = {}
         self._known: dict[Expression, Value] = {}
         for i, name in enumerate(names):
-            at = self.b.emit("ptr", False, f"getelementptr i64, ptr %sizes, i64 {i}")
-            self.sizes[name] = self.b.emit("i64", False, f"load i64, {at.typed}", at)
+            at = self.b.emit("ptr", 0, f"getelementptr i64, ptr %sizes, i64 {i}")
+            self.sizes[name] = self.b.emit("i64", 0, f"load i64, {at.typed}", at)
 
     # ---- sizes
 
@@ -108,11 +110,11 @@ class Shared:
 
     def entry(self, at: int) -> Value:
         """The address of a place of the table."""
-        return self.b.emit("ptr", False, f"getelementptr ptr, ptr %table, i64 {at}")
+        return self.b.emit("ptr", 0, f"getelementptr ptr, ptr %table, i64 {at}")
 
     def pointer(self, at: Value) -> Value:
         """The pointer in a place of the table that does not change during a call."""
-        return self.b.emit("ptr", False, f"load ptr, {at.typed}", at)
+        return self.b.emit("ptr", 0, f"load ptr, {at.typed}", at)
 
     def shared(self, key: object, slot: Slot) -> Value:
         """The pointer in the slot of a key, which is made once."""
@@ -203,7 +205,7 @@ class Writer:
         p = self.program
         offset = self.b.mul(p.bytes(type), i)
         text = f"getelementptr i8, {pointer.typed}, {offset.typed}"
-        return self.b.emit("ptr", False, text, pointer, offset)
+        return self.b.emit("ptr", 0, text, pointer, offset)
 
     def release(self, nodes: Sequence[Node]) -> None:
         """Give back the memory of nodes."""
@@ -273,8 +275,13 @@ class Writer:
             found.append(value(i, mask))
             return ()
 
-        self.places.lanes(self.size(size), (), take)
-        return self.b.widen(found[0])
+        with self.b.side_by_side(WIDTH):
+            self.places.lanes(self.size(size), (), take)
+            return self.b.widen(found[0])
+
+    def abreast(self, *nodes: Node) -> AbstractContextManager[None]:
+        """A context in which as many places of nodes stand side by side as their dtypes allow."""
+        return self.b.side_by_side(width_of(nodes, self.places.rooms, self.places.numbers))
 
     def given(self, node: Node) -> Value | Room:
         """An operand of a loop, branch or routine: its room, or the register."""
@@ -309,7 +316,8 @@ class Writer:
                 self.places.store(room, index, mask, value)
 
         if rooms:
-            self.places.everywhere(node.type.shape, place)
+            with self.abreast(node):
+                self.places.everywhere(node.type.shape, place)
 
     def check(self, node: Node, indexed: Node) -> None:
         """Leave if a position of a node is outside of the axis it indexes."""
@@ -336,7 +344,8 @@ class Writer:
             if root in p.numbers:
                 continue
             if is_register(root.type) and not (runs_along_memory(root) and root.type.shape):
-                p.numbers[root] = self.number(root)
+                with self.abreast(root) if reduces(root) else nullcontext():
+                    p.numbers[root] = self.number(root)
                 self.copy(root, homes.get(root, ()))
             else:
                 rest.append(root)
@@ -362,7 +371,8 @@ class Writer:
         counts: list[Shape] = [(count(shape),) for shape in shapes]
         if len(set(counts)) == 1 and all(map(self.is_flat, rest)):
             shapes = counts
-        self.walk(shapes, place, runs_along_memory(rest[0]))
+        with self.abreast(*rest):
+            self.walk(shapes, place, runs_along_memory(rest[0]))
         for root in rest:
             p.rooms[root] = rooms[root][0]._replace(level=self.b.level)
 
@@ -408,7 +418,8 @@ class Writer:
                     for room in rooms[root]:
                         p.store(room, (*at, *rest), mask, value)
 
-        self.walk([root.type.shape[k:] for root in roots], place, runs_along_memory(roots[0]))
+        with self.abreast(*roots):
+            self.walk([root.type.shape[k:] for root in roots], place, runs_along_memory(roots[0]))
         for root in roots:
             p.rooms[root] = changed(self, rooms[root][0])
 

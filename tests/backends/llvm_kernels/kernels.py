@@ -28,7 +28,7 @@ def element(b: Builder, pointer: str, kind: str, i: Value) -> Value:
     return b.now("ptr", f"getelementptr {kind}, ptr {pointer}, i64 {i.text}")
 
 
-def load(b: Builder, pointer: str, kind: str, i: Value, wide: bool) -> Value:
+def load(b: Builder, pointer: str, kind: str, i: Value, wide: int) -> Value:
     """Values as NumPy has them in memory; complex ones as an array of reals, one of imaginaries."""
     if part := PARTS.get(kind):
         return b.complex(*[load(b, f"{pointer}.{n}", part, i, wide) for n in (0, 1)])
@@ -60,26 +60,30 @@ def run(
     *arrays: Array,
     level: str | None = None,
     wide: bool = True,
+    width: int = WIDTH,
 ) -> Array:
-    """What `write` makes of arrays of one axis, side by side or one by one."""
-    b = Builder()
+    """What `write` makes of arrays of one axis, `width` values side by side or one by one."""
+    b = Builder(width)
     names = [f"x{i}" for i in range(len(arrays))]
     result = kind_of_dtype(dtype)
 
     def body(i: Value) -> list[Value]:
-        xs = [load(b, f"%{n}", kind, i, wide) for n, kind in zip(names, kinds, strict=True)]
+        xs = [
+            load(b, f"%{n}", kind, i, width if wide else 0)
+            for n, kind in zip(names, kinds, strict=True)
+        ]
         y = write(b, xs)
         store(b, "%out", i, b.widen(y) if wide else y)
         return []
 
-    b.loop(integer(0), Value("%n", "i64"), WIDTH if wide else 1, [], body)
+    b.loop(integer(0), Value("%n", "i64"), width if wide else 1, [], body)
     b.do("ret void")
     given = [p for n, kind in zip(names, kinds, strict=True) for p in pointers(n, kind)]
     params = ", ".join(f"ptr {p}" for p in [*pointers("out", result), *given])
     text = functions.module(f"define void @kernel({params}, i64 %n)", b)
     code = functions.compiled(text, "kernel", level=level)
     size = arrays[0].size
-    padded = [np.concatenate([x, np.ones(-size % WIDTH, x.dtype)]) for x in arrays]
+    padded = [np.concatenate([x, np.ones(-size % width, x.dtype)]) for x in arrays]
     out = np.empty(len(padded[0]), dtype)
     outs = parts(np.zeros_like(out))
     buffers = [*outs, *[part for x in padded for part in parts(x)]]

@@ -12,7 +12,6 @@ import pytest
 from graphcore.backends.llvm_kernels import machine
 from graphcore.backends.llvm_kernels.builder import (
     FALSE,
-    LANES,
     TRUE,
     Builder,
     Value,
@@ -138,9 +137,9 @@ def test_a_sum_with_a_product_is_rounded_once() -> None:
 
 def test_lanes() -> None:
     def write(b: Builder) -> Value:
-        x = b.op("fadd", b.convert("sitofp", LANES, "f64"), X)
+        x = b.op("fadd", b.convert("sitofp", b.numbers, "f64"), X)
         y = b.shuffle(x, [7, -1, -1, -1, -1, -1, -1, 0])
-        some = b.any_lane(b.op("icmp eq", LANES, N))
+        some = b.any_lane(b.op("icmp eq", b.numbers, N))
         return b.select(some, b.op("fadd", b.lane(y, 0), b.lane(y, 7)), real(-1.0))
 
     assert [run(write, 0.25, n) for n in (-1, 0, 7, 8)] == [-1.0, 7.5, 7.5, -1.0]
@@ -174,7 +173,9 @@ def test_wrong_text_is_refused() -> None:
 
 
 def test_both_levels() -> None:
-    text = text_of(lambda b: b.lane(b.op("fmul", b.widen(X), b.convert("sitofp", LANES, "f64")), 3))
+    text = text_of(
+        lambda b: b.lane(b.op("fmul", b.widen(X), b.convert("sitofp", b.numbers, "f64")), 3)
+    )
     for level in machine.levels():
         code = machine.Code(machine.to_object(text, level), "f")
         f = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_int64)(code["f"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from graphcore.backends.llvm_kernels.builder import WIDTH, Builder, Value, integer, real, type_of
+from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real, type_of
 
 from .exponential import SHIFT
 from .pairs import (
@@ -148,12 +148,12 @@ def looked_up(b: Builder, i: Value) -> Value:
     name, count = "@two_over_pi", len(TWO_OVER_PI)
     words = ", ".join([integer(w).typed for w in TWO_OVER_PI])
     b.declared[name] = f"{name} = internal constant [{count} x i64] [{words}]"
-    gather = f"@llvm.masked.gather.v{WIDTH}i64.v{WIDTH}p0"
-    pointers, flags, vector = type_of("ptr", True), type_of("i1", True), type_of("i64", True)
+    gather = f"@llvm.masked.gather.v{i.wide}i64.v{i.wide}p0"
+    pointers, flags, vector = (type_of(kind, i.wide) for kind in ("ptr", "i1", "i64"))
     b.declared[gather] = f"declare {vector} {gather}({pointers}, i32, {flags}, {vector})"
-    at = b.emit("ptr", True, f"getelementptr i64, ptr {name}, {i.typed}", i)
+    at = b.emit("ptr", i.wide, f"getelementptr i64, ptr {name}, {i.typed}", i)
     given = f"{at.typed}, i32 8, {flags} splat (i1 true), {vector} zeroinitializer"
-    return b.emit("i64", True, f"call {vector} {gather}({given})", at)
+    return b.emit("i64", i.wide, f"call {vector} {gather}({given})", at)
 
 
 def high_product(b: Builder, x: Value, y: Value) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from graphcore.backends.llvm_kernels import capsules
-from graphcore.backends.llvm_kernels.builder import TRUE, WIDTH, Builder, Value
+from graphcore.backends.llvm_kernels.builder import TRUE, Builder, Value
 
 ARITIES = {
     1: "erfcx erfinv erfcinv dawsn erf erfc ndtr log_ndtr ndtri ndtri_exp gamma rgamma gammaln "
@@ -50,8 +50,8 @@ def side_by_side(b: Builder, name: str, xs: Sequence[Value]) -> Value:
         return [b.now("f64", f"call double @scipy_{name}({given}, i32 0)")]
 
     (value,) = call(0)
-    found = Value("poison", "f64", True)
-    for lane in range(WIDTH):
+    found = Value("poison", "f64", xs[0].wide)
+    for lane in range(xs[0].wide):
         if lane:
             same = TRUE
             for x in xs:
@@ -59,7 +59,7 @@ def side_by_side(b: Builder, name: str, xs: Sequence[Value]) -> Value:
                 same = b.both(same, b.op("icmp eq", *pair))
             (value,) = b.branch(same, partial(list, [value]), partial(call, lane))
         text = f"insertelement {found.typed}, {value.typed}, i32 {lane}"
-        found = b.now("f64", text, True)
+        found = b.now("f64", text, xs[0].wide)
     return found
 
 

@@ -1,0 +1,137 @@
+"""Sixteen places side by side where all values are of four bytes or less, else eight."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels import functions, machine
+
+from .native import needs_machine_code
+
+pytestmark = needs_machine_code
+
+Program = Callable[[str], gc.Compiled]
+SIZES = (0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 1030)
+
+
+def rows(dtype: str) -> gc.Tensor:
+    return gc.tensor("x", {"row": None, "column": None}, dtype=dtype)
+
+
+def of_rows(function: Callable[[gc.Tensor], gc.Tensor]) -> Program:
+    def program(dtype: str) -> gc.Compiled:
+        x = rows(dtype)
+        return gc.compile([x], [function(x)])
+
+    return program
+
+
+def layer_norm(x: gc.Tensor) -> gc.Tensor:
+    away = x - x.mean("column")
+    return away / gc.sqrt((away * away).mean("column") + 1e-3)
+
+
+def stencil(x: gc.Tensor) -> gc.Tensor:
+    left, right = x.shift(column=1, fill_value=0), x.shift(column=-1, fill_value=0)
+    return x + 0.1 * (left - 2 * x + right)
+
+
+def stepped(x: gc.Tensor) -> gc.Tensor:
+    """A loop whose carry is written at one place, and read in lanes."""
+    first = gc.tanh(x.isel(row=slice(0, 1)).sum("row"))
+    step = lambda h, x: (gc.tanh(h + gc.exp(-gc.abs(x))), h.sum("column"))
+    return gc.scan(step, first, x, dim="row")[0]
+
+
+PROGRAMS: dict[str, Program] = {
+    "chain": of_rows(lambda x: gc.where(x > 0, x * x + 1, gc.exp(x)) - gc.maximum(x, 0.5)),
+    "functions": of_rows(lambda x: gc.tanh(x) + gc.sin(x) * gc.log1p(x * x)),
+    "sum": of_rows(lambda x: x.sum()),
+    "sums of rows": of_rows(lambda x: x.sum("column")),
+    "sums of columns": of_rows(lambda x: x.sum("row")),
+    "largest": of_rows(lambda x: x.max("column", initial=-5.0)),
+    "where it is largest": of_rows(lambda x: x.where(x > 0, 0).argmax("row")),
+    "softmax": of_rows(lambda x: gc.special.softmax(x, dim="column")),
+    "layer norm": of_rows(layer_norm),
+    "stencil": of_rows(stencil),
+    "turned": of_rows(lambda x: x.transpose("column", "row") + 1),
+    "joined": of_rows(lambda x: gc.concat([x, -x], dim="column")),
+    "running": of_rows(lambda x: x.cumsum("row") + x.cumsum("column")),
+    "norm": of_rows(lambda x: gc.linalg.norm(x, dims="column")),
+    "complex": of_rows(lambda x: gc.abs(gc.exp((x + 1j * x).astype("complex64")))),
+    "reversed": of_rows(lambda x: x.isel(column=slice(None, None, -1)) * 2),
+    "in a loop": of_rows(stepped),
+}
+
+
+def text(compiled: gc.Compiled) -> str:
+    return llvm_kernels.text(compiled.stages["scheduled"], compiled._boundary.unknowns)
+
+
+def native(compiled: gc.Compiled, *arguments: np.ndarray) -> np.ndarray:
+    boundary = compiled._boundary
+    call = llvm_kernels.build(compiled.stages["scheduled"], boundary.unknowns, boundary.bind)
+    return np.asarray(call(*arguments)[0])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_float32_at_all_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As NumPy's tier to rounding, and the same bits with AVX2 and AVX-512."""
+    program = PROGRAMS[name]("float32")
+    boundary = program._boundary
+    calls = []
+    for level in machine.levels():
+        monkeypatch.setattr(llvm_kernels, "compiled", partial(functions.compiled, level=level))
+        graph = program.stages["scheduled"]
+        calls.append(llvm_kernels.build(graph, boundary.unknowns, boundary.bind))
+    rng = np.random.default_rng(1)
+    for size in SIZES:
+        x = rng.standard_normal((3, size)).astype("float32")
+        wanted = np.asarray(program(x)[0])
+        found, *others = [np.asarray(call(x)[0]) for call in calls]
+        assert found.dtype == wanted.dtype
+        scale = 8 * np.finfo("float32").eps * max(1, np.abs(wanted).max(initial=0.0))
+        np.testing.assert_allclose(found, wanted, scale, scale)
+        for other in others:
+            assert found.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "bool", "complex64"])
+def test_small_values(dtype: str) -> None:
+    x = gc.tensor("x", {"n": None}, dtype=dtype)
+    assert "<16 x " in text(gc.compile([x], [gc.where(x == x, x, x * x)]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "complex128"])
+def test_large_values(dtype: str) -> None:
+    x = gc.tensor("x", {"n": None}, dtype=dtype)
+    assert "<16 x " not in text(gc.compile([x], [x + x]))
+    assert "<16 x " not in text(gc.compile([x], [x.astype("complex64")]))
+
+
+def test_one_position_for_a_row() -> None:
+    """Positions of eight bytes are no reason for fewer lanes where they select whole rows."""
+    table, i = rows("float32"), gc.tensor("i", {"n": None}, dtype="int64")
+    chosen = gc.compile([table, i], [table.isel(row=i) * 2])
+    assert re.search(r"masked.load.v16f32", text(chosen))
+    x = np.arange(68, dtype="float32").reshape(4, 17)
+    np.testing.assert_array_equal(native(chosen, x, np.array([2, 0])), 2 * x[[2, 0]])
+
+
+def test_bool_of_float64() -> None:
+    """Each nest has a number of lanes of its own."""
+    x = gc.tensor("x", {"n": None})
+    both = gc.compile([x], [(x > 0).cumsum("n"), ~(x > 0)])
+    np.testing.assert_array_equal(
+        llvm_kernels.build(both.stages["scheduled"], both._boundary.unknowns, both._boundary.bind)(
+            np.linspace(-1, 1, 37)
+        )[1],
+        np.linspace(-1, 1, 37) <= 0,
+    )
