@@ -59,14 +59,29 @@ def memory(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def tier(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With `--native`, programs run as machine code where they can."""
+    """With `--native`, programs run as machine code where they can, between guard zones."""
     if not request.config.getoption("--native"):
         yield
         return
+    from tests.guards import guarded
     from tests.machine_code import native
 
-    with native():
+    with native(), guarded():
         yield
+
+
+@pytest.fixture(autouse=True)
+def zones(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `--native`, nothing is written outside of what it is for; half of the tests find nan."""
+    if not request.config.getoption("--native"):
+        yield
+        return
+    from tests import guards
+
+    with guards.rubbish(guards.RUBBISH[len(request.node.nodeid) % 2]):
+        yield
+    if wrong := guards.found():
+        pytest.fail("\n".join(wrong))
 
 
 @pytest.fixture

@@ -1,0 +1,66 @@
+"""The guard zones around the memory of machine code show what is written into them."""
+
+from __future__ import annotations
+
+import ctypes
+import gc as memory
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends import llvm_kernels
+
+if why := llvm_kernels.unavailable():
+    pytest.skip(why, allow_module_level=True)
+
+from tests import guards
+
+x = gc.tensor("x", {"row": None, "col": None})
+
+
+def test_new_arrays_are_full_of_rubbish() -> None:
+    with guards.guarded():
+        assert (np.empty(5, np.uint8) == 0x7F).all()
+        with guards.rubbish(0xFF):
+            assert np.isnan(np.empty(5)).all()
+
+
+@pytest.mark.parametrize("offset", [-1, -200, 96, 96 + 200])
+def test_around_arrays(offset: int) -> None:
+    f = gc.compile([x], gc.exp(x), native=True)
+    with guards.guarded():
+        y = f(np.zeros((3, 4)))
+        assert guards.found() == []
+        ctypes.memset(y.ctypes.data + offset, 1, 1)
+        del y
+        assert guards.found() == [f"something was written at byte {offset} of an array of 96 bytes"]
+        assert guards.found() == []
+
+
+def test_behind_rooms() -> None:
+    with guards.guarded():
+        f = gc.compile([x], gc.special.softmax(gc.cumsum(x, "row"), "col"), native=True)
+        f(np.zeros((3, 4)))
+        assert guards.found() == []
+        _, rooms = [*guards.alive.values()][-1]
+        ctypes.memset(next(iter(rooms.ends)) + 7, 1, 1)
+        del f
+        memory.collect()
+        [wrong] = guards.found()
+        assert "behind a room (slot 0" in wrong
+
+
+def test_records_grow_between_zones() -> None:
+    """The steps of a loop are remembered in memory that is given back whole."""
+    n, s = gc.tensor("n", {}, dtype="int64"), gc.tensor("s", {})
+    step = lambda c: (gc.sin(c[0]) + 1, c[1] + 1)
+    last = gc.while_loop(lambda c: c[1] < n, step, (s, n * 0))[0]
+    with guards.guarded():
+        f = gc.compile([s, n], gc.grad(last, s), native=True)
+        wanted = gc.compile([s, n], gc.grad(last, s))
+        for count in (3, 500):
+            np.testing.assert_allclose(f(0.3, count), wanted(0.3, count), rtol=1e-12)
+        del f
+        memory.collect()
+        assert guards.found() == []
