@@ -3,6 +3,7 @@
 import difflib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.txt")
     parser.addoption("--poison", action="store_true", help="check who shares memory with whom")
     parser.addoption("--native", action="store_true", help="run machine code where there is some")
+    parser.addoption("--checked", action="store_true", help="and check each place it accesses")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -57,30 +59,36 @@ def memory(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+def wants_native(config: pytest.Config) -> bool:
+    return bool(config.getoption("--native") or config.getoption("--checked"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def tier(request: pytest.FixtureRequest) -> Iterator[None]:
     """With `--native`, programs run as machine code where they can, between guard zones."""
-    if not request.config.getoption("--native"):
+    if not wants_native(request.config):
         yield
         return
+    from tests.checks import checked
     from tests.guards import guarded
     from tests.machine_code import native
 
-    with native(), guarded():
+    checks = checked() if request.config.getoption("--checked") else nullcontext()
+    with native(), guarded(), checks:
         yield
 
 
 @pytest.fixture(autouse=True)
 def zones(request: pytest.FixtureRequest) -> Iterator[None]:
     """With `--native`, nothing is written outside of what it is for; half of the tests find nan."""
-    if not request.config.getoption("--native"):
+    if not wants_native(request.config):
         yield
         return
-    from tests import guards
+    from tests import checks, guards
 
     with guards.rubbish(guards.RUBBISH[len(request.node.nodeid) % 2]):
         yield
-    if wrong := guards.found():
+    if wrong := [*guards.found(), *checks.found()]:
         pytest.fail("\n".join(wrong))
 
 

@@ -14,7 +14,9 @@ from graphcore.backends import llvm_kernels
 if why := llvm_kernels.unavailable():
     pytest.skip(why, allow_module_level=True)
 
-from tests import guards
+from graphcore.backends.llvm_kernels.builder import integer
+from graphcore.backends.llvm_kernels.rooms import Memory
+from tests import checks, guards
 
 x = gc.tensor("x", {"row": None, "col": None})
 
@@ -64,3 +66,28 @@ def test_records_grow_between_zones() -> None:
         del f
         memory.collect()
         assert guards.found() == []
+
+
+PLACE = Memory.place
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 17), (1, 1), (9, 8)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "bool"])
+def test_places_are_checked(
+    shape: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What reads and writes one place further than it should is reported, with its line."""
+    z = gc.tensor("z", {"row": None, "col": None}, dtype=dtype)
+    given = np.ones(shape, dtype)
+    with guards.guarded(), checks.checked():
+        f = gc.compile([z], z.transpose("col", "row"), native=True)
+        np.testing.assert_array_equal(f(given), given.T)
+        assert checks.found() == []
+        monkeypatch.setattr(Memory, "place", lambda m, *at: m.plus(PLACE(m, *at), integer(1)))
+        f = gc.compile([z], z.transpose("col", "row"), native=True)
+        monkeypatch.undo()
+        f(given)
+        [wrong] = checks.found()
+        assert "test_guards.py" in wrong
+        assert f"of {given.size}," in wrong or f"of {2 * given.size}," in wrong
+        guards.found()

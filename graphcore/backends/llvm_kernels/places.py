@@ -243,8 +243,7 @@ def reshape(p: Places, node: Node, index: At, mask: Value) -> Value:
     sizes = [p.size(n) for n in new]
     if x in p.rooms and x not in p.numbers:
         room, k = p.rooms[x], p.rooms[x].skipped
-        flat = room._replace(shape=(integer(0),), skipped=0)
-        return p.load(flat, [p.place(index[k:], sizes[k:])], mask)
+        return p.load(room._replace(skipped=0), [p.place(index[k:], sizes[k:])], mask)
     same = 0
     while same < min(len(old), len(new)) - 1 and old[same] == new[same]:
         same += 1
