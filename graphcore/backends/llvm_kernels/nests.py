@@ -23,7 +23,7 @@ from graphcore.schedule.order import in_order
 from .arithmetic import SCALAR
 from .builder import WIDTH
 from .places import counts_through
-from .reductions import REDUCTIONS, is_small_product
+from .reductions import FOLDS, REDUCTIONS, is_small_product
 from .routines import ALONE, operands_in_rooms
 from .rows import Rows, is_long
 
@@ -163,6 +163,17 @@ def reduces(node: Node) -> bool:
     return node.op in REDUCTIONS and not is_short(node) and not is_small_product(node)
 
 
+def runs_along_memory(root: Node) -> bool:
+    """Whether the lanes of a reduction walk best along what vanishes."""
+    if not reduces(root):
+        return False
+    x = root.inputs[0]
+    if root.op in (t.matvec, t.vecdot):
+        return not (x.op is t.transpose and x.attrs["perm"][-1] != x.type.ndim - 1)
+    axes = root.attrs.get("axes")
+    return axes is not None and root.op is not t.overlap_add and x.type.ndim - 1 in axes
+
+
 def is_alone(node: Node) -> bool:
     """Whether a node is a step of its own: a loop, a branch or a routine."""
     several = isinstance(node.type, TupleType) and node.op is not leaf.tuple_
@@ -207,6 +218,7 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
     place: dict[Node, int] = {}
     last: dict[Node, int] = {}
     checked: set[tuple[object, ...]] = set()
+    reading: dict[int, set[Node]] = {}
 
     def append(step: Step, given: Iterable[Node]) -> int:
         steps.append(step)
@@ -229,12 +241,22 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
             place[node] = append(node, operands(node))
         elif node in held:
             below = sources(node, held)
+            read_below = {x for x, _ in below}
             least = 0
             for x, same in below:
                 if (at := place.get(x.inputs[0] if x.op is leaf.project else x, -1)) >= 0:
                     least = max(least, at if same and joinable(steps[at], node) else at + 1)
             later = range(len(steps) - 1, least - 1, -1)
-            place[node] = at = next((at for at in later if joinable(steps[at], node)), len(steps))
+            place[node] = at = next(
+                (
+                    at
+                    for at in later
+                    if joinable(steps[at], node)
+                    or (folds_with(steps[at], node) and not read_below.isdisjoint(reading[at]))
+                ),
+                len(steps),
+            )
+            reading.setdefault(at, set()).update(read_below)
             if at == len(steps):
                 steps.append(Nest([node]))
             else:
@@ -301,6 +323,27 @@ def joinable(step: Step, node: Node) -> bool:
         return False
     first = step.roots[0]
     return not reduces(node) and not reduces(first) and space_of(first) == space_of(node)
+
+
+def folds_with(step: Step, node: Node) -> bool:
+    """Whether a step is a nest of reductions with which another can be done in one walk."""
+    if not isinstance(step, Nest) or not folds(node):
+        return False
+    first = step.roots[0]
+    return folds(first) and all(
+        how(first) == how(node) for how in (space_of, walk_of, runs_along_memory)
+    )
+
+
+def folds(node: Node) -> bool:
+    """Whether a reduction can be done together with others."""
+    return node.op in FOLDS and node.op is not t.prod and reduces(node)
+
+
+def walk_of(node: Node) -> tuple[object, ...]:
+    """The places that a reduction walks through, which of the axes vanish, and the dtype."""
+    axes = () if node.op is t.matmul else reduced(node)
+    return node.inputs[0].type.shape, axes, node.type.dtype
 
 
 def held_below(x: Node, held: set[Node]) -> list[Node]:

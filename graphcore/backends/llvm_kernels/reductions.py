@@ -1,14 +1,12 @@
 """Values over axes that vanish: sums, extremes, products of matrices, norms.
 
-Where the lanes of a result stand side by side, they walk the vanishing axes together; one value
-alone is found from lanes that walk along the last of them. Sums add up blocks, so that rounding
-grows with the number of blocks and not with that of values.
+Most are folds, and several folds of equal axes are done in one walk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,136 +18,10 @@ from graphcore.ops import tensor as t
 
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer
+from .folding import BLOCK, Combine, Fold, folded
 from .matrices import is_for_routines
 from .places import PLACES, At, Places, Rule, inside
 from .rooms import Index
-
-Combine = Callable[[Value, Value], Value]
-
-BLOCK = 1024
-"""How many values are added up before their sum joins the total."""
-
-
-def folded(
-    p: Places,
-    shape: Shape,
-    axes: Sequence[int],
-    index: At,
-    mask: Value,
-    combine: Combine,
-    start: Value,
-    value: Callable[[At, Value], Value],
-    block: int = BLOCK,
-) -> Value:
-    """Values over `axes` of a space combined, the other axes being at `index`.
-
-    A `block` of 0 is for what rounds nothing.
-    """
-    b = p.b
-    sizes = [p.size(shape[axis]) for axis in axes]
-    wide = any(i.is_wide for i in index)
-    numbers = [size.number for size in sizes]
-    few = prod([WIDTH + 1 if n is None else n for n in numbers]) <= WIDTH
-
-    def place(inner: Sequence[Index]) -> At:
-        rest, others = dict(zip(axes, inner, strict=True)), iter(index)
-        return tuple([rest[i] if i in rest else next(others) for i in range(len(shape))])
-
-    def outer(
-        n: int,
-        last: int,
-        inner: tuple[Index, ...],
-        acc: Sequence[Value],
-        body: Callable[..., Sequence[Value]],
-    ) -> Sequence[Value]:
-        """body(inner, *acc) at the places of all axes from n to `last`."""
-        if n == last:
-            return body(inner, *acc)
-
-        def one(i: Index, m: Value, *now: Value) -> Sequence[Value]:
-            return outer(n + 1, last, (*inner, i), now, body)
-
-        first = b.widen(start) if wide or last < len(axes) else start
-        return in_blocks(p, sizes[n], 1, acc, first, combine, one, block if acc else 0)
-
-    if few:
-        values: list[Value] = []
-
-        def take(inner: tuple[Index, ...]) -> Sequence[Value]:
-            values.append(value(place(inner), mask))
-            return ()
-
-        outer(0, len(axes), (), (), take)
-        if not values:
-            return start
-        total = values[0]
-        for x in values[1:]:
-            total = combine(total, x)
-        return total
-
-    def in_turn(inner: tuple[Index, ...], *now: Value) -> Sequence[Value]:
-        return [combine(now[0], value(place(inner), mask))]
-
-    def side_by_side(inner: tuple[Index, ...], *now: Value) -> Sequence[Value]:
-        def lane(i: Index, m: Value, *now: Value) -> Sequence[Value]:
-            x = b.select(m, b.widen(value(place((*inner, i)), b.both(m, mask))), start)
-            return [combine(now[0], x)]
-
-        return in_blocks(p, sizes[-1], b.width, now, b.widen(start), combine, lane, block)
-
-    def last_in_turn(inner: tuple[Index, ...], *now: Value) -> Sequence[Value]:
-        def one(i: Index, m: Value, *now: Value) -> Sequence[Value]:
-            return in_turn((*inner, i), *now)
-
-        first = b.widen(start) if wide else start
-        return in_blocks(p, sizes[-1], 1, now, first, combine, one, block)
-
-    if wide:
-        (total,) = outer(0, len(axes) - 1, (), [b.widen(start)], last_in_turn)
-        return total
-    (total,) = outer(0, len(axes) - 1, (), [b.widen(start)], side_by_side)
-    return across(b, combine, total)
-
-
-def in_blocks(
-    p: Places,
-    size: Value,
-    step: int,
-    acc: Sequence[Value],
-    start: Value,
-    combine: Combine,
-    body: Callable[..., Sequence[Value]],
-    size_of_block: int,
-) -> Sequence[Value]:
-    """body(index, mask, *acc) over an axis in steps of 1, or side by side, the blocks apart."""
-    b = p.b
-
-    def along(first: Value, last: Value, acc: Sequence[Value]) -> Sequence[Value]:
-        if step != 1:
-            return p.run(first, last, acc, body)
-        if first.number == 0:
-            return p.each(last, acc, lambda i, *now: body(i, TRUE, *now))
-        return b.loop(first, last, 1, acc, lambda i, *now: body(Index(i), TRUE, *now))
-
-    if not size_of_block or (size.number is not None and size.number <= size_of_block):
-        return along(integer(0), size, acc)
-
-    def block(first: Value, *now: Value) -> Sequence[Value]:
-        last = b.call("smin", b.add(first, integer(size_of_block)), size)
-        (part,) = along(first, last, [start])
-        return [combine(now[0], part)]
-
-    return p.looped(integer(0), size, size_of_block, acc, block)
-
-
-def across(b: Builder, combine: Combine, x: Value) -> Value:
-    """All lanes combined, as a tree."""
-    width = x.wide
-    while width > 1:
-        width //= 2
-        # Only the lanes that count: of lanes turned around LLVM 22 has added one to itself.
-        x = combine(x, b.shuffle(x, [i + width if i < width else -1 for i in range(x.wide)]))
-    return b.lane(x, 0)
 
 
 def axes_of(node: Node) -> tuple[int, ...]:
@@ -172,10 +44,44 @@ def nonempty(p: Places, shape: Shape, axes: Sequence[int]) -> Value:
     return holds
 
 
-def by(op: Op, start: Callable[[Node], Value]) -> Rule:
-    """Values combined by an elementwise op."""
+class Folding(NamedTuple):
+    """A reduction at a place: the fold, and its value when the fold is done."""
+
+    fold: Fold
+    finish: Callable[[Value], Value] = lambda total: total
+
+
+Begin = Callable[[Places, Node, At, Value], Folding]
+
+
+def alone(begin: Begin) -> Rule:
+    """A reduction that is done by itself."""
 
     def rule(p: Places, node: Node, index: At, mask: Value) -> Value:
+        fold, finish = begin(p, node, index, mask)
+        return finish(folded(p, fold)[0])
+
+    return rule
+
+
+def together(p: Places, wanted: Sequence[tuple[Node, At]], mask: Value) -> None:
+    """Reductions at their places that are then known, those of equal axes found in one walk."""
+    groups: dict[object, list[tuple[Node, At, Folding]]] = {}
+    for node, index in wanted:
+        if node.op in FOLDS:
+            begun = FOLDS[node.op](p, node, index, mask)
+            key = begun.fold.over, begun.fold.is_wide
+            groups.setdefault(key, []).append((node, index, begun))
+    for group in groups.values():
+        totals = folded(p, *[begun.fold for *_, begun in group])
+        for (node, index, begun), total in zip(group, totals, strict=True):
+            p.remember(node, index, mask, begun.finish(total))
+
+
+def by(op: Op, start: Callable[[Node], Value]) -> Begin:
+    """Values combined by an elementwise op."""
+
+    def begin(p: Places, node: Node, index: At, mask: Value) -> Folding:
         (x,), b, kind = node.inputs, p.b, kind_of(node)
 
         def combine(a: Value, c: Value) -> Value:
@@ -188,14 +94,17 @@ def by(op: Op, start: Callable[[Node], Value]) -> Rule:
         block, shape = BLOCK if op is e.add and kind[0] in "fc" else 0, x.type.shape
         if len(axes) == len(shape) > 1 and p.is_flat(x):
             shape, axes = (count(shape),), (0,)
-        total = folded(p, shape, axes, index, mask, combine, start(node), value, block)
-        if node.attrs.get("initial") is not None:
-            total = combine(total, start(node))
-        if op is e.add and kind[0] in "fc":  # begun with -0.0, which of nothing is no sum
-            total = b.select(nonempty(p, shape, axes), total, literal(0.0, kind))
-        return total
 
-    return rule
+        def finish(total: Value) -> Value:
+            if node.attrs.get("initial") is not None:
+                total = combine(total, start(node))
+            if op is e.add and kind[0] in "fc":  # begun with -0.0, which of nothing is no sum
+                total = b.select(nonempty(p, shape, axes), total, literal(0.0, kind))
+            return total
+
+        return Folding(Fold(shape, axes, index, mask, combine, start(node), value, block), finish)
+
+    return begin
 
 
 def zero(node: Node) -> Value:
@@ -248,10 +157,10 @@ def position_of(largest: bool) -> Rule:
     return rule
 
 
-def products(free_x: int, free_y: int) -> Rule:
+def products(free_x: int, free_y: int) -> Begin:
     """Sums of products over the last axis of x and the first of y after the batch."""
 
-    def rule(p: Places, node: Node, index: At, mask: Value) -> Value:
+    def begin(p: Places, node: Node, index: At, mask: Value) -> Folding:
         (x, y), b, kind = node.inputs, p.b, kind_of(node)
         batch = len(index) - free_x - free_y
         lead, row, column = index[:batch], index[batch : batch + free_x], index[batch + free_x :]
@@ -266,9 +175,9 @@ def products(free_x: int, free_y: int) -> Rule:
 
         shape = (*node.type.shape, x.type.shape[-1])
         last = (len(shape) - 1,)
-        return folded(p, shape, last, index, mask, combine, literal(0, kind), value)
+        return Folding(Fold(shape, last, index, mask, combine, literal(0, kind), value))
 
-    return rule
+    return begin
 
 
 def norm(p: Places, node: Node, index: At, mask: Value) -> Value:
@@ -281,7 +190,8 @@ def norm(p: Places, node: Node, index: At, mask: Value) -> Value:
 
     def total(combine: Combine, value: Callable[[Value], Value]) -> Value:
         each = lambda at, m: value(p.at(x, at, m))
-        return folded(p, x.type.shape, axes, index, mask, combine, literal(0.0, kind), each)
+        fold = Fold(x.type.shape, axes, index, mask, combine, literal(0.0, kind), each)
+        return folded(p, fold)[0]
 
     def root(scale: Value | None = None) -> Value:
         def square(v: Value) -> Value:
@@ -347,7 +257,7 @@ def overlap_add(p: Places, node: Node, index: At, mask: Value) -> Value:
 
     space = (*node.type.shape, *own)
     inner = [*range(node.type.ndim, len(space))]
-    return folded(p, space, inner, index, mask, combine, literal(0, kind), value)
+    return folded(p, Fold(space, inner, index, mask, combine, literal(0, kind), value))[0]
 
 
 def is_small_product(node: Node) -> bool:
@@ -364,18 +274,23 @@ def is_small_product(node: Node) -> bool:
 SMALL = 256
 """How many products of numbers a matrix product may have that calls no routine."""
 
-REDUCTIONS: dict[Op, Rule] = {
+FOLDS: dict[Op, Begin] = {
     t.sum_: by(e.add, zero),
     t.prod: by(e.multiply, lambda node: literal(1, kind_of(node))),
     t.max_: by(e.maximum, extreme(True)),
     t.min_: by(e.minimum, extreme(False)),
     t.any_: by(e.logical_or, lambda node: FALSE),
     t.all_: by(e.logical_and, lambda node: TRUE),
-    t.argmax: position_of(True),
-    t.argmin: position_of(False),
     t.matvec: products(1, 0),
     t.vecdot: products(0, 0),
     t.matmul: products(1, 1),
+}
+"""Reductions that can be done together with others of equal axes."""
+
+REDUCTIONS: dict[Op, Rule] = {
+    **{op: alone(begin) for op, begin in FOLDS.items()},
+    t.argmax: position_of(True),
+    t.argmin: position_of(False),
     t.norm: norm,
     t.overlap_add: overlap_add,
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import product
 from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
@@ -20,13 +19,15 @@ from .builder import TRUE, WIDTH, Builder, Value, integer
 from .entrance import Constant, Growing, Slot
 from .failures import Failures
 from .loops import CONTROL
-from .nests import Check, Nest, Order, long_axes, plan, reduces, space, walked
+from .nests import Check, Nest, Order, plan, reduces, runs_along_memory, walked
 from .places import At, Places, counted, counts_through, is_register, position
 from .receiving import overwritten
+from .reductions import together
 from .results import changed
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
 from .rows import Rows
+from .walks import at_once, every, walk
 from .widths import width_of
 
 Homes = dict[Node, list[Room]]
@@ -340,6 +341,9 @@ class Writer:
     def nest(self, roots: Sequence[Node], homes: Homes) -> None:
         """Values of equal long axes, at each place in turn: in registers, or in rooms."""
         p, rest = self.places, []
+        numbers = [root for root in roots if not root.type.shape]
+        with self.abreast(*numbers):
+            together(p, [(root, ()) for root in numbers], TRUE)
         for root in roots:
             if root in p.numbers:
                 continue
@@ -354,6 +358,7 @@ class Writer:
         rooms = {root: homes.get(root) or [self.new(root)] for root in rest}
 
         def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
+            together(p, every(rest, indices), mask)
             for places, root in zip(indices, rest, strict=True):
                 below = walked(root)
                 turned, counted = root.op is t.transpose, below is not root
@@ -372,7 +377,7 @@ class Writer:
         if len(set(counts)) == 1 and all(map(self.is_flat, rest)):
             shapes = counts
         with self.abreast(*rest):
-            self.walk(shapes, place, runs_along_memory(rest[0]))
+            walk(p, shapes, place, runs_along_memory(rest[0]), at_once(p, rest))
         for root in rest:
             p.rooms[root] = rooms[root][0]._replace(level=self.b.level)
 
@@ -412,6 +417,7 @@ class Writer:
         p, k = self.places, len(at)
 
         def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
+            together(p, [(root, (*at, *rest)) for root, rest in every(roots, indices)], mask)
             for places, root in zip(indices, roots, strict=True):
                 for rest in places:
                     value = p.at(root, (*at, *rest), mask, stored=False)
@@ -419,49 +425,6 @@ class Writer:
                         p.store(room, (*at, *rest), mask, value)
 
         with self.abreast(*roots):
-            self.walk([root.type.shape[k:] for root in roots], place, runs_along_memory(roots[0]))
+            walk(p, [root.type.shape[k:] for root in roots], place, runs_along_memory(roots[0]))
         for root in roots:
             p.rooms[root] = changed(self, rooms[root][0])
-
-    def walk(self, shapes: Sequence[Shape], place: Any, lanes_inside: bool = False) -> None:
-        """place(indices, mask) over spaces of equal long axes, the last of them side by side.
-
-        `indices` has, for each shape, an index for each place of its short axes.
-        """
-        p, sizes = self.places, space(shapes[0])
-
-        def inner(at: At, mask: Value) -> Sequence[Value]:
-            n = len(at)
-            if n == len(sizes):
-                place([written_out(shape, at) for shape in shapes], mask)
-            elif n == len(sizes) - 1 and not lanes_inside:
-                p.lanes(p.size(sizes[n]), (), lambda i, mask: inner((*at, i), mask))
-            else:
-                p.each(p.size(sizes[n]), (), lambda i: inner((*at, i), mask))
-            return ()
-
-        inner((), TRUE)
-
-
-def written_out(shape: Shape, at: At) -> list[At]:
-    """The indices of all places of the short axes, at one place of the long ones."""
-    long = dict(zip(long_axes(shape), at, strict=True))
-    runs: list[list[Index]] = []
-    for axis, n in enumerate(shape):
-        if axis in long:
-            runs.append([long[axis]])
-        else:
-            assert isinstance(n, int)
-            runs.append([Index(integer(i)) for i in range(n)])
-    return list(product(*runs))
-
-
-def runs_along_memory(root: Node) -> bool:
-    """Whether the lanes of a reduction walk best along what vanishes."""
-    if not reduces(root):
-        return False
-    x = root.inputs[0]
-    if root.op in (t.matvec, t.vecdot):
-        return not (x.op is t.transpose and x.attrs["perm"][-1] != x.type.ndim - 1)
-    axes = root.attrs.get("axes")
-    return axes is not None and root.op is not t.overlap_add and x.type.ndim - 1 in axes

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.backends.llvm_kernels.nests import plan
+from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
@@ -150,3 +152,48 @@ def test_sums_of_many_values(axis: int) -> None:
         assert abs(ours[k] - true) <= max(abs(numpy[k] - true), 2 * eps)
     true = fsum((x * x).ravel())
     assert abs(squares - true) <= 2 * np.finfo(float).eps * true
+
+
+def test_several_in_one_walk() -> None:
+    """Of one table, and of values computed from it: each agrees, and all share their loops."""
+    x, w = given("x", N, M), given("w", M)
+    column = t.expand(w, axes=(0,), sizes=(N,))
+    made = [
+        t.sum_(x, axes=(1,)),
+        t.max_(x, axes=(1,)),
+        t.sum_(e.multiply(x, column), axes=(1,)),
+        t.matvec(x, w),
+    ]
+    graph = Graph((w, x), tuple(made))
+    (nest,) = plan(graph, {w, x}).steps
+    assert nest.roots == made
+    rng, both = np.random.default_rng(8), Both(made)
+    for n in (0, 1, 2, 3, 4, 5, 9):
+        for m in (0, 1, 7, 8, 9, 17, 1030):
+            both.agree([some(rng, (m,)), some(rng, (n, m))], (n, m), 4000.0, cancels=True)
+
+
+def test_reductions_of_other_sizes_or_of_other_values_have_walks_of_their_own() -> None:
+    x, y, z = given("x", N, M), given("y", N, M), given("z", N, M, 4)
+    one, other = t.sum_(x, axes=(1,)), t.sum_(y, axes=(1,))
+    longer, later = t.sum_(z, axes=(1, 2)), t.max_(e.multiply(x, expanded(one)), axes=(1,))
+    made = (one, other, longer, later)
+    steps = plan(Graph((x, y, z), made), {x, y, z}).steps
+    assert [[*step.roots] for step in steps] == [[y] for y in made]
+
+
+def expanded(x: Node) -> Node:
+    return t.expand(x, axes=(1,), sizes=(M,))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rows_that_are_added_up_at_once(dtype: str) -> None:
+    """A row has the same sum alone as among others, whatever their number."""
+    x, y = given("x", N, M, dtype=dtype), given("y", M, dtype=dtype)
+    both, rng = Both([t.matvec(x, y), t.sum_(x, axes=(1,))]), np.random.default_rng(9)
+    for m in (1, 30, 1100):
+        table, column = rng.standard_normal((9, m)).astype(dtype), np.ones(m, dtype)
+        wanted = [both.native([row[None], column], (1, m)) for row in table]
+        for n in range(1, 10):
+            for k, found in enumerate(both.native([table[:n], column], (n, m))):
+                np.testing.assert_array_equal(found, [each[k][0] for each in wanted[:n]])
