@@ -141,7 +141,8 @@ class Compiled(Listing):
     passes
         Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
     source
-        The Python function of NumPy calls.
+        The program as text: the Python function of NumPy calls, or, where it runs as machine code,
+        pseudo-code of its loops over dims.
     native
         Whether the program runs as machine code.
     """
@@ -187,8 +188,12 @@ class Compiled(Listing):
 
     @property
     def source(self) -> str:
-        """The generated Python function."""
-        return self._function.source
+        """The generated Python function, or the pseudo-code of machine code."""
+        if not self.native:
+            return self._function.source
+        from graphcore.backends.llvm_kernels.text import pseudo_code
+
+        return pseudo_code(self.passes[-1].graph)
 
     @property
     def llvm(self) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import graphcore
+from graphcore.backends.llvm_kernels.places import PLACES
 from graphcore.ir.axes import NamedMatrices
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
@@ -77,6 +78,8 @@ ALL: dict[str, Callable[[], Ops]] = {
     ),
     "graphcore.rewrites.expand DROP": only(SHIELDS | INSIDE | {leaf.project, tensor.einsum}),
     "graphcore.rewrites.derivatives CONTROL": control,
+    "graphcore.backends.llvm_kernels.phrases RULES": lambda: {leaf.constant, *PLACES},
+    "graphcore.backends.llvm_kernels.text CONTROL": control,
     "graphcore.backends.numpy_backend.emit EMIT": lambda: (
         plain() - DECOMPOSE.keys() | LEAVES | {leaf.project}
     ),
@@ -111,6 +114,9 @@ SOME: dict[str, str] = {
     "graphcore.backends.llvm_kernels.nests REPEATING": "an element of an operand is read once",
     "graphcore.backends.llvm_kernels.nests SIMPLE": "the op costs a function",
     "graphcore.backends.llvm_kernels.nests VIEWS": "the op is no view",
+    "graphcore.backends.llvm_kernels.phrases FOLDS": "the op is called by its name",
+    "graphcore.backends.llvm_kernels.phrases INFIX": "the op is written as a function",
+    "graphcore.backends.llvm_kernels.phrases PREFIX": "the op is written as a function",
     "graphcore.backends.llvm_kernels.receiving START": "the first operand has the values",
     "graphcore.backends.llvm_kernels.routines ROUTINES": "the op calls no BLAS and no LAPACK",
     "graphcore.backends.llvm_kernels.routines RULE": "no two values are combined",

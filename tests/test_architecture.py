@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "analysis": {"ir", "ops"},
     "rewrites": {"ir", "ops", "analysis"},
     "schedule": {"ir", "ops", "analysis"},
-    "backends": {"ir", "ops", "analysis", "rewrites", "schedule"},
+    "backends": {"ir", "ops", "analysis", "rewrites", "schedule", "inspection"},
     "frontend": {"ir", "ops", "analysis"},
     "inspection": {"ir", "ops"},
     "interop": {"ir", "ops"},

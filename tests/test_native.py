@@ -41,7 +41,8 @@ def test_it_says_which_tier_runs() -> None:
     assert not calls.native
     assert repr(native) == "<Compiled native (x: f64[row]) -> (f64[row])>"
     assert "define i64 @kernel" in native.llvm
-    assert "def run" in native.source
+    assert "def run" in calls.source
+    assert "for row: t0[row] = 2 * x[row]" in native.source
 
 
 def test_pickled_it_is_compiled_to_machine_code_again() -> None:

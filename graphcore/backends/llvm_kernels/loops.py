@@ -37,8 +37,7 @@ class Carries:
     def __init__(self, w: Writer, node: Node) -> None:
         body, n = node.attrs["body"], node.attrs["carries"]
         self.w, self.params, self.new = w, body.params[:n], body.outputs[:n]
-        nodes, in_place = order_of_body(body, n)
-        self.chains: dict[Node, Sequence[Node]] = {}
+        self.order, self.chains = carried(body, n)
         self.rooms: dict[Node, Room] = {}
         self.start: list[Value] = []
         for i, (param, x) in enumerate(zip(self.params, node.inputs[:n], strict=True)):
@@ -47,14 +46,10 @@ class Carries:
                 continue
             now = w.new(node[i], param.type)
             w.copy(x, [now])
-            chain = updates(self.new[i], param)
-            if param in in_place and not any(map(writes_most, chain)):
-                self.chains[param] = chain
+            if param in self.chains:
                 self.rooms[param] = now
             else:
                 self.start += [now.pointer, w.new(node[i], param.type).pointer]
-        chained = frozenset([update for chain in self.chains.values() for update in chain])
-        self.order = Order(nodes, chained)
 
     def open(self, w: Writer, now: Sequence[Value]) -> Homes:
         """Make the params known in a step; where its new values go."""
@@ -94,6 +89,17 @@ class Carries:
             else:
                 self.w.know([node[i]], [self.w.room(param.type, next(rest))])
                 next(rest)
+
+
+def carried(body: Graph, n: int) -> tuple[Order, dict[Node, Sequence[Node]]]:
+    """The order of a body, and the updates of each of its n carries that steps write over."""
+    nodes, in_place = order_of_body(body, n)
+    chains: dict[Node, Sequence[Node]] = {}
+    for param, y in zip(body.params[:n], body.outputs, strict=False):
+        chain = updates(y, param)
+        if param in in_place and not is_register(param.type) and not any(map(writes_most, chain)):
+            chains[param] = chain
+    return Order(nodes, frozenset([x for chain in chains.values() for x in chain])), chains
 
 
 def writes_most(update: Node) -> bool:

@@ -142,10 +142,16 @@ def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Value:
 # ---- products
 
 
+def is_own_product(node: Node) -> bool:
+    """Whether a matrix is multiplied with its own transpose."""
+    x, y = node.inputs
+    return kind_of(node)[0] == "f" and lying(x) is lying(y) and turned(x) != turned(y)
+
+
 def product(w: Writer, node: Node, homes: Homes) -> None:
     """x y; of a matrix with its own transpose one triangle, which is mirrored."""
     x, y = node.inputs
-    own = kind_of(node)[0] == "f" and lying(x) is lying(y) and turned(x) != turned(y)
+    own = is_own_product(node)
     left, right, room = w.lying(lying(x)), w.lying(lying(y)), w.home(node)
     i, k, j = (w.size(n) for n in (*x.type.shape[-2:], y.type.shape[-1]))
     check_sizes(w, node, i, k, j)

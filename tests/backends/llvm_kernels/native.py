@@ -11,6 +11,7 @@ import pytest
 import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import entrance, machine
+from graphcore.backends.llvm_kernels.text import pseudo_code
 from graphcore.backends.numpy_backend.function import Function
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -46,7 +47,7 @@ class Both:
         graph = Graph(self.params, tuple(outputs))
         self.numpy = Function(graph, unknowns)
         self.kernel, report = llvm_kernels.kernel(graph, unknowns)
-        self.report = report
+        self.report, self.text = report, pseudo_code(graph)
 
     @classmethod
     def of(cls, compiled: gc.Compiled) -> Both:

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.programs import NAMES, Program, compared
 from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels.text import pseudo_code
 
 from .native import needs_machine_code
 
@@ -36,6 +37,7 @@ def test_programs(name: str, size: str) -> None:
     compiled = program.make("graphcore")
     graph, boundary = compiled.stages["scheduled"], compiled._boundary
     native = llvm_kernels.build(graph, boundary.unknowns, boundary.bind)
+    assert pseudo_code(graph).count("\n") < 600
     given = program.module.inputs(size)
     arguments = tuple(given[param.name] for param in boundary.params)
     expected = compiled(**given)
