@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import graphcore
+from graphcore.backends.llvm_kernels.loops import CONTROL as LOOPS
 from graphcore.backends.llvm_kernels.places import PLACES
 from graphcore.ir.axes import NamedMatrices
 from graphcore.ir.node import OPS
@@ -79,7 +80,7 @@ ALL: dict[str, Callable[[], Ops]] = {
     "graphcore.rewrites.expand DROP": only(SHIELDS | INSIDE | {leaf.project, tensor.einsum}),
     "graphcore.rewrites.derivatives CONTROL": control,
     "graphcore.backends.llvm_kernels.phrases RULES": lambda: {leaf.constant, *PLACES},
-    "graphcore.backends.llvm_kernels.text CONTROL": control,
+    "graphcore.backends.llvm_kernels.text CONTROL": only({*LOOPS}),
     "graphcore.backends.numpy_backend.emit EMIT": lambda: (
         plain() - DECOMPOSE.keys() | LEAVES | {leaf.project}
     ),
