@@ -51,7 +51,7 @@ INFIX: dict[Op, tuple[str, int]] = {
     **{e.greater_equal: (">=", COMPARED), e.logical_and: ("and", AND), e.logical_or: ("or", OR)},
 }
 PREFIX = {e.negative: ("-", MINUS), e.logical_not: ("not ", NOT)}
-FOLDS = {
+WORDS = {
     t.sum_: "sum",
     t.prod: "product",
     t.max_: "max",
@@ -226,7 +226,7 @@ def fold(w: Words, node: Node, index: At) -> Phrase:
     new = w.bound([w.view.labels[x][axis] for axis in axes], index)
     inner, others = dict(zip(axes, new, strict=True)), iter(index)
     at = tuple(inner[i] if i in inner else next(others) for i in range(x.type.ndim))
-    word, initial = FOLDS.get(node.op, node.op.name), node.attrs.get("initial")
+    word, initial = WORDS.get(node.op, node.op.name), node.attrs.get("initial")
     if initial is not None:
         word += f" with {initial.item():.4g}"
     return over(w, node, word, new, tuple(x.type.shape[axis] for axis in axes), w.at(x, at))
