@@ -191,7 +191,7 @@ class Compiled(Listing):
         """The generated Python function, or the pseudo-code of machine code."""
         if not self.native:
             return self._function.source
-        from graphcore.backends.llvm_kernels.text import pseudo_code
+        from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
 
         return pseudo_code(self.passes[-1].graph)
 

@@ -80,7 +80,7 @@ ALL: dict[str, Callable[[], Ops]] = {
     "graphcore.rewrites.expand DROP": only(SHIELDS | INSIDE | {leaf.project, tensor.einsum}),
     "graphcore.rewrites.derivatives CONTROL": control,
     "graphcore.backends.llvm_kernels.phrases RULES": lambda: {leaf.constant, *PLACES},
-    "graphcore.backends.llvm_kernels.text CONTROL": only({*LOOPS}),
+    "graphcore.backends.llvm_kernels.pseudocode CONTROL": only({*LOOPS}),
     "graphcore.backends.numpy_backend.emit EMIT": lambda: (
         plain() - DECOMPOSE.keys() | LEAVES | {leaf.project}
     ),

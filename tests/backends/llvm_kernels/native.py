@@ -11,7 +11,7 @@ import pytest
 import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import entrance, machine
-from graphcore.backends.llvm_kernels.text import pseudo_code
+from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
 from graphcore.backends.numpy_backend.function import Function
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node

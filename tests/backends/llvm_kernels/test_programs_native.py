@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.programs import NAMES, Program, compared
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels.text import pseudo_code
+from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
 
 from .native import needs_machine_code
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels.text import pseudo_code
+from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
 
 
 def lines(inputs: Sequence[gc.Tensor], *outputs: gc.Tensor) -> list[str]:
@@ -143,7 +143,7 @@ def test_user_lines_stand_beside_steps() -> None:
     z = (y + 1).sum()
     graph = gc.compile([x], z).passes[-1].graph
     line = next(line for line in pseudo_code(graph).splitlines() if "sum" in line)
-    assert re.search(r"# f64  test_text\.py:(\d+); also \d+$", line), line
+    assert re.search(r"# f64  test_pseudocode\.py:(\d+); also \d+$", line), line
 
 
 HOSTILE = ["t0", "sum", "for", "x\ny", "a b", "]", "len", "\u2028", "", "'", "é", "in"]
