@@ -6,8 +6,10 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Literal, TextIO
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
+import numpy as np
 import numpy.typing as npt
 
 from graphcore.backends import numpy_backend
@@ -17,7 +19,7 @@ from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.calls import worded, worded_methods
 from graphcore.frontend.core.instead import Listing
-from graphcore.frontend.core.trees import flatten
+from graphcore.frontend.core.trees import flatten, paths
 from graphcore.inspection import debug_print
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphKeyError, GraphTypeError
@@ -28,6 +30,9 @@ from graphcore.ir.size_text import show_dim
 from graphcore.ir.trace import Trace
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
+
+if TYPE_CHECKING:
+    from graphcore.inspection.check import Fault, Faults
 
 Tree = Any
 """Nested lists, tuples and dicts of tensors or, at a call, of arrays."""
@@ -220,6 +225,53 @@ class Compiled(Listing):
             return None
         places = self._function.places
         return lambda node: places.get(node, "")
+
+    @overload
+    def check(self, /, *args: Any, any: Literal[False] = ..., **kwargs: Any) -> Fault | None: ...
+    @overload
+    def check(self, /, *args: Any, any: Literal[True], **kwargs: Any) -> Faults: ...
+    def check(self, /, *args: Any, any: bool = False, **kwargs: Any) -> Fault | Faults | None:
+        """The first value of a call that is nan or infinite where its operands are not.
+
+        Only values count on which an output that is nan or infinite depends, element by element:
+        those that `where`, an index or a maximum leaves out do not. If all outputs are finite, or
+        only `any` says otherwise, the answer takes no longer than a call; else the program is
+        computed one op at a time by NumPy, all values kept, whichever way it runs.
+
+        Parameters
+        ----------
+        args, kwargs
+            The arguments of a call.
+        any
+            Whether all such values are wanted, those included that no output depends on.
+
+        Returns
+        -------
+        None if all outputs are finite, else a `Fault`: the op, the user's line, the place by dim,
+        the operands there, the step of each loop, the derivative it belongs to, the cause and the
+        cure. With `any` a tuple of faults, one for each value, the earliest first.
+
+        Examples
+        --------
+        >>> import graphcore as gc, numpy as np
+        >>> x = gc.tensor("x", {"row": None})
+        >>> f = gc.compile([x], gc.log(x).sum())
+        >>> fault = f.check(np.array([1.0, 0.0]))
+        >>> fault.op, dict(fault.place), fault.cause
+        ('log', {'row': 1}, 'the log of 0')
+        """
+        from graphcore.backends.numpy_backend.single import Single  # loaded at their first use
+        from graphcore.inspection.check import check
+
+        given = self._given.arrange(args, kwargs)
+        results = self._values(*given)
+        if not any and all(np.isfinite(y).all() for y in results):
+            return None
+        arrays, sizes = self._boundary.bind(given)
+        known = dict(zip(self._boundary.unknowns, sizes, strict=True))
+        names = [path for path, _ in sorted(paths(self._results, "result"), key=itemgetter(1))]
+        faults = check(self.passes[-1].graph, arrays, known, names, results, Single(), every=any)
+        return faults if any else faults[0]
 
     def diff(self, before: str, after: str) -> str:
         """The changes between two stages, as a unified diff."""

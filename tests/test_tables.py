@@ -67,7 +67,8 @@ def rule(x: TensorType) -> TensorType:
             *("elementwise UFUNC", "LOWER", "EMIT", "interpreter REFERENCE", "0 derivatives")
         }),
         ("control", {
-            *("LOWER", "derivatives CONTROL", "loops CONTROL", "tests.interpreter CONTROL")
+            *("LOWER", "derivatives CONTROL", "loops CONTROL", "tests.interpreter CONTROL"),
+            "inspection.interpreter RUNS",
         }),
     ],
 )  # fmt: skip

@@ -7,10 +7,11 @@ takes the label that it has in pointwise ops which use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from graphcore.ir.axes import How, Pointwise, values
 from graphcore.ir.node import Node
+from graphcore.ops import control
 
 Labels = tuple[str | None, ...]
 
@@ -35,6 +36,8 @@ def labels_of(node: Node, known: Mapping[Node, list[Labels]]) -> list[Labels]:
     if all(labels is not None and None not in labels for labels in own):
         return [labels or () for labels in own]
     given = [labels for x in node.inputs for labels in known[x]]
+    if node.op is control.scan:
+        return of_scan(node, given, own)
     found = []
     for type, labels, sources in zip(types, own, node.op.axes.sources(node), strict=True):
         inferred: list[Labels] = [labels or (None,) * type.ndim]
@@ -47,6 +50,15 @@ def labels_of(node: Node, known: Mapping[Node, list[Labels]]) -> list[Labels]:
             )
         found.append(merge(*inferred))
     return found
+
+
+def of_scan(node: Node, given: Sequence[Labels], own: Sequence[Labels | None]) -> list[Labels]:
+    """The labels of each value of a loop: steps are along the dim of its sequences."""
+    body, n, m = (node.attrs[name] for name in ("body", "carries", "sequences"))
+    dim = next((labels[0] for labels in given[n : n + m] if labels[0]), None)
+    each = [y.labels or (None,) * y.type.ndim for y in body.outputs[n:]]
+    inferred = [*given[:n], *[(dim, *labels) for labels in each]]
+    return [merge(labels or other, other) for labels, other in zip(own, inferred, strict=True)]
 
 
 def merge(*operands: Labels) -> Labels:

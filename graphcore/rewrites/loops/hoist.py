@@ -94,9 +94,10 @@ class Outside:
         return done
 
     def of_all_steps(self, node: Node, done: Mapping[Node, Node]) -> Node:
-        """The values of a node of all steps, given those of its operands."""
+        """The values of a node of all steps, given those of its operands, in the node's name."""
         xs, own = self.operands(node, done)
-        return on_all_steps(node, xs, own, self.loop.settings["length"])
+        with inheriting(node):
+            return on_all_steps(node, xs, own, self.loop.settings["length"])
 
     def operands(self, node: Node, done: Mapping[Node, Node]) -> tuple[list[Node], list[bool]]:
         """The operands of a node outside of the loop, and which of them are of all steps."""
@@ -106,12 +107,13 @@ class Outside:
     def summed(self, total: Sum, each: Mapping[Node, Node]) -> Node:
         """The sum of a term over all steps."""
         done = self.at_once(total.given, total.roots, each)
-        if total.contracts:
-            found = over_steps(total.term, *self.operands(total.term, done))
-        else:
-            found = tensor.sum_(done[total.term], axes=(0,))
-        for view in total.views:
-            found = Node(view.op, (found,), view.attrs)
+        with inheriting(total.term):
+            if total.contracts:
+                found = over_steps(total.term, *self.operands(total.term, done))
+            else:
+                found = tensor.sum_(done[total.term], axes=(0,))
+            for view in total.views:
+                found = Node(view.op, (found,), view.attrs)
         return found
 
 

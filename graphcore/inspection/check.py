@@ -1,0 +1,336 @@
+"""`Compiled.check`: where nan and infinite results come from, in the user's words."""
+
+from __future__ import annotations
+
+import cmath
+import linecache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcore.ir.axes import Pointwise, operands
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.provenance import NOWHERE, Origin, described_by
+from graphcore.ir.size_text import show_dim
+from graphcore.ops import leaf
+from graphcore.schedule.regions import without_kernels
+
+from .blame import Again, Blame, Kind, Mask, Onset, Reading, nonfinite
+from .causes import cause
+from .interpreter import Array, Interpreter
+from .labels import Labels, infer
+from .text import few, one_line, show_name, show_number
+
+Place = Mapping[str, int]
+"""A position for each dim."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of a fault: its name or op, the user's line, and its value at that place.
+
+    Where the place is computed from several values, `value` is None, and `least`, `most` and
+    `count` describe them.
+    """
+
+    name: str
+    line: Origin
+    value: complex | None
+    least: complex | None = None
+    most: complex | None = None
+    count: int = 1
+
+    def shown(self, near: Origin) -> str:
+        """The operand as text, with its line where that is not `near`."""
+        here = self.line[:2] == near[:2] or self.line == NOWHERE
+        name = self.name if here else f"{self.name} at {self.line._replace(via=None)}"
+        if self.value is not None:
+            return f"{name} = {show_value(self.value)}"
+        if self.least is None or self.most is None:
+            return f"{name}, {self.count:,} values"
+        return f"{name}, {self.count:,} values: {show_value(self.least)} to {show_value(self.most)}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a loop: the position along its dim, or the number of the step, from 0."""
+
+    loop: str
+    line: Origin
+    step: int
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output that is nan or infinite: how it is written in the results, and where it is first.
+
+    >>> Output("[0]", {"row": 2}, float("nan"))
+    Output(name='[0]', place={'row': 2}, value=nan)
+    """
+
+    name: str
+    place: Place
+    value: complex
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A value that is nan or infinite though its operands are finite.
+
+    Attributes
+    ----------
+    value
+        nan, inf or -inf.
+    op
+        The op that computes it.
+    line
+        The user's line; `line.via` is the line that asked for the derivative it belongs to.
+    code
+        The text of that line, "" if it is not known.
+    place
+        The first such element: its position for each dim. Axes that have no name are numbered.
+    count
+        The number of such elements, in all steps of loops.
+    operands
+        The operands, with their values at this place.
+    steps
+        The step of each loop around it, the outermost first.
+    outputs
+        The outputs of the call that are nan or infinite; none if no such output depends on it.
+    cause, cure
+        Why it is nan or infinite, and what helps, where that is known; else "".
+    """
+
+    value: complex
+    op: str
+    line: Origin
+    code: str
+    place: Place
+    count: int
+    operands: tuple[Operand, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[Output, ...]
+    cause: str
+    cure: str
+
+    @property
+    def derivative(self) -> Origin | None:
+        """The line that asked for the derivative that the value belongs to, if there is one."""
+        return self.line.via
+
+    def __str__(self) -> str:
+        more = f", and at {self.count - 1:,} more" if self.count > 1 else ""
+        where = f" at {show_place(self.place)}" if self.place else ""
+        lines = [f"{self.op} is {show_value(self.value)}{where}{more}"]
+        line, word = self.line, "written at"
+        for _ in range(MOST):
+            lines.append(f"  {word} {line._replace(via=None)}{quoted_code(line)}")
+            if line.via is None:
+                break
+            line, word = line.via, "for the derivative at"
+        lines += [
+            f"  in step {step.step:,} (from 0) of {step.loop} at {step.line}" for step in self.steps
+        ]
+        lines += [f"  from {operand.shown(self.line)}" for operand in self.operands]
+        if self.outputs:
+            shown = [f"{y.name} = {show_value(y.value)}" for y in self.outputs]
+            lines.append(f"  results that are nan or infinite: {few(shown, MOST)}")
+        lines += [f"  cause: {self.cause}"] if self.cause else []
+        lines += [f"  cure: {self.cure}"] if self.cure else []
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Faults(tuple[Fault, ...]):
+    """Several faults, printed one below the other; of very many the first are printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        shown = [str(fault) for fault in self[:SHOWN]]
+        if len(self) > SHOWN:
+            shown.append(f"… and {len(self) - SHOWN:,} more")
+        return "\n\n".join(shown) or "no faults"
+
+
+SHOWN = 50
+"""The faults that are printed."""
+
+MOST = 8
+"""The lines of derivatives of derivatives, and the outputs, that are shown."""
+
+
+def quoted_code(line: Origin) -> str:
+    """The text of a line after a colon, if it is known."""
+    code = linecache.getline(line.file, line.line).strip()
+    return f": {one_line(code, 100)}" if code else ""
+
+
+def check(
+    graph: Graph,
+    arrays: Sequence[Array],
+    sizes: Mapping[str, int],
+    names: Sequence[str],
+    results: Sequence[Array],
+    compute: Again,
+    every: bool,
+) -> Faults:
+    """The faults of a call, the earliest first; only that one, unless `every`.
+
+    Parameters
+    ----------
+    graph
+        The graph that runs.
+    arrays, sizes
+        The checked arguments of a call and the unknown sizes.
+    names, results
+        The names of the outputs, and the results of the call.
+    compute
+        Computes single ops.
+    every
+        Whether all faults are wanted, those as well that no output depends on.
+    """
+    trace, graph = graph.trace, without_kernels(graph)
+    with described_by(trace):
+        interpreter = Interpreter(one_node(compute))
+        frame = interpreter.frame(graph, arrays, sizes)
+        blame = Blame(interpreter, compute, every)
+        blame.program(frame)
+        outputs = tuple(nonfinite_outputs(graph, names, results))
+        onsets = [onset for onset in blame.onsets.values() if every or onset.reached][::-1]
+        chosen = of_one_kind(onsets)[: None if every else 1]
+        if outputs and not onsets:
+            return Faults([unexplained(graph, outputs[0], names)])
+        return Faults(fault(onset, compute, outputs) for onset in chosen)
+
+
+def one_node(compute: Again) -> Callable[..., list[Array]]:
+    """The function that computes a node from its operands."""
+
+    def run(node: Node, arrays: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
+        return compute(node.op, node.attrs, operands(node), arrays, sizes)
+
+    return run
+
+
+def of_one_kind(onsets: Sequence[Onset]) -> list[Onset]:
+    """The onsets at ops of finite values; if there are none, those of infinities that are given."""
+    for kind in Kind:
+        if some := [onset for onset in onsets if onset.kind is kind]:
+            return some
+    return []
+
+
+def nonfinite_outputs(
+    graph: Graph, names: Sequence[str], results: Sequence[Array]
+) -> Iterable[Output]:
+    """The outputs that are nan or infinite."""
+    for name, y, array in zip(names, graph.outputs, results, strict=True):
+        if (bad := nonfinite(array)) is not None:
+            at = first(bad)
+            yield Output(name, place_of(labels_in(graph, y, 0), at), plain(complex(array[at])))
+
+
+def first(mask: Mask) -> tuple[int, ...]:
+    """The first place of a mask."""
+    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
+
+
+def plain(value: complex) -> complex:
+    """A number that is not complex as a float."""
+    return value if value.imag or value.imag != value.imag else value.real
+
+
+def unexplained(graph: Graph, output: Output, names: Sequence[str]) -> Fault:
+    """The fault for a result that is finite if it is computed one op at a time."""
+    node = graph.outputs[names.index(output.name)]
+    line = node.origin
+    code = linecache.getline(line.file, line.line).strip()
+    text, cure = "rounding: one op at a time, as it is computed here, the result is finite", ""
+    return Fault(
+        output.value, node.op.said, line, code, output.place, 1, (), (), (output,), text, cure
+    )
+
+
+def fault(onset: Onset, compute: Again, outputs: tuple[Output, ...]) -> Fault:
+    """An onset in the user's words."""
+    node, frame = onset.node, onset.frame
+    line = node.origin
+    pointwise = isinstance(node.op.axes, Pointwise)
+    at = [x[onset.at] for x in onset.operands] if pointwise else None
+    found = None
+    if onset.kind is Kind.MADE and node.inputs:
+        found = cause(node, at, onset.value, frame.graph.trace)
+    text, cure = found or WORDS.get((onset.kind, bool(node.inputs)), ("", ""))
+    return Fault(
+        plain(onset.value),
+        f"input {show_name(node.attrs['name'])}" if node.op is leaf.input_ else node.op.said,
+        line,
+        linecache.getline(line.file, line.line).strip(),
+        place_of(labels_in(frame.graph, node, onset.item), onset.at),
+        onset.elements,
+        tuple(read(onset, compute)),
+        tuple(Step(loop.said, loop.origin, step) for loop, step in onset.steps),
+        outputs if onset.reached else (),
+        text,
+        cure,
+    )
+
+
+WORDS = {
+    (Kind.MADE, False): ("the argument holds nan", "leave nan out first: x.where, skipna=True"),
+    (Kind.GIVEN, False): ("it is given so", ""),
+    (Kind.GIVEN, True): ("it takes a number that is nan or infinite as the program has it", ""),
+    (Kind.TURNED, True): ("it makes nan of infinities", "leave the infinite elements out first"),
+}
+"""The causes that are no op's own, by kind, and whether the node has operands."""
+
+
+def read(onset: Onset, compute: Again) -> Iterable[Operand]:
+    """The operands at the place of an onset."""
+    node, frame = onset.node, onset.frame
+    y = frame.of(node)[onset.item]
+    reading = Reading(node, onset.item, y, onset.operands, frame.sizes, compute)
+    element = np.zeros(y.shape, bool)
+    element[onset.at] = True
+    sources = [x for x in node.inputs for _ in frame.of(x)]
+    for k, (x, array) in enumerate(zip(sources, onset.operands, strict=True)):
+        values = array[reading.back(k, element)]
+        name = show_name(x.attrs["name"]) if x.op is leaf.input_ else x.op.said
+        name = "number" if x.op is leaf.full or x.op is leaf.constant else name
+        if values.size == 1:
+            yield Operand(name, x.origin, values[0].item())
+        elif values.size and array.dtype.kind in "fiub":
+            yield Operand(
+                name, x.origin, None, values.min().item(), values.max().item(), values.size
+            )
+        else:
+            yield Operand(name, x.origin, None, count=values.size)
+
+
+def labels_in(graph: Graph, node: Node, item: int) -> Labels:
+    """The dims of the axes of a result, as far as they are known."""
+    return infer(graph.nodes())[node][item]
+
+
+def place_of(labels: Labels, at: tuple[int, ...]) -> dict[str, int]:
+    """A position for each dim."""
+    pairs = enumerate(zip(labels, at, strict=True))
+    return {label or f"axis {axis}": position for axis, (label, position) in pairs}
+
+
+def show_place(place: Place) -> str:
+    """A place as people read it: `[row=3, col=2]`."""
+    return f"[{few([f'{show_dim(dim)}={position}' for dim, position in place.items()])}]"
+
+
+def show_value(value: complex) -> str:
+    """A number in few digits."""
+    if isinstance(value, bool | int):
+        return str(value)
+    if isinstance(value, complex):
+        return f"{value:.6g}"
+    return show_number(f"{value:.17g}" if not cmath.isfinite(value) else f"{value:.6g}")
