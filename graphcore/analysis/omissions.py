@@ -15,7 +15,7 @@ op can be forgotten:
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -111,7 +111,7 @@ def found(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits, ...]:
         return (WHOLE,) * len(values(node.type))
     made = patterns_made(node)
     return tuple(
-        limited(made | union(map(partial(moved, node), own, sources)))
+        limited(made.union(*[moved(node, some, of) for some, of in zip(own, sources) if some]))
         for sources in op.axes.sources(node)
     )
 

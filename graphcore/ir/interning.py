@@ -31,7 +31,7 @@ class Interned(Generic[Value]):
         def forget(entry: Entry[Value]) -> None:
             with lock:  # else another thread may replace the entry between look-up and removal
                 if entries.get(entry.key) is entry:
-                    entries.pop(entry.key, None)
+                    del entries[entry.key]
 
         self.entries, self._forget = entries, forget
 

@@ -28,7 +28,7 @@ class Attrs(dict[str, Any]):
     __slots__ = ("key",)
 
     def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        super().__init__(items)
+        dict.__init__(self, items)  # quicker than by `super`
         self.key = frozenset(self.items())  # keeps its hash
 
 

@@ -83,24 +83,18 @@ def transform(
     before, sources = state.source, trace.sources
     nested = before is not None
 
-    def stays(node: Node, inputs: tuple[Node, ...]) -> bool:
-        """Whether nothing can change a node, so that the longer steps are skipped."""
-        if nested:
-            sources.setdefault(node, before)  # it is in a body, or a rule brings it along
-        op = node.op
-        if at is None or op in at or (bodies is not None and op.dialect in HOLDING):
-            return False
-        return inputs == node.inputs
-
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
         """The node that takes the place of another, or the next step towards it."""
-        if stays(node, inputs):
+        if nested and node not in sources:
+            sources[node] = before  # it is in a body, or a rule brings it along
+        op, changed = node.op, inputs != node.inputs
+        asked = at is None or op in at
+        if not changed and not asked and (bodies is None or op.dialect not in HOLDING):
             return node
         state.source = node
-        changed = inputs != node.inputs
         if changed and settle:
-            new = Node(node.op, inputs, node.attrs)
-        elif (at is None or node.op in at) and (made := visit(node, inputs)) is not None:
+            new = Node(op, inputs, node.attrs)
+        elif asked and (made := visit(node, inputs)) is not None:
             rule, new = made
             if new is node:
                 return node
@@ -108,10 +102,10 @@ def transform(
                 f"{described(rule)} changes the type: {node!r} -> {new!r}"
             )
             records.append(Record(rule, node, new))
-        elif bodies is not None and node.op.dialect in HOLDING:
-            new = Node(node.op, inputs, with_graphs(node, bodies))
+        elif bodies is not None and op.dialect in HOLDING:
+            new = Node(op, inputs, with_graphs(node, bodies))
         elif changed:
-            new = Node(node.op, inputs, node.attrs)
+            new = Node(op, inputs, node.attrs)
         else:
             return node
         if new not in labels and (known := labels.get(node) or node.type.dims) is not None:
@@ -121,11 +115,12 @@ def transform(
     roots = (*graph.params, *graph.outputs)
     try:
         if operands is None:
+            become = done.__getitem__
             for node in toposort(roots, done) if done else graph.nodes():
-                inputs = tuple([done[x] for x in node.inputs])
-                new = form(node, inputs)
+                new = form(node, tuple(map(become, node.inputs)))
                 if settle and new is not node:
-                    walk((new,), form, attrgetter("inputs"), done, settle, records)
+                    if new not in done:
+                        walk((new,), form, inputs_of, done, settle, records)
                     new = done[new]
                 done[node] = new
         else:
@@ -135,6 +130,9 @@ def transform(
     params, outputs = ([done[x] for x in side] for side in (graph.params, graph.outputs))
     rebuilt = Graph(tuple(params), tuple(outputs))
     return graph if rebuilt == graph else rebuilt
+
+
+inputs_of = attrgetter("inputs")
 
 
 def walk(

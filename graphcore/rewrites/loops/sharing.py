@@ -237,18 +237,18 @@ def prune_loops(graph: Graph) -> Graph:
         return graph
     loops: dict[Node, Loop] = {}
     places: dict[Node, Moved] = {}
-    live = set(graph.outputs)
+    live, used = set(graph.outputs), dict[Node, list[int]]()
     for node in reversed(graph.nodes()):
-        if node.op in LOOPS:
-            used = [i for i in range(len(node.type.items)) if node[i] in live]
-            if used:
-                loop = Loop.of(node)
-                left, index = needed(loop, used)
-                if left != loop:
-                    loops[node], places[node] = left, Moved(node, index)
-                live.update(left.operands.all)
+        if node in used:
+            loop = Loop.of(node)
+            left, index = needed(loop, sorted(used[node]))
+            if left != loop:
+                loops[node], places[node] = left, Moved(node, index)
+            live.update(left.operands.all)
         elif node in live:
             live.update(node.inputs)
+            if node.op is leaf.project and node.inputs[0].op in LOOPS:
+                used.setdefault(node.inputs[0], []).append(node.attrs["index"])
     return with_loops(graph, loops, places) if loops else graph
 
 
