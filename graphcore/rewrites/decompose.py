@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 
-from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise, special, tensor
 
 from .contraction import pairwise
-from .engine import Conversion, convert
+from .engine import Rule, RuleSet
 from .plain import Axes, cast, equals, nonzero, sum_over, unsum, where
 
 
@@ -26,15 +25,16 @@ def exponentials(x: Node, axes: Axes) -> tuple[Node, Node, Node]:
     return m, e, sum_over(e, axes)
 
 
-def decompose_logsumexp(node: Node, x: Node) -> Node:
+def decompose_logsumexp(node: Node) -> Node:
     """m + log(sum(e^(x - m))), and inf where m is"""
+    (x,) = node.inputs
     m, _, total = exponentials(x, node.attrs["axes"])
     return where(equals(m, math.inf), math.inf, m + elementwise.log(total))
 
 
-def decompose_softmax(node: Node, x: Node) -> Node:
+def decompose_softmax(node: Node) -> Node:
     """e^(x - m) / sum(e^(x - m)); where all are -inf the sum is 0, and 1 divides as well"""
-    axes = node.attrs["axes"]
+    (x,), axes = node.inputs, node.attrs["axes"]
     _, e, total = exponentials(x, axes)
     if x.type.dtype.kind == "c":
         return e / unsum(nonzero(total), axes, x)
@@ -42,28 +42,31 @@ def decompose_softmax(node: Node, x: Node) -> Node:
     return e / unsum(elementwise.maximum(total, full_like(total, 1)), axes, x)
 
 
-def decompose_log_softmax(node: Node, x: Node) -> Node:
+def decompose_log_softmax(node: Node) -> Node:
     """(x - m) - log(sum(e^(x - m)))"""
-    axes = node.attrs["axes"]
+    (x,), axes = node.inputs, node.attrs["axes"]
     m, _, total = exponentials(x, axes)
     return (x - unsum(m, axes, x)) - unsum(elementwise.log(total), axes, x)
 
 
-def decompose_softplus(node: Node, x: Node) -> Node:
+def decompose_softplus(node: Node) -> Node:
     """max(x, 0) + log1p(e^-|x|), vectorised where logaddexp is not"""
+    (x,) = node.inputs
     zero = full_like(x, 0)
     return elementwise.maximum(x, zero) + elementwise.log1p(
         elementwise.exp(-elementwise.absolute(x))
     )
 
 
-def decompose_sigmoid(node: Node, x: Node) -> Node:
+def decompose_sigmoid(node: Node) -> Node:
     """1 / (1 + e^-x)"""
+    (x,) = node.inputs
     return 1 / (1 + elementwise.exp(-x))
 
 
-def decompose_log1mexp(node: Node, x: Node) -> Node:
+def decompose_log1mexp(node: Node) -> Node:
     """log(-(e^x - 1)) near 0, log1p(-e^x) far below (Maechler 2012)"""
+    (x,) = node.inputs
     near = elementwise.greater(x, full_like(x, -math.log(2)))
     return where(
         near,
@@ -72,17 +75,16 @@ def decompose_log1mexp(node: Node, x: Node) -> Node:
     )
 
 
-DECOMPOSE: dict[Op, Conversion] = {
+DECOMPOSE: dict[Op, Rule] = {
     tensor.logsumexp: decompose_logsumexp,
     tensor.softmax: decompose_softmax,
     tensor.log_softmax: decompose_log_softmax,
     special.softplus: decompose_softplus,
     special.sigmoid: decompose_sigmoid,
     special.log1mexp: decompose_log1mexp,
-    tensor.einsum: lambda node, *xs: pairwise(node.with_inputs(*xs)),
+    tensor.einsum: pairwise,
 }
 
-
-def decompose(graph: Graph) -> Graph:
-    """The graph in the ops that backends emit."""
-    return convert(graph, DECOMPOSE)
+decomposition = RuleSet()
+for _op, _rule in DECOMPOSE.items():
+    decomposition.add(_rule, [_op], [])

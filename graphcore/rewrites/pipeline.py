@@ -17,7 +17,7 @@ from graphcore.ops.tensor import absorb
 
 from .algebra import algebra
 from .contraction import contraction
-from .decompose import decompose
+from .decompose import decomposition
 from .engine import RuleSet, simplify
 from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
@@ -85,8 +85,7 @@ moved_out = Pass("moved out of loops", hoist, EXPANDED)
 products = Repeat(
     [
         Pass("contractions gathered", rewriting(algebra, powers, motion, contraction), EXPANDED),
-        Pass("decomposed", decompose, EXPANDED),
-        tidied,
+        Pass("decomposed", rewriting(decomposition, algebra, powers, motion), EXPANDED),
     ],
     at_most=100,
 )
