@@ -150,6 +150,7 @@ def walk(
     becomes: dict[Node, Node] = {}
     entered: set[Node] = set()
     depth = 0
+    known = done.get
     stack = [root for root in roots if root not in done]
     stack.reverse()
     while stack:
@@ -167,12 +168,12 @@ def walk(
                 stack.append(new)
         else:
             needed = operands(node)
-            inputs: list[Any] = [done.get(x) for x in needed]
+            inputs: tuple[Any, ...] = tuple(map(known, needed))
             if None in inputs:
                 assert settle or node not in entered, f"{node!r} at {node.origin} waits for itself"
                 entered.add(node)
                 stack += [x for x in reversed(needed) if x not in done]
-            elif (new := form(node, tuple(inputs))) is node or not settle:
+            elif (new := form(node, inputs)) is node or not settle:
                 done[node] = new
             else:
                 becomes[node] = new

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 from graphcore.ir.axes import Along, Joins, Pointwise, Ranges, Reduces
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, type_of
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Shape
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
+from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, tensor
 from graphcore.rewrites.engine import RuleSet, simplify
 from graphcore.rewrites.motion import (
@@ -49,6 +50,9 @@ def short_axes_first(graph: Graph) -> Graph:
         perm = order(node)
         return None if perm is None else (moved, moved(node, inputs, perm))
 
+    types = [type for type in set(map(type_of, graph.nodes())) if isinstance(type, TensorType)]
+    if not any(by_length(type.shape) for type in types):
+        return graph
     new = transform(graph, visit)
     return graph if new is graph else simplify(new, views)
 
