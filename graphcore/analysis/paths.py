@@ -17,7 +17,7 @@ def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
     active: dict[Node, None] = {}
     for node in toposort(ys):
         if node in sources or (
-            any(x in active for x in node.inputs)
+            not active.keys().isdisjoint(node.inputs)
             and node.op is not autodiff.stop_gradient
             and of_floats(node.type)
         ):

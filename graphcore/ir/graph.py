@@ -59,8 +59,9 @@ class Graph:
     def held(self) -> list[Graph]:
         """The graphs that nodes hold, but not those in these graphs."""
         if self._held is None:
-            holding = [node for node in self.nodes() if node.op.dialect in HOLDING]
-            self._held = [graph for node in holding for graph in graphs(node)]
+            holding = {op for op in set(map(op_of, self.nodes())) if op.dialect in HOLDING}
+            nodes = [node for node in self.nodes() if node.op in holding] if holding else []
+            self._held = [graph for node in nodes for graph in graphs(node)]
         return self._held
 
     def ops(self) -> frozenset[Op]:

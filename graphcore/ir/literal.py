@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import copysign
 from typing import Any
 
@@ -52,3 +53,9 @@ class Literal:
         if self.array.ndim == 0:
             return str(self.array)
         return np.array2string(self.array, threshold=6, edgeitems=2, precision=4, separator=", ")
+
+
+@lru_cache(maxsize=1024)
+def whole(value: int, dtype: np.dtype[Any]) -> Literal:
+    """An integer as a literal of a dtype, remembered: rules build the same few over and over."""
+    return Literal(value, dtype)

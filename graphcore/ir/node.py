@@ -99,7 +99,8 @@ class Node(Unfrozen):
     def __new__(cls, op: Op, inputs: tuple[Node, ...] = (), attrs: Attrs = NO_ATTRS) -> Node:
         """The one node of this op, inputs and attrs; an error names operands and lines."""
         key = (op, inputs, attrs.key) if attrs else (op, inputs)
-        node: Any = _interned.get(key)
+        entry = _entries.get(key)
+        node: Any = None if entry is None else entry()
         if node is None:
             node = new_object(Unfrozen)
             node.op = op
@@ -214,14 +215,14 @@ def infix(name: str, x: Node | complex, y: Node | complex) -> Node:
 
 def full_like(x: Any, value: complex) -> Node:
     """`value` in every place of a tensor typed like `x`."""
-    from .literal import Literal
+    from .literal import Literal, whole
 
-    return OPS["leaf.full"](
-        value=Literal(value, x.type.dtype), shape=x.type.shape, dims=x.type.dims
-    )
+    literal = (whole if type(value) is int else Literal)(value, x.type.dtype)
+    return OPS["leaf.full"](value=literal, shape=x.type.shape, dims=x.type.dims)
 
 
 _interned: Interned[Node] = Interned()
+_entries = _interned.entries
 _records: dict[int, tuple[int, set[Node]]] = {}
 
 
@@ -258,12 +259,13 @@ REMEMBERED = 4096
 
 def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[Need, ...]]:
     """The type by the type rule of `op`, and the conditions that it leaves to the call."""
-    key = (op, attrs.key, *map(type_of, inputs)) if attrs else (op, *map(type_of, inputs))
+    types = tuple(map(type_of, inputs))
+    key = (op, types, attrs.key) if attrs else (op, types)
     if (known := _inferred.get(key)) is not None:
         return known
     pending = _pending.needs
     try:
-        inferred = op.rule(*map(type_of, inputs), **attrs)
+        inferred = op.rule(*types, **attrs)
         for item in inferred.items if isinstance(inferred, TupleType) else (inferred,):
             axes = len(item.shape)
             require(axes <= MOST_AXES, f"{axes} dims, of at most {MOST_AXES} in NumPy", CURE_AXES)

@@ -63,13 +63,15 @@ def unknown(ct: Node) -> Node:
 def rule_of(op: Op) -> Rule:
     """The derivative rule of an op."""
     tables: tuple[Mapping[Op, Rule], ...] = (PARTIALS, TRANSPOSE, VJP, JVP)
-    found = next((table[op] for table in tables if op in table), None)
-    return CONTROL[op].pullback if found is None else found
+    for table in tables:
+        if (found := table.get(op)) is not None:
+            return found
+    return CONTROL[op].pullback
 
 
 def cotangents(node: Node, ct: Node, path: dict[Node, None]) -> Sequence[Node | None]:
     """The cotangents of `node`'s inputs, given its own."""
-    if not any(x in path for x in node.inputs):
+    if path.keys().isdisjoint(node.inputs):
         return (None,) * len(node.inputs)
     if node.op in PARTIALS:
         refuse_unknown(node, path)

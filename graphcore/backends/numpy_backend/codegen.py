@@ -240,7 +240,8 @@ class Writer:
 
     def operand(self, node: Node) -> str:
         """`node` as a ufunc takes it: an array that broadcasts to it, or one number."""
-        return self.array(node) if repeats_number(node) else self.values[node].operand
+        value = self.values.get(node)
+        return (value and value.operand) or self.array(node)
 
     def operand_name(self, node: Node) -> str:
         """The name of `node`, or "" if it has none."""

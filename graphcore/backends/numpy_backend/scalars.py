@@ -29,7 +29,7 @@ NUMBERS = frozenset({np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_
 
 def is_number(type: Type) -> bool:
     """Whether a value is one number that Python can hold."""
-    return isinstance(type, TensorType) and type.shape == () and type.dtype in NUMBERS
+    return isinstance(type, TensorType) and not type.shape and type.dtype in NUMBERS
 
 
 def repeats_number(node: Node) -> bool:
@@ -39,7 +39,7 @@ def repeats_number(node: Node) -> bool:
 
 def is_spelled(node: Node) -> bool:
     """Whether Python has an expression for `node`, of numbers."""
-    if not is_number(node.type) or not all(is_number(x.type) for x in node.inputs):
+    if not is_number(node.type) or not all([is_number(x.type) for x in node.inputs]):
         return False
     if not node.inputs:
         return node.op is leaf.extent
