@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from .errors import ContractError
 from .graph import Graph
 from .types import TensorType, TupleType, Type
@@ -26,6 +28,7 @@ class Contract:
             raise ContractError(f"{node!r} still has dims in stage {stage!r}")
 
 
+@lru_cache(maxsize=4096)
 def has_names(type: Type) -> bool:
     """Whether any part of a type has dims."""
     if isinstance(type, TensorType):

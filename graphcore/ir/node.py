@@ -314,6 +314,18 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
     return order
 
 
+def below(roots: Iterable[Node]) -> set[Node]:
+    """Every node below `roots`, and these."""
+    found = set(roots)
+    stack = [*found]
+    while stack:
+        for x in stack.pop().inputs:
+            if x not in found:
+                found.add(x)
+                stack.append(x)
+    return found
+
+
 def agree(dim: str, left: Size, right: Size, kind: type[GraphError] = GraphValueError) -> Size:
     """The size of `dim` in two operands; refused if they differ, checked at the call if unknown."""
     match same(left, right):

@@ -202,18 +202,18 @@ class Loop(NamedTuple):
     def params(self) -> Groups[Node]:
         """The params of the body."""
         groups = (self.carries, self.sequences, self.captured)
-        return Groups(*[tuple(x.param for x in group) for group in groups])
+        return Groups(*[tuple([x.param for x in group]) for group in groups])
 
     @property
     def operands(self) -> Groups[Node]:
         """The nodes outside of the loop that the params stand for."""
-        values = [tuple(x.value for x in group) for group in (self.sequences, self.captured)]
-        return Groups(tuple(x.start for x in self.carries), *values)
+        values = [tuple([x.value for x in group]) for group in (self.sequences, self.captured)]
+        return Groups(tuple([x.start for x in self.carries]), *values)
 
     @property
     def updates(self) -> tuple[Node, ...]:
         """The new values of the carries."""
-        return tuple(x.update for x in self.carries)
+        return tuple([x.update for x in self.carries])
 
     @property
     def outputs(self) -> tuple[Node, ...]:

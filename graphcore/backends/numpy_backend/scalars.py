@@ -39,7 +39,7 @@ def repeats_number(node: Node) -> bool:
 
 def is_spelled(node: Node) -> bool:
     """Whether Python has an expression for `node`, of numbers."""
-    if not is_number(node.type) or not all([is_number(x.type) for x in node.inputs]):
+    if not is_number(node.type) or not all(is_number(x.type) for x in node.inputs):
         return False
     if not node.inputs:
         return node.op is leaf.extent

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from graphcore.ir.axes import Indexes, Receives, Reduces
 from graphcore.ir.graph import Graph, may_raise_inside
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.node import Node, below, toposort
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
@@ -66,6 +66,7 @@ class Placement:
 
     def __init__(self, loop: Loop, body: Graph) -> None:
         self.loop, self.trip_counts = loop, trip_counts_inside(body)
+        self.nodes = toposort(loop.roots)
         self.once = self.computed_once()
         self.before = dict.fromkeys(loop.params.sequences)
         self.recorded = dict.fromkeys(loop.results)
@@ -90,14 +91,21 @@ class Placement:
 
     # ---- before the loop
 
+    def computed_anyway(self) -> set[Node]:
+        """The nodes that are computed at least once."""
+        if self.loop.condition is not None:
+            return below([self.loop.condition])
+        least = lower_bound(self.loop.settings["length"])
+        return set(self.nodes) if least is not None and least >= 1 else set()
+
     def computed_once(self) -> set[Node]:
         """The nodes whose value is the same at all steps, and that can be computed outside.
 
         What may raise is not, unless it is computed whether there are steps or not.
         """
         found = set(self.loop.params.captured)
-        sure = computed_anyway(self.loop)
-        for node in toposort(self.loop.roots):
+        sure = self.computed_anyway()
+        for node in self.nodes:
             known = node.inputs and all(
                 x in found or Trait.FREE in x.op.traits for x in node.inputs
             )
@@ -110,7 +118,7 @@ class Placement:
         """f(x[t], k), where values of all steps take but a few times the memory of operands."""
         steps, once = self.loop.settings["length"], nearest_of(self.loop.roots, self.once)
         held = {x.type.count for x in (*self.loop.operands.all, *once)}
-        for node in toposort(self.loop.roots):
+        for node in self.nodes:
             own = [x for x in node.inputs if x in self.before]
             if not own or not self.at_once(node):
                 continue
@@ -154,7 +162,7 @@ class Placement:
 
     def unneeded(self, terms: Iterable[Node], needed: Iterable[Node]) -> set[Node]:
         """The nodes that no step needs, and that take no more memory for all steps at once."""
-        early = set(toposort(needed))
+        early = below(needed)
         return {
             node
             for node in toposort(terms)
@@ -221,14 +229,6 @@ class Placement:
             return None
         self.recorded.update(dict.fromkeys(new))
         return Sum(term, contracts, given, parts if contracts else [term], views[::-1])
-
-
-def computed_anyway(loop: Loop) -> set[Node]:
-    """The nodes of a body that are computed at least once."""
-    if loop.condition is not None:
-        return set(toposort([loop.condition]))
-    least = lower_bound(loop.settings["length"])
-    return set(toposort(loop.roots)) if least is not None and least >= 1 else set()
 
 
 def refuses(node: Node) -> bool:

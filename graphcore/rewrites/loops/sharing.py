@@ -262,12 +262,15 @@ def needed(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
     updates = {carry.param: carry.update for carry in loop.carries}
     carried = {loop.carries[i].param for i in used if i < n}
     tests = () if loop.condition is None else (loop.condition,)
-    while True:
-        reached = set(toposort((*tests, *roots, *(updates[param] for param in carried))))
-        more = reached.intersection(updates) - carried
-        if not more:
-            break
-        carried |= more
+    reached = set[Node]()
+    stack = [*tests, *roots, *[updates[param] for param in carried]]
+    while stack:
+        if (node := stack.pop()) not in reached:
+            reached.add(node)
+            stack += node.inputs
+            if node in updates and node not in carried:
+                carried.add(node)
+                stack.append(updates[node])
     counting = counters(loop)
     if counting and reached.isdisjoint(counting):
         reached.add(counting[0])  # the loop that finds the number of steps must come first

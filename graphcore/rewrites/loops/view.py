@@ -86,9 +86,10 @@ def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Mo
     `loops` are the new ones; `moved` says for each node that is replaced which of them returns its
     results.
     """
+    needed = {node: loops[place.key].operands.all for node, place in moved.items()}
 
     def operands(node: Node) -> tuple[Node, ...]:
-        return loops[moved[node].key].operands.all if node in moved else node.inputs
+        return needed.get(node, node.inputs)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node in moved:
