@@ -62,14 +62,15 @@ def compile(
         it under the new name. Where arguments disagree, and for coordinates of other kinds (scalar,
         of several dims or levels, named otherwise than their dim), there is none.
     native
-        Whether the program runs as machine code instead of NumPy calls. It then takes tens to
-        hundreds of milliseconds longer to compile, and results differ by rounding.
+        Whether the program runs as machine code instead of NumPy calls, wherever an op has some. It
+        then takes tens to hundreds of milliseconds longer to compile, and results differ by
+        rounding.
 
     Raises
     ------
     GraphError
         If two inputs share a name, or an output needs an input that is not given; with `native`, if
-        an op has no machine code, or this machine runs none.
+        this machine runs no machine code.
 
     Examples
     --------
@@ -141,8 +142,9 @@ class Compiled(Listing):
     ----------
     stages
         The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
-        "expanded", "optimized", "scheduled". `print` shows a graph as `debug_print` does. The
-        graph after any pass can be asked for by the name that `passes` has for it.
+        "expanded", "optimized", "scheduled", and with `native` "kernels". `print` shows a graph as
+        `debug_print` does. The graph after any pass can be asked for by the name that `passes` has
+        for it.
     passes
         Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
     source
@@ -166,7 +168,7 @@ class Compiled(Listing):
         graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
         with uncollected(), described_by(graph.trace):
             self._boundary = Boundary(graph)
-            self.passes = pipeline.run(graph, numpy_backend.PASSES)
+            self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
             if native:
                 self._values = machine_code(self.passes[-1].graph, self._boundary)
             else:
@@ -188,8 +190,13 @@ class Compiled(Listing):
 
     @cached_property
     def _function(self) -> numpy_backend.Function:
-        """The program as NumPy calls."""
-        return numpy_backend.build(self.passes[-1].graph, self._boundary.unknowns)
+        """The program as NumPy calls, and calls of its kernels."""
+        graph, unknowns = self.passes[-1].graph, self._boundary.unknowns
+        if not self.native:
+            return numpy_backend.build(graph, unknowns)
+        from graphcore.backends import llvm_kernels
+
+        return numpy_backend.build(graph, unknowns, llvm_kernels.hosted)
 
     @property
     def source(self) -> str:
@@ -205,7 +212,8 @@ class Compiled(Listing):
         """The program as LLVM IR, of which machine code is made."""
         from graphcore.backends import llvm_kernels
 
-        return llvm_kernels.text(self.passes[-1].graph, self._boundary.unknowns)
+        graph = llvm_kernels.in_kernels(self.stages["scheduled"])
+        return llvm_kernels.text(graph, self._boundary.unknowns)
 
     def debug_print(
         self,
@@ -221,7 +229,7 @@ class Compiled(Listing):
     def note(self, stage: str) -> Callable[[Node], str] | None:
         """The notes of the printer on the nodes of a stage: the buffers they are written into."""
         check_word("note", "stage", stage, self.stages.every)
-        if stage != "scheduled":
+        if stage != self.passes[-1].name:
             return None
         places = self._function.places
         return lambda node: places.get(node, "")
@@ -300,17 +308,20 @@ def calls(function: numpy_backend.Function, boundary: Boundary) -> Values:
     return lambda *args: run(*bind(args))
 
 
-def machine_code(graph: Graph, boundary: Boundary) -> Values:
-    """A program that runs as machine code."""
+def native_passes() -> pipeline.Passes:
+    """The passes for machine code, where this machine can run some."""
     from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
 
     if why := llvm_kernels.unavailable():
         raise refusal("compile", f"native=True, but {why}", cure=CURE_NATIVE)
-    try:
-        return llvm_kernels.build(graph, boundary.unknowns, boundary.bind)
-    except llvm_kernels.NotEmitted as refused:
-        reason = f"native=True, but {refused}"
-        raise refusal("compile", reason, *refused.nodes[:3], cure=CURE_NATIVE) from None
+    return llvm_kernels.PASSES
+
+
+def machine_code(graph: Graph, boundary: Boundary) -> Values:
+    """A program that runs as machine code, wherever there is some."""
+    from graphcore.backends import llvm_kernels
+
+    return llvm_kernels.build(graph, boundary.unknowns, boundary.bind)
 
 
 CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
@@ -319,7 +330,9 @@ CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
 class Stages(dict[str, Graph]):
     """The graphs between the parts of a compilation, by name; after any pass, if asked for."""
 
-    NAMES = frozenset({"named", "lowered", "simplified", "expanded", "optimized", "scheduled"})
+    NAMES = frozenset(
+        {"named", "lowered", "simplified", "expanded", "optimized", "scheduled", "kernels"}
+    )
 
     def __init__(self, passes: Iterable[pipeline.Stage]) -> None:
         self.every = {made.name: made.graph for made in passes}

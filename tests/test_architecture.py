@@ -40,6 +40,7 @@ DEFENDED = {
     ("ir.size_text", "ir.sizes"): "sizes are shown as text, in their errors too",
     ("backends.numpy_backend.emit", "backends.numpy_backend.codegen"): "emitters get the writer",
     ("backends.numpy_backend.by_function", "backends.numpy_backend.codegen"): "the same",
+    ("backends.numpy_backend.kernels", "backends.numpy_backend.codegen"): "the same",
     ("backends.numpy_backend.loops", "backends.numpy_backend.codegen"): "the same",
     ("backends.numpy_backend.scalars", "backends.numpy_backend.codegen"): "the same",
     ("backends.llvm_kernels.loops", "backends.llvm_kernels.writer"): "loops get the writer",

@@ -63,15 +63,6 @@ def test_arguments_and_results_of_any_form() -> None:
     np.testing.assert_array_equal(found.values, given.values.T * [1, 2])
 
 
-def test_an_op_without_machine_code_is_named() -> None:
-    x = gc.tensor("x", {"row": 3, "col": 3})
-    w, _ = gc.linalg.eigh(x)
-    with pytest.raises(gc.GraphError, match=r"no machine code computes linalg\.eigh") as caught:
-        gc.compile([x], w, native=True)
-    assert "test_native.py" in str(caught.value)
-    assert "cure: leave native=True out" in str(caught.value)
-
-
 def test_where_no_machine_code_runs_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llvm_kernels, "unavailable", lambda: "this CPU has no AVX2")
     x = gc.tensor("x", {"row": None})

@@ -9,6 +9,8 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, unknowns
 from graphcore.ir.types import DType, TensorType
+from graphcore.ops import leaf
+from graphcore.ops.schedule import kernel
 
 
 class Buffer(NamedTuple):
@@ -53,36 +55,42 @@ def plan(
 
     def free_slots(type: TensorType) -> list[int] | None:
         """The slots that are free for results of a type; None if it has no buffers."""
-        if not all(unknowns(size) <= sizes for size in type.shape):
-            return None
-        return free_by_size.setdefault((type.dtype, type.count), [])
+        if type not in free_by_type:
+            has = all(unknowns(size) <= sizes for size in type.shape)
+            free_by_type[type] = (
+                free_by_size.setdefault((type.dtype, type.count), []) if has else None
+            )
+        return free_by_type[type]
+
+    def take(node: Node, free: list[int]) -> None:
+        """A buffer for a result, in a slot that is free, or new."""
+        nonlocal slots
+        if free:
+            slot = free.pop()
+        else:
+            slot, slots = slots, slots + 1
+        if (buffer := known.get((slot, node.type))) is None:
+            buffer = known[slot, node.type] = Buffer((block, slot), node.type)
+        buffers[node], slot_of[node] = buffer, slot
 
     for step, node in enumerate(nodes):
         if Trait.VIEW in node.op.traits:
             continue
-        type = node.type
-        written = writes(node)
         dying = [r for x in node.inputs if last[r := root[x]] == step and r in buffers]
-        for x in dying if written else ():
-            if can_overwrite(node, x, root):
-                replaced[node] = x
-        if type not in free_by_type and written:
-            free_by_type[type] = free_slots(type)
-        if written and node not in held and (free := free_by_type[type]) is not None:
-            if node in replaced:
-                free.append(slot_of[replaced[node]])
-                dying = [r for r in dying if r is not replaced[node]]
-            if free:
-                slot = free.pop()
-            else:
-                slot, slots = slots, slots + 1
-            if (buffer := known.get((slot, type))) is None:
-                buffer = known[slot, type] = Buffer((block, slot), type)
-            buffers[node], slot_of[node] = buffer, slot
-            if node not in last:  # no step reads it: its slot is free again at once
-                dying.append(node)
+        made = leaf.values(node) if node.op is kernel else [node] if writes(node) else []
+        for y in made:
+            for x in dying:
+                if can_overwrite(y, x, root):
+                    replaced[y] = x
+            if y in held or (free := free_slots(y.type)) is None:
+                continue
+            if y in replaced:
+                free.append(slot_of[replaced[y]])
+                dying = [r for r in dying if r is not replaced[y]]
+            take(y, free)
+        dying += [y for y in made if y in buffers and y not in last]  # no step reads these
         for x in dict.fromkeys(dying) if dying else ():
-            known_free = free_by_type[x.type]
+            known_free = free_slots(x.type)
             assert known_free is not None
             known_free.append(slot_of[x])
     arrays: dict[Node, Node] = {}
@@ -102,13 +110,19 @@ def roots(nodes: Sequence[Node]) -> dict[Node, Node]:
     """
     root: dict[Node, Node] = {}
     for node in nodes:
-        root[node] = root[node.inputs[0]] if Trait.VIEW in node.op.traits else node
+        is_view = Trait.VIEW in node.op.traits and not is_result(node)
+        root[node] = root[node.inputs[0]] if is_view else node
     return root
+
+
+def is_result(node: Node) -> bool:
+    """Whether a node is one of the results of a kernel, which lie in memory of their own."""
+    return node.op is leaf.project and node.inputs[0].op is kernel
 
 
 def can_overwrite(node: Node, x: Node, root: dict[Node, Node]) -> bool:
     """Whether the result may be written over operand `x`: read directly, and by no view as well."""
-    if x.type is not node.type:
+    if x.type is not node.type or is_result(node):
         return False
     if Trait.UPDATES in node.op.traits:
         return x is node.inputs[0] and all(root[other] is not x for other in node.inputs[1:])

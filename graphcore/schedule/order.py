@@ -15,14 +15,19 @@ from graphcore.ops import control
 from .buffers import roots
 
 
-def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Nodes in an order in which a trip count is found before anything that depends on it."""
-    finds = {
+def finders(nodes: Sequence[Node]) -> dict[str, Node]:
+    """The loops that find their trip counts, by the names that the counts have as sizes."""
+    return {
         name: node
         for node in nodes
         if node.op is control.while_loop and isinstance(node.attrs["trips"], Expression)
         for name in node.attrs["trips"].unknowns
     }
+
+
+def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Nodes in an order in which a trip count is found before anything that depends on it."""
+    finds = finders(nodes)
     if not finds:
         return nodes
     done: dict[Node, None] = {}

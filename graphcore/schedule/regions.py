@@ -1,21 +1,29 @@
-"""Regions: pointwise nodes that can run together, each as one `kernel` node with a closed body.
+"""Regions: nodes that run together as machine code, each region one `kernel` node.
 
-The params of a body are numbered, so that equal regions, such as the layers of a network or the
-blocks of a chain, have equal bodies: a backend compiles each body once.
+The body of a kernel is a closed graph. Its params are numbered, so that equal regions, such as the
+layers of a network, have equal bodies: a backend compiles each body once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, graphs, unknowns_of, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
+from graphcore.ir.provenance import inheriting
 from graphcore.ir.trace import Rule
-from graphcore.ir.transform import substitute, transform
-from graphcore.ops import leaf, tensor
+from graphcore.ir.transform import substitute, transform, unchanged
+from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
+
+from .buffers import is_result
+from .order import finders, in_order, updates
+
+Computes = Callable[[Node], bool]
+"""Whether machine code computes a node, the graphs aside that it holds."""
 
 
 class Region(NamedTuple):
@@ -26,59 +34,177 @@ class Region(NamedTuple):
     outputs: tuple[Node, ...]
 
 
-def groups(graph: Graph) -> list[list[Node]]:
-    """The pointwise nodes that can run together, in order: joined by values, and of one shape.
+def with_kernels(graph: Graph, computes: Computes) -> Graph:
+    """The graph whose nodes are kernels wherever there is machine code: the whole graph, or parts.
 
-    No group waits for itself. Every other op but `expand` begins a new level, as does a shape that
-    is only equal at the call, and a group lies within one level; `expand` leads to shapes of
-    more axes, from which no pointwise op leads back.
+    The bodies of loops and branches that hold a node without machine code have kernels of their
+    own.
     """
-    level: dict[Node, int] = {}
-    parent: dict[Node, Node] = {}
+    if all(map(computes, graph.every_node())):
+        return as_one(graph)
+    return in_parts(graph, computes, ())
 
-    def representative(node: Node) -> Node:
-        while (above := parent[node]) is not node:
-            parent[node] = node = parent[above]
-        return node
 
+def as_one(graph: Graph) -> Graph:
+    """A graph as one kernel, which is given the params and gives the outputs as they are."""
+    if not graph.outputs:
+        return graph
+    with inheriting(graph.outputs[0]):
+        whole = kernel(*graph.params, body=body_of(graph.params, graph.outputs))
+    values = []
+    for i, y in enumerate(graph.outputs):
+        with inheriting(y):
+            values.append(whole[i])
+    return Graph(graph.params, tuple(values))
+
+
+def in_parts(graph: Graph, computes: Computes, hosted: Collection[Node]) -> Graph:
+    """A graph with kernels between the nodes that have no machine code, or are to be `hosted`."""
+
+    def inside(node: Node, body: Graph) -> Graph:
+        carried = zip(body.params, body.outputs[: node.attrs.get("carries", 0)], strict=False)
+        own = {update for param, y in carried for update in updates(y, param)}
+        return in_parts(body, computes, own)
+
+    native: dict[Node, bool] = {}
     for node in graph.nodes():
-        level[node] = max((level[x] + separates(x, node) for x in node.inputs), default=0)
-        if node.op.pointwise:
-            parent[node] = node
-            for x in node.inputs:
-                if x in parent and level[x] == level[node]:
-                    parent[representative(x)] = representative(node)
-    found: dict[Node, list[Node]] = {}
-    for node in parent:
-        found.setdefault(representative(node), []).append(node)
-    return list(found.values())
+        held = [x for body in graphs(node) for x in body.every_node()]
+        native[node] = node not in hosted and all(map(computes, (node, *held)))
+    found = groups(graph, native)
+    while leaking := leaks(graph, found):
+        native |= dict.fromkeys(leaking, False)
+        found = groups(graph, native)
+    return enclosed(graph, [group for group in found if is_worth_it(group)], inside)
 
 
-def separates(x: Node, node: Node) -> bool:
-    """Whether a node cannot run in the same region as its operand `x`, nor in any before it."""
-    if x.op.pointwise and node.op.pointwise:
-        return bool(x.type.shape != node.type.shape)
-    return bool(x.inputs) and not x.op.pointwise and x.op is not tensor.expand
+def is_given(node: Node) -> bool:
+    """Whether a node is an operand of kernels that nothing computes."""
+    return node.op in (leaf.input_, leaf.constant)
 
 
 def is_repeated(node: Node) -> bool:
-    """Whether a node costs nothing inside a region: every one that reads it has it in its body."""
+    """Whether a node costs nothing: whatever reads it, a kernel or the host, has one of its own."""
     free = Trait.FREE in node.op.traits and node.op is not leaf.constant  # which lies in memory
-    return free or node.op is tensor.expand
+    return free or (Trait.VIEW in node.op.traits and node.op is not leaf.project)
 
 
-def operands_of(nodes: Sequence[Node]) -> list[Node]:
-    """The values that a region of these nodes is given, in order of first use."""
-    own, found = set(nodes), dict[Node, None]()
+def groups(graph: Graph, native: Mapping[Node, bool]) -> list[list[Node]]:
+    """The native nodes that can run together, in order."""
+    nodes = in_order(graph.nodes())
+    stage = late(nodes, stages(nodes, native), native)
+    found: dict[int, list[Node]] = {}
     for node in nodes:
-        waiting = [*node.inputs[::-1]]
-        while waiting:
-            x = waiting.pop()
-            if is_repeated(x):
-                waiting += x.inputs[::-1]
-            elif x not in own:
-                found[x] = None
+        if is_native(node, native):
+            found.setdefault(stage[node], []).append(node)
+    return [found[number] for number in sorted(found)]
+
+
+def stages(nodes: Sequence[Node], native: Mapping[Node, bool]) -> dict[Node, int]:
+    """The stage of each node: that of its operands, or the next where the host reads a kernel.
+
+    So no kernel, which is the native nodes of one stage, waits for itself.
+    """
+    finds = finders(nodes)
+    stage: dict[Node, int] = {}
+    after: dict[Node, int] = {}  # the stage of the nodes of the host that can read a node
+    for node in nodes:
+        needed = [*node.inputs]
+        if finds:
+            needed += [finds[name] for name in sizes_of(node) & finds.keys()]
+            needed = [x for x in needed if x is not node]
+        ready = max([after[x] for x in needed], default=0)
+        if is_repeated(node) or is_native(node, native):
+            stage[node] = max([stage[x] for x in needed], default=0)
+            after[node] = ready if is_repeated(node) else stage[node] + 1
+        else:
+            stage[node] = after[node] = ready
+    return stage
+
+
+def late(
+    nodes: Sequence[Node], stage: dict[Node, int], native: Mapping[Node, bool]
+) -> dict[Node, int]:
+    """The same stages, but what is computed from params and leaves alone waits until it is read."""
+    if finders(nodes):  # which compute sizes that are read as well
+        return stage
+    early: set[Node] = set()
+    for node in nodes:
+        may = is_given(node) or is_repeated(node) or (native[node] and not graphs(node))
+        if may and early.issuperset(node.inputs):
+            early.add(node)
+    read: dict[Node, int] = {}
+    for node in reversed(nodes):
+        if is_repeated(node):
+            reads = read.get(node)
+        else:
+            if node in early:
+                stage[node] = read.get(node, stage[node])
+            reads = stage[node] if is_native(node, native) else stage[node] - 1
+        if reads is not None:
+            read.update((x, min(reads, read.get(x, reads))) for x in node.inputs)
+    return stage
+
+
+def is_native(node: Node, native: Mapping[Node, bool]) -> bool:
+    """Whether a kernel can compute a node; what projects it goes where several values are."""
+    if node.op is leaf.project:
+        return native[node.inputs[0]]
+    return native[node] and not is_given(node) and not is_repeated(node)
+
+
+def sizes_of(node: Node) -> set[str]:
+    """The unknown sizes in a node, and in the graphs that it holds."""
+    inside = [unknowns_of(x) for held in graphs(node) for x in held.every_node()]
+    return unknowns_of(node).union(*inside)
+
+
+def leaks(graph: Graph, groups: Sequence[Collection[Node]]) -> list[Node]:
+    """The loops in groups that find a size which other nodes need: they have to run on the host."""
+    finds = finders(graph.nodes())
+    if not finds:
+        return []
+    number = {node: i for i, group in enumerate(groups) for node in group}
+    outputs = {*graph.outputs}
+    needed: dict[Node, set[str]] = {}
+    leaking: dict[Node, None] = {}
+    for node in in_order(graph.nodes()):
+        views = [needed[x] for x in node.inputs if is_repeated(x)]
+        needed[node] = (sizes_of(node) & finds.keys()).union(*views)
+        for loop in [finds[name] for name in needed[node]]:
+            away = not is_repeated(node) and number.get(node) != number.get(loop)
+            if loop in number and (away or node in outputs):
+                leaking[loop] = None
+    return [*leaking]
+
+
+def is_worth_it(group: Sequence[Node]) -> bool:
+    """Whether a group is more than one call into NumPy, or a few operations on single numbers."""
+    work = 0.0
+    for node in group:
+        if graphs(node):
+            return True
+        if node.op is not leaf.project:
+            work += 1 if any(x.type.shape for x in (node, *node.inputs)) else 0.1
+    return work >= 2
+
+
+def bases(nodes: Iterable[Node]) -> list[Node]:
+    """The values that nodes are computed from through views alone, in order of first use."""
+    found: dict[Node, None] = {}
+    waiting = [*nodes][::-1]
+    while waiting:
+        x = waiting.pop()
+        if is_repeated(x):
+            waiting += x.inputs[::-1]
+        else:
+            found[x] = None
     return list(found)
+
+
+def operands_of(nodes: Collection[Node]) -> list[Node]:
+    """The values that a region of these nodes is given, in order of first use."""
+    own = {*nodes}
+    return [x for x in bases([x for node in nodes for x in node.inputs]) if x not in own]
 
 
 def body_of(operands: Sequence[Node], outputs: Sequence[Node]) -> Graph:
@@ -91,38 +217,44 @@ def body_of(operands: Sequence[Node], outputs: Sequence[Node]) -> Graph:
     return Graph(params, substitute(outputs, done))
 
 
-def regions(graph: Graph, least: int = 2) -> list[Region]:
-    """The regions of a graph that hold at least so many pointwise nodes."""
-    readers: dict[Node, set[Node]] = {}
-    for node in graph.nodes():
-        for x in node.inputs:
-            readers.setdefault(x, set()).add(node)
-    held = set(graph.outputs)
+def regions(graph: Graph, groups: Iterable[Sequence[Node]]) -> list[Region]:
+    """The regions of groups of nodes of a graph."""
+    chosen = [({*group}, operands_of(group)) for group in groups]
+    inside = {node for own, _ in chosen for node in own}
+    rest = [x for node in graph.nodes() if not is_held(node, inside) for x in node.inputs]
+    read = {*bases([*rest, *graph.outputs])}.union(*[operands for _, operands in chosen])
     bodies: dict[Graph, Graph] = {}
     found = []
-    for nodes in groups(graph):
-        if len(nodes) >= least:
-            own = set(nodes)
-            outputs = tuple([y for y in nodes if y in held or not readers.get(y, own) <= own])
-            operands = operands_of(nodes)
-            body = body_of(operands, outputs)
-            found.append(Region(bodies.setdefault(body, body), tuple(operands), outputs))
+    for (_, operands), group in zip(chosen, groups, strict=True):
+        outputs = tuple([y for y in group if y in read])
+        body = body_of(operands, outputs)
+        found.append(Region(bodies.setdefault(body, body), tuple(operands), outputs))
     return found
 
 
-def with_kernels(graph: Graph) -> Graph:
-    """The same graph with every region as one `kernel` node, in the bodies of loops as well."""
-    region_of = {y: region for region in regions(graph) for y in region.outputs}
+def is_held(node: Node, inside: Collection[Node]) -> bool:
+    """Whether a node is computed in a kernel, or repeated by whatever reads it."""
+    return node in inside or is_repeated(node)
+
+
+def enclosed(
+    graph: Graph, groups: Sequence[Sequence[Node]], inside: Callable[[Node, Graph], Graph]
+) -> Graph:
+    """The graph with one kernel node for each group; `inside` changes the graphs others hold."""
+    found = regions(graph, groups)
+    place = {y: (region, i) for region in found for i, y in enumerate(region.outputs)}
 
     def operands(node: Node) -> tuple[Node, ...]:
-        return region_of[node].operands if node in region_of else node.inputs
+        return place[node][0].operands if node in place else node.inputs
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        if (region := region_of.get(node)) is None:
-            return None
-        return with_kernels, kernel(*inputs, body=region.body)[region.outputs.index(node)]
+        if node in place:
+            region, i = place[node]
+            return enclosed, kernel(*inputs, body=region.body)[i]
+        attrs = with_graphs(node, partial(inside, node))
+        return None if attrs is node.attrs else (enclosed, Node(node.op, inputs, attrs))
 
-    return transform(graph, visit, bodies=with_kernels, operands=operands)
+    return transform(graph, visit, operands=operands)
 
 
 def without_kernels(graph: Graph) -> Graph:
@@ -132,7 +264,7 @@ def without_kernels(graph: Graph) -> Graph:
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node.op is kernel:
-            body = node.attrs["body"]
+            body = without_kernels(node.attrs["body"])
             values = substitute(body.outputs, dict(zip(body.params, inputs, strict=True)))
             return without_kernels, leaf.tuple_(*values)
         if node.op is leaf.project and node.inputs[0].op is kernel:
@@ -141,3 +273,31 @@ def without_kernels(graph: Graph) -> Graph:
 
     inlined = transform(graph, visit, bodies=without_kernels)
     return Graph(inlined.params, inlined.outputs, graph.trace)
+
+
+def stands_for(node: Node) -> Node:
+    """The node of the graph without kernels that a node stands for: the one a kernel computes."""
+    if not is_result(node):
+        return node
+    called = node.inputs[0]
+    return in_place(called)[called.attrs["body"].outputs[node.attrs["index"]]]
+
+
+def in_place(called: Node) -> Mapping[Node, Node]:
+    """The nodes of the graph without kernels that the nodes in the body of a kernel stand for.
+
+    Nodes in a graph that the body holds, such as that of a loop, stand for themselves.
+    """
+    body, operands = called.attrs["body"], without_kernels(Graph((), called.inputs))
+    done = dict(zip(body.params, operands.outputs, strict=True))
+    transform(body, unchanged, at=(), done=done)
+    return done
+
+
+def sizes_needed(body: Graph) -> tuple[str, ...]:
+    """The unknown sizes that a body has to be given: all but those that its loops find."""
+    named = dict.fromkeys(
+        name for node in body.every_node() for name in sorted(unknowns_of(node), key=repr)
+    )
+    found = {name for node in body.every_node() for name in finders([node])}
+    return tuple([name for name in named if name not in found])

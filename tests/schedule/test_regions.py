@@ -1,24 +1,26 @@
-"""Regions as kernels: closed, equal where programs repeat themselves, and of the same values."""
+"""Regions as kernels: closed, none waits for itself, and nothing of the program is lost."""
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import graphcore as gc
-from benchmarks import compile_time
 from benchmarks.programs import NAMES, Program
 from graphcore.backends import numpy_backend
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ops import leaf, tensor
+from graphcore.ir.trace import tracing
+from graphcore.ops import control, leaf, tensor
 from graphcore.ops.schedule import kernel
-from graphcore.schedule.regions import Region, is_repeated, regions, with_kernels, without_kernels
-from tests import interpreter, random_graphs
+from graphcore.schedule.regions import in_place, is_repeated, with_kernels, without_kernels
+from tests import interpreter, random_graphs, random_loops
 
 SCHEDULED = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
@@ -27,111 +29,145 @@ def kernels(graph: Graph) -> list[Node]:
     return [node for node in graph.every_node() if node.op is kernel]
 
 
-def pointwise(region: Region) -> list[Node]:
-    return [node for node in region.body.nodes() if node.op.pointwise]
+def but(*names: str) -> Callable[[Node], bool]:
+    """What computes all ops but those of some names."""
+    return lambda node: node.op.name not in names
 
 
-def chain(nodes: int) -> Graph:
-    inputs, y = compile_time.chain(nodes)
-    return gc.compile(inputs, [y, *gc.grad(y, inputs)]).stages["scheduled"]
+def drawn(seed: int) -> Callable[[Node], bool]:
+    """What computes two of three ops, which the seed chooses, and all that costs nothing."""
+
+    def computes(node: Node) -> bool:
+        free = is_repeated(node) or node.op in (leaf.input_, leaf.constant, leaf.project)
+        return free or (seed + sum(map(ord, node.op.name))) % 3 > 0
+
+    return computes
 
 
-def check(graph: Graph) -> None:
-    """Kernels are closed pointwise graphs; in their place their nodes are the graph again."""
-    made = with_kernels(graph)
+def check(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
+    """Kernels are closed graphs of what is computed; in their place the graph is as it was."""
+    with tracing(graph.trace):
+        made = with_kernels(graph, computes)
     SCHEDULED.check(made, "kernels")
+    assert made.params == graph.params
     for node in kernels(made):
         body = node.attrs["body"]
         assert [x.type for x in node.inputs] == [param.type for param in body.params]
-        inside = [x for x in body.nodes() if x not in set(body.params)]
-        assert all(x.op.pointwise or is_repeated(x) for x in inside)
-        assert len({x.type.shape for x in inside if x.op.pointwise}) == 1
-        assert set(body.params) <= {x for each in inside for x in each.inputs}
+        assert all(map(computes, body.every_node()))
         assert body.outputs
+        if made.outputs[0].inputs != (node,) or len(made) > len(made.params) + 2:
+            assert len(set(body.outputs)) == len(body.outputs)
     assert without_kernels(made) == graph
+    return made
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_kernels_of_a_program_are_closed_and_lose_nothing(name: str) -> None:
+def test_kernels_of_a_program_lose_nothing(name: str) -> None:
     compiled = Program(name).make("graphcore")
     assert isinstance(compiled, gc.Compiled)
-    check(compiled.stages["scheduled"])
+    graph = compiled.stages["scheduled"]
+    assert [node.op for node in check(graph, but()).nodes()].count(kernel) == 1
+    for seed in range(3):
+        check(graph, drawn(seed))
 
 
 @settings(max_examples=25)
-@given(program=random_graphs.programs())
-def test_a_body_computes_the_values_of_its_region(program: random_graphs.Program) -> None:
+@given(program=random_graphs.programs(), seed=st.integers(0, 2))
+def test_a_body_computes_the_values_of_its_region(
+    program: random_graphs.Program, seed: int
+) -> None:
     inputs = random_graphs.inputs()
     y = program(inputs)
     slopes = gc.grad(y.sum(), [inputs[name] for name in random_graphs.FLOATS], disconnected="zero")
     graph = gc.compile([*inputs.values()], [y, *slopes]).stages["scheduled"]
-    check(graph)
+    made = check(graph, drawn(seed))
     values, sizes = random_graphs.arrays(0, 4, 2), {"c": 4, "d": 2}
-    for operands, outputs, body in (
-        (region.operands, region.outputs, region.body) for region in regions(graph, 1)
-    ):
-        both = Graph(graph.params, (*operands, *outputs))
-        found = interpreter.run(both, values, sizes)
+    for node in kernels(made):
+        body, stands_for = node.attrs["body"], in_place(node)
+        operands, outputs = ([stands_for[x] for x in side] for side in (body.params, body.outputs))
+        found = interpreter.run(Graph(graph.params, (*operands, *outputs)), values, sizes)
         given = {param.attrs["name"]: x for param, x in zip(body.params, found, strict=False)}
-        wanted = found[len(operands) :]
-        for ours, theirs in zip(interpreter.run(body, given, sizes), wanted, strict=True):
+        for ours, theirs in zip(
+            interpreter.run(body, given, sizes), found[len(operands) :], strict=True
+        ):
             np.testing.assert_array_equal(ours, theirs)
 
 
-def test_what_repeats_is_one_body() -> None:
-    """A longer chain has more regions, but no other bodies; bodies that are equal are one."""
-    short, long = regions(chain(100), 1), regions(chain(400), 1)
-    assert (len(short), len(long)) == (43, 163)
-    assert {region.body for region in short} == {region.body for region in long}
-    assert len({id(region.body) for region in long}) == 10
-    assert sum(len(pointwise(region)) for region in long) == 1199
+@settings(max_examples=25)
+@given(program=random_loops.programs(2), seed=st.integers(0, 2), unknown=st.booleans())
+def test_loops_lose_nothing(program: random_loops.Program, seed: int, unknown: bool) -> None:
+    sizes = {"a": 1, "b": 2, "time": 3}
+    given = random_loops.inputs(dict.fromkeys(sizes) if unknown else sizes)
+    check(gc.compile([*given.values()], program(gc, given)).stages["scheduled"], drawn(seed))
 
 
-def test_the_backend_takes_kernels() -> None:
-    graph = chain(20)
-    made = with_kernels(graph)
-    assert len(made) < len(graph)
+def test_the_backend_writes_the_nodes_of_kernels() -> None:
+    x = gc.tensor("x", {"row": None})
+    graph = gc.compile([x], gc.exp(gc.sort(gc.sin(x) + 1, "row")) + 2).stages["scheduled"]
+    made = check(graph, but("sort"))
     made = Graph(made.params, made.outputs, graph.trace)
     plain, ours = (numpy_backend.build(g, ("row",)) for g in (graph, made))
     assert ours.source == plain.source
 
 
 def test_no_kernel_waits_for_itself() -> None:
-    """Sizes that are only equal at the call lead from one shape to another, and back."""
-    x, y = (gc.tensor(name, {"i": size}) for name, size in (("x", "n"), ("y", "m")))
-    a = gc.exp(x)
-    b = gc.sin(gc.cos(a + y) * x) + gc.tan(a)
-    graph = gc.compile([x, y], b).stages["scheduled"]
-    assert len({node.type for node in graph.nodes()}) == 2
-    check(graph)
-    z = gc.tensor("z", {"i": None, "j": None})
-    s = gc.exp(z * gc.sin(x.rename(i="j")))
-    check(gc.compile([x, z], s * gc.exp(s.sum("i"))).stages["scheduled"])
+    x = gc.tensor("x", {"row": None})
+    a = gc.sin(gc.exp(x) * 2)
+    y = gc.cos(a) * gc.sort(gc.tanh(a) + 1, "row") + a
+    made = check(gc.compile([x], y).stages["scheduled"], but("sort"))
+    assert [len(node.inputs) for node in kernels(made)] == [1, 2]
 
 
-def test_loops_have_kernels_of_their_own() -> None:
+def test_few_calls_are_no_kernel() -> None:
+    x = gc.tensor("x", {"row": None})
+    n = gc.tensor("n", {})
+    y = gc.exp(gc.sort(x, "row")) * gc.sort(gc.expand_dims(n * n + n, row=2), "row").sum()
+    assert not kernels(check(gc.compile([x, n], y).stages["scheduled"], but("sort", "multiply")))
+
+
+def test_a_loop_with_an_op_of_the_host_has_kernels_of_its_own() -> None:
     xs = gc.tensor("xs", {"time": None, "row": None})
-    last, _ = gc.scan(lambda c, x: (gc.tanh(c * x) + c, None), xs.isel(time=0), xs, dim="time")
+
+    def step(c: gc.Tensor, x: gc.Tensor) -> tuple[gc.Tensor, None]:
+        return gc.sort(gc.tanh(c * x) + c, "row"), None
+
+    last, _ = gc.scan(step, xs.isel(time=0), xs, dim="time")
     graph = gc.compile([xs], [last, gc.grad(last.sum(), xs)]).stages["scheduled"]
-    made = with_kernels(graph)
-    assert len(kernels(made)) > sum(node.op is kernel for node in made.nodes())
-    check(graph)
+    made = check(graph, but("sort"))
+    (forward,) = [node for node in made.nodes() if node.op is control.scan]
+    assert [node.op for node in forward.attrs["body"].nodes()].count(kernel) == 1
+    inside = [node.op for k in kernels(made) for node in k.attrs["body"].nodes()]
+    assert inside.count(control.scan) == 1  # the reverse of a sort sorts nothing
 
 
-def test_leaves_and_views_that_repeat_values_stand_in_every_body() -> None:
+def test_a_loop_is_a_kernel_only_with_all_that_depends_on_its_steps() -> None:
+    x = gc.tensor("x", {"row": None})
+    y = gc.while_loop(lambda y: (y * y).sum() > 1e-3, lambda y: gc.sin(y) * 0.5 + y * 0.1, x)
+    graph = gc.compile([x], gc.grad(gc.sort(y, "row").sum(), x)).stages["scheduled"]
+    finding = [node for node in graph.nodes() if node.op is control.while_loop]
+    assert finding
+    assert finding[0].attrs["trips"] is not None
+    made = check(graph, but("sort", "scatter", "put", "argsort"))
+    assert control.while_loop in {node.op for node in made.nodes()}
+    made = check(graph, but("nothing"))
+    assert [node.op for node in made.nodes() if node.inputs] == [kernel, leaf.project]
+
+
+def test_views_and_leaves_stand_in_every_body() -> None:
     x, w = gc.tensor("x", {"row": None, "col": None}), gc.tensor("w", {"col": None})
-    y = 2.0 * gc.sin(x + w)
-    graph = gc.compile([x, w], [y, gc.cos(x * w + 2.0)]).stages["scheduled"]
-    first, second = regions(graph)
-    for region in (first, second):
-        ops = [node.op for node in region.body.nodes()]
-        assert ops.count(leaf.full) == 1
-        assert ops.count(tensor.expand) == 1
-        assert {x.op for x in region.operands} == {leaf.input_}
+    y = 2.0 * gc.sin(x.T + w)
+    z = gc.cos(x.T * gc.sort(y, "col") + 2.0) * w
+    made = check(gc.compile([x, w], [y, z]).stages["scheduled"], but("sort"))
+    first, second = kernels(made)
+    for node in (first, second):
+        ops = [x.op for x in node.attrs["body"].nodes()]
+        assert ops.count(tensor.transpose) == 1
+    assert all(x.op in (leaf.input_, leaf.project, tensor.sort) for x in second.inputs)
 
 
 def test_kernels_are_printed_and_pickled() -> None:
-    made = with_kernels(chain(20))
+    x = gc.tensor("x", {"row": None})
+    y = gc.sort(gc.sin(x) * x, "row")
+    made = check(gc.compile([x], y).stages["scheduled"], but("sort"))
     assert pickle.loads(pickle.dumps(made)) == made
-    assert "kernel(x, k)" in str(made)
-    assert "outer %0[2]: f64[row] = input" in str(made)  # a param, by what it is given
+    assert "kernel(x)" in str(made)

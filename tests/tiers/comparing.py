@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphcore as gc
-from graphcore.backends import llvm_kernels
+from tests.machine_code import build
 from tests.tiers import precise
 
 Array = Any
@@ -22,29 +22,21 @@ RUNS = (4, 40)
 
 
 class Verdict(NamedTuple):
-    """What came of a program: "equal", "close", "rounding", "refused", "host" or "differs"."""
+    """What came of a program: "equal", "close", "rounding", "refused" or "differs"."""
 
     kind: str
     reason: str = ""
 
 
 class Both:
-    """A compiled program in both tiers.
-
-    Raises
-    ------
-    llvm_kernels.NotEmitted
-        If no machine code computes one of its ops.
-    """
+    """A compiled program in both tiers."""
 
     def __init__(self, compiled: gc.Compiled) -> None:
         boundary = compiled._boundary
         self.graph, self.bind = compiled.stages["optimized"], boundary.bind
         self.unknowns: Sequence[str] = boundary.unknowns
         self.calls: Callable[..., list[Array]] = compiled._values
-        self.native = llvm_kernels.build(
-            compiled.passes[-1].graph, boundary.unknowns, boundary.bind
-        )
+        self.native = build(compiled)
 
     def compare(self, arguments: Sequence[Array]) -> Verdict:
         """Machine code against NumPy calls: results, or the words in which both refuse."""

@@ -1,19 +1,30 @@
-"""Scheduled graphs as machine code: one native function, made with LLVM, for all sizes."""
+"""Scheduled graphs as machine code, made with LLVM: one function for all sizes, or for each part.
+
+A graph in which some node has no machine code is a program of NumPy calls and kernels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from weakref import WeakValueDictionary
 
+from graphcore.backends import numpy_backend
+from graphcore.backends.numpy_backend import KernelError
+from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.provenance import described_by
 from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import leaf
-from graphcore.schedule.regions import without_kernels
+from graphcore.ops.leaf import values
+from graphcore.ops.schedule import kernel
+from graphcore.rewrites.pipeline import Pass, Passes
+from graphcore.schedule.regions import sizes_needed, with_kernels
 
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
-from .entrance import Array, Bind, Kernel, Program, Report
+from .entrance import Array, Bind, Hosted, Kernel, Program
 from .failures import report
 from .functions import compiled, module
 from .loops import CONTROL
@@ -21,7 +32,10 @@ from .places import PLACES, is_register
 from .routines import ALONE, lacks
 from .writer import Homes, Shared, Writer
 
-__all__ = ["EMITTED", "NotEmitted", "build", "kernel", "refused", "text", "unavailable"]
+__all__ = [
+    *("EMITTED", "PASSES", "build", "computes", "hosted", "in_kernels", "machine_code"),
+    *("refused", "text", "unavailable"),
+]
 
 EMITTED: frozenset[Op] = frozenset(
     {leaf.input_, leaf.constant, leaf.project, *PLACES, *SCALAR, *ALONE, *CONTROL}
@@ -29,12 +43,13 @@ EMITTED: frozenset[Op] = frozenset(
 """The ops that machine code computes, for the dtypes that `refused` does not name."""
 
 
-class NotEmitted(Exception):
-    """A graph has ops that no machine code computes: `nodes` holds one node of each of them."""
+KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
-    def __init__(self, ops: Mapping[str, Node]) -> None:
-        super().__init__(f"no machine code computes {', '.join(ops)}")
-        self.ops, self.nodes = tuple(ops), tuple(ops.values())
+PASSES: Passes = [
+    *numpy_backend.PASSES,
+    Pass("kernels", lambda graph: in_kernels(graph), KERNELS),
+]
+"""The passes for machine code: those for NumPy, whose result it takes, and the last."""
 
 
 def unavailable() -> str | None:
@@ -42,9 +57,19 @@ def unavailable() -> str | None:
     return machine.refusal() or entrance.refusal()
 
 
+def in_kernels(graph: Graph) -> Graph:
+    """The graph with kernels, which machine code computes, wherever that is possible."""
+    return with_kernels(graph, computes)
+
+
 def refused(graph: Graph) -> dict[str, Node]:
     """The ops of a graph that no machine code computes, with dtypes where these are why."""
     return {why: node for node in graph.every_node() if (why := reason(node))}
+
+
+def computes(node: Node) -> bool:
+    """Whether machine code computes a node, the graphs aside that it holds."""
+    return reason(node) is None
 
 
 def reason(node: Node) -> str | None:
@@ -64,8 +89,9 @@ def items(node: Node) -> Sequence[TensorType]:
 
 
 def text(graph: Graph, unknowns: tuple[str, ...]) -> str:
-    """The IR of a graph in its final form."""
-    return written(without_kernels(graph), unknowns)[0]
+    """The IR of all kernels of a graph in its final form."""
+    bodies = dict.fromkeys([x.attrs["body"] for x in graph.every_node() if x.op is kernel])
+    return "\n".join([written(body, sizes_of(graph, body, unknowns))[0] for body in bodies])
 
 
 def written(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Shared]:
@@ -84,30 +110,69 @@ def written(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Shared]:
     return module(head, b), program
 
 
-def kernel(graph: Graph, unknowns: tuple[str, ...]) -> tuple[Kernel, Report]:
-    """The machine code of a plain graph in its final form, and what words its failures.
+class Machine:
+    """The machine code of a graph, and what words its failures."""
 
-    `unknowns` orders the sizes that are known at the call.
+    def __init__(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
+        ir, program = written(graph, unknowns)
+        params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
+        code, failures = compiled(ir, "kernel"), program.failures
+        slots = tuple(program.slots)
+        self.kernel = Kernel(code, params, results, unknowns, slots, failures.words)
+        self.graph, self.sites = graph, failures.sites
 
-    Raises
-    ------
-    NotEmitted
-        If there is no machine code for an op, of the dtypes that it has here.
+    def failed(self, record: list[int], known: dict[str, int]) -> KernelError:
+        """What the kernel has written into its record."""
+        return report(self.graph, self.sites, record, known)
+
+
+MADE: WeakValueDictionary[tuple[Graph, tuple[str, ...]], Machine] = WeakValueDictionary()
+"""The machine code in use, so that no graph is compiled twice."""
+
+
+def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
+    """The machine code of a plain graph in its final form, which `computes` all nodes of.
+
+    `unknowns` orders the sizes that are given to it.
     """
-    graph = without_kernels(graph)
-    if ops := refused(graph):
-        raise NotEmitted(ops)
-    ir, program = written(graph, unknowns)
-    params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
-    code, failures = compiled(ir, "kernel"), program.failures
-    made = Kernel(code, params, results, unknowns, tuple(program.slots), failures.words)
-    return made, lambda record, known: report(graph, failures.sites, record, known)
+    if (made := MADE.get((graph, unknowns))) is None:
+        made = MADE[graph, unknowns] = Machine(graph, unknowns)
+    return made
 
 
 def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., list[Array]]:
-    """The function of a plain graph, called with the arguments themselves.
+    """The function of a graph with kernels, called with the arguments themselves.
 
-    `bind` checks and converts those that are not what the machine code takes.
+    A program that is one kernel has its fast entrance: `bind` checks and converts only arguments
+    that are not what the machine code takes. NumPy runs all others, and calls their kernels.
     """
-    made, failed = kernel(graph, unknowns)
-    return Program(made, bind, failed).entrance()
+    if (called := whole(graph)) is None:
+        run = numpy_backend.build(graph, unknowns, hosted).__call__
+        return lambda *args: run(*bind(args))
+    made = machine_code(called.attrs["body"], unknowns)
+
+    def failed(record: list[int], known: dict[str, int]) -> Exception:
+        with described_by(graph.trace):
+            return made.failed(record, known).worded(called)
+
+    return Program(made.kernel, bind, failed).entrance()
+
+
+def hosted(body: Graph) -> numpy_backend.Compiled:
+    """The body of a kernel as a function that a program of NumPy calls can call."""
+    sizes = sizes_needed(body)
+    made = machine_code(body, sizes)
+    return numpy_backend.Compiled(sizes, Hosted(made.kernel, made.failed).entrance())
+
+
+def whole(graph: Graph) -> Node | None:
+    """The kernel that a graph is, if it is but one."""
+    called = graph.outputs[0].inputs[0] if graph.outputs and graph.outputs[0].inputs else None
+    if called is None or called.op is not kernel or called.inputs != graph.params:
+        return None
+    return called if graph.outputs == tuple(values(called)) else None
+
+
+def sizes_of(graph: Graph, body: Graph, unknowns: tuple[str, ...]) -> tuple[str, ...]:
+    """The sizes that the machine code of a body in a graph is given."""
+    return sizes_needed(body) if whole(graph) is None else unknowns

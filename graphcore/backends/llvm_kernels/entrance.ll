@@ -91,11 +91,11 @@ define internal i1 @is_float(ptr %x) #0 {
   ret i1 %either
 }
 
-; Whether an argument is what a param takes as it is; its sizes are written to `sizes`.
-define internal i1 @fits(ptr %x, ptr %dtype, i64 %axes, ptr %sizes) #0 {
+; Whether an argument is a row-major array as `is_array` says; its sizes are written to `sizes`.
+define internal i1 @fits_array(ptr %x, ptr %dtype, i64 %axes, ptr %sizes) #0 {
   %axes32 = trunc i64 %axes to i32
   %array = call i1 @is_array(ptr %x, ptr %dtype, i32 %axes32)
-  br i1 %array, label %measure, label %number
+  br i1 %array, label %measure, label %no
 measure:
   %shape.at = getelementptr %array, ptr %x, i64 0, i32 3
   %shape = load ptr, ptr %shape.at
@@ -112,6 +112,16 @@ one:
   br label %next
 yes:
   ret i1 true
+no:
+  ret i1 false
+}
+
+; Whether an argument is what a param takes as it is; its sizes are written to `sizes`.
+define internal i1 @fits(ptr %x, ptr %dtype, i64 %axes, ptr %sizes) #0 {
+  %array = call i1 @fits_array(ptr %x, ptr %dtype, i64 %axes, ptr %sizes)
+  br i1 %array, label %yes, label %number
+yes:
+  ret i1 true
 number:
   %float = call i1 @is_float(ptr %x)
   %double = icmp eq ptr %dtype, inttoptr (i64 DOUBLE to ptr)
@@ -121,11 +131,9 @@ number:
   ret i1 %fds
 }
 
-; An idle workspace for params of these sizes, taken from the list, or null.
-define internal ptr @idle_for(ptr %list, ptr %program, ptr %sizes) #0 {
-  %axes = call i64 @word(ptr %program, i64 2)
-  %at = call i64 @word(ptr %program, i64 4)
-  %bytes = shl i64 %axes, 3
+; An idle workspace with these sizes from word `at` on, taken from the list, or null.
+define internal ptr @idle_for(ptr %list, i64 %at, i64 %sizes.count, ptr %sizes) #0 {
+  %bytes = shl i64 %sizes.count, 3
   %count = call i64 @PyList_Size(ptr %list)
   br label %next
 next:
@@ -355,7 +363,8 @@ good:
   %beyond = getelementptr i64, ptr %to, i64 %ndim
   br label %next
 search:
-  %found = call ptr @idle_for(ptr %idle, ptr %program, ptr %sizes)
+  %shapes.at = call i64 @word(ptr %program, i64 4)
+  %found = call ptr @idle_for(ptr %idle, i64 %shapes.at, i64 %axes, ptr %sizes)
   %none = icmp eq ptr %found, null
   br i1 %none, label %prepare, label %begin
 prepare:

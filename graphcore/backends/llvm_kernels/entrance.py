@@ -136,10 +136,13 @@ class Program:
 
     def entrance(self) -> Callable[..., list[Array]]:
         """The program as a function of arrays that Python can call."""
-        made: Callable[..., list[Array]] = ctypes.pythonapi.PyCMethod_New(
-            definition().ctypes.data, (self.words, self.idle, self.prepare, self.failed), None, None
-        )
+        made: Callable[..., list[Array]] = self.function("enter")
         return made
+
+    def function(self, name: str) -> Any:
+        """The program behind a function of the entrance's machine code."""
+        state = self.words, self.idle, self.prepare, self.failed
+        return ctypes.pythonapi.PyCMethod_New(definition(name).ctypes.data, state, None, None)
 
     def prepare(self, *args: Any) -> tuple[Array, ...]:
         """A workspace for a call with these arguments, and the arrays that it takes for them."""
@@ -147,22 +150,21 @@ class Program:
         try:
             fitting = [fit(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=False)]
             shape = [size for x in fitting for size in x.shape]
-            words = self.idle_for(shape)
+            words = self.idle_for(self.places.shapes, shape)
             if words is None:
                 words = self.workspace(shape, sizes)
         except (MemoryError, ValueError) as error:
             raise self.report([FULL], self.known(sizes)) from error
         return words, *fitting
 
-    def idle_for(self, shape: list[int]) -> Array | None:
-        """An idle workspace for params of these sizes; others take turns, and the oldest go."""
-        start = self.places.shapes
+    def idle_for(self, start: int, sizes: list[int]) -> Array | None:
+        """An idle workspace with these sizes from a word on; others take turns, the oldest go."""
         for _ in range(len(self.idle)):
             try:
                 words = self.idle.pop(0)
             except IndexError:  # other threads are quicker
                 break
-            if words[start : start + len(shape)].tolist() == shape:
+            if words[start : start + len(sizes)].tolist() == sizes:
                 return words
             self.idle.append(words)
         del self.idle[: -KEPT + 1]
@@ -211,6 +213,38 @@ class Program:
         return dict(zip(self.kernel.unknowns, sizes, strict=True))
 
 
+class Hosted(Program):
+    """A kernel that NumPy calls stand around: the host gives it arrays for its results."""
+
+    def __init__(self, kernel: Kernel, report: Report) -> None:
+        super().__init__(kernel, lambda xs: ([*xs], ()), report)
+
+    def entrance(self) -> Callable[..., Any]:
+        """The kernel as a function of sizes, operands and arrays for the results."""
+        made: Callable[..., Any] = self.function("compute")
+        return made
+
+    def prepare(self, *args: Any) -> tuple[Array, ...]:
+        """A workspace for a call with these sizes, and the operands as the kernel takes them."""
+        kernel, count = self.kernel, len(self.kernel.unknowns)
+        sizes, known = args[:count], self.known(args[:count])
+        given = zip(args[count:], self.dtypes, strict=True)
+        arrays = [fit(x, dtype) for x, dtype in given]
+        params, results = arrays[: len(kernel.params)], arrays[len(kernel.params) :]
+        for x, type in zip(arrays, (*kernel.params, *kernel.results), strict=True):
+            wanted = tuple([evaluate(size, known) for size in type.shape])
+            assert x.shape == wanted, f"an array has shape {x.shape}, not {wanted}"
+        for x, y in zip(results, args[count + len(params) :], strict=True):
+            assert x is y, "the array for a result is not row-major"
+        try:
+            words = self.idle_for(self.places.unknowns, [*sizes])
+            if words is None:
+                words = self.workspace([size for x in params for size in x.shape], sizes)
+        except (MemoryError, ValueError) as error:
+            raise self.report([FULL], known) from error
+        return words, *params
+
+
 def fit(x: Array, dtype: np.dtype[Any]) -> Array:
     """An array as the entrance takes it: row-major, aligned, and its dtype the one of that name."""
     if type(x) is np.ndarray and x.dtype is dtype and x.flags.num & FITTING == FITTING:
@@ -239,7 +273,8 @@ def libc() -> Any:
 @cache
 def code() -> machine.Code:
     """The machine code of the entrance, with the addresses of `EXPORTS`."""
-    text = (resources.files(__package__) / "entrance.ll").read_text()
+    parts = [(resources.files(__package__) / f"{name}.ll").read_text() for name in PARTS]
+    text = "\n".join(parts)
     for name, value in constants().items():
         text = re.sub(rf"\b{name}\b", str(value), text)
     made = machine.compiled(f"{text}\n{machine.ATTRIBUTES}\n", *EXPORTS, effort=0)
@@ -253,7 +288,8 @@ def code() -> machine.Code:
     return made
 
 
-EXPORTS = ("enter", "poll", "ticks", "long", "period")
+PARTS = ("entrance", "hosted")
+EXPORTS = ("enter", "compute", "poll", "ticks", "long", "period")
 
 
 def constants() -> dict[str, int]:
@@ -264,6 +300,7 @@ def constants() -> dict[str, int]:
         "FLOAT64": id(np.float64),
         "DOUBLE": id(np.dtype(np.float64)),
         "NEW_FROM_DESCR": numpy_api()[94],
+        "NONE": id(None),
         "TANK": TANK,
     }
 
@@ -283,8 +320,8 @@ METH_FASTCALL = 0x80
 
 
 @cache
-def definition() -> Array:
-    """The PyMethodDef of the entrance; strings and all stay in memory."""
+def definition(function: str) -> Array:
+    """The PyMethodDef of a function of the entrance; strings and all stay in memory."""
     api = ctypes.pythonapi
     api.PyCMethod_New.restype = ctypes.py_object
     api.PyCMethod_New.argtypes = [
@@ -294,7 +331,7 @@ def definition() -> Array:
         ctypes.c_void_p,
     ]
     name = ctypes.cast(NAME, ctypes.c_void_p).value or 0
-    return np.array([name, code()["enter"], METH_FASTCALL, 0], np.int64)
+    return np.array([name, code()[function], METH_FASTCALL, 0], np.int64)
 
 
 NAME = ctypes.c_char_p(b"graphcore")

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from graphcore.backends.numpy_backend.errors import outside_axis, worded
+from graphcore.backends.numpy_backend import KernelError
+from graphcore.backends.numpy_backend.errors import outside_axis
 from graphcore.backends.numpy_backend.linalg import MatrixError
-from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
-from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import Size, count, evaluate, unknowns
 from graphcore.ir.types import TupleType
 from graphcore.ops import control, tensor
@@ -144,36 +144,35 @@ SMALLER = frozenset({"sum_", "prod", "max_", "min_", "any_", "all_", "norm"})
 
 def report(
     graph: Graph, sites: Sequence[Site], record: Sequence[int], known: Mapping[str, int]
-) -> GraphError:
-    """The error for a record, in the user's words."""
-    with described_by(graph.trace):
-        if record[0] == FULL:
-            return without_memory(graph, dict(known))
-        site = sites[record[0]]
-        numbers, steps = record[1:][: site.numbers], record[1 + site.numbers :]
-        within = [
-            f"  in step {step} (from 0) of {loop.said} at {loop.origin}"
-            for loop, step in zip(site.loops, steps, strict=False)
-        ]
-        return worded(*said(site, numbers), *within[::-1])
+) -> KernelError:
+    """What a record says: the error that NumPy would raise, and at which node of the graph."""
+    if record[0] == FULL:
+        error, node = without_memory(graph, dict(known))
+        return KernelError(lambda _: (error, "", ""), node)
+    site = sites[record[0]]
+    numbers, steps = record[1:][: site.numbers], record[1 + site.numbers :]
+    loops = list(zip(site.loops, steps, strict=False))
+    return KernelError(partial(said, site, numbers), site.node, loops[::-1])
 
 
-def said(site: Site, numbers: Sequence[int]) -> tuple[Exception, Node, str, str]:
-    """What was wrong at a site: the error, the node, the reason and the cure, if they are ours."""
-    node = site.node
+def said(site: Site, numbers: Sequence[int], node: Node) -> tuple[Exception, str, str]:
+    """What was wrong at a node of a site: the error, and the reason and the cure if they are ours.
+
+    `node` is the one whose place that of the site has taken.
+    """
     if site.reason:
-        return MatrixError(site.reason, tuple(numbers)), node, "", ""
+        return MatrixError(site.reason, tuple(numbers)), "", ""
     at, size = numbers
     if node.op is control.switch:
-        return IndexError(f"there is no branch {at} among {size}"), node, "", ""
+        return IndexError(f"there is no branch {at} among {size}"), "", ""
     axes = node.attrs["axes"]
     signed = node.inputs[-len(axes) + axes.index(site.axis)].type.dtype.kind == "i"
     reason, cure = outside_axis(node, site.axis, at, size, -size if signed else 0)
-    return IndexError(reason), node, reason, cure
+    return IndexError(reason), reason, cure
 
 
-def without_memory(graph: Graph, known: Mapping[str, int]) -> GraphError:
-    """The error for values that there is no memory for: it names one of them, else the largest."""
+def without_memory(graph: Graph, known: Mapping[str, int]) -> tuple[Exception, Node | None]:
+    """The error for values that there is no memory for, and one of them, else the largest."""
     largest, bytes = None, -1
     for node in graph.every_node():
         if not node.inputs or Trait.VIEW in node.op.traits:
@@ -184,7 +183,7 @@ def without_memory(graph: Graph, known: Mapping[str, int]) -> GraphError:
                 try:
                     np.empty(shape, type.dtype)
                 except (MemoryError, ValueError) as error:
-                    return worded(error, node)
+                    return error, node
                 if (its := prod(shape) * type.dtype.itemsize) > bytes:
                     largest, bytes = node, its
-    return worded(MemoryError("there is not enough memory for all values"), largest)
+    return MemoryError("there is not enough memory for all values"), largest

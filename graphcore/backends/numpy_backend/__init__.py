@@ -1,5 +1,7 @@
 """Plain graphs as Python functions of NumPy calls, complete on their own."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 
 from graphcore.ir.graph import Graph
@@ -7,16 +9,19 @@ from graphcore.ir.trace import tracing
 from graphcore.schedule.regions import without_kernels
 
 from .function import Function
+from .kernels import Compiled, KernelError, Kernels
 from .passes import PASSES
 
-__all__ = ["PASSES", "Function", "build"]
+__all__ = ["PASSES", "Compiled", "Function", "KernelError", "build"]
 
 
-def build(graph: Graph, unknowns: tuple[str, ...]) -> Function:
+def build(graph: Graph, unknowns: tuple[str, ...], compiled: Kernels | None = None) -> Function:
     """The function that computes a plain graph in its final form; `unknowns` orders its sizes.
 
-    Kernels gain nothing here, so their nodes are emitted as all others.
+    `compiled` makes machine code of kernels; without it their nodes are emitted as all others.
     """
     named = nullcontext() if graph.trace is None else tracing(graph.trace)
     with named:  # emission may build the nodes that stand for results of loops
-        return Function(without_kernels(graph), unknowns)
+        if compiled is None:
+            return Function(without_kernels(graph), unknowns)
+        return Function(graph, unknowns, compiled)

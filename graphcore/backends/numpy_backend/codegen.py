@@ -19,11 +19,13 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
 from graphcore.ops import leaf, tensor
-from graphcore.schedule.buffers import Buffer, plan
+from graphcore.ops.schedule import kernel
+from graphcore.schedule.buffers import Buffer, is_result, plan
 from graphcore.schedule.order import in_order
 
 from .calls import Argument, Call, call, method
 from .emit import EMIT, INTO, NEW, shape_of
+from .kernels import Kernels, call_kernel
 from .loops import CONTROL
 from .nesting import INDENT
 from .scalars import is_spelled, repeats_number, spell
@@ -37,8 +39,8 @@ DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] +
 class Sheet:
     """The program being written, and all names in it that are known throughout."""
 
-    def __init__(self, graph: Graph, sizes: Sequence[str]) -> None:
-        self.code = Code(graph)
+    def __init__(self, graph: Graph, sizes: Sequence[str], compiled: Kernels | None) -> None:
+        self.code, self.compiled = Code(graph), compiled
         self.scope = self.code.scope
         self.literals: dict[Literal, str] = {}
         self.known = frozenset(sizes)
@@ -67,7 +69,7 @@ class Sheet:
         """The name of a value that is computed before all else."""
         text = str(value)
         if text not in self.code.first:
-            self.code.first[text] = self.name("k"), value
+            self.code.first[text] = self.name("h"), value
         return self.code.first[text][0]
 
 
@@ -245,6 +247,8 @@ class Writer:
 
     def operand_name(self, node: Node) -> str:
         """The name of `node`, or "" if it has none."""
+        if repeats_number(node):
+            return self.operand_name(node.inputs[0])
         return self.values[node].operand if node in self.values else ""
 
     def is_full_shape(self, node: Node) -> bool:
@@ -284,7 +288,7 @@ class Writer:
         if (buffer := self.plan.buffers.get(node)) is not None:
             out = self.sheet.code.places[node] = self.buffer(buffer)
             return out
-        if node.op not in INTO:
+        if not (node.op in INTO or is_result(node)):
             return ""
         output = self.plan.outputs.get(node, node)
         if output not in self.destinations:
@@ -306,6 +310,8 @@ class Writer:
             return
         if repeats_number(node):
             return  # a node that needs an array makes one from the number
+        if node.op is kernel:
+            return call_kernel(node, self)
         if node.op in CONTROL:
             self.values[node] = Value()  # its results have names of their own
             with inheriting(node):
@@ -330,9 +336,12 @@ def writes(node: Node) -> bool:
     return node.op in INTO and not is_spelled(node)
 
 
-def generate(graph: Graph, sizes: tuple[str, ...]) -> Code:
-    """The program of a plain graph in its final form, whose unknown sizes come in this order."""
-    sheet = Sheet(graph, sizes)
+def generate(graph: Graph, sizes: tuple[str, ...], compiled: Kernels | None = None) -> Code:
+    """The program of a plain graph in its final form, whose unknown sizes come in this order.
+
+    `compiled` makes the functions of its kernels.
+    """
+    sheet = Sheet(graph, sizes, compiled)
     w = Writer(graph, sheet, sheet.sizes)
     sheet.code.params = [f"x{i}" for i in range(len(graph.params))]
     w.values = {

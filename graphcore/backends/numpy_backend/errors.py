@@ -61,6 +61,11 @@ def worded(
     return kind("\n".join([*lines, f"  called at {user_line()}", f"  cure: {cure}"]))
 
 
+def in_step(step: int, loop: Node) -> str:
+    """The line that says in which step of a loop a call failed."""
+    return f"  in step {step} (from 0) of {loop.said} at {loop.origin}"
+
+
 TOO_LARGE = ("array is too big", "Maximum allowed dimension", "maximum allowed dimension")
 """How NumPy's errors begin for arrays that no memory could hold."""
 

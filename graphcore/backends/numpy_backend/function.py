@@ -17,9 +17,11 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate
+from graphcore.schedule.regions import stands_for
 
 from .codegen import generate
-from .errors import DEFECTS, defect, outside, worded
+from .errors import DEFECTS, defect, in_step, outside, worded
+from .kernels import KernelError, Kernels
 from .running import Generated, Stepwise, running
 from .source import Code
 
@@ -42,8 +44,10 @@ class Function:
     Reentrant and safe under threads: each call takes a workspace of its own.
     """
 
-    def __init__(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
-        self.unknowns, self.code = unknowns, generate(graph, unknowns)
+    def __init__(
+        self, graph: Graph, unknowns: tuple[str, ...], compiled: Kernels | None = None
+    ) -> None:
+        self.unknowns, self.code = unknowns, generate(graph, unknowns, compiled)
         self._trace = graph.trace
         self._start(running(self.code))
 
@@ -111,9 +115,10 @@ class Function:
                 try:
                     memory[buffer.slot] = np.empty(prod(shape), buffer.type.dtype)
                 except (MemoryError, ValueError) as error:
-                    written = (node for node, place in self.places.items() if place == name)
+                    written = [node for node, place in self.places.items() if place == name]
                     with described_by(self._trace):
-                        raise worded(error, next(written, None)) from error
+                        node = stands_for(written[0]) if written else None
+                        raise worded(error, node) from error
             buffers.append(memory[buffer.slot].reshape(shape))
         return buffers
 
@@ -124,12 +129,11 @@ class Function:
             return defect(error, None if line is None else line.node, text)
         if line is None:
             return worded(error, None)
-        node, found = line.node, None
+        within = [in_step(values[step], loop) for step, loop in line.steps.items()]
+        if isinstance(error, KernelError):
+            return error.worded(line.node, *within)
+        node, found = stands_for(line.node), None
         if isinstance(error, IndexError) and "axes" in node.attrs:
             known = {size: values[name] for size, name in self.code.sizes.items() if name in values}
             found = outside(node, [values.get(name) for name in line.operands], known)
-        within = [
-            f"  in step {values[step]} (from 0) of {loop.said} at {loop.origin}"
-            for step, loop in line.steps.items()
-        ]
         return worded(error, node, *(found or ("", "")), *within)

@@ -18,6 +18,7 @@ from graphcore.ir.op import Op
 from graphcore.ops import control, elementwise, leaf
 from graphcore.ops.control import Loop, Operand
 from graphcore.ops.leaf import values
+from graphcore.schedule.buffers import is_result
 from graphcore.schedule.order import in_order, order_of_body
 
 from . import routines
@@ -87,12 +88,12 @@ def compute_into(destinations: Sequence[str], outputs: Sequence[Node], w: Writer
 
 
 def receives(outputs: Sequence[Node]) -> list[Node]:
-    """The outputs that a line or a branch can write directly into a given array."""
+    """The outputs that a line, a kernel or a branch can write directly into a given array."""
     return [
         y
         for y in outputs
         if not is_number(y.type)
-        and (y.op in INTO or (y.op is leaf.project and is_branch(y.inputs[0])))
+        and (y.op in INTO or is_result(y) or (y.op is leaf.project and is_branch(y.inputs[0])))
     ]
 
 

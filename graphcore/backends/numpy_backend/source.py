@@ -73,6 +73,7 @@ class Code:
         self.buffers: dict[Buffer, str] = {}
         self.places: dict[Node, str] = {}
         self.comments: list[str] = []
+        self.kernels: dict[Graph, str] = {}
         self._comments: dict[Any, str] = {}
 
     @cached_property

@@ -46,16 +46,18 @@ class Both:
         self.params = tuple(sorted(inputs, key=lambda x: str(x.attrs["name"])))
         graph = Graph(self.params, tuple(outputs))
         self.numpy = Function(graph, unknowns)
-        self.kernel, report = llvm_kernels.kernel(graph, unknowns)
-        self.report, self.text = report, pseudo_code(graph)
+        made = llvm_kernels.machine_code(graph, unknowns)
+        self.kernel, self.report = made.kernel, made.failed
+        self.text = pseudo_code(graph)
 
     @classmethod
     def of(cls, compiled: gc.Compiled) -> Both:
         """A compiled program in both tiers."""
         both = cls.__new__(cls)
         both.numpy, both.bind = compiled._function, compiled._boundary.bind
-        graph, unknowns = compiled.passes[-1].graph, compiled._boundary.unknowns
-        both.kernel, both.report = llvm_kernels.kernel(graph, unknowns)
+        graph, unknowns = compiled.stages["scheduled"], compiled._boundary.unknowns
+        made = llvm_kernels.machine_code(graph, unknowns)
+        both.kernel, both.report = made.kernel, made.failed
         return both
 
     def program(self, bind: entrance.Bind) -> Callable[..., list[np.ndarray]]:

@@ -12,8 +12,10 @@ import graphcore as gc
 from graphcore.backends.llvm_kernels import entrance, machine
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes
 from graphcore.backends.llvm_kernels.failures import Failures, poll, report, work
+from graphcore.ir.provenance import described_by
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, linalg, tensor
+from graphcore.schedule.regions import as_one
 
 pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
 
@@ -60,7 +62,14 @@ def check(f, op, record, known, *args, axis=0, reason=""):
         failures.outside(Builder(), Value("%x", "i1"), node, axis, x, x)
     assert failures.words == len(record)
     graph = Loop(f).graph
-    assert said(report(graph, failures.sites, record, known)) == said(refused.value)
+    found = report(graph, failures.sites, record, known)
+    assert said(worded(found, graph)) == said(refused.value)
+
+
+def worded(error, graph):
+    """An error of the kernel that a graph is, in the user's words."""
+    with described_by(graph.trace):
+        return error.worded(as_one(graph).outputs[0].inputs[0])
 
 
 def test_positions_outside():
@@ -102,8 +111,9 @@ def test_no_memory():
     size = 2**33
     with pytest.raises(MemoryError) as refused:
         f(np.broadcast_to(1.0, size), np.broadcast_to(1.0, size))
-    found = report(Loop(f).graph, (), [entrance.FULL], {"i": size, "j": size})
-    assert said(found) == said(refused.value)
+    graph = Loop(f).graph
+    found = report(graph, (), [entrance.FULL], {"i": size, "j": size})
+    assert said(worded(found, graph)) == said(refused.value)
 
 
 def built(write, params, *slots):

@@ -1,4 +1,4 @@
-"""Ops that no machine code computes, each with its reason."""
+"""Ops that no machine code computes, and that stay calls of NumPy's, each with its reason."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ REASONS = {
     "linalg": "NumPy and SciPy compute it, from several routines of LAPACK",
     "fft": "NumPy's transforms compute it",
     "rewritten": "rewrites leave none of it for a backend",
+    "schedule": "it is machine code itself",
 }
-REWRITTEN = {"logsumexp", "softmax", "log_softmax", "einsum", "tuple", "kernel"}
+REWRITTEN = {"logsumexp", "softmax", "log_softmax", "einsum", "tuple"}
 
 
 def reason(op: Op) -> str:

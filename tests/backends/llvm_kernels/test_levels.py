@@ -10,6 +10,7 @@ import pytest
 from benchmarks.programs import NAMES, Program
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import functions, machine
+from tests.machine_code import build
 
 pytestmark = pytest.mark.skipif(
     machine.refusal() is not None or len(machine.levels()) < 2, reason="needs AVX-512"
@@ -26,14 +27,12 @@ def test_programs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that come from BLAS or LAPACK are those of one library, and equal too."""
     program = Program(name)
     compiled = program.make("graphcore")
-    graph, boundary = compiled.stages["scheduled"], compiled._boundary
-    if ops := llvm_kernels.refused(graph):
-        pytest.skip(f"no machine code for {', '.join(ops)}")
     given = program.module.inputs("tiny")
-    arguments = tuple(given[param.name] for param in boundary.params)
+    arguments = tuple(given[param.name] for param in compiled._boundary.params)
     found = []
     for level in machine.levels():
         monkeypatch.setattr(llvm_kernels, "compiled", partial(functions.compiled, level=level))
-        found.append(llvm_kernels.build(graph, boundary.unknowns, boundary.bind)(*arguments))
+        monkeypatch.setattr(llvm_kernels, "MADE", {})
+        found.append(build(compiled)(*arguments))
     for x, y in zip(*found, strict=True):
         assert np.asarray(x).tobytes() == np.asarray(y).tobytes()

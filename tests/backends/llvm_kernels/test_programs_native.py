@@ -1,4 +1,4 @@
-"""Programs of others, whole as machine code, beside the NumPy tier."""
+"""Programs of others as machine code, beside the NumPy tier."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.programs import NAMES, Program, compared
-from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
+from tests.machine_code import build
 
 from .native import needs_machine_code
 
@@ -18,16 +18,12 @@ TOLERANCE = {"eos": 1e-9, "vadv": 1e-9, "hierarchical_gp": 1e-10}
 
 The last rounding of its inputs moves a gradient of hierarchical_gp by 2e-11.
 """
-HOST = {
-    "contour_integral": "solve of complex matrices",
-    "expm_chain": "expm",
-}
-"""Programs with an op that no machine code computes."""
-
-
-SOME = ("eos", "gmm", "hmm", "isoneutral", "kmeans", "lstm", "saddle", "softmax", "spmv")
+SOME = (
+    *("contour_integral", "eos", "expm_chain", "gmm", "hmm", "isoneutral", "kmeans", "lstm"),
+    *("saddle", "softmax", "spmv"),
+)
 """Programs of all kinds that compile quickly; the others are slow tests."""
-SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in {*NAMES} - {*HOST, *SOME}]
+SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in {*NAMES} - {*SOME}]
 
 
 @pytest.mark.parametrize("size", ["tiny", pytest.param("small", marks=pytest.mark.slow)])
@@ -35,11 +31,10 @@ SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in {*NAMES} - {*HO
 def test_programs(name: str, size: str) -> None:
     program = Program(name)
     compiled = program.make("graphcore")
-    graph, boundary = compiled.stages["scheduled"], compiled._boundary
-    native = llvm_kernels.build(graph, boundary.unknowns, boundary.bind)
-    assert pseudo_code(graph).count("\n") < 600
+    native = build(compiled)
+    assert pseudo_code(compiled.stages["scheduled"]).count("\n") < 600
     given = program.module.inputs(size)
-    arguments = tuple(given[param.name] for param in boundary.params)
+    arguments = tuple(given[param.name] for param in compiled._boundary.params)
     expected = compiled(**given)
     first = dict(zip(expected, native(*arguments), strict=True))
     errors = compared(first, expected)
