@@ -200,12 +200,18 @@ class Compiled(Listing):
 
     @property
     def source(self) -> str:
-        """The generated Python function, or the pseudo-code of machine code."""
+        """The generated Python function, and the pseudo-code of machine code."""
         if not self.native:
             return self._function.source
+        from graphcore.backends import llvm_kernels
         from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
 
-        return pseudo_code(self.passes[-1].graph)
+        graph = self.passes[-1].graph
+        if llvm_kernels.whole(graph) is not None:
+            return pseudo_code(graph)
+        with described_by(graph.trace):
+            kernels = [pseudo_code(body, name) for name, body in self._function.kernels.items()]
+        return "\n".join([self._function.source, *kernels])
 
     @property
     def llvm(self) -> str:

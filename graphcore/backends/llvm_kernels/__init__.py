@@ -34,7 +34,7 @@ from .writer import Homes, Shared, Writer
 
 __all__ = [
     *("EMITTED", "PASSES", "build", "computes", "hosted", "in_kernels", "machine_code"),
-    *("refused", "text", "unavailable"),
+    *("refused", "text", "unavailable", "whole"),
 ]
 
 EMITTED: frozenset[Op] = frozenset(

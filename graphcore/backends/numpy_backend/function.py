@@ -69,6 +69,11 @@ class Function:
             return self.code.source().text
 
     @property
+    def kernels(self) -> Mapping[str, Graph]:
+        """The bodies of the kernels that the source calls, by name."""
+        return {name: body for body, name in self.code.kernels.items()}
+
+    @property
     def places(self) -> Mapping[Node, str]:
         """The buffer of each node that has one, by its name in the source."""
         return self.code.places

@@ -111,7 +111,7 @@ def test_equal_kernels_are_one() -> None:
     twice = gc.sort(gc.sin(once) * x, "row")
     with on_the_host(lambda op: op == "sort"):
         f = gc.compile([x, y], gc.sort(gc.sin(twice) * x, "row"), native=True)
-    assert f.source.count("k0(") == 3
+    assert f.source.count("    k0(") == 3
     assert "k1" not in f.source
     (body,) = {node.attrs["body"] for node in f.stages["kernels"].nodes() if node.op is kernel}
     made = llvm_kernels.machine_code(body, ("row",))
