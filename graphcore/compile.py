@@ -33,6 +33,7 @@ from graphcore.rewrites import pipeline
 
 if TYPE_CHECKING:
     from graphcore.inspection.check import Fault, Faults
+    from graphcore.inspection.why import Why
 
 Tree = Any
 """Nested lists, tuples and dicts of tensors or, at a call, of arrays."""
@@ -292,6 +293,41 @@ class Compiled(Listing):
         from graphcore.inspection.diff import diff  # like the printer, loaded at its first use
 
         return diff(self.stages[before], self.stages[after])
+
+    def why(self, x: Any, stage: str | None = None) -> Why:
+        """Why a node is there: the lines that wrote it, each rule that fired, the steps that run.
+
+        Parameters
+        ----------
+        x
+            A tensor of the program: an output, an input, or one between; the key of an output in a
+            dict; a name that a stage prints, as "%12", or "%7 body %3" in the body of `%7`; or a
+            line, as "model.py:7".
+        stage
+            The stage that prints the name, and in which the answer names nodes; the last one, if
+            it is not given.
+
+        Returns
+        -------
+        Why
+            The answer as data, with `lines`, `rules` and an answer for each node; `print` shows it.
+
+        Raises
+        ------
+        GraphError
+            If there is no such stage, or nothing of that name in it.
+
+        Examples
+        --------
+        >>> import graphcore as gc
+        >>> x = gc.tensor("x", {"row": 3})
+        >>> f = gc.compile([x], gc.log(1 + gc.exp(x)))
+        >>> print(f.why("%0", stage="named").answers[0].taken)
+        log1p → softplus  stabilise.py:...  log1p(exp(x)) = softplus(x)
+        """
+        from graphcore.inspection.why import why
+
+        return why(self, x, stage)
 
     def __reduce__(self) -> tuple[Any, ...]:
         forms = self._arguments, self._results, self._returns

@@ -15,6 +15,9 @@ import graphcore as gc
 README = Path(__file__).parent.parent / "README.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
+PLACE = re.compile(r"(  (?!model)[\w/]+\.py):\d+(?=  )")
+"""A place of the library in an answer of `f.why`: its line changes with the library."""
+
 
 def run_blocks(text: str) -> list[tuple[str, str | None, str]]:
     """Each snippet with the output shown for it, if any, and the output it has."""
@@ -25,7 +28,7 @@ def run_blocks(text: str) -> list[tuple[str, str | None, str]]:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(compile(code, "model.py", "exec"), scope)
-        ran.append((code, shown, out.getvalue()))
+        ran.append((code, shown, PLACE.sub(r"\1:…", out.getvalue())))
     return ran
 
 

@@ -55,7 +55,7 @@ def show_stages(out: Console, compiled: Compiled, seconds: float) -> None:
     table.add_column("stage")
     for title in ("nodes", "rewrites", "milliseconds"):
         table.add_column(title, justify="right")
-    for name, graph, records, taken in compiled.passes:
+    for name, graph, records, taken, _ in compiled.passes:
         nodes = sum(1 for _ in graph.nodes())
         rewrites = str(len(records)) if records else ""
         table.add_row(name, str(nodes), rewrites, f"{taken * 1e3:.1f}")

@@ -15,11 +15,18 @@ Labels = tuple[str | None, ...]
 
 
 class Record(NamedTuple):
-    """One rewrite: `rule` put `after` in the place of `before`."""
+    """One rewrite: `rule` put `after` in the place of `before`.
+
+    A derivative takes no node's place: `after` is the cotangent of the operand numbered `operand`
+    that flows from the node `before`, or without a number the tangent of `before`. `asked` is then
+    the source of what the rule built.
+    """
 
     rule: Rule
     before: Node
     after: Node
+    operand: int | None = None
+    asked: Asked | None = None
 
     def __repr__(self) -> str:
         return f"<Record of {described(self.rule)}: {self.before!r} -> {self.after!r}>"
@@ -50,13 +57,16 @@ class Trace:
         The dims that the axes of a plain node had before lowering, None where that is not known.
     records
         Every rewrite, in order.
+    moves
+        For each pass (and first for what came before) each change of a node as (node, new node), in
+        order: those by rules, and nodes that are the same but for other operands or bodies.
     known
         Facts that rules and analyses have found, mostly about nodes, by subject, while the passes
         run. For a set of rules these are normal forms: a rule sees nothing but its node, so that a
         node has one normal form in all passes that apply these rules.
     """
 
-    __slots__ = ("asked", "known", "labels", "lines", "records", "sources")
+    __slots__ = ("asked", "known", "labels", "lines", "moves", "records", "sources")
 
     def __init__(self, lines: Mapping[Node, Origin] = {}) -> None:
         self.lines: dict[Node, Origin] = dict(lines)
@@ -64,6 +74,7 @@ class Trace:
         self.labels: dict[Node, Labels] = {}
         self.asked: dict[Asked, Origin] = {}
         self.records: list[Record] = []
+        self.moves: list[list[tuple[Node, Node]]] = [[]]
         self.known: dict[object, dict[Any, Any]] = {}
 
     def origin(self, node: Node) -> Origin:

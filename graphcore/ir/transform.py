@@ -79,7 +79,7 @@ def transform(
             )
     done = {} if done is None else done
     trace = current()
-    records, labels = trace.records, trace.labels
+    records, labels, moves = trace.records, trace.labels, trace.moves[-1]
     before, sources = state.source, trace.sources
     nested = before is not None
 
@@ -108,6 +108,7 @@ def transform(
             new = Node(op, inputs, node.attrs)
         else:
             return node
+        moves.append((node, new))
         if new not in labels and (known := labels.get(node) or node.type.dims) is not None:
             labels[new] = known
         return new

@@ -37,7 +37,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
             ct = unknown(ct)
             total[y] = total[y] + ct if y in total else ct
     for node in reversed(path):
-        inherit(Asked(node, asked))
+        inherit(source := Asked(node, asked))
         if node.op is leaf.project:
             continue  # the node of several values passes its cotangent on
         elif isinstance(node.type, TupleType):
@@ -46,11 +46,14 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
             shares = cotangents(node, total[node].label(node.labels), path)
         else:
             continue
-        for x, share in zip(node.inputs, shares, strict=True):
+        for at, (x, share) in enumerate(zip(node.inputs, shares, strict=True)):
             if share is not None and x in path:
-                records.append(Record(rule_of(node.op), node, share))
+                records.append(Record(rule_of(node.op), node, share, at, source))
                 share = realised(share, x)
-                total[x] = added(total[x], share) if x in total else share
+                if x in total:
+                    share = added(total[x], share)
+                    records.append(Record(added, node, share, at, source))
+                total[x] = share
     inherit(asked)
     return [total[x] if x in total else full_like(x, 0) for x in wrt]
 
@@ -164,10 +167,10 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
     for x, t in zip(wrt, tangents, strict=True):
         t = unknown(t)
         tangent[x] = tangent[x] + t if x in tangent else t
-    asked = state.source
+    asked, records = state.source, current().records
     for node in between(ys, wrt):
         if node not in tangent:
-            inherit(Asked(node, asked))
+            inherit(source := Asked(node, asked))
             moving = [tangent.get(x) for x in node.inputs]
             if node.op is leaf.project:
                 continue  # its tangent is set with the others of the node of several values
@@ -177,10 +180,12 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
                 rule = JVP.get(node.op) or CONTROL[node.op].pushforward
                 for i, new in enumerate(rule(node, moving)):
                     if new is not None and of_floats(node.type.items[i]):
+                        records.append(Record(rule, node, new, None, source))
                         tangent[node[i]] = new
                 continue
             new = pushed(node, moving)
             if new is not None:
+                records.append(Record(rule_of(node.op), node, new, None, source))
                 tangent[node] = realised(new, node).label(node.labels)
     inherit(asked)
     return [tangent[y] if y in tangent else full_like(y, 0) for y in ys]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import wraps
 from itertools import count
 from typing import NamedTuple
 
@@ -48,12 +49,13 @@ class Repeat(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """The result of a pass: its graph, its rewrites, and the seconds it took."""
+    """The result of a pass: its graph, its rewrites, the seconds it took, and what it does."""
 
     name: str
     graph: Graph
     records: Sequence[Record]
     seconds: float
+    change: Change
 
     def __repr__(self) -> str:
         made = f"{len(self.graph):,} nodes, {len(self.records):,} rewrites"
@@ -65,12 +67,22 @@ def rewriting(*sets: RuleSet) -> Change:
     rules = RuleSet()
     for some in sets:
         rules |= some
-    return lambda graph: simplify(graph, rules)
+
+    def rewritten(graph: Graph) -> Graph:
+        """Rules are applied until none applies."""
+        return simplify(graph, rules)
+
+    return rewritten
 
 
 def where(ops: Collection[Op], change: Change) -> Change:
     """The change, made only to graphs in which one of these ops stands."""
-    return lambda graph: graph if graph.ops().isdisjoint(ops) else change(graph)
+
+    @wraps(change)
+    def changed(graph: Graph) -> Graph:
+        return graph if graph.ops().isdisjoint(ops) else change(graph)
+
+    return changed
 
 
 NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=True)
@@ -143,13 +155,15 @@ def follow(
             graph = repeated(graph, step, trace, found)
             continue
         start, records, before = time.perf_counter(), len(trace.records), graph
+        trace.moves.append([])
         graph = step.change(graph)
         if graph is not before:
             graph.trace = trace
         if graph is not before or not found:
             step.contract.check(graph, step.name)
         seconds = time.perf_counter() - start
-        found.append(Stage(numbered(step.name, found), graph, trace.records[records:], seconds))
+        name = numbered(step.name, found)
+        found.append(Stage(name, graph, trace.records[records:], seconds, step.change))
     return graph
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.trace import Rule
+from graphcore.ir.trace import Record, Rule, current
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import leaf, tensor
 from graphcore.ops.control import Loop, Operand
@@ -75,7 +75,7 @@ class Outside:
         given = left._replace(
             captured=(*left.captured, *captured), sequences=(*left.sequences, *more)
         )
-        return replaced(given, fixed | stepped)
+        return replaced(given, fixed | stepped, outside)
 
     def at_once(
         self, given: Iterable[Node], roots: Sequence[Node], each: Mapping[Node, Node]
@@ -97,7 +97,9 @@ class Outside:
         """The values of a node of all steps, given those of its operands, in the node's name."""
         xs, own = self.operands(node, done)
         with inheriting(node):
-            return on_all_steps(node, xs, own, self.loop.settings["length"])
+            made = on_all_steps(node, xs, own, self.loop.settings["length"])
+        current().records.append(Record(on_all_steps, node, made))
+        return made
 
     def operands(self, node: Node, done: Mapping[Node, Node]) -> tuple[list[Node], list[bool]]:
         """The operands of a node outside of the loop, and which of them are of all steps."""
@@ -114,6 +116,7 @@ class Outside:
                 found = tensor.sum_(done[total.term], axes=(0,))
             for view in total.views:
                 found = Node(view.op, (found,), view.attrs)
+        current().records.append(Record(over_steps, total.term, found))
         return found
 
 

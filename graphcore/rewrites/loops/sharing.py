@@ -177,7 +177,7 @@ def record_for(early: Node, late: Node, loops: dict[Node, Loop], keys: dict[Node
     new = new_params("saved", user, found)
     saved = [Operand(param, extended[at[node]]) for node, param in new.items()]
     user = user._replace(sequences=(*user.sequences, *saved))
-    loops[late] = replaced(user, new)
+    loops[late] = replaced(user, new, record_for)
 
 
 def same_at_each_step(
@@ -299,4 +299,4 @@ def with_constants(loop: Loop) -> Loop:
     """The loop whose body has the constants that are given to it."""
     new = {p: x for p, x in loop.captured if x.op is leaf.full}
     new |= {p: refill(x, x.type.shape[1:]) for p, x in loop.sequences if x.op is leaf.full}
-    return replaced(loop, new)
+    return replaced(loop, new, with_constants)

@@ -1,0 +1,52 @@
+"""Nodes by their printed names: `%12`, `x`, and `%7 body %3` inside of the loop `%7`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.provenance import described_by, state
+
+from .calls import call
+from .text import one_line
+from .view import View, bodies, input_names, stands_inline
+
+
+class Place(NamedTuple):
+    """A node and the name by which its stage prints it.
+
+    The name of a node in a body is the way there: the name of the node that holds the body, the
+    body's heading, and the name in the body.
+    """
+
+    name: str
+    node: Node
+    view: View
+
+    @property
+    def line(self) -> str:
+        """The line that `debug_print` prints, without the origin: `%3: f64[row=3] = exp(%2)`."""
+        return f"{self.name}: {self.view.type(self.node)} = {call(self.node, self.view)}"
+
+
+class Places:
+    """Every node of a stage by its printed name, those of bodies included."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.named: dict[str, Place] = {}
+        self.of: dict[Node, Place] = {}
+        with described_by(graph.trace or state.trace):
+            self.enter(graph, {}, "")
+
+    def enter(self, graph: Graph, names: dict[Node, str], way: str) -> None:
+        """Enter the nodes of a graph, whose own names come after `way`."""
+        nodes = list(graph.nodes())
+        view = View(nodes, input_names(nodes, names), set(graph.outputs), {})
+        for node in nodes:
+            place = Place(f"{way}{one_line(view.name(node))}", node, view)
+            if not stands_inline(node) or node.inputs or node in view.numbers:
+                self.named.setdefault(place.name, place)
+            self.of.setdefault(node, place)
+            for heading, held, own in bodies(node, view):
+                self.enter(held, own, f"{place.name} {heading.partition(',')[0]} ")

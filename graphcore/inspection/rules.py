@@ -1,0 +1,59 @@
+"""What a rule says: its equation or name, and where it stands."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+from typing import NamedTuple
+
+from graphcore.ir.trace import Rule
+
+EQUATION = re.compile(r"\((.*), lambda [^:]*: (.*?)( if .* else None)?\),?$")
+ENTRY = re.compile(r"(?:[a-z]\w*\.)?(\w+): (lambda .*?),?$")
+
+
+class Said(NamedTuple):
+    """A rule in words.
+
+    Attributes
+    ----------
+    name
+        The name of its function; "" where it has none.
+    equation
+        The equation or the entry of a table that it is, else the first line of its docstring.
+    file, line
+        Where it stands.
+    """
+
+    name: str
+    equation: str
+    file: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """`algebra.py:41`."""
+        *folders, file = self.file.replace("\\", "/").split("/")
+        file = f"{folders[-1]}/{file}" if folders and file == "__init__.py" else file
+        return f"{file}:{self.line}" if file else "unknown"
+
+    def __str__(self) -> str:
+        return f"{self.place}  {': '.join(filter(None, [self.name, self.equation]))}"
+
+
+def said(rule: Rule) -> Said:
+    """What a rule says, read from its source."""
+    rule = inspect.unwrap(rule)
+    code = getattr(rule, "__code__", None)
+    name = getattr(rule, "__name__", "")
+    file, line = (code.co_filename, code.co_firstlineno) if code else ("", 0)
+    if name and name != "<lambda>":
+        doc = (inspect.getdoc(rule) or "").partition("\n")[0]
+        return Said(name, doc, file, line)
+    text = linecache.getline(file, line).strip()
+    if (found := EQUATION.match(text)) is not None:
+        return Said("", f"{found[1]} = {found[2]}".replace("P.", ""), file, line)
+    if (entry := ENTRY.match(text)) is not None:
+        return Said("", f"{entry[1]}: {entry[2]}", file, line)
+    return Said("", text or repr(rule), file, line)
