@@ -64,8 +64,8 @@ def campaign(kind: str, first: int, count: int) -> None:
         order = ("differs", "too long", "rounding", "close", "equal", "refused")
         worst[min([v.kind for v in came] or ["none"], key=[*order, "none"].index)] += 1
         for v in came:
-            if v.kind == "differs":
-                print(f"DIFFERS {kind} {name}: {v.reason}", flush=True)
+            if v.kind in ("differs", "too long"):
+                print(f"{v.kind}: {kind} {name}: {v.reason}", flush=True)
         if sum(worst.values()) % 250 == 0:
             print(f"{time.time() - start:.0f} s: {dict(worst)}; calls {dict(kinds)}", flush=True)
 

@@ -34,6 +34,14 @@ def with_guard(slot: entrance.Slot) -> entrance.Slot:
     return entrance.Room(slot.bytes + GUARD) if isinstance(slot, entrance.Room) else slot
 
 
+def among(x: np.ndarray, rubbish: int) -> np.ndarray:
+    """The same values with rubbish before and behind them, as lanes without a value may read it."""
+    memory = np.full(x.nbytes + 2 * GUARD, rubbish, np.uint8)
+    y = memory[GUARD : GUARD + x.nbytes].view(x.dtype).reshape(x.shape)
+    y[...] = x
+    return y
+
+
 def given(name: str, *shape: Size, dtype: str = "float64") -> Node:
     return leaf.input_(name=name, dtype=np.dtype(dtype), shape=shape, dims=None)
 
@@ -73,6 +81,7 @@ class Both:
     ) -> list[np.ndarray]:
         """The results of machine code, in memory full of `rubbish`."""
         empty, made = np.empty, []
+        arrays = [among(np.asarray(x), rubbish) for x in arrays]
 
         def dirty(*args: object, **options: object) -> np.ndarray:
             made.append(empty(*args, **options))
