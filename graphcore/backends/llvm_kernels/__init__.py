@@ -15,6 +15,8 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import described_by
+from graphcore.ir.sizes import Size, count
+from graphcore.ir.sizes import unknowns as names_in
 from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
@@ -94,9 +96,9 @@ def text(graph: Graph, unknowns: tuple[str, ...]) -> str:
     return "\n".join([written(body, sizes_of(graph, body, unknowns))[0] for body in bodies])
 
 
-def written(graph: Graph, unknowns: tuple[str, ...]) -> tuple[str, Shared]:
-    """The IR of a graph, and what its table holds."""
-    program = Shared(graph, unknowns)
+def written(graph: Graph, unknowns: tuple[str, ...], patient: bool = False) -> tuple[str, Shared]:
+    """The IR of a graph, and what its table holds; nests look for signals where it is `patient`."""
+    program = Shared(graph, unknowns, patient)
     w, b = Writer(program), program.b
     for i, x in enumerate(graph.params):
         room = w.room(x.type, program.pointer(program.entry(i)))
@@ -117,8 +119,10 @@ class Machine:
         ir, program = written(graph, unknowns)
         params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
         code, failures = compiled(ir, "kernel"), program.failures
-        slots = tuple(program.slots)
-        self.kernel = Kernel(code, params, results, unknowns, slots, failures.words)
+        counts, slots = counts_of(graph, frozenset(unknowns)), tuple(program.slots)
+        again = lambda: compiled(written(graph, unknowns, patient=True)[0], "kernel")
+        head = params, results, unknowns, slots, failures.words
+        self.kernel = Kernel(code, *head, counts, again)
         self.graph, self.sites = graph, failures.sites
 
     def failed(self, record: list[int], known: dict[str, int]) -> KernelError:
@@ -138,6 +142,12 @@ def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
     if (made := MADE.get((graph, unknowns))) is None:
         made = MADE[graph, unknowns] = Machine(graph, unknowns)
     return made
+
+
+def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
+    """How many places nodes have, those of bodies too, as far as sizes of these names say it."""
+    counts = dict.fromkeys([count(x.shape) for node in graph.every_node() for x in items(node)])
+    return tuple([n for n in counts if names_in(n) <= names])
 
 
 def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., list[Array]]:

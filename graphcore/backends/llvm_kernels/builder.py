@@ -14,6 +14,10 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from .entrance import FUEL
+from .looping import Carried, counted, in_blocks, phi, repeated
+from .signals import Signals
+
 WIDTH = 8
 """Values of eight bytes side by side: a constant of the language, so that sums are the same on
 every machine. Of smaller values there may be more: see `Builder.width`."""
@@ -25,6 +29,10 @@ BITS = {
 """The LLVM type of each kind; i1 is bool, and u64 is i64 whose operations are unsigned."""
 PARTS = {"c128": "f64", "c64": "f32"}
 """The kind of both parts of a complex kind."""
+
+
+CALL = 64
+"""As how many instructions the call of a function counts."""
 
 
 class Value(NamedTuple):
@@ -111,6 +119,7 @@ class Builder:
         self.used_functions: dict[str, None] = {}
         self.pairs: dict[str, tuple[Value, Value]] = {}
         self.products: dict[str, tuple[Value, ...]] = {}
+        self.signals = Signals()
 
     @property
     def level(self) -> int:
@@ -227,6 +236,7 @@ class Builder:
         xs = [self.widen(x, wide or WIDTH) for x in operands]
         full = f"{name}.{xs[0].kind}x{xs[0].wide}"
         self.used_functions[full] = None
+        self.signals.work += CALL
         given = ", ".join([x.typed for x in xs])
         y = self.emit(xs[0].kind, xs[0].wide, f"call {xs[0].type} @{full}({given})", *xs)
         return y if wide else self.lane(y, 0)
@@ -377,37 +387,37 @@ class Builder:
         step: int,
         carried: Sequence[Value],
         body: Callable[..., Sequence[Value]],
+        most: int | None = None,
+        looks: bool = False,
     ) -> list[Value]:
         """for i in range(start, stop, step): carried = body(i, *carried); the last `carried`.
 
-        LLVM's strength reduction of loops would take half the time of code generation and gain
-        nothing, as values that do not change have left the loop already. It skips loops whose
-        counter is hidden from it, as here. No option of the whole process is needed for that.
+        There are at most `most` numbers between start and stop, if that is known. A loop that may
+        be long looks for signals after each block of its steps, unless its body `looks` for them.
         """
         k = self.name("")
-        with self.deeper() as lines:
+        if start.number is not None and stop.number is not None:
+            most = max(stop.number - start.number, 0)
+        with self.signals.step(looks) as one, self.deeper() as lines:
             i = Value(f"%i{k}", start.kind, 0, self.level)
             now = self.carried(k, carried)
             new = body(i, *now)
-        self.lines[-1] += [
-            f"  br label %pre{k}",
-            f"pre{k}:",
-            f"  br label %head{k}",
-            f"head{k}:",
-            f"  {i.text} = phi {i.type} [{start.text}, %pre{k}], [%n{k}, %latch{k}]",
-            *phis(now, (carried, f"pre{k}"), (new, f"latch{k}")),
-            f"  %c{k} = icmp slt {i.typed}, {stop.text}",
-            f"  br i1 %c{k}, label %body{k}, label %exit{k}",
-            f"body{k}:",
-            *lines,
-            f"  br label %latch{k}",
-            f"latch{k}:",
-            f"  %f{k} = freeze {i.typed}",  # no pass sees how the loop counts
-            f"  %n{k} = add nsw {i.type} %f{k}, {step}",
-            f"  br label %head{k}",
-            f"exit{k}:",
-        ]
+        block = one.block(len(lines), None if most is None else -(-most // step))
+        of, ends = carries(carried, now, new), (start.text, stop.text)
+        if block is None:
+            self.lines[-1] += counted(k, *ends, step, of, lines)
+        else:
+            look = self.signals.look(k)
+            self.lines[-1] += in_blocks(k, *ends, step, block, of, lines, look)
+            if self.signals.inside:
+                work = self.mul(self.sub(stop, start), integer(max(1, one.work // step)))
+                self.spend(work)
         return [a._replace(level=self.level) for a in now]
+
+    def spend(self, work: Value) -> None:
+        """Count work of loops, and look for signals once it is enough."""
+        tank = self.emit("ptr", 0, f"getelementptr i64, ptr %record, i64 {FUEL}")
+        self.lines[-1] += self.signals.spend(self.name(""), tank.text, work.text)
 
     def repeat(
         self,
@@ -423,18 +433,7 @@ class Builder:
             self.do(f"br i1 {go.text}, label %body{k}, label %exit{k}")
             self.label(f"body{k}")
             new = body(*now)
-        self.lines[-1] += [
-            f"  br label %pre{k}",
-            f"pre{k}:",
-            f"  br label %head{k}",
-            f"head{k}:",
-            *phis(now, (carried, f"pre{k}"), (new, f"latch{k}")),
-            *lines,
-            f"  br label %latch{k}",
-            f"latch{k}:",
-            f"  br label %head{k}",
-            f"exit{k}:",
-        ]
+        self.lines[-1] += repeated(k, carries(carried, now, new), lines)
         return [a._replace(level=self.level) for a in now]
 
     def branch(
@@ -476,9 +475,16 @@ class Builder:
 
 def phis(out: Sequence[Value], *ways: tuple[Sequence[Value], str]) -> list[str]:
     """Lines that choose values by the block where they come from."""
-    lines = []
-    for n, a in enumerate(out):
-        assert all(values[n].type == a.type for values, _ in ways), "the types of a value differ"
-        pairs = ", ".join([f"[{values[n].text}, %{block}]" for values, block in ways])
-        lines.append(f"  {a.text} = phi {a.type} {pairs}")
-    return lines
+    for values, _ in ways:
+        assert [x.type for x in values] == [a.type for a in out], "the types of a value differ"
+    several = [[(values[n].text, block) for values, block in ways] for n in range(len(out))]
+    return [phi(a.text, a.type, *pairs) for a, pairs in zip(out, several, strict=True)]
+
+
+def carries(before: Sequence[Value], now: Sequence[Value], new: Sequence[Value]) -> list[Carried]:
+    """What a loop carries."""
+    found = []
+    for x, a, y in zip(before, now, new, strict=True):
+        assert x.type == a.type == y.type, "the types of a value differ"
+        found.append(Carried(a.type, x.text, a.text, y.text))
+    return found

@@ -6,16 +6,17 @@
 ;   1  the list of idle workspaces        3  failed(workspace): raises what the kernel recorded
 ;
 ; Words of a program:
-;   0  how many params                    4  where the sizes of its params begin in a workspace
-;   1  how many results                   5  where the unknown sizes begin
-;   2  how many axes the params have      6  where the numbers of params begin
-;   3  the address of the kernel          7  where the table begins
-;   8  for each param, then for each result: its dtype, the number of its axes
+;   0  how many params                    4  where the unknown sizes begin
+;   1  how many results                   5  where the numbers of params begin
+;   2  how many axes the params have      6  where the table begins
+;   3  where the sizes of its params begin in a workspace
+;   7  for each param, then for each result: its dtype, the number of its axes
 ;
 ; Words of a workspace, an int64 array:
-;   0  how long the last call took        3  the thread that gave up the GIL
-;   1  how much work is left until `poll`  4  the record of a failure, and so on as the program says;
-;   2  when to look for signals next          after the sizes of the params those of the results
+;   0  the address of the kernel          3  when to look for signals next
+;   1  how long the last call took        4  the thread that gave up the GIL
+;   2  how much work is left until `poll`  5  the record of a failure, and so on as the program says;
+;                                             after the sizes of the params those of the results
 ; Times are in ticks of the processor, work in values about.
 
 @long = global i64 0                                ; from what time on a call gives up the GIL
@@ -161,9 +162,9 @@ none:
 ; The data of all params, into the table; a number is put into the workspace.
 define internal void @give_params(ptr %program, ptr %words, ptr %args, ptr %given) #0 {
   %params = call i64 @word(ptr %program, i64 0)
-  %table.at = call i64 @word(ptr %program, i64 7)
+  %table.at = call i64 @word(ptr %program, i64 6)
   %table = getelementptr i64, ptr %words, i64 %table.at
-  %numbers.at = call i64 @word(ptr %program, i64 6)
+  %numbers.at = call i64 @word(ptr %program, i64 5)
   %numbers = getelementptr i64, ptr %words, i64 %numbers.at
   %prepared = icmp ne ptr %given, null
   br label %next
@@ -207,14 +208,14 @@ define internal ptr @new_results(ptr %program, ptr %words) #0 {
   %params = call i64 @word(ptr %program, i64 0)
   %results = call i64 @word(ptr %program, i64 1)
   %axes = call i64 @word(ptr %program, i64 2)
-  %table.at = call i64 @word(ptr %program, i64 7)
+  %table.at = call i64 @word(ptr %program, i64 6)
   %table = getelementptr i64, ptr %words, i64 %table.at
   %first = getelementptr ptr, ptr %table, i64 %params
-  %sizes.at = call i64 @word(ptr %program, i64 4)
+  %sizes.at = call i64 @word(ptr %program, i64 3)
   %after = add i64 %sizes.at, %axes
   %sizes = getelementptr i64, ptr %words, i64 %after
   %pairs = shl i64 %params, 1
-  %skip = add i64 %pairs, 8
+  %skip = add i64 %pairs, 7
   %kinds = getelementptr i64, ptr %program, i64 %skip
   %list = call ptr @PyList_New(i64 %results)
   %failed = icmp eq ptr %list, null
@@ -254,19 +255,19 @@ none:
 
 ; Run the kernel, without the GIL where the last call took long: 0, or how it ended.
 define internal i64 @run(ptr %program, ptr %words) #0 {
-  %kernel.at = getelementptr i64, ptr %program, i64 3
-  %kernel = load ptr, ptr %kernel.at
-  %unknowns.at = call i64 @word(ptr %program, i64 5)
+  %kernel = load ptr, ptr %words
+  %unknowns.at = call i64 @word(ptr %program, i64 4)
   %unknowns = getelementptr i64, ptr %words, i64 %unknowns.at
-  %table.at = call i64 @word(ptr %program, i64 7)
+  %table.at = call i64 @word(ptr %program, i64 6)
   %table = getelementptr i64, ptr %words, i64 %table.at
-  %record = getelementptr i64, ptr %words, i64 4
-  %fuel = getelementptr i64, ptr %words, i64 1
+  %record = getelementptr i64, ptr %words, i64 5
+  %fuel = getelementptr i64, ptr %words, i64 2
   store i64 TANK, ptr %fuel
-  %due = getelementptr i64, ptr %words, i64 2
-  %holder = getelementptr i64, ptr %words, i64 3
+  %due = getelementptr i64, ptr %words, i64 3
+  %holder = getelementptr i64, ptr %words, i64 4
   store ptr null, ptr %holder
-  %last = load i64, ptr %words
+  %took.at = getelementptr i64, ptr %words, i64 1
+  %last = load i64, ptr %took.at
   %limit = load i64, ptr @long
   %long = icmp sgt i64 %last, %limit
   br i1 %long, label %release, label %start
@@ -281,7 +282,7 @@ start:
   %status = call i64 %kernel(ptr %table, ptr %unknowns, ptr %record)
   %now = call i64 @llvm.readcyclecounter()
   %took = sub i64 %now, %begin
-  store i64 %took, ptr %words
+  store i64 %took, ptr %took.at
   %thread = load ptr, ptr %holder
   %held = icmp eq ptr %thread, null
   br i1 %held, label %end, label %restore
@@ -328,7 +329,7 @@ check:
 on:
   ret i64 0
 stop:
-  ret i64 2
+  ret i64 STOPPED
 }
 
 ; The results of a program for these arguments, as a list.
@@ -349,10 +350,10 @@ next:
   br i1 %more, label %one, label %search
 one:
   %pair = shl i64 %i, 1
-  %dtype.at = add i64 %pair, 8
+  %dtype.at = add i64 %pair, 7
   %dtype.word = getelementptr i64, ptr %program, i64 %dtype.at
   %dtype = load ptr, ptr %dtype.word
-  %ndim.at = add i64 %pair, 9
+  %ndim.at = add i64 %pair, 8
   %ndim = call i64 @word(ptr %program, i64 %ndim.at)
   %x.at = getelementptr ptr, ptr %args, i64 %i
   %x = load ptr, ptr %x.at
@@ -363,7 +364,7 @@ good:
   %beyond = getelementptr i64, ptr %to, i64 %ndim
   br label %next
 search:
-  %shapes.at = call i64 @word(ptr %program, i64 4)
+  %shapes.at = call i64 @word(ptr %program, i64 3)
   %found = call ptr @idle_for(ptr %idle, i64 %shapes.at, i64 %axes, ptr %sizes)
   %none = icmp eq ptr %found, null
   br i1 %none, label %prepare, label %begin
@@ -385,7 +386,7 @@ begin:
   br i1 %lost, label %full, label %go
 full:
   call void @PyErr_Clear()                          ; `failed` words it
-  %record = getelementptr i64, ptr %words, i64 4
+  %record = getelementptr i64, ptr %words, i64 5
   store i64 -1, ptr %record
   br label %failed
 go:

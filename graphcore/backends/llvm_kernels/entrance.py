@@ -38,11 +38,15 @@ KEPT = 4
 """How many idle workspaces are kept: memory for calls of other sizes, or at the same time."""
 LONG = 20e-6
 """From how many seconds on a call gives up the GIL."""
+HUGE = 2**22
+"""From how many places on nests look for signals: they may take 10 ms, or many times that."""
 PERIOD = 0.03
 """How many seconds pass between two looks for signals."""
 FULL = -1
 """What the record begins with if there is no memory for the results."""
-HEAD = 4
+STOPPED = 2
+"""What a kernel returns after a signal has raised."""
+HEAD = 5
 """The words of a workspace before the record."""
 FUEL = -3
 """Where before the record there is how much work is left until a loop calls `poll`."""
@@ -86,8 +90,9 @@ Slot: TypeAlias = Room | Constant | Address | Growing | Cell
 class Kernel(NamedTuple):
     """Machine code, `i64 kernel(ptr table, ptr sizes, ptr record)`, and the types of its arguments.
 
-    The table holds the data of the params, of the results, and then `slots`. The kernel returns 0,
-    1 after it has written a failure into the record, or what `poll` returned if that is not 0.
+    The table holds the data of the params, of the results, and then `slots`. Where some node has
+    HUGE `counts` of places the `patient` kernel is called, whose nests look for signals. It returns
+    0, 1 after it has written a failure into the record, or STOPPED after `poll` has returned that.
     """
 
     code: machine.Code
@@ -96,6 +101,8 @@ class Kernel(NamedTuple):
     unknowns: tuple[str, ...]
     slots: tuple[Slot, ...]
     record: int
+    counts: tuple[Size, ...] = ()
+    patient: Callable[[], machine.Code] | None = None
 
 
 class Places(NamedTuple):
@@ -114,6 +121,7 @@ class Program:
     def __init__(self, kernel: Kernel, bind: Bind, report: Report) -> None:
         self.kernel, self.bind, self.report = kernel, bind, report
         self.idle: list[Array] = []
+        self.patient: machine.Code | None = None
         types = (*kernel.params, *kernel.results)
         self.dtypes = [np.dtype(type.dtype) for type in types]
         axes = sum(type.ndim for type in types)
@@ -127,7 +135,6 @@ class Program:
                 len(kernel.params),
                 len(kernel.results),
                 sum(type.ndim for type in kernel.params),
-                kernel.code["kernel"],
                 *self.places[:-1],
                 *chain(*[(id(d), t.ndim) for d, t in zip(self.dtypes, types, strict=True)]),
             ],
@@ -193,7 +200,7 @@ class Program:
         memory = np.empty(end + LINE, np.uint8)
         start = -memory.ctypes.data % LINE
         words = memory[start : start + places.end * 8].view(np.int64)
-        words[:HEAD] = [sys.maxsize, 0, 0, 0]
+        words[:HEAD] = [self.code_for(known)["kernel"], sys.maxsize, 0, 0, 0]
         words[places.shapes : places.numbers] = [*shape, *results, *sizes]
         words[table:] = values
         rooms = [at for at, slot in enumerate(kernel.slots, table) if isinstance(slot, Room)]
@@ -201,6 +208,15 @@ class Program:
         if growing:
             weakref.finalize(words, release, memory[start:], growing).atexit = False
         return words
+
+    def code_for(self, known: dict[str, int]) -> machine.Code:
+        """The machine code for calls of some sizes; the patient one is made where it is needed."""
+        kernel = self.kernel
+        if kernel.patient and any(evaluate(size, known) >= HUGE for size in kernel.counts):
+            if self.patient is None:
+                self.patient = kernel.patient()
+            return self.patient
+        return kernel.code
 
     def failed(self, words: Array) -> None:
         """Raise what the kernel has written into the record."""
@@ -302,6 +318,7 @@ def constants() -> dict[str, int]:
         "NEW_FROM_DESCR": numpy_api()[94],
         "NONE": id(None),
         "TANK": TANK,
+        "STOPPED": STOPPED,
     }
 
 

@@ -25,7 +25,7 @@ from graphcore.ir.types import TupleType
 from graphcore.ops import control, tensor
 
 from .builder import Builder, Value
-from .entrance import FUEL, FULL
+from .entrance import FULL
 
 
 class Site(NamedTuple):
@@ -98,27 +98,6 @@ class Failures:
             b.do(f"store i64 {text}, ptr %at{k}.{n}")
         b.do("ret i64 1")
         b.label(f"fine{k}")
-
-
-def poll(b: Builder, cost: Value, routine: Value) -> None:
-    """Look for signals once the steps written here have cost enough; `routine` is `poll`.
-
-    What is left of the work until then is a word before the record.
-    """
-    k = b.name("")
-    b.do(f"%fuel.at{k} = getelementptr i64, ptr %record, i64 {FUEL}")
-    b.do(f"%fuel{k} = load i64, ptr %fuel.at{k}")
-    b.do(f"%left{k} = sub i64 %fuel{k}, {cost.text}")
-    b.do(f"store i64 %left{k}, ptr %fuel.at{k}")
-    b.do(f"%spent{k} = icmp slt i64 %left{k}, 0")
-    b.do(f"br i1 %spent{k}, label %poll{k}, label %go{k}")
-    b.label(f"poll{k}")
-    b.do(f"%status{k} = call i64 {routine.text}(ptr %record)")
-    b.do(f"%sound{k} = icmp eq i64 %status{k}, 0")
-    b.do(f"br i1 %sound{k}, label %go{k}, label %stop{k}")
-    b.label(f"stop{k}")
-    b.do(f"ret i64 %status{k}")
-    b.label(f"go{k}")
 
 
 def work(body: Graph, found: frozenset[str] = frozenset()) -> Size:

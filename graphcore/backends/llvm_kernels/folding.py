@@ -130,19 +130,23 @@ def in_blocks(
 
     def along(first: Value, last: Value, acc: Sequence[Value]) -> Sequence[Value]:
         if step != 1:
-            return p.run(first, last, acc, body)
+            return p.run(first, last, acc, body, size_of_block or None)
         if first.number == 0:
             return p.each(last, acc, lambda i, *now: body(i, TRUE, *now))
-        return b.loop(first, last, 1, acc, lambda i, *now: body(Index(i), TRUE, *now))
+        one = lambda i, *now: body(Index(i), TRUE, *now)
+        return b.loop(first, last, 1, acc, one, size_of_block)
 
     if not size_of_block or (size.number is not None and size.number <= size_of_block):
         return along(integer(0), size, acc)
 
     def block(first: Value, *now: Value) -> Sequence[Value]:
         last = b.call("smin", b.add(first, integer(size_of_block)), size)
-        return combined(now, along(first, last, start))
+        parts = along(first, last, start)
+        if b.signals.in_nests:
+            b.spend(integer(size_of_block))
+        return combined(now, parts)
 
-    return p.looped(integer(0), size, size_of_block, acc, block)
+    return p.looped(integer(0), size, size_of_block, acc, block, looks=b.signals.in_nests)
 
 
 def across(b: Builder, combine: Combine, x: Value) -> Value:

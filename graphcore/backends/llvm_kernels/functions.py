@@ -15,6 +15,7 @@ from functools import cache
 from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
+from .looping import WEIGHTS
 from .machine import ATTRIBUTES, Code, levels, to_object
 from .maths import angles, division, entropy, exponential, logarithm, normal, powers, special
 
@@ -92,12 +93,12 @@ def module(head: str, b: Builder) -> str:
 
     `head` declares it: `define i64 @kernel(ptr %table)`.
     """
-    lines = [f"{head} #0 {{", "entry:", *b.lines[0], "}"]
+    lines = [f"{head} #0 {{", "entry:", *b.lines[0], *b.signals.end, "}"]
     for full in b.used_functions:
         name, kind, width = parts(full)
         vector = type_of(kind, width)
         lines.append(f"declare {vector} @{full}({', '.join([vector] * arity(name))}) #0")
-    return "\n".join([*lines, *b.declared.values(), ATTRIBUTES, ""])
+    return "\n".join([*lines, *b.declared.values(), WEIGHTS, ATTRIBUTES, ""])
 
 
 CALLED = re.compile(r"^declare [^@]* @([a-z0-9_]+\.f(?:32|64)x\d+)\(", re.MULTILINE)

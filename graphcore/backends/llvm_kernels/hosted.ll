@@ -12,10 +12,10 @@ entry:
   %idle = call ptr @PyTuple_GetItem(ptr %self, i64 1)
   %params = call i64 @word(ptr %program, i64 0)
   %results = call i64 @word(ptr %program, i64 1)
-  %shapes.at = call i64 @word(ptr %program, i64 4)
-  %unknowns.at = call i64 @word(ptr %program, i64 5)
-  %numbers.at = call i64 @word(ptr %program, i64 6)
-  %table.at = call i64 @word(ptr %program, i64 7)
+  %shapes.at = call i64 @word(ptr %program, i64 3)
+  %unknowns.at = call i64 @word(ptr %program, i64 4)
+  %numbers.at = call i64 @word(ptr %program, i64 5)
+  %table.at = call i64 @word(ptr %program, i64 6)
   %unknowns = sub i64 %numbers.at, %unknowns.at
   %axes = sub i64 %unknowns.at, %shapes.at
   %sizes = alloca i64, i64 %unknowns
@@ -46,10 +46,10 @@ next:
   br i1 %more, label %one, label %compare
 one:
   %pair = shl i64 %i, 1
-  %dtype.at = add i64 %pair, 8
+  %dtype.at = add i64 %pair, 7
   %dtype.word = getelementptr i64, ptr %program, i64 %dtype.at
   %dtype = load ptr, ptr %dtype.word
-  %ndim.at = add i64 %pair, 9
+  %ndim.at = add i64 %pair, 8
   %ndim = call i64 @word(ptr %program, i64 %ndim.at)
   %x.at = getelementptr ptr, ptr %given.args, i64 %i
   %x = load ptr, ptr %x.at

@@ -22,7 +22,7 @@ from graphcore.schedule.order import order_of_body, updates
 from . import entrance
 from .arithmetic import cast
 from .builder import Value, integer
-from .failures import poll, work
+from .failures import work
 from .nests import Order
 from .places import is_register
 from .rooms import Room
@@ -117,12 +117,6 @@ def cost(w: Writer, body: Graph) -> Value:
     return w.size(work(body, names - w.program.sizes.keys()))
 
 
-def look(w: Writer, spent: Value) -> None:
-    """Look for signals after a step, now and then."""
-    routine = w.program.shared("poll", entrance.Address(entrance.code()["poll"]))
-    poll(w.b, spent, routine)
-
-
 def scan(w: Writer, node: Node) -> None:
     b, attrs, body = w.b, node.attrs, node.attrs["body"]
     n, m = attrs["carries"], attrs["sequences"]
@@ -148,10 +142,10 @@ def scan(w: Writer, node: Node) -> None:
         with w.program.failures.within(node, i):
             inner.graph(body, homes, order=carries.order)
             new = carries.close(inner, now)
-        look(w, spent)
+        b.spend(spent)
         return new
 
-    last = w.places.looped(integer(0), length, 1, carries.start, step)
+    last = w.places.looped(integer(0), length, 1, carries.start, step, looks=True)
     carries.last(node, last)
     w.know(results, [room._replace(level=b.level) for room in stacked])
 
@@ -223,11 +217,12 @@ def while_loop(w: Writer, node: Node) -> None:
         with w.program.failures.within(node, i):
             inner.graph(body, homes, order=carries.order)
             new = carries.close(inner, now[several:])
-        look(w, spent)
+        b.spend(spent)
         return [b.add(i, integer(1)), *grown, *new]
 
     start = [integer(0), *records.start, *carries.start]
-    made, *last = b.repeat(start, test, step)
+    with b.signals.step(looks=True):
+        made, *last = b.repeat(start, test, step)
     if results:
         (name,) = trips.unknowns
         w.program.sizes[name] = made

@@ -64,6 +64,10 @@ def lying(x: Node) -> Node:
 # ---- calls
 
 
+CALL = 2**12
+"""As how many instructions the call of a routine counts."""
+
+
 class Call:
     """A routine for values of a kind, and the cells that it reads its arguments from."""
 
@@ -107,6 +111,7 @@ class Call:
                 x = self.cell("i8", *[str(ord(letter)) for letter in x])
             given.append(f"ptr {x}")
         self.b.do(f"call void {self.routine.text}({', '.join(given)})")
+        self.b.signals.work += CALL
 
 
 def check_sizes(w: Writer, node: Node, *sizes: Value) -> None:

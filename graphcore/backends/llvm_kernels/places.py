@@ -127,7 +127,12 @@ class Places(Memory):
         return self.run(integer(0), size, carried, body)
 
     def run(
-        self, start: Value, stop: Value, carried: Sequence[Value], body: Body
+        self,
+        start: Value,
+        stop: Value,
+        carried: Sequence[Value],
+        body: Body,
+        most: int | None = None,
     ) -> Sequence[Value]:
         """body(index, mask, *carried) over places from `start` to `stop`, side by side."""
 
@@ -138,7 +143,7 @@ class Places(Memory):
             for i in range(0, stop.number, self.b.width):
                 carried = step(integer(i), *carried)
             return carried
-        return self.looped(start, stop, self.b.width, carried, step)
+        return self.looped(start, stop, self.b.width, carried, step, most)
 
     def left(self, stop: Value, i: Value) -> Value:
         """Which of the places from i on come before `stop`."""
@@ -162,13 +167,20 @@ class Places(Memory):
         return self.looped(integer(0), size, 1, carried, lambda i, *now: body(Index(i), *now))
 
     def looped(
-        self, start: Value, stop: Value, step: int, carried: Sequence[Value], body: Body
+        self,
+        start: Value,
+        stop: Value,
+        step: int,
+        carried: Sequence[Value],
+        body: Body,
+        most: int | None = None,
+        looks: bool = False,
     ) -> Sequence[Value]:
         """A loop in which what is loaded before it is guarded if it may have no steps."""
         may_be_empty = stop.number is None or stop.number == 0
         if may_be_empty and start.number == 0:
             self.open.append((self.b.level + 1, stop))
-        found = self.b.loop(start, stop, step, carried, body)
+        found = self.b.loop(start, stop, step, carried, body, most, looks)
         if may_be_empty and start.number == 0:
             self.open.pop()
         return found

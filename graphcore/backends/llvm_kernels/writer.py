@@ -16,7 +16,7 @@ from graphcore.ops import tensor as t
 from . import entrance
 from .arithmetic import SCALAR, kind_of_dtype
 from .builder import TRUE, WIDTH, Builder, Value, integer
-from .entrance import Constant, Growing, Slot
+from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures
 from .loops import CONTROL
 from .nests import Check, Nest, Order, plan, reduces, runs_along_memory, walked
@@ -47,7 +47,7 @@ class Shared:
     `slots` are the table after params and results; `found` are the unknown sizes that loops find.
     """
 
-    def __init__(self, graph: Graph, names: Sequence[str]) -> None:
+    def __init__(self, graph: Graph, names: Sequence[str], patient: bool) -> None:
         self.b = Builder()
         self.slots: list[Slot] = []
         self.failures = Failures()
@@ -57,6 +57,8 @@ class Shared:
         self.places: dict[object, int] = {}
         self.sizes: dict[str, Value] = {}
         self._known: dict[Expression, Value] = {}
+        self.reserve("poll", Address(entrance.code()["poll"]))
+        self.b.signals.routine, self.b.signals.in_nests = self.poll, patient
         for i, name in enumerate(names):
             at = self.b.emit("ptr", 0, f"getelementptr i64, ptr %sizes, i64 {i}")
             self.sizes[name] = self.b.emit("i64", 0, f"load i64, {at.typed}", at)
@@ -102,7 +104,16 @@ class Shared:
         """How much memory values of a type take."""
         return self.b.mul(self.count(type.shape), integer(BYTES[kind_of_dtype(type.dtype)]))
 
+    def poll(self) -> str:
+        """The address of what looks for signals."""
+        return self.pointer(self.entry(self.places["poll"])).text
+
     # ---- the table
+
+    def reserve(self, key: object, slot: Slot) -> None:
+        """A new slot of the table for a key."""
+        self.places[key] = len(self.slots) + self.first
+        self.slots.append(slot)
 
     def address(self, slot: Slot) -> Value:
         """The address of a new slot of the table."""
@@ -120,8 +131,7 @@ class Shared:
     def shared(self, key: object, slot: Slot) -> Value:
         """The pointer in the slot of a key, which is made once."""
         if key not in self.places:
-            self.address(slot)
-            self.places[key] = len(self.slots) - 1 + self.first
+            self.reserve(key, slot)
         return self.pointer(self.entry(self.places[key]))
 
     def take(self, type: TensorType) -> tuple[Taken, Value]:

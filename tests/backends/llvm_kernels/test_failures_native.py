@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import entrance, machine
+from graphcore.backends.llvm_kernels import entrance, functions, machine, signals
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes
-from graphcore.backends.llvm_kernels.failures import Failures, poll, report, work
+from graphcore.backends.llvm_kernels.failures import Failures, report, work
 from graphcore.ir.provenance import described_by
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, linalg, tensor
@@ -120,11 +120,10 @@ def built(write, params, *slots):
     """A kernel of what `write(builder, failures)` writes, which names words of the table."""
     b, failures = Builder(), Failures()
     write(b, failures)
-    lines = "\n".join([*b.lines[0], "  ret i64 0", "}", *b.declared.values(), machine.ATTRIBUTES])
-    text = f"define i64 @kernel(ptr %table, ptr %sizes, ptr %record) #0 {{\n{lines}"
-    kernel = entrance.Kernel(
-        machine.compiled(text, "kernel"), params, (), (), slots, failures.words
-    )
+    b.do("ret i64 0")
+    text = functions.module("define i64 @kernel(ptr %table, ptr %sizes, ptr %record)", b)
+    code = functions.compiled(text, "kernel")
+    kernel = entrance.Kernel(code, params, (), (), slots, failures.words)
     made = entrance.Program(
         kernel,
         lambda args: ([np.asarray(x, np.int64) for x in args], ()),
@@ -165,12 +164,13 @@ def test_a_loop_of_tiny_steps_ends_at_an_interrupt():
     def write(b, failures):
         steps = b.emit("i64", False, f"load i64, ptr {word(b, 0).text}")
         routine = word(b, 1)
+        b.signals.routine = lambda: routine.text
 
         def step(i):
-            poll(b, integer(2), routine)
+            b.spend(integer(2))
             return ()
 
-        b.loop(integer(0), steps, 1, (), step)
+        b.loop(integer(0), steps, 1, (), step, looks=True)
 
     f = built(write, (NUMBER,), entrance.Address(entrance.code()["poll"]))
 
@@ -273,3 +273,56 @@ def test_a_switch_without_such_a_branch_in_a_loop():
             f(np.array([0, 1, 1, 2, 0]))
         found.append(said(refused.value))
     assert found[0] == found[1]
+
+
+X = gc.tensor("x", {"n": None}, dtype="int8")
+R = gc.tensor("r", {"a": None, "b": None}, dtype="int8")
+
+
+def slow(x):
+    x = x.astype("float64")
+    return gc.exp(gc.sin(x) - gc.cos(x)) + gc.tanh(x)
+
+
+LONG = {
+    "a nest": ((10**9,), lambda: gc.compile([X], slow(X).astype("int8"), native=True)),
+    "a sum": ((10**9,), lambda: gc.compile([X], slow(X).sum(), native=True)),
+    "a largest value": ((10**9,), lambda: gc.compile([X], slow(X).max(), native=True)),
+    "a running sum": ((10**9,), lambda: gc.compile([X], slow(X).cumsum("n").max(), native=True)),
+    "short rows": ((10**8, 9), lambda: gc.compile([R], slow(R).sum("b").max(), native=True)),
+    "long rows": ((9, 10**8), lambda: gc.compile([R], slow(R).sum("b"), native=True)),
+    "columns": ((10**8, 9), lambda: gc.compile([R], slow(R).sum("a"), native=True)),
+    "rows of nests": (
+        (10**8, 9),
+        lambda: gc.compile([R], slow(R).transpose("b", "a").astype("int8"), native=True),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_long_nests_end_at_an_interrupt(name):
+    """Nests without any loop of the program's."""
+    shape, make = LONG[name]
+    f = make()
+    assert interrupted(f, np.ones(shape, np.int8)) < 4  # of more than that
+    f(np.ones([9] * len(shape), np.int8))
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_nests_that_look_for_signals_compute_the_same(name, monkeypatch):
+    shape, make = LONG[name]
+    usual = make()
+    x = np.random.default_rng(2).integers(-9, 9, [3000, 40][-len(shape) :]).astype(np.int8)
+    wanted = usual(x)
+    monkeypatch.setattr(entrance, "HUGE", 1)
+    monkeypatch.setattr(signals, "WORK", 100)
+    calls = []
+    monkeypatch.setattr(signals.Signals, "look", counted(signals.Signals.look, calls))
+    found = make()(x)
+    assert calls
+    np.testing.assert_array_equal(found, wanted)
+
+
+def counted(function, calls):
+    return lambda *args: calls.append(args) or function(*args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -12,6 +11,7 @@ import pytest
 import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import functions, machine
+from tests.machine_code import build
 
 from .native import needs_machine_code
 
@@ -71,26 +71,21 @@ PROGRAMS: dict[str, Program] = {
 }
 
 
-def text(compiled: gc.Compiled) -> str:
-    return llvm_kernels.text(compiled.stages["scheduled"], compiled._boundary.unknowns)
-
-
-def native(compiled: gc.Compiled, *arguments: np.ndarray) -> np.ndarray:
-    boundary = compiled._boundary
-    call = llvm_kernels.build(compiled.stages["scheduled"], boundary.unknowns, boundary.bind)
-    return np.asarray(call(*arguments)[0])
+def text(x: gc.Tensor | list[gc.Tensor], y: gc.Tensor) -> str:
+    llvm = gc.compile(x if isinstance(x, list) else [x], y, native=True).llvm
+    assert llvm is not None
+    return llvm
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_float32_at_all_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As NumPy's tier to rounding, and the same bits with AVX2 and AVX-512."""
     program = PROGRAMS[name]("float32")
-    boundary = program._boundary
     calls = []
     for level in machine.levels():
         monkeypatch.setattr(llvm_kernels, "compiled", partial(functions.compiled, level=level))
-        graph = program.stages["scheduled"]
-        calls.append(llvm_kernels.build(graph, boundary.unknowns, boundary.bind))
+        monkeypatch.setattr(llvm_kernels, "MADE", {})
+        calls.append(build(program))
     rng = np.random.default_rng(1)
     for size in SIZES:
         x = rng.standard_normal((3, size)).astype("float32")
@@ -106,32 +101,29 @@ def test_float32_at_all_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "bool", "complex64"])
 def test_small_values(dtype: str) -> None:
     x = gc.tensor("x", {"n": None}, dtype=dtype)
-    assert "<16 x " in text(gc.compile([x], [gc.where(x == x, x, x * x)]))
+    assert "<16 x " in text(x, gc.where(x == x, x, x * x))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64", "complex128"])
 def test_large_values(dtype: str) -> None:
     x = gc.tensor("x", {"n": None}, dtype=dtype)
-    assert "<16 x " not in text(gc.compile([x], [x + x]))
-    assert "<16 x " not in text(gc.compile([x], [x.astype("complex64")]))
+    assert "<16 x " not in text(x, x + x)
+    assert "<16 x " not in text(x, x.astype("complex64"))
 
 
 def test_one_position_for_a_row() -> None:
     """Positions of eight bytes are no reason for fewer lanes where they select whole rows."""
     table, i = rows("float32"), gc.tensor("i", {"n": None}, dtype="int64")
-    chosen = gc.compile([table, i], [table.isel(row=i) * 2])
-    assert re.search(r"masked.load.v16f32", text(chosen))
+    y = table.isel(row=i) * 2
+    assert "masked.load.v16f32" in text([table, i], y)
     x = np.arange(68, dtype="float32").reshape(4, 17)
-    np.testing.assert_array_equal(native(chosen, x, np.array([2, 0])), 2 * x[[2, 0]])
+    f = gc.compile([table, i], y, native=True)
+    np.testing.assert_array_equal(f(x, np.array([2, 0])), 2 * x[[2, 0]])
 
 
-def test_bool_of_float64() -> None:
-    """Each nest has a number of lanes of its own."""
+def test_nests_of_both_widths() -> None:
     x = gc.tensor("x", {"n": None})
-    both = gc.compile([x], [(x > 0).cumsum("n"), ~(x > 0)])
-    np.testing.assert_array_equal(
-        llvm_kernels.build(both.stages["scheduled"], both._boundary.unknowns, both._boundary.bind)(
-            np.linspace(-1, 1, 37)
-        )[1],
-        np.linspace(-1, 1, 37) <= 0,
-    )
+    f = gc.compile([x], [(x > 0).cumsum("n"), ~(x > 0), x * 2], native=True)
+    given = np.linspace(-1, 1, 37)
+    for found, wanted in zip(f(given), [np.cumsum(given > 0), given <= 0, given * 2], strict=True):
+        np.testing.assert_array_equal(found, wanted)
