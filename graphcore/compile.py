@@ -33,6 +33,7 @@ from graphcore.rewrites import pipeline
 
 if TYPE_CHECKING:
     from graphcore.inspection.check import Fault, Faults
+    from graphcore.inspection.values import Tensors
     from graphcore.inspection.why import Why
 
 Tree = Any
@@ -287,6 +288,51 @@ class Compiled(Listing):
         names = [path for path, _ in sorted(paths(self._results, "result"), key=itemgetter(1))]
         faults = check(self.passes[-1].graph, arrays, known, names, results, Single(), every=any)
         return faults if any else faults[0]
+
+    def trace(self, /, *args: Any, step: Mapping[str, int] | None = None, **kwargs: Any) -> Tensors:
+        """The values of every tensor of the program in a call, as it was written.
+
+        NumPy computes each op by itself and nothing is rewritten, so that values may differ from
+        those of a call by rounding, and exp(1000) is infinite though its log is computed without
+        it. A derivative is one tensor; the loops that compute it are not shown. All values are held
+        in memory.
+
+        Parameters
+        ----------
+        args, kwargs
+            The arguments of a call.
+        step
+            The steps at which tensors inside of loops are wanted: the position along each dim that
+            a `scan` walks along, `{"time": 3}`; for other loops, the number of the step from 0 by
+            the name of the function, `{"while_loop": 3}`.
+
+        Returns
+        -------
+        The tensors in order, each with the name of its variable, the user's line, its dims, dtype,
+        min, max, mean, the numbers of nan and of infinite elements, and its array; printed, they
+        are a table.
+
+        Raises
+        ------
+        GraphError
+            If no loop is along a dim of `step`, or it has no such step.
+
+        Examples
+        --------
+        >>> import graphcore as gc, numpy as np
+        >>> x = gc.tensor("x", {"row": None})
+        >>> values = gc.compile([x], gc.exp(x).sum()).trace(np.zeros(3))
+        >>> [(value.op, value.most) for value in values]
+        [('input', 0.0), ('exp', 1.0), ('sum', 3.0)]
+        """
+        from graphcore.backends.numpy_backend.single import Single  # loaded at their first use
+        from graphcore.inspection.values import trace
+
+        arrays, sizes = self._boundary.bind(self._given.arrange(args, kwargs))
+        known = dict(zip(self._boundary.unknowns, sizes, strict=True))
+        single = Single(numpy_backend.PASSES)
+        graph = self.stages["named"]
+        return trace(graph, arrays, known, single, single.outputs, step or {})
 
     def diff(self, before: str, after: str) -> str:
         """The changes between two stages, as a unified diff."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import re
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ def run_blocks(text: str) -> list[tuple[str, str | None, str]]:
     for match in BLOCK.finditer(text):
         code, shown = match.groups()
         out = io.StringIO()
+        linecache.cache["model.py"] = len(code), None, code.splitlines(keepends=True), "model.py"
         with contextlib.redirect_stdout(out):
             exec(compile(code, "model.py", "exec"), scope)
         ran.append((code, shown, PLACE.sub(r"\1:…", out.getvalue())))

@@ -14,39 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.axes import How, Sources, operands
 from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Attrs, Node
+from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
 
-from .interpreter import Array, Frame, Interpreter, Run, is_loop
+from .interpreter import Again, Array, Frame, Interpreter, Run, is_loop
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
 Masks: TypeAlias = "dict[tuple[Node, int], Mask]"
 Steps: TypeAlias = "tuple[tuple[Node, int], ...]"
 """The loops around a value, the outermost first, each with the position of its step."""
-
-
-class Again(Protocol):
-    """Computes an op on operands of these types, given as arrays, and unknown sizes."""
-
-    def __call__(
-        self,
-        op: Op,
-        attrs: Attrs,
-        operands: Sequence[TensorType],
-        arrays: Sequence[Array],
-        sizes: Mapping[str, int],
-        /,
-    ) -> list[Array]:
-        """The results."""
 
 
 class Kind(Enum):

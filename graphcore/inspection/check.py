@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import cmath
 import linecache
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from graphcore.ir.axes import Pointwise, operands
+from graphcore.ir.axes import Pointwise
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import NOWHERE, Origin, described_by
@@ -17,9 +17,9 @@ from graphcore.ir.size_text import show_dim
 from graphcore.ops import leaf
 from graphcore.schedule.regions import without_kernels
 
-from .blame import Again, Blame, Kind, Mask, Onset, Reading, nonfinite
+from .blame import Blame, Kind, Mask, Onset, Reading, nonfinite
 from .causes import cause
-from .interpreter import Array, Interpreter
+from .interpreter import Again, Array, Interpreter, one_node
 from .labels import Labels, infer
 from .text import few, one_line, show_name, show_number
 
@@ -205,15 +205,6 @@ def check(
         if outputs and not onsets:
             return Faults([unexplained(graph, outputs[0], names)])
         return Faults(fault(onset, compute, outputs) for onset in chosen)
-
-
-def one_node(compute: Again) -> Callable[..., list[Array]]:
-    """The function that computes a node from its operands."""
-
-    def run(node: Node, arrays: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
-        return compute(node.op, node.attrs, operands(node), arrays, sizes)
-
-    return run
 
 
 def of_one_kind(onsets: Sequence[Onset]) -> list[Onset]:

@@ -6,16 +6,19 @@ its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.ir.axes import operands as types_of_operands
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir.node import Attrs, Node
+from graphcore.ir.op import Op
 from graphcore.ir.sizes import evaluate
+from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.schedule.order import in_order
 
@@ -23,6 +26,24 @@ Array: TypeAlias = npt.NDArray[Any]
 Sizes: TypeAlias = "dict[str, int]"
 Compute: TypeAlias = "Callable[[Node, Sequence[Array], Mapping[str, int]], list[Array]]"
 """From a node, its operands and the unknown sizes to its results."""
+
+
+Outputs: TypeAlias = "Callable[[Graph, Sequence[Array], Mapping[str, int]], list[Array]]"
+
+
+class Again(Protocol):
+    """Computes an op on operands of these types, given as arrays, and unknown sizes."""
+
+    def __call__(
+        self,
+        op: Op,
+        attrs: Attrs,
+        operands: Sequence[TensorType],
+        arrays: Sequence[Array],
+        sizes: Mapping[str, int],
+        /,
+    ) -> list[Array]:
+        """The results."""
 
 
 class Run(NamedTuple):
@@ -52,10 +73,14 @@ class Frame(NamedTuple):
 
 
 class Interpreter:
-    """Computes graphs by a function that computes single nodes."""
+    """Computes graphs by a function that computes single nodes.
 
-    def __init__(self, compute: Compute) -> None:
-        self._compute = compute
+    Lazy derivatives have no values of their own: `derivatives` computes the outputs of a graph of
+    them from the values of its params.
+    """
+
+    def __init__(self, compute: Compute, derivatives: Outputs | None = None) -> None:
+        self._compute, self._derivatives = compute, derivatives
         self._orders: dict[Graph, Sequence[Node]] = {}
 
     def order(self, graph: Graph) -> Sequence[Node]:
@@ -70,10 +95,24 @@ class Interpreter:
             param: [value] for param, value in zip(graph.params, given, strict=True)
         }
         frame = Frame(graph, results, dict(sizes))
+        if self._derivatives is not None:
+            results.update(self._lazy(graph, frame, self._derivatives))
         for node in self.order(graph):
             if node not in results:
                 results[node] = self._results(node, frame)
         return frame
+
+    def _lazy(
+        self, graph: Graph, frame: Frame, derivatives: Outputs
+    ) -> Iterator[tuple[Node, list[Array]]]:
+        """The values of lazy derivatives, which are computed from the params of the graph."""
+        lazy = [node for node in self.order(graph) if node.op in autodiff.LAZY]
+        if lazy:
+            wanted = Graph(graph.params, tuple(y for node in lazy for y in leaf.values(node)))
+            given = [frame.of(param)[0] for param in graph.params]
+            found = iter(derivatives(wanted, given, frame.sizes))
+            for node in lazy:
+                yield node, [next(found) for _ in node.type.items]
 
     def step(self, run: Run, at: int) -> Frame:
         """Every value of the body of a loop at its step number `at`."""
@@ -196,3 +235,12 @@ def expanded(x: Array, node: Node, sizes: Mapping[str, int]) -> Array:
 def is_loop(node: Node) -> bool:
     """Whether a body of the node is computed several times."""
     return node.op in (control.scan, control.while_loop)
+
+
+def one_node(compute: Again) -> Compute:
+    """The function that computes a node from its operands."""
+
+    def run(node: Node, arrays: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
+        return compute(node.op, node.attrs, types_of_operands(node), arrays, sizes)
+
+    return run

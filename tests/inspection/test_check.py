@@ -255,7 +255,10 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize("native", [False, True], ids=["numpy", "machine code"])
+AS_MACHINE_CODE = pytest.param(True, marks=pytest.mark.slow, id="machine code")
+
+
+@pytest.mark.parametrize("native", [pytest.param(False, id="numpy"), AS_MACHINE_CODE])
 @pytest.mark.parametrize("plant", PLANTED)
 def test_a_planted_fault_is_found(plant: Callable[[], Planted], native: bool) -> None:
     planted = plant()
@@ -276,7 +279,12 @@ def test_a_planted_fault_is_found(plant: Callable[[], Planted], native: bool) ->
     assert str(fault) in map(str, f.check(*planted.arguments, any=True))
 
 
-@pytest.mark.parametrize("name", NAMES)
+SOON = {"logreg", "softmax", "kalman", "gpt"}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in SOON else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+)
 def test_a_healthy_program_has_none(name: str) -> None:
     program = Program(name)
     given, f = program.module.inputs("tiny"), program.module.program()

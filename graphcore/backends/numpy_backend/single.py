@@ -1,4 +1,4 @@
-"""Single nodes, computed by the code that a program has for them."""
+"""Single nodes, computed by the code that programs have for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from graphcore.ir.axes import values
 from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Attrs, Node
 from graphcore.ir.op import Op
@@ -15,6 +14,8 @@ from graphcore.ir.sizes import unknowns
 from graphcore.ir.trace import Trace, tracing
 from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import leaf
+from graphcore.rewrites import pipeline
+from graphcore.rewrites.pipeline import Passes
 
 from .function import Function
 
@@ -22,9 +23,16 @@ Array = npt.NDArray[Any]
 
 
 class Single:
-    """Computes one node at a time; nodes of equal ops, attrs and types share one function."""
+    """Computes one node at a time; nodes of equal ops, attrs and types share one function.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    passes
+        The passes that nodes go through first, if they are not in their final form.
+    """
+
+    def __init__(self, passes: Passes | None = None) -> None:
+        self._passes = passes
         self._functions: dict[Any, Function] = {}
 
     def __call__(
@@ -38,18 +46,33 @@ class Single:
         """The results of an op on operands of these types, given as arrays, and unknown sizes."""
         key = (op, attrs.key, *operands)
         if (function := self._functions.get(key)) is None:
-            function = self._functions[key] = alone(op, attrs, operands)
+            function = self._functions[key] = self._alone(op, attrs, operands)
         return function(arrays, tuple([sizes[name] for name in function.unknowns]))
 
+    def outputs(
+        self, graph: Graph, arrays: Sequence[Array], sizes: Mapping[str, int]
+    ) -> list[Array]:
+        """The outputs of a graph whose nodes do not stand for values of their own."""
+        if (function := self._functions.get(graph)) is None:
+            with tracing(Trace()) as trace:
+                function = self._functions[graph] = self._function(graph, trace)
+        return function(arrays, tuple([sizes[name] for name in function.unknowns]))
 
-def alone(op: Op, attrs: Attrs, operands: Sequence[TensorType]) -> Function:
-    """The function that computes one node from its operands."""
-    with tracing(Trace()) as trace:
-        params = tuple([leaf.param(f"operand {i}", type) for i, type in enumerate(operands)])
-        node = Node(op, params, attrs)
-        several = isinstance(node.type, TupleType)
-        graph = Graph(params, tuple(leaf.values(node)) if several else (node,), trace)
-        names = unknowns_of(node)
-        for type in (*operands, *values(node.type)):
-            names.update(name for size in type.shape for name in unknowns(size))
-        return Function(graph, tuple(sorted(names)))
+    def _alone(self, op: Op, attrs: Attrs, operands: Sequence[TensorType]) -> Function:
+        """The function that computes one node from its operands."""
+        with tracing(Trace()) as trace:
+            params = tuple([leaf.param(f"operand {i}", type) for i, type in enumerate(operands)])
+            node = Node(op, params, attrs)
+            several = isinstance(node.type, TupleType)
+            outputs = tuple(leaf.values(node)) if several else (node,)
+            return self._function(Graph(params, outputs), trace)
+
+    def _function(self, graph: Graph, trace: Trace) -> Function:
+        """The function of a graph, after the passes."""
+        names = {name for node in graph.every_node() for name in unknowns_of(node)}
+        for node in (*graph.params, *graph.outputs):
+            names.update(name for size in node.type.shape for name in unknowns(size))
+        final = Graph(graph.params, graph.outputs, trace)
+        if self._passes:
+            final = pipeline.run(final, self._passes)[-1].graph
+        return Function(final, tuple(sorted(names)))
