@@ -14,10 +14,14 @@ from graphcore.ops import leaf
 
 
 class Statement(NamedTuple):
-    """The first line of a statement, and the names it assigns; none if it is no assignment."""
+    """The first line of a statement, the names it assigns, and the function whose result they are.
+
+    There are no names if it is no assignment, and no function if it assigns an expression.
+    """
 
     line: int
     names: tuple[str, ...]
+    function: str
 
 
 def variables(nodes: Iterable[Node]) -> dict[Node, str]:
@@ -38,7 +42,9 @@ def variables(nodes: Iterable[Node]) -> dict[Node, str]:
             groups.setdefault(key_of[node], []).append(node)
     read = {x for node, key in key_of.items() for x in node.inputs if key_of.get(x) == key}
     for (_, _, statement), group in groups.items():
-        last = [node for node in group if node not in read]
+        last = [node for node in group if node not in read and node.op not in NUMBERS]
+        if statement.function and any(node.said != statement.function for node in last):
+            continue  # what it assigns is made of these, but is no tensor, such as a program
         several = {node.inputs[0] if node.op is leaf.project else node for node in last}
         if (
             len(several) == 1
@@ -67,10 +73,21 @@ def statements(file: str, lines: tuple[str, ...]) -> dict[int, Statement]:
     found: dict[int, Statement] = {}
     for node in ast.walk(tree):  # outer statements come before inner ones
         if isinstance(node, ast.stmt):
-            statement = Statement(node.lineno, names_of(node))
+            statement = Statement(node.lineno, names_of(node), function_of(node))
             for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                 found[number] = statement
     return found
+
+
+NUMBERS = frozenset({leaf.full, leaf.constant, leaf.extent})
+
+
+def function_of(statement: ast.stmt) -> str:
+    """The name of the function whose result a statement assigns."""
+    match getattr(statement, "value", None):
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+            return str(name)
+    return ""
 
 
 def names_of(statement: ast.stmt) -> tuple[str, ...]:
