@@ -139,6 +139,8 @@ SOME: dict[str, str] = {
     "graphcore.inspection.blame RUNNING": "elements are computed from those that the kind says",
     "graphcore.inspection.causes EXPLAIN": "a fault has no cause of the op's own",
     "graphcore.inspection.interpreter IDENTITIES": "the op is computed",
+    "graphcore.inspection.values LEFT_OUT": "the results of the op are tensors of the user's",
+    "graphcore.inspection.variables NUMBERS": "a variable may hold the result of the op",
     "graphcore.inspection.calls WHOLE": "operands and attrs are printed",
     "graphcore.inspection.calls PHRASES": "attrs are printed as the kind of axes says",
     "graphcore.ops.autodiff LAZY": "the op is no derivative to be expanded",
