@@ -84,7 +84,21 @@ def as_text(graph: Graph) -> str:
     return format_graph(graph)
 
 
-Graph.text = as_text
+def as_json(graph: Graph) -> str:
+    """The text of `graph.to_json()`."""
+    from .json_form import to_json
+
+    return to_json(graph)
+
+
+def from_json(text: str | bytes) -> Graph:
+    """The graph of `Graph.from_json(text)`."""
+    from .json_form import from_json
+
+    return from_json(text)
+
+
+Graph.text, Graph.written, Graph.read = as_text, as_json, from_json
 
 
 def encodable(text: str, file: TextIO) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import re
+from functools import partial
 from typing import NamedTuple
 
 from graphcore.ir.trace import Rule
@@ -45,6 +46,7 @@ class Said(NamedTuple):
 def said(rule: Rule) -> Said:
     """What a rule says, read from its source."""
     rule = inspect.unwrap(rule)
+    rule = rule.func if isinstance(rule, partial) else rule
     code = getattr(rule, "__code__", None)
     name = getattr(rule, "__name__", "")
     file, line = (code.co_filename, code.co_firstlineno) if code else ("", 0)

@@ -5,7 +5,7 @@ A node may hold graphs in its attrs: the bodies of loops and branches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -39,6 +39,9 @@ class Graph:
     __slots__ = ("_held", "_nodes", "_ops", "_types", "outputs", "params", "trace")
     text: ClassVar[Callable[[Graph], str]]
     """The function that prints a graph; `inspection` sets it, as `ir` imports no other part."""
+    written: ClassVar[Callable[[Graph], str]]
+    """The function that writes a graph as JSON, and the one that reads it, set there as well."""
+    read: ClassVar[Callable[[str | bytes], Graph]]
 
     def __init__(
         self, params: tuple[Node, ...], outputs: tuple[Node, ...], trace: Trace | None = None
@@ -99,6 +102,40 @@ class Graph:
             find_lines(self, inf, found)
         return found
 
+    def to_json(self) -> str:
+        """The graph as JSON text, bodies, lines and labels included.
+
+        `Graph.from_json` reads the same nodes back. The form is documented in
+        `graphcore.inspection.json_form`.
+
+        Raises
+        ------
+        GraphTypeError
+            If a node holds something that is no data, such as a Python function.
+
+        Examples
+        --------
+        >>> import graphcore as gc
+        >>> f = gc.compile([x := gc.tensor("x", {"row": None})], x.sum())
+        >>> graph = f.stages["scheduled"]
+        >>> Graph.from_json(graph.to_json()) == graph
+        True
+        """
+        return Graph.written(self)
+
+    @staticmethod
+    def from_json(text: str | bytes) -> Graph:
+        """The graph that `to_json` wrote: in one process the very same nodes.
+
+        Text from anywhere may be given: nothing in it is run or imported.
+
+        Raises
+        ------
+        GraphValueError
+            If the text is no graph, or one of another version; the error says where.
+        """
+        return Graph.read(text)
+
     def __len__(self) -> int:
         return len(self.nodes())
 
@@ -130,14 +167,18 @@ class Graph:
             for node in self.nodes():
                 number[node] = len(rows)
                 inputs = tuple(number[x] for x in node.inputs)
-                attrs = dict(with_graphs(node, self._beside))
+                attrs = {name: self._beside(value) for name, value in node.attrs.items()}
                 rows.append((node.op, inputs, attrs, node.origin, node.labels))
         params, outputs = ([number[x] for x in side] for side in (self.params, self.outputs))
         return _rebuild, (rows, params, outputs, self.trace is not None)
 
-    def _beside(self, held: Graph) -> Graph:
-        """A graph that one of the nodes holds, described by the same trace."""
-        return held if self.trace is None else Graph(held.params, held.outputs, self.trace)
+    def _beside(self, value: Any) -> Any:
+        """An attr of one of the nodes; graphs in it are described by the same trace."""
+        if isinstance(value, tuple) and value and isinstance(value[0], Graph):
+            return tuple(map(self._beside, value))
+        if self.trace is None or not isinstance(value, Graph):
+            return value
+        return Graph(value.params, value.outputs, self.trace)
 
 
 def find_lines(graph: Graph, bound: float, found: dict[Node, Origin]) -> None:
@@ -167,10 +208,13 @@ def find_lines(graph: Graph, bound: float, found: dict[Node, Origin]) -> None:
 
 def graphs(node: Node) -> list[Graph]:
     """The graphs that a node holds: the bodies of a loop or of branches."""
-    if node.op.dialect not in HOLDING:
-        return []
+    return graphs_among(node.attrs.values()) if node.op.dialect in HOLDING else []
+
+
+def graphs_among(attrs: Iterable[Any]) -> list[Graph]:
+    """The graphs among attrs, alone or in tuples."""
     found = []
-    for value in node.attrs.values():
+    for value in attrs:
         several = value if isinstance(value, tuple) else (value,)
         found += [graph for graph in several if isinstance(graph, Graph)]
     return found
@@ -212,6 +256,10 @@ def _rebuild(
         with inheriting(origin):
             node = Node(op, tuple(nodes[i] for i in inputs), Attrs(attrs))
         if trace is not None:
+            for held in graphs_among(attrs.values()):  # described by the same trace
+                if held.trace is not None:
+                    trace.lines.update(held.trace.lines)
+                    trace.labels.update(held.trace.labels)
             trace.lines[node] = origin
             if labels is not None:
                 trace.labels[node] = labels

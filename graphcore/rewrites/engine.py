@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import NamedTuple
@@ -10,6 +12,7 @@ from graphcore.ir.axes import Kind
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.provenance import basename
 from graphcore.ir.trace import current
 from graphcore.ir.transform import transform
 
@@ -101,6 +104,10 @@ class RuleSet:
         """Whether the other set has all of these rules: what it leaves alone, this one does."""
         return self is other or set(self.entries) <= set(other.entries)
 
+    def __repr__(self) -> str:
+        files = dict.fromkeys(basename(rule.__code__.co_filename) for rule in self.rules())
+        return f"<RuleSet: {len(self.rules())} rules of {', '.join(files)}>"
+
     def rules(self) -> list[Rule]:
         """Every rule once."""
         return list(dict.fromkeys(entry.rule for entry in self.entries))
@@ -157,4 +164,7 @@ class Equation:
         return None
 
     def __repr__(self) -> str:
-        return f"{self.left} = ..."
+        code = self.right.__code__
+        text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+        written = re.search(r"lambda [^:]*: (.*?)\)?,?$", text)
+        return f"{self.left} = {written[1] if written else '...'}"

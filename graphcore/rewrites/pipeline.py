@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import wraps
+from functools import partial, wraps
+from inspect import unwrap
 from itertools import count
 from typing import NamedTuple
 
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
 from graphcore.ir.op import Op
-from graphcore.ir.trace import Record, Trace, tracing
+from graphcore.ir.trace import Record, Trace, described, tracing
 from graphcore.ir.transform import unsettled
 from graphcore.ops import autodiff
 from graphcore.ops.tensor import absorb
@@ -40,12 +41,20 @@ class Pass(NamedTuple):
     change: Change
     contract: Contract
 
+    def __repr__(self) -> str:
+        change = unwrap(self.change)
+        rules = change.keywords["rules"] if isinstance(change, partial) else None
+        return f"<Pass {self.name!r}: {described(change) if rules is None else rules}>"
+
 
 class Repeat(NamedTuple):
     """Passes run in turn until a round changes nothing; `at_most` so many rounds."""
 
     passes: Sequence[Pass]
     at_most: int
+
+    def __repr__(self) -> str:
+        return f"<Repeat {', '.join(step.name for step in self.passes)}: until nothing changes>"
 
 
 class Stage(NamedTuple):
@@ -67,12 +76,7 @@ def rewriting(*sets: RuleSet) -> Change:
     rules = RuleSet()
     for some in sets:
         rules |= some
-
-    def rewritten(graph: Graph) -> Graph:
-        """Rules are applied until none applies."""
-        return simplify(graph, rules)
-
-    return rewritten
+    return partial(simplify, rules=rules)
 
 
 def where(ops: Collection[Op], change: Change) -> Change:

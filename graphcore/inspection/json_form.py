@@ -1,0 +1,470 @@
+"""Graphs as JSON, and back to the very same nodes.
+
+The form, version 1, is an object with
+
+``format``, ``version``
+    "graphcore graph" and 1.
+``origins``
+    The user's lines, as [file, line, via, caller, function]: `via` is the number of the line that
+    asked for the derivative, or null; `caller` is [file, line] or null; `function` is the function
+    of ours that the line calls, or "".
+``types``
+    The types of values, as {"dtype", "shape", "dims"}, or [numbers of types] for several values.
+``graphs``
+    The graphs: those held by nodes come before those nodes' graphs, and the last is the whole. Each
+    is {"params", "outputs", "nodes", "stage"}: numbers of nodes, the nodes with inputs before their
+    users, and whether lines and labels belong to a stage of a compilation.
+
+A node is {"op", "inputs", "attrs", "type", "origin", "labels"}: the full name of its op, numbers of
+nodes, values, numbers in ``types`` and ``origins``, and the dims of its axes where they are known.
+
+Values are null, booleans, integers, strings and lists, which stand for tuples, and objects of one
+key: {"float": hexadecimal text}, {"complex": [two of these texts]}, {"dtype": NumPy's name},
+{"hidden": text} for a name that no user can say, {"op": name}, {"graph": number},
+{"literal": {"dtype", "shape", "bytes"}} with the bytes in base64, in row-major order, and
+{"size": [[coefficient, [[atom, power], ...]], ...]} for a sum of products of unknown sizes. An atom
+is the name of an unknown (text, or {"hidden": text}), or {operation: [size, size]} with one of the
+operations "//", "%", "min" and "max".
+
+What is read is built by the type rules, as all nodes are, and its types are compared with those
+given. Nothing in it is run or imported, so that it may come from anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
+from graphcore.ir.names import Hidden
+from graphcore.ir.node import OPS, Attrs, Node
+from graphcore.ir.op import Op
+from graphcore.ir.provenance import Origin, described_by, inheriting, state
+from graphcore.ir.sizes import Expression, Size, maximum, minimum, unknown
+from graphcore.ir.trace import Trace
+from graphcore.ir.types import TensorType, TupleType, Type
+
+FORMAT, VERSION = "graphcore graph", 1
+KINDS = "biufc"
+"""The kinds of dtypes: bool, integers, floats and complex numbers."""
+MOST_POWER = 1000
+"""The highest power of a size: shapes have no more axes."""
+OPERATIONS: dict[str, Callable[[Any, Any], Size]] = {
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "min": minimum,
+    "max": maximum,
+}
+
+
+# ---- to JSON
+
+
+def to_json(graph: Graph) -> str:
+    """The text of a graph."""
+    return json.dumps(Writing().document(graph), allow_nan=False, separators=(",", ":"))
+
+
+class Writing:
+    """The tables of one text."""
+
+    def __init__(self) -> None:
+        self.origins: dict[Origin, int] = {}
+        self.types: dict[Type, int] = {}
+        self.graphs: dict[Graph, int] = {}
+        self.rows: dict[str, list[Any]] = {"origins": [], "types": [], "graphs": []}
+
+    def document(self, graph: Graph) -> dict[str, Any]:
+        """The whole."""
+        with described_by(graph.trace or state.trace):
+            self.graph(graph, graph.trace is not None)
+        return {"format": FORMAT, "version": VERSION, **self.rows}
+
+    def graph(self, graph: Graph, stage: bool) -> int:
+        """The number of a graph; those that nodes hold have lower ones."""
+        if (known := self.graphs.get(graph)) is not None:
+            return known
+        number = {node: at for at, node in enumerate(graph.nodes())}
+        row = {
+            "params": [number[x] for x in graph.params],
+            "outputs": [number[x] for x in graph.outputs],
+            "nodes": [
+                {
+                    "op": repr(node.op),
+                    "inputs": [number[x] for x in node.inputs],
+                    "attrs": {name: self.attr(node, x, stage) for name, x in node.attrs.items()},
+                    "type": self.type(node.type),
+                    "origin": self.origin(node.origin),
+                    "labels": node.labels
+                    and [name if name is None else text(name) for name in node.labels],
+                }
+                for node in graph.nodes()
+            ],
+            "stage": stage,
+        }
+        self.rows["graphs"].append(row)
+        return self.graphs.setdefault(graph, len(self.rows["graphs"]) - 1)
+
+    def attr(self, node: Node, value: Any, stage: bool) -> Any:
+        """An attr of a node."""
+        try:
+            return self.value(value, stage)
+        except TypeError as error:
+            raise GraphTypeError(
+                f"to_json: {node.op.said} at {node.origin} has {error}, which JSON cannot hold\n"
+                "  cure: leave it out of the graph that is written"
+            ) from None
+
+    def value(self, value: Any, stage: bool) -> Any:
+        """A value of an attr."""
+        match value:
+            case None | bool() | int():
+                return value
+            case str():
+                return text(value)
+            case float():
+                return {"float": value.hex()}
+            case complex():
+                return {"complex": [value.real.hex(), value.imag.hex()]}
+            case tuple():
+                return [self.value(x, stage) for x in value]
+            case np.dtype():
+                return {"dtype": value.str}
+            case Literal(array=array):
+                data = b64encode(array.tobytes()).decode("ascii")
+                literal = {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": data}
+                return {"literal": literal}
+            case Expression():
+                return size_form(value)
+            case Graph():
+                return {"graph": self.graph(value, stage)}
+            case Op():
+                return {"op": repr(value)}
+        raise TypeError(f"a {type(value).__name__}")
+
+    def type(self, type: Type) -> int:
+        """The number of a type."""
+        if type not in self.types:
+            if isinstance(type, TupleType):
+                row: Any = [self.type(item) for item in type.items]
+            else:
+                dims = None if type.dims is None else [text(dim) for dim in type.dims]
+                shape = [size_form(size) for size in type.shape]
+                row = {"dtype": type.dtype.str, "shape": shape, "dims": dims}
+            self.rows["types"].append(row)
+            self.types[type] = len(self.rows["types"]) - 1
+        return self.types[type]
+
+    def origin(self, origin: Origin) -> int:
+        """The number of a line."""
+        waiting = [origin]
+        while waiting[-1].via is not None and waiting[-1].via not in self.origins:
+            waiting.append(waiting[-1].via)
+        for each in reversed(waiting):
+            if each not in self.origins:
+                via = None if each.via is None else self.origins[each.via]
+                called = each.caller and list(each.caller)
+                self.rows["origins"].append([each.file, each.line, via, called, each.function])
+                self.origins[each] = len(self.rows["origins"]) - 1
+        return self.origins[origin]
+
+
+def text(name: str) -> Any:
+    """A name, by which a hidden one differs from a user's."""
+    return {"hidden": str(name)} if isinstance(name, Hidden) else str(name)
+
+
+def size_form(size: Size) -> Any:
+    """A size."""
+    if isinstance(size, int):
+        return size
+    terms = [
+        [
+            coefficient,
+            [
+                [{name: list(map(size_form, of))} if of else text(name), power]
+                for (_, name, of), power in monomial
+            ],
+        ]
+        for monomial, coefficient in size.terms
+    ]
+    return {"size": terms}
+
+
+# ---- from JSON
+
+
+class Damaged(Exception):
+    """A part that is not as the form says."""
+
+
+def from_json(text: str | bytes) -> Graph:
+    """The graph of a text."""
+    try:
+        document = json.loads(text, parse_constant=unsaid)
+        return Reading(document).graphs[-1]
+    except Damaged as error:
+        reason = str(error)
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except (ValueError, TypeError) as error:
+        if isinstance(error, GraphError):
+            raise
+        reason = f"it is no JSON: {error}"
+    raise GraphValueError(
+        f"from_json: the text is no graph: {reason[:300]}\n"
+        "  cure: give text that to_json of this version wrote, unchanged"
+    ) from None
+
+
+def unsaid(constant: str) -> Any:
+    """The form has no NaN and no Infinity."""
+    raise Damaged(f"{constant} is no number of JSON")
+
+
+def check(condition: object, reason: str) -> None:
+    """Refuse what is not as the form says."""
+    if not condition:
+        raise Damaged(reason)
+
+
+def fields(value: Any, where: str, *names: str) -> list[Any]:
+    """The values of an object with just these names."""
+    check(isinstance(value, dict) and value.keys() == {*names}, f"{where} has not {list(names)}")
+    return [value[name] for name in names]
+
+
+def items(value: Any, where: str) -> list[Any]:
+    """A list."""
+    check(isinstance(value, list), f"{where} is no list")
+    found: list[Any] = value
+    return found
+
+
+def number(value: Any, where: str) -> int:
+    """An integer."""
+    check(type(value) is int, f"{where} is no integer")
+    found: int = value
+    return found
+
+
+def picked(some: list[Any], value: Any, where: str) -> Any:
+    """The item of this number, which must come before what uses it."""
+    check(0 <= number(value, where) < len(some), f"{where} is the number of nothing before it")
+    return some[value]
+
+
+def string(value: Any, where: str) -> str:
+    """A name that a user may have given."""
+    check(isinstance(value, str), f"{where} is no text")
+    return str(value)
+
+
+def name_of(value: Any, where: str) -> str:
+    """A name, or a hidden one."""
+    if isinstance(value, dict):
+        (hidden,) = fields(value, where, "hidden")
+        return Hidden(string(hidden, where))
+    return string(value, where)
+
+
+def dtype_of(value: Any, where: str) -> np.dtype[Any]:
+    """A dtype of numbers."""
+    try:
+        found = np.dtype(string(value, where))
+    except TypeError:
+        raise Damaged(f"{where} is no dtype") from None
+    check(found.kind in KINDS and found.str == value, f"{where} is no dtype of numbers")
+    return found
+
+
+def size_of(value: Any, where: str) -> Size:
+    """A size, which must be in the canonical form."""
+    if not isinstance(value, dict):
+        return number(value, where)
+    (terms,) = fields(value, where, "size")
+    total: Size = 0
+    for term in items(terms, where):
+        check(isinstance(term, list) and len(term) == 2, f"{where} has a term that is none")
+        product: Size = number(term[0], where)
+        for factor in items(term[1], where):
+            check(isinstance(factor, list) and len(factor) == 2, f"{where} has no power")
+            power = number(factor[1], where)
+            check(0 < power <= MOST_POWER, f"{where} has the power {power}")
+            atom = atom_of(factor[0], where)
+            for _ in range(power):
+                product = product * atom
+        total = total + product
+    check(size_form(total) == value, f"{where} is no size in canonical form")
+    return total
+
+
+def atom_of(value: Any, where: str) -> Size:
+    """An unknown size, or an operation on two sizes."""
+    if isinstance(value, str) or (isinstance(value, dict) and "hidden" in value):
+        return unknown(name_of(value, where))
+    check(isinstance(value, dict) and len(value) == 1, f"{where} has no operation")
+    ((name, operands),) = value.items()
+    check(name in OPERATIONS, f"{where} has the operation {name!r:.20}")
+    check(isinstance(operands, list) and len(operands) == 2, f"{where} has not two operands")
+    left, right = (size_of(x, where) for x in operands)
+    try:
+        return OPERATIONS[name](left, right)
+    except ZeroDivisionError:
+        raise Damaged(f"{where} divides by zero") from None
+
+
+def literal_of(value: Any, where: str) -> Literal:
+    """Values by their bytes."""
+    dtype, shape, data = fields(value, where, "dtype", "shape", "bytes")
+    dtype = dtype_of(dtype, where)
+    shape = tuple(number(size, where) for size in items(shape, where))
+    check(all(size >= 0 for size in shape) and len(shape) <= 64, f"{where} has no such shape")
+    try:
+        raw = b64decode(string(data, where), validate=True)
+    except ValueError:
+        raise Damaged(f"{where} has bytes that are no base64") from None
+    check(len(raw) == prod(shape) * dtype.itemsize, f"{where} has not the bytes of its shape")
+    check(dtype.kind != "b" or not raw.strip(b"\0\1"), f"{where} has a bool that is none")
+    return Literal(np.frombuffer(raw, dtype).reshape(shape))
+
+
+class Reading:
+    """The tables of one text."""
+
+    def __init__(self, document: Any) -> None:
+        names = "format", "version", "origins", "types", "graphs"
+        check(isinstance(document, dict) and document.get("format") == FORMAT, f"no {FORMAT!r}")
+        version = document.get("version")
+        check(version == VERSION, f"it has version {version!r:.20}, this library reads {VERSION}")
+        _, _, origins, types, graphs = fields(document, "the whole", *names)
+        self.origins: list[Origin] = []
+        for row in items(origins, "origins"):
+            self.origins.append(self.origin(row, f"origin {len(self.origins)}"))
+        self.types: list[Type] = []
+        for row in items(types, "types"):
+            self.types.append(self.type(row, f"type {len(self.types)}"))
+        self.trace = Trace()
+        self.graphs: list[Graph] = []
+        for row in items(graphs, "graphs"):
+            self.graphs.append(self.graph(row, f"graph {len(self.graphs)}"))
+        check(self.graphs, "there are no graphs")
+
+    def origin(self, row: Any, where: str) -> Origin:
+        """A user's line."""
+        check(isinstance(row, list) and len(row) == 5, f"{where} has not five parts")
+        file, line, via, caller, function = row
+        via = None if via is None else picked(self.origins, via, where)
+        if caller is not None:
+            check(isinstance(caller, list) and len(caller) == 2, f"{where} has no caller")
+            caller = string(caller[0], where), number(caller[1], where)
+        return Origin(
+            string(file, where), number(line, where), via, caller, string(function, where)
+        )
+
+    def type(self, row: Any, where: str) -> Type:
+        """The type of one value, or of several."""
+        if isinstance(row, list):
+            found = [picked(self.types, at, where) for at in row]
+            check(all(isinstance(x, TensorType) for x in found), f"{where} has several in one")
+            return TupleType(tuple(found))
+        dtype, shape, dims = fields(row, where, "dtype", "shape", "dims")
+        shape = tuple(size_of(size, where) for size in items(shape, where))
+        dims = None if dims is None else tuple(name_of(x, where) for x in items(dims, where))
+        return TensorType(dtype_of(dtype, where), shape, dims)
+
+    def value(self, value: Any, where: str) -> Any:
+        """A value of an attr."""
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, list):
+            return tuple(self.value(x, where) for x in value)
+        check(isinstance(value, dict) and len(value) == 1, f"{where} is no value")
+        ((kind, inner),) = value.items()
+        match kind:
+            case "hidden":
+                return name_of(value, where)
+            case "float":
+                return float_of(inner, where)
+            case "complex":
+                check(isinstance(inner, list) and len(inner) == 2, f"{where} is not complex")
+                return complex(float_of(inner[0], where), float_of(inner[1], where))
+            case "dtype":
+                return dtype_of(inner, where)
+            case "literal":
+                return literal_of(inner, where)
+            case "size":
+                return size_of(value, where)
+            case "graph":
+                return picked(self.graphs, inner, where)
+            case "op":
+                return op_of(inner, where)
+        raise Damaged(f"{where} is of the kind {kind!r:.20}, which there is not")
+
+    def graph(self, row: Any, where: str) -> Graph:
+        """A graph, node by node."""
+        params, outputs, rows, stage = fields(row, where, "params", "outputs", "nodes", "stage")
+        check(isinstance(stage, bool), f"{where} says not whether it is a stage")
+        trace = self.trace if stage else None
+        nodes: list[Node] = []
+        for each in items(rows, where):
+            self.node(each, nodes, trace, f"node {len(nodes)} of {where}")
+        sides = [
+            tuple(picked(nodes, at, where) for at in items(side, where))
+            for side in (params, outputs)
+        ]
+        return Graph(sides[0], sides[1], trace)
+
+    def node(self, row: Any, nodes: list[Node], trace: Trace | None, where: str) -> None:
+        """The next node, built by the type rule of its op."""
+        names = "op", "inputs", "attrs", "type", "origin", "labels"
+        op, inputs, attrs, type, origin, labels = fields(row, where, *names)
+        op, origin = op_of(op, where), picked(self.origins, origin, where)
+        operands = tuple(picked(nodes, at, where) for at in items(inputs, where))
+        check(isinstance(attrs, dict), f"{where} has no attrs")
+        given = {key: self.value(value, f"{key!r:.40} of {where}") for key, value in attrs.items()}
+        with inheriting(origin):
+            try:
+                node = Node(op, operands, Attrs(given))
+            except Exception as error:  # a type rule may fail in any way on what it never gets
+                said = f"{op.said}, {where}, is refused: {type_name(error)}{error}"
+                raise Damaged(said) from None
+        check(node.type is picked(self.types, type, where), f"{where} is of type {node.type}")
+        nodes.append(node)
+        if labels is not None:
+            labels = tuple(x if x is None else name_of(x, where) for x in items(labels, where))
+            check(len(labels) == len(getattr(node.type, "shape", ())), f"{where} has wrong labels")
+        if trace is not None:
+            trace.lines[node] = origin
+            if labels is not None:
+                trace.labels[node] = labels
+
+
+def type_name(error: Exception) -> str:
+    """The kind of an error that is none of ours."""
+    return "" if isinstance(error, GraphError) else f"{type(error).__name__}: "
+
+
+def op_of(value: Any, where: str) -> Op:
+    """An op that is declared; no module is imported for one."""
+    name = string(value, where)
+    check(
+        name in OPS, f"{where} has the op {name!r:.60}, which is not declared: import its package"
+    )
+    return OPS[name]
+
+
+def float_of(value: Any, where: str) -> float:
+    """A float by its hexadecimal digits."""
+    try:
+        return float.fromhex(string(value, where))
+    except (ValueError, OverflowError):
+        raise Damaged(f"{where} is no float") from None
