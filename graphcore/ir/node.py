@@ -296,21 +296,26 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
     """
     seen = set(leaves)
     order: list[Node] = []
+    above: list[Any] = []  # nodes that wait for one of their inputs, and their other inputs
     for root in roots:
-        stack = [] if root in seen else [(root, iter(root.inputs))]
-        while stack:
-            node, rest = stack[-1]
+        if root in seen:
+            continue
+        node, rest = root, iter(root.inputs)
+        while True:
             for x in rest:
                 if x not in seen:
                     if x.inputs:
-                        stack.append((x, iter(x.inputs)))
+                        above += node, rest
+                        node, rest = x, iter(x.inputs)
                         break
                     seen.add(x)
                     order.append(x)
             else:
-                stack.pop()
                 seen.add(node)
                 order.append(node)
+                if not above:
+                    break
+                rest, node = above.pop(), above.pop()
     return order
 
 
