@@ -113,17 +113,26 @@ def transform(
             labels[new] = known
         return new
 
+    def settled(node: Node) -> Node:
+        """The last form of a node that was made: most often the node itself."""
+        if node not in done:
+            start = node
+            if tuple(map(done.get, node.inputs)) == node.inputs:
+                start = form(node, node.inputs)
+                if start is node:
+                    done[node] = node
+                    return node
+            walk((start,), form, inputs_of, done, settle, records)
+            done[node] = done[start]
+        return done[node]
+
     roots = (*graph.params, *graph.outputs)
     try:
         if operands is None:
             become = done.__getitem__
             for node in toposort(roots, done) if done else graph.nodes():
                 new = form(node, tuple(map(become, node.inputs)))
-                if settle and new is not node:
-                    if new not in done:
-                        walk((new,), form, inputs_of, done, settle, records)
-                    new = done[new]
-                done[node] = new
+                done[node] = settled(new) if settle and new is not node else new
         else:
             walk(roots, form, operands, done, settle, records)
     finally:
