@@ -247,13 +247,14 @@ class Builder:
             return self.complex(*[self.lane(part, i) for part in self.parts(x)])
         return self.emit(x.kind, 0, f"extractelement {x.typed}, i32 {i}", x)
 
-    def shuffle(self, x: Value, places: Sequence[int]) -> Value:
-        """The lanes of a vector at places; below 0 the lane may be anything."""
+    def shuffle(self, x: Value, places: Sequence[int], more: Value | None = None) -> Value:
+        """The lanes of a vector, and of another behind it; below 0 the lane may be anything."""
         if x.kind in PARTS:
             return self.complex(*[self.shuffle(part, places) for part in self.parts(x)])
         mask = ", ".join([f"i32 {i}" if i >= 0 else "i32 poison" for i in places])
-        text = f"shufflevector {x.typed}, {x.type} poison, <{len(places)} x i32> <{mask}>"
-        return self.emit(x.kind, len(places), text, x)
+        y = more or Value("poison", x.kind, x.wide)
+        text = f"shufflevector {x.typed}, {y.typed}, <{len(places)} x i32> <{mask}>"
+        return self.emit(x.kind, len(places), text, x, y)
 
     def any_lane(self, x: Value) -> Value:
         """Whether a bool holds in some lane."""

@@ -33,6 +33,8 @@ DEEPEST = 60
 """How many nodes may be computed from each other without one of them being stored."""
 FRAMES = 6
 """As how many nodes a reduction counts then, which is written by several functions."""
+MOST = 12
+"""How many values are stored in one nest: more streams than that slow each other down."""
 READINGS = 16
 """How many places that read a value are told apart."""
 UNROLLED = 16
@@ -117,6 +119,8 @@ def keeps_place(node: Node) -> bool:
         return True
     if is_alone(node):
         return False
+    if is_product_of_few_rows(node):
+        return True
     shape, attrs = node.type.shape, node.attrs
     long = set(long_axes(shape))
     if not shape or any(space(x.type.shape) != space(shape) for x in node.inputs):
@@ -140,6 +144,14 @@ def keeps_place(node: Node) -> bool:
     if is_short(node):
         return not set(reduced(node)) & set(long_axes(node.inputs[0].type.shape))
     return False
+
+
+def is_product_of_few_rows(node: Node) -> bool:
+    """Whether a small product of two matrices has one long axis, its columns."""
+    if node.op is not t.matmul or not is_small_product(node) or node.type.ndim != 2:
+        return False
+    left, right = [x.type.shape for x in node.inputs]
+    return not any(map(is_long, left)) and is_long(right[-1]) and long_axes(node.type.shape) == (1,)
 
 
 def is_short(node: Node) -> bool:
@@ -322,7 +334,8 @@ def joinable(step: Step, node: Node) -> bool:
     if not isinstance(step, Nest):
         return False
     first = step.roots[0]
-    return not reduces(node) and not reduces(first) and space_of(first) == space_of(node)
+    together = not reduces(node) and not reduces(first) and space_of(first) == space_of(node)
+    return together and len(step.roots) < MOST
 
 
 def folds_with(step: Step, node: Node) -> bool:

@@ -267,12 +267,22 @@ def is_small_product(node: Node) -> bool:
     if not is_for_routines(node):
         return True
     (*_, i, k), j = node.inputs[0].type.shape, node.type.shape[-1]
-    places = count((i, j, k))
-    return isinstance(places, int) and places <= SMALL and isinstance(k, int) and k <= WIDTH
+    if k == 1:
+        return True
+    known = isinstance(k, int) and k <= WIDTH
+    return known and any(is_at_most(places, SMALL) for places in ((i, j, k), (i, WIDTH, k)))
+
+
+def is_at_most(shape: Shape, most: int) -> bool:
+    """Whether a shape has so few places."""
+    places = count(shape)
+    return isinstance(places, int) and places <= most
 
 
 SMALL = 256
-"""How many products of numbers a matrix product may have that calls no routine."""
+"""How many products of numbers a matrix product may have that calls no routine, for eight columns
+where there may be any number of columns.
+"""
 
 FOLDS: dict[Op, Begin] = {
     t.sum_: by(e.add, zero),

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape
 
-from .builder import TRUE, Value, integer
+from .builder import PARTS, TRUE, Builder, Value, integer
 from .nests import flops, long_axes, space
 from .places import At, Places
-from .rooms import Index
+from .rooms import Index, Room
 
 ROWS = 4
 """How many rows are added up at once, so that none waits for the last addition."""
 FEW = 2
 """How many reductions at most are computed in several rows at once: their sums are registers."""
+INTERLEAVED = 8
+"""How many values at most are interleaved to be stored as runs."""
 LIGHT = 4
 """What a value may cost that is added up in several rows at once."""
 
@@ -103,3 +106,61 @@ def written_out(shape: Shape, at: At) -> list[At]:
             assert isinstance(n, int)
             runs.append([Index(integer(i)) for i in range(n)])
     return list(product(*runs))
+
+
+def store_all(p: Places, room: Room, values: Sequence[tuple[At, Value]], mask: Value) -> None:
+    """Put values into a room at their places, where the mask of the lanes holds.
+
+    Values of a few places that follow each other in memory are interleaved, so that lanes that lie
+    apart become runs.
+    """
+    if not values:
+        return
+    first = values[0][0]
+    axis = next((k for k, i in enumerate(first) if i.is_run), len(first))
+    many = room.shape[axis + 1 - room.skipped :]
+    places = prod([n.number or 0 for n in many])
+    simple = room.kind not in PARTS and room.kind != "i1" and room.skipped <= axis
+    short = all(i.base.number is not None and not i.is_wide for i in first[axis + 1 :])
+    if not (simple and short and axis < len(first) - 1 and 1 < places <= INTERLEAVED):
+        for at, value in values:
+            p.store(room, at, mask, value)
+        return
+    groups: dict[At, dict[int | None, Value]] = {}
+    for at, value in values:
+        number = p.place(at[axis + 1 :], many).base.number
+        groups.setdefault(at[: axis + 1], {})[number] = p.b.widen(value)
+    for at, group in groups.items():
+        run = [group[n] for n in range(places)]
+        store_interleaved(p, room, at, run, mask)
+
+
+def store_interleaved(p: Places, room: Room, at: At, values: Sequence[Value], mask: Value) -> None:
+    """Put the values of all places behind lanes at `at` into a room, as runs."""
+    b, several = p.b, integer(len(values))
+    index, sizes = at[room.skipped :], room.shape[: len(at) - room.skipped]
+    start = p.place([Index(i.base) for i in index], sizes).base
+    first, stop = (b.mul(x, several) for x in (start, b.sub(sizes[-1], index[-1].base)))
+    for j in range(len(values)):
+        offset = integer(j * b.width)
+        inside = mask if mask.text == "true" else p.left(stop, offset)
+        flat = Index(b.add(first, offset), integer(1))
+        run = interleaved(b, values, j * b.width)
+        p.store(room, (*at[: room.skipped], flat), inside, run)
+
+
+def interleaved(b: Builder, values: Sequence[Value], start: int) -> Value:
+    """Lanes of vectors in turn: the first of each, the second of each, ...; from `start` on."""
+    wanted = [divmod(start + k, len(values)) for k in range(b.width)]
+    found, taken = None, set[int]()
+    for n in dict.fromkeys(n for _, n in wanted):
+        if found is None:
+            found, from_found = values[n], [lane if m == n else -1 for lane, m in wanted]
+        else:
+            own = [b.width + lane if m == n else -1 for lane, m in wanted]
+            both = [x if y < 0 else y for x, y in zip(from_found, own, strict=True)]
+            found = b.shuffle(found, both, values[n])
+            from_found = [k if m in taken or m == n else -1 for k, (_, m) in enumerate(wanted)]
+        taken.add(n)
+    assert found is not None
+    return found

@@ -27,7 +27,7 @@ from .results import changed
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
 from .rows import Rows
-from .walks import at_once, every, walk
+from .walks import at_once, every, store_all, walk
 from .widths import width_of
 
 Homes = dict[Node, list[Room]]
@@ -373,14 +373,16 @@ class Writer:
                 below = walked(root)
                 turned, counted = root.op is t.transpose, below is not root
                 shape = tuple([p.size(n) for n in below.type.shape])
+                values: list[tuple[At, Value]] = []
                 for index in places:
                     value = p.at(below, index, mask, stored=counted)
                     at = tuple([index[i] for i in root.attrs["perm"]]) if turned else index
-                    for room in rooms[root]:
-                        into = room if turned or not counted else room._replace(shape=shape)
-                        p.store(into, at, mask, value)
+                    values.append((at, value))
                     if turned or not counted:
                         p.remember(root, at, mask, value)
+                for room in rooms[root]:
+                    into = room if turned or not counted else room._replace(shape=shape)
+                    store_all(p, into, values, mask)
 
         shapes = [walked(root).type.shape for root in rest]
         counts: list[Shape] = [(count(shape),) for shape in shapes]
@@ -429,10 +431,10 @@ class Writer:
         def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
             together(p, [(root, (*at, *rest)) for root, rest in every(roots, indices)], mask)
             for places, root in zip(indices, roots, strict=True):
-                for rest in places:
-                    value = p.at(root, (*at, *rest), mask, stored=False)
-                    for room in rooms[root]:
-                        p.store(room, (*at, *rest), mask, value)
+                whole = [(*at, *rest) for rest in places]
+                values = [(each, p.at(root, each, mask, stored=False)) for each in whole]
+                for room in rooms[root]:
+                    store_all(p, room, values, mask)
 
         with self.abreast(*roots):
             walk(p, [root.type.shape[k:] for root in roots], place, runs_along_memory(roots[0]))
