@@ -9,11 +9,14 @@ from typing import Any
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape
+from graphcore.ops import tensor as t
 
-from .builder import PARTS, TRUE, Builder, Value, integer
+from .arithmetic import kind_of
+from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .nests import flops, long_axes, space
 from .places import At, Places
 from .rooms import Index, Room
+from .rows import is_long
 
 ROWS = 4
 """How many rows are added up at once, so that none waits for the last addition."""
@@ -26,52 +29,57 @@ LIGHT = 4
 
 
 def walk(
-    p: Places, shapes: Sequence[Shape], place: Any, lanes_inside: bool = False, rows: int = 1
-) -> None:
+    p: Places,
+    shapes: Sequence[Shape],
+    place: Any,
+    lanes_inside: bool = False,
+    rows: int = 1,
+    axis: int = -1,
+) -> Sequence[Value]:
     """place(indices, mask) over spaces of equal long axes, the last of them side by side.
 
-    `indices` has, for each shape, an index for each place of its short axes. With the lanes
-    inside, it has them for so many `rows` at once: the last row is computed again where their
-    number is no multiple of that.
+    `indices` has, for each shape, an index for each place of its short axes, for so many `rows`
+    along a long axis at once: the last row is computed again where their number is no multiple of
+    that. With `lanes_inside` no axis is side by side.
     """
     sizes = space(shapes[0])
+    grouped = axis % len(sizes) if rows > 1 else -1
 
-    def inner(at: At, mask: Value) -> Sequence[Value]:
-        n = len(at)
+    def inner(group: Sequence[At], mask: Value) -> Sequence[Value]:
+        n = len(group[0])
+
+        def further(*indices: Index) -> Sequence[Value]:
+            return inner([(*at, i) for at in group for i in indices], mask)
+
         if n == len(sizes):
-            place([written_out(shape, at) for shape in shapes], mask)
+            place([[x for at in group for x in written_out(shape, at)] for shape in shapes], mask)
+        elif n == grouped:
+            several(p, p.size(sizes[n]), rows, further)
         elif n == len(sizes) - 1 and not lanes_inside:
-            p.lanes(p.size(sizes[n]), (), lambda i, mask: inner((*at, i), mask))
-        elif n == len(sizes) - 1 and rows > 1:
-            several(
-                p,
-                p.size(sizes[n]),
-                rows,
-                lambda group: place(
-                    [[x for i in group for x in written_out(shape, (*at, i))] for shape in shapes],
-                    mask,
-                ),
-            )
+
+            def lane(i: Index, mask: Value) -> Sequence[Value]:
+                return inner([(*at, i) for at in group], mask)
+
+            p.lanes(p.size(sizes[n]), (), lane)
         else:
-            p.each(p.size(sizes[n]), (), lambda i: inner((*at, i), mask))
+            p.each(p.size(sizes[n]), (), further)
         return ()
 
-    inner((), TRUE)
+    return inner([()], TRUE)
 
 
-def several(p: Places, size: Value, rows: int, body: Callable[[Sequence[Index]], None]) -> None:
-    """body(indices) for each group of rows; the last row may be in its group several times."""
+def several(p: Places, size: Value, rows: int, body: Callable[..., Sequence[Value]]) -> None:
+    """body(*indices) for each group of rows; the last row may be in its group several times."""
     b, last = p.b, p.b.sub(size, integer(1))
 
     def group(i: Value) -> Sequence[Value]:
         places = [b.add(i, integer(k)) for k in range(rows)]
         if size.number is None or size.number % rows:
             places = [b.call("smin", x, last) if x.number is None else x for x in places]
-        body([Index(x) for x in places])
-        return ()
+        return body(*map(Index, places))
 
     if size.number is not None and size.number <= rows:
-        body([Index(integer(i)) for i in range(size.number)])
+        body(*[Index(integer(i)) for i in range(size.number)])
     else:
         p.looped(integer(0), size, rows, (), group)
 
@@ -83,16 +91,46 @@ def every(roots: Sequence[Node], indices: Sequence[Sequence[At]]) -> list[tuple[
 
 def at_once(p: Places, roots: Sequence[Node]) -> int:
     """How many rows of reductions are computed at once: several where each waits for its sum."""
+    return ROWS if len(roots) <= FEW and cost(p, roots) <= LIGHT * len(roots) else 1
+
+
+def cost(p: Places, roots: Sequence[Node]) -> int:
+    """What a place of some roots costs beside them, about, where rooms and registers are read."""
     seen: set[Node] = set()
-    waiting, cost = [*roots], 0
+    waiting, total = [*roots], 0
     while waiting:
         node = waiting.pop()
         if node in seen or node in p.rooms or node in p.numbers or not node.inputs:
             continue
         seen.add(node)
-        cost += 0 if node in roots else flops(node)
+        total += 0 if node in roots else flops(node)
         waiting += node.inputs
-    return ROWS if cost <= LIGHT * len(roots) and len(roots) <= FEW else 1
+    return total
+
+
+def turned_along(p: Places, roots: Sequence[Node]) -> int | None:
+    """The long axis that comes last where some roots are stored, if tiles of it are worth it.
+
+    Lanes along another axis would be scattered: of so many rows at once a tile is turned instead.
+    """
+    found: set[int] = set()
+    for root in (root for root in roots if root.op is t.transpose):
+        shape, last = root.inputs[0].type.shape, root.attrs["perm"][-1]
+        long = long_axes(shape)
+        if len(long) < len(shape) or last == len(shape) - 1 or not is_long(shape[last]):
+            return None
+        found.add(last)
+    simple = not any(kind_of(root) in PARTS for root in roots) and p.b.width == WIDTH
+    if not simple or len(found) != 1 or len(roots) > FEW or cost(p, roots) > LIGHT:
+        return None
+    return found.pop()
+
+
+def are_long(p: Places, shape: Shape, axis: int) -> Value:
+    """Whether an axis and the last one have places for a tile."""
+    sizes = [p.size(shape[axis]), p.size(shape[-1])]
+    first, last = [p.b.op("icmp sge", n, integer(WIDTH)) for n in sizes]
+    return p.b.both(first, last)
 
 
 def written_out(shape: Shape, at: At) -> list[At]:
@@ -164,3 +202,39 @@ def interleaved(b: Builder, values: Sequence[Value], start: int) -> Value:
         taken.add(n)
     assert found is not None
     return found
+
+
+def store_turned(p: Places, room: Room, tiles: Sequence[tuple[At, Value]], mask: Value) -> None:
+    """Put rows that are side by side along another axis than the last one into a room, turned.
+
+    The rows follow each other along the last axis. Those that are there twice are not written.
+    """
+    b, first = p.b, tiles[0][0]
+    axis = next(k for k, i in enumerate(first) if i.is_run)
+    across, along = room.shape[axis - room.skipped], room.shape[-1]
+    inside = p.left(along, first[-1].base)
+    for j, column in enumerate(transposed(b, [b.widen(value) for _, value in tiles])):
+        i = b.add(first[axis].base, integer(j))
+        holds = TRUE if mask.text == "true" else b.op("icmp slt", i, across)
+        at = [*first[:-1], Index(first[-1].base, integer(1))]
+        at[axis] = Index(i)
+        p.store(room, tuple(at), b.both(inside, holds), column)
+
+
+def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
+    """The columns of as many rows as there are lanes: halves, then quarters are exchanged."""
+    found, far = [*rows], len(rows) // 2
+    while far:
+        for i in [i for i in range(len(rows)) if not i & far]:
+            x, y = found[i], found[i + far]
+            found[i] = b.shuffle(x, [exchanged(k, far, len(rows), 0) for k in range(len(rows))], y)
+            found[i + far] = b.shuffle(
+                x, [exchanged(k, far, len(rows), far) for k in range(len(rows))], y
+            )
+        far //= 2
+    return found
+
+
+def exchanged(lane: int, far: int, width: int, shift: int) -> int:
+    """The lane of two rows that comes to a lane of the first of them, or of the second."""
+    return width + (lane - far) + shift if lane & far else lane + shift

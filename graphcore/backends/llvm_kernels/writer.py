@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
@@ -27,7 +28,7 @@ from .results import changed
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
 from .rows import Rows
-from .walks import at_once, every, store_all, walk
+from .walks import are_long, at_once, every, store_all, store_turned, turned_along, walk
 from .widths import width_of
 
 Homes = dict[Node, list[Room]]
@@ -367,7 +368,7 @@ class Writer:
             return
         rooms = {root: homes.get(root) or [self.new(root)] for root in rest}
 
-        def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
+        def place(indices: Sequence[Sequence[At]], mask: Value, tiled: bool = False) -> None:
             together(p, every(rest, indices), mask)
             for places, root in zip(indices, rest, strict=True):
                 below = walked(root)
@@ -382,14 +383,26 @@ class Writer:
                         p.remember(root, at, mask, value)
                 for room in rooms[root]:
                     into = room if turned or not counted else room._replace(shape=shape)
-                    store_all(p, into, values, mask)
+                    if turned and tiled:
+                        store_turned(p, into, values, mask)
+                    else:
+                        store_all(p, into, values, mask)
 
         shapes = [walked(root).type.shape for root in rest]
         counts: list[Shape] = [(count(shape),) for shape in shapes]
         if len(set(counts)) == 1 and all(map(self.is_flat, rest)):
             shapes = counts
         with self.abreast(*rest):
-            walk(p, shapes, place, runs_along_memory(rest[0]), at_once(p, rest))
+            inside, tiled = runs_along_memory(rest[0]), turned_along(p, rest)
+            in_tiles = partial(place, tiled=True)
+            if tiled is None:
+                walk(p, shapes, place, inside, at_once(p, rest) if inside else 1)
+            else:  # tiles of a short axis would be computed for nothing
+                self.b.branch(
+                    are_long(p, shapes[0], tiled),
+                    lambda: walk(p, shapes, in_tiles, inside, WIDTH, tiled),
+                    lambda: walk(p, shapes, place, inside),
+                )
         for root in rest:
             p.rooms[root] = rooms[root][0]._replace(level=self.b.level)
 

@@ -65,3 +65,16 @@ def test_products_of_few_rows_are_arithmetic() -> None:
     for n in SIZES:
         arrays = [rng.standard_normal(shape) for shape in ((2, 3), (n, 1), (1, 5), (3, n))]
         both.agree(arrays, (n, 5), 20.0, cancels=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "bool", "complex64"])
+def test_matrices_are_turned_in_tiles(dtype: str) -> None:
+    x, y = given("x", N, M, dtype=dtype), given("y", N, 3, M, dtype=dtype)
+    turned = t.transpose(x, perm=(1, 0))
+    made = [turned, t.transpose(y, perm=(2, 1, 0)), t.transpose(y, perm=(1, 2, 0))]
+    deep = t.expand(y, axes=(2,), sizes=(40,))
+    made += [t.transpose(deep, perm=(0, 1, 3, 2)), t.transpose(deep, perm=(3, 2, 0, 1))]
+    both, rng = Both(made), np.random.default_rng(14)
+    for n in SIZES[:-1]:
+        for m in SIZES[:-1]:
+            both.agree([some(rng, (n, m), dtype), some(rng, (n, 3, m), dtype)], (n, m))
