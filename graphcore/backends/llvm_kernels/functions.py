@@ -2,8 +2,7 @@
 
 A kernel calls them: written out where they are used they would gain nothing. Each is compiled once
 in a process, when the first kernel needs it. Each is written for float64; that of float32 computes
-in float64 and rounds, which is exact to half a unit and as fast as float32 side by side in as many
-lanes; `SHORT` holds those that need fewer terms then.
+in float64 and rounds, which is exact to half a unit; `SHORT` holds those that need less then.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TypeAlias
 from .builder import Builder, Value, type_of
 from .looping import WEIGHTS
 from .machine import ATTRIBUTES, Code, levels, to_object
-from .maths import angles, division, entropy, exponential, logarithm, normal, powers, special
+from .maths import angles, division, entropy, exponential, logarithm, normal, powers, short, special
 
 Function: TypeAlias = Callable[..., Value]
 
@@ -44,6 +43,9 @@ SHORT: dict[str, Function] = {
         *(exponential.short_exp, exponential.short_expm1, exponential.short_tanh),
         *(angles.short_sin, angles.short_cos),
         *(exponential.short_sigmoid, logarithm.short_log, logarithm.short_log1p),
+        *(short.exp2, short.log2, short.log10, short.power, short.hypot, short.softplus),
+        *(short.sinh, short.cosh, short.arcsinh, short.arccosh, short.arctanh),
+        *(short.tan, short.arctan, short.arctan2, short.arcsin, short.arccos),
     )
 }
 

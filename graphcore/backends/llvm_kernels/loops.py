@@ -44,7 +44,7 @@ class Carries:
             if is_register(param.type):
                 self.start.append(w.number(x, param.type))
                 continue
-            now = w.new(node[i], param.type)
+            now = w.home(node[i]) if param in self.chains else w.new(node[i], param.type)
             w.copy(x, [now])
             if param in self.chains:
                 self.rooms[param] = now

@@ -8,6 +8,7 @@ what costs more to compute again at another place than to keep.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
@@ -91,6 +92,7 @@ def walked(root: Node) -> Node:
     return root.inputs[0] if root.op is t.transpose or counts_through(root) else root
 
 
+@lru_cache(maxsize=4096)
 def long_axes(shape: Shape) -> tuple[int, ...]:
     """The axes that are loops; the others are short, and written out."""
     places, short = 1, set()
@@ -103,6 +105,7 @@ def long_axes(shape: Shape) -> tuple[int, ...]:
     return long or ((len(shape) - 1,) if shape else ())
 
 
+@lru_cache(maxsize=4096)
 def space(shape: Shape) -> Shape:
     """The sizes of the long axes."""
     return tuple([shape[axis] for axis in long_axes(shape)])
@@ -376,8 +379,9 @@ def sources(node: Node, held: set[Node]) -> dict[tuple[Node, bool], None]:
         if x in held or x.op is leaf.project or is_alone(x):
             found[x, same] = None
             continue
+        same = same and keeps_place(x)
         for y in x.inputs:
-            item = (y, same and keeps_place(x))
+            item = (y, same)
             if item not in seen:
                 seen.add(item)
                 stack.append(item)

@@ -125,6 +125,8 @@ class Memory:
         offset = self.place(index[room.skipped :], room.shape)
         if room.kind in PARTS:
             part = room._replace(kind=PARTS[room.kind])
+            if offset.is_run:
+                return self._fetch_side_by_side(part, offset, mask)
             both = self.times(offset, integer(2))
             halves = [self._fetch(part, self.plus(both, integer(k)), mask) for k in (0, 1)]
             return self.b.complex(*halves)
@@ -138,6 +140,9 @@ class Memory:
         offset = self.place(index[room.skipped :], room.shape)
         if room.kind in PARTS:
             part = room._replace(kind=PARTS[room.kind])
+            if offset.is_run:
+                self._put_side_by_side(part, offset, mask, self.b.widen(x))
+                return
             both = self.times(offset, integer(2))
             for k, half in enumerate(self.b.parts(x)):
                 self._put(part, self.plus(both, integer(k)), mask, half)
@@ -155,6 +160,31 @@ class Memory:
         for i, size in zip(index, sizes, strict=True):
             total = self.sum(self.times(total, size), i)
         return total
+
+    def _halves(self, offset: Index, mask: Value) -> list[tuple[Index, Value]]:
+        """Where complex values that lie one after the other begin and go on, and which count."""
+        b, width = self.b, self.b.width
+        found = []
+        for k in (0, 1):
+            base = b.add(b.mul(offset.base, integer(2)), integer(k * width))
+            wanted = [(k * width + i) // 2 for i in range(width)]
+            found.append((Index(base, integer(1)), b.shuffle(mask, wanted) if mask.wide else mask))
+        return found
+
+    def _fetch_side_by_side(self, part: Room, offset: Index, mask: Value) -> Value:
+        """Complex values that lie one after the other, read whole and taken apart."""
+        b, width = self.b, self.b.width
+        low, high = [self._fetch(part, at, m) for at, m in self._halves(offset, mask)]
+        both = [b.shuffle(low, [*range(k, 2 * width, 2)], high) for k in (0, 1)]
+        return b.complex(*both)
+
+    def _put_side_by_side(self, part: Room, offset: Index, mask: Value, x: Value) -> None:
+        """Complex values put together and stored one after the other."""
+        b, width = self.b, self.b.width
+        a, c = b.parts(x)
+        pairs = [place for i in range(width) for place in (i, width + i)]
+        for k, (at, m) in enumerate(self._halves(offset, mask)):
+            self._put(part, at, m, b.shuffle(a, pairs[k * width :][:width], c))
 
     def _fetch(self, room: Room, offset: Index, mask: Value) -> Value:
         b, kind, note = self.b, room.kind, f"; {room.version}"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.backends.llvm_kernels import entrance
 
 from .native import Both, needs_machine_code
 
@@ -165,3 +166,12 @@ def test_short_sequences_and_carries(length: int) -> None:
     rng = np.random.default_rng(10)
     shapes = [(3,), (length, 3), (length,)]
     both.agree_when_called([rng.standard_normal(shape) for shape in shapes], 1e3)
+
+
+def test_a_carry_that_is_updated_lies_where_the_result_goes() -> None:
+    """No step copies it, and nothing else is as large."""
+    x, k = gc.tensor("x", {"i": None}), gc.tensor("k", {"time": None}, dtype="int64")
+    last = gc.scan(lambda c, at: (c.at[{"i": at}].add(gc.sin(c.sum())), None), x, k, dim="time")[0]
+    both = Both.of(gc.compile([x, k], last))
+    assert not any(isinstance(slot, entrance.Room) for slot in both.kernel.slots)
+    both.agree_when_called([np.arange(40.0), np.array([3, 39, 3, 0])], 1e2)

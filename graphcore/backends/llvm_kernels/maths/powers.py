@@ -42,8 +42,12 @@ def power(b: Builder, x: Value, y: Value) -> Value:
     bounded = clamp(b, high, -800.0, 800.0)
     low = b.select(equal(b, bounded, high), low, real(0.0))
     one, n = exp_of_pair(b, Pair(bounded, low))
-    found = scaled(b, add(b, one.high, one.low), n)
+    return power_at_edges(b, x, y, scaled(b, add(b, one.high, one.low), n))
 
+
+def power_at_edges(b: Builder, x: Value, y: Value, found: Value) -> Value:
+    """x^y where |x|^y is `found`, but at the edges."""
+    size = fabs(b, x)
     whole = equal(b, b.call("trunc", y), y)
     half = mul(b, y, real(0.5))
     odd = b.op("and", whole, b.neither(equal(b, b.call("trunc", half), half)))
