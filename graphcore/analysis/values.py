@@ -50,8 +50,8 @@ def bound(x: Node, depth: int = 8) -> float:
     """No element of `x` is larger in magnitude; infinite where nothing is known, or nan may be."""
     kind = x.type.dtype.kind
     if x.op is leaf.full or x.op is leaf.constant:
-        array = x.attrs["value"].array
-        return float(np.abs(array).max(initial=0)) if np.isfinite(array).all() else np.inf
+        largest: float = x.attrs["value"].largest
+        return largest
     if kind == "b":
         return 1.0
     if kind in "iu":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import copysign
+from math import copysign, inf
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 class Literal:
     """A read-only array that can be the attribute of an interned node; nan equals itself."""
 
-    __slots__ = ("_key", "array")
+    __slots__ = ("_key", "_largest", "array")
 
     array: npt.NDArray[Any]
 
@@ -22,6 +22,7 @@ class Literal:
         array.flags.writeable = False
         self.array = array
         self._key = (array.dtype, array.shape, array.tobytes())
+        self._largest: float | None = None
 
     def item(self) -> Any:
         """The one value as a Python number."""
@@ -33,6 +34,14 @@ class Literal:
             return False
         item = self.array.item()
         return bool(item == value and copysign(1, item.real) == copysign(1, value.real))
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of its values; infinite if one is infinite or nan."""
+        if self._largest is None:
+            a = self.array
+            self._largest = float(np.abs(a).max(initial=0)) if np.isfinite(a).all() else inf
+        return self._largest
 
     @property
     def distinct(self) -> bool:

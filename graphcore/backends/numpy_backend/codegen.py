@@ -60,10 +60,10 @@ class Sheet:
     def name(self, prefix: str) -> str:
         """A new name, other than a dtype's."""
         number = self.numbers.get(prefix, -1) + 1
-        while f"{prefix}{number}" in DTYPES:
+        while (name := f"{prefix}{number}") in DTYPES:
             number += 1
         self.numbers[prefix] = number
-        return f"{prefix}{number}"
+        return name
 
     def first(self, value: Argument) -> str:
         """The name of a value that is computed before all else."""
@@ -333,7 +333,7 @@ class Writer:
 
 def writes(node: Node) -> bool:
     """Whether the line of a node writes its result into memory that it is given."""
-    return node.op in INTO and not is_spelled(node)
+    return node.op in INTO and (bool(node.type.shape) or not is_spelled(node))
 
 
 def generate(graph: Graph, sizes: tuple[str, ...], compiled: Kernels | None = None) -> Code:
