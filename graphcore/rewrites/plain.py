@@ -74,8 +74,10 @@ def unsum(x: Node, axes: Axes, like: Node) -> Node:
 
 
 def transpose(x: Node, perm: Sequence[int]) -> Node:
-    """Axes in another order, if it is another."""
+    """Axes in another order, if it is another; two orders are one."""
     perm = tuple(perm)
+    if x.op is tensor.transpose:
+        return transpose(x.inputs[0], [x.attrs["perm"][axis] for axis in perm])
     return x if perm == tuple(range(len(perm))) else tensor.transpose(x, perm=perm)
 
 
