@@ -20,6 +20,7 @@ from .frontend.arrange.diagonals import *
 from .frontend.arrange.moves import *
 from .frontend.control.branches import *
 from .frontend.control.loops import *
+from .frontend.control.printing import *
 from .frontend.core.calls import worded
 from .frontend.core.instead import absent
 from .frontend.create.inputs import *

@@ -25,7 +25,6 @@ NAMES: list[tuple[str, ...]] = [
     ("gc.array([1.0])", "has no 'array'", "gc.constant"),
     ("gc.sqr(x)", "has no 'sqr'", "did you mean gc.sqrt?"),
     ("gc.vmap(np.exp)", "gc.vectorize(outputs, {x: x_with_more_dims})"),
-    ("gc.print(x)", "gc.debug_print(x)"),
     ("gc.random.normal(3)", "np.random.default_rng"),
     ("gc.pi", "np.pi"),
     ("gc.float32", "dtype='float32'"),

@@ -24,6 +24,7 @@ from graphcore.ir.axes import (
     Renames,
     Reshapes,
     Searches,
+    Seen,
     Splits,
     Windows,
 )
@@ -37,7 +38,7 @@ from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
 from graphcore.ops.named import matrices as by_name
 
 from .labels import Labels
-from .text import few, show, show_literal
+from .text import few, show, show_literal, show_name
 from .view import View
 
 Phrase = Callable[[Node, View], str]
@@ -304,6 +305,12 @@ WHOLE: dict[Op, Phrase] = {
 }
 """The text after the names of ops for which it is more than operands and attrs."""
 
+
+def printed(node: Node, view: View) -> str:
+    """The label; the number is that of the process."""
+    return f"as {show_name(node.attrs['label'])}" if node.attrs["label"] else ""
+
+
 PHRASES: dict[Op, Phrase] = {
     elementwise.cast: lambda node, view: f"to {show_dtype(node.attrs['dtype'])}",
     named.squeeze: lambda node, view: dims(node.attrs["dims"]),
@@ -323,6 +330,7 @@ def by_dims(of_dims: Phrase, of_axes: Phrase) -> Phrase:
 BY_KIND: dict[type[Kind], Phrase] = {
     **dict.fromkeys((Reduces, Along), worked_and_more),
     **dict.fromkeys((Joins, Indexes), worked),
+    Seen: printed,
     Inserts: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", result_axes("new")),
     Permutes: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", transpose),
     Renames: lambda node, view: few(

@@ -19,7 +19,7 @@ from graphcore.ir.node import Attrs, Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TensorType
-from graphcore.ops import autodiff, control, leaf, tensor
+from graphcore.ops import autodiff, control, leaf, named, tensor
 from graphcore.schedule.order import in_order
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -210,7 +210,8 @@ RUNS: dict[Any, Callable[[Interpreter, Node, list[Array], Sizes], Run]] = {
     control.custom: Interpreter.inline,
     control.linear: Interpreter.inline,
 }
-IDENTITIES = frozenset({autodiff.barrier, autodiff.stop_gradient})
+IDENTITIES = frozenset({autodiff.barrier, autodiff.stop_gradient, named.print_, tensor.print_})
+"""Ops whose result is their operand; nothing is printed here, as a call did so already."""
 
 
 def leaf_value(node: Node, sizes: Mapping[str, int]) -> Array:

@@ -143,6 +143,13 @@ class Same(Pointwise):
     """The operand itself; rules for pointwise ops do not look through it."""
 
 
+class Seen(Kind):
+    """The operand itself, whose axes stay in this order for those who look at it from outside."""
+
+    def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
+        return of_each(aligned(x, y))
+
+
 class Attr(Kind):
     """A kind with one attr that names the axes along which the op works.
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from .node import Attrs, Node, toposort, type_of
-from .op import Op, may_raise
+from .op import Op, Trait, may_raise
 from .provenance import (
     Build,
     Origin,
@@ -223,6 +223,13 @@ def graphs_among(attrs: Iterable[Any]) -> list[Graph]:
 def may_raise_inside(node: Node) -> bool:
     """Whether a node, or one in a graph that it holds, may refuse values at the call."""
     return may_raise(node) or any(may_raise(x) for held in graphs(node) for x in held.every_node())
+
+
+def has_effect(node: Node) -> bool:
+    """Whether the outside notices that a node is computed, or one in a graph that it holds."""
+    return Trait.EFFECT in node.op.traits or any(
+        Trait.EFFECT in op.traits for held in graphs(node) for op in held.ops()
+    )
 
 
 def with_graphs(node: Node, change: Callable[[Graph], Graph]) -> Attrs:

@@ -31,6 +31,8 @@ class Trait(Enum):
     """Without operands, and as cheap anywhere: a constant, a range of integers, a size."""
     IN_PLACE = "in place"
     """The result may be written over an operand: each element is read before it is written."""
+    EFFECT = "effect"
+    """The outside notices when it is computed: it is neither moved nor computed twice."""
     UPDATES = "updates"
     """The result is the first operand with some elements changed, and may be written over it."""
 

@@ -18,6 +18,7 @@ from graphcore.ir.axes import (
     Reduces,
     Reshapes,
     Searches,
+    Seen,
     Windows,
 )
 from graphcore.ir.dtypes import BOOL, INT, complex_for, float_for, promote, real_of, sum_of
@@ -443,3 +444,9 @@ def scatter_max(x: TensorType, updates: TensorType, *indices: TensorType, axes: 
 def scatter_min(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """The smallest of `x` and the `updates` at each position, as `scatter_max` the largest."""
     return received(x, updates, indices, axes)
+
+
+@op(axes=Seen(), traits=[Trait.EFFECT])
+def print_(x: TensorType, *, label: str, number: int, dims: tuple[str, ...]) -> TensorType:
+    """`x`, printed when it is computed, its axes by the names `dims`."""
+    return x

@@ -26,12 +26,17 @@ def finders(nodes: Sequence[Node]) -> dict[str, Node]:
 
 
 def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Nodes in an order in which a trip count is found before anything that depends on it."""
+    """Nodes in an order in which a trip count is found before anything that depends on it.
+
+    Nodes with an effect come in the order in which they were written.
+    """
     finds = finders(nodes)
-    if not finds:
+    effects = [node for node in nodes if Trait.EFFECT in node.op.traits]
+    if not finds and len(effects) < 2:
         return nodes
+    effects.sort(key=lambda node: int(node.attrs["number"]))
     done: dict[Node, None] = {}
-    for root in nodes:
+    for root in (*effects, *nodes):
         stack = [root]
         while stack:
             node = stack[-1]

@@ -89,5 +89,6 @@ CASES: dict[str, Case] = {
         lambda x: gc.piecewise(x, [x < 0, x < -1], [lambda x: x * x, 1, gc.sin]),
         ufunc(lambda x: np.piecewise(x, [x < 0, x < -1], [lambda x: x * x, 1, np.sin])),
     ),
+    "print": Case(lambda x: gc.print(x, "x"), lambda x: x),
     "stop_gradient": Case(gc.stop_gradient, lambda x: x),
 }  # fmt: skip

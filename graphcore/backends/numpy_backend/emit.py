@@ -8,6 +8,7 @@ returns a name instead of a call where there is nothing to compute.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from graphcore.rewrites.decompose import DECOMPOSE
 from . import routines, short
 from .by_function import with_attrs
 from .calls import Argument, Call, call, item, method, sequence
+from .printing import show
 from .scalars import is_number, repeats_number
 
 if TYPE_CHECKING:
@@ -350,6 +352,13 @@ def fourier(node: Node, w: Writer, out: str) -> Call:
     return call(w.bind(name, getattr(np.fft, name)), w.full(node.inputs[0]), *how)
 
 
+def print_(node: Node, w: Writer, out: str) -> Call:
+    """The operand; the function knows the label, which is no part of the code."""
+    label, dims = node.attrs["label"], node.attrs["dims"]
+    function = w.bind(w.sheet.name("print"), partial(show, label, dims))
+    return call(function, w.full(node.inputs[0]))
+
+
 def searchsorted(node: Node, w: Writer, out: str) -> Call:
     function = w.bind("searchsorted", routines.searchsorted)
     return call(function, *map(w.full, node.inputs), repr(node.attrs["side"]))
@@ -464,6 +473,7 @@ EMIT: dict[Op, Emit] = {
     tensor.windows: windows,
     tensor.recurrence: recurrence,
     tensor.gather: gather,
+    tensor.print_: print_,
 }
 
 

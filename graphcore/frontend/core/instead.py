@@ -72,7 +72,6 @@ INSTEAD = {
     "nn": "functions of tensors as layers: gc.dot, gc.conv, gc.maximum, gc.special.softmax",
     **dict.fromkeys(("function", "jit"), "gc.compile(inputs, outputs)"),
     **dict.fromkeys(("eval", "evaluate"), "gc.compile(inputs, outputs)(arrays, ...)"),
-    "print": "gc.debug_print(x) to see the graph, or compile x as one more output",
     **dict.fromkeys(("save", "load"), "pickle: a compiled function is pickled like any object"),
     "vmap": "gc.vectorize(outputs, {{x: x_with_more_dims}})",
     "vjp": "gc.pullback(y, x, ct)",

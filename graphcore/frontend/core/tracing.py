@@ -63,10 +63,12 @@ def close(
 ) -> Closed:
     """A graph for each list of outputs; equal programs have equal params.
 
-    Nodes that do not depend on the params are captured, unless they were `made` inside.
+    Nodes that do not depend on the params are captured, unless they were `made` inside, or have an
+    effect that was written inside.
     """
     computed = {x for x in made if x.op is not leaf.input_ and not is_free(x)}
-    inside = between_params(params, [y for ys in outputs for y in ys], computed)
+    effects = effects_inside(params, [y for ys in outputs for y in ys])
+    inside = between_params([*params, *effects], [y for ys in outputs for y in ys], computed)
     captured = captures([y for ys in outputs for y in ys], inside)
     taken: set[str] = set()
     new: dict[Node, Node] = {}
@@ -76,6 +78,15 @@ def close(
         new[node] = leaf.param(name, node.type)
     own = tuple(new[x] for x in (*params, *captured))
     return Closed(tuple(Graph(own, substitute(ys, new)) for ys in outputs), tuple(captured))
+
+
+def effects_inside(params: Iterable[Node], outputs: Sequence[Node]) -> list[Node]:
+    """The nodes with an effect that were written inside a function, after its params."""
+    first = min((x.attrs["trace"] for x in params if "trace" in x.attrs), default=None)
+    if first is None:
+        return []
+    found = [x for x in toposort(outputs) if Trait.EFFECT in x.op.traits]
+    return [x for x in found if x.attrs["number"] > first]
 
 
 def differentiates(params: Sequence[Node], outputs: Sequence[Node]) -> bool:

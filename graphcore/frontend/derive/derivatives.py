@@ -20,7 +20,7 @@ from graphcore.ops import autodiff, leaf
 from graphcore.ops.named.dims import close_match
 
 from .instances import Axes, Instances, Mixed, carries, distinguishing
-from .vectorize import repeated, widened
+from .vectorize import repeated, widened_silently
 
 __all__ = [
     "grad",
@@ -116,7 +116,7 @@ def of_instances(
     sizes = {axis: known[axis] for axis in axes}
     try:
         wide = repeated(xs, sizes, {}, [y])
-        (new,) = widened([y], wide)
+        (new,) = widened_silently([y], wide)
         for dim in sorted(new.type.sizes.keys() - y.type.sizes.keys()):
             raise Mixed(y, dim, "has lost the dim")
         own: Axes = {axis: (axis,) for axis in axes}

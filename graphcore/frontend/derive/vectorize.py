@@ -197,6 +197,23 @@ def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
     return list(transform(Graph((), tuple(roots)), visit, done=dict(new)).outputs)
 
 
+def widened_silently(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
+    """`widened` roots that are computed for a derivative alone, and so print nothing."""
+    return widened(silent(Graph((), tuple(roots)), new).outputs, new)
+
+
+def silent(graph: Graph, kept: Iterable[Node] = ()) -> Graph:
+    """A graph that prints nothing, where some nodes stay as they are."""
+    if named.print_ not in graph.ops():
+        return graph
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[trace.Rule, Node]:
+        return silent, inputs[0]
+
+    done = {x: x for x in kept}
+    return transform(graph, visit, at={named.print_}, bodies=silent, done=done)
+
+
 def wide_derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     """The derivative at each position: sources are repeated first, then outputs are rebuilt."""
     ys, wrt = node.attrs["ys"], node.attrs["wrt"]
@@ -205,7 +222,7 @@ def wide_derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]
         refuse_sums(node, dims, node.inputs[:ys], node.inputs[ys : ys + wrt])
     sources = repeated(node.inputs[ys : ys + wrt], dims, new, inputs[:ys])
     xs = [sources[x] for x in node.inputs[ys : ys + wrt]]
-    made = [widen(y, dims) for y in widened(node.inputs[:ys], {**new, **sources})]
+    made = [widen(y, dims) for y in widened_silently(node.inputs[:ys], {**new, **sources})]
     likes = made if node.op is autodiff.pullback else xs
     moved = as_in([widen(t, dims) for t in inputs[ys + wrt :]], likes)
     return Node(node.op, (*made, *xs, *moved), node.attrs)

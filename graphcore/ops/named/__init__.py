@@ -13,6 +13,7 @@ from graphcore.ir.axes import (
     Permutes,
     Reduces,
     Renames,
+    Seen,
     Splits,
     Windows,
 )
@@ -20,7 +21,7 @@ from graphcore.ir.dtypes import BOOL, INT, float_for, promote, real_of, sum_of
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import agree, natural, need
-from graphcore.ir.op import op
+from graphcore.ir.op import Trait, op
 from graphcore.ir.sizes import Shape, Size, count, same, upper_bound
 from graphcore.ir.types import TensorType
 from graphcore.ops.tensor import window_count
@@ -345,3 +346,9 @@ def overlap_add(
             need(dim, have, "==", fits)
         shape[dim] = size
     return TensorType.of(x.dtype, shape)
+
+
+@op(axes=Seen(), traits=[Trait.EFFECT])
+def print_(x: TensorType, *, label: str, number: int) -> TensorType:
+    """`x`, printed when it is computed; prints are in the order of their numbers."""
+    return x

@@ -13,13 +13,14 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from graphcore.analysis.paths import between, leading_to
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression, Size, unknown
+from graphcore.ir.transform import transform
 from graphcore.ir.types import TensorType
-from graphcore.ops import control, leaf
+from graphcore.ops import control, leaf, tensor
 from graphcore.ops.autodiff import pulled, pushed
 from graphcore.ops.control import Carry, Groups, Loop, Operand
 from graphcore.ops.leaf import values
@@ -112,6 +113,21 @@ def placed(indices: Iterable[int], made: Iterable[Node], count: int) -> Several:
     return [found.get(i) for i in range(count)]
 
 
+# ---- what a derivative computes again
+
+
+def silent(graph: Graph) -> Graph:
+    """A graph that prints nothing: its values have been printed, as they were computed first."""
+    if tensor.print_ not in graph.ops():
+        return graph
+    return transform(graph, lambda node, xs: (silent, xs[0]), at={tensor.print_}, bodies=silent)
+
+
+def silent_loop(node: Node) -> Loop:
+    """A loop whose steps print nothing."""
+    return Loop.of(Node(node.op, node.inputs, with_graphs(node, silent)))
+
+
 # ---- loops
 
 
@@ -124,7 +140,7 @@ def loop_pullback(
 
     The cotangent of a captured value is the sum of those of all steps.
     """
-    loop = Loop.of(node)
+    loop = silent_loop(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
     varied, made = varying(loop, [i for i, use in enumerate(wanted) if use])
     useful, counted = counting(loop, places(cts))
@@ -196,7 +212,7 @@ def trip_count(loop: Node) -> Size:
 
 def loop_pushforward(node: Node, tangents: Several) -> Several:
     """The loop that carries the tangents along."""
-    loop = Loop.of(node)
+    loop = silent_loop(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
     varied, made = varying(loop, places(tangents))
     carries = [i for i in indices.carries if i in varied]
@@ -231,7 +247,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
 
 def pulled_back(body: Graph, cts: Several, wanted: Sequence[bool]) -> tuple[Graph, list[int]]:
     """The body that pulls cotangents back, its new params last, and the inputs of its results."""
-    given = places(cts)
+    body, given = silent(body), places(cts)
     asked = [i for i, x in enumerate(body.params) if wanted[i] and differentiable(x.type.dtype)]
     new = Params(body.params)
     ct_params = [new.new(f"ct of result {i}", body.outputs[i].type) for i in given]
@@ -241,6 +257,7 @@ def pulled_back(body: Graph, cts: Several, wanted: Sequence[bool]) -> tuple[Grap
 
 def pushed_forward(body: Graph, given: Sequence[int]) -> Graph:
     """The body that pushes tangents of some params forward, its new params last."""
+    body = silent(body)
     wrt = pick(body.params, given)
     moving = Params(body.params).like("tangent of", wrt)
     return Graph((*body.params, *moving), tuple(pushed(body.outputs, wrt, moving)))

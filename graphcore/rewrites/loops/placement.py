@@ -21,7 +21,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 from graphcore.ir.axes import Indexes, Receives, Reduces
-from graphcore.ir.graph import Graph, may_raise_inside
+from graphcore.ir.graph import Graph, has_effect, may_raise_inside
 from graphcore.ir.node import Node, below, toposort
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
@@ -86,7 +86,7 @@ class Placement:
 
         What may raise stays in the loop, so that the error says in which step.
         """
-        stays = depends_on(node, self.trip_counts) or refuses(node)
+        stays = depends_on(node, self.trip_counts) or refuses(node) or has_effect(node)
         return works_on_all_steps(node) and not stays
 
     # ---- before the loop
@@ -109,7 +109,7 @@ class Placement:
             known = node.inputs and all(
                 x in found or Trait.FREE in x.op.traits for x in node.inputs
             )
-            known = known and not depends_on(node, self.trip_counts)
+            known = known and not depends_on(node, self.trip_counts) and not has_effect(node)
             if known and (node in sure or not refuses(node)):
                 found.add(node)
         return found

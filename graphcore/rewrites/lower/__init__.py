@@ -178,6 +178,11 @@ def lower_softmax(node: Node, x: Node) -> Node:
     return plain(node)(cast(x, node.type.dtype), axes=axes(node))
 
 
+@lower(named.print_)
+def lower_print(node: Node, x: Node) -> Node:
+    return tensor.print_(x, **node.attrs, dims=node.type.dims)
+
+
 @lower(named.cumsum, named.cumprod, named.cummax, named.cummin, named.logcumsumexp)
 def lower_accumulation(node: Node, x: Node) -> Node:
     x = cast(x, node.type.dtype)

@@ -14,6 +14,7 @@ REASONS = {
     "fft": "NumPy's transforms compute it",
     "rewritten": "rewrites leave none of it for a backend",
     "schedule": "it is machine code itself",
+    "print": "Python prints it",
 }
 REWRITTEN = {"logsumexp", "softmax", "log_softmax", "einsum", "tuple"}
 
@@ -21,6 +22,8 @@ REWRITTEN = {"logsumexp", "softmax", "log_softmax", "einsum", "tuple"}
 def reason(op: Op) -> str:
     if op.name in REWRITTEN:
         return REASONS["rewritten"]
+    if op.name == "print":
+        return REASONS["print"]
     return REASONS["fft" if op.name.endswith("fft") else op.dialect]
 
 

@@ -1,0 +1,30 @@
+"""Printing values while a program runs."""
+
+from __future__ import annotations
+
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.tracing import serial
+from graphcore.ops import named
+
+__all__ = ["print"]
+
+
+def print(x: Operand, label: str = "") -> Tensor:
+    """`x`, whose values are printed each time that they are computed, under `label`.
+
+    Use what it returns: values are printed where the program needs them, so that a result which
+    nothing uses is never printed. The body of a loop prints at each step. Prints come in the order
+    in which they are written, as far as they are in the same body. Derivatives pass through: they
+    print nothing, also where they compute values again.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> f = gc.compile([x], gc.print(x**2, "squares").sum())
+    >>> f([1.0, 2.0, 3.0])
+    squares: f64[row=3] = [1. 4. 9.]
+    array(14.)
+    """
+    return wrap(named.print_(single("print", x), label=label, number=next(serial)))
