@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "schedule": {"ir", "ops", "analysis"},
     "backends": {"ir", "ops", "analysis", "rewrites", "schedule", "inspection"},
     "frontend": {"ir", "ops", "analysis"},
-    "inspection": {"ir", "ops", "schedule"},
+    "inspection": {"ir", "ops", "analysis", "schedule"},
     "interop": {"ir", "ops"},
 }
 SEES_EVERYTHING = {"__init__", "__main__", "compile", "demo"}

@@ -98,7 +98,14 @@ def from_json(text: str | bytes) -> Graph:
     return from_json(text)
 
 
-Graph.text, Graph.written, Graph.read = as_text, as_json, from_json
+def as_network(graph: Graph) -> Any:
+    """The graph of `graph.to_networkx()`."""
+    from .network import to_networkx
+
+    return to_networkx(graph)
+
+
+Graph.text, Graph.written, Graph.read, Graph.network = as_text, as_json, from_json, as_network
 
 
 def encodable(text: str, file: TextIO) -> str:

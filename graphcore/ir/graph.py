@@ -42,6 +42,8 @@ class Graph:
     written: ClassVar[Callable[[Graph], str]]
     """The function that writes a graph as JSON, and the one that reads it, set there as well."""
     read: ClassVar[Callable[[str | bytes], Graph]]
+    network: ClassVar[Callable[[Graph], Any]]
+    """The function that makes a graph for networkx."""
 
     def __init__(
         self, params: tuple[Node, ...], outputs: tuple[Node, ...], trace: Trace | None = None
@@ -135,6 +137,28 @@ class Graph:
             If the text is no graph, or one of another version; the error says where.
         """
         return Graph.read(text)
+
+    def to_networkx(self) -> Any:
+        """The graph as a `networkx.MultiDiGraph`, for networkx's algorithms and drawings.
+
+        Nodes are named by a digest of what they compute, which is the same in all stages. Their
+        facts are `node` (the node itself), `name` (its printed name), `op`, `attrs`, `type`,
+        `dtype`, `shape`, `dims` (labels of axes, where they are known), `origin` (the user's line),
+        `flops` and `bytes` (estimates). A body among the attrs is a graph of the same form. An edge
+        leads from an operand to the node that uses it; its key and its fact `operand` are the
+        operand's position. The graph's own facts are `params` and `outputs`.
+
+        `graphcore.inspection.network` has questions that are answered so.
+
+        Examples
+        --------
+        >>> import graphcore as gc
+        >>> x = gc.tensor("x", {"row": 3})
+        >>> network = Graph((), ((x * x).sum().node,)).to_networkx()
+        >>> [(network.nodes[a]["op"], position) for a, _, position in network.edges(keys=True)]
+        [('leaf.input', 0), ('leaf.input', 1), ('elementwise.multiply', 0)]
+        """
+        return Graph.network(self)
 
     def __len__(self) -> int:
         return len(self.nodes())

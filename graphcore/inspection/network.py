@@ -1,0 +1,322 @@
+"""Graphs for networkx, and questions that its algorithms answer.
+
+>>> import graphcore as gc
+>>> from graphcore.inspection.network import critical_path
+>>> x = gc.tensor("x", {"row": 4, "col": 4})
+>>> f = gc.compile([x], gc.exp(x).sum() + x.min())
+>>> [node.op.name for node in critical_path(f.stages["scheduled"]).nodes]
+['input', 'exp', 'sum', 'add']
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from sys import maxsize
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from graphcore.analysis.cost import Cost, bytes_of, cost, elements
+from graphcore.ir.errors import GraphKeyError, GraphTypeError
+from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
+from graphcore.ir.names import spelled
+from graphcore.ir.node import Node
+from graphcore.ir.provenance import described_by, state
+from graphcore.ir.types import TensorType
+
+from .places import Place, Places
+from .text import one_line
+
+Weight = Callable[[Node], float]
+LEAST = 1e-9
+"""The cost of what is free, by which a path does not end before an output."""
+START = "start"
+"""The node before all nodes without inputs, where a question is about all of them."""
+
+
+# ---- graphs for networkx
+
+
+def to_networkx(graph: Graph) -> nx.MultiDiGraph:
+    """The graph of `Graph.to_networkx`."""
+    return exported(graph, identified(graph), Places(graph))
+
+
+def exported(graph: Graph, ids: dict[Node, str], places: Places) -> nx.MultiDiGraph:
+    """One graph; those that its nodes hold are facts of these nodes."""
+    made = nx.MultiDiGraph(
+        params=[ids[x] for x in graph.params], outputs=[ids[x] for x in graph.outputs]
+    )
+    with described_by(graph.trace or state.trace):
+        for node in graph.nodes():
+            made.add_node(ids[node], **facts(node, ids, places))
+            for at, x in enumerate(node.inputs):
+                made.add_edge(ids[x], ids[node], key=at, operand=at)
+    return made
+
+
+def facts(node: Node, ids: dict[Node, str], places: Places) -> dict[str, Any]:
+    """The facts of a node."""
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, Graph):
+            return exported(value, ids, places)
+        if isinstance(value, tuple) and value and isinstance(value[0], Graph):
+            return tuple(map(shown, value))
+        return value
+
+    one = node.type if isinstance(node.type, TensorType) else None
+    spent = cost_of(node)
+    return {
+        "node": node,
+        "name": places.of[node].name,
+        "op": repr(node.op),
+        "attrs": {name: shown(value) for name, value in node.attrs.items()},
+        "type": str(node.type),
+        "dtype": one and one.dtype,
+        "shape": one and one.shape,
+        "dims": node.labels,
+        "origin": node.origin,
+        "flops": spent.flops,
+        "bytes": spent.bytes,
+    }
+
+
+def identified(graph: Graph) -> dict[Node, str]:
+    """A name for each node, of bodies as well, that is the same in every stage and process."""
+    ids: dict[Node, str] = {}
+
+    def text(value: Any) -> str:
+        match value:
+            case Graph():
+                identify(value)
+                return (
+                    f"graph({[[ids[x] for x in side] for side in (value.params, value.outputs)]})"
+                )
+            case tuple():
+                return f"({','.join(map(text, value))})"
+            case str():
+                return spelled(value)
+            case Literal(array=array):
+                return f"{array.dtype.str}{array.shape}{array.tobytes()!r}"
+            case np.dtype():
+                return value.str
+        return repr(value)
+
+    def identify(graph: Graph) -> None:
+        for node in graph.nodes():
+            if node not in ids:
+                attrs = sorted((name, text(value)) for name, value in node.attrs.items())
+                said = repr((repr(node.op), [ids[x] for x in node.inputs], attrs))
+                ids[node] = hashlib.blake2b(
+                    said.encode("utf-8", "surrogatepass"), digest_size=8
+                ).hexdigest()
+
+    identify(graph)
+    return ids
+
+
+def cost_of(node: Node) -> Cost:
+    """The estimated cost of a node; where axes have names, one operation for each element."""
+    if node.op.dialect in ("named", "autodiff") or node.type.dims is not None:
+        return Cost(elements(node.type), sum(bytes_of(x.type) for x in (*node.inputs, node)))
+    return cost(node)
+
+
+def weight(node: Node) -> float:
+    """Operations and bytes in one number: a core does about one of either in the same time."""
+    spent = cost_of(node)
+    return spent.flops + spent.bytes
+
+
+# ---- questions
+
+
+class Path(NamedTuple):
+    """A path through a graph: each of its `nodes` waits for the one before.
+
+    `costs` are theirs, `total` is that of all nodes of the graph, and `lines` are as printed.
+    """
+
+    nodes: tuple[Node, ...]
+    costs: tuple[float, ...]
+    total: float
+    lines: tuple[str, ...]
+
+    @property
+    def cost(self) -> float:
+        """The cost of the path."""
+        return sum(self.costs)
+
+    def text(self, limit: int | None = 200, width: int | None = 120) -> str:
+        """The path as text: at most `limit` lines, cut at `width`; None leaves out nothing."""
+        rows = [
+            f"{share(cost, self.total)}  {line}"
+            for cost, line in zip(self.costs, self.lines, strict=True)
+        ]
+        return folded(rows, limit, width, f"{share(self.cost, self.total)}  of the cost")
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def critical_path(graph: Graph, cost: Weight = weight) -> Path:
+    """The path of greatest cost from the inputs to an output: no order of steps is shorter.
+
+    Parameters
+    ----------
+    graph
+        A stage; a node that holds bodies counts as all of their steps.
+    cost
+        The cost of a node; its estimated operations and bytes by default.
+    """
+    network = plain(graph)
+    costs = {node: float(cost(node)) for node in network}
+    network.add_edges_from((START, node) for node in list(network) if not node.inputs)
+    for _, node, edge in network.edges(data=True):
+        edge["cost"] = costs[node] or LEAST
+    nodes = tuple(nx.dag_longest_path(network, weight="cost", default_weight=0)[1:])
+    lines = printed(graph, nodes)
+    return Path(nodes, tuple(costs[x] for x in nodes), sum(costs.values()), lines)
+
+
+class Dominators(NamedTuple):
+    """The immediate dominator of each node that depends on an input; `start` has none.
+
+    Everything between the input and a node passes through its dominators.
+    """
+
+    start: Node | None
+    above: dict[Node, Node | None]
+    lines: dict[Node, str]
+
+    def through(self, node: Node) -> tuple[Node, ...]:
+        """The nodes that depend on the input only through this one."""
+        tree = nx.DiGraph((above, x) for x, above in self.above.items() if above is not None)
+        found = nx.descendants(tree, node) if node in tree else set()
+        return tuple(x for x in self.above if x in found)
+
+    def text(self, limit: int | None = 200, width: int | None = 120) -> str:
+        """The dominators as text: at most `limit` lines, cut at `width`, or all for None."""
+        names: dict[Node | None, str] = {None: "no single node"}
+        names |= {node: line.partition(":")[0] for node, line in self.lines.items()}
+        rows = [
+            f"through {names[above]}: {self.lines[node]}"
+            for node, above in self.above.items()
+            if node is not self.start
+        ]
+        return folded(rows, limit, width)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def dominators(graph: Graph, start: Any = None) -> Dominators:
+    """For each node the nearest one through which everything from an input to it passes.
+
+    Parameters
+    ----------
+    start
+        The input, as a tensor, a node or by its name; all nodes without inputs by default.
+
+    Raises
+    ------
+    GraphError
+        If the graph has no such node.
+    """
+    network = plain(graph)
+    first = None if start is None else found_in(graph, start)
+    root = first or START
+    if first is None:
+        network.add_edges_from((START, node) for node in list(network) if not node.inputs)
+    known = {root: root, **nx.immediate_dominators(network, root)}  # some releases leave it out
+    order = [node for node in graph.nodes() if node in known]
+    above = {node: known[node] for node in order}
+    direct = {x: None if y is START or x is root else y for x, y in above.items()}
+    lines = dict(zip(order, printed(graph, order), strict=True))
+    return Dominators(first, direct, lines)
+
+
+class Again(NamedTuple):
+    """The nodes to compute again, and their share of the cost of all."""
+
+    nodes: tuple[Node, ...]
+    cost: float
+    total: float
+    lines: tuple[str, ...]
+
+    def text(self, limit: int | None = 200, width: int | None = 120) -> str:
+        """The nodes as text: at most `limit` lines, cut at `width`; None leaves out nothing."""
+        return folded(self.lines, limit, width, f"{share(self.cost, self.total)} of the cost")
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def computed_again(graph: Graph, changed: Any, cost: Weight = weight) -> Again:
+    """What must be computed again if inputs change: all nodes that depend on one of them.
+
+    Parameters
+    ----------
+    changed
+        One or several inputs, as tensors, as nodes or by their names.
+    cost
+        The cost of a node, as for `critical_path`.
+    """
+    network = plain(graph)
+    one = isinstance(changed, str | Node) or hasattr(changed, "node")
+    some = [changed] if one else list(changed)
+    nodes = {y for x in some for y in nx.descendants(network, found_in(graph, x))}
+    order = tuple(node for node in graph.nodes() if node in nodes)
+    total = sum(map(cost, graph.nodes()))
+    return Again(order, sum(map(cost, order)), total, printed(graph, order))
+
+
+def plain(graph: Graph) -> nx.DiGraph:
+    """The nodes themselves, an edge from each to those that use it."""
+    network = nx.DiGraph()
+    network.add_nodes_from(graph.nodes())
+    network.add_edges_from((x, node) for node in graph.nodes() for x in node.inputs)
+    return network
+
+
+def found_in(graph: Graph, wanted: Any) -> Node:
+    """A node of a graph, given as itself, as a tensor or by the name of an input."""
+    wanted = getattr(wanted, "node", wanted)
+    if isinstance(wanted, str):
+        for node in graph.params:
+            if node.attrs["name"] == wanted:
+                return node
+        names = ", ".join(one_line(spelled(x.attrs["name"])) for x in graph.params[:20])
+        cure = f"give one of its inputs: {names}"
+        raise GraphKeyError(f"the graph has no input {wanted!r:.60}\n  cure: {cure}")
+    if not isinstance(wanted, Node) or wanted not in set(graph.nodes()):
+        cure = "give a node of this stage, or the name of an input"
+        raise GraphTypeError(f"{wanted!r:.60} is no node of the graph\n  cure: {cure}")
+    return wanted
+
+
+def printed(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
+    """The lines of nodes as the stage prints them."""
+    places: dict[Node, Place] = Places(graph).of
+    with described_by(graph.trace or state.trace):
+        return tuple(places[node].line for node in nodes)
+
+
+def folded(
+    lines: Iterable[str], limit: int | None, width: int | None, last: str | None = None
+) -> str:
+    """The first and last of too many lines, those that are too long cut, and a last one."""
+    rows = [one_line(line, maxsize if width is None else width) for line in lines]
+    if limit is not None and len(rows) > limit:
+        left = len(rows) - limit
+        rows[limit - limit // 2 : len(rows) - limit // 2] = [f"... {left:,} lines more ..."]
+    return "\n".join([*rows, *([] if last is None else [last])])
+
+
+def share(part: float, whole: float) -> str:
+    """A part of a whole, in per cent."""
+    return f"{part / whole if whole else 0:6.1%}"
