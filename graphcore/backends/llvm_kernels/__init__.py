@@ -119,7 +119,7 @@ class Machine:
         ir, program = written(graph, unknowns)
         params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
         code, failures = compiled(ir, "kernel"), program.failures
-        counts, slots = counts_of(graph, frozenset(unknowns)), tuple(program.slots)
+        counts, slots = counts_of(graph, frozenset(unknowns)), program.table()
         again = lambda: compiled(written(graph, unknowns, patient=True)[0], "kernel")
         head = params, results, unknowns, slots, failures.words
         self.kernel = Kernel(code, *head, counts, again)

@@ -27,6 +27,7 @@ from graphcore.ir.sizes import Size, evaluate
 from graphcore.ir.types import TensorType
 
 from . import machine
+from .arena import LINE, Need, packed
 
 Array: TypeAlias = npt.NDArray[Any]
 Bind: TypeAlias = "Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]"
@@ -54,14 +55,13 @@ TANK = 2**16
 """How much work there is between two calls of it, in values about: some 50 µs."""
 FITTING = 0x101
 """NumPy's flags of a row-major and aligned array."""
-LINE = 64
-"""Rooms begin at multiples of so many bytes."""
 
 
 class Room(NamedTuple):
-    """A slot of the table: memory of so many bytes."""
+    """A slot of the table: memory of so many bytes, in use at the times whose bits are set."""
 
     bytes: Size
+    times: int = -1
 
 
 class Constant(NamedTuple):
@@ -183,13 +183,12 @@ class Program:
         known = self.known(sizes)
         results = [evaluate(size, known) for type in kernel.results for size in type.shape]
         table = places.end - len(kernel.slots)
-        end, values, growing = -(-places.end * 8 // LINE) * LINE, [], []
+        values, rooms, growing = [], [], []
         for at, slot in enumerate(kernel.slots, table):
             value = 0
             match slot:
-                case Room(size):
-                    value = end
-                    end += -(-evaluate(size, known) // LINE) * LINE
+                case Room():
+                    rooms.append(at)
                 case Constant(array):
                     value = array.ctypes.data
                 case Address(value):
@@ -197,14 +196,17 @@ class Program:
                 case Growing():
                     growing.append(at)
             values.append(value)
-        memory = np.empty(end + LINE, np.uint8)
+        slots = [kernel.slots[at - table] for at in rooms]
+        needs = [Need(evaluate(x.bytes, known), x.times) for x in slots if isinstance(x, Room)]
+        starts, bytes = packed(needs)
+        head = -(-places.end * 8 // LINE) * LINE
+        memory = np.empty(head + bytes + LINE, np.uint8)
         start = -memory.ctypes.data % LINE
         words = memory[start : start + places.end * 8].view(np.int64)
         words[:HEAD] = [self.code_for(known)["kernel"], sys.maxsize, 0, 0, 0]
         words[places.shapes : places.numbers] = [*shape, *results, *sizes]
         words[table:] = values
-        rooms = [at for at, slot in enumerate(kernel.slots, table) if isinstance(slot, Room)]
-        words[rooms] += words.ctypes.data
+        words[rooms] = [words.ctypes.data + head + start for start in starts]
         if growing:
             weakref.finalize(words, release, memory[start:], growing).atexit = False
         return words

@@ -46,6 +46,7 @@ class Shared:
     """What all writers of one function share.
 
     `slots` are the table after params and results; `found` are the unknown sizes that loops find.
+    Times tell which rooms are in use together: `begun` are those that are now, and since when.
     """
 
     def __init__(self, graph: Graph, names: Sequence[str], patient: bool) -> None:
@@ -55,6 +56,8 @@ class Shared:
         self.found: set[str] = set()
         self.first = len(graph.params) + len(graph.outputs)
         self.free: dict[Size, list[int]] = {}
+        self.begun: dict[int, int] = {}
+        self.time = 0
         self.places: dict[object, int] = {}
         self.sizes: dict[str, Value] = {}
         self._known: dict[Expression, Value] = {}
@@ -140,12 +143,27 @@ class Shared:
         bytes = count(type.shape) * BYTES[kind_of_dtype(type.dtype)]
         free = self.free.setdefault(bytes, [])
         at = free.pop() if free else len(self.slots)
-        pointer = self.shared(("room", at), entrance.Room(bytes))
+        pointer = self.shared(("room", at), entrance.Room(bytes, 0))
+        self.begun[at] = self.time
         return Taken(bytes, at), pointer
 
     def give_back(self, taken: Taken) -> None:
         """Let others take memory."""
         self.free[taken.bytes].append(taken.number)
+        self.used(taken.number)
+
+    def used(self, at: int) -> None:
+        """Note that a room was in use until now."""
+        room, self.time = self.slots[at], self.time + 1
+        assert isinstance(room, entrance.Room)
+        times = (1 << self.time) - (1 << self.begun.pop(at))
+        self.slots[at] = room._replace(times=room.times | times)
+
+    def table(self) -> tuple[Slot, ...]:
+        """The slots, once all has been written."""
+        for at in [*self.begun]:
+            self.used(at)
+        return tuple(self.slots)
 
     def constant(self, node: Node) -> Value:
         """Where the values of a constant are."""

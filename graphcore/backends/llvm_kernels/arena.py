@@ -1,0 +1,39 @@
+"""Where rooms lie in the memory of a call: those that are never in use together may share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+LINE = 64
+"""Rooms begin at multiples of so many bytes."""
+
+
+class Need(NamedTuple):
+    """So many bytes, at the times whose bits are set."""
+
+    bytes: int
+    times: int
+
+
+def packed(needs: Sequence[Need]) -> tuple[list[int], int]:
+    """Where each room begins, and how many bytes they take together.
+
+    The largest come first, each to the first place where it fits.
+    """
+    starts = [0] * len(needs)
+    placed: list[tuple[int, int, int]] = []  # in order: start, end, times
+    end = 0
+    for n in sorted(range(len(needs)), key=lambda n: -needs[n].bytes):
+        size, times = -(-max(needs[n].bytes, 1) // LINE) * LINE, needs[n].times
+        start = 0
+        for first, last, others in placed:
+            if others & times:
+                if start + size <= first:
+                    break
+                start = max(start, last)
+        starts[n] = start
+        placed.append((start, start + size, times))
+        placed.sort()
+        end = max(end, start + size)
+    return starts, end
