@@ -65,8 +65,13 @@ class Value(NamedTuple):
     @property
     def number(self) -> int | None:
         """The value of a constant integer, else None."""
-        text = self.text
-        return int(text) if text[0] != "%" and text.lstrip("-").isdigit() else None
+        return number_in(self.text)
+
+
+@lru_cache(maxsize=4096)
+def number_in(text: str) -> int | None:
+    """The integer that a text says, if it does."""
+    return int(text) if text[0] != "%" and text.lstrip("-").isdigit() else None
 
 
 @cache

@@ -144,8 +144,19 @@ def log_hypot(b: Builder, x: Value, y: Value) -> Value:
 
 
 def log2(b: Builder, x: Value) -> Value:
-    y = pair_product(b, log_of_pair(b, single(x)), constant_pair(*PER_LOG_2))
-    return at_edges(b, x, y.high)
+    """k + log(m) / log(2), with what the sum and the product lose."""
+    k, m = split(b, x)
+    f = sub(b, m, real(1.0))
+    s = div(b, f, add(b, f, real(2.0)))
+    z = mul(b, s, s)
+    half = mul(b, mul(b, f, f), real(0.5))
+    t = fma(b, neg(b, s), fma(b, z, polynomial(b, z, *SERIES), half), half)
+    log = quick_sum(b, f, neg(b, t))
+    part = mul(b, log.high, real(PER_LOG_2[0]))
+    lost = fma(b, log.high, real(PER_LOG_2[0]), neg(b, part))
+    lost = fma(b, log.low, real(PER_LOG_2[0]), fma(b, log.high, real(PER_LOG_2[1]), lost))
+    total = sum_of(b, k, part)
+    return at_edges(b, x, add(b, total.high, add(b, total.low, lost)))
 
 
 def log10(b: Builder, x: Value) -> Value:
