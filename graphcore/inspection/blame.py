@@ -5,7 +5,9 @@ a result we go back to the elements of its operands that they are computed from:
 or infinite themselves are blamed in their turn. Where several could be the cause, the op computes
 again with a plain number in place of all but one group of them (all nan of one operand, or all
 infinities of one sign): the group is blamed only if the result is still nan or infinite. So `where`
-blames the operand that it chooses, and a maximum does not blame the -inf of a mask.
+blames the operand that it chooses, and a maximum does not blame the -inf of a mask. If what it
+chooses is a nan of the program itself, the nan and infinities that its condition is computed from
+are blamed as well, as in where(isnan(x), nan, y).
 
 A blamed element whose operands are all finite is where the trouble begins: an `Onset`.
 """
@@ -169,6 +171,8 @@ class Blame:
     ) -> None:
         """Blame the operands of one result of a node."""
         y = frame.of(node)[item]
+        if y.dtype.kind == "b" and mask is not None:
+            self._chosen_by(node, item, mask, frame, masks)
         bad = nonfinite(y)
         if bad is None:
             return
@@ -192,8 +196,23 @@ class Blame:
             if is_literal(x):
                 through = bad & reading.forward(k, guilty)
                 self._enter(Kind.GIVEN, node, item, through, blamed, frame, steps)
+                for j, (other, array) in enumerate(zip(sources, arrays, strict=True)):
+                    if array.dtype.kind == "b":
+                        add(masks, other, 0, reading.back(j, through & blamed))
             elif blamed.any():
                 add(masks, x, 0, guilty & reading.back(k, blamed))
+
+    def _chosen_by(self, node: Node, item: int, mask: Mask, frame: Frame, masks: Masks) -> None:
+        """Blame what a condition is computed from that chose a nan of the program, as isnan(x)."""
+        arrays = [array for x in node.inputs for array in frame.of(x)]
+        y = frame.of(node)[item]
+        reading = Reading(node, item, y, arrays, frame.sizes, self._again)
+        sources = [x for x in node.inputs for _ in frame.of(x)]
+        for k, (x, array) in enumerate(zip(sources, arrays, strict=True)):
+            bad = nonfinite(array)
+            if bad is not None or array.dtype.kind == "b":
+                read = reading.back(k, mask)
+                add(masks, x, 0, read if bad is None else read & bad)
 
     def _enter(
         self,

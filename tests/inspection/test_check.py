@@ -227,6 +227,14 @@ def nan_of_infinities() -> Planted:
     return Planted([x], y, [[-1.0, -1]], "subtract", {"row": 0}, [], "nan of infinities", NAN)
 
 
+def nan_chosen_for_a_nan() -> Planted:
+    x = gc.tensor("x", {"row": 2, "col": None})  # here
+    y = x.median("col").sum()
+    values = [[1.0, 2, 3], [1, 2, NAN]]
+    place = {"row": 1, "col": 2}
+    return Planted([x], y, [values], "input x", place, [], "holds nan", NAN, False)
+
+
 PLANTED = [
     overflow_of_exp,
     log_of_zero,
@@ -252,6 +260,7 @@ PLANTED = [
     picked_by_position,
     nan_in_an_argument,
     nan_of_infinities,
+    nan_chosen_for_a_nan,
 ]
 
 
