@@ -20,7 +20,7 @@ from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.calls import worded, worded_methods
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.trees import flatten, paths
-from graphcore.inspection import debug_print
+from graphcore.inspection import check_bound, debug_print
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphKeyError, GraphTypeError
 from graphcore.ir.graph import Graph
@@ -228,11 +228,12 @@ class Compiled(Listing):
         stage: str | None = None,
         *,
         limit: int | None = 200,
+        width: int | None = None,
         file: TextIO | None = None,
         color: bool | None = None,
     ) -> None:
         """Print one stage, or all of them: a typed line for each node; see `gc.debug_print`."""
-        debug_print(self, stage, limit=limit, file=file, color=color)
+        debug_print(self, stage, limit=limit, width=width, file=file, color=color)
 
     def note(self, stage: str) -> Callable[[Node], str] | None:
         """The notes of the printer on the nodes of a stage: the buffers they are written into."""
@@ -334,11 +335,19 @@ class Compiled(Listing):
         graph = self.stages["named"]
         return trace(graph, arrays, known, single, single.outputs, step or {})
 
-    def diff(self, before: str, after: str) -> str:
-        """The changes between two stages, as a unified diff."""
+    def diff(
+        self, before: str, after: str, *, limit: int | None = 400, width: int | None = None
+    ) -> str:
+        """The changes between two stages, as a unified diff.
+
+        Of more lines than `limit` only the first and last are shown, each cut after `width`
+        characters; None shows all.
+        """
         from graphcore.inspection.diff import diff  # like the printer, loaded at its first use
 
-        return diff(self.stages[before], self.stages[after])
+        check_bound("diff", "limit", limit, "lines")
+        check_bound("diff", "width", width, "characters")
+        return diff(self.stages[before], self.stages[after], limit=limit, width=width)
 
     def why(self, x: Any, stage: str | None = None) -> Why:
         """Why a node is there: the lines that wrote it, each rule that fired, the steps that run.
@@ -380,8 +389,10 @@ class Compiled(Listing):
         return Compiled, (self.stages["named"], *forms, self.native)
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
-        outputs = ", ".join(str(y.type) for y in self.stages["named"].outputs)
+        from graphcore.inspection.text import few
+
+        inputs = few(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
+        outputs = few(str(y.type) for y in self.stages["named"].outputs)
         kind = "Compiled native" if self.native else "Compiled"
         return f"<{kind} ({inputs}) -> ({outputs})>"
 

@@ -20,6 +20,7 @@ def debug_print(
     stage: str | None = None,
     *,
     limit: int | None = 200,
+    width: int | None = None,
     file: TextIO | None = None,
     color: bool | None = None,
 ) -> None:
@@ -41,7 +42,10 @@ def debug_print(
     stage
         Of a compiled function the stage to print; None prints all, each under its name.
     limit
-        Of a graph with more lines than this, only the first and last are shown; None shows all.
+        Of a graph with more lines than this, only the first and last are shown; None shows all,
+        with every operand of each line.
+    width
+        Lines longer than this are cut; None cuts none.
     file
         Where to print; standard output by default.
     color
@@ -64,17 +68,23 @@ def debug_print(
     """
     from .printer import format_graph  # here, so that importing the library does not wait for it
 
-    if limit is not None and not (type(limit) is int and limit >= 0):
-        cure = "give a number of lines, or None for all"
-        raise GraphTypeError(f"debug_print: limit={limit!r:.60} is not a number\n  cure: {cure}")
+    check_bound("debug_print", "limit", limit, "lines")
+    check_bound("debug_print", "width", width, "characters")
     out = sys.stdout if file is None else file
     if color is None:
         color = out.isatty() and not os.environ.get("NO_COLOR")
     text = [
-        f"{heading}{format_graph(graph, color=color, limit=limit, note=note)}"
+        f"{heading}{format_graph(graph, color=color, limit=limit, width=width, note=note)}"
         for heading, graph, note in graphs(x, stage)
     ]
     print(encodable("\n\n".join(text), out), file=out)
+
+
+def check_bound(function: str, name: str, given: Any, what: str) -> None:
+    """Refuse a bound that is no number."""
+    if given is not None and not (type(given) is int and given >= 0):
+        cure = f"give a number of {what}, or None for all"
+        raise GraphTypeError(f"{function}: {name}={given!r:.60} is not a number\n  cure: {cure}")
 
 
 def as_text(graph: Graph) -> str:

@@ -9,17 +9,24 @@ from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import described_by
 
 from .printer import aligned, below, describe, legend, returned
-from .text import DIM, GREEN, RED, paint
+from .text import DIM, GREEN, RED, folded, in_full, paint
 from .view import View, input_names
 
 STYLE = {" ": DIM, "-": RED, "+": GREEN}
 CONTEXT = 3
 
 
-def diff(before: Graph, after: Graph, color: bool = False) -> str:
+def diff(
+    before: Graph,
+    after: Graph,
+    color: bool = False,
+    limit: int | None = None,
+    width: int | None = None,
+) -> str:
     """Lines of nodes removed (-), added (+) and, near those, kept; a kept node has one name."""
-    with described_by(after.trace or before.trace):
-        return "\n".join(differing(before, after, color))
+    with described_by(after.trace or before.trace), in_full(limit is None):
+        *lines, counts = differing(before, after, color)
+    return "\n".join([*folded(lines, limit, width), counts])
 
 
 def differing(before: Graph, after: Graph, color: bool) -> list[str]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from sys import maxsize
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -28,7 +27,7 @@ from graphcore.ir.provenance import described_by, state
 from graphcore.ir.types import TensorType
 
 from .places import Place, Places
-from .text import one_line
+from .text import folded, one_line
 
 Weight = Callable[[Node], float]
 LEAST = 1e-9
@@ -157,7 +156,7 @@ class Path(NamedTuple):
             f"{share(cost, self.total)}  {line}"
             for cost, line in zip(self.costs, self.lines, strict=True)
         ]
-        return folded(rows, limit, width, f"{share(self.cost, self.total)}  of the cost")
+        return listed(rows, limit, width, f"{share(self.cost, self.total)}  of the cost")
 
     def __str__(self) -> str:
         return self.text()
@@ -208,7 +207,7 @@ class Dominators(NamedTuple):
             for node, above in self.above.items()
             if node is not self.start
         ]
-        return folded(rows, limit, width)
+        return listed(rows, limit, width)
 
     def __str__(self) -> str:
         return self.text()
@@ -250,7 +249,7 @@ class Again(NamedTuple):
 
     def text(self, limit: int | None = 200, width: int | None = 120) -> str:
         """The nodes as text: at most `limit` lines, cut at `width`; None leaves out nothing."""
-        return folded(self.lines, limit, width, f"{share(self.cost, self.total)} of the cost")
+        return listed(self.lines, limit, width, f"{share(self.cost, self.total)} of the cost")
 
     def __str__(self) -> str:
         return self.text()
@@ -306,15 +305,11 @@ def printed(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
         return tuple(places[node].line for node in nodes)
 
 
-def folded(
+def listed(
     lines: Iterable[str], limit: int | None, width: int | None, last: str | None = None
 ) -> str:
-    """The first and last of too many lines, those that are too long cut, and a last one."""
-    rows = [one_line(line, maxsize if width is None else width) for line in lines]
-    if limit is not None and len(rows) > limit:
-        left = len(rows) - limit
-        rows[limit - limit // 2 : len(rows) - limit // 2] = [f"... {left:,} lines more ..."]
-    return "\n".join([*rows, *([] if last is None else [last])])
+    """The lines, folded, and a last one."""
+    return "\n".join([*folded([*lines], limit, width), *([] if last is None else [last])])
 
 
 def share(part: float, whole: float) -> str:

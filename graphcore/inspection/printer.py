@@ -12,10 +12,14 @@ from graphcore.ir.provenance import described_by, state
 from graphcore.ir.sizes import Size
 
 from .calls import call
-from .text import BOLD, DIM, one_line, paint
+from .text import BOLD, DIM, folded, in_full, one_line, paint
 from .view import View, bodies, input_names
 
 WIDEST = (32, 44, 64, 24)
+BODIES = 10
+"""A graph and its bodies have together at most so many times the lines of one graph."""
+LONGEST = 400
+"""The longest size that is written out."""
 Note = Callable[[Node], str]
 
 
@@ -35,6 +39,7 @@ def format_graph(
     *,
     color: bool = False,
     limit: int | None = 200,
+    width: int | None = None,
     note: Note | None = None,
 ) -> str:
     """The nodes of a graph as aligned, typed lines.
@@ -44,14 +49,19 @@ def format_graph(
     color
         Whether to use ANSI colours.
     limit
-        Of a graph with more lines than this, only the first and last are shown; None shows all.
+        Of a graph with more lines than this, only the first and last are shown; None shows all of
+        them, and all operands of each.
+    width
+        Lines are cut after so many characters.
     note
         The text of a further column for a node.
     """
     sizes: dict[Size, str] = {}
-    with described_by(graph.trace or state.trace):
-        lines = graph_lines(graph, {}, sizes, color=color, limit=limit, note=note)
-    return "\n".join([*lines, *legend(sizes)])
+    with described_by(graph.trace or state.trace), in_full(limit is None):
+        blocks = graph_lines(graph, {}, sizes, color=color, limit=limit, note=note)
+        lines = [line for block in blocks for line in block.split("\n")]
+        most = None if limit is None else BODIES * max(limit, 1)
+        return "\n".join([*folded(lines, most, width), *legend(sizes, limit, width)])
 
 
 def graph_lines(
@@ -81,9 +91,12 @@ def graph_lines(
     return [*text, returned(graph, view)]
 
 
-def legend(sizes: Mapping[Size, str]) -> list[str]:
+def legend(
+    sizes: Mapping[Size, str], limit: int | None = 200, width: int | None = None
+) -> list[str]:
     """The lines that write out long sizes after their names."""
-    return [f"{name} = {size}" for size, name in sizes.items()]
+    longest = LONGEST if limit is not None and width is None else width
+    return folded([f"{name} = {size}" for size, name in sizes.items()], limit, longest)
 
 
 def describe(nodes: Iterable[Node], view: View, note: Note | None = None) -> list[Line]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -13,6 +16,7 @@ from graphcore.ir.types import show_dtype
 
 DIM, BOLD, RED, GREEN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m"
 RESET = "\x1b[0m"
+COLOUR = re.compile(r"(\x1b\[\d+m)")
 MOST = 12
 LITERALS = frozenset({"True", "False", "nan", "inf"})
 
@@ -29,10 +33,50 @@ def one_line(text: str, most: int = 60) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
+class Bounds(threading.local):
+    """Whether this thread writes everything in full, as asked for."""
+
+    whole = False
+
+
+bounds = Bounds()
+
+
+@contextmanager
+def in_full(whole: bool = True) -> Iterator[None]:
+    """In this block nothing is left out of lists."""
+    before, bounds.whole = bounds.whole, whole
+    try:
+        yield
+    finally:
+        bounds.whole = before
+
+
+def folded(lines: Sequence[str], limit: int | None, width: int | None = None) -> list[str]:
+    """The first and last of more than `limit` lines, each cut at `width`; None cuts nothing."""
+    if limit is not None and len(lines) > limit:
+        first, last = limit - limit // 2, len(lines) - limit // 2
+        more = f"... {last - first:,} lines more ..."
+        lines = [*lines[:first], more, *lines[last:]]
+    return [line if width is None else clipped(line, width) for line in lines]
+
+
+def clipped(line: str, width: int) -> str:
+    """A line cut after so many characters; colours count as none, and end with it."""
+    parts = COLOUR.split(line)  # text and colours in turn
+    if sum(map(len, parts[::2])) <= width:
+        return line
+    left, kept = max(width - 1, 0), ""
+    for at, part in enumerate(parts):
+        kept += part if at % 2 else part[:left]
+        left -= 0 if at % 2 else min(len(part), left)
+    return f"{kept}…"
+
+
 def few(items: Iterable[str], most: int = MOST) -> str:
     """The items between commas; of too many, the first and how many more."""
     every = list(items)
-    if len(every) > most:
+    if len(every) > most and not bounds.whole:
         every[most - 1 :] = [f"… {len(every) - most + 1:,} more"]
     return ", ".join(every)
 

@@ -328,7 +328,8 @@ class Explained:
                 source = self.compiled._function.code.source()
             text = source.text.splitlines()
             self._source = {}
-            for number, line in source.lines.items():
+            shown = self.compiled.source.startswith(text[0])  # no pseudo-code of machine code
+            for number, line in source.lines.items() if shown else ():
                 code = text[number - 1].partition("  # ")[0].strip()
                 self._source.setdefault(line.node, []).append(f"{number}: {one_line(code, 80)}")
         return tuple(line for node in nodes for line in self._source.get(node, ()))

@@ -424,3 +424,51 @@ def test_a_program_is_shown_by_its_own_dims_beside_another_with_equal_inputs() -
         assert "town=3" in printed(first, stage)
     with pytest.raises(gc.GraphIndexError, match="outside dim 'city'"):
         f(np.ones(3), np.array([0, 7]))
+
+
+def test_wide_graphs_are_folded_and_complete_on_request() -> None:
+    """Operands, lines, bodies, long sizes and reprs are bounded; `limit=None` shows them all."""
+    inputs = [gc.tensor(f"input{i}", {"k": 1}) for i in range(40)]
+    y = gc.concat(inputs, "k")
+    assert "… 29 more" in printed(y)
+    assert "input39" in printed(y, limit=None).splitlines()[-2]
+    f = gc.compile(inputs, y)
+    assert "… 29 more" in repr(f)
+    assert len(repr(f)) < 400
+
+
+@pytest.mark.parametrize("color", [True, False])
+def test_lines_are_cut_at_a_width(color: bool) -> None:
+    y = gc.exp(gc.tensor("x" * 30, {"row": None, "col": 3})).sum("row")
+    whole, cut = (printed(y, width=width, color=color) for width in (None, 40))
+    plain = [re.sub(r"\x1b\[\d+m", "", line) for line in cut.splitlines()]
+    assert max(map(len, plain)) == 40
+    for line, short in zip(whole.splitlines(), plain, strict=True):
+        text = re.sub(r"\x1b\[\d+m", "", line)
+        assert text == short or text.startswith(short[:-1])
+    assert cut.count("\x1b[") % 2 == 0
+
+
+def test_bodies_do_not_add_up_without_bound() -> None:
+    y = gc.tensor("x", {"k": 3})
+    for _ in range(12):
+        y = gc.fori_loop(0, 3, lambda i, c: gc.sin(gc.cos(gc.exp(gc.tanh(c)))), y)
+    few = printed(y, limit=3).splitlines()
+    assert len(few) <= 31
+    assert "lines more ..." in "\n".join(few) or "nodes more" in "\n".join(few)
+    assert printed(y, limit=None).count(" = tanh(") == 12
+
+
+def test_diffs_are_bounded() -> None:
+    x = y = gc.tensor("x", {"k": 3})
+    for i in range(300):
+        y = gc.sin(y) * (i + 2)
+    f = gc.compile([x], y)
+    lines = f.diff("named", "lowered").splitlines()
+    assert len(lines) == 402
+    assert any("lines more ..." in line for line in lines)
+    assert lines[-1].endswith("added")
+    assert len(f.diff("named", "lowered", limit=None).splitlines()) > 1000
+    assert max(map(len, f.diff("named", "lowered", width=30).splitlines()[:-1])) == 30
+    with pytest.raises(gc.GraphError, match="diff: limit='all' is not a number"):
+        f.diff("named", "lowered", limit="all")
