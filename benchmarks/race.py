@@ -38,7 +38,7 @@ class Alone(NamedTuple):
     """What one call took in a process of its own that had compiled another program before."""
 
     seconds: float
-    """From what was written to the results."""
+    """Of the processor, from what was written to the results, whatever runs beside."""
     bytes: int
     """At the peak, more than before."""
 
@@ -127,11 +127,11 @@ def first_call(name: str, size: str, who: str) -> Alone:
     given = program.module.inputs(size)
     before = resident()
     forget_peak()
-    start = time.perf_counter()
+    start = time.process_time()
     function = program.make(who)
     assert function is not None
     waiting(who, function)(**given)
-    return Alone(time.perf_counter() - start, peak_resident() - before)
+    return Alone(time.process_time() - start, peak_resident() - before)
 
 
 if __name__ == "__main__":
