@@ -150,15 +150,17 @@ def markdown(report: Report) -> str:
     """The table for the README; programs that a peer runs much faster are in bold."""
     named = {"python": "Python", "scipy": "SciPy", "llvmlite": "llvmlite", **TITLES}
     versions = ", ".join(f"{named[name]} {known}" for name, known in report["versions"].items())
+    torch = "torch" in present(report)
     said = (
         f"{report['date']}, {report['machine']}, {report['threads']} thread; {versions}; medians "
-        "of calls in turn. Each library has a column with its time divided by that of machine "
-        "code, or of NumPy calls where a program has no machine code; machine code itself was "
-        "measured again in the same turns, to show how far equal functions are apart. In bold: a "
-        f"peer is faster by more than {1 / SLOW:.2g}, or a first call of ours takes over {LATE} s. "
-        "Memory is the peak of a first call, in MB. PyTorch is not compiled, which "
-        "takes a C++ compiler."
-    )
+        "of calls in turn, by the time of the processor where there is one thread. Each library "
+        "has a column with its time divided by that of machine code, or of NumPy calls where a "
+        "program has no machine code; machine code itself was measured again in the same turns, "
+        "to show how far equal functions are apart. In bold: a peer is faster by more than "
+        f"{1 / SLOW:.2g}, or a first call of ours takes over {LATE} s. First calls are seconds of "
+        "the processor; memory is their peak, in MB. "
+        f"{'PyTorch is not compiled, which takes a C++ compiler.' if torch else ''}"
+    ).rstrip()
     head = titles(report, ": ")
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows(report, "**{}**".format)]
     shown = [f"| {' | '.join(line)} |" for line in lines]
