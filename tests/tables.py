@@ -20,6 +20,7 @@ from graphcore.ir.axes import NamedMatrices
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
 from graphcore.ops import autodiff, elementwise, leaf, linalg, special, tensor
+from graphcore.ops.schedule import kernel
 from graphcore.rewrites.decompose import DECOMPOSE
 
 Ops = set[Op]
@@ -80,7 +81,7 @@ ALL: dict[str, Callable[[], Ops]] = {
     "graphcore.rewrites.expand DROP": only(SHIELDS | INSIDE | {leaf.project, tensor.einsum}),
     "graphcore.rewrites.derivatives CONTROL": control,
     "graphcore.backends.llvm_kernels.phrases RULES": lambda: {leaf.constant, *PLACES},
-    "graphcore.backends.llvm_kernels.pseudocode CONTROL": only({*LOOPS}),
+    "graphcore.backends.llvm_kernels.pseudocode CONTROL": only({*LOOPS} - {kernel}),
     "graphcore.backends.numpy_backend.emit EMIT": lambda: (
         plain() - DECOMPOSE.keys() | LEAVES | {leaf.project}
     ),

@@ -50,7 +50,7 @@ def as_one(graph: Graph) -> Graph:
     if not graph.outputs:
         return graph
     with inheriting(graph.outputs[0]):
-        whole = kernel(*graph.params, body=body_of(graph.params, graph.outputs))
+        whole = kernel(*graph.params, body=Graph(graph.params, graph.outputs))
     values = []
     for i, y in enumerate(graph.outputs):
         with inheriting(y):
@@ -158,6 +158,16 @@ def sizes_of(node: Node) -> set[str]:
     return unknowns_of(node).union(*inside)
 
 
+def sizes_read(node: Node) -> set[str]:
+    """The unknown sizes in a node and in its operands, which may be views of others."""
+    found, waiting = sizes_of(node), [*node.inputs]
+    while waiting:
+        x = waiting.pop()
+        found |= unknowns_of(x)
+        waiting += x.inputs if is_repeated(x) else ()
+    return found
+
+
 def leaks(graph: Graph, groups: Sequence[Collection[Node]]) -> list[Node]:
     """The loops in groups that find a size which other nodes need: they have to run on the host."""
     finds = finders(graph.nodes())
@@ -165,12 +175,9 @@ def leaks(graph: Graph, groups: Sequence[Collection[Node]]) -> list[Node]:
         return []
     number = {node: i for i, group in enumerate(groups) for node in group}
     outputs = {*graph.outputs}
-    needed: dict[Node, set[str]] = {}
     leaking: dict[Node, None] = {}
     for node in in_order(graph.nodes()):
-        views = [needed[x] for x in node.inputs if is_repeated(x)]
-        needed[node] = (sizes_of(node) & finds.keys()).union(*views)
-        for loop in [finds[name] for name in needed[node]]:
+        for loop in [finds[name] for name in sizes_read(node) & finds.keys()]:
             away = not is_repeated(node) and number.get(node) != number.get(loop)
             if loop in number and (away or node in outputs):
                 leaking[loop] = None
@@ -261,6 +268,12 @@ def without_kernels(graph: Graph) -> Graph:
     """The same graph with the nodes of every kernel's body in its place."""
     if kernel not in graph.ops():
         return graph
+    inlined = inline(graph, {})
+    return Graph(inlined.params, inlined.outputs, graph.trace)
+
+
+def inline(graph: Graph, done: dict[Node, Node]) -> Graph:
+    """The graph without kernels, and in `done` what takes the place of each node."""
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node.op is kernel:
@@ -271,8 +284,7 @@ def without_kernels(graph: Graph) -> Graph:
             return without_kernels, inputs[0].inputs[node.attrs["index"]]
         return None
 
-    inlined = transform(graph, visit, bodies=without_kernels)
-    return Graph(inlined.params, inlined.outputs, graph.trace)
+    return transform(graph, visit, bodies=without_kernels, done=done)
 
 
 def stands_for(node: Node) -> Node:
@@ -288,10 +300,11 @@ def in_place(called: Node) -> Mapping[Node, Node]:
 
     Nodes in a graph that the body holds, such as that of a loop, stand for themselves.
     """
-    body, operands = called.attrs["body"], without_kernels(Graph((), called.inputs))
+    became: dict[Node, Node] = {}
+    body, operands = inline(called.attrs["body"], became), without_kernels(Graph((), called.inputs))
     done = dict(zip(body.params, operands.outputs, strict=True))
     transform(body, unchanged, at=(), done=done)
-    return done
+    return {node: done[new] for node, new in became.items() if new in done} | done
 
 
 def sizes_needed(body: Graph) -> tuple[str, ...]:

@@ -14,11 +14,12 @@ import graphcore as gc
 from benchmarks.programs import NAMES, Program
 from graphcore.backends import numpy_backend
 from graphcore.ir.contracts import Contract
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Node
 from graphcore.ir.trace import tracing
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.schedule import kernel
+from graphcore.schedule.order import finders
 from graphcore.schedule.regions import in_place, is_repeated, with_kernels, without_kernels
 from tests import interpreter, random_graphs, random_loops
 
@@ -44,6 +45,11 @@ def drawn(seed: int) -> Callable[[Node], bool]:
     return computes
 
 
+def found_inside(body: Graph) -> set[str]:
+    """The sizes that are known only when the loops of a body have run."""
+    return {name for node in body.every_node() for name in finders([node])}
+
+
 def check(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
     """Kernels are closed graphs of what is computed; in their place the graph is as it was."""
     with tracing(graph.trace):
@@ -55,6 +61,7 @@ def check(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
         assert [x.type for x in node.inputs] == [param.type for param in body.params]
         assert all(map(computes, body.every_node()))
         assert body.outputs
+        assert not found_inside(body) & {n for y in body.outputs for n in unknowns_of(y)}
         if made.outputs[0].inputs != (node,) or len(made) > len(made.params) + 2:
             assert len(set(body.outputs)) == len(body.outputs)
     assert without_kernels(made) == graph

@@ -6,10 +6,10 @@ A graph in which some node has no machine code is a program of NumPy calls and k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from weakref import WeakValueDictionary
 
 from graphcore.backends import numpy_backend
-from graphcore.backends.numpy_backend import KernelError
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -17,17 +17,18 @@ from graphcore.ir.op import Op
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import Size, count
 from graphcore.ir.sizes import unknowns as names_in
-from graphcore.ir.types import TensorType, TupleType
+from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.pipeline import Pass, Passes
+from graphcore.schedule.pieces import cut_kernels
 from graphcore.schedule.regions import sizes_needed, with_kernels
 
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
 from .entrance import Array, Bind, Hosted, Kernel, Program
-from .failures import report
+from .failures import Machine
 from .functions import compiled, module
 from .loops import CONTROL
 from .places import PLACES, is_register
@@ -60,8 +61,11 @@ def unavailable() -> str | None:
 
 
 def in_kernels(graph: Graph) -> Graph:
-    """The graph with kernels, which machine code computes, wherever that is possible."""
-    return with_kernels(graph, computes)
+    """The graph with kernels, which machine code computes, wherever that is possible.
+
+    Long ones call kernels for their pieces.
+    """
+    return cut_kernels(with_kernels(graph, computes))
 
 
 def refused(graph: Graph) -> dict[str, Node]:
@@ -78,11 +82,18 @@ def reason(node: Node) -> str | None:
     """Why machine code does not compute a node, if it does not."""
     if node.op not in EMITTED:
         return str(node.op)
-    types = [type for x in (node, *node.inputs) for type in items(x)]
-    odd = [type.dtype.name for type in types if type.dtype.name not in KINDS]
-    if odd or (node.op in SCALAR and not emits(node)) or lacks(node):
-        return f"{node.op} of {', '.join(dict.fromkeys(type.dtype.name for type in types))}"
-    return None
+    known = has_kind(node.type) and all(has_kind(x.type) for x in node.inputs)
+    if known and not (node.op in SCALAR and not emits(node)) and not lacks(node):
+        return None
+    names = [type.dtype.name for x in (node, *node.inputs) for type in items(x)]
+    return f"{node.op} of {', '.join(dict.fromkeys(names))}"
+
+
+@lru_cache(maxsize=4096)
+def has_kind(type: Type) -> bool:
+    """Whether machine code knows the dtypes of a value."""
+    several = type.items if isinstance(type, TupleType) else [type]
+    return all(one.dtype.name in KINDS for one in several)
 
 
 def items(node: Node) -> Sequence[TensorType]:
@@ -93,12 +104,16 @@ def items(node: Node) -> Sequence[TensorType]:
 def text(graph: Graph, unknowns: tuple[str, ...]) -> str:
     """The IR of all kernels of a graph in its final form."""
     bodies = dict.fromkeys([x.attrs["body"] for x in graph.every_node() if x.op is kernel])
-    return "\n".join([written(body, sizes_of(graph, body, unknowns))[0] for body in bodies])
+    outer = whole(graph)
+    known = {} if outer is None else {outer.attrs["body"]: unknowns}
+    sizes = [known.get(body) or sizes_needed(body) for body in bodies]
+    return "\n".join([written(*one)[0] for one in zip(bodies, sizes, strict=True)])
 
 
 def written(graph: Graph, unknowns: tuple[str, ...], patient: bool = False) -> tuple[str, Shared]:
     """The IR of a graph, and what its table holds; nests look for signals where it is `patient`."""
-    program = Shared(graph, unknowns, patient)
+    machine = lambda body: machine_code(body, sizes_needed(body))
+    program = Shared(graph, unknowns, machine, patient)
     w, b = Writer(program), program.b
     for i, x in enumerate(graph.params):
         room = w.room(x.type, program.pointer(program.entry(i)))
@@ -112,24 +127,6 @@ def written(graph: Graph, unknowns: tuple[str, ...], patient: bool = False) -> t
     return module(head, b), program
 
 
-class Machine:
-    """The machine code of a graph, and what words its failures."""
-
-    def __init__(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
-        ir, program = written(graph, unknowns)
-        params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
-        code, failures = compiled(ir, "kernel"), program.failures
-        counts, slots = counts_of(graph, frozenset(unknowns)), program.table()
-        again = lambda: compiled(written(graph, unknowns, patient=True)[0], "kernel")
-        head = params, results, unknowns, slots, failures.words
-        self.kernel = Kernel(code, *head, counts, again)
-        self.graph, self.sites = graph, failures.sites
-
-    def failed(self, record: list[int], known: dict[str, int]) -> KernelError:
-        """What the kernel has written into its record."""
-        return report(self.graph, self.sites, record, known)
-
-
 MADE: WeakValueDictionary[tuple[Graph, tuple[str, ...]], Machine] = WeakValueDictionary()
 """The machine code in use, so that no graph is compiled twice."""
 
@@ -140,8 +137,23 @@ def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
     `unknowns` orders the sizes that are given to it.
     """
     if (made := MADE.get((graph, unknowns))) is None:
-        made = MADE[graph, unknowns] = Machine(graph, unknowns)
+        ir, program = written(graph, unknowns)
+        params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
+        code, failures = compiled(ir, "kernel"), program.failures
+        counts, slots = counts_of(graph, frozenset(unknowns)), program.table()
+        head = params, results, unknowns, slots, failures.words
+        own = Kernel(code, *head, counts, cache(lambda: patient_code(graph, unknowns)))
+        calls = [*program.calls.made.values()]
+        made = MADE[graph, unknowns] = Machine(own, graph, failures.sites, calls)
     return made
+
+
+def patient_code(graph: Graph, unknowns: tuple[str, ...]) -> machine.Code:
+    """The machine code of a graph whose nests look for signals; so do those of its kernels."""
+    ir, program = written(graph, unknowns, patient=True)
+    code = compiled(ir, "kernel")
+    code.calls = program.calls.patient
+    return code
 
 
 def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
@@ -181,8 +193,3 @@ def whole(graph: Graph) -> Node | None:
     if called is None or called.op is not kernel or called.inputs != graph.params:
         return None
     return called if graph.outputs == tuple(values(called)) else None
-
-
-def sizes_of(graph: Graph, body: Graph, unknowns: tuple[str, ...]) -> tuple[str, ...]:
-    """The sizes that the machine code of a body in a graph is given."""
-    return sizes_needed(body) if whole(graph) is None else unknowns

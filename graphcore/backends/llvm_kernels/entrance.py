@@ -84,7 +84,16 @@ class Cell(NamedTuple):
     """A slot of the table with a number that the kernel keeps from call to call, 0 at first."""
 
 
-Slot: TypeAlias = Room | Constant | Address | Growing | Cell
+class Same(NamedTuple):
+    """A slot of the table that holds what another one does, the one so many slots after the first.
+
+    Two kernels that a kernel calls share their rooms so.
+    """
+
+    at: int
+
+
+Slot: TypeAlias = Room | Constant | Address | Growing | Cell | Same
 
 
 class Kernel(NamedTuple):
@@ -207,6 +216,9 @@ class Program:
         words[places.shapes : places.numbers] = [*shape, *results, *sizes]
         words[table:] = values
         words[rooms] = [words.ctypes.data + head + start for start in starts]
+        for at, slot in enumerate(kernel.slots, table):
+            if isinstance(slot, Same):
+                words[at] = words[table + slot.at]
         if growing:
             weakref.finalize(words, release, memory[start:], growing).atexit = False
         return words

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import NamedTuple
@@ -23,15 +24,29 @@ from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, count, evaluate, unknowns
 from graphcore.ir.types import TupleType
 from graphcore.ops import control, tensor
+from graphcore.ops.schedule import kernel
+from graphcore.schedule.regions import in_place
 
 from .builder import Builder, Value
-from .entrance import FULL
+from .entrance import FULL, Kernel
+
+
+class Call(NamedTuple):
+    """A kernel that another one calls, and the loops around the call.
+
+    The steps of these are in the record from the word `begin` on.
+    """
+
+    node: Node
+    loops: tuple[Node, ...]
+    begin: int
 
 
 class Site(NamedTuple):
     """Where a kernel may end early: a node, and the loops around it.
 
-    Without a reason, a position is outside of an axis, which is one of those that `node` indexes.
+    `calls` are the calls of kernels around these, the outermost first. Without a reason, a position
+    is outside of an axis, which is one of those that `node` indexes.
     """
 
     node: Node
@@ -39,6 +54,31 @@ class Site(NamedTuple):
     numbers: int
     axis: int = 0
     reason: str = ""
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def words(self) -> int:
+        """How many words of the record say what was wrong here."""
+        if self.calls:
+            return self.calls[0].begin + len(self.calls[0].loops)
+        return 1 + self.numbers + len(self.loops)
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A kernel that has been made of a graph, and the sites of its failures.
+
+    `calls` are the kernels whose code it calls, which have to live as long.
+    """
+
+    kernel: Kernel
+    graph: Graph
+    sites: Sequence[Site]
+    calls: Sequence[Machine]
+
+    def failed(self, record: list[int], known: dict[str, int]) -> KernelError:
+        """What the kernel has written into its record."""
+        return report(self.graph, self.sites, record, known)
 
 
 class Failures:
@@ -52,7 +92,7 @@ class Failures:
     @property
     def words(self) -> int:
         """How many words the record has."""
-        return 1 + max([site.numbers + len(site.loops) for site in self.sites], default=0)
+        return max([site.words for site in self.sites], default=1)
 
     @contextmanager
     def within(self, loop: Node, step: Value) -> Iterator[None]:
@@ -72,6 +112,28 @@ class Failures:
     ) -> None:
         """Leave where there is no result, for a reason, of the matrix at an index of the batch."""
         self._leave(b, wrong, Site(node, self._around(), len(index), 0, reason), index)
+
+    def called(
+        self, b: Builder, status: Value, node: Node, sites: Sequence[Site], words: int
+    ) -> None:
+        """Leave where a kernel, which has these sites and so many words of a record, did so."""
+        k, first = b.name(""), len(self.sites)
+        call = Call(node, self._around(), words)
+        self.sites += [site._replace(calls=(call, *site.calls)) for site in sites]
+        b.do(f"%ended{k} = icmp ne i64 {status.text}, 0")
+        b.do(f"br i1 %ended{k}, label %fail{k}, label %fine{k}")
+        b.label(f"fail{k}")
+        if sites:
+            b.do(f"%its{k} = load i64, ptr %record")
+            b.do(f"%own{k} = icmp sge i64 %its{k}, 0")  # FULL is no site
+            b.do(f"%moved{k} = add i64 %its{k}, {first}")
+            b.do(f"%site{k} = select i1 %own{k}, i64 %moved{k}, i64 %its{k}")
+            b.do(f"store i64 %site{k}, ptr %record")
+            for n, (_, step) in enumerate(self.loops, words):
+                b.do(f"%at{k}.{n} = getelementptr i64, ptr %record, i64 {n}")
+                b.do(f"store i64 {step.text}, ptr %at{k}.{n}")
+        b.do(f"ret i64 {status.text}")
+        b.label(f"fine{k}")
 
     def _around(self) -> tuple[Node, ...]:
         return tuple([loop for loop, _ in self.loops])
@@ -107,7 +169,9 @@ def work(body: Graph, found: frozenset[str] = frozenset()) -> Size:
     """
     total: Size = 1
     for node in body.nodes():
-        if node.inputs and not isinstance(node.type, TupleType):
+        if node.op is kernel:
+            total = total + work(node.attrs["body"], found)
+        elif node.inputs and not isinstance(node.type, TupleType):
             shape = node.type.shape
             if node.op in (tensor.matmul, tensor.matvec, tensor.vecdot):
                 shape = (*shape, node.inputs[0].type.shape[-1])
@@ -129,9 +193,22 @@ def report(
         error, node = without_memory(graph, dict(known))
         return KernelError(lambda _: (error, "", ""), node)
     site = sites[record[0]]
-    numbers, steps = record[1:][: site.numbers], record[1 + site.numbers :]
-    loops = list(zip(site.loops, steps, strict=False))
-    return KernelError(partial(said, site, numbers), site.node, loops[::-1])
+    numbers = record[1:][: site.numbers]
+    around = [(len(site.calls), site.loops, 1 + site.numbers)]
+    around += [(i, call.loops, call.begin) for i, call in enumerate(site.calls)][::-1]
+    steps = [
+        (outside(loop, site.calls[:depth]), step)
+        for depth, loops, begin in around
+        for loop, step in reversed(list(zip(loops, record[begin:], strict=False)))
+    ]
+    return KernelError(partial(said, site, numbers), outside(site.node, site.calls), steps)
+
+
+def outside(node: Node, calls: Sequence[Call]) -> Node:
+    """The node that one in the body of the last of some calls stands for outside of them all."""
+    for call in reversed(calls):
+        node = in_place(call.node).get(node, node)
+    return node
 
 
 def said(site: Site, numbers: Sequence[int], node: Node) -> tuple[Exception, str, str]:

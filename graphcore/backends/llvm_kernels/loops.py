@@ -17,11 +17,13 @@ from graphcore.ir.sizes import unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, tensor
 from graphcore.ops.leaf import values
+from graphcore.ops.schedule import kernel
 from graphcore.schedule.order import order_of_body, updates
 
 from . import entrance
 from .arithmetic import cast
 from .builder import Value, integer
+from .calls import call
 from .failures import work
 from .nests import Order
 from .places import is_register
@@ -291,4 +293,5 @@ CONTROL: dict[Op, Callable[[Writer, Node], None]] = {
     control.call: block,
     control.custom: block,
     control.linear: block,
+    kernel: call,
 }

@@ -11,7 +11,7 @@ import atexit
 import platform
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import count
 from typing import Any
@@ -106,7 +106,7 @@ class Code:
     """Machine code in memory, as long as this object lives.
 
     `names` are the functions to be called from outside, `needed` the addresses of those it calls,
-    which have to live as long; functions of the C library are found by themselves.
+    which have to live as long, as have `calls`; functions of the C library are found by themselves.
     """
 
     def __init__(self, image: bytes, *names: str, needed: Mapping[str, int] = NONE) -> None:
@@ -122,6 +122,7 @@ class Code:
         loaded = library.link(home, f"graphcore{number}")
         LOADED[number] = loaded, home
         self.addresses: dict[str, int] = {name: loaded[name] for name in names}
+        self.calls: Sequence[Code] = ()
         weakref.finalize(self, unload, number).atexit = False
 
     def __getitem__(self, name: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,8 +17,9 @@ from graphcore.ops import tensor as t
 from . import entrance
 from .arithmetic import SCALAR, kind_of_dtype
 from .builder import TRUE, WIDTH, Builder, Value, integer
+from .calls import Calls
 from .entrance import Address, Constant, Growing, Slot
-from .failures import Failures
+from .failures import Failures, Machine
 from .loops import CONTROL
 from .nests import Check, Nest, Order, plan, reduces, runs_along_memory, walked
 from .places import At, Places, counted, counts_through, is_register, position
@@ -47,10 +48,18 @@ class Shared:
 
     `slots` are the table after params and results; `found` are the unknown sizes that loops find.
     Times tell which rooms are in use together: `begun` are those that are now, and since when.
+    `calls` are the kernels that this one calls, and `fixed` the slots of pointers by their text.
     """
 
-    def __init__(self, graph: Graph, names: Sequence[str], patient: bool) -> None:
-        self.b = Builder()
+    def __init__(
+        self,
+        graph: Graph,
+        names: tuple[str, ...],
+        machine: Callable[[Graph], Machine],
+        patient: bool,
+    ) -> None:
+        self.b, self.names = Builder(), names
+        self.calls, self.fixed = Calls(machine, patient), dict[str, int]()
         self.slots: list[Slot] = []
         self.failures = Failures()
         self.found: set[str] = set()
@@ -136,7 +145,9 @@ class Shared:
         """The pointer in the slot of a key, which is made once."""
         if key not in self.places:
             self.reserve(key, slot)
-        return self.pointer(self.entry(self.places[key]))
+        pointer = self.pointer(self.entry(self.places[key]))
+        self.fixed[pointer.text] = self.places[key] - self.first
+        return pointer
 
     def take(self, type: TensorType) -> tuple[Taken, Value]:
         """Memory for values of a type, until it is given back."""

@@ -1,0 +1,142 @@
+"""Kernels that call kernels for the pieces of a long program."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from benchmarks import compile_time
+from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels import entrance
+from graphcore.ops.schedule import kernel
+from graphcore.schedule import pieces
+from tests.machine_code import kernels
+from tests.tiers.comparing import Both, attempt
+from tests.tiers.drawing import KINDS
+
+from .native import needs_machine_code
+
+pytestmark = needs_machine_code
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of a few nodes, so that short programs have some."""
+    monkeypatch.setattr(pieces, "LONG", 5)
+    monkeypatch.setattr(pieces, "LARGEST", 6)
+    monkeypatch.setattr(pieces, "LEAST", 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "count"),
+    [
+        *[("programs", 700, 8), ("graphs", 4, 6), ("loops", 4, 3)],
+        *[
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (("programs", 3000, 300), ("graphs", 5, 300), ("loops", 5, 100))
+        ],
+    ],
+)
+@pytest.mark.usefixtures("short")
+def test_random_programs(kind: str, first: int, count: int) -> None:
+    def one(name: Any, run: Any) -> None:
+        for verdict in run():
+            assert verdict.kind != "differs", f"{name}: {verdict.reason}"
+
+    KINDS[kind](first, count, one)
+
+
+def test_a_long_chain_and_its_gradient(random: np.random.Generator) -> None:
+    inputs, y = compile_time.chain(1000)
+    both = Both(gc.compile(inputs, [y, *gc.grad(y, inputs)]))
+    for rows in (0, 1, 9, 100):
+        verdict = both.compare(list(random.standard_normal((2, rows))))
+        assert verdict.kind in ("equal", "close", "rounding"), verdict
+
+
+def bodies(compiled: gc.Compiled) -> int:
+    """How many different kernels a program is made of."""
+    made = kernels(compiled)
+    return len({x.attrs["body"] for x in made.every_node() if x.op is kernel})
+
+
+def test_equal_pieces_are_compiled_once() -> None:
+    inputs, y = compile_time.chain(1500)
+    f = gc.compile(inputs, y, native=True)
+    called = [x.attrs["body"] for x in f.stages["kernels"].every_node() if x.op is kernel]
+    assert len(called) > 10
+    assert len({*called}) < 8
+    assert f.llvm.count("define i64 @kernel") == len({*called})
+    assert {*called} <= {body for body, _ in llvm_kernels.MADE}
+
+
+def same_words(compiled: gc.Compiled, *args: Any) -> str:
+    both = Both(compiled)
+    found, wanted = attempt(both.native, args), attempt(both.calls, args)
+    assert isinstance(wanted, str)
+    assert found == wanted
+    return wanted
+
+
+@pytest.mark.usefixtures("short")
+def test_an_error_names_the_line_and_the_steps_around_it() -> None:
+    x = gc.tensor("x", {"row": None})
+    at = gc.tensor("at", {"time": None, "inner": None}, dtype="int64")
+
+    def wave(y: gc.Tensor) -> gc.Tensor:
+        for _ in range(8):
+            y = gc.sin(y) * x.sum() + y
+        return y
+
+    def outer(s: gc.Tensor, ks: gc.Tensor) -> Any:
+        def step(s: gc.Tensor, k: gc.Tensor) -> Any:
+            s = wave(s) + x.isel(row=k)
+            return wave(s) * x.isel(row=k + 1), None
+
+        last, _ = gc.scan(step, wave(s), ks, dim="inner", reverse=True)
+        return wave(last), None
+
+    last, _ = gc.scan(outer, x.sum(), at, dim="time")
+    line = sys._getframe().f_lineno - 6
+    f = gc.compile([x, at], last)
+    assert bodies(f) > 3
+    positions = np.zeros((4, 3), np.int64)
+    for value, where in ((5, line - 1), (1, line)):
+        positions[2, 1] = value
+        words = same_words(f, np.full(2, 0.1), positions)
+        assert f":{where}" in words
+        assert words.index("in step 1 (from 0)") < words.index("in step 2 (from 0)")
+    positions[2, 1] = 0
+    verdict = Both(f).compare([np.full(2, 0.1), positions])
+    assert verdict.kind in ("equal", "close", "rounding")
+
+
+@pytest.mark.usefixtures("short")
+def test_sizes_that_loops_find() -> None:
+    """The reverse of a loop is in pieces, which are given how many steps there were."""
+    x = gc.tensor("x", {"row": None})
+
+    def step(y: gc.Tensor) -> gc.Tensor:
+        for _ in range(5):
+            y = gc.sin(y) * 0.9 + gc.tanh(y * x) * 0.01
+        return y
+
+    y = gc.while_loop(lambda y: (y * y).sum() > 1e-3, step, x)
+    both = Both(gc.compile([x], [y, *gc.grad((y * y).sum(), [x])]))
+    for rows in (1, 3, 17):
+        verdict = both.compare([np.linspace(0.5, 1.0, rows)])
+        assert verdict.kind in ("equal", "close", "rounding"), verdict
+
+
+@pytest.mark.usefixtures("short")
+def test_nests_of_pieces_look_for_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entrance, "HUGE", 1)
+    inputs, y = compile_time.chain(40)
+    both = Both(gc.compile(inputs, [y, *gc.grad(y, inputs)]))
+    for rows in (1, 9, 100):
+        verdict = both.compare(list(np.random.default_rng(0).standard_normal((2, rows))))
+        assert verdict.kind in ("equal", "close", "rounding"), verdict
