@@ -329,6 +329,9 @@ class Compiled(Listing):
         from graphcore.backends.numpy_backend.single import Single  # loaded at their first use
         from graphcore.inspection.values import trace
 
+        if not isinstance(step, Mapping | None):
+            cure = 'give a position for each dim that loops walk along, as {"time": 3}'
+            raise refusal("trace", f"step={step!r:.60} is no dict", cure=cure, kind=GraphTypeError)
         arrays, sizes = self._boundary.bind(self._given.arrange(args, kwargs))
         known = dict(zip(self._boundary.unknowns, sizes, strict=True))
         single = Single(numpy_backend.PASSES)
