@@ -76,9 +76,11 @@ def unsum(x: Node, axes: Axes, like: Node) -> Node:
 def transpose(x: Node, perm: Sequence[int]) -> Node:
     """Axes in another order, if it is another; two orders are one."""
     perm = tuple(perm)
+    if perm == tuple(range(len(perm))):
+        return x
     if x.op is tensor.transpose:
         return transpose(x.inputs[0], [x.attrs["perm"][axis] for axis in perm])
-    return x if perm == tuple(range(len(perm))) else tensor.transpose(x, perm=perm)
+    return tensor.transpose(x, perm=perm)
 
 
 def reshape(x: Node, shape: Shape) -> Node:
