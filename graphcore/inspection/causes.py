@@ -154,11 +154,12 @@ def cause(node: Node, at: Values | None, y: complex, trace: Trace | None) -> Cau
     if any(x.op is autodiff.svd_of for x in ancestors):
         return SINGULAR
     if at is not None:
-        return derivative_of_root(node, at, ancestors) or (
-            explain(at, y, node.type.dtype)
-            if (explain := EXPLAIN.get(node.op)) is not None
-            else None
-        )
+        if (root := derivative_of_root(node, at, ancestors)) is not None:
+            return root
+        explain = EXPLAIN.get(node.op)
+        found = None if explain is None else explain(at, y, node.type.dtype)
+        how = "not defined" if cmath.isnan(y) else "infinite, or too large for its dtype,"
+        return found or Cause(f"{node.op.said} is {how} for these operands", "")
     if node.op.dialect == "linalg":
         return Cause(
             "a matrix that is singular, not positive definite, or too large",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.graph import Graph, unknowns_of
@@ -16,6 +17,7 @@ from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
 from graphcore.rewrites.pipeline import Passes
+from graphcore.rewrites.plain import expand
 
 from .function import Function
 
@@ -44,10 +46,15 @@ class Single:
         sizes: Mapping[str, int],
     ) -> list[Array]:
         """The results of an op on operands of these types, given as arrays, and unknown sizes."""
-        key = (op, attrs.key, *operands)
+        repeats = tuple(map(repeats_number, operands, arrays))
+        key = (op, attrs.key, repeats, *operands)
         if (function := self._functions.get(key)) is None:
-            function = self._functions[key] = self._alone(op, attrs, operands)
-        return function(arrays, tuple([sizes[name] for name in function.unknowns]))
+            function = self._functions[key] = self._alone(op, attrs, operands, repeats)
+        given = [
+            np.asarray(x[(0,) * x.ndim]) if repeated else x
+            for x, repeated in zip(arrays, repeats, strict=True)
+        ]
+        return function(given, tuple([sizes[name] for name in function.unknowns]))
 
     def outputs(
         self, graph: Graph, arrays: Sequence[Array], sizes: Mapping[str, int]
@@ -58,14 +65,20 @@ class Single:
                 function = self._functions[graph] = self._function(graph, trace)
         return function(arrays, tuple([sizes[name] for name in function.unknowns]))
 
-    def _alone(self, op: Op, attrs: Attrs, operands: Sequence[TensorType]) -> Function:
-        """The function that computes one node from its operands."""
+    def _alone(
+        self, op: Op, attrs: Attrs, operands: Sequence[TensorType], repeats: Sequence[bool]
+    ) -> Function:
+        """The function that computes one node from its operands, some of which repeat a number."""
         with tracing(Trace()) as trace:
-            params = tuple([leaf.param(f"operand {i}", type) for i, type in enumerate(operands)])
-            node = Node(op, params, attrs)
+            params, inputs = [], []
+            for i, (type, repeated) in enumerate(zip(operands, repeats, strict=True)):
+                param = leaf.param(f"operand {i}", TensorType(type.dtype, ()) if repeated else type)
+                params.append(param)
+                inputs.append(expand(param, range(type.ndim), type.shape) if repeated else param)
+            node = Node(op, tuple(inputs), attrs)
             several = isinstance(node.type, TupleType)
             outputs = tuple(leaf.values(node)) if several else (node,)
-            return self._function(Graph(params, outputs), trace)
+            return self._function(Graph(tuple(params), outputs), trace)
 
     def _function(self, graph: Graph, trace: Trace) -> Function:
         """The function of a graph, after the passes."""
@@ -76,3 +89,8 @@ class Single:
         if self._passes:
             final = pipeline.run(final, self._passes)[-1].graph
         return Function(final, tuple(sorted(names)))
+
+
+def repeats_number(type: TensorType, x: Array) -> bool:
+    """Whether an operand of a plain op is one number everywhere: some functions take only that."""
+    return bool(type.dims is None and x.ndim and x.size and not any(x.strides))
