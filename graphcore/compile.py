@@ -329,9 +329,12 @@ class Compiled(Listing):
         from graphcore.backends.numpy_backend.single import Single  # loaded at their first use
         from graphcore.inspection.values import trace
 
-        if not isinstance(step, Mapping | None):
+        named = isinstance(step, Mapping) and all(isinstance(dim, str) for dim in step)
+        if step is not None and not named:
             cure = 'give a position for each dim that loops walk along, as {"time": 3}'
-            raise refusal("trace", f"step={step!r:.60} is no dict", cure=cure, kind=GraphTypeError)
+            raise refusal(
+                "trace", f"step={step!r:.60} names no dims", cure=cure, kind=GraphTypeError
+            )
         arrays, sizes = self._boundary.bind(self._given.arrange(args, kwargs))
         known = dict(zip(self._boundary.unknowns, sizes, strict=True))
         single = Single(numpy_backend.PASSES)
