@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 def both(inputs: list[gc.Tensor], outputs: object) -> tuple[gc.Compiled, gc.Compiled]:
     """The program as machine code, and as NumPy calls."""
-    return gc.compile(inputs, outputs, native=True), gc.compile(inputs, outputs)
+    return gc.compile(inputs, outputs, native=True), gc.compile(inputs, outputs, native=False)
 
 
 def test_a_loop_and_its_gradient() -> None:
@@ -39,7 +39,9 @@ def test_it_says_which_tier_runs() -> None:
     native, calls = both([x], 2 * x)
     assert native.native
     assert not calls.native
-    assert repr(native) == "<Compiled native (x: f64[row]) -> (f64[row])>"
+    said = "<Compiled (x: f64[row]) -> (f64[row]): "
+    assert repr(native) == f"{said}machine code, as native=True>"
+    assert repr(calls) == f"{said}NumPy calls, as native=False>"
     assert "define i64 @kernel" in native.llvm
     assert "def run" in calls.source
     assert "for row: t0[row] = 2 * x[row]" in native.source

@@ -6,6 +6,7 @@ A graph in which some node has no machine code is a program of NumPy calls and k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cache, lru_cache
 from weakref import WeakValueDictionary
 
@@ -17,6 +18,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import Size, count
 from graphcore.ir.sizes import unknowns as names_in
+from graphcore.ir.trace import tracing
 from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
@@ -65,7 +67,9 @@ def in_kernels(graph: Graph) -> Graph:
 
     Long ones call kernels for their pieces.
     """
-    return cut_kernels(with_kernels(graph, computes))
+    with nullcontext() if graph.trace is None else tracing(graph.trace):
+        made = cut_kernels(with_kernels(graph, computes))
+    return Graph(made.params, made.outputs, graph.trace)
 
 
 def refused(graph: Graph) -> dict[str, Node]:
@@ -102,18 +106,31 @@ def items(node: Node) -> Sequence[TensorType]:
 
 
 def text(graph: Graph, unknowns: tuple[str, ...]) -> str:
-    """The IR of all kernels of a graph in its final form."""
+    """The IR of all kernels of a graph in its final form, the user's lines beside it."""
+    from .pseudocode import comment
+
     bodies = dict.fromkeys([x.attrs["body"] for x in graph.every_node() if x.op is kernel])
     outer = whole(graph)
     known = {} if outer is None else {outer.attrs["body"]: unknowns}
     sizes = [known.get(body) or sizes_needed(body) for body in bodies]
-    return "\n".join([written(*one)[0] for one in zip(bodies, sizes, strict=True)])
+    with described_by(graph.trace):
+        pairs = zip(bodies, sizes, strict=True)
+        return "\n".join([written(*pair, note_of=comment)[0] for pair in pairs])
 
 
-def written(graph: Graph, unknowns: tuple[str, ...], patient: bool = False) -> tuple[str, Shared]:
-    """The IR of a graph, and what its table holds; nests look for signals where it is `patient`."""
+def written(
+    graph: Graph,
+    unknowns: tuple[str, ...],
+    patient: bool = False,
+    note_of: Callable[[Node], str] | None = None,
+) -> tuple[str, Shared]:
+    """The IR of a graph, and what its table holds; nests look for signals where it is `patient`.
+
+    What `note_of` says of a node stands at the ends of its lines.
+    """
     machine = lambda body: machine_code(body, sizes_needed(body))
     program = Shared(graph, unknowns, machine, patient)
+    program.b.note_of = note_of
     w, b = Writer(program), program.b
     for i, x in enumerate(graph.params):
         room = w.room(x.type, program.pointer(program.entry(i)))

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .entrance import FUEL
 from .looping import Carried, counted, in_blocks, phi, repeated
@@ -111,8 +111,11 @@ class Builder:
     """The body of one function.
 
     `declared` are the external functions that it calls, by name; `used_functions` those of our own,
-    as `exp.f64x8`. `width` is the number of lanes of what is being written.
+    as `exp.f64x8`. `width` is the number of lanes of what is being written. Lines end with `note`.
     """
+
+    note = ""
+    note_of: Callable[[Any], str] | None = None
 
     def __init__(self, width: int = WIDTH) -> None:
         self.width = width
@@ -145,13 +148,13 @@ class Builder:
                 return found if found.kind == kind else found._replace(kind=kind)
         level = max(self.floors[-1], least, *[x.level for x in operands], 0)
         value = Value(f"%{self.name()}", kind, wide, level)
-        self.lines[level].append(f"  {value.text} = {text}")
+        self.lines[level].append(f"  {value.text} = {text}{self.note}")
         self.known[level][text] = value
         return value
 
     def do(self, text: str) -> None:
         """An instruction with side effects, here."""
-        self.lines[-1].append(f"  {text}")
+        self.lines[-1].append(f"  {text}{self.note}")
 
     def label(self, name: str) -> None:
         """The start of a block."""
@@ -160,7 +163,7 @@ class Builder:
     def now(self, kind: str, text: str, wide: int = 0) -> Value:
         """The value of an instruction that is not to be moved or shared."""
         value = Value(f"%{self.name()}", kind, wide, self.level)
-        self.lines[-1].append(f"  {value.text} = {text}")
+        self.lines[-1].append(f"  {value.text} = {text}{self.note}")
         return value
 
     def widen(self, x: Value, width: int = 0) -> Value:

@@ -75,6 +75,15 @@ Step = Nest | Rows | Check | Node
 """A node is a loop, a branch, or machine code that stands alone."""
 
 
+def first_of(step: Step) -> Node:
+    """The node that a step computes, or the first of them."""
+    if isinstance(step, Rows):
+        return next(iter(step.made))
+    return (
+        step.roots[0] if isinstance(step, Nest) else step.node if isinstance(step, Check) else step
+    )
+
+
 class Plan(NamedTuple):
     """The steps of a graph, and the values they store.
 

@@ -60,12 +60,17 @@ class Places(Memory):
         for known in reversed(self.b.known):
             if (found := known.get(key)) is not None:
                 return found
+        before = self.b.note
+        if self.b.note_of is not None:
+            self.b.note = self.b.note_of(node)
         if stored and node in self.rooms:
             value = self.load(self.rooms[node], index, mask)
         elif node.op in SCALAR:
-            value = SCALAR[node.op](self.b, node, [self.at(x, index, mask) for x in node.inputs])
+            xs = [self.at(x, index, mask) for x in node.inputs]
+            value = SCALAR[node.op](self.b, node, xs)
         else:
             value = PLACES[node.op](self, node, index, mask)
+        self.b.note = before
         self.remember(node, index, mask, value)
         return value
 

@@ -113,6 +113,14 @@ def heading(name: str, params: Sequence[str]) -> list[str]:
     return [f"def {name}(", *[f"{INDENT}{param}," for param in params], "):"]
 
 
+def comment(node: Node) -> str:
+    """The user's line of a node as a comment of IR, in printable ASCII so that it ends there."""
+    if node.origin == NOWHERE:
+        return ""
+    said = node.origin.shown(False, 2, file_name).replace("←", "<-").replace("…", "...")
+    return f"  ; {ascii(said)[1:-1]}"
+
+
 class Body:
     """The lines of a program, or of the body of a loop or branch; `known` are named values."""
 

@@ -21,7 +21,7 @@ from .calls import Calls
 from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .loops import CONTROL
-from .nests import Check, Nest, Order, plan, reduces, runs_along_memory, walked
+from .nests import Check, Nest, Order, Step, first_of, plan, reduces, runs_along_memory, walked
 from .places import At, Places, counted, counts_through, is_register, position
 from .receiving import overwritten
 from .reductions import together
@@ -273,16 +273,11 @@ class Writer:
                     p.rooms[x] = room
         planned = plan(graph, p.numbers.keys() | p.rooms.keys(), order)
         for at, step in enumerate(planned.steps):
-            if isinstance(step, Check):
-                self.check(step.node, step.node.inputs[0])
-            elif isinstance(step, Nest):
-                self.nest(step.roots, homes)
-            elif isinstance(step, Rows):
-                self.rows(step, homes)
-            elif step.op in CONTROL:
-                CONTROL[step.op](self, step)
-            else:
-                (ALONE.get(step.op) or overwritten)(self, step, homes)
+            before = self.b.note
+            if self.b.note_of is not None:
+                self.b.note = self.b.note_of(first_of(step))
+            self.step(step, homes)
+            self.b.note = before
             if not keep:
                 self.release([x for x in self.taken if planned.last.get(x, at) <= at])
         for y in dict.fromkeys(graph.outputs):
@@ -293,6 +288,19 @@ class Writer:
         if not keep:
             self.release([*self.taken])
             self.program.sizes = self.around  # what loops have found is not known around a body
+
+    def step(self, step: Step, homes: Homes) -> None:
+        """One step of a graph."""
+        if isinstance(step, Check):
+            self.check(step.node, step.node.inputs[0])
+        elif isinstance(step, Nest):
+            self.nest(step.roots, homes)
+        elif isinstance(step, Rows):
+            self.rows(step, homes)
+        elif step.op in CONTROL:
+            CONTROL[step.op](self, step)
+        else:
+            (ALONE.get(step.op) or overwritten)(self, step, homes)
 
     def number(self, node: Node, type: TensorType | None = None) -> Value:
         """A value in a register; `type` may know sizes that its own does not."""

@@ -221,6 +221,10 @@ def while_loop(node: Node, w: Writer) -> None:
             w.write(f"{name}.append({inner.scalar(y) if number else inner.array(y)})")
         carried.swap(made, w)
         w.write(f"{count} += 1")
+    code = w.sheet.code
+    code.loops.append(node)
+    code.steps.append(0)
+    w.write(f"{w.bind('steps', code.steps)}[{len(code.steps) - 1}] += {count}")
     if trips is not None:
         (name,) = trips.unknowns
         w.sizes[name] = w.sheet.sizes[name] = count

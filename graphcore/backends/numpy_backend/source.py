@@ -60,7 +60,10 @@ class Source(NamedTuple):
 
 
 class Code:
-    """A program line by line, and the objects that its global names stand for."""
+    """A program line by line, and the objects that its global names stand for.
+
+    `steps` counts the steps of the loops that find their own end, of all calls together.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -74,6 +77,8 @@ class Code:
         self.places: dict[Node, str] = {}
         self.comments: list[str] = []
         self.kernels: dict[Graph, str] = {}
+        self.loops: list[Node] = []
+        self.steps: list[int] = []
         self._comments: dict[Any, str] = {}
 
     @cached_property

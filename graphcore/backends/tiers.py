@@ -1,0 +1,154 @@
+"""Which tier runs a program: NumPy calls, and machine code from the call on where that pays.
+
+It pays once NumPy has cost as much as machine code takes to make. Both are estimates, from the ops
+of the program, its sizes and the steps of its loops: the call from which machine code runs depends
+on these alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy.typing as npt
+
+from graphcore.analysis.spending import Spending
+from graphcore.ir.graph import Graph
+from graphcore.ir.provenance import described_by
+from graphcore.ops.schedule import kernel
+
+from .boundary import Boundary
+from .numpy_backend import Function, build
+
+Array: TypeAlias = npt.NDArray[Any]
+Values: TypeAlias = "Callable[..., list[Array]]"
+"""From the arguments of a call to the arrays of its results."""
+
+LEAST = 2.0
+"""From how many operations on, that it computes in another way, machine code gains something."""
+NO_GAIN = "machine code would gain nothing"
+
+
+def calls(function: Function, boundary: Boundary) -> Values:
+    """A program that runs as NumPy calls."""
+    bind, run = boundary.bind, function.__call__
+    return lambda *args: run(*bind(args))
+
+
+def native_source(graph: Graph, unknowns: tuple[str, ...]) -> str:
+    """A graph with kernels as text: pseudo-code, below the NumPy calls if there are some."""
+    from graphcore.backends import llvm_kernels
+    from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
+
+    if llvm_kernels.whole(graph) is not None:
+        return pseudo_code(graph)
+    function = build(graph, unknowns, llvm_kernels.hosted)
+    with described_by(graph.trace):
+        kernels = [pseudo_code(body, name) for name, body in function.kernels.items()]
+    return "\n".join([function.source, *kernels])
+
+
+class Tiers:
+    """What the calls of a program have cost, and its machine code once that pays.
+
+    Attributes
+    ----------
+    native
+        Whether calls run as machine code.
+    """
+
+    def __init__(self, graph: Graph, boundary: Boundary, function: Function) -> None:
+        self.graph, self.boundary, self.function = graph, boundary, function
+        self.kernels = graph  # with those of its parts that are machine code
+        self.native, self.calls, self.spent, self.making = False, 0, 0.0, 0.0
+        self.why = ""  # machine code is never made
+        self.spending: Spending | None = None
+        self.costs: dict[tuple[int, ...], tuple[float, ...]] = {}
+        self.values: Values | None = None
+        self.lock = Lock()
+
+    def begin(self, replace: Callable[[Values], None]) -> Values:
+        """The program as it is called first; `replace` is given what is called later."""
+
+        def first(*args: Any) -> list[Array]:
+            gains = self.gains()
+            values = self.counting(replace) if gains else calls(self.function, self.boundary)
+            replace(values)
+            return values(*args)
+
+        return first
+
+    def gains(self) -> bool:
+        """Whether machine code may gain something; what calls cost is known then."""
+        if self.spending is None:
+            self.spending = Spending(self.graph)
+            self.making = self.spending.making
+            if self.spending.work < LEAST:
+                self.why = NO_GAIN
+        return not self.why
+
+    def counting(self, replace: Callable[[Values], None]) -> Values:
+        """The program as NumPy calls whose costs are added up."""
+        bind, run, steps = self.boundary.bind, self.function.__call__, self.function.code.steps
+        costs, limit = self.costs, self.making
+
+        def call(*args: Any) -> list[Array]:
+            arrays, sizes = bind(args)
+            cost = costs.get(sizes) or self.cost(sizes)
+            self.spent = spent = self.spent + cost[0]
+            if spent >= limit:
+                values = self.decided()
+                replace(values)
+                return values(*args)
+            self.calls += 1
+            if not steps:
+                return run(arrays, sizes)
+            before = [*steps]
+            results = run(arrays, sizes)
+            for n, m, each in zip(before, steps, cost[1:], strict=True):
+                self.spent += (m - n) * each
+            return results
+
+        return call
+
+    def cost(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
+        """What a call of these sizes costs, and a step of each loop that finds its own end."""
+        assert self.spending is not None
+        known = dict(zip(self.boundary.unknowns, sizes, strict=True))
+        found = self.costs[sizes] = self.spending.cost(self.function.code.loops, known)
+        return found
+
+    def decided(self) -> Values:
+        """The program as machine code, which is made once; as NumPy calls where there is none."""
+        with self.lock:
+            if self.values is None:
+                made = self.machine_code()
+                self.values = made or calls(self.function, self.boundary)
+                self.native = made is not None
+            return self.values
+
+    def machine_code(self) -> Values | None:
+        """The program as machine code, if that can run here and computes some of the ops."""
+        from graphcore.backends import llvm_kernels  # loaded by the first program that needs it
+
+        if (why := llvm_kernels.unavailable()) is not None:
+            self.why = why
+            return None
+        self.kernels = llvm_kernels.in_kernels(self.graph)
+        if kernel not in self.kernels.ops():
+            self.why = NO_GAIN
+            return None
+        return llvm_kernels.build(self.kernels, self.boundary.unknowns, self.boundary.bind)
+
+    def said(self) -> str:
+        """Which tier runs, and why."""
+        if self.native:
+            return f"machine code since call {self.calls + 1}"
+        if not self.gains():
+            return f"NumPy calls: {self.why}"
+        spent, making = self.spent * 1e3, self.making * 1e3
+        return (
+            f"NumPy calls; machine code once they cost {making:.3g} ms by estimate "
+            f"({spent:.3g} ms in {self.calls:,} calls)"
+        )
