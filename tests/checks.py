@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
+from weakref import WeakValueDictionary
 
+from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels.builder import PARTS, TRUE, Value, integer
 from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
 from graphcore.ir.node import Node
@@ -172,13 +174,17 @@ def found() -> list[str]:
 
 @contextmanager
 def checked() -> Iterator[None]:
-    """Machine code that is written in this block checks where it reads and writes."""
+    """Machine code that is written in this block checks where it reads and writes.
+
+    None is taken from programs outside of it.
+    """
     checks = Checks()
-    with mock.patch.multiple(
+    accesses = mock.patch.multiple(
         Memory,
         load=checks.whole("load"),
         store=checks.whole("store"),
         _fetch=lambda *args: checks.fetch(*args),
         _put=lambda *args: checks.put(*args),
-    ):
+    )
+    with accesses, mock.patch.object(llvm_kernels, "MADE", WeakValueDictionary()):
         yield

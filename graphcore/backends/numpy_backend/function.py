@@ -38,7 +38,10 @@ LINE = 64
 def on_line(count: int, dtype: DType) -> Array:
     """New memory for so many values, which starts with a cache line."""
     size = count * dtype.itemsize
-    memory = np.empty(size + LINE, np.uint8)
+    try:
+        memory = np.empty(size + LINE, np.uint8)
+    except (MemoryError, ValueError):
+        return np.empty(count, dtype)  # its error speaks of these values
     start = -memory.ctypes.data % LINE
     return memory[start : start + size].view(dtype)
 

@@ -12,11 +12,15 @@ import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import entrance, machine
 from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
+from graphcore.backends.numpy_backend import KernelError
 from graphcore.backends.numpy_backend.function import Function
+from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import Size, evaluate, unknown
 from graphcore.ops import leaf
+from graphcore.schedule.regions import as_one
 
 N, M = unknown("n"), unknown("m")
 SIZES = (0, 1, 7, 8, 9, 17, 1030)
@@ -46,6 +50,12 @@ def given(name: str, *shape: Size, dtype: str = "float64") -> Node:
     return leaf.input_(name=name, dtype=np.dtype(dtype), shape=shape, dims=None)
 
 
+def worded(error: KernelError, graph: Graph) -> GraphError:
+    """An error of the kernel that a graph is, in the user's words."""
+    with described_by(graph.trace):
+        return error.worded(as_one(graph).outputs[0].inputs[0])
+
+
 class Both:
     """A graph in both tiers."""
 
@@ -54,8 +64,7 @@ class Both:
         self.params = tuple(sorted(inputs, key=lambda x: str(x.attrs["name"])))
         graph = Graph(self.params, tuple(outputs))
         self.numpy = Function(graph, unknowns)
-        made = llvm_kernels.machine_code(graph, unknowns)
-        self.kernel, self.report = made.kernel, made.failed
+        self.compile(graph, unknowns)
         self.text = pseudo_code(graph)
 
     @classmethod
@@ -64,9 +73,17 @@ class Both:
         both = cls.__new__(cls)
         both.numpy, both.bind = compiled._function, compiled._boundary.bind
         graph, unknowns = compiled.stages["scheduled"], compiled._boundary.unknowns
-        made = llvm_kernels.machine_code(graph, unknowns)
-        both.kernel, both.report = made.kernel, made.failed
+        both.compile(graph, unknowns)
         return both
+
+    def compile(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
+        """Machine code of the graph, and what words its failures."""
+        made = llvm_kernels.machine_code(graph, unknowns)
+
+        def report(record: list[int], known: dict[str, int]) -> Exception:
+            return worded(made.failed(record, known), graph)
+
+        self.kernel, self.report = made.kernel, report
 
     def program(self, bind: entrance.Bind) -> Callable[..., list[np.ndarray]]:
         return entrance.Program(self.kernel, bind, self.report).entrance()

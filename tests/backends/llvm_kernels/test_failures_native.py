@@ -12,10 +12,9 @@ import graphcore as gc
 from graphcore.backends.llvm_kernels import entrance, functions, machine, signals
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes
 from graphcore.backends.llvm_kernels.failures import Failures, report, work
-from graphcore.ir.provenance import described_by
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, linalg, tensor
-from graphcore.schedule.regions import as_one
+from tests.backends.llvm_kernels.native import worded
 
 pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
 
@@ -64,12 +63,6 @@ def check(f, op, record, known, *args, axis=0, reason=""):
     graph = Loop(f).graph
     found = report(graph, failures.sites, record, known)
     assert said(worded(found, graph)) == said(refused.value)
-
-
-def worded(error, graph):
-    """An error of the kernel that a graph is, in the user's words."""
-    with described_by(graph.trace):
-        return error.worded(as_one(graph).outputs[0].inputs[0])
 
 
 def test_positions_outside():
