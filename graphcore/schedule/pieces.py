@@ -23,7 +23,7 @@ from .regions import bases, enclosed, is_given, is_repeated, sizes_read
 
 LONG = 500
 """How many nodes a graph that is not cut has at most: LLVM takes longer a node for longer ones."""
-LARGEST, LEAST = 160, 64
+LARGEST, LEAST = 96, 32
 """How many nodes a piece has at most, and at least but for the last.
 
 Repetitions that are no longer than the difference are cut alike at once, longer ones soon.
