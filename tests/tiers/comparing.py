@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphcore as gc
+from graphcore.backends.tiers import calls
 from tests.machine_code import build
 from tests.tiers import precise
 
@@ -35,7 +36,7 @@ class Both:
         boundary = compiled._boundary
         self.graph, self.bind = compiled.stages["optimized"], boundary.bind
         self.unknowns: Sequence[str] = boundary.unknowns
-        self.calls: Callable[..., list[Array]] = compiled._values
+        self.calls: Callable[..., list[Array]] = calls(compiled._function, boundary)
         self.native = build(compiled)
 
     def compare(self, arguments: Sequence[Array]) -> Verdict:
