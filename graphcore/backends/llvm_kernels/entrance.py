@@ -257,21 +257,22 @@ class Hosted(Program):
     def prepare(self, *args: Any) -> tuple[Array, ...]:
         """A workspace for a call with these sizes, and the operands as the kernel takes them."""
         kernel, count = self.kernel, len(self.kernel.unknowns)
-        sizes, known = args[:count], self.known(args[:count])
-        given = zip(args[count:], self.dtypes, strict=True)
-        arrays = [fit(x, dtype) for x, dtype in given]
-        params, results = arrays[: len(kernel.params)], arrays[len(kernel.params) :]
-        for x, type in zip(arrays, (*kernel.params, *kernel.results), strict=True):
-            wanted = tuple([evaluate(size, known) for size in type.shape])
-            assert x.shape == wanted, f"an array has shape {x.shape}, not {wanted}"
-        for x, y in zip(results, args[count + len(params) :], strict=True):
+        sizes = args[:count]
+        arrays = [fit(x, dtype) for x, dtype in zip(args[count:], self.dtypes, strict=True)]
+        params = arrays[: len(kernel.params)]
+        for x, y in zip(arrays[len(params) :], args[count + len(params) :], strict=True):
             assert x is y, "the array for a result is not row-major"
         try:
             words = self.idle_for(self.places.unknowns, [*sizes])
             if words is None:
-                words = self.workspace([size for x in params for size in x.shape], sizes)
+                known = self.known(sizes)
+                shape = [evaluate(size, known) for type in kernel.params for size in type.shape]
+                words = self.workspace(shape, sizes)
         except (MemoryError, ValueError) as error:
-            raise self.report([FULL], known) from error
+            raise self.report([FULL], self.known(sizes)) from error
+        wanted = words[self.places.shapes : self.places.unknowns].tolist()
+        found = [size for x in arrays for size in x.shape]
+        assert found == wanted, f"arrays have sizes {found}, not {wanted}"
         return words, *params
 
 
