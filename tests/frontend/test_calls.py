@@ -72,7 +72,11 @@ def test_every_public_function_words_a_call_that_does_not_fit(function: object) 
         ("gc.cond(x)", "then and otherwise are missing", "gc.cond(pred, then, otherwise, *op"),
         ("gc.exp(x, x)", "2 arguments are given by position, but it takes 1: x", "write gc.exp(x)"),
         ("gc.linalg.inv()", "x is missing", "gc.linalg.inv(x, dims=('row', 'col'), *, check=True)"),
-        ("gc.compile([x], x).diff('named')", "after is missing", "write .diff(before, after)"),
+        (
+            "gc.compile([x], x).diff('named')",
+            "after is missing",
+            "write .diff(before, after, *, limit=400, width=None)",
+        ),
         (
             "gc.compile(x)",
             "outputs is missing",
