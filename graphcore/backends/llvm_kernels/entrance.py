@@ -330,6 +330,7 @@ def constants() -> dict[str, int]:
         "FLOAT": id(float),
         "FLOAT64": id(np.float64),
         "DOUBLE": id(np.dtype(np.float64)),
+        "NEW_COPY": numpy_api()[85],
         "NEW_FROM_DESCR": numpy_api()[94],
         "NONE": id(None),
         "TANK": TANK,

@@ -3,6 +3,58 @@
 ; Here `prepare` gets all arguments, and returns the workspace with arrays for the params alone.
 
 declare i64 @PyLong_AsLongLong(ptr)
+declare ptr @memcpy(ptr, ptr, i64)
+
+; A row-major copy of an argument that is an array in another order, such as a transposed one; its
+; sizes are written to `sizes`. Null if the copy is not what a param takes either.
+define internal ptr @row_major(ptr %x, ptr %dtype, i64 %axes, ptr %sizes) #0 {
+  %type.at = getelementptr %object, ptr %x, i64 0, i32 1
+  %type = load ptr, ptr %type.at
+  %exact = icmp eq ptr %type, inttoptr (i64 NDARRAY to ptr)
+  br i1 %exact, label %array, label %no
+array:
+  %y = call ptr inttoptr (i64 NEW_COPY to ptr)(ptr %x, i32 0)
+  %lost = icmp eq ptr %y, null
+  br i1 %lost, label %clear, label %made
+made:
+  %fits = call i1 @fits_array(ptr %y, ptr %dtype, i64 %axes, ptr %sizes)
+  br i1 %fits, label %yes, label %drop
+yes:
+  ret ptr %y
+drop:
+  call void @Py_DecRef(ptr %y)
+  br label %no
+clear:                                              ; `prepare` words it
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret ptr null
+}
+
+; Let go of the arrays among `taken` that are copies of `given`, which take their places again.
+define internal void @drop_copies(ptr %taken, ptr %given, i64 %count) #0 {
+  br label %next
+next:
+  %i = phi i64 [0, %0], [%i1, %done]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %one, label %end
+one:
+  %i1 = add i64 %i, 1
+  %at = getelementptr ptr, ptr %taken, i64 %i
+  %x = load ptr, ptr %at
+  %from = getelementptr ptr, ptr %given, i64 %i
+  %own = load ptr, ptr %from
+  %same = icmp eq ptr %x, %own
+  br i1 %same, label %done, label %drop
+drop:
+  call void @Py_DecRef(ptr %x)
+  store ptr %own, ptr %at
+  br label %done
+done:
+  br label %next
+end:
+  ret void
+}
 
 ; The kernel of a program for sizes, params and arrays for its results, which graphcore gives it.
 define ptr @compute(ptr %self, ptr %args, i64 %count) #0 {
@@ -20,6 +72,10 @@ entry:
   %axes = sub i64 %unknowns.at, %shapes.at
   %sizes = alloca i64, i64 %unknowns
   %shapes = alloca i64, i64 %axes
+  %given.args = getelementptr ptr, ptr %args, i64 %unknowns
+  %taken = alloca ptr, i64 %params
+  %taken.bytes = shl i64 %params, 3
+  %all.taken = call ptr @memcpy(ptr %taken, ptr %given.args, i64 %taken.bytes)
   br label %size
 size:
   %u = phi i64 [0, %entry], [%u1, %known]
@@ -34,7 +90,6 @@ known:
   %u1 = add i64 %u, 1
   br label %size
 search:
-  %given.args = getelementptr ptr, ptr %args, i64 %unknowns
   %both = add i64 %params, %results
   %found = call ptr @idle_for(ptr %idle, i64 %unknowns.at, i64 %unknowns, ptr %sizes)
   %none = icmp eq ptr %found, null
@@ -57,7 +112,15 @@ one:
   br i1 %is.param, label %param, label %result
 param:
   %fits.param = call i1 @fits(ptr %x, ptr %dtype, i64 %ndim, ptr %to)
-  br i1 %fits.param, label %good, label %odd
+  br i1 %fits.param, label %good, label %order
+order:
+  %copy = call ptr @row_major(ptr %x, ptr %dtype, i64 %ndim, ptr %to)
+  %other = icmp eq ptr %copy, null
+  br i1 %other, label %odd, label %copied
+copied:
+  %taken.at = getelementptr ptr, ptr %taken, i64 %i
+  store ptr %copy, ptr %taken.at
+  br label %good
 result:
   %fits.result = call i1 @fits_array(ptr %x, ptr %dtype, i64 %ndim, ptr %to)
   br i1 %fits.result, label %good, label %odd
@@ -73,6 +136,7 @@ compare:
   %equal = icmp eq i32 %apart, 0
   br i1 %equal, label %begin, label %odd
 odd:                                                ; `prepare` finds it in the list again
+  call void @drop_copies(ptr %taken, ptr %given.args, i64 %params)
   %back = call i32 @PyList_Append(ptr %idle, ptr %found)
   call void @Py_DecRef(ptr %found)
   br label %prepare
@@ -89,7 +153,7 @@ begin:
   %space = phi ptr [%found, %compare], [%made, %prepared]
   %held = phi ptr [null, %compare], [%given, %prepared]
   %words = call ptr @data(ptr %space)
-  call void @give_params(ptr %program, ptr %words, ptr %given.args, ptr %held)
+  call void @give_params(ptr %program, ptr %words, ptr %taken, ptr %held)
   %table = getelementptr ptr, ptr %words, i64 %table.at
   br label %place
 place:
@@ -119,6 +183,7 @@ stopped:
   br label %end
 end:
   %value = phi ptr [inttoptr (i64 NONE to ptr), %fine], [null, %stopped]
+  call void @drop_copies(ptr %taken, ptr %given.args, i64 %params)
   %kept = call i32 @PyList_Append(ptr %idle, ptr %space)
   call void @Py_DecRef(ptr %space)
   %direct = icmp eq ptr %held, null

@@ -223,3 +223,31 @@ def test_no_memory() -> None:
         native(np.broadcast_to(1.0, size), np.broadcast_to(1.0, size))
     assert isinstance(refused.value, MemoryError)
     np.testing.assert_allclose(native(np.ones(3), np.ones(3)), calls(np.ones(3), np.ones(3)))
+
+
+def test_operands_in_another_order_are_copied_without_python(
+    random: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel takes transposed, strided and float32 operands; only float32 needs `prepare`."""
+    x, y = gc.tensor("x", {"row": None, "col": None}), gc.tensor("y", {"row": None})
+    with on_the_host(lambda op: op == "sort"):
+        f = gc.compile([x, y], gc.sort(gc.exp(x) * y + x, "row"), native=True)
+    (called,) = [node for node in f.stages["kernels"].nodes() if node.op is kernel]
+    prepared: list[int] = []
+    prepare = llvm_kernels.entrance.Hosted.prepare
+    monkeypatch.setattr(
+        llvm_kernels.entrance.Hosted, "prepare", lambda *args: prepared.append(1) or prepare(*args)
+    )
+    compute = llvm_kernels.hosted(called.attrs["body"])
+    matrix, vector = random.standard_normal((4, 3)), random.standard_normal(8)
+    place, numbers = np.empty((3, 4)), {"row": 3, "col": 4}
+    sizes = [numbers[name] for name in compute.sizes]
+    for a, count in ((matrix.T, 1), (matrix.T, 0), (matrix.T.astype("f4"), 1), (matrix.T, 0)):
+        b = vector[:6:2]
+        given = [a if operand.type.ndim == 2 else b for operand in called.inputs]
+        references = sys.getrefcount(a), sys.getrefcount(b)
+        compute.function(*sizes, *given, place)
+        assert (sys.getrefcount(a), sys.getrefcount(b)) == references
+        np.testing.assert_allclose(place, np.exp(a) * b[:, None] + a, rtol=1e-6)
+        assert len(prepared) == count
+        prepared.clear()
