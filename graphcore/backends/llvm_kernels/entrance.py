@@ -164,11 +164,11 @@ class Program:
         """A workspace for a call with these arguments, and the arrays that it takes for them."""
         arrays, sizes = self.bind(args)
         try:
-            fitting = [fit(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=False)]
-            shape = [size for x in fitting for size in x.shape]
+            shape = [size for x in arrays for size in x.shape]
             words = self.idle_for(self.places.shapes, shape)
-            if words is None:
+            if words is None:  # before operands are copied: it may not fit into memory
                 words = self.workspace(shape, sizes)
+            fitting = [fit(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=False)]
         except (MemoryError, ValueError) as error:
             raise self.report([FULL], self.known(sizes)) from error
         return words, *fitting
@@ -190,7 +190,9 @@ class Program:
         """A new workspace for params of these sizes."""
         kernel, places = self.kernel, self.places
         known = self.known(sizes)
-        results = [evaluate(size, known) for type in kernel.results for size in type.shape]
+        shapes = [[evaluate(size, known) for size in type.shape] for type in kernel.results]
+        for type, its in zip(kernel.results, shapes, strict=True):
+            np.empty(its, type.dtype)  # raises here where there is no memory for a result
         table = places.end - len(kernel.slots)
         values, rooms, growing = [], [], []
         for at, slot in enumerate(kernel.slots, table):
@@ -213,7 +215,7 @@ class Program:
         start = -memory.ctypes.data % LINE
         words = memory[start : start + places.end * 8].view(np.int64)
         words[:HEAD] = [self.code_for(known)["kernel"], sys.maxsize, 0, 0, 0]
-        words[places.shapes : places.numbers] = [*shape, *results, *sizes]
+        words[places.shapes : places.numbers] = [*shape, *chain(*shapes), *sizes]
         words[table:] = values
         words[rooms] = [words.ctypes.data + head + start for start in starts]
         for at, slot in enumerate(kernel.slots, table):
