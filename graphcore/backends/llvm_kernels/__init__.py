@@ -24,6 +24,7 @@ from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.pipeline import Pass, Passes
+from graphcore.schedule.overwritten import read_from_wholes
 from graphcore.schedule.pieces import cut_kernels
 from graphcore.schedule.regions import sizes_needed, with_kernels
 
@@ -68,7 +69,7 @@ def in_kernels(graph: Graph) -> Graph:
     Long ones call kernels for their pieces.
     """
     with nullcontext() if graph.trace is None else tracing(graph.trace):
-        made = cut_kernels(with_kernels(graph, computes))
+        made = cut_kernels(with_kernels(read_from_wholes(graph), computes))
     return Graph(made.params, made.outputs, graph.trace)
 
 

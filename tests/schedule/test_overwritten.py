@@ -1,0 +1,94 @@
+"""Parts that are written over others are read in the whole, where that costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.ir.graph import Graph
+from graphcore.ops.tensor import overwrite, slice_
+from graphcore.schedule.overwritten import read_from_wholes
+from tests.backends.llvm_kernels.native import needs_machine_code
+
+INNER = slice(1, -1)
+
+
+def scheduled(f: Callable[[gc.Tensor, gc.Tensor], object], size: int | None = None) -> gc.Compiled:
+    """A function of a row, and of another one that its inner places are written into."""
+    x, into = (gc.tensor(name, {"place": size}) for name in ("x", "into"))
+    return gc.compile([x, into], f(x, into))
+
+
+def mean(x: gc.Tensor) -> gc.Tensor:
+    left, right = (x[{"place": part}] for part in (slice(-2), slice(2, None)))
+    return (left + right) / 2
+
+
+def put(into: gc.Tensor, part: gc.Tensor) -> gc.Tensor:
+    return into.at[{"place": INNER}].set(part)
+
+
+def twice(x: gc.Tensor, into: gc.Tensor) -> object:
+    y = put(into, mean(x))
+    return y, mean(y) + y[{"place": INNER}]
+
+
+def slices_of_wholes(graph: Graph) -> int:
+    nodes = [*graph.every_node()]
+    return sum(x.op is slice_ and x.inputs[0].op is overwrite for x in nodes)
+
+
+def test_a_part_is_read_in_the_whole() -> None:
+    before = scheduled(twice).stages["scheduled"]
+    after = read_from_wholes(before)
+    assert slices_of_wholes(after) == slices_of_wholes(before) + 1
+    (whole,) = [node for node in after.nodes() if node.op is overwrite]
+    assert [node for node in after.nodes() if whole.inputs[1] in node.inputs] == [whole]
+
+
+@needs_machine_code
+def test_so_it_is_in_the_body_of_a_loop(random: np.random.Generator) -> None:
+    def step(_: gc.Tensor, fields: tuple[gc.Tensor, gc.Tensor]) -> tuple[gc.Tensor, gc.Tensor]:
+        x, into = fields
+        into = put(into, mean(x))
+        return put(x, mean(into) + into[{"place": INNER}]), into
+
+    x, into = (gc.tensor(name, {"place": None}) for name in ("x", "into"))
+    made = gc.fori_loop(0, 5, step, (x, into))
+    native, calls = (gc.compile([x, into], [*made], native=tier) for tier in (True, False))
+    graph = calls.stages["scheduled"]
+    assert slices_of_wholes(read_from_wholes(graph)) > slices_of_wholes(graph)
+    for size in (2, 3, 9, 17, 40):
+        given = random.standard_normal((2, size))
+        for found, wanted in zip(native(*given), calls(*given), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(lambda x, into: put(into, mean(x)), id="nothing else reads it"),
+        pytest.param(lambda x, into: (put(into, mean(x)), mean(x)), id="it is a result"),
+        pytest.param(
+            lambda x, into: (put(into, mean(x)), gc.cumsum(mean(x), "place")), id="memory is needed"
+        ),
+        pytest.param(
+            lambda x, into: put(into * gc.sin(mean(x)).sum("place"), mean(x)), id="a cycle"
+        ),
+    ],
+)
+def test_other_parts_stay(f: Callable[[gc.Tensor, gc.Tensor], object]) -> None:
+    graph = scheduled(f).stages["scheduled"]
+    assert read_from_wholes(graph) is graph
+
+
+def test_few_places_are_written_where_the_others_are() -> None:
+    def f(x: gc.Tensor, into: gc.Tensor) -> object:
+        part = gc.sin(x[{"place": slice(3)}])
+        return into.at[{"place": slice(3)}].set(part), part * x[{"place": slice(3, 6)}]
+
+    graph = scheduled(f, 100).stages["scheduled"]
+    assert read_from_wholes(graph) is graph
