@@ -102,7 +102,7 @@ class Both:
 
         def dirty(*args: object, **options: object) -> np.ndarray:
             made.append(empty(*args, **options))
-            made[-1].view(np.uint8).fill(rubbish)
+            made[-1].reshape(-1).view(np.uint8).fill(rubbish)  # one without axes, too
             return made[-1]
 
         guarded = self.kernel._replace(slots=tuple(map(with_guard, self.kernel.slots)))
