@@ -290,6 +290,35 @@ def test_the_interpreter_ends_while_a_thread_runs(daemon: bool, straight: bool) 
     assert printed == "end\n"
 
 
+def test_threads_that_compile_first() -> None:
+    """No thread frees what all need, such as functions and the entrance, under another one."""
+    run(
+        """
+        import sys, threading
+        import numpy as np
+        import graphcore as gc
+
+        sys.setswitchinterval(1e-5)
+        begin, found, x = threading.Barrier(6), {}, gc.tensor("x", {"row": None})
+        programs = [gc.sort(gc.exp(x) * n + gc.tanh(x), "row") for n in range(6)]
+
+        def work(n):
+            begin.wait()
+            f = gc.compile([x], programs[n], native=True)
+            for _ in range(200):
+                found[n] = f(np.ones(20))
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for n in range(6):
+            np.testing.assert_allclose(found[n], n * np.e + np.tanh(1))
+        """
+    )
+
+
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
 @pytest.mark.parametrize("first", ["numba", "graphcore"])
 def test_beside_numba(first: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import cache, lru_cache
+from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from graphcore.backends import numpy_backend
@@ -160,7 +160,7 @@ def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
         code, failures = compiled(ir, "kernel"), program.failures
         counts, slots = counts_of(graph, frozenset(unknowns)), program.table()
         head = params, results, unknowns, slots, failures.words
-        own = Kernel(code, *head, counts, cache(lambda: patient_code(graph, unknowns)))
+        own = Kernel(code, *head, counts, machine.once(lambda: patient_code(graph, unknowns)))
         calls = [*program.calls.made.values()]
         made = MADE[graph, unknowns] = Machine(own, graph, failures.sites, calls)
     return made

@@ -130,7 +130,6 @@ class Program:
     def __init__(self, kernel: Kernel, bind: Bind, report: Report) -> None:
         self.kernel, self.bind, self.report = kernel, bind, report
         self.idle: list[Array] = []
-        self.patient: machine.Code | None = None
         types = (*kernel.params, *kernel.results)
         self.dtypes = [np.dtype(type.dtype) for type in types]
         axes = sum(type.ndim for type in types)
@@ -229,9 +228,7 @@ class Program:
         """The machine code for calls of some sizes; the patient one is made where it is needed."""
         kernel = self.kernel
         if kernel.patient and any(evaluate(size, known) >= HUGE for size in kernel.counts):
-            if self.patient is None:
-                self.patient = kernel.patient()
-            return self.patient
+            return kernel.patient()
         return kernel.code
 
     def failed(self, words: Array) -> None:
@@ -303,7 +300,7 @@ def libc() -> Any:
 # ---- the machine code of the entrance
 
 
-@cache
+@machine.once
 def code() -> machine.Code:
     """The machine code of the entrance, with the addresses of `EXPORTS`."""
     parts = [(resources.files(__package__) / f"{name}.ll").read_text() for name in PARTS]
@@ -354,7 +351,7 @@ def numpy_api() -> Any:
 METH_FASTCALL = 0x80
 
 
-@cache
+@machine.once
 def definition(function: str) -> Array:
     """The PyMethodDef of a function of the entrance; strings and all stay in memory."""
     api = ctypes.pythonapi

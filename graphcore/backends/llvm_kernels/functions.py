@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
 from .looping import WEIGHTS
-from .machine import ATTRIBUTES, Code, levels, to_object
+from .machine import ATTRIBUTES, Code, levels, once, to_object
 from .maths import angles, division, entropy, exponential, logarithm, normal, powers, short, special
 
 Function: TypeAlias = Callable[..., Value]
@@ -77,7 +77,7 @@ def arity(name: str) -> int:
     return len(inspect.signature(FUNCTIONS[name]).parameters) - 1
 
 
-@cache
+@once
 def function(full: str, level: str) -> Code:
     """The machine code of a function."""
     text = define(full)

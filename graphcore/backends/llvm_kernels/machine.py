@@ -11,10 +11,14 @@ import atexit
 import platform
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
 from itertools import count
-from typing import Any
+from threading import RLock
+from typing import Any, TypeVar, TypeVarTuple
+
+Given = TypeVarTuple("Given")
+Made = TypeVar("Made")
 
 ATTRIBUTES = (
     'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
@@ -128,6 +132,25 @@ class Code:
     def __getitem__(self, name: str) -> int:
         """The address of a function of the module, one of `names`."""
         return self.addresses[name]
+
+
+def once(make: Callable[[*Given], Made]) -> Callable[[*Given], Made]:
+    """A function whose values are kept, one for the same arguments in all threads.
+
+    Two of machine code would not do: one is dropped, and its memory freed, while others have its
+    address.
+    """
+    kept: dict[tuple[*Given], Made] = {}
+    lock = RLock()
+
+    @wraps(make)
+    def found(*given: *Given) -> Made:
+        with lock:
+            if given not in kept:
+                kept[given] = make(*given)
+            return kept[given]
+
+    return found
 
 
 def unload(number: int) -> None:

@@ -6,7 +6,6 @@ Values are put in order as unsigned words: bits of floats, changed so that they 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -84,7 +83,7 @@ def is_less(b: Builder, x: Value, y: Value) -> Value:
 # ---- order
 
 
-@cache
+@machine.once
 def code() -> machine.Code:
     """What puts words in order."""
     text = (resources.files(__package__) / "sorting.ll").read_text()
