@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
@@ -20,7 +18,7 @@ from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.calls import worded, worded_methods
 from graphcore.frontend.core.instead import Listing
-from graphcore.frontend.core.trees import flatten, paths
+from graphcore.frontend.core.trees import flatten, paths, picker
 from graphcore.inspection import check_bound, debug_print
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphKeyError, GraphTypeError
@@ -34,6 +32,7 @@ from graphcore.rewrites import pipeline
 
 if TYPE_CHECKING:
     from graphcore.inspection.check import Fault, Faults
+    from graphcore.inspection.profile import Profile
     from graphcore.inspection.values import Tensors
     from graphcore.inspection.why import Why
 
@@ -128,18 +127,6 @@ def check_inputs(graph: Graph) -> None:
             raise refusal("compile", reason, node, cure=cure)
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """No cyclic garbage collection in this block: graphs have no cycles, but it would walk them."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
 @worded_methods
 class Compiled(Listing):
     """A compiled program: call it with arrays, or look into it.
@@ -179,7 +166,7 @@ class Compiled(Listing):
         self._native = native
         self._label = labeller(graph, returns)
         graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
-        with uncollected(), described_by(graph.trace):
+        with pipeline.uncollected(), described_by(graph.trace):
             self._boundary = Boundary(graph)
             self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
             if native:
@@ -364,6 +351,39 @@ class Compiled(Listing):
         graph = self.stages["named"]
         return trace(graph, arrays, known, single, single.outputs, step or {})
 
+    def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
+        """Where the time of a call goes: by step, by your line, by derivative; and its memory.
+
+        The program runs several times, for up to half a second. Each NumPy call is
+        measured, and all parts add up to a call. A function of machine code is measured as a whole,
+        its time shared among its steps by estimate.
+
+        Parameters
+        ----------
+        args, kwargs
+            The arguments of a call.
+
+        Returns
+        -------
+        Tables of `steps`, `lines` and `derivatives`, the slowest first, with times, calls, bytes,
+        flops and shares of the machine's limit, and `memory`; `text(limit=None)` is all of it.
+
+        Examples
+        --------
+        >>> import graphcore as gc, numpy as np
+        >>> x = gc.tensor("x", {"row": None})
+        >>> found = gc.compile([x], gc.cumsum(x, "row")).profile(np.ones(1000))
+        >>> [(step.name, step.bytes, step.flops) for step in found.steps if step.calls]
+        [('%0', 16000, 1000.0)]
+        """
+        from graphcore.backends.profiling import profile  # loaded at its first use
+
+        given, kernels = self._given.arrange(args, kwargs), None
+        if self.native:
+            kernels = self.passes[-1].graph if self._tiers is None else self._tiers.kernels
+        graph = self.stages["scheduled"]
+        return profile(graph, kernels, self._boundary, self._values, given, self.tier)
+
     def diff(
         self, before: str, after: str, *, limit: int | None = 400, width: int | None = None
     ) -> str:
@@ -478,21 +498,3 @@ def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
     """The function that turns arrays into the results of a call."""
     check_word("compile", "returns", returns, ("numpy", "xarray"))
     return DataArrays(graph) if returns == "xarray" else None
-
-
-def picker(form: Tree) -> Callable[[list[Any]], Tree]:
-    """The function that arranges results in the form of `form`, whose leaves number them."""
-    if isinstance(form, int):
-        return lambda values: values[form]
-    if isinstance(form, Mapping):
-        if list(form.values()) == list(range(len(form))):  # the usual form, for speed
-            names = list(form)
-            return lambda values: dict(zip(names, values, strict=False))
-        parts = {key: picker(part) for key, part in form.items()}
-        return lambda values: {key: pick(values) for key, pick in parts.items()}
-    picks = [picker(part) for part in form]
-    if isinstance(form, list):
-        return lambda values: [pick(values) for pick in picks]
-    if hasattr(form, "_make"):
-        return lambda values: form._make(pick(values) for pick in picks)
-    return lambda values: tuple(pick(values) for pick in picks)

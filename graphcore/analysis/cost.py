@@ -2,7 +2,8 @@
 
 Passes that choose between two ways of computing the same thing (in which order to contract, before
 or inside a loop) compare them here. An unknown size counts as `TYPICAL`, so each choice is made
-once, when a program is compiled; the costs are estimates, right to a small factor.
+once, when a program is compiled; the costs are estimates, right to a small factor. The costs at
+the sizes of a call are those for another `number`, the function that turns sizes into numbers.
 
 >>> from graphcore.ir.sizes import unknown
 >>> representative(2 * unknown("batch") + 1)
@@ -11,10 +12,10 @@ once, when a program is compiled; the costs are estimates, right to a small fact
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from math import log2, prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from graphcore.ir.axes import Along, Contracts, Indexes, Matrices, Picks, Reduces
 from graphcore.ir.graph import Graph, graphs
@@ -23,6 +24,9 @@ from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import Size, evaluate, unknowns
 from graphcore.ir.types import TupleType, Type
 from graphcore.ops import control, elementwise, leaf, linalg, tensor
+
+Number: TypeAlias = "Callable[[Size], int]"
+"""The number that a size counts as."""
 
 TYPICAL = 128
 """The number used for an unknown size: few elements of a vector, a usual side of a matrix."""
@@ -57,21 +61,21 @@ def representative(size: Size) -> int:
         return TYPICAL
 
 
-def elements(type: Type) -> int:
-    """How many elements a value has, or several have together, at representative sizes."""
+def elements(type: Type, number: Number = representative) -> int:
+    """How many elements a value has, or several have together."""
     if isinstance(type, TupleType):
-        return sum(map(elements, type.items))
-    return prod(map(representative, type.shape))
+        return sum([elements(item, number) for item in type.items])
+    return prod(map(number, type.shape))
 
 
-def bytes_of(type: Type) -> int:
-    """How many bytes a value takes, or several take together, at representative sizes."""
+def bytes_of(type: Type, number: Number = representative) -> int:
+    """How many bytes a value takes, or several take together."""
     if isinstance(type, TupleType):
-        return sum(map(bytes_of, type.items))
-    return elements(type) * type.dtype.itemsize
+        return sum([bytes_of(item, number) for item in type.items])
+    return elements(type, number) * type.dtype.itemsize
 
 
-def cost(node: Node) -> Cost:
+def cost(node: Node, number: Number = representative) -> Cost:
     """The cost of computing a node from its inputs.
 
     A loop costs as much as all its steps; if their number is known only at the call, it counts as
@@ -80,55 +84,56 @@ def cost(node: Node) -> Cost:
     if node.op is leaf.input_ or node.op.traits & NOTHING or isinstance(node.op.axes, Picks):
         return Cost()
     if held := graphs(node):
-        return of_held(node, held)
-    made = bytes_of(node.type)
-    read = [bytes_of(source(x).type) for x in node.inputs]
+        return of_held(node, held, number)
+    made = bytes_of(node.type, number)
+    read = [bytes_read(x, number) for x in node.inputs]
     if isinstance(node.op.axes, Indexes):
         read[0] = min(read[0], made)  # the elements that are picked
-    return Cost(flops(node), sum(read) + made)
+    return Cost(flops(node, number), sum(read) + made)
 
 
-def total(nodes: Iterable[Node]) -> Cost:
+def total(nodes: Iterable[Node], number: Number = representative) -> Cost:
     """The cost of computing several nodes, each of them once."""
-    return sum(map(cost, nodes), Cost())
+    return sum([cost(node, number) for node in nodes], Cost())
 
 
 NOTHING = frozenset({Trait.VIEW, Trait.FREE})
 """Traits of ops that neither compute nor read anything."""
 
 
-def source(x: Node) -> Node:
-    """The value in memory that is read for `x`: if `x` repeats a value, that value."""
-    return x.inputs[0] if x.op is tensor.expand else x
+def bytes_read(x: Node, number: Number) -> int:
+    """The bytes in memory that are read for `x`: if `x` repeats a value, those of that value."""
+    y = x.inputs[0] if x.op is tensor.expand else x
+    return y.type.dtype.itemsize if y.op is leaf.full else bytes_of(y.type, number)
 
 
-def of_held(node: Node, held: Sequence[Graph]) -> Cost:
+def of_held(node: Node, held: Sequence[Graph], number: Number) -> Cost:
     """The cost of a node that holds graphs: a loop, a choice, a call or a kernel."""
-    bodies = [total(graph.nodes()) for graph in held]
+    bodies = [total(graph.nodes(), number) for graph in held]
     if node.op is control.switch:
         return max(bodies)
     if node.op is control.scan:
-        return bodies[0].times(representative(node.attrs["length"]))
+        return bodies[0].times(number(node.attrs["length"]))
     if node.op is control.while_loop:
         return sum(bodies, Cost()).times(TYPICAL)
-    return total(node.attrs["body"].nodes())
+    return total(node.attrs["body"].nodes(), number)
 
 
-def flops(node: Node) -> float:
+def flops(node: Node, number: Number) -> float:
     """The floating-point operations of a node that holds no graphs."""
     kind = node.op.axes
     if node.op in elementwise.UFUNC:
-        return elements(node.type) * weight(node.op)
+        return elements(node.type, number) * weight(node.op)
     if isinstance(kind, Contracts):
-        return contracted(node)
+        return contracted(node, number)
     if isinstance(kind, Matrices):
-        return of_matrices(node)
-    read = max([elements(x.type) for x in node.inputs], default=0)
+        return of_matrices(node, number)
+    read = max([elements(x.type, number) for x in node.inputs], default=0)
     if isinstance(kind, Reduces):
         return float(read)
     if isinstance(kind, Along) and kind.moves:  # sorts and Fourier transforms
         return read * 5 * log2(max(read, 2))
-    return float(elements(node.type))
+    return float(elements(node.type, number))
 
 
 @cache
@@ -147,9 +152,9 @@ def weight(op: Op) -> int:
     return 1 if simple else 10
 
 
-def contracted(node: Node) -> float:
+def contracted(node: Node, number: Number) -> float:
     """An einsum as one sum of products over all its letters."""
-    return float(prod(map(representative, letter_sizes(node).values())) * len(node.inputs))
+    return float(prod(map(number, letter_sizes(node).values())) * len(node.inputs))
 
 
 def letter_sizes(node: Node) -> dict[int, Size]:
@@ -172,14 +177,14 @@ ITERATIVE = frozenset(
 """Ops that multiply or rotate whole matrices many times."""
 
 
-def of_matrices(node: Node) -> float:
+def of_matrices(node: Node, number: Number) -> float:
     """The floating-point operations of a product, a factorisation or a solution of matrices."""
     if node.op.dialect != "linalg":  # x (*batch, i, k), y (*batch, k, j) or less
-        return 2.0 * elements(node.type) * representative(node.inputs[0].type.shape[-1])
+        return 2.0 * elements(node.type, number) * number(node.inputs[0].type.shape[-1])
     a, *rest = (x.type for x in node.inputs)
-    side = representative(a.shape[-1])
-    others = float(sum(elements(x) for x in rest)) * side
+    side = number(a.shape[-1])
+    others = float(sum(elements(x, number) for x in rest)) * side
     if node.op in FACTORED:
-        return elements(a) + others
-    shortest = min(map(representative, a.shape[-2:]))
-    return elements(a) * shortest * (20 if node.op in ITERATIVE else 1) + others
+        return elements(a, number) + others
+    shortest = min(map(number, a.shape[-2:]))
+    return elements(a, number) * shortest * (20 if node.op in ITERATIVE else 1) + others

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from inspect import unwrap
 from itertools import count
@@ -187,3 +189,15 @@ def repeated(graph: Graph, repeat: Repeat, trace: Trace, found: list[Stage]) -> 
             return graph
     restless = next(y for y in graph.outputs if y not in before.outputs)
     raise unsettled(restless, trace.records[records:])
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No cyclic garbage collection in this block: graphs have no cycles, but it would walk them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -59,6 +59,7 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.compile([X], X).why(X, stage="lowered"),
     lambda: gc.compile([X], X).check(np.ones((3, 4)), any=True),
     lambda: gc.compile([X], X).trace(np.ones((3, 4)), step=None),
+    lambda: gc.compile([X], X).profile(np.ones((3, 4))),
     lambda: gc.compile([X], X).debug_print("named", file=io.StringIO()),
     lambda: gc.compile([X], X).note("named"),
     lambda: gc.debug_print(gc.compile([X], X), "named", limit=5, width=80, file=io.StringIO()),

@@ -180,12 +180,12 @@ class Writer:
         return self.sheet.block
 
     @contextmanager
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self, node: Node) -> Iterator[Block]:
         """Statements in this context belong to one block; lines at the top level come before it."""
         if (block := self.sheet.block) is not None:
             yield block
             return
-        block = self.sheet.block = Block()
+        block = self.sheet.block = Block(node)
         yield block
         self.sheet.block = None
         self.sheet.code.lines.append(block)

@@ -298,7 +298,7 @@ def in_block(rule: Block) -> Block:
     """A rule whose lines belong together."""
 
     def write(node: Node, w: Writer) -> None:
-        with w.blocks():
+        with w.blocks(node):
             rule(node, w)
 
     return write

@@ -76,8 +76,8 @@ class Running:
 class Generated(Running):
     """Code as one function that Python compiles."""
 
-    def __init__(self, code: Code) -> None:
-        super().__init__(code, code.rendered())
+    def __init__(self, code: Code, source: Source | None = None) -> None:
+        super().__init__(code, source or code.rendered())
         self.run: Run = code.scope["run"]
 
 

@@ -41,7 +41,8 @@ class Line(NamedTuple):
 class Block:
     """The lines of a loop or branch, as source from the start."""
 
-    def __init__(self) -> None:
+    def __init__(self, node: Node) -> None:
+        self.node = node
         self.text: list[str] = []
         self.lines: dict[int, Line] = {}
 

@@ -105,3 +105,21 @@ def put_together(structure: Any, values: Iterator[Any]) -> Any:
         case list() | tuple():
             return same_sequence(structure, [put_together(part, values) for part in structure])
     return next(values)
+
+
+def picker(form: Any) -> Callable[[list[Any]], Any]:
+    """The function that arranges results in the form of `form`, whose leaves number them."""
+    if isinstance(form, int):
+        return lambda values: values[form]
+    if isinstance(form, dict):
+        if list(form.values()) == list(range(len(form))):  # the usual form, for speed
+            names = list(form)
+            return lambda values: dict(zip(names, values, strict=False))
+        parts = {key: picker(part) for key, part in form.items()}
+        return lambda values: {key: pick(values) for key, pick in parts.items()}
+    picks = [picker(part) for part in form]
+    if isinstance(form, list):
+        return lambda values: [pick(values) for pick in picks]
+    if hasattr(form, "_make"):
+        return lambda values: form._make(pick(values) for pick in picks)
+    return lambda values: tuple(pick(values) for pick in picks)

@@ -1,0 +1,250 @@
+"""`Compiled.profile`: parts that add up, and counts that equal those made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends import llvm_kernels
+from graphcore.inspection.profile import Profile
+
+HERE = "test_profile.py"
+machine_code = pytest.mark.skipif(
+    llvm_kernels.unavailable() is not None, reason=str(llvm_kernels.unavailable())
+)
+TIERS = pytest.mark.parametrize("native", [False, pytest.param(True, marks=machine_code)])
+
+
+def vector() -> gc.Tensor:
+    return gc.tensor("u", {"time": None})
+
+
+def counted(found: Profile) -> dict[str, tuple[int, int, float]]:
+    """The calls, bytes and flops of the steps that compute something, by their ops."""
+    return {
+        step.says.partition("= ")[2].partition("(")[0]: (step.calls, step.bytes, step.flops)
+        for step in found.steps
+        if step.flops
+    }
+
+
+def adds_up(found: Profile) -> None:
+    """Each of the three tables is the whole call."""
+    assert found.seconds > 0
+    for parts in (found.steps, found.lines, found.derivatives):
+        assert sum(part.seconds for part in parts) == pytest.approx(found.seconds, rel=1e-6)
+        assert [part.seconds for part in parts] == sorted((x.seconds for x in parts), reverse=True)
+        assert all(part.seconds >= 0 for part in parts)
+
+
+# ---- counts made by hand
+
+
+@TIERS
+def test_a_product_of_matrices(native: bool) -> None:
+    a, b = gc.tensor("a", {"i": None, "k": None}), gc.tensor("b", {"k": None, "j": None})
+    f = gc.compile([a, b], gc.dot(a, b, dim="k"), native=native)
+    found = f.profile(np.ones((30, 40)), np.ones((40, 50)))
+    moved = 8 * (30 * 40 + 40 * 50 + 30 * 50)
+    assert counted(found) == {"matmul": (1, moved, 2 * 30 * 40 * 50)}
+    assert found.memory.peak == 8 * 30 * 50
+    adds_up(found)
+
+
+@TIERS
+def test_softmax(native: bool) -> None:
+    x = gc.tensor("x", {"row": None, "col": None})
+    f = gc.compile([x], gc.special.softmax(x, "col"), native=native)
+    found = f.profile(np.ones((30, 40)))
+    n, rows = 30 * 40, 30
+    assert counted(found) == {
+        "max": (1, 8 * (n + rows), n),
+        "subtract": (1, 8 * (n + rows + n), n),
+        "exp": (1, 8 * 2 * n, 10 * n),
+        "sum": (1, 8 * (n + rows), n),
+        "maximum": (1, 8 * (rows + 1 + rows), rows),  # at least 1, as the largest is exp(0)
+        "divide": (1, 8 * (n + rows + n), 10 * n),
+    }
+    adds_up(found)
+
+
+@TIERS
+def test_a_stencil(native: bool) -> None:
+    u = vector()
+    left, middle, right = (u[{"time": slice(i, i - 2 if i < 2 else None)}] for i in range(3))
+    f = gc.compile([u], left - 2 * middle + right, native=native)
+    n = 998
+    assert counted(f.profile(np.ones(1000))) == {
+        "multiply": (1, 8 * (1 + n + n), n),
+        "subtract": (1, 8 * 3 * n, n),
+        "add": (1, 8 * 3 * n, n),
+    }
+
+
+@TIERS
+def test_a_loop(native: bool) -> None:
+    u = vector()
+    last, _ = gc.scan(lambda level, d: (d * level + 1, None), 0.0, u, dim="time")
+    found = gc.compile([u], last, native=native).profile(np.ones(500))
+    assert counted(found) == {"multiply": (500, 500 * 24, 500), "add": (500, 500 * 24, 500)}
+    assert [step.calls for step in found.steps if "scan" in step.says] == [1]
+    adds_up(found)
+
+
+@TIERS
+def test_a_loop_that_finds_its_own_end(native: bool) -> None:
+    u = vector()
+    last = gc.while_loop(lambda c: c < 100.0, lambda c: 2 * c, u.sum())
+    f = gc.compile([u], [last, gc.grad(last, u)], native=native)
+    found = f.profile(np.ones(2))
+    assert counted(found)["multiply"][0] % 6 == 0
+    assert counted(found)["less"][0] == 7
+    adds_up(found)
+
+
+def test_a_loop_within_a_loop() -> None:
+    u = vector()
+
+    def outer(level: gc.Tensor, d: gc.Tensor) -> Any:
+        inner = gc.fori_loop(0, 7, lambda i, x: x * d + i, level)
+        return inner, None
+
+    last, _ = gc.scan(outer, 0.0, u, dim="time")
+    found = gc.compile([u], last, native=False).profile(np.ones(11))
+    assert counted(found)["multiply"][0] == 77
+    adds_up(found)
+
+
+# ---- parts
+
+
+def test_a_planted_slow_line_comes_first() -> None:
+    a = gc.tensor("a", {"i": 400, "k": 400})
+    small = gc.exp(a[{"i": 0}]).sum()
+    slow = gc.dot(a, a.rename(i="j"), dim="k")
+    f = gc.compile([a], [small, slow], native=False)
+    found = f.profile(np.ones((400, 400)))
+    assert found.lines[0].says == 'slow = gc.dot(a, a.rename(i="j"), dim="k")'
+    assert found.lines[0].name.startswith(f"{HERE}:")
+    assert found.steps[0].flops == 2 * 400**3
+    assert found.steps[0].limit is not None
+
+
+def test_a_slow_line_in_a_loop_comes_first() -> None:
+    u, m = vector(), gc.tensor("m", {"i": 200, "k": 200})
+
+    def step(level: gc.Tensor, d: gc.Tensor) -> Any:
+        cheap = d + 1
+        slow = gc.dot(m, m.rename(i="j") * level, dim="k").max()
+        return slow, cheap
+
+    last, _ = gc.scan(step, 1.0, u, dim="time")
+    found = gc.compile([u, m], last, native=False).profile(np.ones(5), np.zeros((200, 200)))
+    assert found.lines[0].says.startswith("slow = ")
+    assert found.lines[0].calls >= 15
+
+
+def test_parts_of_derivatives() -> None:
+    u = vector()
+    loss = gc.log(1 + gc.exp(u)).sum()
+    slope = gc.grad(loss, u)
+    found = gc.compile([u], [loss, slope], native=False).profile(np.ones(100))
+    assert {part.says for part in found.derivatives} == {"", "slope = gc.grad(loss, u)"}
+    assert "no derivative" in {part.name for part in found.derivatives}
+    adds_up(found)
+
+
+def test_a_loop_belongs_to_the_derivative_that_asked_for_it() -> None:
+    u = vector()
+    _, levels = gc.scan(lambda level, d: (d * level + 1, level), 0.0, u, dim="time")
+    slope = gc.grad(levels.sum(), u)
+    found = gc.compile([u], [levels, slope], native=False).profile(np.ones(100))
+    asked = {part.says: part.calls for part in found.derivatives if part.calls}
+    assert set(asked) == {"", "slope = gc.grad(levels.sum(), u)"}
+    assert min(asked.values()) > 100
+
+
+@TIERS
+def test_parts_between_numpy_calls_and_machine_code(native: bool) -> None:
+    x = gc.tensor("x", {"row": None, "col": None})
+    spectrum = gc.fft.fft(gc.exp(x) + x, dim="row")
+    f = gc.compile([x], gc.real(spectrum).sum(), native=native)
+    found = f.profile(np.ones((30, 40)))
+    adds_up(found)
+    assert not any(step.estimated for step in found.steps)
+    assert "fft" in counted(found)
+    assert ("kernel" in counted(found)) == native
+
+
+@machine_code
+def test_machine_code_is_marked_as_estimated() -> None:
+    u = vector()
+    found = gc.compile([u], gc.exp(u).sum(), native=True).profile(np.ones(1000))
+    assert all(step.estimated and step.limit is None for step in found.steps)
+    assert "~ is estimated by cost" in repr(found)
+    adds_up(found)
+
+
+def test_a_long_program() -> None:
+    u = vector()
+    y = u
+    for i in range(300):
+        y = gc.sin(y) + i
+    found = gc.compile([u], y, native=False).profile(np.ones(10))
+    assert sum(step.calls for step in found.steps) == 600
+    adds_up(found)
+
+
+def test_bodies_that_are_computed_twice() -> None:
+    u = vector()
+    twice = gc.checkpoint(lambda x: gc.sin(gc.cos(x)))
+    f = gc.compile([u], twice(twice(u)), native=False)
+    found = f.profile(np.ones(10))
+    assert sum(step.flops for step in found.steps) == 10 * 4 * 10
+
+
+# ---- the rest
+
+
+def test_memory_over_time() -> None:
+    x = gc.tensor("x", {"row": None, "col": None})
+    square = gc.dot(x, x.rename(row="other"), dim="col")
+    f = gc.compile([x], gc.exp(gc.dot(square, square.rename(row="a", other="b"), dim=[])).sum())
+    memory = f.profile(np.ones((4, 3))).memory
+    assert memory.peak == max(held for _, held in memory.timeline)
+    assert sum(holder.bytes for holder in memory.holders) == memory.peak
+    assert memory.holders[0].bytes == 8 * 4**4
+    assert memory.at in {name for name, _ in memory.timeline}
+
+
+def test_calls_of_the_program_are_not_touched() -> None:
+    u = vector()
+    f = gc.compile([u], gc.exp(u).sum())
+    before = f(np.ones(5))
+    tier = f.tier
+    f.profile(np.ones(5))
+    assert f.tier == tier
+    assert f(np.ones(5)) == before
+
+
+def test_the_text_is_bounded() -> None:
+    u = vector()
+    y = u
+    for i in range(40):
+        y = gc.sin(y) + i
+    found = gc.compile([u], y, native=False).profile(np.ones(10))
+    assert len(str(found).splitlines()) < 70
+    assert "lines more ..." in str(found)
+    whole = found.text(None)
+    assert all(f"\n{step.name} " in whole for step in found.steps)
+    assert "limits of this machine" in whole
+
+
+def test_wrong_arguments_are_refused_in_words() -> None:
+    u = vector()
+    f = gc.compile([u], u + 1)
+    with pytest.raises(gc.GraphError, match="no argument for input 'u'"):
+        f.profile()
