@@ -11,7 +11,7 @@ from graphcore.ir.graph import Graph, graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import Origin, basename
-from graphcore.ops import elementwise, leaf
+from graphcore.ops import control, elementwise, leaf
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.buffers import can_overwrite, roots
 from graphcore.schedule.order import in_order
@@ -347,7 +347,7 @@ def memory(graph: Graph, number: Number) -> Memory:
     timeline: list[tuple[str, int]] = []
     most, at, holders = 0, "", [*()]
     for node, nodes in moments(graph, number):
-        total = sum([bytes_of(x.type, number) for x in nodes])
+        total = bytes_held(nodes, number)
         timeline.append((held(node).name, total))
         if total > most:
             most, at, holders = total, timeline[-1][0], nodes
@@ -372,7 +372,10 @@ def moments(graph: Graph, number: Number) -> Iterator[tuple[Node, list[Node]]]:
             if over is not None:
                 del alive[over]
             alive[node] = None
-            inner = [x for body in graphs(node) for x in most_held(body, number)]
+            held = [most_held(body, number) for body in graphs(node)]
+            if node.op is control.switch:
+                held = [max(held, key=lambda nodes: bytes_held(nodes, number))]
+            inner = [x for nodes in held for x in nodes]
             yield node, [*alive, *inner]
         for x in dying:
             alive.pop(x, None)
@@ -390,6 +393,11 @@ def most_held(body: Graph, number: Number) -> list[Node]:
     """The nodes of a body whose values are in memory when they are most."""
     return max(
         [nodes for _, nodes in moments(body, number)],
-        key=lambda nodes: sum([bytes_of(x.type, number) for x in nodes]),
+        key=lambda nodes: bytes_held(nodes, number),
         default=[],
     )
+
+
+def bytes_held(nodes: Iterable[Node], number: Number) -> int:
+    """The bytes of the values of some nodes together."""
+    return sum([bytes_of(x.type, number) for x in nodes])

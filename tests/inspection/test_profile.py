@@ -220,6 +220,16 @@ def test_memory_over_time() -> None:
     assert memory.at in {name for name, _ in memory.timeline}
 
 
+def test_memory_of_a_branch_is_that_of_the_larger() -> None:
+    u = vector()
+    y = gc.cond(
+        u.sum() > 0, lambda v: gc.exp(v), lambda v: gc.sin(v)[{"time": [0, 0, 0]}].sum() + v, u
+    )
+    memory = gc.compile([u], y, native=False).profile(np.ones(100)).memory
+    names = [holder.name for holder in memory.holders]
+    assert len({name.partition("]")[0] for name in names if "branches" in name}) == 1
+
+
 def test_calls_of_the_program_are_not_touched() -> None:
     u = vector()
     f = gc.compile([u], gc.exp(u).sum())
