@@ -56,7 +56,10 @@ def test_a_chain_has_few_bodies_however_long_it_is() -> None:
     assert max(map(length, long)) <= pieces.LARGEST
 
 
-@pytest.mark.parametrize("period", [7, 23, 60, 130, 330])
+LONGER = [pytest.param(period, marks=pytest.mark.slow) for period in (23, 130, 330)]
+
+
+@pytest.mark.parametrize("period", [7, 60, *LONGER])
 def test_any_period_is_found(period: int) -> None:
     """Layers of so many different functions: no more bodies than in a few layers."""
     functions = [gc.sin, gc.cos, gc.tanh, gc.exp, gc.arctan, gc.expm1, gc.arcsinh]
@@ -132,7 +135,7 @@ def test_random_graphs_lose_nothing(program: random_graphs.Program) -> None:
     check(gc.compile([*inputs.values()], [y, *slopes]).stages["scheduled"])
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(program=random_loops.programs(2), unknown=st.booleans())
 def test_random_loops_lose_nothing(program: random_loops.Program, unknown: bool) -> None:
     sizes = {"a": 1, "b": 2, "time": 3}
