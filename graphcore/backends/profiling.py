@@ -30,21 +30,24 @@ from graphcore.inspection.profile import (
     step_of,
     work,
 )
+from graphcore.ir.axes import Reduces
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import Size, evaluate, unknowns
+from graphcore.ops import elementwise
 
 from .boundary import Boundary
 from .numpy_backend import Function, build
-from .numpy_backend.timed import Inside, Spent, Timed, share_within
+from .numpy_backend.timed import Inside, Spent, Timed, look_twice
 from .tiers import Values, calls
 
 MOST = 30
 """The most calls that are measured, if they take no longer than this many seconds together."""
 LONGEST = 0.5
-STEP = 1e-9
-"""The seconds that a step of machine code is estimated to take at least."""
+STEP, OPERATION = 1e-9, 0.1e-9
+"""The seconds that a step of machine code is estimated to take at least, and that an operation of a
+nest takes."""
 
 
 def profile(
@@ -163,14 +166,14 @@ def of_nodes(found: Sequence[Spent], blocks: Sequence[Inside]) -> list[Run]:
 def without_looks(
     found: Sequence[Spent], blocks: Sequence[Inside], cost: float
 ) -> tuple[list[Spent], list[Inside]]:
-    """What lines and blocks took, without what looks at the clock added, which cost so much.
+    """What lines and blocks took, without what looks at the clock added, at most `cost` seconds.
 
     A part of what two of them take counts to the line between them, the rest to what is around it.
     """
+    within, every = look_twice()
     looks = max(sum([x.calls for x in found]), 1)
-    each = max(cost, 0.0) * 1e9 / looks
-    within = each * share_within()
-    around = each - within
+    share = min(max(cost, 0.0) * 1e9 / (looks * every), 1.0)
+    within, around = share * within, share * (every - within)
     return (
         [x._replace(nanoseconds=max(x.nanoseconds - within * x.calls, 0.0)) for x in found],
         [x._replace(nanoseconds=max(x.nanoseconds - around * x.looks, 0.0)) for x in blocks],
@@ -186,12 +189,20 @@ def bounded(runs: Sequence[Run], seconds: float) -> list[Run]:
 
 def shared(runs: Sequence[Run], seconds: float, number: Number, machine: Machine) -> list[Run]:
     """The time of a call, shared among its nodes by what they cost."""
-    least = [machine.least(run, work(run, number)) + STEP * run.calls for run in runs]
-    total = sum(least)
+    costs = [estimate(run, number, machine) for run in runs]
+    total = sum(costs)
     return [
         run._replace(seconds=seconds * own / total if total else 0.0)
-        for run, own in zip(runs, least, strict=True)
+        for run, own in zip(runs, costs, strict=True)
     ]
+
+
+def estimate(run: Run, number: Number, machine: Machine) -> float:
+    """The seconds of a node in machine code, where nests keep what they compute in registers."""
+    spent, op = work(run, number), run.node.op
+    in_nest = op in elementwise.UFUNC or isinstance(op.axes, Reduces)
+    own = spent.flops * OPERATION if in_nest else machine.least(run, spent)
+    return own + STEP * run.calls
 
 
 def numbers(

@@ -58,8 +58,8 @@ class Clock:
 
 
 @cache
-def share_within() -> float:
-    """The share of what two looks at the clock take that counts to the line between them."""
+def look_twice() -> tuple[float, float]:
+    """The nanoseconds that two looks at the clock add to the line between them, and in all."""
     clock = Clock(BATCHES)
     begin, end, times = clock.begin, clock.end, []
     for at in range(BATCHES):
@@ -68,7 +68,7 @@ def share_within() -> float:
             begin()
             end(at)
         times.append(perf_counter_ns() - start)
-    return min(clock.spent) / min(times)
+    return min(clock.spent) / 1000, min(times) / 1000
 
 
 BATCHES = 20
