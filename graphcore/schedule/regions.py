@@ -16,6 +16,7 @@ from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import substitute, transform, unchanged
+from graphcore.ir.types import TupleType
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 
@@ -191,8 +192,14 @@ def is_worth_it(group: Sequence[Node]) -> bool:
         if graphs(node):
             return True
         if node.op is not leaf.project:
-            work += 1 if any(x.type.shape for x in (node, *node.inputs)) else 0.1
+            single = all(map(is_number, (node, *node.inputs)))
+            work += 0.1 if single else 1
     return work >= 2
+
+
+def is_number(node: Node) -> bool:
+    """Whether the value of a node is a single number: neither an array nor several values."""
+    return not isinstance(node.type, TupleType) and not node.type.shape
 
 
 def bases(nodes: Iterable[Node]) -> list[Node]:

@@ -132,6 +132,14 @@ def test_few_calls_are_no_kernel() -> None:
     assert not kernels(check(gc.compile([x, n], y).stages["scheduled"], but("sort", "multiply")))
 
 
+def test_ops_with_several_values_are_in_kernels() -> None:
+    x = gc.tensor("x", {"row": None, "col": "row"})
+    det = gc.linalg.slogdet(x)[1]
+    graph = gc.compile([x], gc.sort(x, "row").sum() + gc.exp(det)).stages["scheduled"]
+    (made,) = kernels(check(graph, but("sort")))
+    assert "slogdet" in [node.op.name for node in made.attrs["body"].nodes()]
+
+
 def test_a_loop_with_an_op_of_the_host_has_kernels_of_its_own() -> None:
     xs = gc.tensor("xs", {"time": None, "row": None})
 

@@ -131,9 +131,9 @@ def exprel(b: Builder, x: Value) -> Value:
 
 
 def cosm1(b: Builder, x: Value) -> Value:
-    """-2 sin(x / 2)^2"""
+    """0 - 2 sin(x / 2)^2, which is 0 at 0 and not -0."""
     n, rest = reduced(b, mul(b, x, real(0.5)))
     odd, s, c = is_odd(b, n), sine(b, rest), cosine(b, rest)
     root = Pair(*[b.select(odd, p, q) for p, q in zip(c, s, strict=True)])
-    found = mul(b, pair_product(b, root, root).high, real(-2.0))
+    found = b.op("fsub", real(0.0), mul(b, pair_product(b, root, root).high, real(2.0)))
     return b.select(less(b, fabs(b, x), INF), found, NAN)
