@@ -110,11 +110,14 @@ def profile(
     machine = limits()
     with described_by(graph.trace):
         runs = of_nodes(*without_looks(found, blocks, best - seconds))
+        scale = 1.0
         if whole:
             best = seconds
             runs = shared(runs, seconds, number, machine)
         else:
-            runs = bounded(runs, seconds)
+            seconds = min(seconds, best)  # a call that is measured does all that others do
+            scale = fitting(runs, seconds)
+            runs = [run._replace(seconds=run.seconds * scale) for run in runs]
         places = Places(graph)
         parts = [step_of(run, places, number, machine, whole) for run in runs]
         rest = max(seconds - sum([x.seconds for x in parts]), 0.0)
@@ -123,6 +126,7 @@ def profile(
         return Profile(
             seconds,
             best,
+            scale,
             repeats,
             tier,
             machine,
@@ -180,11 +184,10 @@ def without_looks(
     )
 
 
-def bounded(runs: Sequence[Run], seconds: float) -> list[Run]:
-    """Runs that take together no more than a call; less if they were measured in a slower one."""
+def fitting(runs: Sequence[Run], seconds: float) -> float:
+    """The number that makes the times of runs fit into a call, 1 where they do."""
     total = sum([run.seconds for run in runs])
-    share = min(1.0, seconds / total) if total else 1.0
-    return [run._replace(seconds=run.seconds * share) for run in runs]
+    return min(1.0, seconds / total) if total else 1.0
 
 
 def shared(runs: Sequence[Run], seconds: float, number: Number, machine: Machine) -> list[Run]:

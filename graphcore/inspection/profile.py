@@ -143,6 +143,10 @@ class Profile:
     measured
         The time of a call with two looks at the clock for each step. What they take is taken off
         the steps again.
+    scale
+        The number that the times of steps are multiplied by, 1 at most. Steps that are measured one
+        by one take longer together than a call, those of loops up to half as long again; what
+        remains after the looks at the clock are taken off is scaled so that they fit into the call.
     repeats
         The number of calls of each kind; both times are those of the fastest.
     tier
@@ -158,6 +162,7 @@ class Profile:
 
     seconds: float
     measured: float
+    scale: float
     repeats: int
     tier: str
     machine: Machine
@@ -179,6 +184,8 @@ class Profile:
             f"runs as {self.tier}",
             f"limits of this machine: {self.machine.flops / 1e9:.3g} GFLOP/s, {rates} GB/s",
         ]
+        if self.scale < 0.995:
+            head += [f"the times of steps, too long together, are multiplied by {self.scale:.2f}"]
         if any(part.estimated for part in self.steps):
             head += ["~ is estimated by cost, within a time measured as a whole"]
         parts = (("step", self.steps), ("line", self.lines), ("derivative", self.derivatives))

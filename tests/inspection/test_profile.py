@@ -33,7 +33,9 @@ def counted(found: Profile) -> dict[str, tuple[int, int, float]]:
 
 def adds_up(found: Profile) -> None:
     """Each of the three tables is the whole call."""
-    assert found.seconds > 0
+    assert 0 < found.seconds <= found.measured
+    assert 0 < found.scale <= 1
+    assert (found.scale < 0.995) == ("are multiplied by" in repr(found))
     for parts in (found.steps, found.lines, found.derivatives):
         assert sum(part.seconds for part in parts) == pytest.approx(found.seconds, rel=1e-6)
         assert [part.seconds for part in parts] == sorted((x.seconds for x in parts), reverse=True)
