@@ -19,7 +19,7 @@ from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.calls import worded, worded_methods
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.trees import flatten, paths, picker
-from graphcore.inspection import check_bound, debug_print
+from graphcore.inspection import Shown, check_bound, debug_print
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphKeyError, GraphTypeError
 from graphcore.ir.graph import Graph
@@ -153,6 +153,7 @@ class Compiled(Listing):
     """
 
     _tiers: Tiers | None = None
+    to_html, _repr_html_ = Shown.to_html, Shown._repr_html_
 
     def __init__(
         self,
@@ -250,8 +251,7 @@ class Compiled(Listing):
         check_word("note", "stage", stage, self.stages.every)
         if stage != self.passes[-1].name:
             return None
-        places = self._function.places
-        return lambda node: places.get(node, "")
+        return lambda node: self._function.places.get(node, "")
 
     @overload
     def check(self, /, *args: Any, any: Literal[False] = ..., **kwargs: Any) -> Fault | None: ...

@@ -123,3 +123,11 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             pytest.fail(f"{''.join(diff)}\n--update-golden accepts it", pytrace=False)
 
     return compare
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly that the page was not tested where there is no browser."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if missed := [report for report in skipped if "NO BROWSER" in str(report.longrepr)]:
+        text = "NO BROWSER: install chromium and chromedriver"
+        terminalreporter.write_line(f"{text}; {len(missed)} tests of the page skipped", red=True)

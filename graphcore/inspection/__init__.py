@@ -11,6 +11,8 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 
+from .shown import Shown as Shown
+
 if TYPE_CHECKING:
     from .printer import Note
 
@@ -115,6 +117,14 @@ def as_network(graph: Graph) -> Any:
     return to_networkx(graph)
 
 
+def as_folded(graph: Graph, title: str) -> str:
+    """The graph of `Graph.folded`."""
+    from .page import folded
+
+    return folded(title, {"graph": graph})
+
+
+Graph.folded = as_folded
 Graph.text, Graph.written, Graph.read, Graph.network = as_text, as_json, from_json, as_network
 
 

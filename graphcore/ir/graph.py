@@ -44,6 +44,8 @@ class Graph:
     read: ClassVar[Callable[[str | bytes], Graph]]
     network: ClassVar[Callable[[Graph], Any]]
     """The function that makes a graph for networkx."""
+    folded: ClassVar[Callable[[Graph, str], str]]
+    """The function that makes HTML of a title and, folded below it, the graph."""
 
     def __init__(
         self, params: tuple[Node, ...], outputs: tuple[Node, ...], trace: Trace | None = None
@@ -169,6 +171,9 @@ class Graph:
 
     def __str__(self) -> str:
         return Graph.text(self)
+
+    def _repr_html_(self) -> str:
+        return Graph.folded(self, repr(self))
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -72,10 +72,23 @@ def called_often(origins: Iterable[Origin]) -> set[tuple[str, int]]:
     return {line for line, some in callers.items() if len(some) > 1}
 
 
-@lru_cache(maxsize=1024)
 def basename(file: str) -> str:
+    """The last part of a path; `In [3]` for a cell of a notebook."""
+    return cell(file) or last_part(file)
+
+
+@lru_cache(maxsize=1024)
+def last_part(file: str) -> str:
     """The last part of a path."""
     return file.replace("\\", "/").rpartition("/")[2]
+
+
+def cell(file: str) -> str:
+    """The cell that IPython compiled under the name of this file, as it ran last, or ""."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    named = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    label, name = (named and named(file)) or ("", "")
+    return name.replace("In[", "In [") if label == "Cell" else ""
 
 
 NOWHERE = Origin("unknown", 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from typing import Any, NamedTuple
@@ -62,6 +63,7 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.compile([X], X).profile(np.ones((3, 4))),
     lambda: gc.compile([X], X).debug_print("named", file=io.StringIO()),
     lambda: gc.compile([X], X).note("named"),
+    lambda: gc.compile([X], X).to_html(os.devnull),
     lambda: gc.debug_print(gc.compile([X], X), "named", limit=5, width=80, file=io.StringIO()),
     lambda: X[{"row": 0}],
     lambda: X.at[{"row": 0}].get(),

@@ -16,6 +16,7 @@ from graphcore.ir.errors import (
     GraphTypeError,
     GraphValueError,
 )
+from graphcore.ir.graph import Graph
 from graphcore.ir.interning import Interned
 from graphcore.ir.node import Node, describe_operand
 from graphcore.ir.provenance import called, current
@@ -87,6 +88,10 @@ class Base:
         name = self.name
         label = "Tensor" if name is None else f"Tensor {show_dim(name)}"
         return f"<{label}: {self.node.type}>"
+
+    def _repr_html_(self) -> str:
+        """The tensor in a notebook: a line, and its graph folded."""
+        return Graph.folded(Graph((), (self.node,)), repr(self))
 
     def __copy__(self) -> Base:
         return self

@@ -1,0 +1,55 @@
+"""Methods that show programs as HTML; the code that makes it is loaded at the first use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from graphcore.ir.errors import GraphTypeError
+
+
+class Shown:
+    """The methods of compiled programs."""
+
+    def to_html(self: Any, path: str | os.PathLike[str]) -> None:
+        """Write a page to look into the program: one HTML file that refers to nothing outside.
+
+        It shows the stages side by side. Pointing at a line marks, in all stages, what it was made
+        of and what came of it, and says its rules, the user's line and its estimated cost. Loops
+        fold, lines can be searched, and everything works by keyboard. At most 2,000 lines of a
+        stage are printed on paper.
+
+        Parameters
+        ----------
+        path
+            The file to write, which is replaced if there is one.
+
+        Raises
+        ------
+        GraphError
+            If `path` is no path.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import graphcore as gc, tempfile, pathlib
+        >>> x = gc.tensor("x", {"row": 3})
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "program.html")
+        >>> gc.compile([x], gc.log(1 + gc.exp(x))).to_html(file)
+        >>> file.read_text("utf-8")[:15]
+        '<!doctype html>'
+        """
+        from .page import page
+
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            cure = 'give the name of a file, as "program.html"'
+            raise GraphTypeError(f"to_html: path={path!r:.60} names no file\n  cure: {cure}")
+        Path(path).write_text(page(self), "utf-8")
+
+    def _repr_html_(self: Any) -> str:
+        """The program in a notebook: a line, and its stages folded."""
+        from .page import folded
+
+        return folded(repr(self), self.stages)
