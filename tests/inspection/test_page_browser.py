@@ -74,7 +74,7 @@ class Shown:
         assert self.window.console() == []
 
 
-@pytest.fixture(params=SHOWN)
+@pytest.fixture(params=[SHOWN[0], *(pytest.param(x, marks=pytest.mark.slow) for x in SHOWN[1:])])
 def shown(request: pytest.FixtureRequest, window: Browser, tmp_path: Path) -> Shown:
     return Shown(compiled(request.param), window, tmp_path)
 
