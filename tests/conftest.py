@@ -78,6 +78,19 @@ def tier(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def machine_code(request: pytest.FixtureRequest) -> bool:
+    """Whether programs of this run are machine code, and not NumPy calls."""
+    return wants_native(request.config)
+
+
+@pytest.fixture(scope="session")
+def generated_python(machine_code: bool) -> None:
+    """For tests of how the Python code of NumPy calls fails and keeps memory."""
+    if machine_code:
+        pytest.skip("no Python code is generated for machine code")
+
+
 @pytest.fixture(autouse=True)
 def zones(request: pytest.FixtureRequest) -> Iterator[None]:
     """With `--native`, nothing is written outside of what it is for; half of the tests find nan."""

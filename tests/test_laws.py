@@ -211,6 +211,7 @@ def test_vectorised_equals_stacked(program: Program, seed: int, which: str) -> N
         close(slope[i], derivative, rtol=rtol)
 
 
+@pytest.mark.usefixtures("generated_python")
 @law(50, 600, program=programs(mixed=True), seed=SEEDS, unknown=UNKNOWN)
 def test_buffers_hold_nothing_between_calls(program: Program, seed: int, unknown: Any) -> None:
     """Buffers filled with nan change nothing; results and inputs are not the buffers' memory."""

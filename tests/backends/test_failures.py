@@ -68,6 +68,7 @@ def test_out_of_memory_names_its_line(form: str, size: int) -> None:
     assert "walk along a dim" in str(e.value)
 
 
+@pytest.mark.usefixtures("generated_python")
 def test_an_error_that_no_values_make_is_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def rows(x: np.ndarray) -> np.ndarray:
         raise AssertionError("not called, as a call gives it more")

@@ -135,6 +135,7 @@ def test_one_compilation_serves_every_size() -> None:
             np.testing.assert_allclose(g, 2 * a.T @ (a @ W) / rows)
 
 
+@pytest.mark.usefixtures("generated_python")
 def test_errors_name_the_op_and_show_both_lines() -> None:
     index = gc.tensor("i", {"pick": None}, dtype="int64")
     f = gc.compile([x, index], gc.take(x, index, "row") * 2)

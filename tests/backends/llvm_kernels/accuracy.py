@@ -131,7 +131,7 @@ def samples(n: int) -> dict[str, Array]:
 
 def sum_table(n: int) -> None:
     x = {dtype: gc.tensor("x", {"i": "n"}, dtype=dtype.name) for dtype in DTYPES}
-    sums = {dtype: gc.compile(gc.sum(each), native=True) for dtype, each in x.items()}
+    sums = {dtype: gc.compile([each], gc.sum(each), native=True) for dtype, each in x.items()}
     print(f"| {n:,} numbers | dtype | error in eps * sum of magnitudes | NumPy's pairwise |")
     print("|---|---|---:|---:|")
     for name, numbers in samples(n).items():
