@@ -70,6 +70,8 @@ def walk(
 
 def several(p: Places, size: Value, rows: int, body: Callable[..., Sequence[Value]]) -> None:
     """body(*indices) for each group of rows; the last row may be in its group several times."""
+    if size.number == 0:
+        return
     b, last = p.b, p.b.sub(size, integer(1))
 
     def group(i: Value) -> Sequence[Value]:

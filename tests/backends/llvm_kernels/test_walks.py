@@ -9,6 +9,7 @@ from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels.nests import MOST, Nest, plan
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
@@ -78,3 +79,12 @@ def test_matrices_are_turned_in_tiles(dtype: str) -> None:
     for n in SIZES[:-1]:
         for m in SIZES[:-1]:
             both.agree([some(rng, (n, m), dtype), some(rng, (n, 3, m), dtype)], (n, m))
+
+
+@pytest.mark.parametrize("shape", [(0, M), (2, 0, M), (0, 3, M)])
+def test_no_rows_have_no_sums(shape: tuple[Size, ...]) -> None:
+    x = given("x", *shape)
+    last = (len(shape) - 1,)
+    both = Both([t.sum_(x, axes=last), t.sum_(e.square(x), axes=last)])
+    for m in (0, 1, 9):
+        both.agree([np.ones((*map(int, shape[:-1]), m))], (0, m))
