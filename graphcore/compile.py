@@ -354,9 +354,9 @@ class Compiled(Listing):
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """Where the time of a call goes: by step, by your line, by derivative; and its memory.
 
-        The program runs several times, for up to half a second. Each NumPy call is
-        measured, and all parts add up to a call. A function of machine code is measured as a whole,
-        its time shared among its steps by estimate.
+        The program runs several times, for up to half a second, and `gc.print` prints each time.
+        Each NumPy call is measured, and all parts add up to a call. A function of machine code is
+        measured as a whole, its time shared among its steps by estimate.
 
         Parameters
         ----------
