@@ -19,7 +19,7 @@ from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 
 from .order import finders, in_order, updates
-from .regions import bases, enclosed, is_given, is_repeated, sizes_read
+from .regions import bases, enclosed, is_given, is_repeated, leaks, sizes_read
 
 LONG = 500
 """How many nodes a graph that is not cut has at most: LLVM takes longer a node for longer ones."""
@@ -61,20 +61,27 @@ def in_pieces(graph: Graph, carries: int = 0) -> Graph:
 def pieces(graph: Graph, carries: int) -> list[list[Node]]:
     """The groups of nodes that become kernels; none if the graph is short.
 
-    Updates of a carry, which are written over it, are in no group, nor anything across them.
+    Updates of a carry, which are written over it, are in no group, nor anything across them; nor
+    are loops that find a size which is needed outside of their group.
     """
     nodes = [x for x in in_order(graph.nodes()) if not (is_given(x) or is_repeated(x))]
     if len(nodes) <= LONG:
         return []
     carried = zip(graph.params, graph.outputs[:carries], strict=False)
     alone = {update for param, y in carried for update in updates(y, param)}
-    found: list[list[Node]] = [[]]
-    for node in together(nodes):
-        if node in alone:
-            found.append([])
-        else:
-            found[-1].append(node)
-    return [piece for run in found if len(run) > 1 for piece in cut(run)]
+    order = together(nodes)
+    while True:
+        runs: list[list[Node]] = [[]]
+        for node in order:
+            if node in alone:
+                runs.append([])
+            else:
+                runs[-1].append(node)
+        groups = [piece for run in runs if len(run) > 1 for piece in cut(run)]
+        if not (leaking := leaks(graph, groups)):
+            return groups
+        alone.update(leaking)
+        alone.update(x for x in order if x.op is leaf.project and x.inputs[0] in alone)
 
 
 def together(nodes: Sequence[Node]) -> list[Node]:

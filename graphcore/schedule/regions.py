@@ -177,6 +177,13 @@ def leaks(graph: Graph, groups: Sequence[Collection[Node]]) -> list[Node]:
     number = {node: i for i, group in enumerate(groups) for node in group}
     outputs = {*graph.outputs}
     leaking: dict[Node, None] = {}
+    alike: dict[str, list[Node]] = {}
+    for node in graph.nodes():
+        for name in finders([node]):
+            alike.setdefault(name, []).append(node)
+    for loops in alike.values():  # one that is computed again finds the same size
+        if len({number.get(loop) for loop in loops}) > 1:
+            leaking.update(dict.fromkeys(loop for loop in loops if loop in number))
     for node in in_order(graph.nodes()):
         for loop in [finds[name] for name in sizes_read(node) & finds.keys()]:
             away = not is_repeated(node) and number.get(node) != number.get(loop)

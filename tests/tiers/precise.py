@@ -126,7 +126,7 @@ class Precise:
 
         try:
             return widened(interpreter.REFERENCE[node.op](list(xs), node.attrs, known))
-        except TypeError:
+        except (TypeError, DeprecationWarning):  # the latter by SciPy 1.18
             short = [x.astype(x.dtype.kind + "8") if x.dtype.kind == "f" else x for x in xs]
             short = [x.astype("c16") if x.dtype.kind == "c" else x for x in short]
             return widened(interpreter.REFERENCE[node.op](short, node.attrs, known))

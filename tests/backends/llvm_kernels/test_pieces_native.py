@@ -15,6 +15,8 @@ from graphcore.backends.llvm_kernels import entrance
 from graphcore.ops.schedule import kernel
 from graphcore.schedule import pieces
 from tests.machine_code import kernels
+from tests.random_loops import Block, Carries, Count, Own, Program
+from tests.tiers import drawing
 from tests.tiers.comparing import Both, attempt
 from tests.tiers.drawing import KINDS
 
@@ -129,6 +131,16 @@ def test_sizes_that_loops_find() -> None:
     both = Both(gc.compile([x], [y, *gc.grad((y * y).sum(), [x])]))
     for rows in (1, 3, 17):
         verdict = both.compare([np.linspace(0.5, 1.0, rows)])
+        assert verdict.kind in ("equal", "close", "rounding"), verdict
+
+
+@pytest.mark.usefixtures("short")
+def test_loops_that_find_one_size_are_in_no_pieces_of_their_own() -> None:
+    """A loop that is computed again finds the same size as the first one."""
+    solved = Own(x=3, y=9, solves="all", forward=True), Own(x=1, y=1, solves="each", forward=False)
+    carries = Carries(starts=(1, 0), changes=(("linear", 0), ("mixed", 2)), swap=False)
+    count = Count(Block(solved), carries=carries, lower=0, upper=None, checkpoint=1)
+    for verdict in drawing.loop(Program(Block((count,))), 5609, 2):
         assert verdict.kind in ("equal", "close", "rounding"), verdict
 
 
