@@ -226,7 +226,7 @@ def test_random_contractions_settle_early(count: int, small_bounds: None) -> Non
 
 @pytest.mark.parametrize(
     ("second", "count"),
-    [(False, 60), *(pytest.param(s, 400, marks=pytest.mark.slow) for s in (False, True))],
+    [(False, 25), *(pytest.param(s, 400, marks=pytest.mark.slow) for s in (False, True))],
 )
 def test_random_loops_settle_early(second: bool, count: int, small_bounds: None) -> None:
     settles(side_by_side(), second, count)

@@ -126,7 +126,7 @@ def check(graph: Graph) -> None:
         cut(graph)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(program=random_graphs.programs())
 def test_random_graphs_lose_nothing(program: random_graphs.Program) -> None:
     inputs = random_graphs.inputs()

@@ -36,7 +36,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "count"),
     [
-        *[("programs", 700, 8), ("graphs", 4, 6), ("loops", 4, 1)],
+        *[("programs", 700, 4), ("graphs", 4, 3), ("loops", 4, 1)],
         *[
             pytest.param(*one, marks=pytest.mark.slow)
             for one in (("programs", 3000, 300), ("graphs", 5, 300), ("loops", 5, 100))
