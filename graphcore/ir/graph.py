@@ -13,9 +13,7 @@ from typing import Any, ClassVar
 from .node import Attrs, Node, toposort, type_of
 from .op import Op, Trait, may_raise
 from .provenance import (
-    Build,
     Origin,
-    built_after,
     built_before,
     described_by,
     inheriting,
@@ -211,28 +209,22 @@ class Graph:
 
 
 def find_lines(graph: Graph, bound: float, found: dict[Node, Origin]) -> None:
-    """Enter the line of each node of a graph that was complete at the build numbered `bound`."""
-    latest: dict[Node, Build] = {}
+    """Enter the line of each node of a graph that was complete at the build numbered `bound`.
+
+    It is the last line that built the node before a node that uses it: a program that is written
+    again, as the cell of a notebook is, has its new lines.
+    """
     first_use: dict[Node, float] = {}
     for node in reversed(graph.nodes()):
         if node.builds:
             use = first_use.get(node, bound)
-            latest[node] = build = built_before(node.builds, use)
+            build = built_before(node.builds, use)
             last = min(build.last, use)
             for x in node.inputs:
                 first_use[x] = min(first_use.get(x, last), last)
-    number: dict[Node, int] = {}
-    for node in graph.nodes():
-        if node.builds:
-            least = max((number.get(x, 0) for x in node.inputs), default=0)
-            build = built_after(node.builds, least) if node.inputs else latest[node]
-            if build.first > first_use.get(node, bound):
-                build = latest[node]
-            if node.inputs or "name" in node.attrs:  # any program may build a number
-                number[node] = max(build.first, least)
             found.setdefault(node, build.origin)
             for held in graphs(node):
-                find_lines(held, min(build.last, first_use.get(node, bound)), found)
+                find_lines(held, last, found)
 
 
 def graphs(node: Node) -> list[Graph]:

@@ -157,11 +157,6 @@ def built_before(builds: Sequence[Build], bound: float) -> Build:
     return next((build for build in reversed(builds) if build.first <= bound), builds[0])
 
 
-def built_after(builds: Sequence[Build], bound: float) -> Build:
-    """The first of these builds that came after the build numbered `bound`, or the last."""
-    return next((build for build in builds if build.last >= bound), builds[-1])
-
-
 def user_line() -> Origin:
     """The innermost line that is neither ours nor of a library that calls us, and its caller."""
     frame, entered = sys._getframe(1), ""

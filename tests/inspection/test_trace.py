@@ -114,6 +114,18 @@ def test_lines_inside_of_loops() -> None:
     } == {str(at)}
 
 
+def test_a_program_that_is_written_again_has_its_new_lines() -> None:
+    """The nodes of an older cell of a notebook, or of an error that is kept, may live on."""
+    x = gc.tensor("x", {"k": 3})
+    older = gc.exp(gc.sin(x)).sum(), gc.cos(gc.sin(x))
+    at = older[0].node.origin.line
+    y = gc.exp(gc.sin(x)).sum()
+    f = gc.compile([x], [y, gc.grad(y, x)])
+    assert y is older[0]
+    assert built_at(f, "named") == {at - 1, at + 2, at + 3}
+    assert at not in built_at(f, "expanded")
+
+
 def test_only_the_last_lines_are_remembered() -> None:
     """A node that many programs build does not grow for ever."""
     source = "\n".join("x = gc.tensor('many', {'a': 3})" for _ in range(3 * REMEMBERED))
