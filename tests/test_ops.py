@@ -5,6 +5,7 @@ derivatives in both modes against differences. One table; the tests run over it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,28 @@ def draw(case: Case, sizes: dict[str, int], dtype: str = "", seed: int = 0) -> l
     return [xarray.DataArray(x.draw(random, kept, dtype), dims=x.dims.split()) for x in case.inputs]
 
 
+def mostly(names: Iterable[str], most: int) -> Iterator[tuple[str, Any]]:
+    """These cases with their marks: all but the first `most` of each function are slow tests."""
+    counts: Counter[str] = Counter()
+    for name in names:
+        op, *_ = name.split()
+        counts[op] += 1
+        yield name, pytest.mark.slow if counts[op] > most else ()
+
+
+def params(names: Iterable[str], most: int) -> list[Any]:
+    return [pytest.param(name, marks=marks) for name, marks in mostly(names, most)]
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning")
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        pytest.param(name, dtype, marks=marks)
+        for dtype, most in (("float64", 3), ("float32", 1))
+        for name, marks in mostly(CASES, most)
+    ],
+)
 def test_value(name: str, dtype: str) -> None:
     """One compilation serves all sizes, 1 and 0 included."""
     case = CASES[name]
@@ -74,22 +94,11 @@ def test_value(name: str, dtype: str) -> None:
                 close(found, wanted.values, rtol=DTYPE_TOLERANCE[min(8, wanted.dtype.itemsize)])
 
 
-def mostly(names: list[str], most: int) -> list[Any]:
-    """Cases of which `most` of each op are no slow tests."""
-    counts: Counter[str] = Counter()
-    found = []
-    for name in names:
-        op, *_ = name.split()
-        counts[op] += 1
-        found.append(pytest.param(name, marks=pytest.mark.slow) if counts[op] > most else name)
-    return found
-
-
 def reliable(settled: bool) -> None:
     assert settled, "differences do not settle here: draw other values"
 
 
-@pytest.mark.parametrize("name", mostly([name for name in CASES if name != "stop_gradient"], 2))
+@pytest.mark.parametrize("name", params([name for name in CASES if name != "stop_gradient"], 2))
 def test_derivatives(name: str) -> None:
     case = CASES[name]
     xs = declare(case)
@@ -109,7 +118,7 @@ def test_derivatives(name: str) -> None:
             gc.pullback(y, x, y)
 
 
-@pytest.mark.parametrize("name", mostly([name for name, case in CASES.items() if case.batch], 1))
+@pytest.mark.parametrize("name", params([name for name, case in CASES.items() if case.batch], 1))
 def test_more_dims_are_a_loop(name: str) -> None:
     """Any input may have a dim more: value and pullback are those of its places, stacked."""
     case = CASES[name]

@@ -143,7 +143,7 @@ def check_program(draw: Any) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_programs_mean_what_they_mean_to_xarray(data: st.DataObject) -> None:
     check_program(data.draw)
 

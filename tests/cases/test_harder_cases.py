@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import run_cases
 
 CASES = run_cases.load(Path(__file__).parent / "harder_cases.json")
-NAMES = [case["id"] for case in CASES]
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def params(cases: list[run_cases.Case]) -> list[Any]:
+    """Derivatives of third order are slow tests."""
+    return [
+        pytest.param(case, id=case["id"], marks=pytest.mark.slow if ".third" in case["id"] else ())
+        for case in cases
+    ]
+
+
+@pytest.mark.parametrize("case", params(CASES))
 def test_case(case: run_cases.Case) -> None:
     run_cases.check(case, CASES)
 
@@ -20,7 +28,7 @@ def test_case(case: run_cases.Case) -> None:
 BY_NAME = [case for case in CASES if case["seed"] == "instances"]
 
 
-@pytest.mark.parametrize("case", BY_NAME, ids=[case["id"] for case in BY_NAME])
+@pytest.mark.parametrize("case", params(BY_NAME))
 def test_case_of_any_size(case: run_cases.Case) -> None:
     run_cases.check(case, CASES, unknown=True)
 
@@ -37,4 +45,4 @@ def test_instances_mix_in_few_cases() -> None:
 
 
 def test_every_case_is_another() -> None:
-    assert len(set(NAMES)) == len(NAMES) == 79
+    assert len({case["id"] for case in CASES}) == len(CASES) == 79

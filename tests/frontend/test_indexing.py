@@ -210,7 +210,7 @@ def symbolic(array, chosen, at_the_call):
     return x, ours, inputs
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(indexers(), st.booleans())
 def test_every_combination_is_that_of_xarray(chosen, at_the_call):
     """Dims, their order, and values, with positions known now or given at the call."""
@@ -228,7 +228,7 @@ def test_every_combination_is_that_of_xarray(chosen, at_the_call):
     np.testing.assert_array_equal(result, wanted.values)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(indexers(), st.booleans(), st.sampled_from([*CHANGES]), st.integers(0, 7))
 def test_every_combination_is_updated(chosen, at_the_call, change, left_out):
     """The places that xarray picks, one after the other; values broadcast to their dims."""

@@ -89,7 +89,7 @@ SIZES: st.SearchStrategy[Size] = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(size=SIZES)
 def test_sizes_are_rebuilt(size: Size) -> None:
     node = OPS["leaf.extent"](size=size, dtype=np.dtype("int64"), dims=())

@@ -28,7 +28,7 @@ from graphcore.rewrites.powers import powers
 from graphcore.rewrites.stabilise import stabilise
 
 F8 = np.dtype("f8")
-DEEP = 50_000
+DEEP = 20_000
 x, y = variables("x y")
 
 

@@ -40,7 +40,7 @@ def count_new(y: gc.Tensor, made: list[gc.Tensor]) -> list[str]:
     return sorted(n.op.name for n in new)
 
 
-@pytest.mark.parametrize("depth", [1, 100, 20_000])
+@pytest.mark.parametrize("depth", [1, 100, 5_000])
 def test_one_node_whatever_the_graph(depth: int) -> None:
     xs = [gc.tensor(f"x{i}", {"row": None}) for i in range(3)]
     y = xs[0] * xs[1] + xs[2]

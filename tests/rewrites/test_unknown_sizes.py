@@ -86,7 +86,9 @@ UNKNOWN: list[Dims] = [
 
 
 @pytest.mark.parametrize("name", SINGULAR)
-@pytest.mark.parametrize("matrix", ["0 pivot", "tiny pivot", "regular"])
+@pytest.mark.parametrize(
+    "matrix", ["0 pivot", pytest.param("tiny pivot", marks=pytest.mark.slow), "regular"]
+)
 def test_of_square_matrices(name: str, matrix: str) -> None:
     """The last pivot or singular value of a square matrix divides nothing, so it may be 0."""
     a = {
