@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from . import frontend
 from .compile import Compiled as Compiled
 from .compile import compile as compile
+from .evaluation import evaluate as evaluate
 from .frontend import fft as fft
 from .frontend import linalg as linalg
 from .frontend import signal as signal
@@ -65,7 +66,7 @@ debug_print = worded(debug_print)  # which stands where the frontend is not know
 
 if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
     __all__ = [
-        *("Compiled", "compile", "debug_print", "fft", "linalg", "signal", "special"),
+        *("Compiled", "compile", "debug_print", "evaluate", "fft", "linalg", "signal", "special"),
         *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
         *frontend.public_names,
     ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
-from graphcore.backends.boundary import Boundary, listed
+from graphcore.backends.boundary import Boundary
 from graphcore.backends.tiers import Tiers, Values, calls, native_source
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import refusal
@@ -27,8 +27,9 @@ from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.trace import Trace
-from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
+
+from .inputs import not_listed, program
 
 if TYPE_CHECKING:
     from graphcore.inspection.check import Fault, Faults
@@ -53,7 +54,8 @@ def compile(
     ----------
     inputs
         Tensors made by `tensor`, in the order of the call's arguments; lists, tuples and dicts of
-        them are arguments of the same form.
+        them are arguments of the same form. For an inner tensor the call gives its value, by
+        position: what it is computed from is then not needed for it.
     outputs
         What to compute: a tensor, or nested lists, tuples and dicts, which the result mirrors.
     returns
@@ -76,8 +78,9 @@ def compile(
     Raises
     ------
     GraphError
-        If two inputs share a name, or an output needs an input that is not given; with `native`, if
-        this machine runs no machine code.
+        If two inputs share a name, an output needs an input that is not given, or a derivative
+        passes through an inner tensor that is an input; with `native`, if this machine runs no
+        machine code.
 
     Examples
     --------
@@ -91,40 +94,18 @@ def compile(
     >>> g = gc.compile([x], 2 * x, returns="xarray")
     >>> g(xarray.DataArray([1.0, 2.0], {"row": ["a", "b"]})).coords["row"].values
     array(['a', 'b'], dtype='<U1')
+
+    >>> h = gc.exp(x)
+    >>> gc.compile([h], gc.grad((h * h).sum(), h))(np.array([1.0, 2.0]))
+    array([2., 4.])
     """
     arguments = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     params, arranged = flatten(arguments, "compile: inputs")
     results, mirrored = flatten(outputs, "compile: outputs")
-    graph = Graph(tuple(x.node for x in params), tuple(y.node for y in results))
-    check_inputs(graph)
+    nodes = [x.node for x in params]
+    graph = program("compile", nodes, [y.node for y in results], not_listed(nodes))
     forms = arranged(list(range(len(params)))), mirrored(list(range(len(results))))
     return Compiled(graph, *forms, returns, native)
-
-
-def check_inputs(graph: Graph) -> None:
-    """Refuse params that are no inputs or share a name, and inputs that are no params."""
-    names: dict[str, Node] = {}
-    for node in graph.params:
-        if node.op is not leaf.input_:
-            cure = "list only tensors made by gc.tensor as inputs"
-            reason = f"{node.op.said}(...) is no input"
-            raise refusal("compile", reason, node, cure=cure, kind=GraphTypeError)
-        name = node.attrs["name"]
-        if name in names:
-            cure = "give each input a name of its own, and list it once"
-            reason = f"two inputs are named '{show_dim(name)}'"
-            raise refusal("compile", reason, names[name], node, cure=cure)
-        names[name] = node
-    for node in graph.nodes():
-        if node.op is leaf.input_ and names.get(node.attrs["name"]) is not node:
-            name = show_dim(node.attrs["name"])
-            if "trace" in node.attrs:
-                cure = "let the function return the tensors that are needed outside of it"
-                reason = f"'{name}' is known only inside the function that was given it"
-                raise refusal("compile", reason, node, cure=cure)
-            cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
-            reason = f"the outputs need input '{name}', which is not among the inputs"
-            raise refusal("compile", reason, node, cure=cure)
 
 
 @worded_methods

@@ -22,6 +22,7 @@ NOT_FUNCTIONS_OF_VALUES = {
         "tensor",
         "compile",
         "debug_print",
+        "evaluate",
         "fft",
         "linalg",
         "signal",

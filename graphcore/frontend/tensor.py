@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -35,6 +35,8 @@ __all__ = [
 
 
 Piped = Callable[..., Any] | tuple[Callable[..., Any], str]
+Values = Mapping[Any, Any]
+"""An array for each input, by tensor or by name."""
 
 
 @worded_methods
@@ -52,6 +54,8 @@ class Tensor(Base):
 
     __slots__ = ()
     __hash__ = object.__hash__
+    _evaluator: ClassVar[Callable[[Tensor, Values | None, Values], Any]]
+    """The function that computes values; `graphcore/evaluation.py` sets it, which sees backends."""
 
     __add__: Binary = e.add
     __radd__: Binary = reflected(e.add)
@@ -154,6 +158,34 @@ class Tensor(Base):
         cure = "give a function, or a pair of one and a keyword"
         reason = f"{brief(function)} is not a function"
         raise refusal("pipe", reason, self, cure=cure, kind=GraphTypeError)
+
+    def eval(self, values: Values | None = None, /, **named: Any) -> np.ndarray[Any, Any]:
+        """The array that the tensor becomes for given values, for a look at an expression.
+
+        Everything is compiled anew, for NumPy alone; `gc.compile` and `gc.function` make functions.
+
+        Parameters
+        ----------
+        values
+            An array for each input that is needed, by tensor. An inner tensor has the value that it
+            is given, whatever it was computed from.
+        named
+            The same by the names of the inputs.
+
+        Raises
+        ------
+        GraphError
+            If a value is missing or does not fit, or if there is no input of a name.
+
+        Examples
+        --------
+        >>> import graphcore as gc
+        >>> x = gc.tensor("x", {"row": None})
+        >>> (2 * x).eval(x=[1.0, 2.0])
+        array([2., 4.])
+        """
+        array: np.ndarray[Any, Any] = Tensor._evaluator(self, values, named)
+        return array
 
     sum = reductions.sum
     prod = reductions.prod

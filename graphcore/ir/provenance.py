@@ -17,7 +17,10 @@ PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance
 OURS = (
     "<graphcore ",  # generated code
     *(PACKAGE + part for part in ("ir", "ops", "frontend", "inspection", "rewrites", "backends")),
-    *(PACKAGE + part for part in ("schedule", "interop", "compile")),
+    *(
+        PACKAGE + part
+        for part in ("schedule", "interop", "compile", "evaluation", "inputs", "functions")
+    ),
 )
 CALLERS = ("numpy", "pandas", "scipy", "xarray")
 """Libraries that call ours for the user, as xarray does for `array * x`."""

@@ -52,6 +52,9 @@ MORE: tuple[Callable[[], Any], ...] = (
         for name in ("det", "inv", "logm", "sqrtm")
     ),
     lambda: gc.linalg.lstsq(X, N, ("row", "col"), rtol=1e-3),
+    lambda: gc.evaluate(X, {X: np.ones((3, 4))}),
+    lambda: X.eval({X: np.ones((3, 4))}),
+    lambda: X.eval(x=np.ones((3, 4))),
     lambda: gc.compile([X], X, returns="numpy"),
     lambda: gc.compile([X, N], X.sum("col") * N),
     lambda: gc.compile([X], X)(np.ones((3, 4))),

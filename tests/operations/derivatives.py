@@ -30,6 +30,12 @@ CASES: dict[str, Case] = {
         (X, W),
         batch=False,
     ),
+    "value_and_grad": Case(
+        lambda x, w: gc.value_and_grad((gc.sin(x) * w).sum(), w)[1] * w.sum(),
+        lambda x, w: (np.sin(x).sum("row") + 0 * w) * w.sum(),
+        (X, W),
+        batch=False,
+    ),
     "pullback": Case(
         lambda x, w: gc.pullback(gc.sin(x * w), x, x * w),
         lambda x, w: np.cos(x * w) * w * x * w,

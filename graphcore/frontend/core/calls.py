@@ -223,12 +223,22 @@ def misfit(
         reason, cure = f"{twice[0]} is given by position and by name", "give it once"
     elif missing:
         reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        if args and positional[0] == "y" and inspect.isroutine(args[0]):
+            cure = for_function(function.__name__)
     else:
         listed = f": {', '.join(positional)}" if positional else ""
         reason = (
             f"{len(args)} arguments are given by position, but it takes {len(positional)}{listed}"
         )
     return refusal(function.__name__, reason, *operands, cure=cure, kind=GraphTypeError)
+
+
+def for_function(derivative: str) -> str:
+    """The cure for the derivative of a Python function, in place of a tensor that it returns."""
+    return (
+        f"call it first: gc.{derivative}(f(x), x); for a function of arrays, return that from one: "
+        f"@gc.function(x=dims) def df(x): return gc.{derivative}(f(x), x)"
+    )
 
 
 def form(function: Callable[..., Any]) -> str:

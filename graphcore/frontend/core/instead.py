@@ -70,8 +70,8 @@ INSTEAD = {
     ),
     "random": "an input, and draw its values with NumPy: np.random.default_rng(0).normal(size=3)",
     "nn": "functions of tensors as layers: gc.dot, gc.conv, gc.maximum, gc.special.softmax",
-    **dict.fromkeys(("function", "jit"), "gc.compile(inputs, outputs)"),
-    **dict.fromkeys(("eval", "evaluate"), "gc.compile(inputs, outputs)(arrays, ...)"),
+    **dict.fromkeys(("jit", "njit"), "gc.compile(inputs, outputs)"),
+    "eval": "gc.evaluate(y, {{x: array}})",
     **dict.fromkeys(("save", "load"), "pickle: a compiled function is pickled like any object"),
     "vmap": "gc.vectorize(outputs, {{x: x_with_more_dims}})",
     "vjp": "gc.pullback(y, x, ct)",
@@ -79,7 +79,6 @@ INSTEAD = {
     "jacfwd": "gc.jacobian(y, x, mode='forward')",
     "jacrev": "gc.jacobian(y, x, mode='reverse')",
     **dict.fromkeys(("backward", "gradients"), "gc.grad(y, wrt)"),
-    "value_and_grad": "gc.compile(inputs, [y, gc.grad(y, w)])",
     **dict.fromkeys(
         ("custom", "custom_vjp", "custom_jvp", "custom_gradient"),
         "gc.custom_pullback(function, rule)",

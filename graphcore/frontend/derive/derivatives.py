@@ -8,8 +8,9 @@ from typing import Literal
 
 from graphcore.analysis.paths import between, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, unordered
-from graphcore.frontend.core.base import Tensor, wrap
-from graphcore.frontend.core.lift import single
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.calls import for_function
+from graphcore.frontend.core.lift import is_function, shown, single
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
@@ -27,6 +28,7 @@ __all__ = [
     "pullback",
     "pushforward",
     "stop_gradient",
+    "value_and_grad",
 ]
 
 
@@ -73,7 +75,7 @@ def grad(
     >>> gc.compile([x, w], gc.grad(w * x**2, w, per="row"))([1.0, 2.0, 3.0], 1.0)
     array([1., 4., 9.])
     """
-    y = wrap(single("grad", y))
+    y = differentiated("grad", y)
     if not (isinstance(per, tuple) and per == ()):
         return per_instance(y, wrt, per, disconnected)
     if y.dims:
@@ -84,6 +86,44 @@ def grad(
             "sum it first, name its instances with per=..., or use gc.pullback(y, wrt, ct)",
         )
     return pullback_of("grad", [y.node], wrt, [full_like(y.node, 1)], disconnected)
+
+
+def value_and_grad(
+    y: Tensor,
+    wrt: T,
+    *,
+    per: str | Iterable[str] | EllipsisType = (),
+    disconnected: Literal["error", "zero"] = "error",
+) -> tuple[Tensor, T]:
+    """The pair of `y` and `grad(y, wrt)`, which share what they compute.
+
+    Parameters
+    ----------
+    y, wrt, per, disconnected
+        As in `grad`.
+
+    Raises
+    ------
+    GraphError
+        As `grad` does.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 2})
+    >>> gc.compile([x], gc.value_and_grad((x**2).sum(), x))([1.0, 2.0])
+    (array(5.), array([2., 4.]))
+    """
+    y = differentiated("value_and_grad", y)
+    return y, grad(y, wrt, per=per, disconnected=disconnected)
+
+
+def differentiated(function: str, y: Tensor) -> Tensor:
+    """The tensor to differentiate; of a Python function the error says how to write it."""
+    if is_function(y):
+        reason = f"takes the tensor to differentiate, not {shown(y)}"
+        raise refusal(function, reason, cure=for_function(function), kind=GraphTypeError)
+    return wrap(single(function, y))
 
 
 def per_instance(

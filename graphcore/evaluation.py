@@ -1,0 +1,87 @@
+"""`evaluate`: the values of tensors for given arrays, by NumPy, at once."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from graphcore.frontend.core.arguments import mapping
+from graphcore.frontend.core.base import Base, brief, refusal
+from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.trees import Tree, flatten
+from graphcore.frontend.tensor import Tensor, Values
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node, toposort
+from graphcore.ops import leaf
+
+from .compile import Compiled
+from .inputs import program
+
+
+@worded
+def evaluate(tree: Tree, values: Values | None = None) -> Tree:
+    """The arrays that tensors become for given values, for a look at an expression.
+
+    Everything is compiled anew, for NumPy alone: to compute the same more than once, use `compile`
+    or `function`.
+
+    Parameters
+    ----------
+    tree
+        A tensor, or nested lists, tuples and dicts of them, which the result mirrors.
+    values
+        An array for each input that is needed, by tensor or by name. An inner tensor has the value
+        that it is given, whatever it was computed from.
+
+    Raises
+    ------
+    GraphError
+        If a value is missing or does not fit, or if there is no input of a name.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": None})
+    >>> h = x + 1
+    >>> gc.evaluate({"h": h, "total": h.sum()}, {x: [1.0, 2.0]})
+    {'h': array([2., 3.]), 'total': array(5.)}
+    >>> gc.evaluate(h.sum(), {h: [10.0, 20.0]})
+    array(30.)
+    """
+    found, mirrored = flatten(tree, "evaluate")
+    outputs = [y.node for y in found]
+    given = mapping("evaluate", {} if values is None else values, None, "x: array")
+    params = [key.node if isinstance(key, Base) else named(key, outputs) for key in given]
+    graph = program(
+        "evaluate",
+        params,
+        outputs,
+        lambda name: (
+            f"needs the value of input '{name}'",
+            f"give it too: gc.evaluate(y, {{{name!r}: array, ...}}), or y.eval({name}=array, ...)",
+        ),
+    )
+    forms: list[Any] = list(range(len(params)))
+    compiled = Compiled(graph, forms, mirrored(range(len(outputs))), native=False)
+    return compiled(*given.values())
+
+
+def named(name: object, outputs: list[Node]) -> Node:
+    """The input of this name that the outputs need."""
+    nodes = [node for node in toposort(outputs) if node.op is leaf.input_]
+    inputs = {str(node.attrs["name"]): node for node in nodes}
+    if isinstance(name, str) and name in inputs:
+        return inputs[name]
+    near = get_close_matches(str(name), inputs, 1)
+    needed = f"the inputs are {', '.join(map(repr, inputs))}" if inputs else "it needs no input"
+    cure = f"did you mean {near[0]!r}?" if near else needed
+    reason = f"the tensors need no input {brief(name)}"
+    raise refusal("evaluate", reason, cure=cure, kind=GraphTypeError)
+
+
+def value(y: Tensor, values: Values | None, named: Values) -> Any:
+    """The array that a tensor becomes."""
+    return evaluate(y, mapping("eval", values, named, "x: array"))
+
+
+Tensor._evaluator = staticmethod(value)

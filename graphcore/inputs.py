@@ -1,0 +1,114 @@
+"""The inputs of a program: tensors made by `gc.tensor`, and inner ones that become inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from graphcore.backends.boundary import listed
+from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.tracing import constants
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.names import apart
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.provenance import inheriting
+from graphcore.ir.size_text import show_dim
+from graphcore.ir.transform import substitute
+from graphcore.ops import autodiff, control, leaf
+
+Absent = Callable[[str], tuple[str, str]]
+"""The reason and the cure, for an input of a name that is missing."""
+
+
+def program(
+    function: str, params: Sequence[Node], outputs: Sequence[Node], absent: Absent
+) -> Graph:
+    """The graph from `params` to `outputs`, as `function` needs it for a user.
+
+    Inner tensors among the params become inputs, and no longer depend on others. `absent` says that
+    an input is missing, and the cure, from its name.
+    """
+    names: dict[str, Node] = {}
+    for node in params:
+        if node.op is leaf.input_:
+            name = node.attrs["name"]
+            if name in names:
+                mend = "give each input a name of its own, and list it once"
+                reason = f"two inputs are named '{show_dim(name)}'"
+                raise refusal(function, reason, names[name], node, cure=mend)
+            names[name] = node
+    new = replacements(function, params, names)
+    for node in new:
+        refuse_derivatives(function, node, outputs)
+    inputs = tuple(new.get(node, node) for node in params)
+    graph = Graph(inputs, substitute(outputs, new) if new else tuple(outputs))
+    for node in graph.nodes():
+        if node.op is leaf.input_ and node not in inputs:
+            name = show_dim(node.attrs["name"])
+            if "trace" in node.attrs:
+                mend = "let the function return the tensors that are needed outside of it"
+                reason = f"'{name}' is known only inside the function that was given it"
+                raise refusal(function, reason, node, cure=mend)
+            reason, mend = absent(name)
+            raise refusal(function, reason, node, cure=mend)
+    return graph
+
+
+def not_listed(params: Sequence[Node]) -> Absent:
+    """The words for an input that is missing in a list."""
+    names = [x.attrs["name"] for x in params if x.op is leaf.input_]
+    cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
+    return lambda name: (f"the outputs need input '{name}', which is not among the inputs", cure)
+
+
+def replacements(function: str, params: Sequence[Node], names: Iterable[str]) -> dict[Node, Node]:
+    """The input that takes the place of each inner tensor among the params."""
+    taken = set(names)
+    found: dict[Node, Node] = {}
+    for node in params:
+        if node.op is leaf.input_:
+            continue
+        if node in found:
+            raise refusal(function, "a tensor is listed twice", node, cure="list it once")
+        if node in constants([node]):
+            mend = "make it an input, gc.tensor(name, dims), and build the outputs from that"
+            reason = f"{node.op.said}(...) is a constant, not an input"
+            raise refusal(function, reason, node, cure=mend, kind=GraphTypeError)
+        name = apart(node.op.said, taken)
+        taken.add(name)
+        type = node.type
+        with inheriting(node.origin):
+            found[node] = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
+    return found
+
+
+def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> None:
+    """Refuse derivatives by what an inner tensor is computed from: they would pass through it."""
+    above = varying([given])
+    for node in toposort(outputs):
+        for source in sources(node):
+            below = varying([source])
+            if given not in below and not above.isdisjoint(below):
+                asked = f"{node.op.said} at {node.origin}"
+                reason = f"{asked} differentiates by values from which an inner input is computed"
+                mend = "differentiate by the inner tensor, or list only tensors made by gc.tensor"
+                raise refusal(function, reason, given, source, cure=mend)
+
+
+def sources(node: Node) -> Iterator[Node]:
+    """The tensors by which a node may differentiate, or from which its body computes others."""
+    if node.op in autodiff.LAZY:
+        ys = node.attrs["ys"]
+        yield from node.inputs[ys : ys + node.attrs["wrt"]]
+    elif node.op is control.call or holds_derivative(node):
+        yield from node.inputs
+
+
+def holds_derivative(node: Node) -> bool:
+    """Whether the body of a loop or branch differentiates."""
+    return any(inner.op in autodiff.LAZY for body in graphs(node) for inner in body.every_node())
+
+
+def varying(roots: Sequence[Node]) -> set[Node]:
+    """`roots` and all that they are computed from, without constants."""
+    return set(toposort(roots)).difference(constants(roots))
