@@ -1,4 +1,4 @@
-"""Programs of linear algebra beside JAX, value and gradient: their graphs, first calls and times.
+"""Programs of linear algebra, value and gradient, by us and by JAX: graphs, first calls, times.
 
 python -m benchmarks.linalg [--size SIZE] [--rounds N]
 
@@ -24,7 +24,7 @@ HEAD = (
 
 
 class Row(NamedTuple):
-    """What was found of one program, by our best tier and by JAX where it is installed."""
+    """The results for one program, by our best tier and by JAX where it is installed."""
 
     name: str
     ours: str

@@ -24,7 +24,7 @@ ONE_THREAD = {
 
 
 def use_one_thread() -> None:
-    """Start this process anew unless its libraries were told at their start to use one thread.
+    """Start this process anew unless its libraries were started with one thread.
 
     XLA has no such option: it takes as many threads as it finds CPUs, so there shall be one.
     """
@@ -63,7 +63,7 @@ def interleaved(
 ) -> dict[str, list[float]]:
     """Seconds of one call, sampled in turn A B C A B C ...; a sample takes at least `least`.
 
-    With `time.process_time` as `clock`, processes that run beside this one do not count.
+    With `time.process_time` as `clock`, other processes do not count.
 
     Each sample follows a call that is not counted: whoever comes after the library that fills the
     caches with its own copies would pay for it otherwise.

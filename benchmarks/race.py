@@ -35,16 +35,16 @@ OTHERS = {"torch": ("ba", "dpsgd")}
 
 
 class Alone(NamedTuple):
-    """What one call took in a process of its own that had compiled another program before."""
+    """The costs of a first call, in a process of its own that compiled another program before."""
 
     seconds: float
-    """Of the processor, from what was written to the results, whatever runs beside."""
+    """Processor time from the written program to its first results, other processes excluded."""
     bytes: int
-    """At the peak, more than before."""
+    """Memory at the peak, above that before."""
 
 
 class Result(NamedTuple):
-    """What was measured of one program at one size, by who computed it.
+    """The times of one program at one size, by who computed it.
 
     "again" is our best tier a second time in the same turns: its ratio says how far two equal
     functions are apart in this measurement.

@@ -1,4 +1,4 @@
-"""What was measured of the programs: JSON, tables, what was missed, a plot.
+"""The measurements of the programs: JSON, tables, missed targets, a plot.
 
 python -m benchmarks.report FILE.json ...
 """
@@ -124,7 +124,7 @@ def times(ratio: float) -> str:
 
 
 def table(report: Report) -> Table:
-    """For a terminal; an exclamation mark is at what is missed."""
+    """For a terminal; an exclamation mark marks a missed target."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     for title in titles(report, "\n"):
         shown.add_column(title, justify="left" if title == "program" else "right", no_wrap=True)

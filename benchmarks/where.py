@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from benchmarks.measure import seconds
 from graphcore.backends.numpy_backend.running import Generated
 from graphcore.backends.numpy_backend.scalars import is_spelled
-from graphcore.compile import Compiled, calls
+from graphcore.backends.tiers import calls
+from graphcore.compiled import Compiled
 
 LEAST = 0.3
-"""For how many seconds a function is called, at least three times; what was fastest counts."""
+"""For how many seconds a function is called, at least three times; the fastest call counts."""
 
 SHOWN = 0.05
 """What takes a smaller share of the time is not said."""

@@ -9,8 +9,8 @@
 from typing import TYPE_CHECKING
 
 from . import frontend
-from .compile import Compiled as Compiled
-from .compile import compile as compile
+from .compiled import Compiled as Compiled
+from .compiled import compile as compile
 from .evaluation import evaluate as evaluate
 from .frontend import fft as fft
 from .frontend import linalg as linalg

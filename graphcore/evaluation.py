@@ -14,7 +14,7 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node, toposort
 from graphcore.ops import leaf
 
-from .compile import Compiled
+from .compiled import Compiled
 from .inputs import program
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 from graphcore.backends import llvm_kernels
-from graphcore.compile import Compiled
+from graphcore.compiled import Compiled
 from graphcore.ir.graph import Graph
 from graphcore.ir.trace import tracing
 

@@ -24,7 +24,9 @@ MAY_IMPORT = {
     "inspection": {"ir", "ops", "analysis", "schedule"},
     "interop": {"ir", "ops"},
 }
-SEES_EVERYTHING = {"__init__", "__main__", "compile", "demo", "evaluation", "functions", "inputs"}
+SEES_EVERYTHING = {
+    *("__init__", "__main__", "compiled", "demo", "evaluation", "functions", "inputs", "questions"),
+}
 LINKS = ("rewrites", "backends")
 
 ROOMS = (
@@ -156,7 +158,7 @@ def test_imports_run_one_way() -> None:
         ("graphcore.rewrites.derivatives.linear", "from graphcore.ops import named"),
         ("graphcore.backends.numpy_backend.emit", "from ...frontend import Tensor"),
         ("graphcore.schedule.buffers", "from graphcore.backends import numpy_backend"),
-        ("graphcore.frontend.tensor", "if TYPE_CHECKING:\n    from graphcore.compile import Plan"),
+        ("graphcore.frontend.tensor", "if TYPE_CHECKING:\n    from graphcore.compiled import Plan"),
         ("graphcore.inspection.printer", "import graphcore.backends.numpy_backend"),
     ],
 )
@@ -167,8 +169,8 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("graphcore.__init__", "from .compile import compile\nfrom . import frontend, backends"),
-        ("graphcore.compile", "from .rewrites import pipeline\nimport graphcore.frontend"),
+        ("graphcore.__init__", "from .compiled import compile\nfrom . import frontend, backends"),
+        ("graphcore.compiled", "from .rewrites import pipeline\nimport graphcore.frontend"),
         ("graphcore.demo.digits", "import graphcore as gc"),
         ("graphcore.backends.numpy_backend.emit", "from ... import ops, rewrites\nimport scipy"),
         ("graphcore.rewrites.derivatives", "from .engine import convert\nfrom ..ops import plain"),

@@ -81,7 +81,7 @@ class Program(NamedTuple):
         return getattr(self.module, "TOLERANCE", TOLERANCE["float64"])
 
     def check(self, size: str, dtype: str = "float64") -> Agreement:
-        """Our results beside the reference's, which computes in double precision."""
+        """Our results, and those of the reference, which computes in double precision."""
         given = in_dtype(self.module.inputs(size), dtype)
         options = {} if dtype == "float64" else {"dtype": dtype}
         found = self.module.program(**options)(**given)

@@ -53,7 +53,7 @@ def lu(A: gc.Tensor) -> gc.Tensor:
 
 
 def cholesky(A: gc.Tensor) -> gc.Tensor:
-    """The lower factor L, of which L Lᵀ = A."""
+    """The lower factor L, with L Lᵀ = A."""
     n = A.sizes["row"]
     rows = gc.arange(n, dim="row")
 

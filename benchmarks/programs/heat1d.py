@@ -1,4 +1,4 @@
-"""The inverse heat problem on a rod: the misfit to what was seen, and its gradient.
+"""The inverse heat problem on a rod: the misfit to the measurements, and its gradient.
 
 Explicit steps of the heat equation with a conductivity that varies from face to face of the cells
 and no flow through the ends; how far the temperatures are from observed ones after each step, and

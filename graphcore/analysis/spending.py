@@ -1,11 +1,11 @@
-"""What a program costs as NumPy calls, and what machine code of it costs to make, in seconds.
+"""The seconds that a program takes as NumPy calls, and those that making machine code takes.
 
 Machine code pays once NumPy has cost as much as making it. Both costs are estimates, from the ops
 of a program and from its sizes, so that no clock decides: equal calls give equal decisions. They
-were fitted to the programs of benchmarks/programs, of which they predict most to a factor
+were fitted to the programs of benchmarks/programs; for most of these they are right within a factor
 of two.
 
-Only that is counted which machine code computes in another way. Products of matrices, sorts,
+Only ops that machine code computes in another way are counted. Products of matrices, sorts,
 factorisations and Fourier transforms count as their calls alone, since the routines are the same.
 """
 
@@ -32,23 +32,23 @@ NUMBER = 0.03e-6
 """An operation on single numbers."""
 VIEW = 0.35e-6
 CALL = 0.7e-6
-"""A call of NumPy on arrays, beside what it takes for each value."""
+"""A call of NumPy on arrays, without its time for each value."""
 REDUCTION = 1.8e-6
 INDEXING = 3e-6
 ROUTINE = 4e-6
 """A call of LAPACK, of a sort or of a transform."""
 LOOP = 2.0
-"""As how many operations a loop or branch counts that machine code computes in another way."""
+"""The number of operations that a loop or branch counts as."""
 STEP = 0.2e-6
-"""A step of a loop, and what it carries, beside what its body takes."""
+"""A step of a loop without its body; each carry adds to it."""
 VALUE = {1: 0.5e-9, 10: 4e-9, 50: 20e-9}
 """An elementwise op for each value, by the weight that `cost` gives it."""
 READ = 0.4e-9
 """A reduction for each value."""
 MOVED = 0.6e-9
-"""An op that moves values, for each of them."""
+"""An op that moves values, for each value."""
 PICKED = 4e-9
-"""A value that is picked by its position, or comes to one."""
+"""A value that is picked by its position, or written to one."""
 
 
 class Spending:
@@ -101,7 +101,7 @@ class Spending:
             self._graph(body, times, share, into)
 
     def _add(self, into: Terms, times: Size, seconds: float) -> None:
-        """Count something; what grows with the steps of a loop is a part of one step."""
+        """Count seconds; those that grow with the steps of a loop are a part of one step."""
         for name in unknowns(times) & self.found.keys():
             into = self.loops.setdefault(self.found[name], {})
             times = substitute(times, {name: 1})
@@ -116,7 +116,7 @@ class Spending:
 
 
 def total(terms: Terms, known: Mapping[str, int]) -> float:
-    """The sum of terms at known sizes; what has no value there, which calls refuse, is nothing."""
+    """The sum of terms at known sizes; a size without a value there, which calls refuse, is 0."""
     found = 0.0
     for size, seconds in terms.items():
         with suppress(ValueError):
@@ -131,7 +131,7 @@ def is_free(node: Node) -> bool:
 
 
 def is_routine(node: Node) -> bool:
-    """Whether machine code calls for an op what NumPy calls."""
+    """Whether machine code and NumPy call the same routine for an op."""
     kind = node.op.axes
     moves = isinstance(kind, Along) and kind.moves
     return moves or isinstance(kind, Matrices) or node.op is tensor.searchsorted

@@ -49,18 +49,48 @@ def native_source(graph: Graph, unknowns: tuple[str, ...]) -> str:
     return "\n".join([function.source, *kernels])
 
 
-class Tiers:
-    """What the calls of a program have cost, and its machine code once that pays.
+class Fixed:
+    """One tier for all calls, as the user asked: the NumPy calls, or machine code without them.
 
     Attributes
     ----------
     native
         Whether calls run as machine code.
+    kernels
+        The last graph, with the kernels that are machine code.
+    """
+
+    def __init__(self, graph: Graph, boundary: Boundary, function: Function | None) -> None:
+        self.kernels, self.boundary, self.function = graph, boundary, function
+        self.native = function is None
+
+    def begin(self, replace: Callable[[Values], None]) -> Values:
+        """The program as it is called; it is never replaced."""
+        if self.function is not None:
+            return calls(self.function, self.boundary)
+        from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
+
+        return llvm_kernels.build(self.kernels, self.boundary.unknowns, self.boundary.bind)
+
+    def said(self) -> str:
+        """Which tier runs, and why."""
+        return f"{'machine code' if self.native else 'NumPy calls'}, as native={self.native}"
+
+
+class Tiers:
+    """The costs of a program's calls, and its machine code once that pays.
+
+    Attributes
+    ----------
+    native
+        Whether calls run as machine code by now.
+    kernels
+        The last graph, with the kernels that are machine code by then.
     """
 
     def __init__(self, graph: Graph, boundary: Boundary, function: Function) -> None:
         self.graph, self.boundary, self.function = graph, boundary, function
-        self.kernels = graph  # with those of its parts that are machine code
+        self.kernels = graph
         self.native, self.calls, self.spent, self.making = False, 0, 0.0, 0.0
         self.why = ""  # machine code is never made
         self.spending: Spending | None = None

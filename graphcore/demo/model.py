@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphcore as gc
-from graphcore.compile import Compiled
+from graphcore.compiled import Compiled
 
 MOMENTUM = 0.9
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from rich.console import Console
 
-from graphcore.compile import Compiled
+from graphcore.compiled import Compiled
 
 from . import by_hand, digits, model, terminal, training
 

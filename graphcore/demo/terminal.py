@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 import graphcore as gc
-from graphcore.compile import Compiled
+from graphcore.compiled import Compiled
 
 from .training import Race
 

@@ -28,7 +28,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
 
-from .interpreter import Again, Array, Frame, Interpreter, Run, is_loop
+from .interpreter import Again, Applied, Array, Frame, Interpreter, Run, is_loop
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
 Masks: TypeAlias = "dict[tuple[Node, int], Mask]"
@@ -318,7 +318,7 @@ class Reading:
                 for k, type in enumerate(self.types)
             ]
             node = self.node
-            (tags,) = self.again(node.op, node.attrs, types, numbers, self.sizes)
+            (tags,) = self.again(Applied(node.op, node.attrs, types, numbers, self.sizes))
             self._tags = [tags, first]
         tags, first = self._tags
         return tags, first
@@ -366,7 +366,7 @@ class Reading:
                 x[lost] = 0.5
             changed.append(x)
         node = self.node
-        results = self.again(node.op, node.attrs, self.types, changed, self.sizes)
+        results = self.again(Applied(node.op, node.attrs, self.types, changed, self.sizes))
         bad = nonfinite(results[self.item])
         return np.zeros(self.y.shape, bool) if bad is None else bad
 

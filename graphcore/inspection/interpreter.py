@@ -7,7 +7,7 @@ its values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,19 +31,18 @@ Compute: TypeAlias = "Callable[[Node, Sequence[Array], Mapping[str, int]], list[
 Outputs: TypeAlias = "Callable[[Graph, Sequence[Array], Mapping[str, int]], list[Array]]"
 
 
-class Again(Protocol):
-    """Computes an op on operands of these types, given as arrays, and unknown sizes."""
+class Applied(NamedTuple):
+    """An op on operands of these types, given as arrays; `sizes` are the unknown ones."""
 
-    def __call__(
-        self,
-        op: Op,
-        attrs: Attrs,
-        operands: Sequence[TensorType],
-        arrays: Sequence[Array],
-        sizes: Mapping[str, int],
-        /,
-    ) -> list[Array]:
-        """The results."""
+    op: Op
+    attrs: Attrs
+    operands: Sequence[TensorType]
+    arrays: Sequence[Array]
+    sizes: Mapping[str, int]
+
+
+Again: TypeAlias = "Callable[[Applied], list[Array]]"
+"""From an op on some operands to its results."""
 
 
 class Run(NamedTuple):
@@ -242,6 +241,6 @@ def one_node(compute: Again) -> Compute:
     """The function that computes a node from its operands."""
 
     def run(node: Node, arrays: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
-        return compute(node.op, node.attrs, types_of_operands(node), arrays, sizes)
+        return compute(Applied(node.op, node.attrs, types_of_operands(node), arrays, sizes))
 
     return run

@@ -14,14 +14,10 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance.py")
-OURS = (
-    "<graphcore ",  # generated code
-    *(PACKAGE + part for part in ("ir", "ops", "frontend", "inspection", "rewrites", "backends")),
-    *(
-        PACKAGE + part
-        for part in ("schedule", "interop", "compile", "evaluation", "inputs", "functions")
-    ),
-)
+OURS = "<graphcore ", PACKAGE
+"""Generated code, and the files of this package."""
+USERS = PACKAGE + "demo"
+"""The files of this package whose lines are shown as a user's."""
 CALLERS = ("numpy", "pandas", "scipy", "xarray")
 """Libraries that call ours for the user, as xarray does for `array * x`."""
 
@@ -234,7 +230,7 @@ def is_ours(file: str) -> bool:
 @lru_cache(maxsize=4096)
 def library(file: str) -> str:
     """The library that `file` belongs to, ours or one of `CALLERS`; "" if it is the user's."""
-    if file.startswith(OURS):
+    if file.startswith(OURS) and not file.startswith(USERS):
         return "graphcore"
     for name in CALLERS:
         folders = getattr(sys.modules.get(name), "__path__", ())

@@ -135,7 +135,7 @@ class RuleSet:
 
 
 class Entry(NamedTuple):
-    """A rule, the ops of nodes at which it starts, and the ops of which one operand must be."""
+    """A rule, the ops of nodes at which it starts, and the ops that one operand must have."""
 
     rule: Rule
     ops: frozenset[Which]

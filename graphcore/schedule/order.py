@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,14 +15,27 @@ from graphcore.ops import control
 from .buffers import roots
 
 
-def finders(nodes: Sequence[Node]) -> dict[str, Node]:
-    """The loops that find their trip counts, by the names that the counts have as sizes."""
-    return {
-        name: node
-        for node in nodes
-        if node.op is control.while_loop and isinstance(node.attrs["trips"], Expression)
-        for name in node.attrs["trips"].unknowns
-    }
+def finders(nodes: Iterable[Node]) -> dict[str, list[Node]]:
+    """The loops that find their trip counts, by the names that the counts have as sizes.
+
+    Several loops find one count where a loop is computed again, as for a derivative.
+    """
+    found: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node.op is control.while_loop and isinstance(node.attrs["trips"], Expression):
+            for name in node.attrs["trips"].unknowns:
+                found.setdefault(name, []).append(node)
+    return found
+
+
+def found_first(
+    node: Node, sizes: Collection[str], finds: Mapping[str, Sequence[Node]]
+) -> list[Node]:
+    """The loops that must have run before a node that has these sizes, as they find some of them.
+
+    Of several that find one size, this is the first; each of the others finds it anew.
+    """
+    return [finds[name][0] for name in sizes if name in finds and node not in finds[name]]
 
 
 def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
@@ -40,8 +53,8 @@ def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
         stack = [root]
         while stack:
             node = stack[-1]
-            needed = [*node.inputs, *[finds[name] for name in unknowns_of(node) if name in finds]]
-            if waiting := [x for x in needed if x not in done and x is not node]:
+            needed = [*node.inputs, *found_first(node, unknowns_of(node), finds)]
+            if waiting := [x for x in needed if x not in done]:
                 stack.extend(waiting)
             else:
                 done[stack.pop()] = None

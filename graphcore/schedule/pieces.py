@@ -29,11 +29,11 @@ LARGEST, LEAST = 96, 32
 Repetitions that are no longer than the difference are cut alike at once, longer ones soon.
 """
 NEAR = 64
-"""What is read within so many nodes crosses the cuts between; other values are stored anyway."""
+"""Values read within so many nodes are counted where they cross a cut; others are always stored."""
 
 
 def cut_kernels(graph: Graph) -> Graph:
-    """A graph with kernels, the bodies of which are in pieces where they are long."""
+    """A graph with kernels whose bodies, where they are long, are in pieces."""
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node.op is not kernel:
@@ -85,7 +85,7 @@ def pieces(graph: Graph, carries: int) -> list[list[Node]]:
 
 
 def together(nodes: Sequence[Node]) -> list[Node]:
-    """Nodes in an order in which what projects several values stands beside them."""
+    """Nodes in an order in which the results of a node with several values follow it."""
     projects: dict[Node, list[Node]] = {}
     for node in nodes:
         if node.op is leaf.project:
@@ -114,7 +114,7 @@ def cut(nodes: Sequence[Node]) -> list[list[Node]]:
 
 
 def crossings(nodes: Sequence[Node]) -> list[int]:
-    """How much crosses the place before each node, of what is read near to where it is computed."""
+    """The weight of the values that cross the place before each node and are read nearby."""
     number = {node: i for i, node in enumerate(nodes)}
     last: dict[Node, int] = {}
     for i, node in enumerate(nodes):
@@ -160,7 +160,7 @@ def undivided(nodes: Sequence[Node]) -> list[bool]:
             until[node.inputs[0]] = i
         elif finds:
             for name in sizes_read(node) & finds.keys():
-                until[finds[name]] = i
+                until.update(dict.fromkeys(finds[name], i))
     for node, i in until.items():
         if node in number:
             whole[number[node] + 1 : i + 1] = [True] * (i - number[node])

@@ -21,7 +21,7 @@ from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 
 from .buffers import is_result
-from .order import finders, in_order, updates
+from .order import finders, found_first, in_order, updates
 
 Computes = Callable[[Node], bool]
 """Whether machine code computes a node, the graphs aside that it holds."""
@@ -84,7 +84,7 @@ def is_given(node: Node) -> bool:
 
 
 def is_repeated(node: Node) -> bool:
-    """Whether a node costs nothing: whatever reads it, a kernel or the host, has one of its own."""
+    """Whether a node costs nothing, so that each kernel that reads it, and the host, repeats it."""
     free = Trait.FREE in node.op.traits and node.op is not leaf.constant  # which lies in memory
     return free or (Trait.VIEW in node.op.traits and node.op is not leaf.project)
 
@@ -111,8 +111,7 @@ def stages(nodes: Sequence[Node], native: Mapping[Node, bool]) -> dict[Node, int
     for node in nodes:
         needed = [*node.inputs]
         if finds:
-            needed += [finds[name] for name in sizes_of(node) & finds.keys()]
-            needed = [x for x in needed if x is not node]
+            needed += found_first(node, sizes_of(node), finds)
         ready = max([after[x] for x in needed], default=0)
         if is_repeated(node) or is_native(node, native):
             stage[node] = max([stage[x] for x in needed], default=0)
@@ -125,7 +124,7 @@ def stages(nodes: Sequence[Node], native: Mapping[Node, bool]) -> dict[Node, int
 def late(
     nodes: Sequence[Node], stage: dict[Node, int], native: Mapping[Node, bool]
 ) -> dict[Node, int]:
-    """The same stages, but what is computed from params and leaves alone waits until it is read."""
+    """The same stages, but nodes computed from params and leaves alone wait until they are read."""
     if finders(nodes):  # which compute sizes that are read as well
         return stage
     early: set[Node] = set()
@@ -170,26 +169,25 @@ def sizes_read(node: Node) -> set[str]:
 
 
 def leaks(graph: Graph, groups: Sequence[Collection[Node]]) -> list[Node]:
-    """The loops in groups that find a size which other nodes need: they have to run on the host."""
+    """The loops in groups that find a size which is needed elsewhere: they have to run on the host.
+
+    All loops that find one size, and all nodes that need it, are in one group, or no such loop is
+    in any.
+    """
     finds = finders(graph.nodes())
     if not finds:
         return []
     number = {node: i for i, group in enumerate(groups) for node in group}
     outputs = {*graph.outputs}
-    leaking: dict[Node, None] = {}
-    alike: dict[str, list[Node]] = {}
+    needed: dict[str, set[int | None]] = {name: set() for name in finds}  # None: on the host
     for node in graph.nodes():
-        for name in finders([node]):
-            alike.setdefault(name, []).append(node)
-    for loops in alike.values():  # one that is computed again finds the same size
-        if len({number.get(loop) for loop in loops}) > 1:
-            leaking.update(dict.fromkeys(loop for loop in loops if loop in number))
-    for node in in_order(graph.nodes()):
-        for loop in [finds[name] for name in sizes_read(node) & finds.keys()]:
-            away = not is_repeated(node) and number.get(node) != number.get(loop)
-            if loop in number and (away or node in outputs):
-                leaking[loop] = None
-    return [*leaking]
+        for name in sizes_read(node) & finds.keys():
+            if node in outputs:
+                needed[name].add(None)
+            if not is_repeated(node):
+                needed[name].add(number.get(node))
+    apart = [loop for name, loops in finds.items() if len(needed[name]) > 1 for loop in loops]
+    return [loop for loop in dict.fromkeys(apart) if loop in number]
 
 
 def is_worth_it(group: Sequence[Node]) -> bool:
@@ -254,7 +252,7 @@ def regions(graph: Graph, groups: Iterable[Sequence[Node]]) -> list[Region]:
 
 
 def is_held(node: Node, inside: Collection[Node]) -> bool:
-    """Whether a node is computed in a kernel, or repeated by whatever reads it."""
+    """Whether a node is computed in a kernel, or repeated by each of its readers."""
     return node in inside or is_repeated(node)
 
 
@@ -326,5 +324,5 @@ def sizes_needed(body: Graph) -> tuple[str, ...]:
     named = dict.fromkeys(
         name for node in body.every_node() for name in sorted(unknowns_of(node), key=repr)
     )
-    found = {name for node in body.every_node() for name in finders([node])}
+    found = finders(body.every_node())
     return tuple([name for name in named if name not in found])

@@ -47,7 +47,7 @@ def drawn(seed: int) -> Callable[[Node], bool]:
 
 def found_inside(body: Graph) -> set[str]:
     """The sizes that are known only when the loops of a body have run."""
-    return {name for node in body.every_node() for name in finders([node])}
+    return set(finders(body.every_node()))
 
 
 def check(graph: Graph, computes: Callable[[Node], bool]) -> Graph:

@@ -24,9 +24,9 @@ from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.pipeline import Pass, Passes
-from graphcore.schedule.overwritten import read_from_wholes
 from graphcore.schedule.pieces import cut_kernels
 from graphcore.schedule.regions import sizes_needed, with_kernels
+from graphcore.schedule.wholes import read_from_wholes
 
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits

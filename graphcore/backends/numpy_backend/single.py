@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.inspection.interpreter import Applied
 from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Attrs, Node
 from graphcore.ir.op import Op
@@ -37,15 +38,9 @@ class Single:
         self._passes = passes
         self._functions: dict[Any, Function] = {}
 
-    def __call__(
-        self,
-        op: Op,
-        attrs: Attrs,
-        operands: Sequence[TensorType],
-        arrays: Sequence[Array],
-        sizes: Mapping[str, int],
-    ) -> list[Array]:
-        """The results of an op on operands of these types, given as arrays, and unknown sizes."""
+    def __call__(self, applied: Applied) -> list[Array]:
+        """The results of an op on some operands."""
+        op, attrs, operands, arrays, sizes = applied
         repeats = tuple(map(repeats_number, operands, arrays))
         key = (op, attrs.key, repeats, *operands)
         if (function := self._functions.get(key)) is None:

@@ -100,7 +100,7 @@ class Code:
         return text
 
     def source(self) -> Source:
-        """The program as one Python function, with the type and origin of nodes beside lines."""
+        """The program as one Python function, with the type and origin of nodes in comments."""
 
         def commented(text: str, line: Line | None) -> str:
             if line is None or not line.comment:

@@ -6,7 +6,7 @@ inside    f(carry, ...)                 -> at each step
 after     result y[t] = f(a[t])         -> of all steps at once after it, of what steps recorded
           carry total + f(a[t])         -> the same, summed over the steps
 
-What is computed of all steps at once costs one call instead of one a step, and memory for the
+A node computed of all steps at once costs one call instead of one a step, and memory for the
 values of all steps. So the decision is about memory: nodes that no step needs, or that need no
 carry, are computed at once if their values, or those that steps must record for them, take no more
 memory than what is held anyway. Sizes are compared as polynomials: where neither is provably

@@ -87,7 +87,7 @@ def profile(
     def call() -> object:
         return values(*given)
 
-    call()  # what it does only once, and its errors in the user's words
+    call()  # the first call does some work only once, and words errors
     timed = function.run_as(Timed)
     running = timed.running
     assert isinstance(running, Timed)
@@ -172,7 +172,7 @@ def without_looks(
 ) -> tuple[list[Spent], list[Inside]]:
     """What lines and blocks took, without what looks at the clock added, at most `cost` seconds.
 
-    A part of what two of them take counts to the line between them, the rest to what is around it.
+    A part of the time of two looks counts to the line between them, the rest to the code around it.
     """
     within, every = look_twice()
     looks = max(sum([x.calls for x in found]), 1)

@@ -1,4 +1,4 @@
-"""Parts that are written over others: whatever computes with such a part reads it in the whole.
+"""Parts that are written into a larger result: other ops read such a part in that result.
 
 Then a part needs neither memory nor a pass of its own: it is computed where the whole is.
 """
@@ -40,8 +40,8 @@ def read_from_wholes(graph: Graph) -> Graph:
 def wholes_of(graph: Graph) -> dict[Node, Node]:
     """The output that each part is to be read in.
 
-    All that reads it must be elementwise, as other ops may need it in memory, and come after the
-    output, so that nothing waits for itself.
+    The ops that read it must be elementwise, as others may need it in memory, and come after the
+    output, so that none waits for itself.
     """
     wholes = {y.inputs[1]: y for y in graph.outputs if has_large_part(y)}
     for y in graph.outputs:
@@ -57,9 +57,9 @@ def wholes_of(graph: Graph) -> dict[Node, Node]:
 
 
 def has_large_part(node: Node) -> bool:
-    """Whether a node writes what elementwise ops compute over most places of something.
+    """Whether a node writes a part, computed by an elementwise op, over most places of a value.
 
-    Fewer places are written where the others are already.
+    A smaller part is better written where the rest lies already.
     """
     if node.op is not overwrite or node.inputs[1].op.dialect != "elementwise":
         return False

@@ -1,9 +1,8 @@
-"""`compile`: the only place that knows every part."""
+"""The questions that a compiled program answers: stages, code, values, times and reasons."""
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
@@ -13,23 +12,17 @@ import numpy as np
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
-from graphcore.backends.tiers import Tiers, Values, calls, native_source
+from graphcore.backends.tiers import Fixed, Tiers, Values, native_source
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import refusal
-from graphcore.frontend.core.calls import worded, worded_methods
+from graphcore.frontend.core.calls import worded_methods
 from graphcore.frontend.core.instead import Listing
-from graphcore.frontend.core.trees import flatten, paths, picker
+from graphcore.frontend.core.trees import paths
 from graphcore.inspection import Shown, check_bound, debug_print
-from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphKeyError, GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.provenance import described_by
-from graphcore.ir.size_text import show_dim
-from graphcore.ir.trace import Trace
 from graphcore.rewrites import pipeline
-
-from .inputs import not_listed, program
 
 if TYPE_CHECKING:
     from graphcore.inspection.check import Fault, Faults
@@ -37,148 +30,54 @@ if TYPE_CHECKING:
     from graphcore.inspection.values import Tensors
     from graphcore.inspection.why import Why
 
-Tree = Any
-"""Nested lists, tuples and dicts of tensors or, at a call, of arrays."""
 
+class Stages(dict[str, Graph]):
+    """The graphs between the parts of a compilation, by name; after any pass, if asked for."""
 
-Returns = Literal["numpy", "xarray"]
+    NAMES = frozenset(
+        {"named", "lowered", "simplified", "expanded", "optimized", "scheduled", "kernels"}
+    )
 
+    def __init__(self, passes: Iterable[pipeline.Stage]) -> None:
+        self.every = {made.name: made.graph for made in passes}
+        super().__init__((name, self.every[name]) for name in self.every if name in self.NAMES)
 
-@worded
-def compile(
-    inputs: Tree, outputs: Tree, *, returns: Returns = "numpy", native: bool | None = None
-) -> Compiled:
-    """A callable that computes `outputs` from `inputs`.
+    def __missing__(self, name: str) -> Graph:
+        check_word("Compiled", "stage", name, self.every, kind=GraphKeyError)
+        return self.every[name]
 
-    Parameters
-    ----------
-    inputs
-        Tensors made by `tensor`, in the order of the call's arguments; lists, tuples and dicts of
-        them are arguments of the same form. For an inner tensor the call gives its value, by
-        position: what it is computed from is then not needed for it.
-    outputs
-        What to compute: a tensor, or nested lists, tuples and dicts, which the result mirrors.
-    returns
-        What results are: "numpy" arrays with their axes in the order of the dims of the output, or
-        "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps the coordinate that
-        labels it in the arguments if each of its places is still the same place: if it is not
-        sliced, picked from, sorted, moved, joined, split or made anew on the way; renamed, it keeps
-        it under the new name. Where arguments disagree, and for coordinates of other kinds (scalar,
-        of several dims or levels, named otherwise than their dim), there is none.
-    native
-        Which tier runs the program: NumPy calls, or machine code, which takes tens to hundreds of
-        milliseconds to make. By default calls run as NumPy calls until these are estimated to have
-        cost as much as making machine code, and as machine code from that call on, at once if the
-        first call alone costs as much. The estimates are of sizes, steps of loops and ops, never of
-        time: the same calls change at the same point. Results then differ by rounding, those of
-        elementwise ops by 4 units in the last place at most. Programs that gain nothing, and
-        platforms without machine code, stay with NumPy; of others machine code runs the ops that
-        have some. True makes it now, False never.
-
-    Raises
-    ------
-    GraphError
-        If two inputs share a name, an output needs an input that is not given, or a derivative
-        passes through an inner tensor that is an input; with `native`, if this machine runs no
-        machine code.
-
-    Examples
-    --------
-    >>> import graphcore as gc, numpy as np
-    >>> x = gc.tensor("x", {"row": None})
-    >>> f = gc.compile([x], {"total": x.sum(), "twice": 2 * x})
-    >>> f(np.array([1.0, 2.0]))
-    {'total': array(3.), 'twice': array([2., 4.])}
-
-    >>> import xarray
-    >>> g = gc.compile([x], 2 * x, returns="xarray")
-    >>> g(xarray.DataArray([1.0, 2.0], {"row": ["a", "b"]})).coords["row"].values
-    array(['a', 'b'], dtype='<U1')
-
-    >>> h = gc.exp(x)
-    >>> gc.compile([h], gc.grad((h * h).sum(), h))(np.array([1.0, 2.0]))
-    array([2., 4.])
-    """
-    arguments = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-    params, arranged = flatten(arguments, "compile: inputs")
-    results, mirrored = flatten(outputs, "compile: outputs")
-    nodes = [x.node for x in params]
-    graph = program("compile", nodes, [y.node for y in results], not_listed(nodes))
-    forms = arranged(list(range(len(params)))), mirrored(list(range(len(results))))
-    return Compiled(graph, *forms, returns, native)
+    def __repr__(self) -> str:
+        shown = [f"{name}: {len(graph):,} nodes" for name, graph in self.items()]
+        return f"<Stages {', '.join(shown)}>"
 
 
 @worded_methods
-class Compiled(Listing):
-    """A compiled program: call it with arrays, or look into it.
-
-    Safe to call from several threads at once; pickled, it compiles again where it is loaded.
+class Questions(Listing):
+    """A compiled program as it is looked into; `Compiled` makes it and calls it.
 
     Attributes
     ----------
     stages
-        The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
-        "expanded", "optimized", "scheduled", and with `native` "kernels". `print` shows a graph as
-        `debug_print` does. The graph after any pass can be asked for by the name that `passes` has
-        for it.
+        The graphs between the parts of compilation, by name.
     passes
         Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
-    source
-        The program as text: the Python function of NumPy calls, or, where it runs as machine code,
-        pseudo-code of its loops over dims.
-    native
-        Whether calls run as machine code by now.
-    tier
-        Which tier runs calls, and why: "NumPy calls; machine code once they cost 23 ms by estimate
-        (1.2 ms in 14 calls)", "machine code since call 276".
     """
 
-    _tiers: Tiers | None = None
+    stages: Stages
+    passes: Sequence[pipeline.Stage]
+    _boundary: Boundary
+    _given: Arguments
+    _native: bool | None
+    _results: Any
+    _tier: Fixed | Tiers
+    _values: Values
     to_html, _repr_html_ = Shown.to_html, Shown._repr_html_
-
-    def __init__(
-        self,
-        graph: Graph,
-        arguments: list[Tree],
-        results: Tree,
-        returns: Returns = "numpy",
-        native: bool | None = None,
-    ) -> None:
-        self._arguments, self._results, self._returns = arguments, results, returns
-        self._native = native
-        self._label = labeller(graph, returns)
-        graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
-        with pipeline.uncollected(), described_by(graph.trace):
-            self._boundary = Boundary(graph)
-            self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
-            if native:
-                self._values = machine_code(self.passes[-1].graph, self._boundary)
-            elif native is None:
-                last = self.passes[-1].graph
-                self._tiers = Tiers(last, self._boundary, self._function)
-                self._values = self._tiers.begin(replacing(weakref.ref(self)))
-            else:
-                self._values = calls(self._function, self._boundary)
-        self.stages = Stages(self.passes)
-        self._given = Arguments(arguments, self._boundary.params)
-        self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
-        flat = type(results) is list and results == list(range(len(graph.outputs)))
-        self._result = list if flat else picker(results)
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Tree:
-        """The results for these arrays, by position or by name, in the form of the outputs."""
-        if kwargs or len(args) != self._plain:
-            args = self._given.arrange(args, kwargs)
-        values = self._values(*args)
-        if self._label is not None:
-            values = self._label(values, args)
-        return self._result(values)
 
     @cached_property
     def _function(self) -> numpy_backend.Function:
         """The program as NumPy calls, and calls of its kernels."""
         graph, unknowns = self.passes[-1].graph, self._boundary.unknowns
-        if not self.native:
+        if not self._native:
             return numpy_backend.build(graph, unknowns)
         from graphcore.backends import llvm_kernels
 
@@ -187,21 +86,18 @@ class Compiled(Listing):
     @property
     def native(self) -> bool:
         """Whether calls run as machine code by now."""
-        return bool(self._native) if self._tiers is None else self._tiers.native
+        return self._tier.native
 
     @property
     def tier(self) -> str:
         """Which tier runs calls, and why."""
-        if self._tiers is not None:
-            return self._tiers.said()
-        return f"{'machine code' if self._native else 'NumPy calls'}, as native={self._native}"
+        return self._tier.said()
 
     @property
     def source(self) -> str:
         """The generated Python function, and the pseudo-code of machine code."""
         if self.native:
-            graph = self.passes[-1].graph if self._tiers is None else self._tiers.kernels
-            text = native_source(graph, self._boundary.unknowns)
+            text = native_source(self._tier.kernels, self._boundary.unknowns)
         else:
             text = self._function.source
         head, _, rest = text.partition("\n")
@@ -209,7 +105,7 @@ class Compiled(Listing):
 
     @property
     def llvm(self) -> str:
-        """The program as LLVM IR, of which machine code is made, with the user's lines."""
+        """The LLVM IR from which machine code is made, with the user's lines."""
         from graphcore.backends import llvm_kernels
 
         graph = llvm_kernels.in_kernels(self.stages["scheduled"])
@@ -357,12 +253,10 @@ class Compiled(Listing):
         >>> [(step.name, step.bytes, step.flops) for step in found.steps if step.calls]
         [('%0', 16000, 1000.0)]
         """
-        from graphcore.backends.profiling import profile  # loaded at its first use
+        from graphcore.backends.measuring import profile  # loaded at its first use
 
-        given, kernels = self._given.arrange(args, kwargs), None
-        if self.native:
-            kernels = self.passes[-1].graph if self._tiers is None else self._tiers.kernels
-        graph = self.stages["scheduled"]
+        given = self._given.arrange(args, kwargs)
+        graph, kernels = self.stages["scheduled"], self._tier.kernels if self.native else None
         return profile(graph, kernels, self._boundary, self._values, given, self.tier)
 
     def diff(
@@ -413,69 +307,3 @@ class Compiled(Listing):
         from graphcore.inspection.why import why
 
         return why(self, x, stage)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        forms = self._arguments, self._results, self._returns
-        return Compiled, (self.stages["named"], *forms, self._native)
-
-    def __repr__(self) -> str:
-        from graphcore.inspection.text import few
-
-        inputs = few(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
-        outputs = few(str(y.type) for y in self.stages["named"].outputs)
-        return f"<Compiled ({inputs}) -> ({outputs}): {self.tier}>"
-
-
-def replacing(compiled: weakref.ref[Compiled]) -> Callable[[Values], None]:
-    """The function that lets a program, while it is there, run in another way."""
-
-    def replace(values: Values) -> None:
-        if (found := compiled()) is not None:
-            found._values = values
-
-    return replace
-
-
-def native_passes() -> pipeline.Passes:
-    """The passes for machine code, where this machine can run some."""
-    from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
-
-    if why := llvm_kernels.unavailable():
-        raise refusal("compile", f"native=True, but {why}", cure=CURE_NATIVE)
-    return llvm_kernels.PASSES
-
-
-def machine_code(graph: Graph, boundary: Boundary) -> Values:
-    """A program that runs as machine code, wherever there is some."""
-    from graphcore.backends import llvm_kernels
-
-    return llvm_kernels.build(graph, boundary.unknowns, boundary.bind)
-
-
-CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
-
-
-class Stages(dict[str, Graph]):
-    """The graphs between the parts of a compilation, by name; after any pass, if asked for."""
-
-    NAMES = frozenset(
-        {"named", "lowered", "simplified", "expanded", "optimized", "scheduled", "kernels"}
-    )
-
-    def __init__(self, passes: Iterable[pipeline.Stage]) -> None:
-        self.every = {made.name: made.graph for made in passes}
-        super().__init__((name, self.every[name]) for name in self.every if name in self.NAMES)
-
-    def __missing__(self, name: str) -> Graph:
-        check_word("Compiled", "stage", name, self.every, kind=GraphKeyError)
-        return self.every[name]
-
-    def __repr__(self) -> str:
-        shown = [f"{name}: {len(graph):,} nodes" for name, graph in self.items()]
-        return f"<Stages {', '.join(shown)}>"
-
-
-def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
-    """The function that turns arrays into the results of a call."""
-    check_word("compile", "returns", returns, ("numpy", "xarray"))
-    return DataArrays(graph) if returns == "xarray" else None

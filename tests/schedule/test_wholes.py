@@ -10,7 +10,7 @@ import pytest
 import graphcore as gc
 from graphcore.ir.graph import Graph
 from graphcore.ops.tensor import overwrite, slice_
-from graphcore.schedule.overwritten import read_from_wholes
+from graphcore.schedule.wholes import read_from_wholes
 from tests.backends.llvm_kernels.native import needs_machine_code
 
 INNER = slice(1, -1)

@@ -1,0 +1,198 @@
+"""`compile` and the programs it makes: the only place that knows every part."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from graphcore.backends import numpy_backend
+from graphcore.backends.arguments import Arguments
+from graphcore.backends.boundary import Boundary
+from graphcore.backends.tiers import Fixed, Tiers, Values
+from graphcore.frontend.core.arguments import check_word
+from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.trees import flatten, picker
+from graphcore.interop.xarrays import DataArrays
+from graphcore.ir.graph import Graph
+from graphcore.ir.provenance import described_by
+from graphcore.ir.size_text import show_dim
+from graphcore.ir.trace import Trace
+from graphcore.rewrites import pipeline
+
+from .inputs import not_listed, program
+from .questions import Questions, Stages
+
+if TYPE_CHECKING:
+    pass
+
+Tree = Any
+"""Nested lists, tuples and dicts of tensors or, at a call, of arrays."""
+
+
+Returns = Literal["numpy", "xarray"]
+
+
+@worded
+def compile(
+    inputs: Tree, outputs: Tree, *, returns: Returns = "numpy", native: bool | None = None
+) -> Compiled:
+    """A callable that computes `outputs` from `inputs`.
+
+    Parameters
+    ----------
+    inputs
+        Tensors made by `tensor`, in the order of the call's arguments; lists, tuples and dicts of
+        them are arguments of the same form. For an inner tensor the call gives its value, by
+        position: what it is computed from is then not needed for it.
+    outputs
+        What to compute: a tensor, or nested lists, tuples and dicts, which the result mirrors.
+    returns
+        What results are: "numpy" arrays with their axes in the order of the dims of the output, or
+        "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps the coordinate that
+        labels it in the arguments if each of its places is still the same place: if it is not
+        sliced, picked from, sorted, moved, joined, split or made anew on the way; renamed, it keeps
+        it under the new name. Where arguments disagree, and for coordinates of other kinds (scalar,
+        of several dims or levels, named otherwise than their dim), there is none.
+    native
+        Which tier runs the program: NumPy calls, or machine code, which takes tens to hundreds of
+        milliseconds to make. By default calls run as NumPy calls until these are estimated to have
+        cost as much as making machine code, and as machine code from that call on, at once if the
+        first call alone costs as much. The estimates are of sizes, steps of loops and ops, never of
+        time: the same calls change at the same point. Results then differ by rounding, those of
+        elementwise ops by 4 units in the last place at most. Programs that gain nothing, and
+        platforms without machine code, stay with NumPy; of others machine code runs the ops that
+        have some. True makes it now, False never.
+
+    Raises
+    ------
+    GraphError
+        If two inputs share a name, an output needs an input that is not given, or a derivative
+        passes through an inner tensor that is an input; with `native`, if this machine runs no
+        machine code.
+
+    Examples
+    --------
+    >>> import graphcore as gc, numpy as np
+    >>> x = gc.tensor("x", {"row": None})
+    >>> f = gc.compile([x], {"total": x.sum(), "twice": 2 * x})
+    >>> f(np.array([1.0, 2.0]))
+    {'total': array(3.), 'twice': array([2., 4.])}
+
+    >>> import xarray
+    >>> g = gc.compile([x], 2 * x, returns="xarray")
+    >>> g(xarray.DataArray([1.0, 2.0], {"row": ["a", "b"]})).coords["row"].values
+    array(['a', 'b'], dtype='<U1')
+
+    >>> h = gc.exp(x)
+    >>> gc.compile([h], gc.grad((h * h).sum(), h))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    arguments = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    params, arranged = flatten(arguments, "compile: inputs")
+    results, mirrored = flatten(outputs, "compile: outputs")
+    nodes = [x.node for x in params]
+    graph = program("compile", nodes, [y.node for y in results], not_listed(nodes))
+    forms = arranged(list(range(len(params)))), mirrored(list(range(len(results))))
+    return Compiled(graph, *forms, returns, native)
+
+
+class Compiled(Questions):
+    """A compiled program: call it with arrays, or look into it.
+
+    Safe to call from several threads at once; pickled, it compiles again where it is loaded.
+
+    Attributes
+    ----------
+    stages
+        The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
+        "expanded", "optimized", "scheduled", and with `native` "kernels". `print` shows a graph as
+        `debug_print` does. The graph after any pass can be asked for by the name that `passes` has
+        for it.
+    passes
+        Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
+    source
+        The program as text: the Python function of NumPy calls, or, where it runs as machine code,
+        pseudo-code of its loops over dims.
+    native
+        Whether calls run as machine code by now.
+    tier
+        Which tier runs calls, and why: "NumPy calls; machine code once they cost 23 ms by estimate
+        (1.2 ms in 14 calls)", "machine code since call 276".
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        arguments: list[Tree],
+        results: Tree,
+        returns: Returns = "numpy",
+        native: bool | None = None,
+    ) -> None:
+        self._arguments, self._results, self._returns = arguments, results, returns
+        self._native = native
+        self._label = labeller(graph, returns)
+        graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
+        with pipeline.uncollected(), described_by(graph.trace):
+            self._boundary = Boundary(graph)
+            self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
+            last = self.passes[-1].graph
+            if native is None:
+                self._tier = Tiers(last, self._boundary, self._function)
+            else:
+                self._tier = Fixed(last, self._boundary, None if native else self._function)
+            self._values = self._tier.begin(replacing(weakref.ref(self)))
+        self.stages = Stages(self.passes)
+        self._given = Arguments(arguments, self._boundary.params)
+        self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
+        flat = type(results) is list and results == list(range(len(graph.outputs)))
+        self._result = list if flat else picker(results)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Tree:
+        """The results for these arrays, by position or by name, in the form of the outputs."""
+        if kwargs or len(args) != self._plain:
+            args = self._given.arrange(args, kwargs)
+        values = self._values(*args)
+        if self._label is not None:
+            values = self._label(values, args)
+        return self._result(values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        forms = self._arguments, self._results, self._returns
+        return Compiled, (self.stages["named"], *forms, self._native)
+
+    def __repr__(self) -> str:
+        from graphcore.inspection.text import few
+
+        inputs = few(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
+        outputs = few(str(y.type) for y in self.stages["named"].outputs)
+        return f"<Compiled ({inputs}) -> ({outputs}): {self.tier}>"
+
+
+def replacing(compiled: weakref.ref[Compiled]) -> Callable[[Values], None]:
+    """The function that lets a program, while it is there, run in another way."""
+
+    def replace(values: Values) -> None:
+        if (found := compiled()) is not None:
+            found._values = values
+
+    return replace
+
+
+def native_passes() -> pipeline.Passes:
+    """The passes for machine code, where this machine can run some."""
+    from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
+
+    if why := llvm_kernels.unavailable():
+        raise refusal("compile", f"native=True, but {why}", cure=CURE_NATIVE)
+    return llvm_kernels.PASSES
+
+
+CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
+
+
+def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
+    """The function that turns arrays into the results of a call."""
+    check_word("compile", "returns", returns, ("numpy", "xarray"))
+    return DataArrays(graph) if returns == "xarray" else None
