@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
 from .looping import WEIGHTS
-from .machine import ATTRIBUTES, Code, levels, once, to_object
+from .machine import ATTRIBUTES, NONE, Code, levels, once, to_object
 from .maths import angles, division, entropy, exponential, logarithm, normal, powers, short, special
 
 Function: TypeAlias = Callable[..., Value]
@@ -107,8 +107,13 @@ CALLED = re.compile(r"^declare [^@]* @([a-z0-9_]+\.f(?:32|64)x\d+)\(", re.MULTIL
 """Our own functions in a module; those of LLVM have names of their own."""
 
 
-def compiled(text: str, *names: str, level: str | None = None) -> Code:
-    """A module of IR as machine code; `names` are the functions to be called from outside."""
+def compiled(
+    text: str, *names: str, level: str | None = None, needed: Mapping[str, int] = NONE
+) -> Code:
+    """A module of IR as machine code; `names` are the functions to be called from outside.
+
+    It may call our own functions, and those `needed`, by their addresses.
+    """
     level = level or levels()[0]
-    needed = {full: function(full, level)[full] for full in CALLED.findall(text)}
-    return Code(to_object(text, level), *names, needed=needed)
+    own = {full: function(full, level)[full] for full in CALLED.findall(text)}
+    return Code(to_object(text, level), *names, needed=own | {**needed})

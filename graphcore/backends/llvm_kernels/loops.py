@@ -25,7 +25,7 @@ from .arithmetic import cast
 from .builder import Value, integer
 from .calls import call
 from .failures import work
-from .nests import Order
+from .nests import Order, reads_what_it_overwrites
 from .places import is_register
 from .rooms import Room
 
@@ -99,8 +99,14 @@ def carried(body: Graph, n: int) -> tuple[Order, dict[Node, Sequence[Node]]]:
     chains: dict[Node, Sequence[Node]] = {}
     for param, y in zip(body.params[:n], body.outputs, strict=False):
         chain = updates(y, param)
-        if param in in_place and not is_register(param.type) and not any(map(writes_most, chain)):
+        if param in in_place and not is_register(param.type):
             chains[param] = chain
+    written = {x for chain in chains.values() for x in chain}
+    chains = {
+        param: chain
+        for param, chain in chains.items()
+        if not any(writes_most(x) and reads_what_it_overwrites(x, written) for x in chain)
+    }
     return Order(nodes, frozenset([x for chain in chains.values() for x in chain])), chains
 
 

@@ -34,8 +34,8 @@ ROUTINES = {
     t.matmul: ("gemm", "syrk"),
     linalg.cholesky: ("potrf",),
     linalg.solve_triangular: ("trsm",),
-    linalg.solve: ("getrf", "getrs"),
-    linalg.inv: ("getrf", "getrs"),
+    linalg.solve: ("getrf", "trsm"),
+    linalg.inv: ("getrf", "trsm"),
 }
 """The routines that an op needs."""
 
@@ -268,52 +268,75 @@ def refuse_singular(w: Writer, node: Node, n: Value, columns: Value) -> None:
 
 
 def solve(w: Writer, node: Node, homes: Homes) -> None:
-    """x with a x = b, or the inverse of a: both sides are copied into columns."""
+    """x with a x = b, or the inverse of a, in the room of the result: xᵀ aᵀ = bᵀ.
+
+    The rows of a are the columns of aᵀ = P L U. Of xᵀ P = bᵀ U⁻¹ L⁻¹ the columns, which are the
+    rows of the result, are then exchanged.
+    """
     p, b, a, room = w.places, w.b, node.inputs[0], w.home(node)
     n, columns = map(w.size, node.type.shape[-2:])
     check_sizes(w, node, n, columns)
-    shape = node.type.shape[-2:]
-    dtype = a.type.dtype
-    factors = w.new(node, TensorType(dtype, a.type.shape[-2:]))
-    right = w.new(node, TensorType(dtype, shape[::-1]))
-    pivots = w.new(node, TensorType(np.dtype(np.int32), shape[:1]))
-    getrf, getrs = (Call(w, name, room.kind) for name in ROUTINES[linalg.solve])
+    factors = w.new(node, TensorType(a.type.dtype, a.type.shape[-2:]))
+    pivots = w.new(node, TensorType(np.dtype(np.int32), node.type.shape[-2:-1]))
+    getrf, trsm = (Call(w, name, room.kind) for name in ROUTINES[linalg.solve])
     info = getrf.cell("i32", "0")
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         batch = tuple(map(Index, index))
 
-        def whole(i: Index, j: Index) -> Value:
+        def given(i: Index, j: Index, mask: Value) -> None:
+            p.store(factors, (i, j), mask, p.at(a, (*batch, i, j), mask))
+
+        def right(i: Index, j: Index, mask: Value) -> None:
             if len(node.inputs) > 1:
-                return p.at(node.inputs[1], (*batch, i, j))
-            unit = b.op("icmp eq", p.spelled(i), p.spelled(j))
-            return b.select(unit, literal(1, room.kind), literal(0, room.kind))
+                value = p.at(node.inputs[1], (*batch, i, j), mask)
+            else:
+                unit = b.op("icmp eq", p.spelled(j), p.spelled(i))
+                value = b.select(unit, literal(1, room.kind), literal(0, room.kind))
+            p.store(room, (*batch, i, j), mask, value)
 
-        def give(i: Index, j: Index) -> None:
-            value = p.load(changed(w, right), (j, i), TRUE)
-            p.store(room, (*batch, i, j), TRUE, value)
-
-        entries(w, n, n, lambda i, j: p.store(factors, (j, i), TRUE, p.at(a, (*batch, i, j))))
-        entries(w, n, columns, lambda i, j: p.store(right, (j, i), TRUE, whole(i, j)))
-        stride = getrf.stride(n)
-        size, below = getrf.size(n), factors.pointer
-        getrf(size, size, below, stride, pivots.pointer, info)
-        ends = right.pointer, stride, info
-        own = matrix(w, room, node.type, at)
-
-        def known() -> Sequence[Value]:
-            getrs("N", size, getrs.size(columns), below, stride, pivots.pointer, *ends)
-            entries(w, n, columns, give)
+        def solved() -> Sequence[Value]:
+            sizes = trsm.size(columns), trsm.size(n), trsm.number(1.0)
+            ends = factors.pointer, trsm.stride(n), own, trsm.stride(columns)
+            trsm("R", "U", "N", "N", *sizes, *ends)
+            trsm("R", "L", "N", "U", *sizes, *ends)
+            exchange(w, room._replace(pointer=own, shape=room.shape[-2:]), pivots)
             return ()
 
         def lost() -> Sequence[Value]:
             unless(w, info, node, SINGULAR, index, room, own)
             return ()
 
-        b.branch(is_set(w, info), lost, known)
+        side_by_side(w, n, n, given)
+        side_by_side(w, n, columns, right)
+        size, own = getrf.size(n), matrix(w, room, node.type, at)
+        getrf(size, size, factors.pointer, getrf.stride(n), pivots.pointer, info)
+        b.branch(is_set(w, info), lost, solved)
 
-    each(w, node.type.shape[:-2], one)
+    with w.abreast(node):
+        each(w, node.type.shape[:-2], one)
     finished(w, node, homes, room)
+
+
+def exchange(w: Writer, room: Room, pivots: Room) -> None:
+    """Undo the exchanges of rows, from the last to the first; each counts rows from 1."""
+    p, b, (n, columns) = w.places, w.b, room.shape
+
+    def row(k: Index) -> Sequence[Value]:
+        i = b.sub(b.sub(n, integer(1)), k.base)
+        other = b.convert("sext", p.load(changed(w, pivots), (Index(i),), TRUE), "i64")
+        pair = Index(i), Index(b.op("sub", other, integer(1)))
+
+        def column(j: Index, mask: Value) -> Sequence[Value]:
+            values = [p.load(changed(w, room), (at, j), mask) for at in pair]
+            for at, value in zip(pair, reversed(values), strict=True):
+                p.store(room, (at, j), mask, value)
+            return ()
+
+        b.branch(b.op("icmp ne", *[at.base for at in pair]), lambda: p.lanes(columns, (), column))
+        return ()
+
+    p.each(n, (), row, 0)
 
 
 # ---- what is not there
@@ -368,6 +391,22 @@ def is_finite(w: Writer, x: Node, index: tuple[Value, ...]) -> Value:
         return p.each(columns, [now], column, 0)
 
     return p.each(rows, [TRUE], row, 0)[0]
+
+
+def side_by_side(
+    w: Writer, rows: Value, columns: Value, body: Callable[[Index, Index, Value], None]
+) -> None:
+    """body(i, j, mask) for the entries of a matrix, several of a row at once."""
+
+    def row(i: Index) -> Sequence[Value]:
+        def several(j: Index, mask: Value) -> Sequence[Value]:
+            body(i, j, mask)
+            return ()
+
+        w.places.lanes(columns, (), several)
+        return ()
+
+    w.places.each(rows, (), row, 0)
 
 
 def entries(w: Writer, rows: Value, columns: Value, body: Callable[[Index, Index], None]) -> None:

@@ -398,14 +398,42 @@ def sources(node: Node, held: set[Node]) -> dict[tuple[Node, bool], None]:
 
 
 def readers(nodes: Sequence[Node], updates: Collection[Node]) -> set[Node]:
-    """The nodes that read what is written over, itself or a view of it."""
-    seen = {update.inputs[0] for update in updates}
+    """The nodes that read what is written over, and that something needs from then on.
+
+    They are stored before, unless what they are computed for is.
+    """
+    place = {node: at for at, node in enumerate(nodes)}
     found: set[Node] = set()
-    for node in nodes:
-        several = isinstance(node.type, TupleType)  # what a loop is given is stored anyway
-        if not (several or node in updates or seen.isdisjoint(node.inputs)):
-            (seen if Trait.VIEW in node.op.traits else found).add(node)
+    for update in updates:
+        over, late = {update.inputs[0]}, place[update]
+        waiting = [x for node in nodes[late:] for x in node.inputs if x is not update.inputs[0]]
+        early = [x for x in unstored(waiting, updates) if place.get(x, late) < late]
+        for node in nodes[:late]:
+            if Trait.VIEW in node.op.traits and not over.isdisjoint(node.inputs):
+                over.add(node)
+        found.update([x for x in early if x not in over and not over.isdisjoint(x.inputs)])
     return found
+
+
+def reads_what_it_overwrites(update: Node, updates: Collection[Node]) -> bool:
+    """Whether what an update writes is computed from what it writes over as it is written."""
+    old = update.inputs[0]
+    return any(old in (x, *x.inputs) for x in unstored(update.inputs[1:2], updates))
+
+
+def unstored(waiting: Iterable[Node], updates: Collection[Node]) -> list[Node]:
+    """Some nodes and those that they are computed from, up to what is stored in any case."""
+    stack = [*waiting]
+    found = dict.fromkeys(stack)
+    while stack:
+        node = stack.pop()
+        if is_alone(node) or node in updates:
+            continue
+        for x in node.inputs:
+            if x not in found:
+                found[x] = None
+                stack.append(x)
+    return [x for x in found if not is_alone(x) and x not in updates]
 
 
 def stored(

@@ -11,8 +11,9 @@ from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import lu, matrices, receiving, running
+from . import exponentials, lu, matrices, receiving, running
 from .arithmetic import kind_of, rule_of
+from .exponentials import EXPONENTIALS
 from .functions import is_missing
 from .matrices import MATRICES, has_routines, is_for_routines, lying
 from .receiving import RECEIVING
@@ -53,12 +54,21 @@ def lacks(node: Node) -> bool:
         return not all(map(is_ordered, node.inputs))
     if node.op is t.matmul and not is_for_routines(node):
         return False
+    if node.op in EXPONENTIALS and kind not in exponentials.KINDS:
+        return True
     return not has_routines(node, ROUTINES.get(node.op, ()))
 
 
-ROUTINES = matrices.ROUTINES | lu.ROUTINES
+ROUTINES = matrices.ROUTINES | lu.ROUTINES | exponentials.ROUTINES
 """The routines of LAPACK and BLAS that an op calls."""
 RULE = receiving.COMBINED | running.COMBINED
 """The elementwise op that an op applies to two values."""
 
-ALONE: dict[Op, Routine] = {**MATRICES, **lu.LU, **RECEIVING, **RUNNING, **SORTING}
+ALONE: dict[Op, Routine] = {
+    **MATRICES,
+    **lu.LU,
+    **EXPONENTIALS,
+    **RECEIVING,
+    **RUNNING,
+    **SORTING,
+}

@@ -175,3 +175,55 @@ def test_a_carry_that_is_updated_lies_where_the_result_goes() -> None:
     both = Both.of(gc.compile([x, k], last))
     assert not any(isinstance(slot, entrance.Room) for slot in both.kernel.slots)
     both.agree_when_called([np.arange(40.0), np.array([3, 39, 3, 0])], 1e2)
+
+
+INNER = {"i": slice(1, -1)}
+
+
+def around(x: Tensor) -> Tensor:
+    return x[{"i": slice(-2)}] - 2 * x[INNER] + gc.sin(x[{"i": slice(2, None)}])
+
+
+def in_turn(a: Tensor, b: Tensor) -> Any:
+    new = b.at[INNER].set(around(a))
+    return a.at[INNER].set(around(new)), new
+
+
+def of_itself(a: Tensor, b: Tensor) -> Any:
+    return a.at[INNER].set(around(a)), b
+
+
+def exchanged(a: Tensor, b: Tensor) -> Any:
+    return a.at[INNER].set(around(b)), b.at[INNER].set(around(a))
+
+
+def read_later(a: Tensor, b: Tensor) -> Any:
+    new = a.at[INNER].set(0.5 * b[INNER])
+    return new, b + gc.flip(a, "i") * gc.cos(a) + new.sum()
+
+
+def twice(a: Tensor, b: Tensor) -> Any:
+    new = a.at[INNER].set(around(b))
+    return new.at[{"i": slice(2)}].set(around(b)[{"i": slice(2)}] * new[{"i": -1}]), b + new
+
+
+@pytest.mark.parametrize("step", [in_turn, of_itself, exchanged, read_later, twice])
+def test_parts_are_written_over_what_nothing_reads_any_more(step: Any) -> None:
+    a, b = (gc.tensor(name, {"i": "n"}) for name in "ab")
+    both = Both.of(gc.compile([a, b], gc.fori_loop(0, 3, lambda _, now: step(*now), (a, b))))
+    rng = np.random.default_rng(11)
+    for n in (4, 9, 25):
+        both.agree_when_called(list(rng.standard_normal((2, n))), 1e3)
+
+
+def test_fields_in_turn_need_no_memory() -> None:
+    def relaxed(x: Tensor, into: Tensor) -> Tensor:
+        return into.at[INNER].set(x[{"i": slice(-2)}] + gc.sin(x[{"i": slice(2, None)}]))
+
+    def step(_: Tensor, now: tuple[Tensor, Tensor]) -> Any:
+        new = relaxed(now[0], now[1])
+        return relaxed(new, now[0]), new
+
+    a, b = (gc.tensor(name, {"i": "n"}) for name in "ab")
+    both = Both.of(gc.compile([a, b], gc.fori_loop(0, 3, step, (a, b))))
+    assert not any(isinstance(slot, entrance.Room) for slot in both.kernel.slots)
