@@ -50,6 +50,7 @@ DEFENDED = {
     ("backends.llvm_kernels.calls", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.routines", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.lu", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.exponentials", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.matrices", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.receiving", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.results", "backends.llvm_kernels.writer"): "the same",
