@@ -14,11 +14,14 @@ from .compiled import compile as compile
 from .evaluation import evaluate as evaluate
 from .frontend import fft as fft
 from .frontend import linalg as linalg
+from .frontend import optimize as optimize
 from .frontend import signal as signal
 from .frontend import special as special
+from .frontend import tree as tree
 from .frontend.arrange.copies import *
 from .frontend.arrange.diagonals import *
 from .frontend.arrange.moves import *
+from .frontend.arrange.raveling import *
 from .frontend.control.branches import *
 from .frontend.control.loops import *
 from .frontend.control.printing import *
@@ -56,6 +59,8 @@ from .frontend.window.differences import *
 from .frontend.window.padding import *
 from .frontend.window.rolling import *
 from .frontend.window.windows import *
+from .functions import Function as Function
+from .functions import function as function
 from .inspection import debug_print as debug_print
 from .ir.errors import GraphError as GraphError
 from .ir.errors import GraphIndexError as GraphIndexError
@@ -66,7 +71,19 @@ debug_print = worded(debug_print)  # which stands where the frontend is not know
 
 if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
     __all__ = [
-        *("Compiled", "compile", "debug_print", "evaluate", "fft", "linalg", "signal", "special"),
+        *(
+            "Compiled",
+            "compile",
+            "Function",
+            "debug_print",
+            "evaluate",
+            "fft",
+            "function",
+            "linalg",
+            "optimize",
+            "signal",
+        ),
+        *("special", "tree"),
         *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
         *frontend.public_names,
     ]

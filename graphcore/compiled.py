@@ -43,11 +43,12 @@ def compile(
     Parameters
     ----------
     inputs
-        Tensors made by `tensor`, in the order of the call's arguments; lists, tuples and dicts of
-        them are arguments of the same form. For an inner tensor the call gives its value, by
-        position: what it is computed from is then not needed for it.
+        Tensors made by `tensor`, in the order of the call's arguments; lists, tuples, dicts and
+        dataclasses of them are arguments of the same form. For an inner tensor the call gives its
+        value, by position: what it is computed from is then not needed for it.
     outputs
-        What to compute: a tensor, or nested lists, tuples and dicts, which the result mirrors.
+        What to compute: a tensor, or nested lists, tuples, dicts, dataclasses and objects of
+        registered classes (`gc.tree.register`), which the result mirrors.
     returns
         What results are: "numpy" arrays with their axes in the order of the dims of the output, or
         "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps the coordinate that
@@ -94,8 +95,7 @@ def compile(
     results, mirrored = flatten(outputs, "compile: outputs")
     nodes = [x.node for x in params]
     graph = program("compile", nodes, [y.node for y in results], not_listed(nodes))
-    forms = arranged(list(range(len(params)))), mirrored(list(range(len(results))))
-    return Compiled(graph, *forms, returns, native)
+    return Compiled(graph, arranged.form(), mirrored.form(), returns, native)
 
 
 class Compiled(Questions):

@@ -62,7 +62,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
         ),
     )
     forms: list[Any] = list(range(len(params)))
-    compiled = Compiled(graph, forms, mirrored(range(len(outputs))), native=False)
+    compiled = Compiled(graph, forms, mirrored.form(), native=False)
     return compiled(*given.values())
 
 

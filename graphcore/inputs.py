@@ -90,8 +90,8 @@ def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> N
             below = varying([source])
             if given not in below and not above.isdisjoint(below):
                 asked = f"{node.op.said} at {node.origin}"
-                reason = f"{asked} differentiates by values from which an inner input is computed"
-                mend = "differentiate by the inner tensor, or list only tensors made by gc.tensor"
+                reason = f"{asked} is with respect to values from which an inner input is computed"
+                mend = "take it with respect to the inner tensor, or list only gc.tensor's inputs"
                 raise refusal(function, reason, given, source, cure=mend)
 
 

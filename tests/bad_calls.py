@@ -405,7 +405,11 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.compile([h], h + x)", "compile", "'x'"),
         ("gc.compile([h, h], h)", "compile", "listed twice"),
         ("gc.compile([gc.ones({'row': 2})], h)", "compile", "a constant", "gc.tensor"),
-        ("gc.compile([h, x], gc.grad((h * h).sum(), x))", "compile", "by the inner tensor"),
+        (
+            "gc.compile([h, x], gc.grad((h * h).sum(), x))",
+            "compile",
+            "with respect to the inner tensor",
+        ),
         ("gc.evaluate(x + b, {b: [1.0]})", "evaluate", "'x'", "x=array"),
         ("gc.evaluate(x, {'xx': [1.0]})", "evaluate", "'xx'", "did you mean 'x'?"),
         ("x.eval(y=[1.0])", "evaluate", "'y'", "the inputs are 'x'"),

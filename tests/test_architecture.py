@@ -32,7 +32,7 @@ LINKS = ("rewrites", "backends")
 ROOMS = (
     *("core", "shape", "pointwise", "create", "index", "reduce", "control", "arrange", "order"),
     *("window", "statistics", "special", "linalg", "fft", "signal", "derive"),
-    *("numpy_functions", "tensor", "__init__"),
+    *("tree", "optimize", "numpy_functions", "tensor", "__init__"),
 )
 """The rooms of the frontend: each may import those before it, and none after it."""
 

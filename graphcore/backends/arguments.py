@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.structures import Branch, branch, leaves, level_of
 
 from .boundary import Parameter, listed, quoted, refusal
 
 Tree = Any
-"""Nested lists, tuples and dicts of arrays or, in a form, of the numbers of inputs."""
+"""A structure of arrays or, in a form, of the numbers of inputs."""
 
 
 class Arguments:
@@ -56,20 +57,17 @@ class Arguments:
         if isinstance(form, int):
             found[form] = value
             return
-        if isinstance(form, Mapping):
-            keys: Sequence[Any] = list(form)
-            fits = isinstance(value, Mapping) and value.keys() == form.keys()
-        else:
-            keys = range(len(form))
-            fits = isinstance(value, list | tuple) and len(value) == len(form)
-        if not fits:
-            kind = type(form).__name__
-            parts = f"keys {listed(keys)}" if isinstance(form, Mapping) else f"{len(form)} parts"
-            reason = f"{path} must be a {kind} of {parts}, but is {shown(value)}"
-            params = [self._params[number] for number in leaves(form)]
+        level = level_of(form)
+        assert level is not None
+        if (parts := parts_like(level, value)) is None:
+            kind = level.kind.__name__
+            named = level.kind is dict or hasattr(level.kind, "__dataclass_fields__")
+            what = f"keys {listed(level.keys)}" if named else f"{len(level.parts)} parts"
+            reason = f"{path} must be a {kind} of {what}, but is {shown(value)}"
+            params = [self._params[number] for _, number in leaves(form)]
             raise self._refused(reason, params, "pass arguments in the form of the inputs")
-        for key in keys:
-            self._match(form[key], value[key], f"{path}[{key!r}]", found)
+        for (key, part), given in zip(level, parts, strict=True):
+            self._match(part, given, path + key, found)
 
     def _refused(self, reason: str, params: Sequence[Parameter], cure: str) -> Exception:
         declared = [f"input {param.shown}, {param.declared}" for param in params[:20]]
@@ -88,10 +86,16 @@ def shown(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.60}"
 
 
-def leaves(form: Tree) -> Iterable[int]:
-    """The numbers of inputs in a form."""
-    if isinstance(form, int):
-        yield form
-    else:
-        for part in form.values() if isinstance(form, Mapping) else form:
-            yield from leaves(part)
+def parts_like(level: Branch, value: Any) -> Sequence[Any] | None:
+    """The parts of an argument in the order of one level of a form; None if it is built otherwise.
+
+    Mappings of the same keys are like dicts, lists and tuples like each other.
+    """
+    if level.kind is dict:
+        alike = isinstance(value, Mapping) and value.keys() == set(level.keys)
+        return [value[key] for key in level.keys] if alike else None
+    if issubclass(level.kind, list | tuple):
+        alike = isinstance(value, list | tuple) and len(value) == len(level.parts)
+        return value if alike else None
+    own = branch(value)
+    return own.parts if own is not None and own.outline == level.outline else None

@@ -15,7 +15,7 @@ import graphcore as gc
 from tests.operations import CASES
 from tests.test_ops import declare
 
-MODULES = (gc, gc.fft, gc.linalg, gc.signal, gc.special)
+MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
 X = gc.tensor("x", {"row": 3, "col": 4})
 N = gc.tensor("n", {"row": 3}, dtype="int64")
 SQUARE = gc.tensor("square", {"row": 3, "col": 3})
@@ -27,6 +27,11 @@ KINDS = (
     *(type(X.rolling(row=2)), type(X.coarsen(row=2)), type(X.weighted(X))),
 )
 OPERATORS = ("__getitem__", "__round__", "__call__")
+
+
+class Registered:
+    """A class of a user."""
+
 
 MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.tensor("y", {"row": 3}),
@@ -55,6 +60,22 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.evaluate(X, {X: np.ones((3, 4))}),
     lambda: X.eval({X: np.ones((3, 4))}),
     lambda: X.eval(x=np.ones((3, 4))),
+    lambda: gc.function(x=("row",))(lambda x: x),
+    lambda: gc.function(returns="numpy", native=False)(lambda: 0),
+    lambda: gc.ravel([X], "parameter"),
+    lambda: gc.tree.map(lambda x, y: x, X, X),
+    lambda: gc.tree.flatten([X]),
+    lambda: gc.tree.leaves([X]),
+    lambda: gc.tree.unflatten(gc.tree.flatten([X])[1], [X]),
+    lambda: gc.tree.register(Registered, lambda x: ((), None), lambda rest, parts: Registered()),
+    lambda: gc.optimize.sgd(0.1, 0.9, nesterov=True),
+    lambda: gc.optimize.adam(0.1, 0.9, 0.99, 1e-8),
+    lambda: gc.optimize.adamw(0.1, 0.9, 0.99, 1e-8, 0.1),
+    lambda: gc.optimize.global_norm([X]),
+    lambda: gc.optimize.clip_by_global_norm([X], 1.0),
+    lambda: gc.optimize.exponential_decay(0.1, 10, 0.5),
+    lambda: gc.optimize.cosine_decay(0.1, 10, 0.01),
+    lambda: gc.optimize.linear_warmup(10, 0.1),
     lambda: gc.compile([X], X, returns="numpy"),
     lambda: gc.compile([X, N], X.sum("col") * N),
     lambda: gc.compile([X], X)(np.ones((3, 4))),

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from .calls import Place
+from .values import VALUES
 
 INTEGERS = {"0", "1", "-1", "2**40", "10**30", "-(2**63)", "np.int64"}
 REALS = {*INTEGERS, "1.5", "nan", "inf", "Fraction", "np.float32"}
@@ -22,7 +23,7 @@ NOTHING = {"()", "[]", "{}", "set()", "a generator", "an empty array"}
 FUNCTIONS = {"a function", "a builtin", "a class", "a compiled function"}
 DICTS = {"a dict of None", "a dict of words", "a dict of numbers", "a dict by numbers"}
 
-OPERAND = r"Operand|Tensor|Tree|^T$|Mask|Row|Labelled|complex|Any"
+OPERAND = r"Operand|Tensor|Tree|^T$|Mask|Row|Labelled|complex|Any|Real"
 SIZE = r"Size|int\b|Steps|Padding|Expression"
 NAME = r"str\b|Dim|Pair|Contracted|Iterable"
 
@@ -55,6 +56,9 @@ REASONS = (
     Reason(LISTS, OPERAND + "|" + SIZE, "a list of operands, positions or sizes"),
     Reason(DICTS, r"Tree|^T$|Any", "values by name or by dim"),
     Reason({"slice"}, r"Any", "an indexer"),
+    Reason(set(VALUES), r"Anything", "a leaf of a tree may be anything"),
+    Reason({"None"}, r"Structure", "the structure of one leaf"),
+    Reason(FUNCTIONS, r"Schedule", "a function of the number of the step"),
     Reason({"None", "a class", "np.dtype"}, r"DTypeLike", "a dtype, as NumPy has it"),
     Reason(FUNCTIONS, r"Callable|Any", "a function, or a program to print"),
     Reason({"None", "a set of dims", "a dim"}, r"Any", "passed on to the function of the user"),

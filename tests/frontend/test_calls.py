@@ -14,7 +14,7 @@ import graphcore as gc
 from graphcore.frontend.core.calls import worded
 
 x = gc.tensor("x", {"row": 2, "col": 3})
-MODULES = (gc, gc.fft, gc.linalg, gc.signal, gc.special)
+MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
 FUNCTIONS = {
     f"{module.__name__}.{name}": value
     for module in MODULES

@@ -11,7 +11,7 @@ import pytest
 
 import graphcore as gc
 
-MODULES = (gc, gc.fft, gc.linalg, gc.signal, gc.special)
+MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
 FUNCTIONS = {
     f"{module.__name__}.{name}": function
     for module in MODULES
@@ -36,7 +36,11 @@ def test_parameters_are_described(function: Callable[..., Any]) -> None:
     assert described(doc) <= names
     operands = names <= set("xyzw")  # which the summary names
     if described(doc) or (len(names) > 3 and not operands):
-        assert names - described(doc) <= {"more", "windows"}  # keywords in place of a dict
+        assert names - described(doc) <= {
+            "more",
+            "windows",
+            "wrong",
+        }  # keywords in place of a dict, refused
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)

@@ -9,7 +9,7 @@ import pytest
 import graphcore as gc
 from graphcore.frontend.core.instead import INSTEAD, instead
 
-MODULES = [gc, gc.fft, gc.linalg, gc.signal, gc.special]
+MODULES = [gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree]
 
 
 @pytest.mark.parametrize("module", MODULES)

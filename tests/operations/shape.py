@@ -8,6 +8,12 @@ import graphcore as gc
 from tests.operations.case import Case, Input, X, Y, alike
 
 CASES: dict[str, Case] = {
+    "ravel": Case(
+        lambda x, w: gc.ravel([x, {"w": w}], "all")[1](gc.ravel([x, {"w": w}], "all")[0] ** 2)[0],
+        lambda x, w: x**2,
+        (Input(), Input("col")),
+        batch=False,
+    ),
     "transpose": alike(lambda x: x.transpose("col", ...)),
     "transpose all": alike(lambda x: x.transpose(), batch=False),
     "rename": alike(lambda x: x.rename(row="r")),

@@ -145,7 +145,11 @@ class Carry:
 
     def matched(self, made: Tree) -> list[Node]:
         """The leaves of a new carry, dims in the order of the old; refused unless they fit."""
-        leaves, _ = flatten(made, "carry")
+        leaves, rebuild = flatten(made, "carry")
+        if rebuild.fixed != self.rebuild.fixed:
+            reason = f"the body changes {self.rebuild.fixed} of its carry to {rebuild.fixed}"
+            cure = "carry what changes as tensors, and keep what is static"
+            raise refusal(self.function, reason, cure=cure, kind=GraphTypeError)
         labels = [label for label, _ in paths(made, "carry")]
         if labels != self.labels:
             raise self.mismatch(dict(zip(labels, [x.node for x in leaves], strict=True)))

@@ -11,7 +11,7 @@ from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.costs import CHECKPOINT_LEVELS
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.tracing import between_params, close, placeholder
-from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
+from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.pointwise.casting import astype
@@ -123,7 +123,7 @@ def scan(
     return carry.results(results[: len(new)]), mirrored([wrap(y) for y in results[len(new) :]])
 
 
-def optional(tree: Tree, name: str) -> tuple[list[Tensor], Rebuild]:
+def optional(tree: Tree, name: str) -> tuple[list[Tensor], Callable[[list[Tensor]], Tree]]:
     """The tensors of a tree; none if it is None."""
     return ([], lambda _: None) if tree is None else flatten(tree, name)
 

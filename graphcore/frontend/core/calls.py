@@ -29,7 +29,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 K = TypeVar("K")
 
-SPACES = ("fft", "linalg", "signal", "special")
+SPACES = ("fft", "linalg", "optimize", "signal", "special", "tree")
 """Modules whose functions are called by the name of the module as well."""
 
 ELSEWHERE = {

@@ -1,25 +1,44 @@
-"""Nested lists, tuples and dicts of tensors: flattened, and rebuilt."""
+"""Structures of tensors: flattened, and rebuilt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.structures import Branch, filled, fixed, leaves, level_of, numbered, outline
 
 from .base import Base, Tensor, refusal, wrap
 from .lift import shown, single, stranger_cure
 
 Tree: TypeAlias = Any
-"""A tensor or number, or nested lists, tuples and dicts of them."""
+"""A tensor, number or array with dims; or nested lists, tuples, dicts, dataclasses and objects of
+registered classes (`gc.tree.register`) that hold them."""
 
 T = TypeVar("T")
 """A structure that a result mirrors."""
 
-Rebuild = Callable[[Iterable[Any]], Any]
-LEAF = None
-"""The leaf of a structure, which consists of lists, tuples and dicts."""
+paths = leaves
+
+
+class Rebuild:
+    """Puts values in the place of the leaves of a structure, in order."""
+
+    def __init__(self, structure: Branch | None) -> None:
+        self.structure = structure
+
+    def __call__(self, values: Iterable[Any]) -> Any:
+        """The structure with these values."""
+        return filled(self.structure, iter(values))
+
+    def form(self) -> Any:
+        """The structure with the numbers of its leaves."""
+        return numbered(self.structure)
+
+    @property
+    def fixed(self) -> list[Any]:
+        """The values in the structure that are no leaves, such as static fields of dataclasses."""
+        return fixed(self.structure)
 
 
 def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
@@ -35,41 +54,13 @@ def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
     >>> rebuild("xyz")
     {'a': 'x', 'b': ['y', 'z']}
     """
-    leaves: list[Tensor] = []
-    structure = take_apart(tree, name, leaves)
-    return leaves, partial(unflatten, structure)
+    found: list[Tensor] = []
 
+    def add(leaf: Any, path: str) -> None:
+        found.append(wrap(leaf.node) if isinstance(leaf, Base) else lifted(leaf, path))
 
-def take_apart(tree: Any, path: str, leaves: list[Tensor]) -> Any:
-    """The structure of `tree`; its tensors are appended to `leaves`."""
-    match tree:
-        case dict():
-            return {key: take_apart(x, f"{path}[{key!r}]", leaves) for key, x in tree.items()}
-        case list() | tuple():
-            items = [take_apart(x, f"{path}[{i}]", leaves) for i, x in enumerate(tree)]
-            return same_sequence(tree, items)
-        case Base():
-            leaves.append(wrap(tree.node))
-        case _:
-            leaves.append(lifted(tree, path))
-    return LEAF
-
-
-def paths(tree: Any, path: str) -> list[tuple[str, Any]]:
-    """Every leaf of `tree` with its path.
-
-    >>> from graphcore.frontend.core.trees import paths
-    >>> paths({"h": [1, 2]}, "carry")
-    [("carry['h'][0]", 1), ("carry['h'][1]", 2)]
-    """
-    match tree:
-        case dict():
-            parts = [paths(x, f"{path}[{key!r}]") for key, x in tree.items()]
-        case list() | tuple():
-            parts = [paths(x, f"{path}[{i}]") for i, x in enumerate(tree)]
-        case _:
-            return [(path, tree)]
-    return [leaf for part in parts for leaf in part]
+    structure = outline(tree, add, name)
+    return found, Rebuild(structure)
 
 
 def lifted(leaf: Any, path: str) -> Tensor:
@@ -85,41 +76,16 @@ def lifted(leaf: Any, path: str) -> Tensor:
         raise refusal(path, reason, cure=cure, kind=GraphTypeError) from error
 
 
-def same_sequence(template: list[Any] | tuple[Any, ...], items: list[Any]) -> Any:
-    """`items` as a sequence of the kind of `template`; a named tuple keeps its class."""
-    if isinstance(template, list):
-        return items
-    return type(template)(*items) if hasattr(template, "_fields") else tuple(items)
-
-
-def unflatten(structure: Any, values: Iterable[Any]) -> Any:
-    """`structure` with its leaves replaced by `values`, in order."""
-    return put_together(structure, iter(values))
-
-
-def put_together(structure: Any, values: Iterator[Any]) -> Any:
-    """`structure` with its leaves replaced by the next values."""
-    match structure:
-        case dict():
-            return {key: put_together(part, values) for key, part in structure.items()}
-        case list() | tuple():
-            return same_sequence(structure, [put_together(part, values) for part in structure])
-    return next(values)
-
-
 def picker(form: Any) -> Callable[[list[Any]], Any]:
-    """The function that arranges results in the form of `form`, whose leaves number them."""
+    """The function that arranges results in a form, whose leaves number them."""
     if isinstance(form, int):
         return lambda values: values[form]
-    if isinstance(form, dict):
-        if list(form.values()) == list(range(len(form))):  # the usual form, for speed
-            names = list(form)
-            return lambda values: dict(zip(names, values, strict=False))
-        parts = {key: picker(part) for key, part in form.items()}
-        return lambda values: {key: pick(values) for key, pick in parts.items()}
-    picks = [picker(part) for part in form]
-    if isinstance(form, list):
+    level = level_of(form)
+    assert level is not None
+    if level.kind is dict and level.parts == tuple(range(len(form))):  # the usual form, for speed
+        names = level.keys
+        return lambda values: dict(zip(names, values, strict=False))
+    picks = [picker(part) for part in level.parts]
+    if level.kind is list:
         return lambda values: [pick(values) for pick in picks]
-    if hasattr(form, "_make"):
-        return lambda values: form._make(pick(values) for pick in picks)
-    return lambda values: tuple(pick(values) for pick in picks)
+    return lambda values: level.holding([pick(values) for pick in picks]).built()

@@ -1,0 +1,161 @@
+"""Trees as one vector, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import names, require_dims
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.lift import as_array, dtype_of
+from graphcore.frontend.core.trees import Tree, flatten
+from graphcore.frontend.index.slices import cut
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.shape.dims import broadcast_to, join, squeeze, with_size
+from graphcore.ir import structures
+from graphcore.ir.dtypes import promote
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import Hidden
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Shape, Size, count
+from graphcore.ir.structures import Branch
+from graphcore.ir.types import DType
+from graphcore.ops import named
+
+__all__ = ["ravel"]
+
+INSIDE = Hidden("parameter")
+"""The dim of the vector while parts are cut and joined, which no user's dim equals."""
+
+
+class Part(NamedTuple):
+    """A leaf of a tree: what is needed to build it from a part of the vector."""
+
+    dtype: DType
+    shape: Shape
+    dims: tuple[str, ...] | None  # of an array there are none
+
+
+def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree]]:
+    """A tree as one vector, and the function from such vectors to trees.
+
+    For what works on vectors: `scipy.optimize`, samplers, solvers. The vector of a tree of tensors
+    is a tensor, that of a tree of arrays and numbers an array. Of trees of tensors the function
+    takes tensors, which become trees of tensors, and arrays, which become trees of arrays.
+
+    Parameters
+    ----------
+    tree
+        Nested lists, tuples, dicts, dataclasses and objects of registered classes, of tensors or of
+        arrays. The dtype of the vector is the one to which all promote; parts get theirs back.
+    dim
+        The dim of the vector. The function keeps all other dims of a tensor in each part: those of
+        many vectors at once, such as the chains of a sampler, come first.
+
+    Raises
+    ------
+    GraphError
+        If there is an array without names among tensors; and, by the function, if a vector has
+        another size, or if sizes are not known.
+
+    Examples
+    --------
+    >>> import graphcore as gc, numpy as np
+    >>> params = {"w": gc.tensor("w", {"feature": 2}), "b": gc.tensor("b", {})}
+    >>> vector, unravel = gc.ravel(params)
+    >>> vector
+    <Tensor: f64[parameter=3]>
+    >>> unravel(np.array([1.0, 2.0, 3.0]))
+    {'w': array([1., 2.]), 'b': array(3.)}
+
+    A loss as a function of the vector, with its gradient, as `scipy.optimize.minimize(f, start,
+    jac=True)` takes it:
+
+    >>> v = gc.tensor("v", vector.sizes)
+    >>> p = unravel(v)
+    >>> f = gc.compile([v], gc.value_and_grad((p["w"] ** 2).sum() + (p["b"] - 1) ** 2, v))
+    >>> start, _ = gc.ravel({"w": np.array([1.0, 2.0]), "b": 0.0})
+    >>> f(start)
+    (array(6.), array([ 2.,  4., -2.]))
+    """
+    (dim,) = names("ravel", (dim,), new=True)
+    found = structures.leaves(tree, "tree")
+    if not any(isinstance(leaf, Base) or hasattr(leaf, "dims") for _, leaf in found):
+        arrays = [as_array(path, leaf) for path, leaf in found]
+        parts = [
+            Part(dtype_of(path, x.dtype), x.shape, None)
+            for (path, _), x in zip(found, arrays, strict=True)
+        ]
+        kept = structures.outline(tree, lambda leaf, path: None)
+        flat = [x.reshape(-1).astype(common(parts)) for x in arrays]
+        return np.concatenate([np.empty(0, common(parts)), *flat]), Unravel(kept, parts, dim)
+    tensors, rebuild = flatten(tree)
+    parts = [Part(x.dtype, x.shape, x.dims) for x in tensors]
+    rows = [row(astype(x, common(parts)).node) for x in tensors]
+    vector = named.rename(join(rows, INSIDE), names=((INSIDE, dim),))
+    return wrap(vector), Unravel(rebuild.structure, parts, dim)
+
+
+def common(parts: list[Part]) -> DType:
+    """The dtype to which all parts promote."""
+    return promote(*[part.dtype for part in parts]) if parts else np.dtype(float)
+
+
+def row(x: Node) -> Node:
+    """A tensor as a vector."""
+    if not x.type.dims:
+        return broadcast_to(x, {INSIDE: 1}).node
+    return named.stack(x, dims=x.type.dims, name=INSIDE)
+
+
+class Unravel:
+    """From vectors to trees of one structure."""
+
+    def __init__(self, structure: Branch | None, parts: list[Part], dim: str) -> None:
+        self._structure, self._parts, self._dim = structure, parts, dim
+
+    def __call__(self, vector: Any) -> Tree:
+        """The tree whose parts, one after the other, are the vector."""
+        made = self._tensors(vector) if isinstance(vector, Tensor) else self._arrays(vector)
+        return structures.filled(self._structure, iter(made))
+
+    def _tensors(self, vector: Tensor) -> list[Tensor]:
+        """The parts of a tensor."""
+        node = vector.node
+        require_dims("unravel", node, (self._dim,))
+        sizes: list[Size] = [count(part.shape) for part in self._parts]
+        x = named.rename(node, names=((self._dim, INSIDE),))
+        x = with_size(x, INSIDE, sum(sizes))
+        made, start = [], 0
+        for size, part in zip(sizes, self._parts, strict=True):
+            if part.dims is None and part.shape:
+                cure = "ravel a tree of tensors, gc.constant(array, dims), for parts with dims"
+                reason = f"an array of shape {part.shape} was raveled, which has no names of dims"
+                raise refusal("unravel", reason, vector, cure=cure, kind=GraphTypeError)
+            own = cut(x, INSIDE, start, size)
+            found = (
+                squeeze(wrap(own), INSIDE)
+                if not part.dims
+                else wrap(named.unstack(own, dim=INSIDE, names=part.dims, sizes=part.shape))
+            )
+            made.append(astype(found, part.dtype))
+            start += size
+        return made
+
+    def _arrays(self, vector: Any) -> list[np.ndarray[Any, Any]]:
+        """The parts of an array."""
+        x = as_array("unravel", vector)
+        shapes = [shape for _, shape, _ in self._parts]
+        if not all(isinstance(size, int) for shape in shapes for size in shape):
+            cure = "ravel arrays of the sizes that are meant, or pass a tensor"
+            reason = f"the sizes of the parts are not known: {', '.join(map(brief, shapes))}"
+            raise refusal("unravel", reason, cure=cure)
+        ends = np.cumsum([0, *[math.prod(shape) for shape in shapes]])
+        if x.shape != (ends[-1],):
+            reason = f"takes a vector of {ends[-1]} numbers, not an array of shape {x.shape}"
+            raise refusal("unravel", reason, cure="pass one vector, as ravel makes it")
+        pieces = zip(ends, ends[1:], self._parts, strict=False)
+        return [x[start:end].astype(part.dtype).reshape(part.shape) for start, end, part in pieces]

@@ -1,0 +1,376 @@
+"""`gc.optimize`: gradient methods as pure functions of trees.
+
+An optimizer is a pair of functions: `init(params)` is the state before the first step, and
+`update(params, grads, state)` the pair of params and state after one. Nothing is changed in place,
+so that a step runs in a program, in a loop, under `vectorize`, and has derivatives itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from graphcore.ir.dtypes import real_of
+
+from .core.base import Tensor, wrap
+from .core.callbacks import callback
+from .core.instead import absent
+from .core.lift import Operand, single
+from .core.trees import T, Tree, flatten
+from .create.inputs import constant, zeros_like
+from .pointwise.casting import astype
+from .pointwise.complex import conjugate
+from .pointwise.elementwise import absolute, cos, minimum, sqrt
+from .pointwise.formulas import where
+from .tree import map as each
+
+__all__ = [
+    "Optimizer",
+    "adam",
+    "adamw",
+    "clip_by_global_norm",
+    "cosine_decay",
+    "exponential_decay",
+    "global_norm",
+    "linear_warmup",
+    "sgd",
+]
+
+Real: TypeAlias = float | Tensor
+"""A hyperparameter: a number, or a tensor without dims."""
+
+Schedule: TypeAlias = Callable[[Tensor], Tensor | float]
+"""The learning rate from the number of the step, counted from 0."""
+
+
+Decay: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""The change of a step, from the step and the param."""
+
+
+class Optimizer(NamedTuple):
+    """A gradient method.
+
+    Attributes
+    ----------
+    init
+        `params -> state`, before the first step.
+    update
+        `(params, grads, state) -> (params, state)`, after one step.
+    """
+
+    init: Callable[[Tree], Tree]
+    update: Callable[[Tree, Tree, Tree], tuple[Tree, Tree]]
+
+
+class Momentum(NamedTuple):
+    """The state of `sgd`."""
+
+    step: Tensor
+    velocity: Tree
+
+
+class Moments(NamedTuple):
+    """The state of `adam` and `adamw`: running means of gradients and of their squares."""
+
+    step: Tensor
+    mean: Tree
+    square: Tree
+
+
+def sgd(
+    learning_rate: Real | Schedule, momentum: Real = 0.0, *, nesterov: bool = False
+) -> Optimizer:
+    """Stochastic gradient descent, with momentum.
+
+    velocity = momentum * velocity + grad; param = param - learning_rate * velocity (Polyak 1964,
+    "Some methods of speeding up the convergence of iteration methods"). With `nesterov`, param =
+    param - learning_rate * (grad + momentum * velocity) (Sutskever et al. 2013, "On the importance
+    of initialization and momentum in deep learning").
+
+    Parameters
+    ----------
+    learning_rate
+        A number, a tensor, or a function of the number of the step, such as `cosine_decay`.
+    momentum
+        How much of the last step goes on; without it there is no velocity in the state.
+    nesterov
+        Whether the gradient counts ahead of the velocity.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> w = gc.tensor("w", {"row": 2})
+    >>> opt = gc.optimize.sgd(0.1)
+    >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
+    >>> gc.compile([w], new)([1.0, 2.0])
+    array([0.8, 1.6])
+    """
+    check("sgd", momentum)
+    moving = not (isinstance(momentum, int | float) and momentum == 0)
+    rate = schedule_of("sgd", learning_rate)
+
+    def init(params: Tree) -> Momentum:
+        return Momentum(constant(0), each(zeros_like, params) if moving else ())
+
+    def update(params: Tree, grads: Tree, state: Momentum) -> tuple[Tree, Momentum]:
+        now = rate(state.step)
+        moved = downhill(grads)
+        velocity = state.velocity
+        if moving:
+            velocity = each(lambda v, g: like(momentum, g) * v + g, velocity, moved)
+            moved = (
+                each(lambda v, g: g + like(momentum, g) * v, velocity, moved)
+                if nesterov
+                else velocity
+            )
+        new = each(lambda p, v: p - like(now, p) * v, params, moved)
+        return new, Momentum(state.step + 1, velocity)
+
+    return Optimizer(init, update)
+
+
+def adam(
+    learning_rate: Real | Schedule,
+    b1: Real = 0.9,
+    b2: Real = 0.999,
+    eps: Real = 1e-8,
+) -> Optimizer:
+    """Adam: steps scaled by running means of gradients and of their squares.
+
+    With t counted from 1: mean = b1 * mean + (1 - b1) * grad; square = b2 * square + (1 - b2) *
+    grad²; param = param - learning_rate * (mean / (1 - b1**t)) / (sqrt(square / (1 - b2**t)) + eps)
+    (Kingma and Ba 2015, "Adam: a method for stochastic optimization").
+
+    Parameters
+    ----------
+    learning_rate
+        As in `sgd`.
+    b1, b2
+        How much of the means of gradients, and of their squares, is kept in each step.
+    eps
+        What is added to the root.
+
+    Examples
+    --------
+    The first step has the size of the learning rate:
+
+    >>> import graphcore as gc
+    >>> w = gc.tensor("w", {"row": 2})
+    >>> opt = gc.optimize.adam(0.1)
+    >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
+    >>> gc.compile([w], new)([1.0, -20.0]).round(6)
+    array([  0.9, -19.9])
+    """
+    return moments("adam", learning_rate, b1, b2, eps, lambda moved, p: moved)
+
+
+def adamw(
+    learning_rate: Real | Schedule,
+    b1: Real = 0.9,
+    b2: Real = 0.999,
+    eps: Real = 1e-8,
+    weight_decay: Real = 0.01,
+) -> Optimizer:
+    """Adam with decoupled weight decay.
+
+    As `adam`, and each step also takes learning_rate * weight_decay * param off param, which the
+    running means do not see (Loshchilov and Hutter 2019, "Decoupled weight decay regularization").
+
+    Parameters
+    ----------
+    learning_rate, b1, b2, eps
+        As in `adam`.
+    weight_decay
+        The share of each param that is taken off, times the learning rate.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> w = gc.tensor("w", {"row": 2})
+    >>> opt = gc.optimize.adamw(0.1, weight_decay=0.5)
+    >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
+    >>> gc.compile([w], new)([1.0, -20.0]).round(6)
+    array([  0.85, -18.9 ])
+    """
+    check("adamw", weight_decay)
+
+    def decayed(moved: Tensor, p: Tensor) -> Tensor:
+        return moved + like(weight_decay, p) * p
+
+    return moments("adamw", learning_rate, b1, b2, eps, decayed)
+
+
+def moments(
+    function: str,
+    learning_rate: Real | Schedule,
+    b1: Real,
+    b2: Real,
+    eps: Real,
+    decayed: Decay,
+) -> Optimizer:
+    """Adam, whose steps `decayed` changes."""
+    check(function, b1, b2, eps)
+    rate = schedule_of(function, learning_rate)
+
+    def init(params: Tree) -> Moments:
+        squares = each(lambda p: zeros_like(p, real_of(p.dtype)), params)
+        return Moments(constant(0), each(zeros_like, params), squares)
+
+    def update(params: Tree, grads: Tree, state: Moments) -> tuple[Tree, Moments]:
+        now, t = rate(state.step), state.step + 1
+
+        def step(p: Tensor, mean: Tensor, square: Tensor) -> Tensor:
+            first = mean / like(1 - b1**t, p)
+            second = square / like(1 - b2**t, p)
+            moved = first / (root(second) + like(eps, p))
+            return p - like(now, p) * decayed(moved, p)
+
+        moved = downhill(grads)
+        mean = each(lambda m, g: running(m, g, b1), state.mean, moved)
+        square = each(lambda s, g: running(s, absolute(g) ** 2, b2), state.square, moved)
+        return each(step, params, mean, square), Moments(t, mean, square)
+
+    return Optimizer(init, update)
+
+
+def running(mean: Tensor, x: Tensor, kept: Real) -> Tensor:
+    """A running mean."""
+    return like(kept, mean) * mean + like(1 - kept, mean) * x
+
+
+def root(x: Tensor) -> Tensor:
+    """The square root, whose derivative at 0 is 0."""
+    return where(x > 0, sqrt(x), 0)
+
+
+def like(value: Real, x: Tensor) -> Real:
+    """A hyperparameter in the precision of `x`."""
+    return value if type(value) in (int, float) else astype(value, real_of(x.dtype))
+
+
+def downhill(grads: Tree) -> Tree:
+    """The directions in which a function grows fastest: of complex values the conjugates."""
+    return each(lambda g: conjugate(g) if g.dtype.kind == "c" else g, grads)
+
+
+def check(function: str, *values: Real) -> None:
+    """Refuse hyperparameters that are no numbers and no tensors."""
+    for value in values:
+        single(function, value)
+
+
+def schedule_of(function: str, rate: Real | Schedule) -> Schedule:
+    """A learning rate as a function of the number of the step."""
+    if callable(rate):
+        return callback(function, "learning_rate", rate, "step")
+    single(function, rate)
+    return lambda step: rate
+
+
+def global_norm(tree: Tree) -> Tensor:
+    """The Euclidean norm of all elements of all tensors of a tree together.
+
+    Its derivative at 0 is 0.
+
+    >>> import graphcore as gc
+    >>> gc.optimize.global_norm({"w": gc.constant([3.0, 0.0], "row"), "b": 4.0}).eval()
+    array(5.)
+    """
+    found, _ = flatten(tree, "global_norm")
+    if not found:
+        return constant(0.0)
+    squares = [(absolute(x) ** 2).sum() for x in found]
+    return root(sum(squares[1:], squares[0]))
+
+
+def clip_by_global_norm(tree: T, max_norm: Real) -> T:
+    """A tree scaled down to a global norm of `max_norm`, where it is larger.
+
+    Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural networks".
+
+    Parameters
+    ----------
+    tree
+        Tensors, such as gradients, in any structure, which the result has.
+    max_norm
+        The largest norm.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> grads = {"w": gc.constant([3.0, 0.0], "row"), "b": gc.constant(4.0)}
+    >>> gc.evaluate(gc.optimize.clip_by_global_norm(grads, 1.0))
+    {'w': array([0.6, 0. ]), 'b': array(0.8)}
+    """
+    found, rebuild = flatten(tree, "clip_by_global_norm")
+    norm = global_norm(found)
+    scale = where(norm > max_norm, max_norm / norm, 1.0)
+    clipped: T = rebuild([x * like(scale, x) for x in found])
+    return clipped
+
+
+def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedule:
+    """A learning rate that is multiplied by `factor` over each `steps` steps, smoothly.
+
+    learning_rate * factor**(step / steps).
+
+    >>> import graphcore as gc
+    >>> gc.optimize.exponential_decay(0.1, 100, 0.5)(200).eval()
+    array(0.025)
+    """
+    check("exponential_decay", learning_rate, steps, factor)
+    return lambda step: learning_rate * factor ** (counted(step) / steps)
+
+
+def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedule:
+    """A learning rate that falls to `final` over `steps` steps, as half a wave, and stays there.
+
+    final + (learning_rate - final) * (1 + cos(pi * step / steps)) / 2 (Loshchilov and Hutter 2017,
+    "SGDR: stochastic gradient descent with warm restarts", one cycle).
+
+    >>> import graphcore as gc
+    >>> rate = gc.optimize.cosine_decay(0.1, 100)
+    >>> gc.evaluate([rate(0), rate(50), rate(1000)])
+    [array(0.1), array(0.05), array(0.)]
+    """
+    check("cosine_decay", learning_rate, steps, final)
+
+    def rate(step: Operand) -> Tensor:
+        share = minimum(counted(step) / steps, 1.0)
+        return final + (learning_rate - final) * (1 + cos(math.pi * share)) / 2
+
+    return rate
+
+
+def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
+    """A learning rate that rises to that of `then` in the first `steps` steps, in equal parts.
+
+    min((step + 1) / steps, 1) * then(step) (Goyal et al. 2017, "Accurate, large minibatch SGD").
+
+    Parameters
+    ----------
+    steps
+        The number of steps.
+    then
+        The learning rate: a number, or a function of the number of the step.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> rate = gc.optimize.linear_warmup(4, 0.1)
+    >>> gc.evaluate([rate(0), rate(3), rate(9)])
+    [array(0.025), array(0.1), array(0.1)]
+    """
+    check("linear_warmup", steps)
+    rate = schedule_of("linear_warmup", then)
+    return lambda step: minimum((counted(step) + 1) / steps, 1.0) * rate(counted(step))
+
+
+def counted(step: Operand) -> Tensor:
+    """The number of a step as a tensor."""
+    return wrap(single("schedule", step))
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = absent("optimize"), lambda: __all__

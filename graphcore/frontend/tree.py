@@ -1,0 +1,193 @@
+"""`gc.tree`: nested lists, tuples, dicts and objects, whatever they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from graphcore.ir import structures
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.structures import Branch, Registered
+
+from .core.arguments import listed
+from .core.base import Base, brief, refusal
+from .core.callbacks import callback, require_function
+from .core.instead import absent
+
+__all__ = ["flatten", "leaves", "map", "register", "unflatten"]
+
+Anything: TypeAlias = Any
+"""A tree of any leaves: tensors, arrays, numbers, objects."""
+
+K = TypeVar("K", bound=type)
+Structure: TypeAlias = Branch | None
+"""A tree without its leaves; that of a single leaf is None."""
+
+BUILT_IN = (Base, list, tuple, dict, str, bytes, int, float, complex, np.ndarray, np.generic, type)
+"""Classes whose objects are leaves, or structures already."""
+
+
+def map(function: Callable[..., Any], tree: Anything, *trees: Anything) -> Anything:
+    """`function` of each leaf of a tree, and of the leaves of others at the same places.
+
+    Parameters
+    ----------
+    function
+        Of as many leaves as there are trees.
+    tree
+        Nested lists, tuples, dicts, dataclasses and objects of registered classes; the result has
+        the same structure. Everything else is a leaf: a tensor, an array, a number.
+    trees
+        Trees of the same structure.
+
+    Raises
+    ------
+    GraphError
+        If the structures differ.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> params, slopes = {"w": 1.0, "b": [2.0]}, {"w": 10.0, "b": [20.0]}
+    >>> gc.tree.map(lambda p, g: p - 0.1 * g, params, slopes)
+    {'w': 0.0, 'b': [0.0]}
+    """
+    first, structure = flatten(tree)
+    others = [flatten(other) for other in trees]
+    for n, (_, other) in enumerate(others):
+        if other != structure:
+            differing = different(tree, trees[n])
+            reason = f"tree {n + 2} has another structure than the first: {differing}"
+            cure = "give trees of one structure"
+            raise refusal("tree.map", reason, cure=cure, kind=GraphTypeError)
+    names = [f"leaf{n}" if n else "leaf" for n in range(1 + len(others))]
+    called = callback("tree.map", "function", function, *names)
+    made = [called(*column) for column in zip(first, *(own for own, _ in others), strict=True)]
+    return structures.filled(structure, iter(made))
+
+
+def different(tree: Anything, other: Anything) -> str:
+    """The first place at which one of two trees has a leaf and the other has none."""
+    paths, others = dict(structures.leaves(tree, "tree")), dict(structures.leaves(other, "tree"))
+    lone = [path for path in (*paths, *others) if (path in paths) != (path in others)]
+    if not lone:
+        return "they are built of other classes, or differ in static values"
+    which = "the first" if lone[0] in paths else "it"
+    return f"only {which} has {lone[0]}"
+
+
+def flatten(tree: Anything) -> tuple[list[Any], Structure]:
+    """The leaves of a tree in order, and its structure, from which `unflatten` builds it again.
+
+    Structures are equal if the trees are built alike.
+
+    >>> import graphcore as gc
+    >>> leaves, structure = gc.tree.flatten({"w": 1.0, "b": [2.0, 3.0]})
+    >>> leaves
+    [1.0, 2.0, 3.0]
+    >>> gc.tree.unflatten(structure, [10, 20, 30])
+    {'w': 10, 'b': [20, 30]}
+    """
+    found: list[Any] = []
+    structure = structures.outline(tree, lambda leaf, path: found.append(leaf))
+    return found, structure
+
+
+def unflatten(structure: Structure, leaves: Iterable[Anything]) -> Anything:
+    """The tree of a structure that `flatten` found, with these leaves in order.
+
+    >>> import graphcore as gc
+    >>> gc.tree.unflatten(gc.tree.flatten([1, (2, 3)])[1], "abc")
+    ['a', ('b', 'c')]
+    """
+    if not isinstance(structure, Branch | None):
+        cure = "leaves, structure = gc.tree.flatten(tree)"
+        reason = f"{brief(structure)} is not a structure"
+        raise refusal("tree.unflatten", reason, cure=cure, kind=GraphTypeError)
+    found = list(leaves) if isinstance(leaves, str) else listed("tree.unflatten", "leaves", leaves)
+    if len(found) != (wanted := count(structure)):
+        reason = f"{len(found)} leaves for a structure of {wanted}"
+        raise refusal("tree.unflatten", reason, cure="give one value for each leaf")
+    return structures.filled(structure, iter(found))
+
+
+def count(structure: Structure) -> int:
+    """The number of leaves of a structure."""
+    return 1 if structure is None else sum(count(part) for part in structure.parts)
+
+
+def leaves(tree: Anything) -> list[Any]:
+    """The leaves of a tree, in order.
+
+    >>> import graphcore as gc
+    >>> gc.tree.leaves({"w": 1.0, "b": [2.0, 3.0]})
+    [1.0, 2.0, 3.0]
+    """
+    return flatten(tree)[0]
+
+
+def register(
+    kind: K,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, tuple[Any, ...]], Any],
+) -> K:
+    """Make objects of a class trees: as inputs, outputs, parameters and carries of loops.
+
+    Dataclasses are trees without it, of all fields but those that are declared with
+    `field(metadata={"static": True})`. The two functions are those of JAX's
+    `register_pytree_node`.
+
+    Parameters
+    ----------
+    kind
+        The class; its subclasses are registered by themselves.
+    flatten
+        `object -> (parts, rest)`: the parts are tensors, or trees of them, and `rest` is all else,
+        compared by `==`.
+    unflatten
+        `(rest, parts) -> object`.
+
+    Raises
+    ------
+    GraphError
+        If objects of the class are leaves or trees already.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> class Line:
+    ...     def __init__(self, slope, start):
+    ...         self.slope, self.start = slope, start
+    >>> Line = gc.tree.register(
+    ...     Line, lambda line: ((line.slope, line.start), None), lambda rest, parts: Line(*parts)
+    ... )
+    >>> line, x = Line(gc.tensor("slope", {}), gc.tensor("start", {})), gc.tensor("x", {})
+    >>> f = gc.compile([line, x], gc.grad(line.slope * x + line.start, line))
+    >>> f(Line(2.0, 1.0), 3.0).slope
+    array(3.)
+    """
+    if not isinstance(kind, type) or issubclass(kind, BUILT_IN):
+        cure = "give a class of your own, and functions that take its objects apart and build them"
+        reason = f"{brief(kind)} is not a class to register"
+        raise refusal("tree.register", reason, cure=cure, kind=GraphTypeError)
+    require_function("tree.register", "flatten", flatten, "object")
+    require_function("tree.register", "unflatten", unflatten, "rest, parts")
+
+    def apart(thing: Any) -> tuple[tuple[Any, ...], Any]:
+        match callback("tree.register", "flatten", flatten, "object")(thing):
+            case (Iterable() as parts, rest):
+                return tuple(parts), rest
+            case made:
+                cure = "return the parts, in a tuple, and all else: ((x.w, x.b), None)"
+                reason = f"flatten of {kind.__name__} returns {brief(made)}, not (parts, rest)"
+                raise refusal("tree.register", reason, cure=cure, kind=GraphTypeError)
+
+    together = callback("tree.register", "unflatten", unflatten, "rest", "parts")
+    structures.REGISTERED[kind] = Registered(apart, together)
+    return kind
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = absent("tree"), lambda: __all__

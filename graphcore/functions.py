@@ -1,0 +1,342 @@
+"""`function`: Python functions of tensors that arrays can be given to."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import partial, update_wrapper
+from threading import RLock
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, get_args, overload
+
+import numpy as np
+
+from graphcore.frontend.core.arguments import check_word
+from graphcore.frontend.core.base import Base, brief, refusal
+from graphcore.frontend.core.callbacks import parameters_of
+from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.trees import Tree
+from graphcore.frontend.create.inputs import tensor
+from graphcore.ir import structures
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.sizes import Expression
+from graphcore.ir.structures import branch
+
+from .compiled import Compiled, Returns, compile
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+DimsTree: TypeAlias = Any
+"""Dims as `tensor` takes them, a tensor; or nested lists, tuples, dicts, dataclasses of these."""
+
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+@worded
+def function(
+    *wrong: Any, returns: Returns = "numpy", native: bool | None = None, **inputs: DimsTree
+) -> Callable[[Callable[P, R]], Function[P, R]]:
+    """A decorator: the function of tensors takes arrays too, for which it is compiled.
+
+    Called with tensors, the function runs as it stands, as part of a larger program. Called with
+    arrays, it runs once with inputs of the declared dims; the result is compiled, and computes this
+    and all later calls.
+
+    Parameters
+    ----------
+    inputs
+        The dims of each parameter that takes arrays, as for `tensor`: their sizes by name, or their
+        names alone; of other dtypes than float64 a tensor, such as `gc.tensor("i", ("row",),
+        dtype="int64")`. Nested lists, tuples, dicts and dataclasses of these for a tree of arrays.
+        All other parameters are static: their values are seen by the Python function, must be
+        hashable, and each has a program of its own.
+    returns, native
+        As in `compile`.
+
+    Returns
+    -------
+    A decorator. What it makes has the Python function as `__wrapped__`, and `compiled(*args)` is
+    the program that a call with these arguments runs.
+
+    Raises
+    ------
+    GraphError
+        If the function has no parameter of a name; when it is called, if tensors and arrays are
+        mixed, or a static value is not hashable.
+
+    Examples
+    --------
+    >>> import graphcore as gc, numpy as np
+    >>> @gc.function(x={"batch": None, "feature": 2}, w=("feature",))
+    ... def loss(x, w, power=2):
+    ...     return (gc.dot(x, w, dim="feature") ** power).mean("batch")
+    >>> @gc.function(x={"batch": None, "feature": 2}, w=("feature",))
+    ... def slope(x, w):
+    ...     return gc.value_and_grad(loss(x, w, power=3), w)
+    >>> loss(np.eye(2), np.array([1.0, 2.0]))
+    array(2.5)
+    >>> slope(np.eye(2), np.array([1.0, 2.0]))
+    (array(4.5), array([1.5, 6. ]))
+    """
+    if wrong:
+        cure = "declare its inputs: @gc.function(x={'row': None}) above def f(x)"
+        reason = f"takes inputs by name, not {brief(wrong[0])}"
+        raise refusal("function", reason, cure=cure, kind=GraphTypeError)
+    check_word("function", "returns", returns, get_args(Returns))
+    made = {name: declared(name, dims) for name, dims in inputs.items()}
+    return partial(Function, inputs=made, returns=returns, native=native)
+
+
+class Function(Generic[P, R]):
+    """A Python function of tensors that takes arrays too, made by `gc.function`.
+
+    Safe to call from several threads at once. A static object is compared as it says itself by
+    `==`; what it holds is read when a program is made for it, and never again.
+    """
+
+    __wrapped__: Callable[P, R]
+    __name__: str
+    __qualname__: str
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        inputs: Mapping[str, Tree],
+        returns: Returns = "numpy",
+        native: bool | None = None,
+    ) -> None:
+        if not callable(function) or isinstance(function, type):
+            cure = "put @gc.function(x=dims) above a function of tensors"
+            reason = f"{brief(function)} is not a function"
+            raise refusal("function", reason, cure=cure, kind=GraphTypeError)
+        update_wrapper(self, function)
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self._signature = inspect.signature(function)
+        self._check_names(function, inputs)
+        self._inputs = {x: inputs[x] for x in self._signature.parameters if x in inputs}
+        self._options: dict[str, Any] = {"returns": returns, "native": native}
+        self._programs: dict[Any, Compiled] = {}
+        self._lock = RLock()
+        flat = all(isinstance(x, Base) for x in self._inputs.values())
+        alone = flat and list(self._inputs) == list(self._signature.parameters)
+        self._plain = len(self._inputs) if alone else -1
+
+    def _check_names(self, function: Callable[..., Any], inputs: Mapping[str, Tree]) -> None:
+        parameters = self._signature.parameters
+        taking = [name for name, p in parameters.items() if p.kind not in VARIADIC]
+        for name in inputs:
+            if name not in taking:
+                near = get_close_matches(name, taking, 1)
+                cure = f"did you mean {near[0]!r}?" if near else "declare parameters that it has"
+                shown = f"{self.__name__}{parameters_of(function)}"
+                reason = f"{shown} has no parameter {name!r} for arrays"
+                raise refusal("function", reason, cure=cure, kind=GraphTypeError)
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The Python function's own result for tensors, that of its program for arrays."""
+        if len(args) == self._plain and not kwargs:  # the usual call, for speed
+            for x in args:
+                if type(x) is not np.ndarray:
+                    break
+            else:
+                if (program := self._programs.get(())) is not None:
+                    return program(*args)
+        bound = self._bound(args, kwargs)
+        if bound.tensors:
+            self._refuse_mixtures(bound)
+            return self.__wrapped__(*args, **kwargs)
+        return self._program(bound)(*bound.arrays.values())
+
+    def compiled(self, /, *args: Any, **kwargs: Any) -> Compiled:
+        """The program that a call with these arguments runs.
+
+        Raises
+        ------
+        GraphError
+            If some of them are tensors: there is no program then.
+        """
+        bound = self._bound(args, kwargs)
+        if bound.tensors:
+            cure = "pass arrays, or compile what the function returns for these tensors"
+            path, tensor = bound.tensors[0]
+            reason = f"{path} is a tensor, for which the function runs as it is"
+            raise refusal(self.__name__, reason, tensor, cure=cure, kind=GraphTypeError)
+        return self._program(bound)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """The arguments of a call by name, defaults included."""
+        try:
+            found = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            cure = f"write {self.__name__}{parameters_of(self.__wrapped__)}"
+            raise refusal(self.__name__, str(error), cure=cure, kind=GraphTypeError) from None
+        found.apply_defaults()
+        arrays = {name: found.arguments[name] for name in self._inputs}
+        static = {name: x for name, x in found.arguments.items() if name not in arrays}
+        tensors = [
+            (path, leaf)
+            for name, value in found.arguments.items()
+            for path, leaf in structures.leaves(value, name)
+            if isinstance(leaf, Base)
+        ]
+        return Bound(found, arrays, static, tensors)
+
+    def _refuse_mixtures(self, bound: Bound) -> None:
+        """Refuse arrays without dims among tensors."""
+        arrays = [
+            path
+            for name, given in bound.arrays.items()
+            for path, leaf in self._placed(name, given)
+            if is_array(leaf)
+        ]
+        if arrays:
+            dims = self._dims(arrays[0])
+            cure = f"give it dims, gc.constant({arrays[0]}, {dims}), or pass arrays alone"
+            reason = f"{arrays[0]} is an array, and {bound.tensors[0][0]} is a tensor"
+            tensor = bound.tensors[0][1]
+            raise refusal(self.__name__, reason, tensor, cure=cure, kind=GraphTypeError)
+
+    def _placed(self, name: str, given: Any) -> list[tuple[str, Any]]:
+        """What is given for each declared input; lists of numbers are arrays."""
+        if isinstance(self._inputs[name], Base):
+            return [(name, given)]
+        return structures.leaves(given, name)
+
+    def _dims(self, path: str) -> str:
+        """The dims that were declared for an array, as text."""
+        for name, tree in self._inputs.items():
+            for place, x in structures.leaves(tree, name):
+                if place == path:
+                    return repr(x.dims)
+        return "dims"
+
+    def _program(self, bound: Bound) -> Compiled:
+        """The program for the static values of a call."""
+        key = tuple([self._key(name, x) for name, x in bound.static.items()])
+        if (program := self._programs.get(key)) is None:
+            with self._lock:
+                if (program := self._programs.get(key)) is None:
+                    program = self._programs[key] = self._make(bound)
+        return program
+
+    def _make(self, bound: Bound) -> Compiled:
+        """A program for these static values."""
+        bound.found.arguments.update(self._inputs)
+        result = self.__wrapped__(*bound.found.args, **bound.found.kwargs)
+        return compile(list(self._inputs.values()), result, **self._options)
+
+    def _key(self, name: str, value: Any) -> Any:
+        """A static value as a key: equal for values that the function cannot tell apart."""
+        try:
+            return key_of(value, self._forget)
+        except TypeError:
+            cure = f"declare it as an input, @gc.function({name}=dims), if it holds arrays; else "
+            cure += "pass what is hashable: a tuple instead of a list, a frozen dataclass"
+            reason = f"{name}={brief(value)} is static, but not hashable"
+            raise refusal(self.__name__, reason, cure=cure, kind=GraphTypeError) from None
+
+    def _forget(self, gone: weakref.ref[Any]) -> None:
+        """Drop the programs of an object that is no more."""
+        for key in [key for key in self._programs if holds(key, gone)]:
+            self._programs.pop(key, None)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """The function as a method, whose instance is static."""
+        return self if instance is None else Method(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    def __repr__(self) -> str:
+        many = f"{len(self._programs)} program{'' if len(self._programs) == 1 else 's'}"
+        inputs = ", ".join(
+            f"{path}: {x.node.type}"
+            for name, tree in self._inputs.items()
+            for path, x in structures.leaves(tree, name)
+        )
+        return f"<Function {self.__qualname__}({inputs}): {many}>"
+
+
+class Method(partial[Any]):
+    """A `Function` of an instance."""
+
+    func: Function[..., Any]
+
+    def compiled(self, /, *args: Any, **kwargs: Any) -> Compiled:
+        """The program that a call with these arguments runs."""
+        program: Compiled = self.func.compiled(*self.args, *args, **self.keywords, **kwargs)
+        return program
+
+
+class Bound(NamedTuple):
+    """The arguments of a call."""
+
+    found: inspect.BoundArguments
+    arrays: dict[str, Any]
+    static: dict[str, Any]
+    tensors: list[tuple[str, Base]]
+
+
+def declared(path: str, given: Tree) -> Tree:
+    """Inputs as they are declared: by dims, by a tensor, or a tree of these."""
+    if isinstance(given, Base):
+        return tensor(path, given.sizes, dtype=given.dtype)
+    level = branch(given)
+    if level is None or is_dims(given):
+        return tensor(path, given)
+    return level.holding([declared(path + key, part) for key, part in level]).built()
+
+
+def is_dims(given: Any) -> bool:
+    """Whether dims are given, and not a tree: names, or sizes by name."""
+    if isinstance(given, Mapping):
+        sizes = (int, np.integer, str, Expression, type(None))
+        return all(isinstance(size, sizes) for size in given.values())
+    plain = isinstance(given, list | tuple) and not hasattr(given, "_fields")
+    return plain and all(isinstance(dim, str) for dim in given)
+
+
+def is_array(value: Any) -> bool:
+    """Whether an argument is an array without names for its axes."""
+    if isinstance(value, list | tuple):
+        return True
+    plain = hasattr(value, "__array__") and not hasattr(value, "dims")
+    return plain and getattr(value, "ndim", 1) > 0
+
+
+def key_of(value: Any, forget: Callable[[Any], None]) -> Any:
+    """A hashable key of a static value; a TypeError if it is not hashable.
+
+    Numbers differ by type, 1 from 1.0 and True, and 0.0 from -0.0; one nan is like another. The key
+    of an object that equals nothing but itself does not keep it alive.
+    """
+    kind: Any = type(value)
+    if kind is float:
+        return kind, value.hex()
+    if isinstance(value, complex):
+        return kind, value.real.hex(), value.imag.hex()
+    if isinstance(value, np.generic):
+        return kind, value.tobytes()
+    if isinstance(value, tuple):
+        return kind, tuple([key_of(part, forget) for part in value])
+    if isinstance(value, frozenset):
+        return kind, frozenset(key_of(part, forget) for part in value)
+    if kind is dict:  # of a function's **options
+        return kind, tuple([(name, key_of(value[name], forget)) for name in sorted(value)])
+    hash(value)
+    if kind.__hash__ is object.__hash__ and kind.__weakrefoffset__:
+        return weakref.ref(value, forget)
+    return kind, value
+
+
+def holds(key: Any, gone: weakref.ref[Any]) -> bool:
+    """Whether a key speaks of an object that is no more."""
+    return key is gone or (
+        isinstance(key, tuple | frozenset) and any(holds(part, gone) for part in key)
+    )

@@ -1,0 +1,198 @@
+"""Gradient methods against NumPy written by hand, in loops, in both modes of derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+
+W, B = gc.tensor("w", {"row": 3}), gc.tensor("b", {})
+PARAMS = {"w": W, "b": B}
+START = {"w": np.array([1.0, -2.0, 0.5]), "b": np.float64(0.3)}
+TARGET = np.array([0.5, 1.0, -1.0])
+STEPS = 5
+
+
+def loss(p: Any) -> Any:
+    return ((p["w"] - gc.constant(TARGET, "row")) ** 2).sum() * (1 + p["b"] ** 2)
+
+
+def slopes(w: Any, b: Any) -> tuple[Any, Any]:
+    return 2 * (w - TARGET) * (1 + b**2), ((w - TARGET) ** 2).sum() * 2 * b
+
+
+def trained(optimizer: gc.optimize.Optimizer, params: Any = None) -> tuple[Any, Any]:
+    """The params after some steps, and the state."""
+    params = PARAMS if params is None else params
+
+    def step(carry: Any, _: Any) -> Any:
+        params, state = carry
+        return optimizer.update(params, gc.grad(loss(params), params), state), None
+
+    return gc.scan(step, (params, optimizer.init(params)), length=STEPS, dim="step")[0]
+
+
+def sgd(rate: Callable[[int], float], momentum: float, nesterov: bool) -> Any:
+    def steps(p: Any, g: Any, state: Any, t: int) -> Any:
+        v = momentum * state.get("v", 0) + g
+        state["v"] = v
+        return p - rate(t) * (g + momentum * v if nesterov else v)
+
+    return steps
+
+
+def adam(rate: Callable[[int], float], b1: float, b2: float, eps: float, decay: float) -> Any:
+    def steps(p: Any, g: Any, state: Any, t: int) -> Any:
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        s = state["s"] = b2 * state.get("s", 0) + (1 - b2) * g * g
+        first, second = m / (1 - b1 ** (t + 1)), s / (1 - b2 ** (t + 1))
+        return p - rate(t) * (first / (np.sqrt(second) + eps) + decay * p)
+
+    return steps
+
+
+def cosine(t: int) -> float:
+    return float(0.01 + 0.09 * (1 + np.cos(np.pi * min(t / 3, 1))) / 2)
+
+
+def warm(t: int) -> float:
+    return min((t + 1) / 3, 1) * 0.1 * 0.5 ** (t / 2)
+
+
+o = gc.optimize
+METHODS = {
+    "sgd": (o.sgd(0.1), sgd(lambda t: 0.1, 0.0, False)),
+    "momentum": (o.sgd(0.1, 0.9), sgd(lambda t: 0.1, 0.9, False)),
+    "nesterov": (o.sgd(0.1, 0.9, nesterov=True), sgd(lambda t: 0.1, 0.9, True)),
+    "cosine": (o.sgd(o.cosine_decay(0.1, 3, 0.01)), sgd(cosine, 0.0, False)),
+    "warmup": (
+        o.sgd(o.linear_warmup(3, o.exponential_decay(0.1, 2, 0.5)), 0.5),
+        sgd(warm, 0.5, False),
+    ),
+    "adam": (o.adam(0.1), adam(lambda t: 0.1, 0.9, 0.999, 1e-8, 0.0)),
+    "adam cosine": (
+        o.adam(o.cosine_decay(0.1, 3, 0.01), 0.8, 0.9, 0.1),
+        adam(cosine, 0.8, 0.9, 0.1, 0.0),
+    ),
+    "adamw": (o.adamw(0.1, weight_decay=0.2), adam(lambda t: 0.1, 0.9, 0.999, 1e-8, 0.2)),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_are_those_by_hand(name: str) -> None:
+    ours, theirs = METHODS[name]
+    params, state = gc.compile(PARAMS, trained(ours), native=False)(START)
+    w, b = START["w"], START["b"]
+    states: tuple[dict[str, Any], ...] = ({}, {})
+    for t in range(STEPS):
+        dw, db = slopes(w, b)
+        w, b = theirs(w, dw, states[0], t), theirs(b, db, states[1], t)
+    np.testing.assert_allclose(params["w"], w, rtol=1e-13)
+    np.testing.assert_allclose(params["b"], b, rtol=1e-13)
+    assert state.step == STEPS
+
+
+def test_clipping_by_the_norm_of_the_whole_tree() -> None:
+    grads = {"w": gc.constant([3.0, 0.0], "row"), "b": [gc.constant(np.float32(4.0))]}
+    assert gc.evaluate(o.global_norm(grads)) == 5.0
+    got = gc.evaluate(o.clip_by_global_norm(grads, 2.5))
+    np.testing.assert_array_equal(got["w"], [1.5, 0.0])
+    assert (got["b"][0], got["b"][0].dtype) == (2.0, "float32")
+    same = gc.evaluate(o.clip_by_global_norm(grads, 5.0))
+    np.testing.assert_array_equal(same["w"], [3.0, 0.0])
+    zero = gc.zeros({"row": 2})
+    np.testing.assert_array_equal(gc.evaluate(o.clip_by_global_norm(zero, 1.0)), [0.0, 0.0])
+    x = gc.tensor("x", {"row": 2})
+    np.testing.assert_array_equal(gc.grad(o.global_norm([x]), x).eval(x=[0.0, 0.0]), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("method", [o.sgd(0.1, 0.9), o.adamw(o.cosine_decay(0.1, 9))])
+def test_params_and_state_keep_their_dtypes(method: gc.optimize.Optimizer) -> None:
+    p = {
+        "w": gc.tensor("w", {"row": 3}, dtype="float32"),
+        "z": gc.tensor("z", {}, dtype="complex64"),
+    }
+    grads = {"w": p["w"] * 2, "z": p["z"] * 2}
+    new, state = method.update(p, grads, method.init(p))
+    assert [x.dtype for x in gc.tree.leaves(new)] == ["float32", "complex64"]
+    kinds = [x.dtype.itemsize for x in gc.tree.leaves(state)[1:]]
+    assert max(kinds) <= 8
+    again, _ = method.update(new, grads, state)
+    assert gc.tree.flatten(again)[1] == gc.tree.flatten(p)[1]
+
+
+def test_complex_params_go_downhill() -> None:
+    z = gc.tensor("z", {}, dtype="complex128")
+    height = abs(z - (1 + 2j)) ** 2
+    new, _ = o.sgd(0.25).update(z, gc.grad(height, z), o.sgd(0.25).init(z))
+    np.testing.assert_allclose(new.eval(z=0j), 0.5 + 1j)
+
+
+def test_a_training_has_derivatives_and_is_vectorized() -> None:
+    rate = gc.tensor("rate", {})
+    final = loss(trained(o.adam(rate))[0])
+    slope = gc.grad(final, rate)
+    tangent = gc.pushforward(final, rate, gc.constant(1.0))
+    f = gc.compile([PARAMS, rate], [final, slope, tangent], native=False)
+    got = f(START, 0.1)
+    h = 1e-6
+    difference = (f(START, 0.1 + h)[0] - f(START, 0.1 - h)[0]) / (2 * h)
+    np.testing.assert_allclose(got[1], difference, rtol=1e-7)
+    np.testing.assert_allclose(got[2], got[1], rtol=1e-12)
+    rates = gc.tensor("rates", {"trial": None})
+    many = gc.compile([PARAMS, rates], gc.vectorize(final, {rate: rates}), native=False)
+    both = many(START, np.array([0.1, 0.2]))
+    np.testing.assert_allclose(both, [f(START, 0.1)[0], f(START, 0.2)[0]])
+
+
+def test_a_gradient_of_zero_has_a_derivative() -> None:
+    method = o.adam(0.1)
+    x = gc.tensor("x", {"row": 2})
+    new, _ = method.update(x, x * 0, method.init(x))
+    np.testing.assert_array_equal(gc.grad(new.sum(), x).eval(x=[1.0, 2.0]), [1.0, 1.0])
+
+
+def test_a_model_is_trained() -> None:
+    """A small network learns the exclusive or, all steps in one program."""
+    x = gc.constant([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ("sample", "in"))
+    y = gc.constant([0.0, 1.0, 1.0, 0.0], "sample")
+    params = {
+        "w": gc.tensor("w", {"in": 2, "hidden": 8}),
+        "b": gc.zeros({"hidden": 8}),
+        "out": gc.tensor("out", {"hidden": 8}),
+    }
+    method = o.adam(0.05)
+
+    def error(p: Any) -> Any:
+        hidden = gc.tanh(gc.dot(x, p["w"], dim="in") + p["b"])
+        return ((gc.dot(hidden, p["out"], dim="hidden") - y) ** 2).mean()
+
+    def step(carry: Any, _: Any) -> Any:
+        params, state = carry
+        value, grads = gc.value_and_grad(error(params), params)
+        return method.update(params, o.clip_by_global_norm(grads, 1.0), state), value
+
+    _, errors = gc.scan(step, (params, method.init(params)), length=200, dim="step")
+    random = np.random.default_rng(0)
+    f = gc.compile([params["w"], params["out"]], errors, native=False)
+    found = f(random.normal(size=(2, 8)), random.normal(size=8))
+    assert found[-1] < 1e-3 * found[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda: o.sgd(lambda: 0.1).update(PARAMS, PARAMS, o.sgd(0.1).init(PARAMS)), "step"),
+        (lambda: o.sgd("fast"), "'fast' is not a tensor or a number"),
+        (lambda: o.adam(0.1).update(PARAMS, W, o.adam(0.1).init(PARAMS)), "another structure"),
+        (lambda: o.adagrad(0.1), "has no 'adagrad'"),
+        (lambda: o.adamm(0.1), "did you mean gc.optimize.adam"),
+    ],
+)
+def test_what_does_not_fit_is_refused(wrong: Any, says: str) -> None:
+    with pytest.raises(gc.GraphError, match=says):
+        wrong()
