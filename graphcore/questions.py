@@ -231,8 +231,8 @@ class Questions(Listing):
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """Where the time of a call goes: by step, by your line, by derivative; and its memory.
 
-        The program runs several times, for up to half a second, and `gc.print` prints each time.
-        Each NumPy call is measured, and all parts add up to a call. A function of machine code is
+        The program runs several times, for up to half a second; what it prints is shown once. Each
+        NumPy call is measured, and all parts add up to a call. A function of machine code is
         measured as a whole, its time shared among its steps by estimate.
 
         Parameters

@@ -39,6 +39,7 @@ from graphcore.ops import elementwise
 
 from .boundary import Boundary
 from .numpy_backend import Function, build
+from .numpy_backend.printing import silence
 from .numpy_backend.timed import Inside, Spent, Timed, look_twice
 from .tiers import Values, calls
 
@@ -87,54 +88,55 @@ def profile(
     def call() -> object:
         return values(*given)
 
-    call()  # the first call does some work only once, and words errors
-    timed = function.run_as(Timed)
-    running = timed.running
-    assert isinstance(running, Timed)
-    steps = function.code.steps
+    call()  # what it does only once, what it prints, and its errors in the user's words
+    with silence():
+        timed = function.run_as(Timed)
+        running = timed.running
+        assert isinstance(running, Timed)
+        steps = function.code.steps
 
-    def measured() -> tuple[float, list[Spent], list[Inside]]:
-        running.reset()
-        return clocked(lambda: timed(*boundary.bind(given))), *running.found()
+        def measured() -> tuple[float, list[Spent], list[Inside]]:
+            running.reset()
+            return clocked(lambda: timed(*boundary.bind(given))), *running.found()
 
-    before = [*steps]
-    best, found, blocks = measured()
-    trips = [after - was for after, was in zip(steps, before, strict=True)]
-    seconds, repeats, begin = clocked(call), 1, perf_counter()
-    while repeats < MOST and perf_counter() - begin < LONGEST:
-        seconds, repeats = min(seconds, clocked(call)), repeats + 1
-        if not whole and (again := measured())[0] < best:
-            best, found, blocks = again
-    _, sizes = boundary.bind(given)
-    number = numbers(function, sizes, found, trips)
-    machine = limits()
-    with described_by(graph.trace):
-        runs = of_nodes(*without_looks(found, blocks, best - seconds))
-        scale = 1.0
-        if whole:
-            best = seconds
-            runs = shared(runs, seconds, number, machine)
-        else:
-            seconds = min(seconds, best)  # a call that is measured does all that others do
-            scale = fitting(runs, seconds)
-            runs = [run._replace(seconds=run.seconds * scale) for run in runs]
-        places = Places(graph)
-        parts = [step_of(run, places, number, machine, whole) for run in runs]
-        rest = max(seconds - sum([x.seconds for x in parts]), 0.0)
-        if not whole:
-            parts.append(Part(BETWEEN, "", None, rest, 0, 0, 0.0, 0.0, False))
-        return Profile(
-            seconds,
-            best,
-            scale,
-            repeats,
-            tier,
-            machine,
-            slowest(parts),
-            by_line(parts, linecache.getline),
-            by_derivative(parts, linecache.getline),
-            memory(graph, number),
-        )
+        before = [*steps]
+        best, found, blocks = measured()
+        trips = [after - was for after, was in zip(steps, before, strict=True)]
+        seconds, repeats, begin = clocked(call), 1, perf_counter()
+        while repeats < MOST and perf_counter() - begin < LONGEST:
+            seconds, repeats = min(seconds, clocked(call)), repeats + 1
+            if not whole and (again := measured())[0] < best:
+                best, found, blocks = again
+        _, sizes = boundary.bind(given)
+        number = numbers(function, sizes, found, trips)
+        machine = limits()
+        with described_by(graph.trace):
+            runs = of_nodes(*without_looks(found, blocks, best - seconds))
+            scale = 1.0
+            if whole:
+                best = seconds
+                runs = shared(runs, seconds, number, machine)
+            else:
+                seconds = min(seconds, best)  # a call that is measured does all that others do
+                scale = fitting(runs, seconds)
+                runs = [run._replace(seconds=run.seconds * scale) for run in runs]
+            places = Places(graph)
+            parts = [step_of(run, places, number, machine, whole) for run in runs]
+            rest = max(seconds - sum([x.seconds for x in parts]), 0.0)
+            if not whole:
+                parts.append(Part(BETWEEN, "", None, rest, 0, 0, 0.0, 0.0, False))
+            return Profile(
+                seconds,
+                best,
+                scale,
+                repeats,
+                tier,
+                machine,
+                slowest(parts),
+                by_line(parts, linecache.getline),
+                by_derivative(parts, linecache.getline),
+                memory(graph, number),
+            )
 
 
 def clocked(call: Callable[[], object]) -> float:

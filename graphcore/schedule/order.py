@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, unknowns_of
+from graphcore.ir.graph import Graph, graphs, has_effect, unknowns_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Expression
@@ -41,13 +41,13 @@ def found_first(
 def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
     """Nodes in an order in which a trip count is found before anything that depends on it.
 
-    Nodes with an effect come in the order in which they were written.
+    Nodes with an effect, and those that hold some, come in the order in which they were written.
     """
     finds = finders(nodes)
-    effects = [node for node in nodes if Trait.EFFECT in node.op.traits]
+    effects = [node for node in nodes if has_effect(node)]
     if not finds and len(effects) < 2:
         return nodes
-    effects.sort(key=lambda node: int(node.attrs["number"]))
+    effects.sort(key=first_effect)
     done: dict[Node, None] = {}
     for root in (*effects, *nodes):
         stack = [root]
@@ -59,6 +59,14 @@ def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
             else:
                 done[stack.pop()] = None
     return list(done)
+
+
+def first_effect(node: Node) -> int:
+    """The number of a node with an effect, or the first such number in the graphs that it holds."""
+    if Trait.EFFECT in node.op.traits:
+        return int(node.attrs["number"])
+    held = [x for graph in graphs(node) for x in graph.nodes() if has_effect(x)]
+    return min(map(first_effect, held))
 
 
 class BodyOrder(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, graphs, unknowns_of, with_graphs
+from graphcore.ir.graph import Graph, graphs, has_effect, unknowns_of, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
@@ -68,13 +68,20 @@ def in_parts(graph: Graph, computes: Computes, hosted: Collection[Node]) -> Grap
         return in_parts(body, computes, own)
 
     native: dict[Node, bool] = {}
+    alone: list[list[Node]] = []
     for node in graph.nodes():
         held = [x for body in graphs(node) for x in body.every_node()]
         native[node] = node not in hosted and all(map(computes, (node, *held)))
-    found = groups(graph, native)
+        if native[node] and has_effect(node):  # a kernel at most of its own: the order stays
+            native[node] = False
+            alone += [[node]] if held else []
+    for group in alone:
+        group += [x for x in graph.nodes() if x.op is leaf.project and x.inputs[0] is group[0]]
+    found = groups(graph, native) + alone
     while leaking := leaks(graph, found):
         native |= dict.fromkeys(leaking, False)
-        found = groups(graph, native)
+        alone = [group for group in alone if group[0] not in leaking]
+        found = groups(graph, native) + alone
     return enclosed(graph, [group for group in found if is_worth_it(group)], inside)
 
 
@@ -103,15 +110,19 @@ def groups(graph: Graph, native: Mapping[Node, bool]) -> list[list[Node]]:
 def stages(nodes: Sequence[Node], native: Mapping[Node, bool]) -> dict[Node, int]:
     """The stage of each node: that of its operands, or the next where the host reads a kernel.
 
-    So no kernel, which is the native nodes of one stage, waits for itself.
+    So no kernel, which is the native nodes of one stage, waits for itself. Effects wait for those
+    before: otherwise they might need a kernel that needs later ones.
     """
-    finds = finders(nodes)
+    finds, before = finders(nodes), list[Node]()
     stage: dict[Node, int] = {}
     after: dict[Node, int] = {}  # the stage of the nodes of the host that can read a node
     for node in nodes:
         needed = [*node.inputs]
         if finds:
             needed += found_first(node, sizes_of(node), finds)
+        if has_effect(node):
+            needed += before[-1:]
+            before.append(node)
         ready = max([after[x] for x in needed], default=0)
         if is_repeated(node) or is_native(node, native):
             stage[node] = max([stage[x] for x in needed], default=0)

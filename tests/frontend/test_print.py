@@ -84,6 +84,28 @@ def test_prints_come_in_the_order_in_which_they_are_written(
 
 
 @TIERS
+def test_loops_and_branches_print_where_they_are_written(
+    native: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Though nothing but the place in the text says which of them is first."""
+    x, u = gc.tensor("x", {}), gc.tensor("u", {"time": None})
+    values = []
+    for name in ("first", "second"):
+        values.append(gc.print(x, f"before the {name}"))
+        step = lambda s, u, name=name: (gc.print(s + u, name), None)
+        values.append(gc.scan(step, x, u, dim="time")[0])
+        values.append(gc.cond(x > 0, lambda: gc.print(x, "then"), lambda: gc.print(-x, "else")))
+    values.append(gc.fori_loop(0, 2, lambda i, s: gc.print(s * 2, "third"), x))
+    for outputs in (values, values[::-1]):
+        gc.compile([x, u], outputs, native=native)(1.0, [1.0, 2.0])
+        found = [line.partition(":")[0] for line in printed(capsys)]
+        assert found == [
+            *("before the first", "first", "first", "then"),
+            *("before the second", "second", "second", "then", "third", "third"),
+        ]
+
+
+@TIERS
 def test_only_the_branch_that_is_taken_prints(
     native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,40 +116,44 @@ def test_only_the_branch_that_is_taken_prints(
     assert printed(capsys) == ["then: f64[] = 1.", "otherwise: f64[] = 2."]
 
 
+@TIERS
 def test_while_loops_print_in_the_condition_and_in_the_body(
-    capsys: pytest.CaptureFixture[str],
+    native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     x = gc.tensor("x", {})
     y = gc.while_loop(lambda x: gc.print(x, "test") < 3, lambda x: gc.print(x + 1, "step"), x)
-    assert gc.compile([x], [y, gc.grad(y, x)])(1.0) == [3, 1]
+    assert gc.compile([x], [y, gc.grad(y, x)], native=native)(1.0) == [3, 1]
     assert printed(capsys) == [
         f"{label}: f64[] = {value}."
         for label, value in (("test", 1), ("step", 2), ("test", 2), ("step", 3), ("test", 3))
     ]
 
 
+@TIERS
 def test_what_a_checkpoint_computes_again_is_printed_once(
-    capsys: pytest.CaptureFixture[str],
+    native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     x = gc.tensor("x", {})
     y = gc.checkpoint(lambda x: gc.exp(gc.print(2 * x, "inside")))(x)
-    gc.compile([x], [y, gc.grad(y, x)])(0.0)
+    gc.compile([x], [y, gc.grad(y, x)], native=native)(0.0)
     assert printed(capsys) == ["inside: f64[] = 0."]
     u = gc.tensor("u", {"time": None})
     last = gc.scan(lambda s, u: (gc.print(s * u, "s"), None), x, u, dim="time", checkpoint=2)[0]
-    gc.compile([x, u], [last, gc.grad(last, x)])(1.0, [1.0, 2, 3])
+    gc.compile([x, u], [last, gc.grad(last, x)], native=native)(1.0, [1.0, 2, 3])
     assert printed(capsys) == [f"s: f64[] = {value}." for value in (1, 2, 6)]
 
 
-def test_vectorize_prints_the_batch(capsys: pytest.CaptureFixture[str]) -> None:
+@TIERS
+def test_vectorize_prints_the_batch(native: bool, capsys: pytest.CaptureFixture[str]) -> None:
     x, xs = gc.tensor("x", {"row": 2}), gc.tensor("xs", {"batch": 2, "row": 2})
     y = gc.vectorize(gc.print(2 * x, "x").sum(), {x: xs})
-    gc.compile([xs], y)(np.eye(2))
+    gc.compile([xs], y, native=native)(np.eye(2))
     assert printed(capsys) == ["x: f64[batch=2, row=2] =", "[[2. 0.]", " [0. 2.]]"]
 
 
-def test_constants_print_in_each_call(capsys: pytest.CaptureFixture[str]) -> None:
-    f = gc.compile([], gc.print(gc.constant(1.5), "c") + 1)
+@TIERS
+def test_constants_print_in_each_call(native: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    f = gc.compile([], gc.print(gc.constant(1.5), "c") + 1, native=native)
     assert f() == f() == 2.5
     assert printed(capsys) == ["c: f64[] = 1.5"] * 2
 
@@ -154,14 +180,20 @@ def test_long_arrays_and_hostile_names_stay_short(capsys: pytest.CaptureFixture[
     assert line.endswith("= [0. 0. 0. ... 0. 0. 0.]")
 
 
-def test_check_and_trace_print_no_more_than_a_call(capsys: pytest.CaptureFixture[str]) -> None:
+@TIERS
+def test_check_trace_and_profile_print_no_more_than_a_call(
+    native: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     x = gc.tensor("x", {})
-    f = gc.compile([x], gc.log(gc.print(x, "x")))
+    f = gc.compile([x], gc.log(gc.print(x, "x")), native=native)
     fault: Any = f.check(0.0)
     assert fault.op == "log"
     assert printed(capsys) == ["x: f64[] = 0."]
     f.trace(1.0)
     assert printed(capsys) == []
+    f.profile(1.0)
+    f(2.0)
+    assert printed(capsys) == ["x: f64[] = 1.", "x: f64[] = 2."]
 
 
 def test_it_is_shown_with_its_label(capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,15 +124,17 @@ def written(
     unknowns: tuple[str, ...],
     patient: bool = False,
     note_of: Callable[[Node], str] | None = None,
+    writer: type[Writer] = Writer,
+    piece: Callable[[Graph], Machine] = lambda body: machine_code(body, sizes_needed(body)),
 ) -> tuple[str, Shared]:
     """The IR of a graph, and what its table holds; nests look for signals where it is `patient`.
 
-    What `note_of` says of a node stands at the ends of its lines.
+    What `note_of` says of a node stands at the ends of its lines. `writer` writes it, and `piece`
+    makes the machine code of kernels that it calls.
     """
-    machine = lambda body: machine_code(body, sizes_needed(body))
-    program = Shared(graph, unknowns, machine, patient)
+    program = Shared(graph, unknowns, piece, patient)
     program.b.note_of = note_of
-    w, b = Writer(program), program.b
+    w, b = writer(program), program.b
     for i, x in enumerate(graph.params):
         room = w.room(x.type, program.pointer(program.entry(i)))
         w.know([x], [w.load(room) if is_register(x.type) else room])
@@ -156,14 +158,26 @@ def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
     """
     if (made := MADE.get((graph, unknowns))) is None:
         ir, program = written(graph, unknowns)
-        params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
-        code, failures = compiled(ir, "kernel"), program.failures
-        counts, slots = counts_of(graph, frozenset(unknowns)), program.table()
-        head = params, results, unknowns, slots, failures.words
-        own = Kernel(code, *head, counts, machine.once(lambda: patient_code(graph, unknowns)))
-        calls = [*program.calls.made.values()]
-        made = MADE[graph, unknowns] = Machine(own, graph, failures.sites, calls)
+        patient = machine.once(lambda: patient_code(graph, unknowns))
+        made = machine_of(graph, unknowns, program, compiled(ir, "kernel"), patient)
+        MADE[graph, unknowns] = made
     return made
+
+
+def machine_of(
+    graph: Graph,
+    unknowns: tuple[str, ...],
+    program: Shared,
+    code: machine.Code,
+    patient: Callable[[], machine.Code] | None = None,
+) -> Machine:
+    """A kernel, of which this is the code, with what it is called with and how it may fail."""
+    params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
+    failures, slots = program.failures, program.table()
+    counts = counts_of(graph, frozenset(unknowns))
+    head = params, results, unknowns, slots, failures.words
+    calls = [*program.calls.made.values()]
+    return Machine(Kernel(code, *head, counts, patient), graph, failures.sites, calls)
 
 
 def patient_code(graph: Graph, unknowns: tuple[str, ...]) -> machine.Code:

@@ -4,6 +4,7 @@
 ; A program is the tuple that the function is bound to:
 ;   0  words (below) as an int64 array    2  prepare(*arguments) -> (workspace, *arrays), or raises
 ;   1  the list of idle workspaces        3  failed(workspace): raises what the kernel recorded
+;                                         4  show(workspace): shows what the kernel has printed
 ;
 ; Words of a program:
 ;   0  how many params                    4  where the unknown sizes begin
@@ -13,11 +14,18 @@
 ;   7  for each param, then for each result: its dtype, the number of its axes
 ;
 ; Words of a workspace, an int64 array:
-;   0  the address of the kernel          3  when to look for signals next
-;   1  how long the last call took        4  the thread that gave up the GIL
-;   2  how much work is left until `poll`  5  the record of a failure, and so on as the program says;
-;                                             after the sizes of the params those of the results
+;   0  the address of the kernel          5  how many bytes of prints wait to be shown
+;   1  how long the last call took        6  how much work is left until `poll`
+;   2  the program, as a tuple            7  when to look for signals next
+;   3  the workspace itself, as an array  8  the thread that gave up the GIL
+;   4  the address of the prints          9  the record of a failure, and so on as the program says;
+;                                            after the sizes of the params those of the results
 ; Times are in ticks of the processor, work in values about.
+;
+; Kernels put what is printed into a buffer, which is shown where it is full, at looks for signals
+; and after the kernel. A print in it is the number of its slot in the table, the address of its
+; values or 0 if they follow, the sizes of its axes, and the values. Larger ones than the buffer are
+; shown at once, from where they are.
 
 @long = global i64 0                                ; from what time on a call gives up the GIL
 @period = global i64 0                              ; how often signals are looked for
@@ -43,6 +51,7 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i64 @llvm.readcyclecounter()
 declare i32 @memcmp(ptr, ptr, i64)
+declare ptr @memcpy(ptr, ptr, i64)
 
 ; The data of an array.
 define internal ptr @data(ptr %x) #0 {
@@ -253,19 +262,26 @@ none:
   ret ptr null
 }
 
-; Run the kernel, without the GIL where the last call took long: 0, or how it ended.
-define internal i64 @run(ptr %program, ptr %words) #0 {
+; Run the kernel, without the GIL where the last call took long: 0, or how it ended. `self` is the
+; program as a tuple, `space` the workspace as an array.
+define internal i64 @run(ptr %self, ptr %space, ptr %program, ptr %words) #0 {
   %kernel = load ptr, ptr %words
   %unknowns.at = call i64 @word(ptr %program, i64 4)
   %unknowns = getelementptr i64, ptr %words, i64 %unknowns.at
   %table.at = call i64 @word(ptr %program, i64 6)
   %table = getelementptr i64, ptr %words, i64 %table.at
-  %record = getelementptr i64, ptr %words, i64 5
-  %fuel = getelementptr i64, ptr %words, i64 2
+  %self.at = getelementptr i64, ptr %words, i64 2
+  store ptr %self, ptr %self.at
+  %space.at = getelementptr i64, ptr %words, i64 3
+  store ptr %space, ptr %space.at
+  %waiting = getelementptr i64, ptr %words, i64 5
+  store i64 0, ptr %waiting
+  %fuel = getelementptr i64, ptr %words, i64 6
   store i64 TANK, ptr %fuel
-  %due = getelementptr i64, ptr %words, i64 3
-  %holder = getelementptr i64, ptr %words, i64 4
+  %due = getelementptr i64, ptr %words, i64 7
+  %holder = getelementptr i64, ptr %words, i64 8
   store ptr null, ptr %holder
+  %record = getelementptr i64, ptr %words, i64 9
   %took.at = getelementptr i64, ptr %words, i64 1
   %last = load i64, ptr %took.at
   %limit = load i64, ptr @long
@@ -290,7 +306,115 @@ restore:
   call void @PyEval_RestoreThread(ptr %thread)
   br label %end
 end:
+  %stopped = icmp eq i64 %status, STOPPED
+  br i1 %stopped, label %return, label %rest
+rest:
+  %shown = call i64 @show(ptr %record)
+  %sound = icmp eq i64 %shown, 0
+  %how = select i1 %sound, i64 %status, i64 STOPPED
+  br label %return
+return:
+  %result = phi i64 [STOPPED, %end], [%how, %rest]
+  ret i64 %result
+}
+
+; Show the prints that wait, if there are some; the GIL is held: 0, or STOPPED after an exception.
+define internal i64 @show(ptr %record) #0 {
+  %waiting.at = getelementptr i64, ptr %record, i64 -4
+  %waiting = load i64, ptr %waiting.at
+  %none = icmp eq i64 %waiting, 0
+  br i1 %none, label %on, label %some
+some:
+  %self.at = getelementptr i64, ptr %record, i64 -7
+  %self = load ptr, ptr %self.at
+  %space.at = getelementptr i64, ptr %record, i64 -6
+  %space = load ptr, ptr %space.at
+  %show.f = call ptr @PyTuple_GetItem(ptr %self, i64 4)
+  %none.object = call ptr @PyObject_CallOneArg(ptr %show.f, ptr %space)
+  store i64 0, ptr %waiting.at
+  %raised = icmp eq ptr %none.object, null
+  br i1 %raised, label %stop, label %drop
+drop:
+  call void @Py_DecRef(ptr %none.object)
+  br label %on
+on:
+  ret i64 0
+stop:
+  ret i64 STOPPED
+}
+
+; The same, whether the GIL is held or not.
+define internal i64 @show_now(ptr %record) #0 {
+  %holder = getelementptr i64, ptr %record, i64 -1
+  %thread = load ptr, ptr %holder
+  %held = icmp eq ptr %thread, null
+  br i1 %held, label %direct, label %restore
+direct:
+  %status = call i64 @show(ptr %record)
   ret i64 %status
+restore:
+  call void @PyEval_RestoreThread(ptr %thread)
+  %shown = call i64 @show(ptr %record)
+  %saved = call ptr @PyEval_SaveThread()
+  store ptr %saved, ptr %holder
+  ret i64 %shown
+}
+
+; A print in the buffer, but for its values, which are at an address or follow: where they do.
+define internal ptr @begin_print(ptr %record, ptr %slot, i64 %axes, ptr %from) #0 {
+  %waiting.at = getelementptr i64, ptr %record, i64 -4
+  %waiting = load i64, ptr %waiting.at
+  %prints.at = getelementptr i64, ptr %record, i64 -5
+  %prints = load ptr, ptr %prints.at
+  %to = getelementptr i8, ptr %prints, i64 %waiting
+  %number = load i64, ptr %slot
+  store i64 %number, ptr %to
+  %from.to = getelementptr i64, ptr %to, i64 1
+  store ptr %from, ptr %from.to
+  %sizes = getelementptr i64, ptr %slot, i64 1
+  %sizes.to = getelementptr i64, ptr %to, i64 2
+  %bytes = shl i64 %axes, 3
+  %all = call ptr @memcpy(ptr %sizes.to, ptr %sizes, i64 %bytes)
+  %head = add i64 %bytes, 16
+  %more = add i64 %waiting, %head
+  store i64 %more, ptr %waiting.at
+  %behind = getelementptr i8, ptr %to, i64 %head
+  ret ptr %behind
+}
+
+; What kernels call to print values; behind the slot of a print are the sizes of its axes.
+define i64 @print(ptr %record, ptr %slot, i64 %axes, ptr %values, i64 %bytes) #0 {
+entry:
+  %more = add i64 %bytes, 7
+  %padded = and i64 %more, -8
+  %axes.bytes = shl i64 %axes, 3
+  %head = add i64 %axes.bytes, 16
+  %needed = add i64 %head, %padded
+  %waiting.at = getelementptr i64, ptr %record, i64 -4
+  %waiting = load i64, ptr %waiting.at
+  %end = add i64 %waiting, %needed
+  %full = icmp ugt i64 %end, PRINTS
+  br i1 %full, label %empty, label %copy
+empty:
+  %emptied = call i64 @show_now(ptr %record)
+  %sound = icmp eq i64 %emptied, 0
+  br i1 %sound, label %again, label %stop
+again:
+  %large = icmp ugt i64 %needed, PRINTS
+  br i1 %large, label %refer, label %copy
+refer:
+  %nothing = call ptr @begin_print(ptr %record, ptr %slot, i64 %axes, ptr %values)
+  %shown = call i64 @show_now(ptr %record)
+  ret i64 %shown
+copy:
+  %to = call ptr @begin_print(ptr %record, ptr %slot, i64 %axes, ptr null)
+  %copied = call ptr @memcpy(ptr %to, ptr %values, i64 %bytes)
+  %before = load i64, ptr %waiting.at
+  %after = add i64 %before, %padded
+  store i64 %after, ptr %waiting.at
+  ret i64 0
+stop:
+  ret i64 %emptied
 }
 
 ; The time.
@@ -299,7 +423,8 @@ define i64 @ticks() #0 {
   ret i64 %now
 }
 
-; What loops call now and then: from time to time signal handlers run, which may raise (2).
+; What loops call now and then: from time to time prints are shown and signal handlers run, which
+; may raise (2).
 ; A call that proves long gives up the GIL.
 define i64 @poll(ptr %record) #0 {
   %fuel = getelementptr i64, ptr %record, i64 -3
@@ -321,10 +446,17 @@ restore:
   call void @PyEval_RestoreThread(ptr %thread)
   br label %check
 check:
+  %shown = call i64 @show(ptr %record)
+  %printed = icmp eq i64 %shown, 0
+  br i1 %printed, label %ask, label %leave
+ask:
   %raised = call i32 @PyErr_CheckSignals()
+  br label %leave
+leave:
+  %wrong = phi i32 [1, %check], [%raised, %ask]
   %saved = call ptr @PyEval_SaveThread()
   store ptr %saved, ptr %holder
-  %sound = icmp eq i32 %raised, 0
+  %sound = icmp eq i32 %wrong, 0
   br i1 %sound, label %on, label %stop
 on:
   ret i64 0
@@ -386,12 +518,12 @@ begin:
   br i1 %lost, label %full, label %go
 full:
   call void @PyErr_Clear()                          ; `failed` words it
-  %record = getelementptr i64, ptr %words, i64 5
+  %record = getelementptr i64, ptr %words, i64 9
   store i64 -1, ptr %record
   br label %failed
 go:
   call void @give_params(ptr %program, ptr %words, ptr %args, ptr %held)
-  %status = call i64 @run(ptr %program, ptr %words)
+  %status = call i64 @run(ptr %self, ptr %space, ptr %program, ptr %words)
   switch i64 %status, label %stopped [ i64 0, label %end
                                        i64 1, label %failed ]
 failed:

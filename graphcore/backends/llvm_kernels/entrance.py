@@ -18,11 +18,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module, resources
 from itertools import chain
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.backends.numpy_backend import printing
 from graphcore.ir.sizes import Size, evaluate
 from graphcore.ir.types import TensorType
 
@@ -47,7 +49,11 @@ FULL = -1
 """What the record begins with if there is no memory for the results."""
 STOPPED = 2
 """What a kernel returns after a signal has raised."""
-HEAD = 5
+PRINTED = 4
+"""The word of a workspace that says where its prints are, before the number of bytes that wait."""
+PRINTS = 2**16
+"""How many bytes of prints wait until they are shown."""
+HEAD = 9
 """The words of a workspace before the record."""
 FUEL = -3
 """Where before the record there is how much work is left until a loop calls `poll`."""
@@ -84,6 +90,26 @@ class Cell(NamedTuple):
     """A slot of the table with a number that the kernel keeps from call to call, 0 at first."""
 
 
+class Meter(NamedTuple):
+    """A slot of the table with the time that a step has taken, which `of` describes; 0 at first.
+
+    The slot behind it has how often the step has run.
+    """
+
+    of: Any
+
+
+class Print(NamedTuple):
+    """A slot of the table: its own number, by which the kernel says which values it prints.
+
+    So many slots with the sizes of the axes stand behind it.
+    """
+
+    label: str
+    dims: tuple[str, ...]
+    dtype: np.dtype[Any]
+
+
 class Same(NamedTuple):
     """A slot of the table that holds what another one does, the one so many slots after the first.
 
@@ -93,7 +119,7 @@ class Same(NamedTuple):
     at: int
 
 
-Slot: TypeAlias = Room | Constant | Address | Growing | Cell | Same
+Slot: TypeAlias = Room | Constant | Address | Growing | Cell | Meter | Print | Same
 
 
 class Kernel(NamedTuple):
@@ -130,6 +156,7 @@ class Program:
     def __init__(self, kernel: Kernel, bind: Bind, report: Report) -> None:
         self.kernel, self.bind, self.report = kernel, bind, report
         self.idle: list[Array] = []
+        self.prints = any(isinstance(slot, Print) for slot in kernel.slots)
         types = (*kernel.params, *kernel.results)
         self.dtypes = [np.dtype(type.dtype) for type in types]
         axes = sum(type.ndim for type in types)
@@ -156,7 +183,7 @@ class Program:
 
     def function(self, name: str) -> Any:
         """The program behind a function of the entrance's machine code."""
-        state = self.words, self.idle, self.prepare, self.failed
+        state = self.words, self.idle, self.prepare, self.failed, self.show
         return ctypes.pythonapi.PyCMethod_New(definition(name).ctypes.data, state, None, None)
 
     def prepare(self, *args: Any) -> tuple[Array, ...]:
@@ -205,15 +232,20 @@ class Program:
                     pass
                 case Growing():
                     growing.append(at)
+                case Print():
+                    value = at
             values.append(value)
         slots = [kernel.slots[at - table] for at in rooms]
         needs = [Need(evaluate(x.bytes, known), x.times) for x in slots if isinstance(x, Room)]
         starts, bytes = packed(needs)
         head = -(-places.end * 8 // LINE) * LINE
-        memory = np.empty(head + bytes + LINE, np.uint8)
+        prints = PRINTS if self.prints else 0
+        memory = np.empty(head + bytes + prints + LINE, np.uint8)
         start = -memory.ctypes.data % LINE
         words = memory[start : start + places.end * 8].view(np.int64)
-        words[:HEAD] = [self.code_for(known)["kernel"], sys.maxsize, 0, 0, 0]
+        words[:HEAD] = 0
+        words[:2] = self.code_for(known)["kernel"], sys.maxsize
+        words[PRINTED] = words.ctypes.data + head + bytes
         words[places.shapes : places.numbers] = [*shape, *chain(*shapes), *sizes]
         words[table:] = values
         words[rooms] = [words.ctypes.data + head + start for start in starts]
@@ -236,6 +268,24 @@ class Program:
         places = self.places
         sizes = words[places.unknowns : places.numbers].tolist()
         raise self.report(words[HEAD : places.shapes].tolist(), self.known(sizes))
+
+    def show(self, words: Array) -> None:
+        """Show what the kernel has printed since the last time."""
+        begin, waiting = words[PRINTED : PRINTED + 2].tolist()
+        first, at, said = self.places.end - len(self.kernel.slots), begin, []
+        while at < begin + waiting:
+            number, away = (ctypes.c_int64 * 2).from_address(at)
+            slot = self.kernel.slots[number - first]
+            assert isinstance(slot, Print)
+            shape = tuple((ctypes.c_int64 * len(slot.dims)).from_address(at + 16))
+            at += 16 + 8 * len(shape)
+            bytes = prod(shape) * slot.dtype.itemsize
+            memory = (ctypes.c_uint8 * bytes).from_address(away or at)
+            values = np.ndarray(shape, slot.dtype, memory)
+            said.append(printing.said(slot.label, slot.dims, values))
+            at += 0 if away else -(-bytes // 8) * 8
+        words[PRINTED + 1] = 0
+        printing.write("".join(said))
 
     def known(self, sizes: Sequence[int]) -> dict[str, int]:
         """The unknown sizes by name."""
@@ -319,7 +369,7 @@ def code() -> machine.Code:
 
 
 PARTS = ("entrance", "hosted")
-EXPORTS = ("enter", "compute", "poll", "ticks", "long", "period")
+EXPORTS = ("enter", "compute", "poll", "print", "ticks", "long", "period")
 
 
 def constants() -> dict[str, int]:
@@ -333,6 +383,7 @@ def constants() -> dict[str, int]:
         "NEW_FROM_DESCR": numpy_api()[94],
         "NONE": id(None),
         "TANK": TANK,
+        "PRINTS": PRINTS,
         "STOPPED": STOPPED,
     }
 

@@ -3,7 +3,6 @@
 ; Here `prepare` gets all arguments, and returns the workspace with arrays for the params alone.
 
 declare i64 @PyLong_AsLongLong(ptr)
-declare ptr @memcpy(ptr, ptr, i64)
 
 ; A row-major copy of an argument that is an array in another order, such as a transposed one; its
 ; sizes are written to `sizes`. Null if the copy is not what a param takes either.
@@ -169,7 +168,7 @@ entered:
   %r1 = add i64 %r, 1
   br label %place
 go:
-  %status = call i64 @run(ptr %program, ptr %words)
+  %status = call i64 @run(ptr %self, ptr %space, ptr %program, ptr %words)
   switch i64 %status, label %stopped [ i64 0, label %fine
                                        i64 1, label %failed ]
 fine:

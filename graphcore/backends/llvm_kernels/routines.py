@@ -16,6 +16,7 @@ from .arithmetic import kind_of, rule_of
 from .exponentials import EXPONENTIALS
 from .functions import is_missing
 from .matrices import MATRICES, has_routines, is_for_routines, lying
+from .printing import print_
 from .receiving import RECEIVING
 from .running import RUNNING
 from .sorting import SORTING, is_ordered
@@ -71,4 +72,5 @@ ALONE: dict[Op, Routine] = {
     **RECEIVING,
     **RUNNING,
     **SORTING,
+    t.print_: print_,
 }

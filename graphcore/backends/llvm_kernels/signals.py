@@ -44,9 +44,13 @@ class Signals:
     def look(self, k: str) -> list[str]:
         """Lines that look for signals, and leave if one of them raises."""
         assert self.routine is not None
+        return self.outside(k, f"{self.routine()}(ptr %record)")
+
+    def outside(self, k: str, call: str) -> list[str]:
+        """Lines that call a function of the entrance, and leave if Python has raised in it."""
         self.used = True
         return [
-            f"  %status{k} = call i64 {self.routine()}(ptr %record)",
+            f"  %status{k} = call i64 {call}",
             f"  %sound{k} = icmp eq i64 %status{k}, 0",
             f"  br i1 %sound{k}, label %on{k}, label %stop, {USUALLY}",
             f"on{k}:",

@@ -62,6 +62,7 @@ class Shared:
         self.calls, self.fixed = Calls(machine, patient), dict[str, int]()
         self.slots: list[Slot] = []
         self.failures = Failures()
+        self.meters: Any = None
         self.found: set[str] = set()
         self.first = len(graph.params) + len(graph.outputs)
         self.free: dict[Size, list[int]] = {}
@@ -215,7 +216,7 @@ class Writer:
 
     def inside(self) -> Writer:
         """The writer of a body, which knows what it is told."""
-        inner = Writer(self.program)
+        inner = type(self)(self.program)
         inner.places.open = self.places.open
         return inner
 

@@ -13,10 +13,11 @@ __all__ = ["print"]
 def print(x: Operand, label: str = "") -> Tensor:
     """`x`, whose values are printed each time that they are computed, under `label`.
 
-    Use what it returns: values are printed where the program needs them, so that a result which
-    nothing uses is never printed. The body of a loop prints at each step. Prints come in the order
-    in which they are written, as far as they are in the same body. Derivatives pass through: they
-    print nothing, also where they compute values again.
+    Go on with the tensor that is returned: one that no output needs is not computed, so it is not
+    printed either. Prints come in the order in which they are written; the body of a loop prints at
+    each step, a branch if it is taken. Derivatives print nothing, even where they compute values
+    again. Machine code collects prints, and shows them every 30 ms or so and at the end of a call,
+    also of one that fails.
 
     Examples
     --------

@@ -13,7 +13,6 @@ REASONS = {
     "linalg": "NumPy and SciPy compute it, from several routines of LAPACK",
     "fft": "NumPy's transforms compute it",
     "rewritten": "rewrites leave none of it for a backend",
-    "print": "Python prints it",
 }
 REWRITTEN = {"logsumexp", "softmax", "log_softmax", "einsum", "tuple"}
 
