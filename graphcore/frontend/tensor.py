@@ -23,7 +23,7 @@ from .order import counting, quantiles, sorting
 from .pointwise import casting, complex, formulas, missing
 from .pointwise import elementwise as e
 from .pointwise.families import Binary, Unary, reflected
-from .reduce import reductions, running
+from .reduce import groups, reductions, running
 from .reduce.contraction import dot
 from .shape import dims
 from .window import differences, padding
@@ -214,6 +214,7 @@ class Tensor(Base):
     bfill = running.bfill
     isin = counting.isin
     weighted = statistics.weighted
+    groupby = groups.groupby
     diff = differences.diff
     dot = dot
     transpose = dims.transpose

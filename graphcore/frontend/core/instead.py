@@ -54,7 +54,7 @@ INSTEAD = {
     "size": "x.size",
     "take_along_axis": "gc.take_along(x, index, dim={0!r})",
     "unstack": "gc.unbind(x, dim={0!r})",
-    **dict.fromkeys(("resample", "groupby"), "gc.segment_sum(x, ids, size), or x.coarsen({0}=2)"),
+    "resample": "x.groupby(ids, size, dim={0!r}).mean(), or x.coarsen({0}=2).mean()",
     **dict.fromkeys(("array", "asarray", "as_tensor"), "gc.constant(array, ({0!r}, ...))"),
     **dict.fromkeys(
         ("placeholder", "Variable", "Parameter", "shared", "scalar", "vector", "matrix"),

@@ -1,0 +1,182 @@
+"""Groups of the elements along a dim: reductions of each, and their results at the elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, whole
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.calls import worded_methods
+from graphcore.frontend.core.documents import parameters
+from graphcore.frontend.core.instead import Listing
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.create.inputs import ones
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.elementwise import equal, maximum, not_equal
+from graphcore.frontend.pointwise.formulas import where as choose
+from graphcore.frontend.pointwise.missing import may_be_null, notnull
+from graphcore.ir.dtypes import sum_of
+from graphcore.ops import named
+from graphcore.ops.named import close_match
+
+from .masking import as_float, identity_of_extreme, ratio, root, squared_modulus
+from .segments import SEGMENTED, Segments, segments_of
+
+__all__ = ["groupby"]
+
+
+@worded_methods
+class GroupBy(Listing):
+    """A tensor whose elements along some dims are in groups: the result of `x.groupby(ids, size)`.
+
+    Its reductions have the dim of the groups in place of these dims. A nan makes the result of its
+    group nan; `skipna` leaves it out. `expand` puts a value for each group at its elements, and so
+    does arithmetic: `groups - groups.mean()` are the deviations of all elements from the means of
+    their groups.
+    """
+
+    __slots__ = ("_segments",)
+
+    def __init__(self, segments: Segments) -> None:
+        self._segments = segments
+
+    def __repr__(self) -> str:
+        s = self._segments
+        return f"<GroupBy {s.x!r} over {s.over} in {s.name}={s.size}>"
+
+    def count(self) -> Tensor:
+        """The number of elements of each group that are not nan, in int64."""
+        return self._number(skipna=True)
+
+    def sum(self, *, skipna: bool = False) -> Tensor:
+        """Sum of each group; 0 where it has no elements."""
+        x = self._filled(0, skipna)
+        return self._sum(astype(x, sum_of(x.dtype)))
+
+    def prod(self, *, skipna: bool = False) -> Tensor:
+        """Product of each group; 1 where it has no elements."""
+        x = self._filled(1, skipna)
+        s = self._segments
+        return s.ordered(s.total(named.scatter_prod, astype(x, sum_of(x.dtype))))
+
+    def mean(self, *, skipna: bool = False) -> Tensor:
+        """Mean of each group; nan where it has no elements."""
+        return self._ratio(self._sum(as_float(self._filled(0, skipna))), skipna)
+
+    def var(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
+        """Sum of |x - mean|^2 over n - `ddof`, n the number of elements; nan where that is 0."""
+        ddof = whole("var", ddof, "ddof", self._segments.x.node, least=0)
+        middle = self.mean(skipna=skipna)
+        squares = squared_modulus(self._segments.x - self.expand(middle))
+        if skipna:
+            squares = choose(notnull(self._segments.x), squares, 0)
+        return self._ratio(self._sum(squares), skipna, ddof)
+
+    def std(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
+        """Square root of `var`; where all elements are equal its derivative is 0."""
+        return root(self.var(ddof=ddof, skipna=skipna))
+
+    def max(self, *, skipna: bool = False) -> Tensor:
+        """Largest element of each group; nan, or the lowest integer, where it has none.
+
+        Tied elements share the derivative evenly.
+        """
+        return self._extreme(1, skipna)
+
+    def min(self, *, skipna: bool = False) -> Tensor:
+        """Smallest element of each group; nan, or the highest integer, where it has none.
+
+        Tied elements share the derivative evenly.
+        """
+        return self._extreme(-1, skipna)
+
+    def any(self) -> Tensor:
+        """Whether any element of each group is not 0; false where it has none."""
+        return not_equal(self._sum(astype(not_equal(self._segments.x, 0), "int64")), 0)
+
+    def all(self) -> Tensor:
+        """Whether no element of each group is 0; true where it has none."""
+        return equal(self._sum(astype(equal(self._segments.x, 0), "int64")), 0)
+
+    def expand(self, values: Operand) -> Tensor:
+        """`values`, which have one element for each group, at the elements of the groups."""
+        s = self._segments
+        y = wrap(single("expand", values))
+        if s.name not in y.dims:
+            cure = close_match(s.name, y.dims)
+            reason = f"the values have no dim {s.name!r} of groups"
+            raise refusal("expand", reason, y, cure=cure)
+        return isel(y, {s.name: wrap(s.ids)})
+
+    def __add__(self, values: Operand) -> Tensor:
+        return self._segments.x + self.expand(values)
+
+    def __sub__(self, values: Operand) -> Tensor:
+        return self._segments.x - self.expand(values)
+
+    def __mul__(self, values: Operand) -> Tensor:
+        return self._segments.x * self.expand(values)
+
+    def __truediv__(self, values: Operand) -> Tensor:
+        return self._segments.x / self.expand(values)
+
+    def _filled(self, neutral: complex, skipna: bool) -> Tensor:
+        x = self._segments.x
+        return choose(notnull(x), x, neutral) if skipna and may_be_null(x) else x
+
+    def _sum(self, x: Tensor) -> Tensor:
+        return self._segments.ordered(self._segments.total(named.scatter, x))
+
+    def _number(self, skipna: bool) -> Tensor:
+        """The number of elements of each group that are counted, in int64."""
+        s = self._segments
+        if skipna:
+            return self._sum(astype(notnull(s.x), "int64"))
+        return s.total(named.scatter, ones({dim: s.x.sizes[dim] for dim in s.over}, "int64"))
+
+    def _ratio(self, total: Tensor, skipna: bool, ddof: int = 0) -> Tensor:
+        divisor = maximum(self._number(skipna) - ddof, 0)
+        return ratio(total, astype(divisor, total.dtype))
+
+    def _extreme(self, sign: int, skipna: bool) -> Tensor:
+        x = self._filled(identity_of_extreme(self._segments.x.dtype, sign), skipna)
+        op = named.scatter_max if sign > 0 else named.scatter_min
+        found = self._segments._replace(x=x).extreme(op, sign)
+        return choose(equal(self._number(skipna), 0), math.nan, found) if may_be_null(x) else found
+
+
+GROUPED = {
+    **SEGMENTED,
+    "segment_ids": "The number of the group of each element: an integer tensor, in any order, or a "
+    "list along `dim`. Numbers that are negative or too large are refused, now or at the call.",
+    "size": "The number of groups: an integer or any other size.",
+    "name": "The dim of the groups, which replaces the first of `dim`; by default the same name.",
+}
+GROUPED["ids"] = GROUPED.pop("segment_ids")
+
+
+@parameters(**{key: GROUPED[key] for key in ("x", "ids", "size", "dim", "name")})
+def groupby(
+    x: Operand, ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
+) -> GroupBy:
+    """`x` with its elements in groups by number; its methods are reductions of each group.
+
+    These are `sum mean var std max min prod any all count`, as in xarray, except that nan is left
+    out only with `skipna=True`. The numbers of labels are `np.unique(labels, return_inverse=True)`.
+
+    Raises
+    ------
+    GraphError
+        If there is no such dim, or the number of a group is negative or too large.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, 2.0, 5.0], "day")
+    >>> months = x.groupby([0, 1, 0], 2, "day", name="month")
+    >>> gc.compile([], [months.mean(), months - months.mean()])()
+    [array([3., 2.]), array([-2.,  0.,  2.])]
+    """
+    s = segments_of("groupby", x, ids, size, dim, name)
+    require_dims("groupby", s.x.node, s.over)
+    return GroupBy(s)
