@@ -47,6 +47,7 @@ from .frontend.pointwise.elementwise import *
 from .frontend.pointwise.formulas import *
 from .frontend.pointwise.missing import *
 from .frontend.reduce.contraction import *
+from .frontend.reduce.groups import *
 from .frontend.reduce.norms import *
 from .frontend.reduce.reductions import *
 from .frontend.reduce.running import *

@@ -52,16 +52,84 @@ def case(function: str, over: tuple[str, ...], name: str, *inputs: Input) -> Cas
     )
 
 
-CASES = {
-    name: made
-    for function in TOGETHER
-    for name, made in {
-        f"segment_{function}": case(function, ("batch",), "group", Input("col batch row"), INDEX),
-        f"segment_{function} batch": case(function, ("batch",), "batch", Input("batch i"), TABLE),
-        f"segment_{function} of several dims": case(
-            function, ("i", "batch"), "group", Input("batch row i"), TABLE
-        ),
-    }.items()
-} | {
-    "segment_sum of a smaller tensor": case("sum", ("batch",), "group", Input("i"), TABLE),
+GROUPED = {
+    **TOGETHER,
+    "var": np.var,
+    "count": lambda values: np.sum(~np.isnan(values)),
+    "any": np.any,
+    "all": np.all,
 }
+OF_NONE = {"var": np.nan, "mean": np.nan, "max": np.nan, "min": np.nan}
+KINDS = {"count": "int64", "any": "bool", "all": "bool"}
+
+
+def group(function: str, x: Any, ids: Any, skipna: bool) -> Any:
+    """Group by group, along the dim `batch`."""
+    dims = ["group" if dim == "batch" else dim for dim in x.dims]
+    shape = [SIZE if dim == "group" else x.sizes[dim] for dim in dims]
+    found = xarray.DataArray(np.zeros(shape, KINDS.get(function, x.dtype)), dims=dims)
+    for place in np.ndindex(*shape):
+        here = dict(zip(dims, place, strict=True))
+        mask = ids.values == here.pop("group")
+        values = x.isel(here).values[mask]
+        values = values[~np.isnan(values)] if skipna else values
+        none = not values.size and function in OF_NONE
+        found[place] = OF_NONE[function] if none else GROUPED[function](values)
+    return found
+
+
+def grouped(function: str, **options: Any) -> Case:
+    """Where a group has no elements, nan counts as 0."""
+    skipna = bool(options.get("skipna"))
+
+    def ours(x: Any, ids: Any) -> Any:
+        x = x.where(x < 1) if skipna else x
+        found = getattr(x.groupby(ids, SIZE, "batch", "group"), function)(**options)
+        return found.fillna(0) if function in OF_NONE else found
+
+    def theirs(x: Any, ids: Any) -> Any:
+        found = group(function, x.where(x < 1) if skipna else x, ids, skipna)
+        return found.fillna(0) if function in OF_NONE else found
+
+    return Case(ours, theirs, (Input("col batch row"), INDEX))
+
+
+GROUPS = {
+    **{f"groupby {function}": grouped(function) for function in GROUPED},
+    **{
+        f"groupby {function} skipna": grouped(function, skipna=True)
+        for function in ("sum", "prod", "mean", "var", "max", "min")
+    },
+    "groupby std": Case(
+        lambda x, ids: x.groupby(ids, SIZE, "batch", "group").std().fillna(0),
+        lambda x, ids: group("var", x, ids, False).fillna(0) ** 0.5,
+        (Input("col batch row"), INDEX),
+    ),
+    "groupby anomaly": Case(
+        lambda x, ids: x.groupby(ids, SIZE, "batch") - x.groupby(ids, SIZE, "batch").mean(),
+        lambda x, ids: x - group("mean", x, ids, False).isel(group=ids),
+        (Input("col batch row"), INDEX),
+    ),
+}
+
+CASES = (
+    GROUPS
+    | {
+        name: made
+        for function in TOGETHER
+        for name, made in {
+            f"segment_{function}": case(
+                function, ("batch",), "group", Input("col batch row"), INDEX
+            ),
+            f"segment_{function} batch": case(
+                function, ("batch",), "batch", Input("batch i"), TABLE
+            ),
+            f"segment_{function} of several dims": case(
+                function, ("i", "batch"), "group", Input("batch row i"), TABLE
+            ),
+        }.items()
+    }
+    | {
+        "segment_sum of a smaller tensor": case("sum", ("batch",), "group", Input("i"), TABLE),
+    }
+)

@@ -138,13 +138,15 @@ class GroupBy(Listing):
 
     def _ratio(self, total: Tensor, skipna: bool, ddof: int = 0) -> Tensor:
         divisor = maximum(self._number(skipna) - ddof, 0)
-        return ratio(total, astype(divisor, total.dtype))
+        return self._segments.ordered(ratio(total, astype(divisor, total.dtype)))
 
     def _extreme(self, sign: int, skipna: bool) -> Tensor:
         x = self._filled(identity_of_extreme(self._segments.x.dtype, sign), skipna)
         op = named.scatter_max if sign > 0 else named.scatter_min
         found = self._segments._replace(x=x).extreme(op, sign)
-        return choose(equal(self._number(skipna), 0), math.nan, found) if may_be_null(x) else found
+        if may_be_null(x):
+            found = choose(equal(self._number(skipna), 0), math.nan, found)
+        return self._segments.ordered(found)
 
 
 GROUPED = {
