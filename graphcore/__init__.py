@@ -53,6 +53,7 @@ from .frontend.reduce.reductions import *
 from .frontend.reduce.running import *
 from .frontend.reduce.segments import *
 from .frontend.shape.dims import *
+from .frontend.shape.patterns import *
 from .frontend.statistics import *
 from .frontend.tensor import *
 from .frontend.window.convolution import *

@@ -9,7 +9,7 @@ NAMES: list[tuple[str, ...]] = [
     ("x.softmax('feature')", "use gc.special.softmax(x, dim='batch')"),
     ("x.map(abs)", "use gc.map"),
     ("x.tril()", "use gc.tril(x, dims=('batch', 'feature'))"),
-    ("x.resample(t=1)", "gc.segment_sum(x, ids, size)", "x.coarsen(batch=2)"),
+    ("x.resample(t=1)", "x.groupby(ids, size, dim='batch').mean()", "x.coarsen(batch=2)"),
     ("x.feature", "'feature' is a dim", "x.sizes['feature']"),
     ("x.sotfmax('feature')", "did you mean gc.special.softmax?"),
     ("x.nothing_like_it", "dir(x)"),

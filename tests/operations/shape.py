@@ -73,6 +73,28 @@ CASES: dict[str, Case] = {
         fixed=("six", "row"),
         batch=False,
     ),
+    "rearrange": Case(
+        lambda x: gc.rearrange("(p q) col (r s) -> col r (s p)=z q", x, q=3, s=3),
+        lambda x: xarray.DataArray(
+            x.values.reshape(2, 3, x.sizes["col"], 1, 3).transpose(2, 3, 4, 0, 1)
+            .reshape(x.sizes["col"], 1, 6, 3),
+            dims=("col", "r", "z", "q"),
+        ),
+        (Input("six col row"),),
+        fixed=("six", "row"),
+        batch=False,
+    ),
+    "rearrange batch": Case(
+        lambda x: gc.rearrange("(p q)=six col -> (col p) ... q", x, p=2),
+        lambda x: xarray.DataArray(
+            x.values.reshape(x.sizes["row"], 2, 3, x.sizes["col"]).transpose(3, 1, 0, 2)
+            .reshape(x.sizes["col"] * 2, x.sizes["row"], 3),
+            dims=("col_p", "row", "q"),
+        ),
+        (Input("row six col"),),
+        fixed=("six",),
+        batch=False,
+    ),
     "restack": Case(
         lambda x: gc.square(x.stack(z=("col", "row"))).unstack(z={"col": None, "row": 3}),
         lambda x: (x * x).transpose("col", "row"),
