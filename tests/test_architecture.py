@@ -57,6 +57,7 @@ DEFENDED = {
     ("backends.llvm_kernels.results", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.running", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.sorting", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.turning", "backends.llvm_kernels.writer"): "the same",
 }
 """Imports that close a circle of files, for types or within a function, and why they are there."""
 

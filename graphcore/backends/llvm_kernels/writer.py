@@ -29,6 +29,7 @@ from .results import changed
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
 from .rows import Rows
+from .turning import turned_by_routine
 from .walks import are_long, at_once, every, store_all, store_turned, turned_along, walk
 from .widths import width_of
 
@@ -405,6 +406,8 @@ class Writer:
         if not rest:
             return
         rooms = {root: homes.get(root) or [self.new(root)] for root in rest}
+        if not (rest := turned_by_routine(self, rest, rooms)):
+            return
 
         def place(indices: Sequence[Sequence[At]], mask: Value, tiled: bool = False) -> None:
             together(p, every(rest, indices), mask)

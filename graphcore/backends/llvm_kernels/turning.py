@@ -1,0 +1,135 @@
+"""Matrices that are stored turned, by a routine that is compiled once in a process.
+
+Written out in each kernel, tiles of eight rows would be a third of the text of some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from graphcore.ir.node import Node
+from graphcore.ops import tensor as t
+
+from .builder import PARTS, WIDTH, Builder, Value, integer
+from .entrance import Address
+from .functions import compiled, module
+from .machine import Code, once
+from .places import Places
+from .rooms import BYTES, Index, Room
+from .walks import transposed, turned_along
+
+if TYPE_CHECKING:
+    from .writer import Homes, Writer
+
+
+def turned_by_routine(w: Writer, roots: Sequence[Node], rooms: Homes) -> list[Node]:
+    """Store the transposes of what lies in memory; the roots of a nest that are left to it."""
+    rest = []
+    for root in roots:
+        if (given := room_turned(w, root)) is None:
+            rest.append(root)
+        else:
+            turn(w, root, given, rooms[root])
+            w.places.rooms[root] = rooms[root][0]._replace(level=w.b.level)
+    return rest
+
+
+def room_turned(w: Writer, root: Node) -> Room | None:
+    """Where the operand of a stored transpose lies, if the routine can turn it."""
+    if root.op is not t.transpose or w.b.signals.in_nests or turned_along(w.places, [root]) is None:
+        return None
+    (x,) = root.inputs
+    of = x.inputs[0] if x.op in (t.reshape, t.pack) and x not in w.places.rooms else x
+    room = w.places.rooms.get(of)
+    if room is None or room.skipped or room.kind in PARTS or BYTES[room.kind] != WIDTH:
+        return None
+    return room._replace(shape=tuple(map(w.size, x.type.shape)))
+
+
+def turn(w: Writer, root: Node, given: Room, into: Sequence[Room]) -> None:
+    """Store a transpose, matrix by matrix; `given` is where its operand lies."""
+    p, b, perm = w.places, w.b, root.attrs["perm"]
+    last = len(perm) - 1
+    rows, where = perm[-1], perm.index(last)
+    routine = w.program.shared("turned", Address(code()["turned"]))
+
+    def matrices(at: tuple[Index, ...]) -> Sequence[Value]:
+        axis = len(at)
+        if axis == last:
+            whole = (*at, Index(integer(0)))
+            for room in into:
+                ends = [
+                    start(p, given, whole),
+                    start(p, room, tuple([whole[k] for k in perm])),
+                    given.shape[rows],
+                    given.shape[last],
+                    stride(b, given, rows),
+                    stride(b, room, where),
+                ]
+                b.do(f"call void {routine.text}({', '.join([x.typed for x in ends])})")
+            return ()
+        if axis == rows:
+            return matrices((*at, Index(integer(0))))
+        return p.each(given.shape[axis], (), lambda i: matrices((*at, i)), 0)
+
+    matrices(())
+
+
+def start(p: Places, room: Room, at: Sequence[Index]) -> Value:
+    """The address of a place."""
+    offset = p.place(at, room.shape).base
+    text = f"getelementptr i64, {room.pointer.typed}, {offset.typed}"
+    return p.b.emit("ptr", 0, text, room.pointer, offset)
+
+
+def stride(b: Builder, room: Room, axis: int) -> Value:
+    """How many values there are from a place to the next one of an axis."""
+    found = integer(1)
+    for size in room.shape[axis + 1 :]:
+        found = b.mul(found, size)
+    return found
+
+
+@once
+def code() -> Code:
+    """The machine code of the routine."""
+    return compiled(turned(), "turned")
+
+
+def turned() -> str:
+    """The IR of `turned`: y[j, i] = x[i, j], for values of eight bytes.
+
+    The rows of x, and those of y, are so many values apart.
+    """
+    b = Builder()
+    p = Places(b, integer)
+    rows, columns, of_x, of_y = [
+        Value(f"%{name}", "i64") for name in ("rows", "columns", "of_x", "of_y")
+    ]
+    x = Room(Value("%x", "ptr"), (rows, of_x), "i64")
+    y = Room(Value("%y", "ptr"), (columns, of_y), "i64")
+    last = b.sub(rows, integer(1))
+
+    def down(i: Value) -> Sequence[Value]:
+        """The last row is read again where there are not so many."""
+        several = [Index(b.call("smin", b.add(i, integer(k)), last)) for k in range(WIDTH)]
+        inside = p.left(rows, i)
+
+        def across(j: Value) -> Sequence[Value]:
+            mask, run = p.left(columns, j), Index(j, integer(1))
+            tile = [p.load(x, (row, run), mask) for row in several]
+            for k, column in enumerate(transposed(b, tile)):
+                there = b.add(j, integer(k))
+                holds = b.both(inside, b.op("icmp slt", there, columns))
+                p.store(y, (Index(there), Index(i, integer(1))), holds, column)
+            return ()
+
+        p.looped(integer(0), columns, WIDTH, (), across)
+        return ()
+
+    p.looped(integer(0), rows, WIDTH, (), down)
+    b.do("ret void")
+    given = "ptr noalias readonly %x, ptr noalias %y"
+    sizes = "i64 %rows, i64 %columns, i64 %of_x, i64 %of_y"
+    return module(f"define void @turned({given}, {sizes})", b)
