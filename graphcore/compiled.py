@@ -52,10 +52,12 @@ def compile(
     returns
         What results are: "numpy" arrays with their axes in the order of the dims of the output, or
         "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps the coordinate that
-        labels it in the arguments if each of its places is still the same place: if it is not
-        sliced, picked from, sorted, moved, joined, split or made anew on the way; renamed, it keeps
-        it under the new name. Where arguments disagree, and for coordinates of other kinds (scalar,
-        of several dims or levels, named otherwise than their dim), there is none.
+        labels it in the arguments if each of its elements still stands for the same element of
+        them, or for one that a slice or positions pick outside of loops and branches: if it is not
+        sorted, moved, joined, split or made anew on the way; renamed, it keeps it under the new
+        name. Scalar coordinates come along, and those of several dims or of other names than their
+        dim where all their dims are kept. Where arguments disagree, and for coordinates of several
+        levels, there is none.
     native
         Which tier runs the program: NumPy calls, or machine code, which takes tens to hundreds of
         milliseconds to make. By default calls run as NumPy calls until these are estimated to have
@@ -195,4 +197,11 @@ CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
 def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
     """The function that turns arrays into the results of a call."""
     check_word("compile", "returns", returns, ("numpy", "xarray"))
-    return DataArrays(graph) if returns == "xarray" else None
+    if returns == "numpy":
+        return None
+
+    def compiled(positions: Graph) -> Compiled:
+        form = list(range(len(positions.params))), list(range(len(positions.outputs)))
+        return Compiled(positions, *form, native=False)
+
+    return DataArrays(graph, compiled)

@@ -1,37 +1,57 @@
-"""Which dims of a program's results are dims of its inputs, element by element.
+"""Which elements of a program's inputs the elements of its results stand for, along each dim.
 
-A dim keeps the coordinate of an input where each of its elements still stands for the same element
-of that input. Decided from the user's graph alone, by the kinds of axes of its ops.
+A dim keeps the coordinate of an input where each of its elements still stands for one element of
+that input: for the same one, or for one picked from it by a slice or by positions. Decided from the
+user's graph alone, by the kinds of axes of its ops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from graphcore.ir.axes import How, operands, values
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ops import leaf, named
 from graphcore.ops.following import Facts, Follower
 
-Source = tuple[int, str]
-"""The number of a param, and one of its dims."""
+
+class Source(NamedTuple):
+    """The elements of an input that those of a dim stand for.
+
+    They are along the dim `dim` of the param `number`, at `positions`, a node with one dim; None
+    means all of them, in their order. `name` is that of the coordinate, where it is not the dim's.
+    """
+
+    number: int
+    dim: str
+    positions: Node | None = None
+    name: str | None = None
+
 
 Origin = frozenset[Source] | None
-"""The dims of inputs that a dim equals element by element; None where its elements are others."""
+"""The elements of inputs that those of a dim stand for; None where they stand for none."""
 
 
 def sources(graph: Graph) -> list[Facts[Origin]]:
     """The sources of each output; a dim that is missing is new, and takes any coordinate."""
     given: dict[Node, Facts[Origin]] = {
-        node: {dim: frozenset([(number, dim)]) for dim in node.type.dims}
+        node: {dim: frozenset([Source(number, dim)]) for dim in node.type.dims}
         for number, node in enumerate(graph.params)
     }
-    found = Origins().follow(graph.outputs, given)
+    found = Origins(graph).follow(graph.outputs, given)
     return [found.get(y, [{}])[0] for y in graph.outputs]
 
 
 class Origins(Follower[Origin]):
     """Follows dims to the inputs that they come from."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._outside = frozenset(graph.nodes())
+        """The nodes outside of bodies, whose positions can be computed from the inputs."""
 
     def by_kind(self, node: Node, given: Sequence[Facts[Origin]]) -> list[Facts[Origin]]:
         """Elements that an op moves are lost, unless another operand keeps its own in place."""
@@ -50,6 +70,12 @@ class Origins(Follower[Origin]):
                             moved = True
                 new[dim] = both(kept) if kept or not moved else None
             results.append(new)
+        if node in self._outside:
+            match node.op:
+                case named.slice_:
+                    results[0] |= sliced(node, given[0])
+                case named.gather:
+                    results[0] |= gathered(node, given)
         return results
 
     def joined(self, node: Node, several: Sequence[Facts[Origin]]) -> Facts[Origin]:
@@ -65,3 +91,44 @@ class Origins(Follower[Origin]):
 def both(some: Sequence[Origin]) -> Origin:
     """The sources of a dim along which several values are aligned."""
     return None if None in some else frozenset().union(*filter(None, some))
+
+
+def sliced(node: Node, facts: Facts[Origin]) -> Facts[Origin]:
+    """The sources along the dims that `named.slice_` cuts."""
+    (x,) = node.inputs
+    found: Facts[Origin] = {}
+    ranges = zip(*(node.attrs[key] for key in ("dims", "starts", "sizes", "steps")), strict=True)
+    for dim, start, size, step in ranges:
+        cut = {"dims": (dim,), "starts": (start,), "sizes": (size,), "steps": (step,)}
+        found[dim] = frozenset(
+            source._replace(positions=named.slice_(positions(source, x, dim), **cut))
+            for source in facts.get(dim) or ()
+        )
+    return found
+
+
+def gathered(node: Node, given: Sequence[Facts[Origin]]) -> Facts[Origin]:
+    """The sources along the dims of `named.gather` that are those of positions, one dim each."""
+    x, *indices = node.inputs
+    found: Facts[Origin] = {}
+    for dim, index, own in zip(node.attrs["dims"], indices, given[1:], strict=True):
+        if len(index.type.dims) == 1:
+            (new,) = index.type.dims
+            picked = frozenset(
+                source._replace(
+                    positions=named.gather(positions(source, x, dim), index, dims=(dim,)),
+                    name=source.name if new == dim else source.name or dim,
+                )
+                for source in given[0].get(dim) or ()
+            )
+            found[new] = (found.get(new) or frozenset()) | picked | (own.get(new) or frozenset())
+    return found
+
+
+def positions(source: Source, x: Node, dim: str) -> Node:
+    """The positions of a source, as a node whose one dim is `dim` of `x`."""
+    if source.positions is None:
+        size = x.type.size(dim)
+        return leaf.iota(size=size, dtype=np.dtype(np.int64), dims=(dim,))
+    (own,) = source.positions.type.dims
+    return source.positions if own == dim else named.rename(source.positions, names=((own, dim),))

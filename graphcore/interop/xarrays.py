@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node, toposort
 
 from .coordinates import Source, sources
 
+Compute = Callable[..., Sequence[Any]]
+"""A compiled program: from the arguments of a call to the positions of elements."""
+
 
 class DataArrays:
-    """Makes DataArrays of the values of a graph's outputs; xarray is loaded when it is built."""
+    """Makes DataArrays of the values of a graph's outputs; xarray is loaded when it is built.
 
-    def __init__(self, graph: Graph) -> None:
+    `compiled` compiles a graph: the positions of elements that are picked are computed at the call.
+    """
+
+    def __init__(self, graph: Graph, compiled: Callable[[Graph], Compute]) -> None:
         try:
             import xarray
         except ImportError as error:
@@ -22,31 +29,97 @@ class DataArrays:
             raise GraphError(f"compile: returns='xarray' needs xarray\n  cure: {cure}") from error
         self._make = xarray.DataArray
         self._outputs = [
-            (y.type.dims, {dim: sorted(some) for dim, some in found.items() if some})
+            Output(graph, y, {dim: sorted(some, key=order) for dim, some in found.items() if some})
             for y, found in zip(graph.outputs, sources(graph), strict=True)
         ]
+        picked = [
+            source.positions
+            for output in self._outputs
+            for source in output.every_source()
+            if source.positions is not None
+        ]
+        self._picked = list(dict.fromkeys(picked))
+        self._positions = compiled(Graph(graph.params, tuple(self._picked))) if picked else None
 
     def __call__(self, values: Iterable[Any], arguments: Sequence[Any]) -> list[Any]:
         """Each value with its dims, and the coordinates on which the arguments agree."""
-        made = []
-        for value, (dims, found) in zip(values, self._outputs, strict=True):
-            coords = {dim: agreed(dim, some, arguments) for dim, some in found.items()}
-            known = {dim: labels for dim, labels in coords.items() if labels is not None}
-            made.append(self._make(value, dims=dims, coords=known))
-        return made
+        found = self._positions(*arguments) if self._positions is not None else ()
+        positions = dict(zip(self._picked, found, strict=True))
+        return [
+            self._make(value, dims=output.dims, coords=output.coordinates(arguments, positions))
+            for value, output in zip(values, self._outputs, strict=True)
+        ]
 
 
-def agreed(dim: str, some: Iterable[Source], arguments: Sequence[Any]) -> Any:
-    """The one coordinate that arguments give for their dims, under the name `dim`; else None."""
-    given = [found for number, own in some if (found := labels(arguments[number], own)) is not None]
-    if not given or not all(given[0].equals(other) for other in given[1:]):
-        return None
-    return given[0].rename({given[0].dims[0]: dim}).variable
+def order(source: Source) -> tuple[int, str]:
+    """The first argument's coordinate is the one that a result gets, with its attributes."""
+    return source.number, source.dim
 
 
-def labels(argument: Any, dim: str) -> Any:
+class Output:
+    """The dims of an output, with their sources, and the arguments that it depends on."""
+
+    def __init__(self, graph: Graph, y: Node, found: dict[str, list[Source]]) -> None:
+        self.dims = y.type.dims
+        self._found = found
+        needed = frozenset(toposort([y]))
+        self._needed = [n for n, param in enumerate(graph.params) if param in needed]
+
+    def every_source(self) -> list[Source]:
+        """The sources of all dims."""
+        return [source for some in self._found.values() for source in some]
+
+    def coordinates(self, arguments: Sequence[Any], positions: dict[Node, Any]) -> dict[str, Any]:
+        """The coordinates on which the arguments agree, by name."""
+        given: dict[str, list[Any]] = {}
+        for dim, some in self._found.items():
+            for source in some:
+                if (labels := index(arguments[source.number], source.dim)) is not None:
+                    places = {source.dim: (dim, source)}
+                    given.setdefault(source.name or dim, []).append(at(labels, places, positions))
+        for number in self._needed:
+            places = {
+                source.dim: (dim, source)
+                for dim, some in self._found.items()
+                for source in some
+                if source.number == number
+            }
+            for name, labels in others(arguments[number]):
+                if name not in self.dims and places.keys() >= set(labels.dims):
+                    given.setdefault(name, []).append(at(labels, places, positions))
+        return {
+            name: first for name, (first, *more) in given.items() if all(map(first.equals, more))
+        }
+
+
+def index(argument: Any, dim: str) -> Any:
     """The coordinate that labels a dim of an argument, if it has one, of one level."""
     if dim not in getattr(argument, "coords", ()):  # `.get` would make up a range
         return None
     found = argument.coords[dim]
     return found if found.to_index().nlevels == 1 else None
+
+
+def others(argument: Any) -> Iterable[tuple[str, Any]]:
+    """The coordinates of an argument that label none of its dims: scalars, and of several dims."""
+    levels = {
+        level
+        for dim in getattr(argument, "indexes", ())
+        if argument.indexes[dim].nlevels > 1
+        for level in argument.indexes[dim].names
+    }
+    for name, labels in getattr(argument, "coords", {}).items():
+        if name not in argument.dims and name not in levels:
+            yield name, labels
+
+
+def at(labels: Any, places: dict[str, tuple[str, Source]], positions: dict[Node, Any]) -> Any:
+    """A coordinate at the positions of its elements in a result, with the dims of the result."""
+    found = labels.variable.to_base_variable()
+    for own in labels.dims:
+        where = places[own][1].positions
+        if where is not None:
+            found = found.isel({own: positions[where]})
+    found = found.copy(deep=False)
+    found.dims = tuple(places[own][0] for own in labels.dims)
+    return found

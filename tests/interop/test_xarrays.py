@@ -51,10 +51,17 @@ KEEP = {
     "swap": (lambda x: x.rename(row="col", col="row"), {"col": ROWS, "row": COLS}),
     "a new dim": (lambda x: x.expand_dims(copy=2), BOTH),
     "a whole slice": (lambda x: x[{"row": slice(None)}], BOTH),
-    "a slice": (lambda x: x[{"row": slice(0, 2)}], {"col": COLS}),
-    "reversed": (lambda x: x[{"row": slice(None, None, -1)}], {"col": COLS}),
+    "a slice": (lambda x: x[{"row": slice(0, 2)}], {"row": ["p", "q"], "col": COLS}),
+    "slices of slices": (lambda x: x[{"row": slice(1, None)}].tail(row=1),
+                         {"row": ["r"], "col": COLS}),
+    "reversed": (lambda x: x[{"row": slice(None, None, -1)}],
+                 {"row": ["r", "q", "p"], "col": COLS}),
     "one place": (lambda x: x.isel(row=0), {"col": COLS}),
-    "picked": (lambda x: x.isel(row=[0, 1, 2]), {"col": COLS}),
+    "picked": (lambda x: x.isel(row=[2, 0, 2]), {"row": ["r", "p", "r"], "col": COLS}),
+    "picked and renamed": (lambda x: x.isel(row=[2, 0]).rename(row="of"),
+                           {"of": ["r", "p"], "col": COLS}),
+    "picked by order": (lambda x: x.isel(row=x.isel(col=0).argsort("row")),
+                        {"row": ["q", "p", "r"], "col": COLS}),
     "sorted": (lambda x: x.sort("row"), {"col": COLS}),
     "ranked": (lambda x: x.argsort("row"), {"col": COLS}),
     "rolled": (lambda x: x.roll(row=1), {"col": COLS}),
@@ -119,7 +126,7 @@ def test_positions_bring_their_coordinates() -> None:
     at = xarray.DataArray([0, 2], {"pick": ["one", "two"]})
     i, table = gc.tensor("i", {"pick": 2}, dtype="int64"), x()
     f = gc.compile([table, i], table.isel(row=i), returns="xarray")
-    assert coordinates(f(data(), at)) == {"pick": ["one", "two"], "col": COLS}
+    assert coordinates(f(data(), at)) == {"pick": ["one", "two"], "row": ["p", "r"], "col": COLS}
 
 
 def test_positions_along_the_dim_they_pick_from_lose_theirs() -> None:
@@ -137,11 +144,19 @@ def test_coordinates_follow_what_they_stand_beside() -> None:
     )
 
 
-def test_only_labels_of_one_level_pass() -> None:
+def test_coordinates_that_label_no_dim_come_with_all_their_dims() -> None:
     given = data().assign_coords(
         scalar=1, month=("row", [1, 2, 3]), area=(("row", "col"), np.ones((3, 2)))
     )
-    assert through(lambda x: 2 * x, given) == BOTH
+    rest = {"scalar": 1, "month": [1, 2, 3], "area": np.ones((3, 2)).tolist()}
+    assert through(lambda x: 2 * x, given) == BOTH | rest
+    assert through(lambda x: x.sum("col"), given) == {"row": ROWS, "scalar": 1, "month": [1, 2, 3]}
+    assert through(lambda x: x.rename(row="at").tail(at=1), given) == {
+        "at": ["r"], "col": COLS, "scalar": 1, "month": [3], "area": [[1.0, 1.0]]
+    }  # fmt: skip
+    other = given.assign_coords(scalar=2, month=("row", [1, 2, 4]))
+    assert through(lambda x, y: x - y, given, other) == BOTH | {"area": rest["area"]}
+    assert through(lambda x, y: x, given, other) == BOTH | rest
     stacked = data().stack(both=("row", "col"))
     assert through(lambda x: 2 * x, stacked) == {}
 
