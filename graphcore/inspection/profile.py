@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphcore.analysis.cost import Cost, Number, bytes_of, cost, weight
+from graphcore.ir.axes import Indexes
 from graphcore.ir.graph import Graph, graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import Origin, basename
-from graphcore.ops import control, elementwise, leaf
-from graphcore.ops.schedule import kernel
-from graphcore.schedule.buffers import can_overwrite, roots
-from graphcore.schedule.order import in_order
+from graphcore.ops import elementwise
 
+from .memory import Memory
 from .places import Places
-from .text import folded, one_line
+from .text import few, folded, one_line
 
 
 class Machine(NamedTuple):
@@ -41,32 +40,54 @@ class Machine(NamedTuple):
         An elementwise function counts as one operation here, since machines differ in what it
         takes.
         """
-        op = run.node.op
-        flops = spent.flops / weight(op) if op in elementwise.UFUNC else spent.flops
-        each = spent.bytes / max(run.calls, 1)
+        return self.bound(single(run.node, spent.flops), spent.bytes, run.calls)
+
+    def bound(self, flops: float, bytes: float, calls: int) -> float:
+        """The seconds that operations, or copies of bytes, take at least, in so many calls."""
+        each = bytes / max(calls, 1)
         rate = next((rate for bytes, rate in self.copies if bytes >= each), self.copies[-1][1])
-        return max(flops / self.flops, spent.bytes / rate)
+        return max(flops / self.flops, bytes / rate)
 
 
 class Run(NamedTuple):
-    """A node that ran in a call: how often, and for how many seconds."""
+    """A node that ran in a call: how often, and for how many seconds, which may be estimated.
+
+    `nests` are the numbers of the nests of machine code that compute it.
+    """
 
     node: Node
+    calls: int
+    seconds: float
+    estimated: bool = False
+    nests: frozenset[int] = frozenset()
+
+
+class Ran(NamedTuple):
+    """A nest, loop or routine of machine code that ran in a call: how often, for how many seconds.
+
+    Its `roots` are stored, `inside` are all nodes that it computes, `reads` the values that it
+    reads in memory.
+    """
+
+    roots: tuple[Node, ...]
+    inside: tuple[Node, ...]
+    reads: tuple[Node, ...]
     calls: int
     seconds: float
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a call: a step, a line of the user's, or a derivative.
+    """A part of a call: a step, a nest of machine code, a line of the user's, or a derivative.
 
     Attributes
     ----------
     name
-        The name of the step in the stage that runs, "%3"; the line, "model.py:9"; for a derivative
-        the line that asked for it; "between steps" for all that belongs to no step.
+        The name of the step in the stage that runs, "%3"; for a nest those of the steps whose
+        values it stores, "%3, %5"; the line, "model.py:9"; for a derivative the line that asked for
+        it; "between steps" for all that belongs to no step.
     says
-        The step as the stage prints it; the source of the line.
+        The step as the stage prints it; the ops of a nest; the source of the line.
     line
         The user's line.
     seconds
@@ -75,12 +96,16 @@ class Part:
         How often steps of it run in one call.
     bytes, flops
         The bytes read and written, and floating-point operations; an op counts for each value as
-        one of them, ten (functions of NumPy, division, roots) or fifty (special functions).
+        one of them, ten (functions of NumPy, division, roots) or fifty (special functions). The
+        bytes of a nest are those that it reads from memory and stores; the bytes of a step are
+        those of a call of NumPy.
     least
         The seconds that its operations, or a copy of as many bytes, take on this machine.
     estimated
-        Whether `seconds` is estimated: a share, by cost, of a time that is measured as a whole. The
-        bytes are then those that NumPy calls would move.
+        Whether `seconds` is estimated: the share, by operations, in the measured time of a nest
+        that other parts have a share in as well.
+    in_nest
+        Whether steps of it are computed in nests with other steps, so that fewer bytes are moved.
     """
 
     name: str
@@ -91,45 +116,13 @@ class Part:
     bytes: int
     flops: float
     least: float
-    estimated: bool
+    estimated: bool = False
+    in_nest: bool = False
 
     @property
     def limit(self) -> float | None:
-        """The share of the machine's limit that it reaches; None where no time is measured."""
-        return self.least / self.seconds if self.seconds and not self.estimated else None
-
-
-class Held(NamedTuple):
-    """A value in memory: its step, its bytes, and the user's line."""
-
-    name: str
-    bytes: int
-    line: Origin | None
-
-
-@dataclass(frozen=True)
-class Memory:
-    """The bytes of the values that a call holds at the same time, arguments and constants aside.
-
-    They follow from the order of the steps and from the sizes of the call, each step as one call
-    of NumPy; machine code keeps fewer values.
-
-    Attributes
-    ----------
-    peak
-        The most bytes.
-    at
-        The step at which they are held.
-    holders
-        The values that are held there, the largest first.
-    timeline
-        The bytes held at each step, in order.
-    """
-
-    peak: int
-    at: str
-    holders: tuple[Held, ...]
-    timeline: tuple[tuple[str, int], ...]
+        """The share of the machine's limit that it reaches; None in a nest with other steps."""
+        return self.least / self.seconds if self.seconds and not self.in_nest else None
 
 
 @dataclass(frozen=True)
@@ -141,8 +134,8 @@ class Profile:
     seconds
         The time of a call; `steps` add up to it.
     measured
-        The time of a call with two looks at the clock for each step. What they take is taken off
-        the steps again.
+        The time of a call in which each step of NumPy is between two looks at the clock, and each
+        step of machine code before one. What they take is taken off the steps again.
     scale
         The number that the times of steps are multiplied by, 1 at most. Steps that are measured one
         by one take longer together than a call, those of loops up to half as long again; what
@@ -156,6 +149,9 @@ class Profile:
     steps, lines, derivatives
         The parts of the call in three ways, the slowest first. "between steps" are the checks of
         arguments, loops and branches themselves, and results.
+    nests
+        The nests, loops and routines of machine code, each of which is measured, the slowest first;
+        none in a program of NumPy calls.
     memory
         The bytes held over time.
     """
@@ -169,6 +165,7 @@ class Profile:
     steps: tuple[Part, ...]
     lines: tuple[Part, ...]
     derivatives: tuple[Part, ...]
+    nests: tuple[Part, ...]
     memory: Memory
 
     def __repr__(self) -> str:
@@ -187,9 +184,12 @@ class Profile:
         if self.scale < 0.995:
             head += [f"the times of steps, too long together, are multiplied by {self.scale:.2f}"]
         if any(part.estimated for part in self.steps):
-            head += ["~ is estimated by cost, within a time measured as a whole"]
-        parts = (("step", self.steps), ("line", self.lines), ("derivative", self.derivatives))
-        tables = [table(name, some, self.seconds, limit) for name, some in parts]
+            head += ["~ is estimated: a share, by operations, of a nest measured as a whole"]
+        parts = (
+            *(("nest", self.nests), ("step", self.steps), ("line", self.lines)),
+            ("derivative", self.derivatives),
+        )
+        tables = [table(name, some, self.seconds, limit) for name, some in parts if some]
         peak = f"memory: at most {show_bytes(self.memory.peak)}"
         if self.memory.holders:
             peak += f", at {self.memory.at}"
@@ -203,7 +203,7 @@ class Profile:
 def table(name: str, parts: Sequence[Part], whole: float, limit: int | None) -> list[str]:
     """Parts as the rows of a table below its head."""
     head = (name, "time", "share", "calls", "bytes", "flops", "limit", "")
-    rows = [head, *[row(part, whole, name == "step") for part in parts]]
+    rows = [head, *[row(part, whole, name in ("step", "nest")) for part in parts]]
     widths = [max(len(line[i]) for line in rows) for i in range(len(head))]
     lines = []
     for line in rows:
@@ -256,37 +256,98 @@ def show_bytes(count: float) -> str:
 
 
 def work(run: Run, number: Number) -> Cost:
-    """The cost of the calls of a node; the bodies of loops and branches are steps by themselves."""
-    if graphs(run.node) and run.node.op is not kernel:
+    """The cost of the calls of a node; what is in bodies and kernels are steps by themselves."""
+    if graphs(run.node):
         return Cost()
     return cost(run.node, number).times(run.calls)
 
 
-def step_of(run: Run, places: Places, number: Number, machine: Machine, estimated: bool) -> Part:
-    """A node as a part of the call."""
+class Names:
+    """Names and lines of the nodes of a stage, and lines of nodes that it became for a backend."""
+
+    def __init__(self, stage: Graph, final: Graph) -> None:
+        self.own, self.final = Places(stage).of, Places(final).of
+
+    def name(self, node: Node) -> str:
+        """The name by which the stage prints a node; else that of the op."""
+        return self.own[node].name if node in self.own else node.op.said
+
+    def line(self, node: Node) -> str:
+        """The printed line of a node after its name."""
+        found = self.own.get(node) or self.final.get(node)
+        return "" if found is None else one_line(found.line, 70).removeprefix(f"{found.name}: ")
+
+
+def step_of(run: Run, names: Names, number: Number, machine: Machine, scale: float) -> Part:
+    """A node as a part of the call, in which its time counts for so much."""
     node, spent = run.node, work(run, number)
-    least = machine.least(run, spent)
-    found = places.of.get(node)
-    name, says = (node.said, "") if found is None else (found.name, one_line(found.line, 70))
-    says = says.removeprefix(f"{name}: ")
-    sizes = int(spent.bytes), float(spent.flops), least
-    return Part(name, says, node.origin, run.seconds, run.calls, *sizes, estimated)
+    sizes = int(spent.bytes), float(spent.flops), machine.least(run, spent)
+    known = names.name(node), names.line(node), node.origin, run.seconds * scale, run.calls
+    return Part(*known, *sizes, run.estimated, run.estimated)
+
+
+def nest_of(ran: Ran, names: Names, number: Number, machine: Machine, scale: float) -> Part:
+    """A nest, loop or routine as a part of the call, in which its time counts for so much."""
+    first, calls = ran.roots[0], ran.calls
+    bytes, flops, least = 0, 0.0, 0.0
+    if not graphs(first):
+        bytes = calls * (sum([bytes_of(x.type, number) for x in ran.roots]) + read(ran, number))
+        costs = {x: work(Run(x, calls, 0.0), number).flops for x in ran.inside}
+        flops = sum(costs.values())
+        least = machine.bound(sum([single(*cost) for cost in costs.items()]), bytes, calls)
+    ops = [x.op.said for x in ran.inside if Trait.VIEW not in x.op.traits]
+    says = f"nest of {few(ops)}" if len(ops) > 1 else names.line(first)
+    name = few(map(names.name, ran.roots), 3)
+    return Part(name, says, first.origin, ran.seconds * scale, calls, bytes, flops, least)
+
+
+def read(ran: Ran, number: Number) -> int:
+    """The bytes of the stored values that a nest reads in one run, each of them once."""
+    reads: dict[Node, int] = dict.fromkeys(ran.reads, 0)
+    for node in ran.inside:
+        part = Trait.VIEW in node.op.traits or isinstance(node.op.axes, Indexes)
+        for x in node.inputs:
+            if x in reads:
+                whole = bytes_of(x.type, number)
+                its = min(whole, bytes_of(node.type, number)) if part else whole
+                reads[x] = max(reads[x], its)
+    return sum(reads.values())
+
+
+def single(node: Node, flops: float) -> float:
+    """Operations of a node, of which an elementwise function does one for each value."""
+    return flops / weight(node.op) if node.op in elementwise.UFUNC else flops
 
 
 BETWEEN = "between steps"
 
 
+class Steps(NamedTuple):
+    """The steps of a call, each with the numbers of the nests that compute it."""
+
+    parts: Sequence[Part]
+    nests: Sequence[frozenset[int]]
+
+
 def gathered(
-    parts: Iterable[Part],
+    steps: Steps,
     key: Callable[[Origin], Hashable],
     named: Callable[[Origin], tuple[str, str, Origin]],
 ) -> tuple[Part, ...]:
-    """Steps with equal keys as one part each, the slowest first."""
-    groups: dict[Hashable, list[Part]] = {}
-    for step in parts:
-        groups.setdefault(None if step.line is None else (key(step.line),), []).append(step)
+    """Steps with equal keys as one part each, the slowest first.
+
+    Times of steps that share a nest among themselves alone are measured together.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    within: dict[int, set[Hashable]] = {}
+    for at, (step, nests) in enumerate(zip(*steps, strict=True)):
+        own = None if step.line is None else (key(step.line),)
+        groups.setdefault(own, []).append(at)
+        for nest in nests:
+            within.setdefault(nest, set()).add(own)
     made = []
-    for some in groups.values():
+    for numbers in groups.values():
+        some = [steps.parts[at] for at in numbers]
         line = some[0].line
         if line is None:
             made += some
@@ -301,7 +362,8 @@ def gathered(
             sum([x.bytes for x in some]),
             sum([x.flops for x in some]),
             sum([x.least for x in some]),
-            any(x.estimated for x in some),
+            any(len(within[nest]) > 1 for at in numbers for nest in steps.nests[at]),
+            any(x.in_nest for x in some),
         )
         made.append(whole)
     return slowest(made)
@@ -312,17 +374,17 @@ def slowest(parts: Iterable[Part]) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda part: -part.seconds))
 
 
-def by_line(parts: Iterable[Part], source: Callable[[str, int], str]) -> tuple[Part, ...]:
+def by_line(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part, ...]:
     """The parts of a call by the user's lines, derivatives of a line included."""
 
     def named(line: Origin) -> tuple[str, str, Origin]:
         name = f"{one_line(basename(line.file), 24)}:{line.line}"
         return name, one_line(source(line.file, line.line).strip(), 100), line._replace(via=None)
 
-    return gathered(parts, lambda line: line[:2], named)
+    return gathered(steps, lambda line: line[:2], named)
 
 
-def by_derivative(parts: Iterable[Part], source: Callable[[str, int], str]) -> tuple[Part, ...]:
+def by_derivative(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part, ...]:
     """The parts of a call by the line that asked for a derivative; "no derivative" is one part."""
 
     def asked(line: Origin) -> Origin | None:
@@ -336,75 +398,4 @@ def by_derivative(parts: Iterable[Part], source: Callable[[str, int], str]) -> t
             return "no derivative", "", line
         return place(by), one_line(source(by.file, by.line).strip(), 100), by
 
-    return gathered(parts, lambda line: (by := asked(line)) and place(by), named)
-
-
-# ---- memory
-
-
-def memory(graph: Graph, number: Number) -> Memory:
-    """The values that a call holds over time."""
-    places = Places(graph)
-
-    def held(node: Node) -> Held:
-        found = places.of.get(node)
-        name = node.said if found is None else found.name
-        return Held(name, bytes_of(node.type, number), node.origin)
-
-    timeline: list[tuple[str, int]] = []
-    most, at, holders = 0, "", [*()]
-    for node, nodes in moments(graph, number):
-        total = bytes_held(nodes, number)
-        timeline.append((held(node).name, total))
-        if total > most:
-            most, at, holders = total, timeline[-1][0], nodes
-    ordered = sorted([x for x in map(held, holders) if x.bytes], key=lambda x: -x.bytes)
-    return Memory(most, at, tuple(ordered), tuple(timeline))
-
-
-def moments(graph: Graph, number: Number) -> Iterator[tuple[Node, list[Node]]]:
-    """Each step of a graph, and the nodes whose values are in memory while it runs.
-
-    While a loop runs, these are its results, and what its body holds at most.
-    """
-    nodes = in_order(graph.nodes())
-    root = roots(nodes)
-    last = {root[x]: step for step, node in enumerate(nodes) for x in node.inputs}
-    last |= {root[x]: len(nodes) for x in graph.outputs}
-    alive: dict[Node, None] = {}
-    for step, node in enumerate(nodes):
-        dying = [x for x in dict.fromkeys([root[x] for x in node.inputs]) if last[x] == step]
-        if root[node] is node and takes_memory(node, graph):
-            over = next((x for x in dying if x in alive and can_overwrite(node, x, root)), None)
-            if over is not None:
-                del alive[over]
-            alive[node] = None
-            held = [most_held(body, number) for body in graphs(node)]
-            if node.op is control.switch:
-                held = [max(held, key=lambda nodes: bytes_held(nodes, number))]
-            inner = [x for nodes in held for x in nodes]
-            yield node, [*alive, *inner]
-        for x in dying:
-            alive.pop(x, None)
-        if node not in last:
-            alive.pop(node, None)
-
-
-def takes_memory(node: Node, graph: Graph) -> bool:
-    """Whether the result of a node is new memory: no argument, no constant, no view."""
-    given = node.op in (leaf.input_, leaf.constant) or node in graph.params
-    return not given and not node.op.traits & {Trait.FREE, Trait.VIEW}
-
-
-def most_held(body: Graph, number: Number) -> list[Node]:
-    """The nodes of a body whose values are in memory when they are most."""
-    return max(
-        [nodes for _, nodes in moments(body, number)],
-        key=lambda nodes: bytes_held(nodes, number),
-        default=[],
-    )
-
-
-def bytes_held(nodes: Iterable[Node], number: Number) -> int:
-    """The bytes of the values of some nodes together."""
-    return sum([bytes_of(x.type, number) for x in nodes])
+    return gathered(steps, lambda line: (by := asked(line)) and place(by), named)
