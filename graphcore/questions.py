@@ -232,8 +232,9 @@ class Questions(Listing):
         """Where the time of a call goes: by step, by your line, by derivative; and its memory.
 
         The program runs several times, for up to half a second; what it prints is shown once. Each
-        NumPy call is measured, and all parts add up to a call. A function of machine code is
-        measured as a whole, its time shared among its steps by estimate.
+        NumPy call is measured, and each nest, loop and routine of machine code, which is compiled
+        once more for it; how the steps of one nest share its time is estimated. All parts add up
+        to a call.
 
         Parameters
         ----------
@@ -242,8 +243,8 @@ class Questions(Listing):
 
         Returns
         -------
-        Tables of `steps`, `lines` and `derivatives`, the slowest first, with times, calls, bytes,
-        flops and shares of the machine's limit, and `memory`; `text(limit=None)` is all of it.
+        Tables of `nests`, `steps`, `lines` and `derivatives`, the slowest first, with times, calls,
+        bytes, flops and shares of the machine's limit, and `memory`; `text(limit=None)` is all.
 
         Examples
         --------
