@@ -32,17 +32,21 @@ contraction = RuleSet()
 
 @contraction.on(sum_, under=[multiply, square])
 def sum_of_product(node: Node) -> Node | None:
-    """sum(x * y) = einsum(x, y), in floating point"""
+    """sum(x * y) = einsum(x, y), in floating point, if that takes in a view or becomes a vecdot"""
     (x,), axes = node.inputs, node.attrs["axes"]
     if x.type.dtype.kind not in "fc" or not (x.op is multiply or x.op is square):
         return None
     letters = tuple(range(x.type.ndim))
     factors = x.inputs * 2 if x.op is square else x.inputs
-    return einsum(
-        *factors,
-        operands=(letters, letters),
-        result=tuple(letter for letter in letters if letter not in axes),
-    )
+    result = tuple(other_axes(axes, x.type.ndim))
+    if not flat(result, axes, letters, letters, x) and not any(map(is_taken_in, factors)):
+        return None
+    return einsum(*factors, operands=(letters, letters), result=result)
+
+
+def is_taken_in(x: Node) -> bool:
+    """Whether an einsum takes in the operation that makes its operand `x`."""
+    return x.op in (transpose, expand, leaf.full, negative) or bool(outer_factors(x))
 
 
 @contraction.on(einsum, under=[transpose, expand, leaf.full])
