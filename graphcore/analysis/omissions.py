@@ -160,10 +160,21 @@ def limited(patterns: Iterable[Pattern]) -> Omits:
 
 
 def chosen(node: Node, given: Sequence[Omits]) -> Omits:
-    """A choice has the zeros of both values, and a value that is 0 has them as the condition."""
+    """A choice has the zeros of both values, and a value that is 0 has them as the condition.
+
+    A condition on sizes alone leaves no elements out: it says what a sum over no places is.
+    """
     condition, *parts = node.inputs
-    way = frozenset({varying(condition)})
+    way = NOTHING if is_of_sizes(condition) else frozenset({varying(condition)})
     return limited(union(way if is_zero(x) else own for x, own in zip(parts, given[1:])))
+
+
+def is_of_sizes(x: Node, depth: int = 4) -> bool:
+    """Whether `x` is computed from sizes and numbers alone, as a comparison of a size with 0 is."""
+    if x.op is leaf.extent or x.op is leaf.full:
+        return True
+    through = depth and (x.op.pointwise or x.op is tensor.expand)
+    return bool(through) and all(is_of_sizes(y, depth - 1) for y in x.inputs)
 
 
 def patterns_made(node: Node) -> Omits:

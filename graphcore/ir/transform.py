@@ -29,6 +29,7 @@ from .trace import Record, Rule, Trace, current, described
 from .types import fits
 
 Visit = Callable[[Node, tuple[Node, ...]], "tuple[Rule, Node] | None"]
+Form = Callable[[Node, tuple[Node, ...]], Node]
 
 STEPS = 1000
 """The most forms of nodes that may wait for one another; programs need about 15."""
@@ -78,13 +79,40 @@ def transform(
                 graph, visit, at=at, bodies=bodies, operands=operands, done=done, settle=settle
             )
     done = {} if done is None else done
-    trace = current()
+    trace, before = current(), state.source
+    form = former(trace, visit, at, bodies, settle)
+    roots = (*graph.params, *graph.outputs)
+    try:
+        if operands is None:
+            become = done.__getitem__
+            for node in toposort(roots, done) if done else graph.nodes():
+                new = form(node, tuple(map(become, node.inputs)))
+                done[node] = settled(new, form, done, trace) if settle and new is not node else new
+        else:
+            walk(roots, form, operands, done, settle, trace)
+    finally:
+        inherit(before)
+    params, outputs = ([done[x] for x in side] for side in (graph.params, graph.outputs))
+    rebuilt = Graph(tuple(params), tuple(outputs))
+    return graph if rebuilt == graph else rebuilt
+
+
+def former(
+    trace: Trace,
+    visit: Visit,
+    at: Container[Op] | None,
+    bodies: Callable[[Graph], Graph] | None,
+    settle: bool,
+) -> Form:
+    """The function from a node and its new inputs to the node that takes its place, by `visit`.
+
+    Where forms settle this is the next step towards that node.
+    """
     records, labels, moves = trace.records, trace.labels, trace.moves[-1]
     before, sources = state.source, trace.sources
     nested = before is not None
 
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
-        """The node that takes the place of another, or the next step towards it."""
         if nested and node not in sources:
             sources[node] = before  # it is in a body, or a rule brings it along
         op, changed = node.op, inputs != node.inputs
@@ -113,33 +141,21 @@ def transform(
             labels[new] = known
         return new
 
-    def settled(node: Node) -> Node:
-        """The last form of a node that was made: most often the node itself."""
-        if node not in done:
-            start = node
-            if tuple(map(done.get, node.inputs)) == node.inputs:
-                start = form(node, node.inputs)
-                if start is node:
-                    done[node] = node
-                    return node
-            walk((start,), form, inputs_of, done, settle, records)
-            done[node] = done[start]
-        return done[node]
+    return form
 
-    roots = (*graph.params, *graph.outputs)
-    try:
-        if operands is None:
-            become = done.__getitem__
-            for node in toposort(roots, done) if done else graph.nodes():
-                new = form(node, tuple(map(become, node.inputs)))
-                done[node] = settled(new) if settle and new is not node else new
-        else:
-            walk(roots, form, operands, done, settle, records)
-    finally:
-        inherit(before)
-    params, outputs = ([done[x] for x in side] for side in (graph.params, graph.outputs))
-    rebuilt = Graph(tuple(params), tuple(outputs))
-    return graph if rebuilt == graph else rebuilt
+
+def settled(node: Node, form: Form, done: dict[Node, Node], trace: Trace) -> Node:
+    """The last form of a node that was made, entered in `done`: most often the node itself."""
+    if node not in done:
+        start = node
+        if tuple(map(done.get, node.inputs)) == node.inputs:
+            start = form(node, node.inputs)
+            if start is node:
+                done[node] = node
+                return node
+        walk((start,), form, inputs_of, done, True, trace)
+        done[node] = done[start]
+    return done[node]
 
 
 inputs_of = attrgetter("inputs")
@@ -147,11 +163,11 @@ inputs_of = attrgetter("inputs")
 
 def walk(
     roots: Iterable[Node],
-    form: Callable[[Node, tuple[Node, ...]], Node],
+    form: Form,
     operands: Callable[[Node], tuple[Node, ...]],
     done: dict[Node, Node],
     settle: bool,
-    records: list[Record],
+    trace: Trace,
 ) -> None:
     """Fill `done` with the new nodes of `roots` and of all nodes below them, on a stack.
 
@@ -174,7 +190,7 @@ def walk(
             else:
                 if (depth := depth + 1) > STEPS:
                     restless = set(stack[-STEPS:])
-                    raise unsettled(node, [r for r in records if r.before in restless])
+                    raise unsettled(node, [r for r in trace.records if r.before in restless])
                 stack.append(new)
         else:
             needed = operands(node)

@@ -12,9 +12,9 @@ from graphcore.ir.axes import Kind
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.provenance import basename
+from graphcore.ir.provenance import basename, state
 from graphcore.ir.trace import current
-from graphcore.ir.transform import transform
+from graphcore.ir.transform import former, settled, transform
 
 from .pattern import Pattern
 
@@ -45,14 +45,41 @@ def simplify(graph: Graph, rules: RuleSet) -> Graph:
     The graphs that nodes hold are simplified with them. Normal forms are remembered for the rest of
     the compilation, so that nodes met again cost nothing.
     """
-    forms = current().known.setdefault("normal forms", {})
     roots = (*graph.params, *graph.outputs)
-    for more, known in forms.items():
+    for more, known in current().known.get("normal forms", {}).items():
         if tuple(map(known.get, roots)) == roots and rules <= more:
             return graph
-    normal: dict[Node, Node] = forms.setdefault(rules, {})
     bodies: Callable[[Graph], Graph] = lambda held: simplify(held, rules)
-    return transform(graph, rules.step, bodies=bodies, done=normal, settle=True)
+    return transform(graph, rules.step, bodies=bodies, done=normal_forms(rules), settle=True)
+
+
+def normal_forms(rules: RuleSet) -> dict[Node, Node]:
+    """The normal forms known in this compilation, those of more rules that are nodes themselves."""
+    known: dict[RuleSet, dict[Node, Node]] = current().known.setdefault("normal forms", {})
+    if rules not in known:
+        larger = [forms for more, forms in known.items() if rules <= more]
+        known[rules] = {x: y for forms in larger for x, y in forms.items() if x is y}
+    return known[rules]
+
+
+def simplifier(rules: RuleSet) -> Callable[[Node], Node]:
+    """The function that gives the normal form of a node which was just built.
+
+    So no node is built on others that are not in normal form, only to be built again later.
+    """
+    bodies: Callable[[Graph], Graph] = lambda held: simplify(held, rules)
+    trace, normal = current(), normal_forms(rules)
+    form = former(trace, rules.step, None, bodies, True)
+
+    def simplified(node: Node) -> Node:
+        if node in normal:
+            return normal[node]
+        before = state.source
+        found = settled(node, form, normal, trace)
+        state.source = before
+        return found
+
+    return simplified
 
 
 op_of = attrgetter("op")

@@ -22,9 +22,10 @@ from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.factors import quotient
 from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
-from .engine import Conversion, convert
+from .engine import Conversion, convert, simplifier
 from .plain import expand, pick, sum_over, where
 from .shields import added, shielded
+from .tidy import tidy
 
 
 def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> list[Node]:
@@ -32,6 +33,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     path = between(ys, wrt)
     total: dict[Node, Node] = {}
     asked, records = state.source, current().records
+    tidied = simplifier(tidy)
     for y, ct in zip(ys, cts, strict=True):
         if y in path:
             ct = unknown(ct)
@@ -51,9 +53,9 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
                 records.append(Record(rule_of(node.op), node, share, at, source))
                 share = realised(share, x)
                 if x in total:
-                    share = added(total[x], share)
+                    share = added(total[x], tidied(share))
                     records.append(Record(added, node, share, at, source))
-                total[x] = share
+                total[x] = tidied(share)
     inherit(asked)
     return [total[x] if x in total else full_like(x, 0) for x in wrt]
 

@@ -17,9 +17,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, described, tracing
 from graphcore.ir.transform import unsettled
 from graphcore.ops import autodiff
-from graphcore.ops.tensor import absorb
 
-from .algebra import algebra
 from .contraction import contraction
 from .decompose import decomposition
 from .engine import RuleSet, simplify
@@ -27,11 +25,10 @@ from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
 from .loops import LOOPS, hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
-from .motion import motion
-from .powers import powers
 from .shields import drop_shields
 from .stabilise import stabilise
 from .structure import structure
+from .tidy import tidy
 
 Change = Callable[[Graph], Graph]
 
@@ -75,8 +72,8 @@ class Stage(NamedTuple):
 
 def rewriting(*sets: RuleSet) -> Change:
     """The change that applies these rules, the first sets first, until none applies."""
-    rules = RuleSet()
-    for some in sets:
+    rules, *more = sets
+    for some in more:
         rules |= some
     return partial(simplify, rules=rules)
 
@@ -95,15 +92,14 @@ NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=Tr
 PLAIN = Contract("leaf", "elementwise", "tensor", "linalg", "autodiff", "control")
 EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
 
-tidied = Pass("tidied", rewriting(algebra, powers, motion), EXPANDED)
+tidied = Pass("tidied", rewriting(tidy), EXPANDED)
 loops_pruned = Pass("loops pruned", prune_loops, EXPANDED)
-shields_dropped = Pass("shields dropped", drop_shields, EXPANDED)
 moved_out = Pass("moved out of loops", hoist, EXPANDED)
 
 products = Repeat(
     [
-        Pass("contractions gathered", rewriting(algebra, powers, motion, contraction), EXPANDED),
-        Pass("decomposed", rewriting(decomposition, algebra, powers, motion), EXPANDED),
+        Pass("contractions gathered", rewriting(tidy, contraction), EXPANDED),
+        Pass("decomposed", rewriting(decomposition, tidy), EXPANDED),
     ],
     at_most=100,
 )
@@ -118,14 +114,11 @@ COMMON: Passes = [
     Pass("named", lambda graph: graph, NAMED),
     Pass("sources marked", where({autodiff.barrier}, mark_sources), NAMED),
     Pass("lowered", lower_names, PLAIN),
-    Pass("simplified", rewriting(stabilise, structure, algebra, powers, motion), PLAIN),
+    Pass("simplified", rewriting(stabilise, structure, tidy), PLAIN),
     # The derivative of a function of a matrix is not that of its eigenvectors.
     Pass("functions of matrices found", functions_of_matrices, PLAIN),
     Pass("expanded", expand_derivatives, EXPANDED),
-    shields_dropped,
-    # Cotangents of slices that are put together again leave nothing out, so fewer shields are left.
-    Pass("tidied around shields", where({absorb}, tidied.change), EXPANDED),
-    shields_dropped,
+    Pass("shields dropped", drop_shields, EXPANDED),
     loops_pruned,
     Pass("loops merged", where(LOOPS, merge_loops), EXPANDED),
     Pass("steps recorded", where(LOOPS, save_for_pullbacks), EXPANDED),

@@ -293,7 +293,7 @@ EXAMPLES: dict[str, list[Node]] = {
         tensor.max_(transpose(CUBE, 2, 0, 1), axes=(0,)),
         tensor.min_(transpose(CUBE, 1, 2, 0), axes=(0, 2)),
     ],
-    "sum_of_product": [total(X * Y, 1), total(e.square(X), 0, 1), total(Z * Z, 0)],
+    "sum_of_product": [total(X * Y, 1), total(e.square(X), 0, 1), total(-X * Y, 0)],
     "einsum_of_view": [
         einsum(transpose(X, 1, 0), M, operands=((0, 1), (0, 2)), result=(1, 2)),
         einsum(expand(ROW, (0,), 2), X, operands=((0, 1), (0, 1)), result=(0,)),
