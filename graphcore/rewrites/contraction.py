@@ -32,16 +32,19 @@ contraction = RuleSet()
 
 @contraction.on(sum_, under=[multiply, square])
 def sum_of_product(node: Node) -> Node | None:
-    """sum(x * y) = einsum(x, y), in floating point, if that takes in a view or becomes a vecdot"""
+    """sum(x * y) = einsum(x, y), in floating point, if that takes in a view; else vecdot(x, y)"""
     (x,), axes = node.inputs, node.attrs["axes"]
     if x.type.dtype.kind not in "fc" or not (x.op is multiply or x.op is square):
         return None
     letters = tuple(range(x.type.ndim))
     factors = x.inputs * 2 if x.op is square else x.inputs
     result = tuple(other_axes(axes, x.type.ndim))
-    if not flat(result, axes, letters, letters, x) and not any(map(is_taken_in, factors)):
+    if any(map(is_taken_in, factors)):
+        return einsum(*factors, operands=(letters, letters), result=result)
+    if not flat(result, axes, letters, letters, x):
         return None
-    return einsum(*factors, operands=(letters, letters), result=result)
+    a, b = factors
+    return product(a, letters, b, letters, {*result}, result)[0]
 
 
 def is_taken_in(x: Node) -> bool:

@@ -23,7 +23,7 @@ from .derivatives.factors import quotient
 from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert, simplifier
-from .plain import expand, pick, sum_over, where
+from .plain import expand, negated, pick, sum_over, where
 from .shields import added, shielded
 from .tidy import tidy
 
@@ -142,7 +142,7 @@ def scale(partial: Partial, ct: Node) -> Node | None:
         case 1:
             return ct
         case -1:
-            return -ct
+            return negated(ct)
         case Select(condition, factor):
             share = scale(factor, ct)
             return None if share is None else where(condition, share, 0)

@@ -26,6 +26,7 @@ from graphcore.ir.op import Op
 from graphcore.ops import elementwise, tensor
 
 from .engine import Conversion, convert
+from .plain import negated
 
 
 def shielded(ct: Node, factor: Node) -> Node:
@@ -33,8 +34,13 @@ def shielded(ct: Node, factor: Node) -> Node:
 
         where(condition, inner, 0) * factor = where(condition, inner * factor, 0)
 
-    Conditions that follow each other are made one, so that a long chain stays as short.
+    Conditions that follow each other are made one, so that a long chain stays as short. Signs are
+    taken outside.
     """
+    if factor.op is elementwise.negative:
+        return negated(shielded(ct, factor.inputs[0]))
+    if ct.op is elementwise.negative:
+        return negated(shielded(ct.inputs[0], factor))
     if is_finite(factor) or not may_omit(ct):
         return ct * factor
     masks, inner = [], ct
@@ -72,6 +78,10 @@ def is_masked(node: Node) -> bool:
 
 def added(x: Node, y: Node) -> Node:
     """x + y; where(condition, x, 0) + where(condition, y, 0) = where(condition, x + y, 0)"""
+    if y.op is elementwise.negative:
+        return x - y.inputs[0]
+    if x.op is elementwise.negative:
+        return y - x.inputs[0]
     if is_masked(x) and is_masked(y) and x.op is y.op and mask_of(x) == mask_of(y):
         return masked_like(x, x.inputs[place_of(x)] + y.inputs[place_of(y)])
     return x + y

@@ -80,7 +80,7 @@ ELEMENTARY: dict[Op, Partials] = {
     e.add: lambda z, x, y: (1, 1),
     e.subtract: lambda z, x, y: (1, -1),
     e.multiply: lambda z, x, y: (y, x),
-    e.divide: lambda z, x, y: (1 / y, -z / y),
+    e.divide: lambda z, x, y: (1 / y, -(z / y)),
     e.floor_divide: lambda z, x, y: (None, None),
     e.remainder: lambda z, x, y: (1, -e.floor(x / y)),
     e.fmod: lambda z, x, y: (1, -e.trunc(x / y)),
