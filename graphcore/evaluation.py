@@ -10,8 +10,12 @@ from graphcore.frontend.core.base import Base, brief, refusal
 from graphcore.frontend.core.calls import worded
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.tensor import Tensor, Values
+from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.graph import Graph, unknowns_of
+from graphcore.ir.names import ValueOf
+from graphcore.ir.node import Node
+from graphcore.ir.types import TensorType
 from graphcore.ops import leaf
 
 from .compiled import Compiled
@@ -68,8 +72,12 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
 
 def named(name: object, outputs: list[Node]) -> Node:
     """The input of this name that the outputs need."""
-    nodes = [node for node in toposort(outputs) if node.op is leaf.input_]
+    graph = Graph((), tuple(outputs))
+    nodes = [node for node in graph.nodes() if node.op is leaf.input_]
     inputs = {str(node.attrs["name"]): node for node in nodes}
+    for size in {size for node in graph.every_node() for size in unknowns_of(node)}:
+        if isinstance(size, ValueOf):
+            inputs.setdefault(str(size), leaf.param(str(size), TensorType(INT, (), ())))
     if isinstance(name, str) and name in inputs:
         return inputs[name]
     near = get_close_matches(str(name), inputs, 1)

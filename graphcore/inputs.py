@@ -74,7 +74,7 @@ def replacements(function: str, params: Sequence[Node], names: Iterable[str]) ->
             mend = "make it an input, gc.tensor(name, dims), and build the outputs from that"
             reason = f"{node.op.said}(...) is a constant, not an input"
             raise refusal(function, reason, node, cure=mend, kind=GraphTypeError)
-        name = apart(node.op.said, taken)
+        name = apart(f"{node.op.said}(...)", taken)
         taken.add(name)
         type = node.type
         with inheriting(node.origin):

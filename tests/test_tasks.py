@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy.optimize import least_squares
 
 import graphcore as gc
@@ -96,3 +97,35 @@ def test_state_between_calls_is_returned() -> None:
     for chunk in ([1.0, 2.0], [3.0]):
         state = level(state, chunk)
     assert state == 4.25
+
+
+def test_a_float64_number_for_a_float32_input_is_refused_with_its_cure() -> None:
+    x, rate = (gc.tensor(name, {}, dtype="float32") for name in ("x", "rate"))
+    f = gc.compile([x, rate], x * rate)
+    scheduled = 0.1 * np.cos(0.5)
+    with pytest.raises(gc.GraphTypeError, match=r"pass a Python number.*: float\(value\)"):
+        f(np.float32(2), scheduled)
+    assert f(np.float32(2), float(scheduled)).dtype == "float32"
+
+
+def test_new_values_in_the_dtype_of_an_input() -> None:
+    x = gc.tensor("x", {"time": None}, dtype="float32")
+    t = gc.linspace(0, 1, x.sizes["time"], dim="time", like=x)
+    assert (x * t + gc.zeros(x.sizes, like=x)).dtype == "float32"
+
+
+def test_a_number_of_steps_given_at_the_call() -> None:
+    x, steps = gc.tensor("x", {}), gc.tensor("steps", {}, dtype="int64")
+    last, path = gc.scan(lambda c, _: (c * x, c), 1.0, length=steps, dim="step")
+    f = gc.compile([x, steps], [last, path, gc.grad(last, x)])
+    for n in (3, 5):
+        got = f(2.0, n)
+        assert (got[0], got[1].shape, got[2]) == (2.0**n, (n,), n * 2.0 ** (n - 1))
+
+
+def test_a_result_of_a_size_given_at_the_call() -> None:
+    x, n = gc.tensor("x", {"row": None}), gc.tensor("n", {}, dtype="int64")
+    f = gc.compile(
+        [x, n], gc.interp(gc.linspace(0, 1, n, dim="t"), [0.0, 1.0], [0.0, 9.0], dim="k")
+    )
+    np.testing.assert_array_equal(f(np.ones(2), 4), [0.0, 3.0, 6.0, 9.0])

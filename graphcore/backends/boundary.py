@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
+from graphcore.ir.names import ValueOf
 from graphcore.ir.node import Need, Node, describe_operand
 from graphcore.ir.provenance import Origin, user_line
 from graphcore.ir.size_text import show_dim
@@ -77,15 +78,25 @@ class Boundary:
     def __init__(self, graph: Graph) -> None:
         self.params = [Parameter(node, number) for number, node in enumerate(graph.params)]
         self.requirements = requirements(graph)
-        self.giver: dict[str, tuple[Parameter, int]] = {}
+        self.giver: dict[str, tuple[Parameter, int | None]] = {}  # None: by its value
         for param in self.params:
             for axis, size in enumerate(param.type.shape):
                 for name in unknowns(size):
                     if size is unknown(name):
                         self.giver.setdefault(name, (param, axis))
+        self._find_values(graph)
         self.unknowns = tuple(self.giver)
         self._refuse_unbound(graph)
         self.bind = self._generate()
+
+    def _find_values(self, graph: Graph) -> None:
+        """Enter the inputs whose values are sizes."""
+        found = {ValueOf(param.name): param for param in self.params if param.integer}
+        if found:
+            for node in graph.every_node():
+                for name in unknown_in(tuple(node.attrs.values())):
+                    if isinstance(name, ValueOf) and name in found:
+                        self.giver.setdefault(name, (found[name], None))
 
     def _generate(self) -> Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]:
         """The function from arguments to arrays and unknown sizes, in straight lines for speed."""
@@ -103,23 +114,35 @@ class Boundary:
             ]
         whole = []
         for x, param in zip(xs, self.params, strict=True):
-            names = [sizes[name] for name, (giver, _) in self.giver.items() if giver is param]
+            names = [
+                sizes[name]
+                for name, (giver, axis) in self.giver.items()
+                if giver is param and axis is not None
+            ]
             if names and len(names) == param.ndim:  # this input gives all its sizes: none to check
                 lines.append(f"    {', '.join(names)}, = {x}.shape")
                 whole.append(param)
         lines += [
-            f"    {sizes[name]} = x{param.number}.shape[{axis}]"
+            f"    {sizes[name]} = x{param.number}.{'item()' if axis is None else f'shape[{axis}]'}"
             for name, (param, axis) in self.giver.items()
             if param not in whole
         ]
-        checks = [
-            f"{x}.shape == ({', '.join(code(size, sizes) for size in param.type.shape)},)"
-            for x, param in zip(xs, self.params, strict=True)
-            if param.fixed is None and param not in whole
-        ] + [
-            f"{code(need.left, sizes)} {need.relation} {code(need.right, sizes)}"
-            for need, _, _ in self.requirements
-        ]
+        checks = (
+            [
+                f"0 <= {sizes[name]} <= {LARGEST_VALUE}"
+                for name in sizes
+                if isinstance(name, ValueOf)
+            ]
+            + [
+                f"{x}.shape == ({', '.join(code(size, sizes) for size in param.type.shape)},)"
+                for x, param in zip(xs, self.params, strict=True)
+                if param.fixed is None and param not in whole
+            ]
+            + [
+                f"{code(need.left, sizes)} {need.relation} {code(need.right, sizes)}"
+                for need, _, _ in self.requirements
+            ]
+        )
         arrays, found = f"[{', '.join(xs)}]", f"({''.join(f'{n}, ' for n in sizes.values())})"
         if checks:
             lines += [f"    if not ({' and '.join(checks)}):", f"        refuse({arrays}, {found})"]
@@ -136,15 +159,26 @@ class Boundary:
                     what = f"input '{show_dim(node.attrs['name'])}'"
                     instead = " or, if no expression is meant, as a name without any of +-*/%()"
                 shown = show_dim(name)
+                if isinstance(name, ValueOf):
+                    raise GraphValueError(
+                        f"compile: {what} needs the value of the input '{shown}' as a size\n"
+                        f"{describe_operand(node)}\n  cure: add it to the list of inputs"
+                    )
                 raise GraphValueError(
                     f"compile: {what} needs the unknown size '{shown}', which no input has on its "
                     f"own\n{describe_operand(node)}\n  cure: give the size as a number{instead}, "
-                    f"or add an input that has it, such as gc.tensor('like', {{'{shown}': None}})"
+                    "let it be the value of an integer input without dims, or add an input that "
+                    f"has it, such as gc.tensor('like', {{'{shown}': None}})"
                 )
 
     def _refuse_call(self, arrays: list[Array], sizes: tuple[int, ...]) -> None:
         """Say which of the checks failed."""
         known = dict(zip(self.unknowns, sizes, strict=True))
+        for name, (param, axis) in self.giver.items():
+            if axis is None and not 0 <= known[name] <= LARGEST_VALUE:
+                cure = f"pass a number from 0 to {LARGEST_VALUE}"
+                reason = f"input {param.shown} is {known[name]}, but is the size of a dim"
+                raise refusal(reason, param.declared, cure=cure)
         for param, array in zip(self.params, arrays, strict=True):
             self._check_sizes(param, array, known)
         for requirement in self.requirements:
@@ -171,8 +205,8 @@ class Boundary:
         left, right = evaluate(need.left, known), evaluate(need.right, known)
         names = sorted(unknowns(need.left) | unknowns(need.right))
         how = [
-            f"{show_dim(name)} = {known[name]}, from dim {quoted(giver.dims[axis])} of input "
-            f"{giver.shown} ({giver.declared})"
+            f"{show_dim(name)} = {known[name]}, {giver.place(axis)} input {giver.shown} "
+            f"({giver.declared})"
             for name, (giver, axis) in ((name, self.giver[name]) for name in names)
         ]
         cure = "whose sizes agree" if need.relation == "==" else "of sufficient size"
@@ -184,6 +218,9 @@ class Boundary:
             kind=need.kind,
         )
 
+
+LARGEST_VALUE = 2**40
+"""The largest value of an input that is a size: more elements than any memory holds."""
 
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 """The rank of each kind of dtypes: a kind holds the numbers of all kinds of lower rank."""
@@ -204,6 +241,15 @@ class Parameter:
         self.fixed: tuple[int, ...] | None = None
         if all(isinstance(size, int) for size in self.type.shape):
             self.fixed = tuple(size for size in self.type.shape if isinstance(size, int))
+
+    @property
+    def integer(self) -> bool:
+        """Whether it is one integer, which may be the size of a dim."""
+        return not self.dims and self.dtype.kind in "iu"
+
+    def place(self, axis: int | None) -> str:
+        """Where a size comes from: a dim, or the value."""
+        return "the value of" if axis is None else f"from dim {quoted(self.dims[axis])} of"
 
     def convert(self, value: Any) -> Array:
         """`value` as an array of the declared dtype and dims."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy.typing as npt
+
 from graphcore.ir.dtypes import real_of
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, minimum
@@ -18,6 +20,7 @@ from .core.arguments import (
     check_word,
     dim_of,
     dims_of,
+    made_dtype,
     mapping,
     require_dims,
     size_of,
@@ -245,7 +248,24 @@ def half_rolled(function: str, x: Operand, dim: Dim, sign: int) -> Tensor:
     return roll(value, {name: sign * (value.sizes[name] // 2) for name in dims})
 
 
-def fftfreq(n: SizeLike, d: Operand = 1.0, *, dim: str) -> Tensor:
+FREQUENCIES = {
+    "n": "The size of the dim that is transformed.",
+    "d": "The spacing of its points.",
+    "dim": "The dim of the frequencies.",
+    "dtype": "The dtype of the result; by default that of `1 / d`.",
+    "like": "A tensor whose dtype the result has, in place of `dtype`.",
+}
+
+
+@parameters(**FREQUENCIES)
+def fftfreq(
+    n: SizeLike,
+    d: Operand = 1.0,
+    *,
+    dim: str,
+    dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
+) -> Tensor:
     """The frequencies of `fft`, in cycles per unit of the spacing `d`.
 
     >>> import graphcore as gc, numpy as np
@@ -255,10 +275,20 @@ def fftfreq(n: SizeLike, d: Operand = 1.0, *, dim: str) -> Tensor:
     size = size_of("fftfreq", dim, n)
     half = (size + 1) // 2
     k = arange(size, dim=dim)
-    return (k - where(k >= half, size, 0)) / size / d
+    made = (k - where(k >= half, size, 0)) / size / d
+    wanted = made_dtype("fftfreq", dtype, like)
+    return made if wanted is None else astype(made, wanted)
 
 
-def rfftfreq(n: SizeLike, d: Operand = 1.0, *, dim: str) -> Tensor:
+@parameters(**FREQUENCIES)
+def rfftfreq(
+    n: SizeLike,
+    d: Operand = 1.0,
+    *,
+    dim: str,
+    dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
+) -> Tensor:
     """The frequencies of `rfft`, in cycles per unit of the spacing `d`.
 
     >>> import graphcore as gc
@@ -266,7 +296,9 @@ def rfftfreq(n: SizeLike, d: Operand = 1.0, *, dim: str) -> Tensor:
     array([0.  , 0.25, 0.5 ])
     """
     size = size_of("rfftfreq", dim, n)
-    return arange(size // 2 + 1, dim=dim) / size / d
+    made = arange(size // 2 + 1, dim=dim) / size / d
+    wanted = made_dtype("rfftfreq", dtype, like)
+    return made if wanted is None else astype(made, wanted)
 
 
 def dim_by_dim(

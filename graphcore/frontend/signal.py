@@ -5,9 +5,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
+import numpy.typing as npt
+
 from graphcore.ir.sizes import Size, maximum, minimum, same
 
-from .core.arguments import Dim, SizeLike, check_word, names, require_dims, size_of, unordered
+from .core.arguments import (
+    Dim,
+    SizeLike,
+    check_word,
+    made_dtype,
+    names,
+    require_dims,
+    size_of,
+    unordered,
+)
 from .core.base import Tensor, wrap
 from .core.costs import fast_transform_size
 from .core.documents import parameters
@@ -17,6 +28,7 @@ from .create.inputs import ones_like
 from .create.ranges import arange
 from .fft import fftn, ifftn, irfftn, rfftn
 from .index.slices import cut, flip
+from .pointwise.casting import astype
 from .pointwise.complex import conjugate
 from .pointwise.elementwise import absolute, cos, equal
 from .pointwise.formulas import where
@@ -164,44 +176,77 @@ WINDOW = {
     "dim": "Its dim.",
     "sym": "Whether the window is symmetric, with n = size - 1, or one period, with n = size, as "
     "spectra need it.",
+    "dtype": "The dtype of the result; by default float64.",
+    "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
 
 @parameters(**WINDOW)
-def hann(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
+def hann(
+    size: SizeLike,
+    *,
+    dim: str,
+    sym: bool = True,
+    dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
+) -> Tensor:
     """The Hann window, (1 - cos(2 pi k / n)) / 2, along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.hann(5, dim="time"))().round(6)
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    return cosines("hann", size, dim, sym, 0.5, 0.5)
+    wanted = made_dtype("hann", dtype, like, "float64")
+    return astype(cosines("hann", size, dim, sym, 0.5, 0.5), wanted)
 
 
 @parameters(**WINDOW)
-def hamming(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
+def hamming(
+    size: SizeLike,
+    *,
+    dim: str,
+    sym: bool = True,
+    dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
+) -> Tensor:
     """The Hamming window, 0.54 - 0.46 cos(2 pi k / n), along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.hamming(5, dim="time"))().round(6)
     array([0.08, 0.54, 1.  , 0.54, 0.08])
     """
-    return cosines("hamming", size, dim, sym, 0.54, 0.46)
+    wanted = made_dtype("hamming", dtype, like, "float64")
+    return astype(cosines("hamming", size, dim, sym, 0.54, 0.46), wanted)
 
 
 @parameters(**WINDOW)
-def blackman(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
+def blackman(
+    size: SizeLike,
+    *,
+    dim: str,
+    sym: bool = True,
+    dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
+) -> Tensor:
     """The Blackman window, 0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n), along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.blackman(6, dim="time", sym=False))().round(6)
     array([-0.  ,  0.13,  0.63,  1.  ,  0.63,  0.13])
     """
-    return cosines("blackman", size, dim, sym, 0.42, 0.5, 0.08)
+    wanted = made_dtype("blackman", dtype, like, "float64")
+    return astype(cosines("blackman", size, dim, sym, 0.42, 0.5, 0.08), wanted)
 
 
 @parameters(**WINDOW)
-def bartlett(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
+def bartlett(
+    size: SizeLike,
+    *,
+    dim: str,
+    sym: bool = True,
+    dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
+) -> Tensor:
     """The Bartlett window, the triangle 1 - |2 k / n - 1|, along one dim.
 
     >>> import graphcore as gc
@@ -209,7 +254,8 @@ def bartlett(size: SizeLike, *, dim: str, sym: bool = True) -> Tensor:
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
     length = size_of("bartlett", dim, size)
-    return unless_one(length, 1 - absolute(2 * phase(length, dim, sym) - 1))
+    made = unless_one(length, 1 - absolute(2 * phase(length, dim, sym) - 1))
+    return astype(made, made_dtype("bartlett", dtype, like, "float64"))
 
 
 def phase(size: Size, dim: str, sym: bool) -> Tensor:

@@ -23,8 +23,8 @@ key: {"float": hexadecimal text}, {"complex": [two of these texts]}, {"dtype": N
 {"hidden": text} for a name that no user can say, {"op": name}, {"graph": number},
 {"literal": {"dtype", "shape", "bytes"}} with the bytes in base64, in row-major order, and
 {"size": [[coefficient, [[atom, power], ...]], ...]} for a sum of products of unknown sizes. An atom
-is the name of an unknown (text, or {"hidden": text}), or {operation: [size, size]} with one of the
-operations "//", "%", "min" and "max".
+is the name of an unknown (text, {"hidden": text}, or {"value": the name of an input whose value it
+is}), or {operation: [size, size]} with one of the operations "//", "%", "min" and "max".
 
 What is read is built by the type rules, as all nodes are, and its types are compared with those
 given. Nothing in it is run or imported, so that it may come from anywhere.
@@ -44,7 +44,7 @@ import numpy as np
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
-from graphcore.ir.names import Hidden
+from graphcore.ir.names import Hidden, ValueOf
 from graphcore.ir.node import OPS, Attrs, Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, described_by, inheriting, state
@@ -179,6 +179,8 @@ class Writing:
 
 def text(name: str) -> Any:
     """A name, by which a hidden one differs from a user's."""
+    if isinstance(name, ValueOf):
+        return {"value": str(name)}
     return {"hidden": str(name)} if isinstance(name, Hidden) else str(name)
 
 
@@ -269,7 +271,10 @@ def string(value: Any, where: str) -> str:
 
 
 def name_of(value: Any, where: str) -> str:
-    """A name, or a hidden one."""
+    """A name, a hidden one, or that of an input whose value is meant."""
+    if isinstance(value, dict) and "value" in value:
+        (of,) = fields(value, where, "value")
+        return ValueOf(string(of, where))
     if isinstance(value, dict):
         (hidden,) = fields(value, where, "hidden")
         return Hidden(string(hidden, where))
@@ -309,7 +314,7 @@ def size_of(value: Any, where: str) -> Size:
 
 def atom_of(value: Any, where: str) -> Size:
     """An unknown size, or an operation on two sizes."""
-    if isinstance(value, str) or (isinstance(value, dict) and "hidden" in value):
+    if isinstance(value, str) or (isinstance(value, dict) and value.keys() & {"hidden", "value"}):
         return unknown(name_of(value, where))
     check(isinstance(value, dict) and len(value) == 1, f"{where} has no operation")
     ((name, operands),) = value.items()

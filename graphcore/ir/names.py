@@ -1,4 +1,4 @@
-"""Names that differ from all in use: primed ones for users, and hidden ones."""
+"""Names that differ from all in use: primed ones for users, hidden ones, and those of values."""
 
 from __future__ import annotations
 
@@ -27,6 +27,22 @@ class Hidden(str):
 
     def __hash__(self) -> int:
         return hash((Hidden, str(self)))
+
+
+class ValueOf(Hidden):
+    """The name of an unknown size: the value of the input of this name, an integer.
+
+    >>> ValueOf("n") == "n", ValueOf("n") == Hidden("n"), ValueOf("n") == ValueOf("n")
+    (False, False, True)
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValueOf) and str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash((ValueOf, str(self)))
 
 
 def apart(name: Name, taken: Iterable[str]) -> Name:
@@ -64,4 +80,4 @@ def spelled(name: str) -> str:
     >>> spelled("step"), spelled(Hidden("step"))
     ("'step'", "Hidden('step')")
     """
-    return f"Hidden({str(name)!r})" if isinstance(name, Hidden) else repr(name)
+    return f"{type(name).__name__}({str(name)!r})" if isinstance(name, Hidden) else repr(name)

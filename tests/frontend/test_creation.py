@@ -239,3 +239,36 @@ def test_an_unknown_size_that_no_input_has_is_refused_with_a_cure_that_works(nam
     given = [np.ones(6) for _ in inputs]
     assert f(*given, np.ones(3)) is not None
     assert "test_creation.py:" in str(refused.value)
+
+
+LIKES = {
+    "zeros": lambda **more: gc.zeros({"row": 2}, **more),
+    "ones": lambda **more: gc.ones({"row": 2}, **more),
+    "full": lambda **more: gc.full({"row": 2}, 1.5, **more),
+    "constant": lambda **more: gc.constant([1.0, 2.0], "row", **more),
+    "arange": lambda **more: gc.arange(3, dim="row", **more),
+    "linspace": lambda **more: gc.linspace(0, 1, 3, dim="row", **more),
+    "logspace": lambda **more: gc.logspace(0, 1, 3, dim="row", **more),
+    "geomspace": lambda **more: gc.geomspace(1, 2, 3, dim="row", **more),
+    "one_hot": lambda **more: gc.one_hot(gc.constant([0, 1], "row"), 2, **more),
+    "eye": lambda **more: gc.eye({"row": 2, "col": 2}, **more),
+    "tri": lambda **more: gc.tri({"row": 2, "col": 2}, **more),
+    "hann": lambda **more: gc.signal.hann(4, dim="row", **more),
+    "hamming": lambda **more: gc.signal.hamming(4, dim="row", **more),
+    "blackman": lambda **more: gc.signal.blackman(4, dim="row", **more),
+    "bartlett": lambda **more: gc.signal.bartlett(4, dim="row", **more),
+    "fftfreq": lambda **more: gc.fft.fftfreq(4, dim="row", **more),
+    "rfftfreq": lambda **more: gc.fft.rfftfreq(4, dim="row", **more),
+}
+
+
+@pytest.mark.parametrize("name", LIKES)
+def test_new_values_have_the_dtype_given_or_that_of_a_tensor(name):
+    make, x = LIKES[name], gc.tensor("x", {"row": None}, dtype="float32")
+    assert make(dtype="float32").dtype == make(like=x).dtype == "float32"
+    assert (make(like=x).isel(row=0) * x).dtype == "float32"
+    np.testing.assert_array_equal(make(like=x).eval(), make().eval().astype("float32"))
+    with pytest.raises(gc.GraphTypeError, match=f"{name}: takes a dtype, 'float32', or a tensor"):
+        make(dtype="float32", like=x)
+    with pytest.raises(gc.GraphTypeError, match=name):
+        make(like="float32")

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from graphcore.backends import numpy_backend
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
+from graphcore.ir.names import ValueOf
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import described_by
@@ -198,9 +199,11 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
     """The function of a graph with kernels, called with the arguments themselves.
 
     A program that is one kernel has its fast entrance: `bind` checks and converts only arguments
-    that are not what the machine code takes. NumPy runs all others, and calls their kernels.
+    that are not what the machine code takes. NumPy runs all others, and calls their kernels; so it
+    does where values of arguments are sizes, as the entrance looks at their shapes alone.
     """
-    if (called := whole(graph)) is None:
+    by_value = any(isinstance(name, ValueOf) for name in unknowns)
+    if (called := whole(graph)) is None or by_value:
         run = numpy_backend.build(graph, unknowns, hosted).__call__
         return lambda *args: run(*bind(args))
     made = machine_code(called.attrs["body"], unknowns)

@@ -13,6 +13,7 @@ from graphcore.frontend.core.arguments import (
     as_tuple,
     dim_of,
     integer,
+    made_dtype,
     names,
     new_dim,
     sized,
@@ -46,7 +47,8 @@ ON_DIAGONAL = {
     "dims": "Two dims with their sizes; or their names, with sizes in `shape`.",
     "shape": "The sizes, if `dims` are names; a single size is that of both.",
     "k": "The diagonal: where the second position is `k` more than the first.",
-    "dtype": "The dtype of the result.",
+    "dtype": "The dtype of the result; by default float64.",
+    "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
 
@@ -56,7 +58,8 @@ def eye(
     shape: Iterable[SizeLike] | SizeLike = None,
     *,
     k: Size = 0,
-    dtype: npt.DTypeLike = "float64",
+    dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
 ) -> Tensor:
     """Ones on a diagonal of two dims, zeros elsewhere.
 
@@ -69,7 +72,8 @@ def eye(
            [False,  True]])
     """
     row, col = row_and_column("eye", dims, shape)
-    return astype(equal(shifted("eye", row, k), col), dtype)
+    wanted = made_dtype("eye", dtype, like, "float64")
+    return astype(equal(shifted("eye", row, k), col), wanted)
 
 
 @parameters(**ON_DIAGONAL)
@@ -78,7 +82,8 @@ def tri(
     shape: Iterable[SizeLike] | SizeLike = None,
     *,
     k: Size = 0,
-    dtype: npt.DTypeLike = "float64",
+    dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
 ) -> Tensor:
     """Ones on and below a diagonal of two dims, zeros above it.
 
@@ -88,7 +93,8 @@ def tri(
            [1, 1, 0]])
     """
     row, col = row_and_column("tri", dims, shape)
-    return astype(greater_equal(shifted("tri", row, k), col), dtype)
+    wanted = made_dtype("tri", dtype, like, "float64")
+    return astype(greater_equal(shifted("tri", row, k), col), wanted)
 
 
 def row_and_column(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:

@@ -8,26 +8,31 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from types import EllipsisType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.names import ValueOf
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import user_line
 from graphcore.ir.size_reader import read_size
 from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
+from graphcore.ir.types import DType
+from graphcore.ops import leaf
 from graphcore.ops.named import close_match
 
-from .base import Base, brief, refusal
-from .lift import check_dims
+from .base import Base, Tensor, brief, refusal
+from .lift import Operand, check_dims, single
 from .lift import dtype_of as dtype_of
 
 Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
 """One dim, several, or all of them (None or ...)."""
 
-SizeLike: TypeAlias = int | str | Expression | None
-"""A size: an integer, an expression, also as text ("n + 1"), or None: unknown, named by its dim."""
+SizeLike: TypeAlias = "int | str | Expression | Tensor | None"
+"""A size: an integer, an expression, also as text ("n + 1"), None: unknown, named by its dim; or an
+integer input without dims, whose value it is."""
 
 MissingDims = Literal["raise", "warn", "ignore"]
 
@@ -200,6 +205,8 @@ def size_of(function: str, dim: str, size: object) -> Size:
     """The size that a user gave for `dim`."""
     if size is None:
         return unknown(dim)
+    if isinstance(size, Base):
+        return value_of(function, f"the size of dim {dim!r}", size)
     if isinstance(size, str):
         try:
             size = read_size(size)
@@ -219,6 +226,22 @@ def size_of(function: str, dim: str, size: object) -> Size:
         cure = "no array has so many elements"
         raise refusal(function, f"dim {dim!r} has size {size}", cure=cure)
     return size
+
+
+def value_of(function: str, what: str, x: Base) -> Size:
+    """The size that the value of an integer input is; refused for all other tensors.
+
+    Sizes are known before anything is computed, so no computed value can be one.
+    """
+    node, type = x.node, x.node.type
+    if node.op is leaf.input_ and "trace" not in node.attrs and not type.dims:
+        if type.dtype.kind in "iu":
+            return unknown(ValueOf(node.attrs["name"]))
+    elif node.op is leaf.full and not type.dims and type.dtype.kind in "iu":
+        return int(node.attrs["value"].array)
+    reason = f"{what} is the value of a tensor that is no integer input"
+    cure = "sizes are known before values are computed: make it an input, gc.tensor('n', {}, "
+    raise refusal(function, reason, x, cure=f"{cure}dtype='int64')", kind=GraphTypeError)
 
 
 LARGEST_SIZE = 2**63 - 1
@@ -262,6 +285,30 @@ def whole(
     if least is not None and found < least:
         cure = f"use {least} or more"
         raise refusal(function, f"{what}={found} is too small", *operands, cure=cure)
+    return found
+
+
+@overload
+def made_dtype(
+    function: str, dtype: npt.DTypeLike | None, like: Operand | None, default: str
+) -> DType: ...
+@overload
+def made_dtype(
+    function: str, dtype: npt.DTypeLike | None, like: Operand | None, default: None = None
+) -> DType | None: ...
+def made_dtype(
+    function: str, dtype: npt.DTypeLike | None, like: Operand | None, default: str | None = None
+) -> DType | None:
+    """The dtype of new values: the one given, or that of `like`, or the default."""
+    if like is None:
+        dtype = default if dtype is None else dtype
+        return None if dtype is None else dtype_of(function, dtype)
+    x = single(function, like)
+    if dtype is not None:
+        reason = f"takes a dtype, {brief(dtype)}, or a tensor whose dtype it takes, not both"
+        cure = "leave dtype= or like= out"
+        raise refusal(function, reason, x, cure=cure, kind=GraphTypeError)
+    found: DType = x.type.dtype
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import SizeLike, dtype_of, names, sized
+from graphcore.frontend.core.arguments import SizeLike, dtype_of, made_dtype, names, sized
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import (
     Labelled,
@@ -83,6 +83,8 @@ def constant(
     value: npt.ArrayLike | Labelled | Tensor,
     dims: str | Iterable[str] | None = None,
     dtype: npt.DTypeLike | None = None,
+    *,
+    like: Operand | None = None,
 ) -> Tensor:
     """A constant tensor.
 
@@ -96,6 +98,8 @@ def constant(
     dtype
         By default that of the value. Unlike a Python number, a constant keeps its dtype when it is
         combined with other operands.
+    like
+        A tensor whose dtype the result has, in place of `dtype`.
 
     Raises
     ------
@@ -120,11 +124,16 @@ def constant(
             cure = "name its axes: gc.constant(array, ('row', 'col'))"
             raise refusal("constant", reason, cure=cure)
         made = wrap(array("constant", values, wanted))
-    return made if dtype is None else astype(made, dtype)
+    wished = made_dtype("constant", dtype, like)
+    return made if wished is None else astype(made, wished)
 
 
 def full(
-    sizes: Mapping[str, SizeLike], value: Operand, dtype: npt.DTypeLike | None = None
+    sizes: Mapping[str, SizeLike],
+    value: Operand,
+    dtype: npt.DTypeLike | None = None,
+    *,
+    like: Operand | None = None,
 ) -> Tensor:
     """A tensor whose elements all have one value.
 
@@ -136,6 +145,8 @@ def full(
         A number, or a tensor, whose dims come after those of `sizes`.
     dtype
         By default that of the value.
+    like
+        A tensor whose dtype the result has, in place of `dtype`.
 
     Examples
     --------
@@ -145,17 +156,23 @@ def full(
            [1.5, 1.5, 1.5]])
     """
     dims, shape = sized("full", sizes)
-    if dtype is None:
+    wanted = made_dtype("full", dtype, like)
+    if wanted is None:
         node = single("full", value)
     elif isinstance(value, (int, float, complex)) and not isinstance(value, np.complexfloating):
-        node = weak("full", value, dtype_of("full", dtype), [])
+        node = weak("full", value, wanted, [])
     else:
-        node = astype(value, dtype).node
+        node = astype(value, wanted).node
     return full_of(node, dict(zip(dims, shape, strict=True)))
 
 
-def zeros(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Tensor:
-    """A tensor of zeros.
+def zeros(
+    sizes: Mapping[str, SizeLike],
+    dtype: npt.DTypeLike | None = None,
+    *,
+    like: Operand | None = None,
+) -> Tensor:
+    """A tensor of zeros: of float64, of `dtype`, or of the dtype of `like`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.zeros({"row": 2, "col": 3}))()
@@ -164,11 +181,16 @@ def zeros(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Te
     >>> gc.zeros({"row": 2, "col": None}, dtype="float32")
     <Tensor: f32[row=2, col]>
     """
-    return full(sizes, 0, dtype)
+    return full(sizes, 0, made_dtype("zeros", dtype, like, "float64"))
 
 
-def ones(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Tensor:
-    """A tensor of ones.
+def ones(
+    sizes: Mapping[str, SizeLike],
+    dtype: npt.DTypeLike | None = None,
+    *,
+    like: Operand | None = None,
+) -> Tensor:
+    """A tensor of ones: of float64, of `dtype`, or of the dtype of `like`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.ones({"row": 2, "col": 3}))()
@@ -177,7 +199,7 @@ def ones(sizes: Mapping[str, SizeLike], dtype: npt.DTypeLike = "float64") -> Ten
     >>> gc.ones({"row": 2, "col": None}, dtype="float32")
     <Tensor: f32[row=2, col]>
     """
-    return full(sizes, 1, dtype)
+    return full(sizes, 1, made_dtype("ones", dtype, like, "float64"))
 
 
 def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:

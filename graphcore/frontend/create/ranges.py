@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import SizeLike, dtype_of, names, new_dim, size_of
-from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.arguments import (
+    SizeLike,
+    made_dtype,
+    names,
+    new_dim,
+    size_of,
+    value_of,
+)
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, common, promoted, single
 from graphcore.frontend.pointwise.casting import astype
@@ -40,16 +47,18 @@ SPACED = {
     "dim": "The new dim.",
     "endpoint": "Whether `stop` is the last value; otherwise it is left out.",
     "dtype": "The dtype of the result.",
+    "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
 
 def arange(
-    start: complex | Expression,
-    stop: complex | Expression | None = None,
+    start: complex | Expression | Tensor,
+    stop: complex | Expression | Tensor | None = None,
     step: complex = 1,
     *,
     dim: str,
     dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
 ) -> Tensor:
     """start, start + step, ... up to but excluding `stop`; `arange(stop)` starts at 0.
 
@@ -58,11 +67,13 @@ def arange(
     Parameters
     ----------
     start, stop, step
-        Numbers or sizes.
+        Numbers or sizes; for an end also an integer input without dims.
     dim
         The one dim of the result.
     dtype
         The dtype of the result.
+    like
+        A tensor whose dtype the result has, in place of `dtype`.
 
     Raises
     ------
@@ -81,6 +92,9 @@ def arange(
     if stop is None:
         start, stop = 0, start
     (name,) = names("arange", (dim,))
+    start, stop = (
+        value_of("arange", "an end", x) if isinstance(x, Base) else x for x in (start, stop)
+    )
     for end in (start, stop, step):
         if end is None or isinstance(end, (bool, complex)):
             cure = "give real numbers or sizes"
@@ -97,7 +111,8 @@ def arange(
     else:
         values = array_made("arange", lambda: np.arange(*ends), ends)
         made = wrap(array("arange", values, (name,)))
-    return made if dtype is None else astype(made, dtype)
+    wanted = made_dtype("arange", dtype, like)
+    return made if wanted is None else astype(made, wanted)
 
 
 def is_long(start: Any, stop: Any, step: Any) -> bool:
@@ -147,6 +162,7 @@ def linspace(
     dim: str,
     endpoint: bool = True,
     dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
 ) -> Tensor:
     """`num` evenly spaced values from `start` to `stop`, along one dim.
 
@@ -163,7 +179,7 @@ def linspace(
     size = size_of("linspace", name, num)
     ends = list(map(wrap, nodes))
     inside = promoted(*[end.dtype for end in ends], float)
-    wanted = inside if dtype is None else dtype_of("linspace", dtype)
+    wanted = made_dtype("linspace", dtype, like) or inside
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
         first, last = (end.node.attrs["value"].array for end in ends)
         rounded = inside if inside.kind == "c" else wanted
@@ -193,6 +209,7 @@ def logspace(
     endpoint: bool = True,
     base: Operand = 10.0,
     dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
 ) -> Tensor:
     """`base` to the power of `num` evenly spaced values from `start` to `stop`, along one dim.
 
@@ -203,7 +220,8 @@ def logspace(
     name = new_dim("logspace", dim, *common("logspace", start, stop, base))
     made = power(base, linspace(start, stop, num, dim=name, endpoint=endpoint))
     made = transpose(made, dim, ...)
-    return made if dtype is None else astype(made, dtype)
+    wanted = made_dtype("logspace", dtype, like)
+    return made if wanted is None else astype(made, wanted)
 
 
 @parameters(**SPACED)
@@ -215,6 +233,7 @@ def geomspace(
     dim: str,
     endpoint: bool = True,
     dtype: npt.DTypeLike | None = None,
+    like: Operand | None = None,
 ) -> Tensor:
     """`num` values from `start` to `stop` in geometric progression, along one dim.
 
@@ -231,11 +250,17 @@ def geomspace(
     inside = promoted(first.dtype, last.dtype, FLOAT)
     first, last, t = (astype(x, inside) for x in (first, last, t))
     made = where(t < 1, first * (last / first) ** t, last)  # the last is exact
-    return made if dtype is None else astype(made, dtype)
+    wanted = made_dtype("geomspace", dtype, like)
+    return made if wanted is None else astype(made, wanted)
 
 
 def one_hot(
-    x: Operand, classes: SizeLike, dim: str = "class", dtype: npt.DTypeLike = "float64"
+    x: Operand,
+    classes: SizeLike,
+    dim: str = "class",
+    dtype: npt.DTypeLike | None = None,
+    *,
+    like: Operand | None = None,
 ) -> Tensor:
     """1 at the position that `x` gives along a new last dim, 0 elsewhere.
 
@@ -248,7 +273,9 @@ def one_hot(
     dim
         The new dim.
     dtype
-        The dtype of the result.
+        The dtype of the result; by default float64.
+    like
+        A tensor whose dtype the result has, in place of `dtype`.
 
     Raises
     ------
@@ -268,7 +295,7 @@ def one_hot(
         cure = "cast it with astype('int64')"
         raise refusal("one_hot", "positions are integers", node, cure=cure, kind=GraphTypeError)
     place = new_places("one_hot", node, dim, classes)
-    return astype(equal(wrap(node), place), dtype)
+    return astype(equal(wrap(node), place), made_dtype("one_hot", dtype, like, "float64"))
 
 
 def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:

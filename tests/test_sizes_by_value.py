@@ -1,0 +1,131 @@
+"""Sizes that are the values of integer inputs, and numbers of steps given at the call."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.inspection.source import as_source
+from graphcore.ir.graph import Graph
+
+N = gc.tensor("n", {}, dtype="int64")
+X = gc.tensor("x", {"row": 3})
+A = np.array([1.0, 2.0, 4.0])
+
+MAKERS: dict[str, Any] = {
+    "arange": (lambda n: gc.arange(n, dim="t"), np.arange),
+    "arange from": (lambda n: gc.arange(2, n, dim="t"), lambda n: np.arange(2, n)),
+    "zeros": (lambda n: gc.zeros({"t": n}), np.zeros),
+    "full": (lambda n: gc.full({"t": n}, X.sum()), lambda n: np.full(n, 7.0)),
+    "linspace": (lambda n: gc.linspace(0, 1, n, dim="t"), lambda n: np.linspace(0, 1, n)),
+    "eye": (lambda n: gc.eye({"t": n, "u": n}), np.eye),
+    "expand_dims": (lambda n: X.expand_dims(t=n), lambda n: np.tile(A, (n, 1))),
+    "one_hot": (
+        lambda n: gc.one_hot(gc.constant([0, 2], "t"), n),
+        lambda n: 1.0 * (np.array([[0], [2]]) == np.arange(n)),
+    ),
+    "bincount": (
+        lambda n: gc.bincount(gc.constant([0, 0], "t"), n),
+        lambda n: np.bincount([0, 0], minlength=n),
+    ),
+    "hann": (lambda n: gc.signal.hann(n, dim="t"), None),
+    "scan": (
+        lambda n: gc.scan(lambda c, _: (c * X.sum() / 7 + 1, c), 0.0, length=n)[1],
+        lambda n: np.arange(float(n)),
+    ),
+    "size": (lambda n: gc.zeros({"t": n}).sizes["t"] * X, lambda n: n * A),
+}
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("name", MAKERS)
+def test_one_program_serves_all_values(name: str, native: bool) -> None:
+    ours, theirs = MAKERS[name]
+    f = gc.compile([X, N], ours(N), native=native)
+    for n in (3, 1, 3, 5) if name == "bincount" else (3, 0, 1, 5):
+        got = f(A, np.array(n))
+        if theirs is not None:
+            np.testing.assert_array_equal(got, theirs(n))
+        assert name in ("arange from", "size") or n in got.shape
+
+
+def test_values_and_dims_of_one_name_are_different_sizes() -> None:
+    x = gc.tensor("x", {"n": None})
+    f = gc.compile([x, N], [gc.arange(N, dim="t").sum(), x.sizes["n"] * x], native=False)
+    total, scaled = f(np.ones(2), 5)
+    assert total == 10
+    np.testing.assert_array_equal(scaled, [2.0, 2.0])
+
+
+def test_sizes_are_compared_and_checked_at_the_call() -> None:
+    y = gc.tensor("y", {"t": None}) + gc.zeros({"t": N})
+    f = gc.compile([gc.tensor("y", {"t": None}), N], y, native=False)
+    assert f(np.ones(4), 4).shape == (4,)
+    with pytest.raises(gc.GraphError, match="n = 3, the value of input 'n'"):
+        f(np.ones(4), 3)
+    for wrong in (-1, 2**40 + 1):
+        with pytest.raises(gc.GraphError, match=f"input 'n' is {wrong}, but is the size of a dim"):
+            f(np.ones(4), wrong)
+    steps, _ = gc.scan(lambda c, x: (c + x, None), 0.0, X, dim="row", length=N)
+    with pytest.raises(gc.GraphError, match="3"):
+        gc.compile([X, N], steps, native=False)(A, 2)
+
+
+@pytest.mark.parametrize("mode", ["grad", "pushforward"])
+def test_derivatives_of_a_number_of_steps_given_at_the_call(mode: str) -> None:
+    s = gc.tensor("s", {})
+    last, _ = gc.scan(lambda c, _: (gc.sin(c) * s, None), s, length=N, dim="step")
+    dy = gc.grad(last, s) if mode == "grad" else gc.pushforward(last, s, s * 0 + 1)
+    f = gc.compile([s, N], [last, dy], native=False)
+    for n in (0, 1, 4):
+        _, slope = f(0.7, n)
+        h = 1e-6
+        difference = (f(0.7 + h, n)[0] - f(0.7 - h, n)[0]) / (2 * h)
+        np.testing.assert_allclose(slope, difference, rtol=1e-6)
+    many = gc.tensor("many", {"run": None})
+    wide = gc.compile([many, N], gc.vectorize(dy, {s: many}), native=False)
+    np.testing.assert_allclose(wide(np.array([0.7, 0.2]), 4)[0], f(0.7, 4)[1])
+
+
+def test_a_value_is_kept_by_pickles_text_and_json() -> None:
+    f = gc.compile([X, N], X.expand_dims(t=N) * 2, native=False)
+    again = pickle.loads(pickle.dumps(f))
+    np.testing.assert_array_equal(again(A, 2), f(A, 2))
+    graph = f.stages["named"]
+    assert Graph.from_json(graph.to_json()) == graph
+    scope: dict[str, Any] = {}
+    exec(as_source(graph), scope)
+    assert "ValueOf('n')" in as_source(graph)
+    assert "t=n" in str(graph.outputs[0].type)
+
+
+def test_values_at_once_and_functions() -> None:
+    assert gc.arange(N, dim="t").sum().eval(n=4) == 6
+    assert gc.evaluate(gc.arange(N, dim="t").sum(), {N: 4}) == 6
+
+    @gc.function(start=(), steps=gc.tensor("any", {}, dtype="int64"))
+    def powers(start: Any, steps: Any) -> Any:
+        return gc.scan(lambda c, _: (2 * c, c), start, length=steps, dim="step")[1]
+
+    np.testing.assert_array_equal(powers(1.0, 4), [1, 2, 4, 8])
+    np.testing.assert_array_equal(powers(3.0, 1), [3])
+    assert len(powers.compiled(1.0, 2).stages) >= 6
+
+
+def test_a_constant_is_a_size_and_no_other_value_is() -> None:
+    assert gc.zeros({"t": gc.constant(3)}).shape == (3,)
+    for wrong in (N + 1, X.sum(), gc.tensor("f", {}), gc.constant(2.0), X):
+        with pytest.raises(gc.GraphTypeError, match="is the value of a tensor that is no integer"):
+            gc.zeros({"t": wrong})
+    with pytest.raises(gc.GraphTypeError, match="no integer input"):
+        gc.scan(lambda c, x: (c + gc.arange(c, dim="u").sum(), None), N, X, dim="row")
+    with pytest.raises(gc.GraphError, match="needs the value of the input 'n' as a size"):
+        gc.compile([X], X.expand_dims(t=N))
+    with pytest.raises(gc.GraphError, match="needs the value of the input 'n' as a size"):
+        gc.compile([gc.tensor("n", {"row": None}, dtype="int64")], gc.zeros({"t": N}))
+    with pytest.raises(gc.GraphError, match="let it be the value of an integer input"):
+        gc.compile([], gc.zeros({"row": "n"}))
