@@ -25,8 +25,11 @@ from .frontend.arrange.raveling import *
 from .frontend.control.branches import *
 from .frontend.control.loops import *
 from .frontend.control.printing import *
+from .frontend.core.arguments import Dim as Dim
 from .frontend.core.calls import worded
 from .frontend.core.instead import absent
+from .frontend.core.lift import Operand as Operand
+from .frontend.core.trees import Tree as Tree
 from .frontend.create.inputs import *
 from .frontend.create.ranges import *
 from .frontend.derive.custom import *
@@ -86,6 +89,7 @@ if not TYPE_CHECKING:  # type checkers know the star imports, and would accept a
             "signal",
         ),
         *("special", "tree"),
+        *("Dim", "Operand", "Tree"),
         *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
         *frontend.public_names,
     ]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
+
+import numpy.typing as npt
 
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.tiers import Fixed, Tiers, Values
 from graphcore.frontend.core.arguments import check_word
-from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.base import Tensor, refusal
 from graphcore.frontend.core.calls import worded
-from graphcore.frontend.core.trees import flatten, picker
+from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.graph import Graph
 from graphcore.ir.provenance import described_by
@@ -24,20 +26,63 @@ from graphcore.rewrites import pipeline
 from .inputs import not_listed, program
 from .questions import Questions, Stages
 
-if TYPE_CHECKING:
-    pass
+Array: TypeAlias = npt.NDArray[Any]
 
-Tree = Any
-"""Nested lists, tuples and dicts of tensors or, at a call, of arrays."""
+K = TypeVar("K")
+if TYPE_CHECKING:  # which know it: Compiled alone is Compiled[Any]
+    from typing_extensions import TypeVar as Defaulted
 
+    R = Defaulted("R", default=Any)
+else:
+    R = TypeVar("R")
 
 Returns = Literal["numpy", "xarray"]
 
 
+@overload
+def compile(
+    inputs: Tree, outputs: Tensor, *, returns: Literal["numpy"] = ..., native: bool | None = ...
+) -> Compiled[Array]: ...
+@overload
+def compile(
+    inputs: Tree,
+    outputs: list[Tensor],
+    *,
+    returns: Literal["numpy"] = ...,
+    native: bool | None = ...,
+) -> Compiled[list[Array]]: ...
+@overload
+def compile(
+    inputs: Tree,
+    outputs: dict[K, Tensor],
+    *,
+    returns: Literal["numpy"] = ...,
+    native: bool | None = ...,
+) -> Compiled[dict[K, Array]]: ...
+@overload
+def compile(
+    inputs: Tree,
+    outputs: tuple[Tensor, Tensor],
+    *,
+    returns: Literal["numpy"] = ...,
+    native: bool | None = ...,
+) -> Compiled[tuple[Array, Array]]: ...
+@overload
+def compile(
+    inputs: Tree,
+    outputs: tuple[Tensor, Tensor, Tensor],
+    *,
+    returns: Literal["numpy"] = ...,
+    native: bool | None = ...,
+) -> Compiled[tuple[Array, Array, Array]]: ...
+@overload
+def compile(
+    inputs: Tree, outputs: Tree, *, returns: Returns = ..., native: bool | None = ...
+) -> Compiled[Any]: ...
 @worded
 def compile(
     inputs: Tree, outputs: Tree, *, returns: Returns = "numpy", native: bool | None = None
-) -> Compiled:
+) -> Compiled[Any]:
     """A callable that computes `outputs` from `inputs`.
 
     Parameters
@@ -100,8 +145,10 @@ def compile(
     return Compiled(graph, arranged.form(), mirrored.form(), returns, native)
 
 
-class Compiled(Questions):
+class Compiled(Questions, Generic[R]):
     """A compiled program: call it with arrays, or look into it.
+
+    For type checkers it is generic in the form of its results: `Compiled[Array]`.
 
     Safe to call from several threads at once; pickled, it compiles again where it is loaded.
 
@@ -149,16 +196,17 @@ class Compiled(Questions):
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         flat = type(results) is list and results == list(range(len(graph.outputs)))
-        self._result = list if flat else picker(results)
+        self._result: Callable[[list[Array]], Any] = list if flat else picker(results)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Tree:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> R:
         """The results for these arrays, by position or by name, in the form of the outputs."""
         if kwargs or len(args) != self._plain:
             args = self._given.arrange(args, kwargs)
         values = self._values(*args)
         if self._label is not None:
             values = self._label(values, args)
-        return self._result(values)
+        results: R = self._result(values)
+        return results
 
     def __reduce__(self) -> tuple[Any, ...]:
         forms = self._arguments, self._results, self._returns

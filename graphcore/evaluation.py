@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, overload
 
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, brief, refusal
@@ -18,10 +18,18 @@ from graphcore.ir.node import Node
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf
 
-from .compiled import Compiled
+from .compiled import Array, Compiled, K
 from .inputs import program
 
 
+@overload
+def evaluate(tree: Tensor, values: Values | None = ...) -> Array: ...
+@overload
+def evaluate(tree: list[Tensor], values: Values | None = ...) -> list[Array]: ...
+@overload
+def evaluate(tree: dict[K, Tensor], values: Values | None = ...) -> dict[K, Array]: ...
+@overload
+def evaluate(tree: Tree, values: Values | None = ...) -> Any: ...
 @worded
 def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     """The arrays that tensors become for given values, for a look at an expression.
@@ -66,7 +74,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
         ),
     )
     forms: list[Any] = list(range(len(params)))
-    compiled = Compiled(graph, forms, mirrored.form(), native=False)
+    compiled: Compiled[Tree] = Compiled(graph, forms, mirrored.form(), native=False)
     return compiled(*given.values())
 
 

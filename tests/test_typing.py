@@ -72,7 +72,89 @@ def derivatives(x: gc.Tensor, w: gc.Tensor) -> int:
     return "text"  # wrong
 
 
+Pair = tuple[gc.Tensor, gc.Tensor]
+
+
+def step(c: gc.Tensor, e: gc.Tensor) -> Pair:
+    return c + e, c
+
+
+def both(c: Pair, e: gc.Tensor) -> tuple[Pair, None]:
+    return (c[0] + e, c[1]), None
+
+
+def more(c: gc.Tensor) -> gc.Tensor:
+    return c + 1
+
+
+def counted(i: gc.Tensor, c: gc.Tensor) -> gc.Tensor:
+    return i * c
+
+
+def going(c: gc.Tensor) -> gc.Tensor:
+    return c.sum() < 3
+
+
+def loops(x: gc.Tensor) -> int:
+    last, steps = gc.scan(step, 0.0, x, dim="b")
+    a = last.summ("b")  # wrong
+    b = steps.dtpye  # wrong
+    pair, none = gc.scan(both, (x, x), x, dim="b")
+    c = pair[0].summ("b")  # wrong
+    d = pair[2]  # wrong
+    e = gc.fori_loop(0, 3, counted, x).summ("b")  # wrong
+    f = gc.while_loop(going, more, x).summ("b")  # wrong
+    g = gc.map(gc.exp, x, "b").summ("b")  # wrong
+    h = gc.cond(x.sum() > 0, lambda: x, lambda: 0.0).summ("b")  # wrong
+    return "text"  # wrong
+
+
+def calculus(x: gc.Tensor, w: gc.Tensor) -> int:
+    y, dw = gc.value_and_grad((x * w).sum(), {"w": w})
+    a = dw["w"].summ("b")  # wrong
+    b = y.summ("b")  # wrong
+    c = gc.jacobian(x, {"w": w})["w"].summ("b")  # wrong
+    d = gc.hessian(x.sum(), w).summ("b")  # wrong
+    e = gc.hvp(x.sum(), [w], [w])[0].summ("b")  # wrong
+    f = gc.optimize.clip_by_global_norm({"w": w}, 1.0)["w"].summ("b")  # wrong
+    return "text"  # wrong
+
+
+def results(x: gc.Tensor) -> int:
+    a = gc.compile([x], x)(1.0).summ("b")  # wrong
+    b = gc.compile([x], [x, x])(1.0)["x"]  # wrong
+    c = gc.compile([x], {"y": x})(1.0)["y"].summ("b")  # wrong
+    d, e, f = gc.compile([x], (x, x))(1.0)  # wrong
+    g = gc.evaluate({"x": x})["x"].summ("b")  # wrong
+    h = x.eval(x=1.0).summ("b")  # wrong
+    return "text"  # wrong
+
+
+@gc.function(x={"b": None}, returns="xarray")
+def twice(x: gc.Tensor, n: int = 2) -> gc.Tensor:
+    return n * x
+
+
+def units(x: gc.Tensor) -> int:
+    a = twice(x).summ("b")  # wrong
+    b = twice(x, n=3).dtpye  # wrong
+    c = twice.programm  # wrong
+    d = gc.checkpoint(twice.__wrapped__)(x).summ("b")  # wrong
+    e = gc.custom_pullback(twice.__wrapped__, lambda xs, y, ct: ct)(x).summ("b")  # wrong
+    return "text"  # wrong
+
+
+def public(x: gc.Operand, dim: gc.Dim = None, more: gc.Tree = ()) -> gc.Compiled:
+    y = gc.sum(x, dim).summ("b")  # wrong
+    return gc.compile(more, gc.exp(x))
+
+
 def right(x: gc.Tensor, w: gc.Tensor) -> gc.Tensor:
+    values = twice(np.ones(3)), twice.compiled([1.0], n=3).tier, x.eval({x: 1.0}).tolist()
+    kept = gc.zeros({"b": x.sizes["b"]}, like=x) + gc.arange(w, dim="b")
+    vector, unravel = gc.ravel({"x": x})
+    state = gc.optimize.adam(gc.optimize.cosine_decay(0.1, 9)).init(unravel(vector))
+    many: gc.Compiled = gc.compile([x], gc.tree.map(gc.exp, {"state": state, "x": [x]}))
     y = gc.tensor("y", {"b": None, "c": "n", "d": 2})
     z = gc.tensor("z", ("b", "c"), shape=(None, 3), dtype="float32")
     total = (2 * x - w / 3 @ y).sum("b", where=x > 0) + gc.where(x > 0, z, 0.0)[{"b": 0}]

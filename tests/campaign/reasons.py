@@ -23,7 +23,7 @@ NOTHING = {"()", "[]", "{}", "set()", "a generator", "an empty array"}
 FUNCTIONS = {"a function", "a builtin", "a class", "a compiled function"}
 DICTS = {"a dict of None", "a dict of words", "a dict of numbers", "a dict by numbers"}
 
-OPERAND = r"Operand|Tensor|Tree|^T$|Mask|Row|Labelled|complex|Any|Real"
+OPERAND = r"Operand|Tensor|Tree|^[TX]$|Mask|Row|Labelled|complex|Any|Real"
 SIZE = r"Size|int\b|Steps|Padding|Expression"
 NAME = r"str\b|Dim|Pair|Contracted|Iterable"
 
@@ -54,7 +54,7 @@ REASONS = (
     ),
     Reason(NOTHING, r"", "no dims, items or changes"),
     Reason(LISTS, OPERAND + "|" + SIZE, "a list of operands, positions or sizes"),
-    Reason(DICTS, r"Tree|^T$|Any", "values by name or by dim"),
+    Reason(DICTS, r"Tree|^[TX]$|Any", "values by name or by dim"),
     Reason({"slice"}, r"Any", "an indexer"),
     Reason(set(VALUES), r"Anything", "a leaf of a tree may be anything"),
     Reason({"None"}, r"Structure", "the structure of one leaf"),

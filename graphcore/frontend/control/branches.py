@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, overload
 
 from graphcore.frontend.core.arguments import listed
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
@@ -38,6 +39,24 @@ from .stopped import for_members
 __all__ = ["cond", "switch"]
 
 
+Number: TypeAlias = "Tensor | complex"
+"""What a branch returns where another returns a tensor."""
+
+
+@overload
+def cond(
+    pred: Operand,
+    then: Callable[..., Number],
+    otherwise: Callable[..., Number],
+    *operands: Tree,
+) -> Tensor: ...
+@overload
+def cond(
+    pred: Operand,
+    then: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    *operands: Tree,
+) -> Any: ...
 def cond(
     pred: Operand,
     then: Callable[..., Tree],
@@ -90,6 +109,12 @@ def cond(
     return branch("cond", astype(chosen, INT), [otherwise, then], operands)
 
 
+@overload
+def switch(
+    index: Operand, branches: Sequence[Callable[..., Number]], *operands: Tree
+) -> Tensor: ...
+@overload
+def switch(index: Operand, branches: Sequence[Callable[..., Any]], *operands: Tree) -> Any: ...
 def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: Tree) -> Tree:
     """`branches[index](*operands)`; only this branch is computed, in derivatives as well.
 

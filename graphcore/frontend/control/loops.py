@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
-from graphcore.frontend.core.arguments import names, size_of
+from graphcore.frontend.core.arguments import SizeLike, names, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.costs import CHECKPOINT_LEVELS
@@ -21,7 +21,7 @@ from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import recording, toposort
-from graphcore.ir.sizes import Expression, Size, lower_bound, maximum
+from graphcore.ir.sizes import Expression, lower_bound, maximum
 from graphcore.ir.transform import substitute
 from graphcore.ops import control
 from graphcore.ops.control import Checkpoint
@@ -33,13 +33,55 @@ from .stopped import for_members, guarded
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
+C = TypeVar("C")
+"""What a loop carries."""
 
+X = TypeVar("X")
+"""What a loop walks along, and the element of a step."""
+
+Y = TypeVar("Y")
+"""The result of a step, and those of all steps."""
+
+
+@overload
+def scan(
+    body: Callable[[Tensor, X], tuple[Tensor, Y]],
+    init: complex,
+    xs: X = ...,
+    dim: str = ...,
+    length: SizeLike = ...,
+    reverse: bool = ...,
+    *,
+    checkpoint: int | str | None = ...,
+) -> tuple[Tensor, Y]: ...
+@overload
+def scan(
+    body: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X = ...,
+    dim: str = ...,
+    length: SizeLike = ...,
+    reverse: bool = ...,
+    *,
+    checkpoint: int | str | None = ...,
+) -> tuple[C, Y]: ...
+@overload
+def scan(
+    body: Callable[[Any, Any], tuple[Any, Any]],
+    init: Tree,
+    xs: Tree = ...,
+    dim: str = ...,
+    length: SizeLike = ...,
+    reverse: bool = ...,
+    *,
+    checkpoint: int | str | None = ...,
+) -> tuple[Any, Any]: ...
 def scan(
     body: Callable[[Tree, Tree], tuple[Tree, Tree]],
     init: Tree,
     xs: Tree = None,
     dim: str = "time",
-    length: Size | None = None,
+    length: SizeLike = None,
     reverse: bool = False,
     *,
     checkpoint: int | str | None = None,
@@ -63,7 +105,8 @@ def scan(
         The dim of the loop. It is the first dim of the results of all steps, wherever `xs` has it;
         `ys.transpose("batch", "time", ...)` moves it.
     length
-        The number of steps; required without `xs`.
+        The number of steps, required without `xs`: a number, a size, or an integer input without
+        dims.
     reverse
         Whether to run from the last position to the first; results stay at their positions.
     checkpoint
@@ -148,9 +191,7 @@ def policy(checkpoint: Any) -> Checkpoint:
     raise refusal("scan", f"checkpoint={checkpoint!r}", cure=cure)
 
 
-def map(
-    function: Callable[[Tree], Tree], xs: Tree, dim: str, *, checkpoint: int | str | None = None
-) -> Tree:
+def map(function: Callable[[X], Y], xs: X, dim: str, *, checkpoint: int | str | None = None) -> Y:
     """`function` of each element along `dim`, one after the other; results have the same dim.
 
     Named ops work on whole dims without it: use this to save memory, or for bodies with loops of
@@ -175,10 +216,31 @@ def map(
     array([4., 4., 4.])
     """
     made = callback("map", "function", function, "x")
-    _, ys = scan(lambda _, x: ((), made(x)), (), xs, dim, checkpoint=checkpoint)
+    ys: Y = scan(lambda _, x: ((), made(x)), (), xs, dim, checkpoint=checkpoint)[1]
     return ys
 
 
+@overload
+def while_loop(
+    cond: Callable[[Tensor], Tensor],
+    body: Callable[[Tensor], Tensor],
+    init: complex,
+    max_steps: Operand | None = ...,
+) -> Tensor: ...
+@overload
+def while_loop(
+    cond: Callable[[C], Tensor],
+    body: Callable[[C], C],
+    init: C,
+    max_steps: Operand | None = ...,
+) -> C: ...
+@overload
+def while_loop(
+    cond: Callable[[Any], Tensor],
+    body: Callable[[Any], Any],
+    init: Tree,
+    max_steps: Operand | None = ...,
+) -> Any: ...
 def while_loop(
     cond: Callable[[Tree], Tensor],
     body: Callable[[Tree], Tree],
@@ -276,6 +338,33 @@ def holds(going: Any) -> Tensor:
     return wrap(node)
 
 
+@overload
+def fori_loop(
+    lower: Operand,
+    upper: Operand,
+    body: Callable[[Tensor, Tensor], Tensor],
+    init: complex,
+    *,
+    checkpoint: int | str | None = ...,
+) -> Tensor: ...
+@overload
+def fori_loop(
+    lower: Operand,
+    upper: Operand,
+    body: Callable[[Tensor, C], C],
+    init: C,
+    *,
+    checkpoint: int | str | None = ...,
+) -> C: ...
+@overload
+def fori_loop(
+    lower: Operand,
+    upper: Operand,
+    body: Callable[[Tensor, Any], Any],
+    init: Tree,
+    *,
+    checkpoint: int | str | None = ...,
+) -> Any: ...
 def fori_loop(
     lower: Operand,
     upper: Operand,

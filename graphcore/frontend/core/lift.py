@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, Protocol, TypeAlias, TypeGuard, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -42,9 +42,11 @@ class Labelled(Protocol):
 
 
 Number: TypeAlias = complex | np.generic
-Operand: TypeAlias = (
-    "Tensor | Number | np.ndarray[tuple[()], Any] | Expression | Formula | Labelled"
-)
+Operand: TypeAlias = Union[  # at run time as well, where `Tensor` is but a name
+    "Tensor", Number, np.ndarray[tuple[()], Any], Expression, Formula, Labelled
+]
+"""What functions take: a tensor, a number, an array without axes, a size or a formula of sizes; or
+an array that names its axes, such as an xarray.DataArray."""
 
 SAMPLE: dict[object, complex] = {int: 0, float: 0.0, complex: 0j}
 COMPARISONS = frozenset(

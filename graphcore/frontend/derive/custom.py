@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 from graphcore.frontend.control.carries import aligned
 from graphcore.frontend.core.base import refusal, wrap
@@ -22,8 +22,11 @@ from .instances import Instances, Mixed
 
 __all__ = ["checkpoint", "custom_pullback"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
+
+def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
     """`function` with rematerialisation: only its operands are saved for the backward pass.
 
     A pullback computes inner values again: less memory, more time.
@@ -37,7 +40,7 @@ def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
     require_function("checkpoint", "function", function, "*operands")
 
     @wraps(function)
-    def called(*operands: Tree) -> Tree:
+    def called(*operands: Any) -> Any:
         nodes, names, params, state = given(operands)
         run = callback("checkpoint", "function", function, *numbered(operands))
         with recording() as built:
@@ -47,14 +50,14 @@ def checkpoint(function: Callable[..., Tree]) -> Callable[..., Tree]:
         node = control.call(*nodes, *closed.captured, body=body)
         return mirrored([wrap(node[i]) for i in range(len(ys))])
 
-    return called
+    return cast("Callable[P, R]", called)
 
 
 def custom_pullback(
-    function: Callable[..., Tree],
+    function: Callable[P, R],
     pullback: Callable[[tuple[Tree, ...], Tree, Tree], Any],
     pushforward: Callable[[tuple[Tree, ...], Tree, tuple[Tree, ...]], Tree] | None = None,
-) -> Callable[..., Tree]:
+) -> Callable[P, R]:
     """`function` with a pullback of its own, for instance by the implicit function theorem.
 
     Parameters
@@ -110,7 +113,7 @@ def custom_pullback(
         require_function("custom_pullback", "pushforward", pushforward, arguments)
 
     @wraps(function)
-    def called(*operands: Tree) -> Tree:
+    def called(*operands: Any) -> Any:
         nodes, names, params, state = given(operands)
         run = callback("custom_pullback", "function", function, *numbered(operands))
         result = run(*state)
@@ -139,7 +142,7 @@ def custom_pullback(
         )
         return mirrored([wrap(node[i]) for i in range(len(ys))])
 
-    return called
+    return cast("Callable[P, R]", called)
 
 
 def rule_params(prefix: str, names: Sequence[str], nodes: Sequence[Node]) -> list[Node]:

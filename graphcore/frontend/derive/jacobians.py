@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, wrap
@@ -31,6 +31,22 @@ LARGE = 1 << 20
 """The number used for an unknown size where the cheaper mode is chosen."""
 
 
+@overload
+def jacobian(
+    y: Tensor,
+    wrt: T,
+    *,
+    per: str | Iterable[str] | EllipsisType = ...,
+    mode: Mode | None = ...,
+) -> T: ...
+@overload
+def jacobian(
+    y: Tree,
+    wrt: Tree,
+    *,
+    per: str | Iterable[str] | EllipsisType = ...,
+    mode: Mode | None = ...,
+) -> Any: ...
 def jacobian(
     y: Tree,
     wrt: Tree,
@@ -83,6 +99,10 @@ def jacobian(
     return mirrored([rebuild(rows_of(one, xs, per, mode)) for one in ys])
 
 
+@overload
+def hessian(y: Tensor, wrt: Tensor) -> Tensor: ...
+@overload
+def hessian(y: Tensor, wrt: Tree) -> Any: ...
 def hessian(y: Tensor, wrt: Tree) -> Tree:
     """The second derivative of a scalar `y` with respect to every two elements of `wrt`.
 
