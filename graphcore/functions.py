@@ -119,9 +119,12 @@ class Function(Generic[P, R]):
         self._options: dict[str, Any] = {"returns": returns, "native": native}
         self._programs: dict[Any, Compiled] = {}
         self._lock = RLock()
-        flat = all(isinstance(x, Base) for x in self._inputs.values())
-        alone = flat and list(self._inputs) == list(self._signature.parameters)
-        self._plain = len(self._inputs) if alone else -1
+        self._usual: Compiled | None = None  # for the defaults of all static parameters
+        taking = list(self._signature.parameters.values())
+        first = [p.name for p in taking if p.kind is not p.KEYWORD_ONLY][: len(self._inputs)]
+        others = [p for p in taking if p.name not in self._inputs and p.kind not in VARIADIC]
+        defaults = all(p.default is not p.empty for p in others)
+        self._plain = len(first) if defaults and first == list(self._inputs) else -1
 
     def _check_names(self, function: Callable[..., Any], inputs: Mapping[str, Tree]) -> None:
         parameters = self._signature.parameters
@@ -140,18 +143,17 @@ class Function(Generic[P, R]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The Python function's own result for tensors, that of its program for arrays."""
-        if len(args) == self._plain and not kwargs:  # the usual call, for speed
-            for x in args:
-                if type(x) is not np.ndarray:
-                    break
-            else:
-                if (program := self._programs.get(())) is not None:
-                    return program(*args)
+        plain = len(args) == self._plain and not kwargs
+        if plain and self._usual is not None and not any(map(holds_tensor, args)):
+            return self._usual(*args)
         bound = self._bound(args, kwargs)
         if bound.tensors:
             self._refuse_mixtures(bound)
             return self.__wrapped__(*args, **kwargs)
-        return self._program(bound)(*bound.arrays.values())
+        program = self._program(bound)
+        if plain:
+            self._usual = program
+        return program(*bound.arrays.values())
 
     def compiled(self, /, *args: Any, **kwargs: Any) -> Compiled:
         """The program that a call with these arguments runs.
@@ -182,6 +184,7 @@ class Function(Generic[P, R]):
         tensors = [
             (path, leaf)
             for name, value in found.arguments.items()
+            if holds_tensor(value)
             for path, leaf in structures.leaves(value, name)
             if isinstance(leaf, Base)
         ]
@@ -300,6 +303,23 @@ def is_dims(given: Any) -> bool:
         return all(isinstance(size, sizes) for size in given.values())
     plain = isinstance(given, list | tuple) and not hasattr(given, "_fields")
     return plain and all(isinstance(dim, str) for dim in given)
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether an argument is a tensor, or a tree that holds one."""
+    kind = type(value)
+    if kind is np.ndarray or kind in PLAIN:
+        return False
+    if isinstance(value, Base):
+        return True
+    if kind is dict:
+        return any(map(holds_tensor, value.values()))
+    level = branch(value)
+    return level is not None and any(map(holds_tensor, level.parts))
+
+
+PLAIN = frozenset({int, float, complex, bool, str, type(None)})
+"""Classes whose objects hold nothing."""
 
 
 def is_array(value: Any) -> bool:

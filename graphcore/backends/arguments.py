@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.structures import Branch, branch, leaves, level_of
+from graphcore.ir.structures import Branch, branch, leaves, levels
 
 from .boundary import Parameter, listed, quoted, refusal
 
@@ -15,11 +15,15 @@ Tree = Any
 """A structure of arrays or, in a form, of the numbers of inputs."""
 
 
+Path: TypeAlias = "str | tuple[Path, Branch, int]"
+"""Where an argument stands: as text, or as the part of this number of another."""
+
+
 class Arguments:
     """Finds the array of each input among the arguments of a call."""
 
     def __init__(self, forms: list[Tree], params: Sequence[Parameter]) -> None:
-        self._forms, self._params = forms, params
+        self._forms, self._params = [levels(form) for form in forms], params
         self._names = {param.name: param for param in params}
         self._order = list(self._names)
 
@@ -52,22 +56,20 @@ class Arguments:
             raise self._refused(reason, missing, cure)
         return tuple(found[number] for number in range(len(found)))
 
-    def _match(self, form: Tree, value: Any, path: str, found: dict[int, Any]) -> None:
+    def _match(self, form: Branch | int, value: Any, path: Path, found: dict[int, Any]) -> None:
         """Enter into `found` the parts of `value` that stand where `form` has numbers."""
         if isinstance(form, int):
             found[form] = value
             return
-        level = level_of(form)
-        assert level is not None
-        if (parts := parts_like(level, value)) is None:
-            kind = level.kind.__name__
-            named = level.kind is dict or hasattr(level.kind, "__dataclass_fields__")
-            what = f"keys {listed(level.keys)}" if named else f"{len(level.parts)} parts"
-            reason = f"{path} must be a {kind} of {what}, but is {shown(value)}"
+        if (parts := parts_like(form, value)) is None:
+            kind = form.kind.__name__
+            named = form.kind is dict or hasattr(form.kind, "__dataclass_fields__")
+            what = f"keys {listed(form.keys)}" if named else f"{len(form.parts)} parts"
+            reason = f"{written(path)} must be a {kind} of {what}, but is {shown(value)}"
             params = [self._params[number] for _, number in leaves(form)]
             raise self._refused(reason, params, "pass arguments in the form of the inputs")
-        for (key, part), given in zip(level, parts, strict=True):
-            self._match(part, given, path + key, found)
+        for at, part in enumerate(form.parts):
+            self._match(part, parts[at], (path, form, at), found)
 
     def _refused(self, reason: str, params: Sequence[Parameter], cure: str) -> Exception:
         declared = [f"input {param.shown}, {param.declared}" for param in params[:20]]
@@ -84,6 +86,14 @@ def shown(value: Any) -> str:
     if hasattr(value, "shape"):
         return f"an array of shape {value.shape}"
     return f"{type(value).__name__} {value!r:.60}"
+
+
+def written(path: Path) -> str:
+    """A path as text."""
+    if isinstance(path, str):
+        return path
+    above, level, at = path
+    return written(above) + [key for key, _ in level][at]
 
 
 def parts_like(level: Branch, value: Any) -> Sequence[Any] | None:

@@ -142,6 +142,12 @@ def level_of(form: Any) -> Branch | None:
     return form if isinstance(form, Branch) else branch(form)
 
 
+def levels(form: Any) -> Any:
+    """A form whose levels are all branches."""
+    level = level_of(form)
+    return form if level is None else level.holding(map(levels, level.parts))
+
+
 def leaves(tree: Any, path: str = "") -> list[tuple[str, Any]]:
     """Every leaf of a structure, or number of a form, with its path.
 
