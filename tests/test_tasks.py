@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from scipy.optimize import least_squares
+from scipy.integrate import solve_ivp
+from scipy.optimize import check_grad, least_squares, minimize
 
 import graphcore as gc
 
@@ -129,3 +133,138 @@ def test_a_result_of_a_size_given_at_the_call() -> None:
         [x, n], gc.interp(gc.linspace(0, 1, n, dim="t"), [0.0, 1.0], [0.0, 9.0], dim="k")
     )
     np.testing.assert_array_equal(f(np.ones(2), 4), [0.0, 3.0, 6.0, 9.0])
+
+
+# ---- fits
+
+
+def test_a_linear_regression_by_scipy() -> None:
+    x, w = gc.tensor("x", {"sample": None, "feature": 3}), gc.tensor("w", {"feature": 3})
+    y = gc.tensor("y", {"sample": None})
+    loss = ((gc.dot(x, w, dim="feature") - y) ** 2).sum()
+    f = gc.compile([w, x, y], gc.value_and_grad(loss, w))
+    random = np.random.default_rng(0)
+    xs, true = random.normal(size=(20, 3)), np.array([1.0, -2.0, 0.5])
+    found = minimize(f, np.zeros(3), args=(xs, xs @ true), jac=True)
+    np.testing.assert_allclose(found.x, true, atol=1e-5)
+    value, slope = (gc.compile([w, x, y], part) for part in (loss, gc.grad(loss, w)))
+    assert check_grad(value, slope, true + 1, xs, xs @ true) < 1e-4
+
+
+def test_an_ordinary_differential_equation_by_scipy() -> None:
+    t, state = gc.tensor("t", {}), gc.tensor("state", {"part": 2})
+    slope = gc.concat([state.isel(part=1), -state.isel(part=0)], "part")
+    f, jac = gc.compile([t, state], slope), gc.compile([t, state], gc.jacobian(slope, state))
+    found = solve_ivp(f, (0.0, 1.0), [1.0, 0.0], method="Radau", jac=jac, rtol=1e-8)
+    np.testing.assert_allclose(found.y[:, -1], [np.cos(1), -np.sin(1)], atol=1e-6)
+
+
+def test_a_mixture_likelihood() -> None:
+    x, mean = gc.tensor("x", {"sample": None}), gc.tensor("mean", {"part": 2})
+    joint = gc.special.log_softmax(gc.zeros({"part": 2}), "part") - (x - mean) ** 2 / 2
+    f = gc.compile([mean, x], gc.value_and_grad(gc.special.logsumexp(joint, "part").sum(), mean))
+    value, slope = f(np.array([0.0, 3.0]), np.array([0.1, 2.9]))
+    near, far = np.exp(-(0.1**2) / 2), np.exp(-(2.9**2) / 2)
+    np.testing.assert_allclose(value, 2 * np.log((near + far) / 2))
+    np.testing.assert_allclose(slope[0], (0.1 * near + 2.9 * far) / (near + far))
+
+
+def test_cross_entropy_with_one_hot_classes() -> None:
+    logits = gc.tensor("logits", {"sample": None, "class": 3})
+    classes = gc.tensor("classes", {"sample": None}, dtype="int64")
+    hot = gc.one_hot(classes, 3, like=logits)
+    loss = -(hot * gc.special.log_softmax(logits, "class")).sum("class").mean()
+    f = gc.compile([logits, classes], [loss, gc.grad(loss, logits)])
+    value, slope = f(np.zeros((2, 3)), np.array([0, 2]))
+    np.testing.assert_allclose(value, np.log(3))
+    np.testing.assert_allclose(slope, (np.full((2, 3), 1 / 3) - np.eye(3)[[0, 2]]) / 2)
+
+
+def test_an_implicit_root() -> None:
+    a = gc.tensor("a", {})
+    root = gc.while_loop(lambda r: abs(r * r - a) > 1e-12, lambda r: (r + a / r) / 2, a)
+    np.testing.assert_allclose(gc.compile([a], [root, gc.grad(root, a)])(4.0), [2.0, 0.25])
+
+
+# ---- programs
+
+
+def test_inputs_by_keyword_and_partial_calls() -> None:
+    x, w = gc.tensor("x", {"row": None}), gc.tensor("w", {})
+    f = gc.compile([x, w], x * w)
+    np.testing.assert_array_equal(f(w=2.0, x=[1.0, 2.0]), [2.0, 4.0])
+    np.testing.assert_array_equal(partial(f, w=2.0)([1.0, 2.0]), [2.0, 4.0])
+
+
+def test_parameters_of_a_named_tuple() -> None:
+    class Params(NamedTuple):
+        w: Any
+        b: Any
+
+    x, params = gc.tensor("x", {}), Params(gc.tensor("w", {}), gc.tensor("b", {}))
+    f = gc.compile([x, params], gc.grad(params.w * x + params.b, params))
+    assert f(3.0, Params(1.0, 2.0)) == Params(3.0, 1.0)
+
+
+def test_a_function_of_one_is_one_of_many() -> None:
+    def distance(a: gc.Tensor, b: gc.Tensor) -> gc.Tensor:
+        return gc.sqrt(((a - b) ** 2).sum("space"))
+
+    a, b = (gc.tensor(name, {name: None, "space": 2}) for name in ("one", "other"))
+    pairs = gc.compile([a, b], distance(a, b))(np.zeros((3, 2)), np.ones((4, 2)))
+    np.testing.assert_allclose(pairs, np.full((3, 4), np.sqrt(2)))
+
+
+def test_sums_of_lists_and_arithmetic_of_sizes() -> None:
+    x = gc.tensor("x", {"row": None})
+    n = x.sizes["row"]
+    f = gc.compile([x], [sum([x, x]) / n, gc.zeros({"twice": 2 * n + 1})])
+    mean, zeros = f([1.0, 2.0])
+    np.testing.assert_array_equal(mean, [1.0, 2.0])
+    assert zeros.shape == (5,)
+
+
+def test_many_steps_written_out() -> None:
+    x = y = gc.tensor("x", {})
+    for _ in range(300):
+        y = y + 0.001 * gc.sin(y)
+    assert gc.compile([x], gc.grad(y, x))(0.1) > 1.3
+
+
+def test_calls_of_many_sizes_from_several_threads() -> None:
+    x = gc.tensor("x", {"row": None})
+    f = gc.compile([x], (x**2).sum())
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda n: f(np.ones(n)), range(85)))
+    assert found == list(range(85))
+
+
+def test_names_that_are_elsewhere_are_found() -> None:
+    for name, there in (("logsumexp", "gc.special.logsumexp"), ("svd", "gc.linalg.svd")):
+        with pytest.raises(AttributeError, match=there):
+            getattr(gc, name)
+
+
+# ---- values
+
+
+def test_a_program_is_kept_and_looked_into() -> None:
+    x = gc.tensor("x", {"row": None})
+    f = gc.compile([x], gc.log(1 + gc.exp(x)).sum())
+    assert pickle.loads(pickle.dumps(f))([0.0]) == f([0.0])
+    assert [*f.stages][:2] == ["named", "lowered"]
+    assert "softplus" in f.diff("lowered", "simplified")
+    assert "log1p → softplus" in str(f.why("%0", stage="named"))
+
+
+def test_where_a_nan_comes_from() -> None:
+    x = gc.tensor("x", {"row": None})
+    fault = gc.compile([x], gc.log(x).sum()).check(np.array([1.0, 0.0]))
+    assert fault is not None
+    assert (fault.op, dict(fault.place)) == ("log", {"row": 1})
+
+
+def test_a_masked_array_is_refused_with_a_cure() -> None:
+    x = gc.tensor("x", {"row": None})
+    with pytest.raises(gc.GraphError, match=r"fill them, value.filled\(np.nan\)"):
+        gc.compile([x], x)(np.ma.masked_less([0.0, 1.0], 0.5))
