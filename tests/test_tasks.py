@@ -226,9 +226,9 @@ def test_sums_of_lists_and_arithmetic_of_sizes() -> None:
 
 def test_many_steps_written_out() -> None:
     x = y = gc.tensor("x", {})
-    for _ in range(300):
+    for _ in range(100):
         y = y + 0.001 * gc.sin(y)
-    assert gc.compile([x], gc.grad(y, x))(0.1) > 1.3
+    assert gc.compile([x], gc.grad(y, x))(0.1) > 1.1
 
 
 def test_calls_of_many_sizes_from_several_threads() -> None:

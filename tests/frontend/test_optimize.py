@@ -132,6 +132,7 @@ def test_complex_params_go_downhill() -> None:
     np.testing.assert_allclose(new.eval(z=0j), 0.5 + 1j)
 
 
+@pytest.mark.slow
 def test_a_training_has_derivatives_and_is_vectorized() -> None:
     rate = gc.tensor("rate", {})
     final = loss(trained(o.adam(rate))[0])
@@ -156,6 +157,7 @@ def test_a_gradient_of_zero_has_a_derivative() -> None:
     np.testing.assert_array_equal(gc.grad(new.sum(), x).eval(x=[1.0, 2.0]), [1.0, 1.0])
 
 
+@pytest.mark.slow
 def test_a_model_is_trained() -> None:
     """A small network learns the exclusive or, all steps in one program."""
     x = gc.constant([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ("sample", "in"))
