@@ -42,8 +42,8 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     tree
         A tensor, or nested lists, tuples and dicts of them, which the result mirrors.
     values
-        An array for each input that is needed, by tensor or by name. An inner tensor has the value
-        that it is given, whatever it was computed from.
+        An array for each input that is needed, by tensor or by name. For an inner tensor the
+        given value takes the place of the computed one.
 
     Raises
     ------

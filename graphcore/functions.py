@@ -57,8 +57,8 @@ def function(
 
     Returns
     -------
-    A decorator. What it makes has the Python function as `__wrapped__`, and `compiled(*args)` is
-    the program that a call with these arguments runs.
+    A decorator. The decorated function has the Python function as `__wrapped__`, and its
+    `compiled(*args)` is the program that a call with these arguments runs.
 
     Raises
     ------
@@ -92,8 +92,8 @@ def function(
 class Function(Generic[P, R]):
     """A Python function of tensors that takes arrays too, made by `gc.function`.
 
-    Safe to call from several threads at once. A static object is compared as it says itself by
-    `==`; what it holds is read when a program is made for it, and never again.
+    Safe to call from several threads at once. Static objects are compared by `==`; their attributes
+    are read when a program is made for them, and never again.
     """
 
     __wrapped__: Callable[P, R]
@@ -206,7 +206,7 @@ class Function(Generic[P, R]):
             raise refusal(self.__name__, reason, tensor, cure=cure, kind=GraphTypeError)
 
     def _placed(self, name: str, given: Any) -> list[tuple[str, Any]]:
-        """What is given for each declared input; lists of numbers are arrays."""
+        """The values given for the inputs of a parameter; lists of numbers are arrays."""
         if isinstance(self._inputs[name], Base):
             return [(name, given)]
         return structures.leaves(given, name)
@@ -246,7 +246,7 @@ class Function(Generic[P, R]):
 
     def _forget(self, gone: weakref.ref[Any]) -> None:
         """Drop the programs of an object that is no more."""
-        for key in [key for key in self._programs if holds(key, gone)]:
+        for key in [key for key in list(self._programs) if holds(key, gone)]:
             self._programs.pop(key, None)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

@@ -167,8 +167,8 @@ class Tensor(Base):
         Parameters
         ----------
         values
-            An array for each input that is needed, by tensor. An inner tensor has the value that it
-            is given, whatever it was computed from.
+            An array for each input that is needed, by tensor. For an inner tensor the given
+            value takes the place of the computed one.
         named
             The same by the names of the inputs.
 

@@ -40,7 +40,7 @@ __all__ = ["cond", "switch"]
 
 
 Number: TypeAlias = "Tensor | complex"
-"""What a branch returns where another returns a tensor."""
+"""The result of a branch where another returns a tensor."""
 
 
 @overload

@@ -34,10 +34,10 @@ from .stopped import for_members, guarded
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
 C = TypeVar("C")
-"""What a loop carries."""
+"""The carry of a loop."""
 
 X = TypeVar("X")
-"""What a loop walks along, and the element of a step."""
+"""The tensors along which a loop walks, and the elements of a step."""
 
 Y = TypeVar("Y")
 """The result of a step, and those of all steps."""

@@ -45,8 +45,8 @@ Number: TypeAlias = complex | np.generic
 Operand: TypeAlias = Union[  # at run time as well, where `Tensor` is but a name
     "Tensor", Number, np.ndarray[tuple[()], Any], Expression, Formula, Labelled
 ]
-"""What functions take: a tensor, a number, an array without axes, a size or a formula of sizes; or
-an array that names its axes, such as an xarray.DataArray."""
+"""An operand of functions: a tensor, a number, an array without axes, a size or a formula of sizes;
+or an array that names its axes, such as an xarray.DataArray."""
 
 SAMPLE: dict[object, complex] = {int: 0, float: 0.0, complex: 0j}
 COMPARISONS = frozenset(
