@@ -75,6 +75,23 @@ def test_sizes_are_compared_and_checked_at_the_call() -> None:
         gc.compile([X, N], steps, native=False)(A, 2)
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_an_input_of_a_size_that_another_gives_by_value(native: bool) -> None:
+    y = gc.tensor("y", {"t": N})
+    f = gc.compile([y, N], [y * 2, gc.arange(N, dim="t")], native=native)
+    np.testing.assert_array_equal(f(np.ones(2), np.array(2))[1], [0, 1])
+    with pytest.raises(gc.GraphError, match="dim 't' of input 'y' has size 2, but must have n = 5"):
+        f(np.ones(2), np.array(5))
+    with pytest.raises(gc.GraphError, match="needs the value of the input 'n' as a size"):
+        gc.compile([y], y)
+    wide = gc.tensor("wide", {"run": None, "t": None})
+    many = gc.vectorize(y + gc.arange(N, dim="t"), {y: wide})
+    f = gc.compile([wide, N], many, native=native)
+    np.testing.assert_array_equal(f(np.ones((1, 2)), np.array(2)), [[1, 2]])
+    with pytest.raises(gc.GraphError, match="n = 5, the value of input 'n'"):
+        f(np.ones((1, 2)), np.array(5))
+
+
 @pytest.mark.parametrize("mode", ["grad", "pushforward"])
 def test_derivatives_of_a_number_of_steps_given_at_the_call(mode: str) -> None:
     s = gc.tensor("s", {})

@@ -82,7 +82,7 @@ class Boundary:
         for param in self.params:
             for axis, size in enumerate(param.type.shape):
                 for name in unknowns(size):
-                    if size is unknown(name):
+                    if size is unknown(name) and not isinstance(name, ValueOf):
                         self.giver.setdefault(name, (param, axis))
         self._find_values(graph)
         self.unknowns = tuple(self.giver)
@@ -93,7 +93,7 @@ class Boundary:
         """Enter the inputs whose values are sizes."""
         found = {ValueOf(param.name): param for param in self.params if param.integer}
         if found:
-            for node in graph.every_node():
+            for node in (*graph.params, *graph.every_node()):
                 for name in unknown_in(tuple(node.attrs.values())):
                     if isinstance(name, ValueOf) and name in found:
                         self.giver.setdefault(name, (found[name], None))

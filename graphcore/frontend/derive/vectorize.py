@@ -14,7 +14,7 @@ from graphcore.frontend.shape.dims import broadcast_to, in_order
 from graphcore.ir import trace
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
-from graphcore.ir.names import hidden
+from graphcore.ir.names import ValueOf, hidden
 from graphcore.ir.node import Attrs, Node, full_like, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, same, unknown, unknowns
@@ -109,7 +109,7 @@ def fitted(
     for old, wide in new.items():
         for dim, size in old.type.sizes.items():
             for name in unknowns(size) - given:
-                if size is unknown(name):
+                if size is unknown(name) and not isinstance(name, ValueOf):
                     sizes.setdefault(name, wide.type.size(dim))
     olds = tuple(new)
     changed = resized([*roots, *olds], sizes)
