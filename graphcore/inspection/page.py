@@ -1,7 +1,8 @@
 """One HTML file about a compiled program, without outside references, and short HTML in notebooks.
 
-The page is `page.html`, with `page.css`, `page.js` and the data written into it. Strings of users
-are data: they are JSON in which no character of markup is left, and the script shows them as text.
+The page is `page.html`, with `page.css`, the parts of the script and the data written into it.
+Strings of users are data: they are JSON in which no character of markup is left, and the script
+shows them as text.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ LONGEST = 40
 """The most lines of a graph in a notebook."""
 WIDEST = 160
 """The most characters of these lines."""
+SCRIPT = "page_graph.js", "page_view.js", "page_input.js"
+"""The parts of the script, each of which uses those before."""
 MARKUP = {ord(x): f"\\u{ord(x):04x}" for x in "<>&'"}
 """Escapes of JSON for characters that HTML could read as markup."""
 
@@ -29,7 +32,7 @@ def page(compiled: Any) -> str:
     """The page of a compiled program; its data are ASCII."""
     parts = {
         "/*STYLE*/": part("page.css"),
-        "/*SCRIPT*/": part("page.js"),
+        "/*SCRIPT*/": "\n".join(map(part, SCRIPT)),
         "/*DATA*/": embedded(page_data(compiled)),  # last: it may hold the other marks
     }
     text = part("page.html")
