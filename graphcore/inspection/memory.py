@@ -15,7 +15,7 @@ from graphcore.ops import control, leaf
 from graphcore.schedule.buffers import can_overwrite, roots
 from graphcore.schedule.order import in_order
 
-from .places import Places
+from .printed import PrintedNodes
 
 
 class Held(NamedTuple):
@@ -53,10 +53,10 @@ class Memory:
 
 def memory(graph: Graph, number: Number) -> Memory:
     """The values that a call holds over time."""
-    places = Places(graph)
+    printed = PrintedNodes(graph)
 
     def held(node: Node) -> Held:
-        found = places.of.get(node)
+        found = printed.of.get(node)
         name = node.said if found is None else found.name
         return Held(name, bytes_of(node.type, number), node.origin)
 

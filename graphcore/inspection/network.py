@@ -26,7 +26,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by, state
 from graphcore.ir.types import TensorType
 
-from .places import Place, Places
+from .printed import PrintedNode, PrintedNodes
 from .text import folded, one_line
 
 Weight = Callable[[Node], float]
@@ -41,28 +41,28 @@ START = "start"
 
 def to_networkx(graph: Graph) -> nx.MultiDiGraph:
     """The graph of `Graph.to_networkx`."""
-    return exported(graph, identified(graph), Places(graph))
+    return exported(graph, identified(graph), PrintedNodes(graph))
 
 
-def exported(graph: Graph, ids: dict[Node, str], places: Places) -> nx.MultiDiGraph:
+def exported(graph: Graph, ids: dict[Node, str], nodes: PrintedNodes) -> nx.MultiDiGraph:
     """One graph; those that its nodes hold are facts of these nodes."""
     made = nx.MultiDiGraph(
         params=[ids[x] for x in graph.params], outputs=[ids[x] for x in graph.outputs]
     )
     with described_by(graph.trace or state.trace):
         for node in graph.nodes():
-            made.add_node(ids[node], **facts(node, ids, places))
+            made.add_node(ids[node], **facts(node, ids, nodes))
             for at, x in enumerate(node.inputs):
                 made.add_edge(ids[x], ids[node], key=at, operand=at)
     return made
 
 
-def facts(node: Node, ids: dict[Node, str], places: Places) -> dict[str, Any]:
+def facts(node: Node, ids: dict[Node, str], nodes: PrintedNodes) -> dict[str, Any]:
     """The facts of a node."""
 
     def shown(value: Any) -> Any:
         if isinstance(value, Graph):
-            return exported(value, ids, places)
+            return exported(value, ids, nodes)
         if isinstance(value, tuple) and value and isinstance(value[0], Graph):
             return tuple(map(shown, value))
         return value
@@ -71,7 +71,7 @@ def facts(node: Node, ids: dict[Node, str], places: Places) -> dict[str, Any]:
     spent = cost_of(node)
     return {
         "node": node,
-        "name": places.of[node].name,
+        "name": nodes.of[node].name,
         "op": repr(node.op),
         "attrs": {name: shown(value) for name, value in node.attrs.items()},
         "type": str(node.type),
@@ -300,9 +300,9 @@ def found_in(graph: Graph, wanted: Any) -> Node:
 
 def printed(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
     """The lines of nodes as the stage prints them."""
-    places: dict[Node, Place] = Places(graph).of
+    found: dict[Node, PrintedNode] = PrintedNodes(graph).of
     with described_by(graph.trace or state.trace):
-        return tuple(places[node].line for node in nodes)
+        return tuple(found[node].line for node in nodes)
 
 
 def listed(

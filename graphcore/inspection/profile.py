@@ -15,7 +15,7 @@ from graphcore.ir.provenance import Origin, basename
 from graphcore.ops import elementwise
 
 from .memory import Memory
-from .places import Places
+from .printed import PrintedNodes
 from .text import few, folded, one_line
 
 
@@ -266,7 +266,7 @@ class Names:
     """Names and lines of the nodes of a stage, and lines of nodes that it became for a backend."""
 
     def __init__(self, stage: Graph, final: Graph) -> None:
-        self.own, self.final = Places(stage).of, Places(final).of
+        self.own, self.final = PrintedNodes(stage).of, PrintedNodes(final).of
 
     def name(self, node: Node) -> str:
         """The name by which the stage prints a node; else that of the op."""

@@ -15,7 +15,7 @@ from graphcore.ir.trace import Rule
 from graphcore.ops import leaf
 
 from .ancestry import Ancestry, Link
-from .places import Place, Places
+from .printed import PrintedNode, PrintedNodes
 from .rules import said
 from .text import few, one_line, show_name
 
@@ -218,25 +218,25 @@ class Explained:
         self.trace = trace
         self.ancestry = Ancestry(self.graphs, [made.records for made in passes], trace)
         self.changes = [made.change for made in passes]
-        self.known: dict[int, Places] = {}
+        self.known: dict[int, PrintedNodes] = {}
         self.compiled = proxy(compiled)
         self._source: dict[Node, list[str]] | None = None
 
-    def places(self, at: int) -> Places:
+    def printed(self, at: int) -> PrintedNodes:
         """The printed names of a stage."""
         if at not in self.known:
-            self.known[at] = Places(self.graphs[at])
+            self.known[at] = PrintedNodes(self.graphs[at])
         return self.known[at]
 
     def named(self, node: Node, at: int) -> Named:
         """A node as a stage prints it."""
-        place = self.places(at).of[node]
+        shown = self.printed(at).of[node]
         origin = self.trace.origin(node)
-        return Named(node, self.names[at], place.name, place.line, origin)
+        return Named(node, self.names[at], shown.name, shown.line, origin)
 
     def all_named(self, nodes: Iterable[Node], at: int) -> tuple[Named, ...]:
         """Several, in the order of their lines."""
-        order = {node: i for i, node in enumerate(self.places(at).of)}
+        order = {node: i for i, node in enumerate(self.printed(at).of)}
         some = [node for node in dict.fromkeys(nodes) if node in order]
         return tuple(self.named(node, at) for node in sorted(some, key=order.__getitem__))
 
@@ -353,7 +353,7 @@ def why(compiled: Any, x: Any, stage: str | None = None) -> Why:
         shown = x if isinstance(x, str) else found.named(nodes[0], 0).name
         answers = [
             found.forwards(node, at or last)
-            if node in found.places(0).of and node not in printed
+            if node in found.printed(0).of and node not in printed
             else found.backwards(node, at)
             for node in nodes
         ]
@@ -379,8 +379,8 @@ def asked_about(found: Explained, x: Any) -> list[Node]:
 def by_printed_name(found: Explained, name: str, at: int) -> list[Node]:
     """The node that a stage prints by this name; an input is always the one that was written."""
     name = " ".join(name.split())
-    place: Place | None = found.places(at).named.get(name)
-    return [] if place is None or (at and not name.startswith("%")) else [place.node]
+    one: PrintedNode | None = found.printed(at).named.get(name)
+    return [] if one is None or (at and not name.startswith("%")) else [one.node]
 
 
 def by_name(found: Explained, name: str) -> list[Node]:
@@ -395,7 +395,7 @@ def by_name(found: Explained, name: str) -> list[Node]:
 def by_line(found: Explained, line: str) -> list[Node]:
     """The user's nodes that were written in a line."""
     matched = LINE.fullmatch(line)
-    every = list(found.places(0).of)
+    every = list(found.printed(0).of)
     origins = {node: found.trace.origin(node) for node in every}
     if matched is not None:
         file, number = matched[1], int(matched[2])

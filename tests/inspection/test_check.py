@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from benchmarks.programs import NAMES, Program
+from benchmarks.programs import Program
 from graphcore.backends import llvm_kernels
 from graphcore.inspection.check import Fault
+from tests.inspection.programs import every_program
 
 INF, NAN = np.inf, np.nan
 
@@ -288,12 +289,7 @@ def test_a_planted_fault_is_found(plant: Callable[[], Planted], native: bool) ->
     assert str(fault) in map(str, f.check(*planted.arguments, any=True))
 
 
-SOON = {"logreg", "softmax", "kalman", "gpt"}
-
-
-@pytest.mark.parametrize(
-    "name", [name if name in SOON else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
-)
+@pytest.mark.parametrize("name", every_program("logreg", "softmax", "kalman", "gpt"))
 def test_a_healthy_program_has_none(name: str) -> None:
     program = Program(name)
     given, f = program.module.inputs("tiny"), program.module.program()

@@ -16,7 +16,7 @@ from benchmarks.programs import Program
 from graphcore.inspection.ancestry import Ancestry
 from graphcore.inspection.page import page
 from graphcore.inspection.page_data import Data
-from graphcore.inspection.places import Places
+from graphcore.inspection.printed import PrintedNodes
 from graphcore.ir.provenance import described_by
 from tests.inspection.test_golden import logistic_regression
 
@@ -79,9 +79,7 @@ def test_every_node_and_every_link_is_there(name: str) -> None:
     assert [stage["name"] for stage in data["stages"]] == list(f.stages)
     for stage, graph in zip(data["stages"], f.stages.values(), strict=True):
         assert set(found.numbers) >= set(graph.every_node())
-        lines = {
-            place.line for place in Places(graph).of.values() if place.node in place.view.lines
-        }
+        lines = {x.line for x in PrintedNodes(graph).of.values() if x.node in x.view.lines}
         with described_by(graph.trace):
             last = {line.split(": ", 1)[1] for line in lines}
         shown = [text[2:] for _, text, node, *_ in stage["lines"] if node >= 0]

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from benchmarks.programs import NAMES, Program
+from benchmarks.programs import Program
 from graphcore.backends import llvm_kernels
+from tests.inspection.programs import every_program
 
-SOON = {"logreg", "softmax", "kalman", "gp"}
 
-
-@pytest.mark.parametrize(
-    "name", [name if name in SOON else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
-)
+@pytest.mark.parametrize("name", every_program("logreg", "softmax", "kalman", "gp"))
 def test_traced_outputs_are_those_of_a_call(name: str) -> None:
     program = Program(name)
     given, f = program.module.inputs("tiny"), program.module.program()

@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from benchmarks.programs import NAMES, Program
+from benchmarks.programs import Program
 from graphcore.inspection.why import Explained
 from graphcore.ir.provenance import described_by
+from tests.inspection.programs import every_program
 from tests.inspection.test_golden import logistic_regression
 from tests.test_linalg_programs import gaussian_process
 
 HERE = "test_why.py"
-QUICK = {"eight_schools", "gp", "kmeans", "logreg", "lstm", "mlp", "stockham_fft"}
-EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+EVERY = every_program("eight_schools", "gp", "kmeans", "logreg", "lstm", "mlp", "stockham_fft")
 
 
 def printed(f: gc.Compiled, op: str, under: str = "") -> str:
     """The printed name of the last node of an op in the last stage, perhaps in a body."""
-    places = Explained(f).places(len(f.passes) - 1).named.values()
-    found = [place.name for place in places if place.node.op.name == op]
+    printed = Explained(f).printed(len(f.passes) - 1).named.values()
+    found = [x.name for x in printed if x.node.op.name == op]
     return [name for name in found if under in name or not under][-1]
 
 

@@ -13,7 +13,7 @@ from .text import one_line
 from .view import View, bodies, input_names, stands_inline
 
 
-class Place(NamedTuple):
+class PrintedNode(NamedTuple):
     """A node and the name by which its stage prints it.
 
     The name of a node in a body is the way there: the name of the node that holds the body, the
@@ -30,12 +30,12 @@ class Place(NamedTuple):
         return f"{self.name}: {self.view.type(self.node)} = {call(self.node, self.view)}"
 
 
-class Places:
+class PrintedNodes:
     """Every node of a stage by its printed name, those of bodies included."""
 
     def __init__(self, graph: Graph) -> None:
-        self.named: dict[str, Place] = {}
-        self.of: dict[Node, Place] = {}
+        self.named: dict[str, PrintedNode] = {}
+        self.of: dict[Node, PrintedNode] = {}
         with described_by(graph.trace or state.trace):
             self.enter(graph, {}, "")
 
@@ -44,9 +44,9 @@ class Places:
         nodes = list(graph.nodes())
         view = View(nodes, input_names(nodes, names), set(graph.outputs), {})
         for node in nodes:
-            place = Place(f"{way}{one_line(view.name(node))}", node, view)
+            printed = PrintedNode(f"{way}{one_line(view.name(node))}", node, view)
             if not stands_inline(node) or node.inputs or node in view.numbers:
-                self.named.setdefault(place.name, place)
-            self.of.setdefault(node, place)
+                self.named.setdefault(printed.name, printed)
+            self.of.setdefault(node, printed)
             for heading, held, own in bodies(node, view):
-                self.enter(held, own, f"{place.name} {heading.partition(',')[0]} ")
+                self.enter(held, own, f"{printed.name} {heading.partition(',')[0]} ")
