@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from zlib import crc32
 
-from graphcore.ir.graph import Graph, has_effect
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
@@ -62,18 +62,16 @@ def pieces(graph: Graph, carries: int) -> list[list[Node]]:
     """The groups of nodes that become kernels; none if the graph is short.
 
     Updates of a carry, which are written over it, are in no group, nor anything across them; nor
-    are prints, whose order stays so, and loops that find a size which is needed outside of their
-    group.
+    are loops that find a size which is needed outside of their group. Prints keep their order, as
+    each group follows the one before in the order of the graph.
     """
     nodes = [x for x in in_order(graph.nodes()) if not (is_given(x) or is_repeated(x))]
     if len(nodes) <= LONG:
         return []
     carried = zip(graph.params, graph.outputs[:carries], strict=False)
     alone = {update for param, y in carried for update in updates(y, param)}
-    alone.update(filter(has_effect, nodes))
     order = together(nodes)
     while True:
-        alone.update(x for x in order if x.op is leaf.project and x.inputs[0] in alone)
         runs: list[list[Node]] = [[]]
         for node in order:
             if node in alone:
@@ -84,6 +82,7 @@ def pieces(graph: Graph, carries: int) -> list[list[Node]]:
         if not (leaking := leaks(graph, groups)):
             return groups
         alone.update(leaking)
+        alone.update(x for x in order if x.op is leaf.project and x.inputs[0] in alone)
 
 
 def together(nodes: Sequence[Node]) -> list[Node]:

@@ -9,6 +9,8 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
+from graphcore.backends.kernel_times import without_looks
+from graphcore.backends.llvm_kernels.meters import Spent, Timing
 from graphcore.inspection.profile import Profile
 
 HERE = "test_profile.py"
@@ -301,6 +303,17 @@ def test_programs_over_a_millisecond_have_three_parts_that_add_up() -> None:
     nests = [nest for nest in found.nests if nest.seconds > 0.01 * found.seconds]
     assert len(nests) >= 3
     assert sum(nest.seconds for nest in found.nests) > 0.95 * found.seconds
+
+
+@machine_code
+def test_the_time_of_readings_is_taken_off() -> None:
+    spent = [Spent(Timing((), (), ()), 1, 5e-6), Spent(Timing((), (), ()), 9, 9e-6)]
+    assert [x.seconds for x in without_looks(spent, 0.0)] == [5e-6, 9e-6]
+    assert [x.seconds for x in without_looks(spent, 5e-6)] == pytest.approx([4.5e-6, 4.5e-6])
+    found = [x.seconds for x in without_looks(spent, 1.0)]  # no reading takes as long
+    assert found == pytest.approx([4e-6, 0], abs=1e-12)
+    never = [Spent(Timing((), (), ()), 0, 0.0)]
+    assert without_looks(never, 1.0) == never
 
 
 @machine_code

@@ -318,7 +318,8 @@ return:
   ret i64 %result
 }
 
-; Show the prints that wait, if there are some; the GIL is held: 0, or STOPPED after an exception.
+; Show the prints that wait, if there are some, so that none is left: 0, or STOPPED after an
+; exception. The GIL is held.
 define internal i64 @show(ptr %record) #0 {
   %waiting.at = getelementptr i64, ptr %record, i64 -4
   %waiting = load i64, ptr %waiting.at
@@ -331,7 +332,6 @@ some:
   %space = load ptr, ptr %space.at
   %show.f = call ptr @PyTuple_GetItem(ptr %self, i64 4)
   %none.object = call ptr @PyObject_CallOneArg(ptr %show.f, ptr %space)
-  store i64 0, ptr %waiting.at
   %raised = icmp eq ptr %none.object, null
   br i1 %raised, label %stop, label %drop
 drop:
