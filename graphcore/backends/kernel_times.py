@@ -163,7 +163,7 @@ def without_looks(spent: Sequence[Spent], cost: float) -> list[Spent]:
     ran = [x for x in spent if x.calls]
     shortest = min([x.seconds / x.calls for x in ran], default=0.0)
     each = min(max(cost, 0.0) / max(sum([x.calls for x in ran]), 1), shortest)
-    return [x._replace(seconds=x.seconds - each * x.calls) for x in spent]
+    return [x._replace(seconds=max(x.seconds - each * x.calls, 0.0)) for x in spent]
 
 
 def shares(ran: Sequence[Ran], number: Number, machine: Machine) -> list[Run]:
