@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from .entrance import FUEL
-from .looping import Carried, counted, in_blocks, phi, repeated
+from .loop_text import Carried, counted, in_blocks, phi, repeated
 from .signals import Signals
 
 WIDTH = 8
@@ -30,9 +30,8 @@ BITS = {
 PARTS = {"c128": "f64", "c64": "f32"}
 """The kind of both parts of a complex kind."""
 
-
 CALL = 64
-"""As how many instructions the call of a function counts."""
+"""The work of calling a function, in instructions."""
 
 
 class Value(NamedTuple):
@@ -110,8 +109,8 @@ TRUE, FALSE = Value("true", "i1"), Value("false", "i1")
 class Builder:
     """The body of one function.
 
-    `declared` are the external functions that it calls, by name; `used_functions` those of our own,
-    as `exp.f64x8`. `width` is the number of lanes of what is being written. Lines end with `note`.
+    `declared` has the declarations of the external functions that it calls, `used_functions` the
+    names of our own, such as `exp.f64x8`. Vectors have `width` lanes. `note` ends each line.
     """
 
     note = ""
@@ -302,8 +301,8 @@ class Builder:
     def plus(self, x: Value, y: Value) -> Value:
         """x + y, rounded once where one of them is a product.
 
-        LLVM would choose by what else is in the block, which differs between machines. A product
-        that is known before the other operand is left alone: it has been computed once for all.
+        LLVM would choose by the other instructions of the block, which differ between machines. A
+        product that is known before the other operand is not merged: it is computed just once.
         """
         x, y = self.alike(x, y)
         for p, other in ((x, y), (y, x)):
@@ -386,7 +385,7 @@ class Builder:
         self.floors.pop()
 
     def carried(self, k: str, start: Sequence[Value]) -> list[Value]:
-        """What a loop carries, within it."""
+        """The values that a loop carries, as its body reads them."""
         return [Value(f"%a{k}.{n}", x.kind, x.wide, self.level) for n, x in enumerate(start)]
 
     def loop(
@@ -452,10 +451,12 @@ class Builder:
         otherwise: Callable[[], Sequence[Value]] = tuple,
     ) -> list[Value]:
         """The values of `then` where the condition holds, else those of `otherwise`."""
+        if c.is_constant:
+            return [*(then if c.text == "true" else otherwise)()]
         return self.choose(c, otherwise, then)
 
     def choose(self, number: Value, *ways: Callable[[], Sequence[Value]]) -> list[Value]:
-        """The values of the way that a number says, of the last one if there is no such way."""
+        """The values of the way with a number; those of the last way if none has that number."""
         k = self.name("")
         texts, results = [], []
         for way in ways:
@@ -491,7 +492,7 @@ def phis(out: Sequence[Value], *ways: tuple[Sequence[Value], str]) -> list[str]:
 
 
 def carries(before: Sequence[Value], now: Sequence[Value], new: Sequence[Value]) -> list[Carried]:
-    """What a loop carries."""
+    """The values that a loop carries, by their names before, in and after a step."""
     found = []
     for x, a, y in zip(before, now, new, strict=True):
         assert x.type == a.type == y.type, "the types of a value differ"

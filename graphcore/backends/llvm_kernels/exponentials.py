@@ -21,7 +21,7 @@ from . import capsules
 from .arithmetic import cast, literal
 from .builder import TRUE, WIDTH, Builder, Value, integer
 from .entrance import Address
-from .folding import across
+from .folds import across
 from .functions import compiled, module
 from .machine import Code, once
 from .matrices import CALL, check_sizes, each, side_by_side

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
-from .looping import WEIGHTS
+from .loop_text import WEIGHTS
 from .machine import ATTRIBUTES, NONE, Code, levels, once, to_object
 from .maths import angles, division, entropy, exponential, logarithm, normal, powers, short, special
 

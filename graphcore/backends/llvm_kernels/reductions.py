@@ -18,7 +18,7 @@ from graphcore.ops import tensor as t
 
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer
-from .folding import BLOCK, Combine, Fold, folded
+from .folds import Fold, folded
 from .matrices import is_for_routines
 from .places import PLACES, At, Places, Rule, inside
 from .rooms import Index
@@ -91,30 +91,31 @@ def by(op: Op, start: Callable[[Node], Value]) -> Begin:
             return cast(b, p.at(x, at, m), kind)
 
         axes = axes_of(node)
-        block, shape = BLOCK if op is e.add and kind[0] in "fc" else 0, x.type.shape
+        shape = x.type.shape
         if len(axes) == len(shape) > 1 and p.is_flat(x):
             shape, axes = (count(shape),), (0,)
 
         def finish(total: Value) -> Value:
             if node.attrs.get("initial") is not None:
                 total = combine(total, start(node))
-            if op is e.add and kind[0] in "fc":  # begun with -0.0, which of nothing is no sum
+            if fold.rounds:  # begun with -0.0, which of nothing is no sum
                 total = b.select(nonempty(p, shape, axes), total, literal(0.0, kind))
             return total
 
-        return Folding(Fold(shape, axes, index, mask, combine, start(node), value, block), finish)
+        fold = Fold(shape, axes, index, mask, combine, start(node), value, adds=op is e.add)
+        return Folding(fold, finish)
 
     return begin
 
 
 def zero(node: Node) -> Value:
-    """What changes no sum, not even its sign."""
+    """A zero that changes no sum, not even its sign."""
     kind = kind_of(node)
     return literal(complex(-0.0, -0.0) if kind in PARTS else -0.0 if kind[0] == "f" else 0, kind)
 
 
 def extreme(largest: bool) -> Callable[[Node], Value]:
-    """What every value exceeds, or what the op says."""
+    """The initial value of the op, or one that changes no extreme."""
 
     def start(node: Node) -> Value:
         if (initial := node.attrs.get("initial")) is not None:
@@ -185,20 +186,18 @@ def norm(p: Places, node: Node, index: At, mask: Value) -> Value:
     (x,), b, kind = node.inputs, p.b, kind_of(node)
     axes, limits = node.attrs["axes"], np.finfo(node.type.dtype)
 
-    def add(a: Value, c: Value) -> Value:
-        return rule_of(e.add, kind)(b, a, c)
-
-    def total(combine: Combine, value: Callable[[Value], Value]) -> Value:
+    def total(op: Op, value: Callable[[Value], Value]) -> Value:
+        combine = lambda a, c: rule_of(op, kind)(b, a, c)
         each = lambda at, m: value(p.at(x, at, m))
-        fold = Fold(x.type.shape, axes, index, mask, combine, literal(0.0, kind), each)
-        return folded(p, fold)[0]
+        start, adds = literal(0.0, kind), op is e.add
+        return folded(p, Fold(x.type.shape, axes, index, mask, combine, start, each, adds))[0]
 
     def root(scale: Value | None = None) -> Value:
         def square(v: Value) -> Value:
             v = v if scale is None else b.op("fmul", v, scale)
             return b.multiply(v, v)
 
-        return b.call("sqrt", total(add, square))
+        return b.call("sqrt", total(e.add, square))
 
     plain = root()
     least = literal(float(np.sqrt(limits.tiny / limits.eps)), kind)
@@ -206,7 +205,7 @@ def norm(p: Places, node: Node, index: At, mask: Value) -> Value:
                  b.op("fcmp olt", plain, literal(np.inf, kind)))  # fmt: skip
 
     def scaled() -> Sequence[Value]:
-        largest = total(lambda a, c: rule_of(e.maximum, kind)(b, a, c), lambda v: b.call("fabs", v))
+        largest = total(e.maximum, lambda v: b.call("fabs", v))
         # A power of two near the largest value: it rounds nothing.
         bits, mantissa = ("i64", 52) if kind == "f64" else ("i32", 23)
         bias = 2 ** (10 if kind == "f64" else 7) - 1
@@ -230,7 +229,7 @@ def sound_everywhere(b: Builder, sound: Value, mask: Value) -> Value:
 
 
 def overlap_add(p: Places, node: Node, index: At, mask: Value) -> Value:
-    """The sum of what each place of a window has for this place."""
+    """The sum of the values at all places of the windows that lie on this place."""
     (x,), attrs, b, kind = node.inputs, node.attrs, p.b, kind_of(node)
     axes, shape = attrs["axes"], x.type.shape
     first, several = axes[0], len(axes)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .entrance import STOPPED
-from .looping import RARELY, USUALLY
+from .loop_text import RARELY, USUALLY
 
 WORK = 2**16
 """How many instructions a loop runs between two looks, about."""

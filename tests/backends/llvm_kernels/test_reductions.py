@@ -135,23 +135,55 @@ def test_norm_is_scaled(dtype: str) -> None:
                 both.agree([mixed], (n, m), 8.0)
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-def test_sums_of_many_values(axis: int) -> None:
-    """No further from the true sum than NumPy's, or by two units of the sum of magnitudes."""
-    n = 400_000
-    rng = np.random.default_rng(8)
-    x = rng.random((n, 2) if axis == 0 else (2, n))
-    node = given("x", *((N, 2) if axis == 0 else (2, N)))
-    both = Both([t.sum_(node, axes=(axis,)), t.sum_(e.square(node), axes=(0, 1))])
-    ours, squares = both.native([x], (n, 0))
-    numpy, _ = both.numpy([x], (n, 0))
-    for k in range(2):
-        one = x[:, k] if axis == 0 else x[k]
-        true = fsum(one)
-        eps = np.finfo(float).eps * true
-        assert abs(ours[k] - true) <= max(abs(numpy[k] - true), 2 * eps)
-    true = fsum((x * x).ravel())
-    assert abs(squares - true) <= 2 * np.finfo(float).eps * true
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64"])
+def test_sums_of_many_values(dtype: str) -> None:
+    """Equal values, whose rounding errors add up, and random ones: within 4 eps of the true sum."""
+    x = gc.tensor("x", {"row": None, "col": 4}, dtype=dtype)
+    y = gc.tensor("y", {"col": 4, "row": None}, dtype=dtype)
+    both = gc.concat([x, gc.exp(0 * x) * x], "both")
+    made = {
+        "col": [x.sum("row"), y.sum("row"), both.sum(["row", "both"]) / 2],
+        "": [x.sum(), y.sum(["row", "col"]), (x * y).sum() * 10, x.max() * 0 + x.sum()],
+    }
+    sums = gc.compile([x, y], made, native=True)
+    eps = float(np.finfo(dtype).eps)
+    for n in (1, 31, 32, 33, 65, 257, 250_000):
+        for values in (np.full((n, 4), 0.1), np.random.default_rng(8).random((n, 4))):
+            table = values.astype(dtype)
+            found = sums(table, np.ascontiguousarray(table.T))
+            exact = table.real.astype(float)
+            columns, whole = [fsum(column) for column in exact.T], fsum(exact.ravel())
+            wanted = [whole, whole, 10 * fsum((exact * exact).ravel()), whole]
+            for y in found["col"]:
+                np.testing.assert_allclose(y.real, columns, 4 * eps)
+            np.testing.assert_allclose(np.real(found[""]), wanted, 4 * eps)
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 7), (40, 12, 3), (300, 3, 50), (2, 3, 900)])
+def test_sums_of_known_sizes(sizes: tuple[int, ...]) -> None:
+    """Of axes that are short, or cut into blocks, one inside of the other."""
+    x = gc.tensor("x", dict(zip("ijk", sizes, strict=True)))
+    several = ("ijk", "ij", "ik", "jk", "i", "k")
+    sums = gc.compile([x], [gc.sum(x, [*dims]) for dims in several], native=True)
+    for dims, y in zip(several, sums(np.full(sizes, 0.1)), strict=True):
+        many = np.prod([sizes["ijk".index(dim)] for dim in dims])
+        np.testing.assert_allclose(y, fsum([0.1] * int(many)), 4 * np.finfo(float).eps)
+
+
+def test_sums_of_special_values() -> None:
+    """Zeros keep their sign; values that are not finite, or overflow, are added up plainly."""
+    x = gc.tensor("x", {"i": None})
+    f = gc.compile([x], x.sum(), native=True)
+    assert np.signbit(f(np.full(1000, -0.0)))
+    assert not np.signbit(f(np.append(np.full(1000, -0.0), 0.0)))
+    huge, values = np.finfo(float).max, np.zeros(1000)
+    for pair in ([np.inf, 1.0], [np.nan, 1.0], [np.inf, -np.inf], [huge, huge], [huge, -huge]):
+        values[[0, 600]] = pair
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(f(values), values[0] + values[600])
+    for several in ([huge, -(2.0**970), 2.0**969, -(2.0**969)], [1.0, 1e-17, -1.0, 0.0]):
+        values[[0, 300, 600, 900]] = several
+        assert f(values) == fsum(several)
 
 
 def test_several_in_one_walk() -> None:

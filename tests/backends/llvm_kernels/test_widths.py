@@ -53,7 +53,7 @@ def stepped(x: gc.Tensor) -> gc.Tensor:
 PROGRAMS: dict[str, Program] = {
     "chain": of_rows(lambda x: gc.where(x > 0, x * x + 1, gc.exp(x)) - gc.maximum(x, 0.5)),
     "functions": of_rows(lambda x: gc.tanh(x) + gc.sin(x) * gc.log1p(x * x)),
-    "sum": of_rows(lambda x: x.sum()),
+    "sum": of_rows(lambda x: gc.abs(x).sum()),  # of values that do not cancel
     "sums of rows": of_rows(lambda x: x.sum("column")),
     "sums of columns": of_rows(lambda x: x.sum("row")),
     "largest": of_rows(lambda x: x.max("column", initial=-5.0)),

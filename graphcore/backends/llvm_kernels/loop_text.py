@@ -1,4 +1,4 @@
-"""The text of loops around lines that have been written.
+"""Loops as lines of IR, around the lines of their bodies.
 
 A loop is named by a number `k`, which ends the names of its blocks.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 RARELY, USUALLY = "!prof !0", "!prof !1"
-"""Ends of branches to the first label rarely, or usually: registers are not saved for the other."""
+"""The ends of branches that take the first label rarely, or usually; the usual way is fast."""
 WEIGHTS = """!0 = !{!"branch_weights", i32 1, i32 100000}
 !1 = !{!"branch_weights", i32 100000, i32 1}"""
 
@@ -68,7 +68,7 @@ def in_blocks(
     lines: Sequence[str],
     between: Sequence[str],
 ) -> list[str]:
-    """A loop that does something `between` blocks of so many steps."""
+    """A loop with the lines `between` after each block of so many steps, unless it is the last."""
     first, last, again = f"%first{k}", f"%last{k}", f"again{k}"
     begun = [x._replace(before=f"%b{k}.{n}") for n, x in enumerate(carried)]
     pairs = zip(begun, carried, strict=True)

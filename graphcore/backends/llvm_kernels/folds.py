@@ -1,0 +1,200 @@
+"""Values over axes that vanish, combined: by lanes of the result, or by lanes along the last axis.
+
+Several folds of equal axes are done in one walk. Sums of floats are compensated: the values of a
+block are added up plainly, but what rounding adds when the sum of a block joins the total is
+subtracted from the next one (Kahan's summation of blocks). So the error does not grow with the
+number of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import NamedTuple
+
+from graphcore.ir.sizes import Shape
+from graphcore.ops import elementwise as e
+
+from .arithmetic import literal, rule_of
+from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
+from .places import At, Places
+from .rooms import Index
+
+Combine = Callable[[Value, Value], Value]
+
+BLOCK = 32
+"""How many values are added up, one after the other, before their sum joins the total."""
+
+
+class Fold(NamedTuple):
+    """Values over `axes` of a space that are combined, the other axes being at `place`.
+
+    To combine with `start` once more changes nothing. `adds` says whether to combine is to add.
+    """
+
+    shape: Shape
+    axes: Sequence[int]
+    place: At
+    mask: Value
+    combine: Combine
+    start: Value
+    value: Callable[[At, Value], Value]
+    adds: bool = True
+
+    @property
+    def over(self) -> Shape:
+        """The sizes of the axes that vanish."""
+        return tuple([self.shape[axis] for axis in self.axes])
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether lanes of the result stand side by side."""
+        return any(i.is_wide for i in self.place)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether this is a sum of floats."""
+        return self.adds and self.start.kind[0] in "fc"
+
+    def at(self, inner: Sequence[Index], mask: Value) -> Value:
+        """The value at a place of the axes that vanish."""
+        rest, others = dict(zip(self.axes, inner, strict=True)), iter(self.place)
+        whole = [rest[i] if i in rest else next(others) for i in range(len(self.shape))]
+        return self.value(tuple(whole), mask)
+
+
+def folded(p: Places, *folds: Fold) -> list[Value]:
+    """The totals of some folds of equal axes; the lanes of all results, or of none, are wide."""
+    sizes = [p.size(n) for n in folds[0].over]
+    if prod([WIDTH + 1 if n.number is None else n.number for n in sizes]) <= WIDTH:
+        return [written_out(p, fold, sizes) for fold in folds]
+    return Walk(p, folds, sizes).totals()
+
+
+def written_out(p: Places, fold: Fold, sizes: Sequence[Value]) -> Value:
+    """A few values combined, one after the other."""
+    places: list[tuple[Index, ...]] = [()]
+    for size in sizes:
+        places = [(*at, Index(integer(i))) for at in places for i in range(size.number or 0)]
+    values = [fold.at(inner, fold.mask) for inner in places]
+    if not values:
+        return fold.start
+    total = values[0]
+    for x in values[1:]:
+        total = fold.combine(total, x)
+    return total
+
+
+class Walk:
+    """The loops over the axes that vanish in some folds.
+
+    `blocks` has the size of the blocks of each axis, 0 for an axis that is not cut into blocks.
+    """
+
+    def __init__(self, p: Places, folds: Sequence[Fold], sizes: Sequence[Value]) -> None:
+        self.p, self.b, self.folds, self.sizes = p, p.b, folds, sizes
+        self.wide = folds[0].is_wide
+        self.starts = [p.b.widen(fold.start) for fold in folds]
+        self.sums = [k for k, fold in enumerate(folds) if fold.rounds]
+        lanes = 1 if self.wide else p.b.width
+        self.blocks = blocks_of(sizes, lanes) if self.sums else [0] * len(sizes)
+
+    def totals(self) -> list[Value]:
+        """The totals of all folds."""
+        found = self.along(0, (), self.starts)
+        if self.wide:
+            return [*found]
+        return [across(self.b, f.combine, x) for f, x in zip(self.folds, found, strict=True)]
+
+    def along(self, n: int, inner: tuple[Index, ...], now: Sequence[Value]) -> Sequence[Value]:
+        """The totals with all values at the places `inner` of the first n axes."""
+        p, b, size, most = self.p, self.b, self.sizes[n], self.blocks[n]
+        last = n == len(self.sizes) - 1
+        side_by_side = last and not self.wide
+
+        def one(i: Index, mask: Value, *now: Value) -> Sequence[Value]:
+            at = (*inner, i)
+            if not last:
+                return self.along(n + 1, at, now)
+            values = [b.widen(fold.at(at, b.both(mask, fold.mask))) for fold in self.folds]
+            kept = zip(values, self.starts, strict=True)
+            return self.combined(now, [b.select(mask, x, start) for x, start in kept])
+
+        def in_turn(i: Value, *now: Value) -> Sequence[Value]:
+            return one(Index(i), TRUE, *now)
+
+        def block(first: Value, *now: Value) -> Sequence[Value]:
+            end = b.call("smin", b.add(first, integer(most)), size)
+            if side_by_side:
+                parts = p.run(first, end, self.starts, one, most)
+            else:
+                parts = b.loop(first, end, 1, self.starts, in_turn, most)
+            if b.signals.in_nests:
+                b.spend(integer(most))
+            return self.joined(size, most, now, parts)
+
+        if most:
+            carried = [*now, *[b.widen(literal(0, now[k].kind)) for k in self.sums]]
+            found = p.looped(integer(0), size, most, carried, block, looks=b.signals.in_nests)
+            return found[: len(now)]
+        if side_by_side:
+            return p.lanes(size, now, one)
+        return p.each(size, now, lambda i, *now: one(i, TRUE, *now))
+
+    def combined(self, now: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+        """The totals with other values, or totals."""
+        return [f.combine(x, y) for f, x, y in zip(self.folds, now, values, strict=False)]
+
+    def joined(
+        self, size: Value, most: int, now: Sequence[Value], parts: Sequence[Value]
+    ) -> list[Value]:
+        """The totals with those of a block, and what rounding has added to the sums among them."""
+        b, count = self.b, len(parts)
+        added = now[count:]
+
+        def exact() -> Sequence[Value]:
+            others = [*parts]
+            for k, x in zip(self.sums, added, strict=True):
+                others[k] = rule_of(e.subtract, x.kind)(b, parts[k], x)
+            totals = self.combined(now, others)
+            return [*totals, *[rounding(b, now[k], others[k], totals[k]) for k in self.sums]]
+
+        several = TRUE if size.number is not None else b.op("icmp sgt", size, integer(most))
+        return b.branch(several, exact, lambda: [*self.combined(now, parts), *added])
+
+
+def blocks_of(sizes: Sequence[Value], lanes: int) -> list[int]:
+    """The sizes of the blocks of axes, 0 for those that are not cut.
+
+    A block has at most BLOCK values for each of the `lanes` along the last axis.
+    """
+    found: list[int] = []
+    inside = 1
+    for size in reversed(sizes):
+        block = max(BLOCK // inside, 1) * lanes
+        if size.number is None or size.number > block:
+            found, inside = [block, *found], 1
+        else:
+            found, inside = [0, *found], inside * max(-(-size.number // lanes), 1)
+        lanes = 1
+    return found
+
+
+def rounding(b: Builder, x: Value, y: Value, total: Value) -> Value:
+    """How much rounding has added to a total of x and y; 0.0 if that is not finite."""
+    if x.kind in PARTS:
+        parts = zip(*map(b.parts, (x, y, total)), strict=True)
+        return b.complex(*[rounding(b, *each) for each in parts])
+    found = b.op("fsub", b.op("fsub", total, x), y)
+    finite = b.op("fcmp olt", b.call("fabs", found), literal(float("inf"), x.kind))
+    return b.select(finite, found, literal(0.0, x.kind))
+
+
+def across(b: Builder, combine: Combine, x: Value) -> Value:
+    """All lanes combined, as a tree."""
+    width = x.wide
+    while width > 1:
+        width //= 2
+        # Only the lanes that count: of lanes turned around LLVM 22 has added one to itself.
+        x = combine(x, b.shuffle(x, [i + width if i < width else -1 for i in range(x.wide)]))
+    return b.lane(x, 0)
