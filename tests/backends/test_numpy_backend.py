@@ -6,8 +6,8 @@ import copy
 import gc as collector
 import linecache
 import pickle
-import threading
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -169,11 +169,8 @@ def test_threads_share_a_function() -> None:
             if not all(map(np.array_equal, found, expected[i])):
                 wrong.append(i)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert not wrong
 
 

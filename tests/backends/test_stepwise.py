@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -66,11 +66,8 @@ def test_threads_share_a_long_function() -> None:
         calls = [f(*inputs[i]) for _ in range(20)]
         wrong.extend(y for call in calls for y in map(np.array_equal, call, expected[i]) if not y)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
     assert not wrong
 
 

@@ -7,6 +7,7 @@ import pickle
 import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -161,15 +162,12 @@ def test_threads_that_reach_the_limit_at_once_make_machine_code_once(made: list[
     f, start, found = chain(), threading.Barrier(8), []
     x = np.linspace(0, 1, 1000)
 
-    def work() -> None:
+    def work(_: int) -> None:
         start.wait()
         found.extend([f(x) for _ in range(50)])
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert len(made) == 1
     assert f.native
     assert len(found) == 400

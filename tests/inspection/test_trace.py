@@ -6,8 +6,8 @@ import gc as garbage
 import io
 import pickle
 import re
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -175,9 +175,6 @@ def test_threads_compile_with_traces_of_their_own() -> None:
             found[at] = built_at(gc.compile(inputs, gc.exp(y)), "simplified")
             assert found[at] <= wanted[at] | {work.__code__.co_firstlineno + 3}
 
-    threads = [threading.Thread(target=work, args=(at,)) for at in (1, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, (1, 1)))
     assert len(found[1] & wanted[1]) == 3

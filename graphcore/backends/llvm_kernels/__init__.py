@@ -85,7 +85,7 @@ def computes(node: Node) -> bool:
 
 
 def reason(node: Node) -> str | None:
-    """Why machine code does not compute a node, if it does not."""
+    """Why machine code does not compute a node; None where it does."""
     if node.op not in EMITTED:
         return str(node.op)
     known = has_kind(node.type) and all(has_kind(x.type) for x in node.inputs)
@@ -108,7 +108,7 @@ def items(node: Node) -> Sequence[TensorType]:
 
 
 def text(graph: Graph, unknowns: tuple[str, ...]) -> str:
-    """The IR of all kernels of a graph in its final form, the user's lines beside it."""
+    """The IR of all kernels of a graph in its final form, with the user's lines as comments."""
     from .pseudocode import comment
 
     bodies = dict.fromkeys([x.attrs["body"] for x in graph.every_node() if x.op is kernel])
@@ -199,7 +199,7 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
     """The function of a graph with kernels, called with the arguments themselves.
 
     A program that is one kernel has its fast entrance: `bind` checks and converts only arguments
-    that are not what the machine code takes. NumPy runs all others, and calls their kernels; so it
+    that machine code does not take as they are. NumPy runs all others, and calls their kernels; so it
     does where values of arguments are sizes, as the entrance looks at their shapes alone.
     """
     by_value = any(isinstance(name, ValueOf) for name in unknowns)

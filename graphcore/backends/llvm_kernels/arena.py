@@ -9,7 +9,7 @@ from typing import NamedTuple
 LINE = 64
 """Rooms begin at multiples of so many bytes."""
 MANY = 1000
-"""How many rooms are fitted into each other at most, as each is compared with all others."""
+"""The most rooms that are fitted into each other: each is compared with all others."""
 
 
 class Need(NamedTuple):

@@ -1,4 +1,4 @@
-"""What SciPy offers to compiled code: BLAS, LAPACK and special functions, signatures checked."""
+"""The addresses of SciPy's BLAS, LAPACK and special functions, whose signatures are checked."""
 
 from __future__ import annotations
 

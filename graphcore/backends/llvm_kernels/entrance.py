@@ -3,7 +3,7 @@
 Arguments that are what the program takes, row-major arrays of the declared dtype with the sizes of
 a call before, are passed on without any Python code. All others are bound, converted or refused by
 `prepare`, as the NumPy backend does it. Each call in flight has a workspace of its own: calls are
-reentrant, and safe under threads. What a workspace is, entrance.ll says.
+reentrant, and safe under threads. entrance.ll describes workspaces.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ HUGE = 2**22
 PERIOD = 0.03
 """How many seconds pass between two looks for signals."""
 FULL = -1
-"""What the record begins with if there is no memory for the results."""
+"""The first word of the record if there is no memory for the results."""
 STOPPED = 2
-"""What a kernel returns after a signal has raised."""
+"""The value that a kernel returns after a signal handler has raised."""
 PRINTED = 4
 """The word of a workspace that says where its prints are, before the number of bytes that wait."""
 PRINTS = 2**16
@@ -111,9 +111,9 @@ class Print(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A slot of the table that holds what another one does, the one so many slots after the first.
+    """A slot of the table that holds the same as the one which is `at` places behind the first.
 
-    Two kernels that a kernel calls share their rooms so.
+    So two kernels that a kernel calls share their rooms.
     """
 
     at: int
@@ -264,7 +264,7 @@ class Program:
         return kernel.code
 
     def failed(self, words: Array) -> None:
-        """Raise what the kernel has written into the record."""
+        """Raise the error that the record of the kernel describes."""
         places = self.places
         sizes = words[places.unknowns : places.numbers].tolist()
         raise self.report(words[HEAD : places.shapes].tolist(), self.known(sizes))
@@ -333,7 +333,7 @@ def fit(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def release(memory: Array, growing: list[int]) -> None:
-    """Free what a kernel has got of realloc."""
+    """Free the memory that a kernel has got from realloc."""
     words = memory[: (max(growing) + 1) * 8].view(np.int64)
     for at in growing:
         libc().free(int(words[at]))
@@ -373,7 +373,7 @@ EXPORTS = ("enter", "compute", "poll", "print", "ticks", "long", "period")
 
 
 def constants() -> dict[str, int]:
-    """What the text of the entrance names in capitals."""
+    """The values of the names in capitals in the text of the entrance."""
     return {
         "NDARRAY": id(np.ndarray),
         "FLOAT": id(float),
@@ -404,7 +404,7 @@ METH_FASTCALL = 0x80
 
 @machine.once
 def definition(function: str) -> Array:
-    """The PyMethodDef of a function of the entrance; strings and all stay in memory."""
+    """The PyMethodDef of a function of the entrance, which stays in memory, as does its name."""
     api = ctypes.pythonapi
     api.PyCMethod_New.restype = ctypes.py_object
     api.PyCMethod_New.argtypes = [

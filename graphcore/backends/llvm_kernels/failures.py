@@ -1,7 +1,7 @@
 """Early ends of a kernel: its record of a failure, the error made of that, and signals.
 
-The record holds the number of a site, then numbers that say what was wrong there, such as a
-position and the size of its axis, then the steps of the loops around the site, outermost first.
+The record holds the number of a site, then numbers that describe the failure, such as a position
+and the size of its axis, then the steps of the loops around the site, outermost first.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Site(NamedTuple):
 
     @property
     def words(self) -> int:
-        """How many words of the record say what was wrong here."""
+        """How many words of the record a failure at this site fills."""
         if self.calls:
             return self.calls[0].begin + len(self.calls[0].loops)
         return 1 + self.numbers + len(self.loops)
@@ -77,7 +77,7 @@ class Machine:
     calls: Sequence[Machine]
 
     def failed(self, record: list[int], known: dict[str, int]) -> KernelError:
-        """What the kernel has written into its record."""
+        """The error that the record of the kernel describes."""
         return report(self.graph, self.sites, record, known)
 
 
@@ -96,7 +96,7 @@ class Failures:
 
     @contextmanager
     def within(self, loop: Node, step: Value) -> Iterator[None]:
-        """What is written in this context belongs to a step of a loop."""
+        """A context in which all code that is written belongs to a step of a loop."""
         self.loops.append((loop, step))
         yield
         self.loops.pop()
@@ -116,7 +116,7 @@ class Failures:
     def called(
         self, b: Builder, status: Value, node: Node, sites: Sequence[Site], words: int
     ) -> None:
-        """Leave where a kernel, which has these sites and so many words of a record, did so."""
+        """Leave if a called kernel has, which has these sites, and a record of so many words."""
         k, first = b.name(""), len(self.sites)
         call = Call(node, self._around(), words)
         self.sites += [site._replace(calls=(call, *site.calls)) for site in sites]
@@ -188,7 +188,7 @@ SMALLER = frozenset({"sum_", "prod", "max_", "min_", "any_", "all_", "norm"})
 def report(
     graph: Graph, sites: Sequence[Site], record: Sequence[int], known: Mapping[str, int]
 ) -> KernelError:
-    """What a record says: the error that NumPy would raise, and at which node of the graph."""
+    """The error that NumPy would raise for a record, at a node of the graph."""
     if record[0] == FULL:
         error, node = without_memory(graph, dict(known))
         return KernelError(lambda _: (error, "", ""), node)
@@ -205,16 +205,16 @@ def report(
 
 
 def outside(node: Node, calls: Sequence[Call]) -> Node:
-    """The node that one in the body of the last of some calls stands for outside of them all."""
+    """The node of the whole graph for a node in the body of the last of some calls."""
     for call in reversed(calls):
         node = in_place(call.node).get(node, node)
     return node
 
 
 def said(site: Site, numbers: Sequence[int], node: Node) -> tuple[Exception, str, str]:
-    """What was wrong at a node of a site: the error, and the reason and the cure if they are ours.
+    """The error of a site, and its reason and cure if they are ours.
 
-    `node` is the one whose place that of the site has taken.
+    `node` is the node of the whole graph which that of the site stands for.
     """
     if site.reason:
         return MatrixError(site.reason, tuple(numbers)), "", ""
@@ -228,7 +228,7 @@ def said(site: Site, numbers: Sequence[int], node: Node) -> tuple[Exception, str
 
 
 def without_memory(graph: Graph, known: Mapping[str, int]) -> tuple[Exception, Node | None]:
-    """The error for values that there is no memory for, and one of them, else the largest."""
+    """The error for a lack of memory, and a node whose values do not fit, else the largest node."""
     largest, bytes = None, -1
     for node in graph.every_node():
         if not node.inputs or Trait.VIEW in node.op.traits:

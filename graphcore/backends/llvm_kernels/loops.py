@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Carries:
-    """What a loop carries: registers, pairs of rooms, and rooms that steps write over."""
+    """The values that a loop carries: registers, pairs of rooms, and rooms that steps update."""
 
     def __init__(self, w: Writer, node: Node) -> None:
         body, n = node.attrs["body"], node.attrs["carries"]
@@ -54,7 +54,7 @@ class Carries:
                 self.start += [now.pointer, w.new(node[i], param.type).pointer]
 
     def open(self, w: Writer, now: Sequence[Value]) -> Homes:
-        """Make the params known in a step; where its new values go."""
+        """Make the params known in a step; the rooms of its new values."""
         homes: Homes = {}
         rest = iter(now)
         for param, y in zip(self.params, self.new, strict=True):

@@ -1,4 +1,4 @@
-"""What is made of the LU factors of matrices: solutions and determinants; tridiagonal systems.
+"""LU factors of matrices, solutions and determinants by them, and tridiagonal systems.
 
 LAPACK factors columns, into which each matrix is copied. Its row exchanges count from 1, ours from
 0.

@@ -2,7 +2,7 @@
 
 The target is a level of x86-64 with fused multiply-add, v4 (AVX-512) or v3 (AVX2), not the very
 CPU: equal programs give equal results on both. No LLVM option of the process is changed, so that
-others may use LLVM beside graphcore.
+other libraries may use LLVM in the same process.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def refusal() -> str | None:
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return "machine code is made on Linux for x86-64 only"
     try:
-        import llvmlite.binding  # noqa: F401
+        import llvmlite.binding  # noqa: F401 -- whether it can be imported is the question
     except (ImportError, OSError) as error:
         return f"llvmlite cannot be imported: {error}"
     if not levels():
@@ -78,7 +78,7 @@ def target(level: str, effort: int = 2) -> Any:
 
 
 def linker(number: int) -> Any:
-    """What loads the object of that number into this process."""
+    """The linker that loads the object of that number into this process."""
     import llvmlite.binding as llvm
 
     turn = number // OBJECTS
@@ -161,7 +161,7 @@ def unload(number: int) -> None:
 
 @atexit.register
 def leave_loaded() -> None:
-    """What is in memory when Python ends stays there: a thread may be running it."""
+    """Code that is in memory when Python ends stays there: a thread may be running it."""
     for each in (*LINKERS.values(), *[x for pair in LOADED.values() for x in pair]):
         each.detach()
 

@@ -1,7 +1,7 @@
 """Products, factors and solutions of matrices: calls of BLAS and LAPACK, one for each of a batch.
 
-BLAS reads columns first, so that it takes what lies row by row as its transpose: for x y it
-computes yᵀ xᵀ.
+BLAS reads columns first, so that it takes a matrix that lies row by row as its transpose: for x y
+it computes yᵀ xᵀ.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ROUTINES = {
 
 
 def has_routines(node: Node, names: Sequence[str]) -> bool:
-    """Whether SciPy has what an op on matrices needs."""
+    """Whether SciPy has the routines that an op on matrices needs."""
     return all(capsules.address(name, kind_of(node.inputs[0])) for name in names)
 
 
@@ -57,7 +57,7 @@ def turned(x: Node) -> bool:
 
 
 def lying(x: Node) -> Node:
-    """What has to lie in memory for an operand: of a transpose the matrices that it turns."""
+    """The node that has to lie in memory for an operand: the operand of a transpose of matrices."""
     return x.inputs[0] if turned(x) else x
 
 
@@ -65,7 +65,7 @@ def lying(x: Node) -> Node:
 
 
 CALL = 2**12
-"""As how many instructions the call of a routine counts."""
+"""The work of calling a routine, in instructions."""
 
 
 class Call:
@@ -339,7 +339,7 @@ def exchange(w: Writer, room: Room, pivots: Room) -> None:
     p.each(n, (), row, 0)
 
 
-# ---- what is not there
+# ---- matrices without a result
 
 
 def unless(

@@ -1,8 +1,8 @@
 """Which values are stored, and which of them are computed in one nest of loops.
 
-A value that is read at one place only, in one nest, is computed where it is read. Stored is what
-leaves the graph, what a reduction makes, what machine code that stands alone reads or writes, and
-what costs more to compute again at another place than to keep.
+A value that is read at one place only, in one nest, is computed where it is read. Stored are the
+outputs of the graph, the results of reductions, the values that machine code which stands alone
+reads or writes, and all that costs more to compute again at another place than to keep.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .routines import ALONE, operands_in_rooms
 from .rows import Rows, is_long
 
 CHEAP = 4
-"""What a value may cost and still be computed again at another place."""
+"""The largest cost of a value that is computed again at another place."""
 DEEPEST = 60
 """How many nodes may be computed from each other without one of them being stored."""
 FRAMES = 6
-"""As how many nodes a reduction counts then, which is written by several functions."""
+"""As how many nodes a reduction counts there: several functions write it."""
 MOST = 12
-"""How many values are stored in one nest: more streams than that slow each other down."""
+"""The most values that are stored in one nest: more streams slow each other down."""
 READINGS = 16
-"""How many places that read a value are told apart."""
+"""The most places that read a value which are distinguished."""
 UNROLLED = 16
 """How many places of short axes are written out in the loops over the long ones."""
 
@@ -87,8 +87,8 @@ def first_of(step: Step) -> Node:
 class Plan(NamedTuple):
     """The steps of a graph, and the values they store.
 
-    `last` is the last step that reads each of these; outputs, and what has no step, are read until
-    the end. `computed` are those that a nest or a routine stores where it is asked to.
+    `last` is the last step that reads each of these; outputs, and values that no step computes, are
+    read until the end. `computed` are those that a nest or a routine stores where it is asked to.
     """
 
     steps: list[Step]
@@ -188,7 +188,7 @@ def reduces(node: Node) -> bool:
 
 
 def runs_along_memory(root: Node) -> bool:
-    """Whether the lanes of a reduction walk best along what vanishes."""
+    """Whether the lanes of a reduction run best along an axis that vanishes."""
     if not reduces(root):
         return False
     x = root.inputs[0]
@@ -214,16 +214,16 @@ def operands(node: Node) -> Sequence[Node]:
 
 
 def flops(node: Node) -> int:
-    """What one place of a node costs beside its operands, about."""
+    """The approximate cost of one place of a node, without its operands."""
     if node.op in SCALAR:
         return 1 if node.op in SIMPLE else 4 if node.op in DIVISIONS else 14
     return VIEWS.get(node.op, 0)
 
 
 class Order(NamedTuple):
-    """The nodes of a loop's body in order, and the updates that are written over what they update.
+    """The nodes of a loop's body in order, and the updates that are made in place.
 
-    Whatever reads what is written over is stored before, and comes before in the order.
+    Nodes that read a value which is updated in place come before the update, and are stored before.
     """
 
     nodes: Sequence[Node]
@@ -288,7 +288,7 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
                 assert isinstance(joined, Nest)
                 joined.roots.append(node)
             read([x for x, _ in below], at)
-    for node in place:  # what no step reads is given back at once, where it is not a result
+    for node in place:  # a value that no step reads is given back at once, unless it is a result
         several = isinstance(node.type, TupleType)
         for x in leaf.values(node) if several else [node]:
             last.setdefault(x, place[node])

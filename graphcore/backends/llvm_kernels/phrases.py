@@ -18,7 +18,7 @@ from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
 from .arithmetic import SCALAR
-from .places import counts_through
+from .places import counts_through, of_windows
 from .reductions import axes_of
 from .wording import (
     AND,
@@ -132,11 +132,7 @@ def reshape(w: Words, node: Node, index: At) -> Phrase:
 
 
 def windows(w: Words, node: Node, index: At) -> Phrase:
-    attrs, at = node.attrs, list(index)
-    first, several = attrs["axes"][0], len(attrs["axes"])
-    inner = at[first : first + several]
-    del at[first : first + several]
-    settings = zip(attrs["axes"], inner, attrs["strides"], attrs["dilations"], strict=True)
+    at, settings = of_windows(node, index)
     for axis, j, stride, dilation in settings:
         at[axis] = at[axis] * stride + j * dilation
     return w.at(node.inputs[0], tuple(at))

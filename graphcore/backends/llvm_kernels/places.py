@@ -1,4 +1,4 @@
-"""PLACES: what each op has at one place, or at several side by side.
+"""PLACES: the value of each op at one place, or at several side by side.
 
 A rule is `(places, node, index, mask) -> value`; the index has an entry for each axis. Views are
 arithmetic on the index, elementwise ops ask their operands for the same place, reductions loop.
@@ -8,7 +8,7 @@ So whatever is not stored is computed where it is read: fusion needs no rule of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -24,6 +24,7 @@ from .rooms import ZERO, Index, Memory, Room, index_of
 At: TypeAlias = tuple[Index, ...]
 Rule: TypeAlias = "Callable[[Places, Node, At, Value], Value]"
 Body: TypeAlias = Callable[..., Sequence[Value]]
+Position = TypeVar("Position")
 
 WRITTEN_OUT = 8
 """Loops of so many steps are written out, one step after the other."""
@@ -36,7 +37,7 @@ def is_register(type: TensorType) -> bool:
 
 
 class Places(Memory):
-    """The values of nodes at places: `rooms` holds what is stored, `numbers` what is in registers.
+    """The values of nodes at places, stored in `rooms`, in registers (`numbers`), or computed.
 
     Each body of a loop or branch has its own, as equal nodes of two bodies have other values.
     """
@@ -181,7 +182,7 @@ class Places(Memory):
         most: int | None = None,
         looks: bool = False,
     ) -> Sequence[Value]:
-        """A loop in which what is loaded before it is guarded if it may have no steps."""
+        """A loop; values that are loaded before it are guarded if it may have no steps."""
         may_be_empty = stop.number is None or stop.number == 0
         if may_be_empty and start.number == 0:
             self.open.append((self.b.level + 1, stop))
@@ -272,12 +273,19 @@ def reshape(p: Places, node: Node, index: At, mask: Value) -> Value:
     return p.at(x, (*index[:same], total, *reversed(at)) if old else (), mask)
 
 
-def windows(p: Places, node: Node, index: At, mask: Value) -> Value:
+def of_windows(
+    node: Node, index: Sequence[Position]
+) -> tuple[list[Position], Iterable[tuple[int, Position, int, int]]]:
+    """The index of a window, and for each of its axes the place in it, its stride and dilation."""
     attrs, at = node.attrs, list(index)
     first, several = attrs["axes"][0], len(attrs["axes"])
     inner = at[first : first + several]
     del at[first : first + several]
-    settings = zip(attrs["axes"], inner, attrs["strides"], attrs["dilations"], strict=True)
+    return at, zip(attrs["axes"], inner, attrs["strides"], attrs["dilations"], strict=True)
+
+
+def windows(p: Places, node: Node, index: At, mask: Value) -> Value:
+    at, settings = of_windows(node, index)
     for axis, j, stride, dilation in settings:
         at[axis] = p.sum(p.times(at[axis], integer(stride)), p.times(j, integer(dilation)))
     return p.at(node.inputs[0], tuple(at), mask)

@@ -36,7 +36,7 @@ COLUMN = 64
 """Where the user's lines stand, if the text before is not longer."""
 INDENT = "    "
 MOST = 3
-"""How many lines of the user stand beside a line."""
+"""The most lines of the user that are named at the end of a line."""
 
 
 def pseudo_code(graph: Graph, name: str = "kernel") -> str:
@@ -257,7 +257,7 @@ class Body:
         return ", ".join([self.name(y) for y in several])
 
     def alone(self, node: Node, over: bool) -> None:
-        """A routine, or values that come where positions say."""
+        """A routine, or an update at positions."""
         named = Operands(self.view, {x: self.spelled(self.given(x)) for x in node.inputs})
         said = call(node, named)
         names = ROUTINES.get(node.op, ())
@@ -273,11 +273,11 @@ class Body:
     # ---- loops and branches
 
     def body(self, graph: Graph, known: dict[Node, Stored]) -> Body:
-        """The body of a loop or branch, of whose params these are the values."""
+        """The body of a loop or branch; `known` has the values of its params."""
         return Body(self.text, self.text.view(graph), known, self.indent + 1)
 
     def carries(self, node: Node, params: Sequence[Node]) -> dict[Node, Stored]:
-        """Names for what a loop carries, and the line that starts them."""
+        """Names for the values that a loop carries, and the line that assigns the first values."""
         starts = [self.spelled(self.given(x)) for x in node.inputs[: len(params)]]
         found = {x: Stored(self.names.carry(x.attrs["name"])) for x in params}
         if params:
@@ -287,7 +287,7 @@ class Body:
         return found
 
     def close(self, inner: Body, body: Graph, n: int, stacked: Sequence[str]) -> None:
-        """The last lines of a step: its results are stored, and what is carried changes."""
+        """The last lines of a step: they store its results, and assign the next carries."""
         for target, y in zip(stacked, body.outputs[n:], strict=True):
             inner.write(f"{target} = {inner.name(y)}")
         pairs = zip(body.params[:n], body.outputs[:n], strict=True)
@@ -340,7 +340,7 @@ class Body:
         self.close(inner, body, n, stacked)
 
     def switch(self, node: Node) -> None:
-        """Branches, of which one is computed."""
+        """Branches: the index says which one is computed."""
         index, *operands = [self.given(x) for x in node.inputs]
         results = self.results(node)
         branches = node.attrs["branches"]
@@ -373,7 +373,7 @@ CONTROL: dict[Op, Callable[[Body, Node], None]] = {
 
 
 class Operands(View):
-    """Names for the operands of an op, beside the labels of another view."""
+    """Names for the operands of an op, with the labels of another view."""
 
     def __init__(self, view: View, names: Mapping[Node, str]) -> None:
         self.names_of, self.labels, self.sizes = names, view.labels, view.sizes

@@ -1,4 +1,4 @@
-"""Updates that come to a tensor at positions, one after the other, of several in one place too."""
+"""Updates of a tensor at positions, one after the other, so that positions may repeat."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMBINED: dict[Op, Op] = {
     t.scatter_max: e.maximum,
     t.scatter_min: e.minimum,
 }
-"""How an update is combined with what is there; where an op is not listed it takes its place."""
+"""How an update is combined with the value before; updates of other ops replace it."""
 START = {t.scatter: 0, t.scatter_prod: 1}
 """The value of all places before the updates, unless the first operand has them."""
 
@@ -77,7 +77,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
 
 
 def lies_there(w: Writer, node: Node, homes: Homes) -> bool:
-    """Whether what is updated lies where the result goes."""
+    """Whether the tensor that is updated lies where the result goes."""
     old, new = w.places.rooms.get(node.inputs[0]), homes.get(node)
     return old is not None and bool(new) and old.pointer == homes[node][0].pointer
 

@@ -43,7 +43,7 @@ def index_of(x: Value) -> Index:
 class Room(NamedTuple):
     """Memory of a stored value, row-major. Its content is known at `level`, as a `version`.
 
-    Of a value that is stored one row at a time, so many indices are skipped.
+    If the value is stored one row at a time, the first `skipped` indices of a place are left out.
     """
 
     pointer: Value
@@ -57,9 +57,9 @@ class Room(NamedTuple):
 class Memory:
     """Arithmetic of indices, and access to rooms.
 
-    `open` are the loops that are being written, each with its number of steps: what is loaded
-    before such a loop may lie in no room at all if the loop has none, so it is loaded from the
-    start of its room instead. Every room can be read there, an empty one too.
+    `open` are the loops that are being written, each with its number of steps: a value that is
+    loaded before such a loop may lie in no room at all if the loop has none, so it is loaded from
+    the start of its room instead. Every room can be read there, an empty one too.
     """
 
     def __init__(self, b: Builder) -> None:
@@ -162,7 +162,7 @@ class Memory:
         return total
 
     def _halves(self, offset: Index, mask: Value) -> list[tuple[Index, Value]]:
-        """Where complex values that lie one after the other begin and go on, and which count."""
+        """The two runs of floats of complex values that follow each other, and their masks."""
         b, width = self.b, self.b.width
         found = []
         for k in (0, 1):
@@ -172,14 +172,14 @@ class Memory:
         return found
 
     def _fetch_side_by_side(self, part: Room, offset: Index, mask: Value) -> Value:
-        """Complex values that lie one after the other, read whole and taken apart."""
+        """Complex values that follow each other: loaded as floats, then separated into parts."""
         b, width = self.b, self.b.width
         low, high = [self._fetch(part, at, m) for at, m in self._halves(offset, mask)]
         both = [b.shuffle(low, [*range(k, 2 * width, 2)], high) for k in (0, 1)]
         return b.complex(*both)
 
     def _put_side_by_side(self, part: Room, offset: Index, mask: Value, x: Value) -> None:
-        """Complex values put together and stored one after the other."""
+        """Store complex values that follow each other: their parts are interleaved first."""
         b, width = self.b, self.b.width
         a, c = b.parts(x)
         pairs = [place for i in range(width) for place in (i, width + i)]
@@ -235,7 +235,7 @@ class Memory:
         return self.b.emit("ptr", at.wide, text, p, at)
 
     def _runs(self, level: int) -> Value:
-        """Whether the loops that are left by what is loaded at a level have any steps."""
+        """Whether the loops, outside of which a load of a level moves, have any steps."""
         holds, level = TRUE, max(level, self.b.floors[-1])
         for within, steps in self.open:
             if within > level:
@@ -243,7 +243,7 @@ class Memory:
         return holds
 
     def guards(self) -> tuple[str, ...]:
-        """What values loaded here depend on, beside their places."""
+        """The numbers of steps on which values that are loaded here depend."""
         return tuple([steps.text for _, steps in self.open])
 
 

@@ -48,7 +48,7 @@ def keeps_rows(node: Node, operand: int, k: int) -> bool:
 
 
 def reads_own_row(root: Node, k: int, made: Collection[Node]) -> bool:
-    """Whether a root reads what is made in rows at places of its own row alone."""
+    """Whether a root reads values that are made in rows only at places of its own row."""
     waiting, seen = [(root, True)], set[tuple[Node, bool]]()
     while waiting:
         node, same = waiting.pop()

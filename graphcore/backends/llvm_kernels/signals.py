@@ -14,14 +14,14 @@ from .entrance import STOPPED
 from .loop_text import RARELY, USUALLY
 
 WORK = 2**16
-"""How many instructions a loop runs between two looks, about."""
+"""About how many instructions a loop runs between two looks."""
 
 
 class Signals:
     """The work of the loops being written, and which of them look for signals.
 
-    `routine` finds the address of `poll`, which looks. Loops of the program look after each step
-    or so, those of nests in code that is written for long nests alone: see `in_nests`.
+    `routine` finds the address of `poll`, which looks. Loops of the program always look, after
+    enough of their steps; loops of nests only if `in_nests`, in code for long nests.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Signals:
         ]
 
     def spend(self, k: str, tank: str, work: str) -> list[str]:
-        """Lines that look once the work is enough; in the tank is what is left until then."""
+        """Lines that take work from a tank, which counts down to the next look."""
         return [
             f"  %fuel{k} = load i64, ptr {tank}",
             f"  %left{k} = sub i64 %fuel{k}, {work}",

@@ -85,7 +85,7 @@ def is_less(b: Builder, x: Value, y: Value) -> Value:
 
 @machine.once
 def code() -> machine.Code:
-    """What puts words in order."""
+    """The routine that puts words in order."""
     text = (resources.files(__package__) / "sorting.ll").read_text()
     return machine.compiled(f"{text}\n{machine.ATTRIBUTES}\n", "order")
 

@@ -21,11 +21,11 @@ from .rows import is_long
 ROWS = 4
 """How many rows are added up at once, so that none waits for the last addition."""
 FEW = 2
-"""How many reductions at most are computed in several rows at once: their sums are registers."""
+"""The most reductions that are computed in several rows at once: their sums are registers."""
 INTERLEAVED = 8
-"""How many values at most are interleaved to be stored as runs."""
+"""The most values that are interleaved to be stored as runs."""
 LIGHT = 4
-"""What a value may cost that is added up in several rows at once."""
+"""The largest cost of a value that is added up in several rows at once."""
 
 
 def walk(
@@ -97,7 +97,7 @@ def at_once(p: Places, roots: Sequence[Node]) -> int:
 
 
 def cost(p: Places, roots: Sequence[Node]) -> int:
-    """What a place of some roots costs beside them, about, where rooms and registers are read."""
+    """The approximate cost of a place of all values that are computed for some roots."""
     seen: set[Node] = set()
     waiting, total = [*roots], 0
     while waiting:

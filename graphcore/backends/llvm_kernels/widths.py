@@ -17,11 +17,11 @@ from .builder import PARTS, WIDTH
 from .rooms import BYTES
 
 SMALL = 4
-"""How many bytes a value has at most of which twice as many stand side by side."""
+"""Values of at most so many bytes are small."""
 
 
 def width_of(roots: Sequence[Node], *stored: Container[Node]) -> int:
-    """How many places of roots stand side by side; what is `stored` is read as it lies there."""
+    """How many places of some roots stand side by side; nodes below `stored` ones do not count."""
     waiting, seen = [*roots], set(roots)
     while waiting:
         x = waiting.pop()

@@ -86,7 +86,7 @@ Rule: TypeAlias = "Callable[[Words, Node, At], Phrase]"
 
 
 class Line(NamedTuple):
-    """A line of the text, how far it is indented, and the nodes whose lines stand beside it."""
+    """A line of the text, its indentation, and the nodes whose lines of the user end it."""
 
     indent: int
     text: str
@@ -145,7 +145,7 @@ class Names:
         self.around = before
 
     def carry(self, given: str) -> str:
-        """The name of what a loop carries, which nothing else has."""
+        """The name of a value that a loop carries, which nothing else has."""
         found = apart(name_of(re.sub(r"\W+", "_", given).strip("_")), (*self.around, *self.carries))
         self.carries.add(found)
         return found
@@ -173,7 +173,7 @@ def length(name: str) -> str:
 
 
 class Words:
-    """The phrases of one step. `stored` has the names of what was computed before."""
+    """The phrases of one step; `stored` has the names of values that are computed before."""
 
     def __init__(self, names: Names, view: View, stored: Mapping[Node, Stored], rule: Rule) -> None:
         self.names, self.view, self.stored, self.rule = names, view, stored, rule

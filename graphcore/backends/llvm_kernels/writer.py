@@ -45,7 +45,7 @@ class Taken(NamedTuple):
 
 
 class Shared:
-    """What all writers of one function share.
+    """The state that all writers of one function share.
 
     `slots` are the table after params and results; `found` are the unknown sizes that loops find.
     Times tell which rooms are in use together: `begun` are those that are now, and since when.
@@ -120,7 +120,7 @@ class Shared:
         return self.b.mul(self.count(type.shape), integer(BYTES[kind_of_dtype(type.dtype)]))
 
     def poll(self) -> str:
-        """The address of what looks for signals."""
+        """The address of the routine that looks for signals."""
         return self.pointer(self.entry(self.places["poll"])).text
 
     # ---- the table
@@ -216,7 +216,7 @@ class Writer:
         self.around = dict(program.sizes)
 
     def inside(self) -> Writer:
-        """The writer of a body, which knows what it is told."""
+        """The writer of a body, which knows no values yet."""
         inner = type(self)(self.program)
         inner.places.open = self.places.open
         return inner
@@ -263,7 +263,7 @@ class Writer:
     ) -> None:
         """All steps of a graph whose params are known; results go to their homes too.
 
-        What is known already is not computed again: `keep` lets the next graph find it.
+        Values that are known already are not computed again: `keep` lets the next graph find them.
         """
         self.homes, p = homes, self.places
         for x in graph.nodes():
@@ -289,7 +289,7 @@ class Writer:
                 self.copy(y, away)
         if not keep:
             self.release([*self.taken])
-            self.program.sizes = self.around  # what loops have found is not known around a body
+            self.program.sizes = self.around  # sizes that loops find are unknown around a body
 
     def step(self, step: Step, homes: Homes) -> None:
         """One step of a graph."""
@@ -456,7 +456,7 @@ class Writer:
         return all(map(self.places.is_flat, root.inputs)) and root.op in SCALAR
 
     def rows(self, step: Rows, homes: Homes) -> None:
-        """Nests row by row; what only they read is stored one row at a time."""
+        """Nests row by row; values that only they read are stored one row at a time."""
         p, k = self.places, len(step.axes)
         rooms: Homes = {}
         for root in step.made:
