@@ -7,6 +7,7 @@ on these alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeAlias
@@ -165,11 +166,18 @@ class Tiers:
         if (why := llvm_kernels.unavailable()) is not None:
             self.why = why
             return None
-        self.kernels = llvm_kernels.in_kernels(self.graph)
-        if kernel not in self.kernels.ops():
-            self.why = NO_GAIN
+        try:
+            self.kernels = llvm_kernels.in_kernels(self.graph)
+            if kernel not in self.kernels.ops():
+                self.why = NO_GAIN
+                return None
+            return llvm_kernels.build(self.kernels, self.boundary.unknowns, self.boundary.bind)
+        except Exception as error:  # nobody asked for machine code: the call goes on without it
+            first, _, _ = str(error).partition("\n")
+            self.why = f"machine code could not be made: {type(error).__name__}: {first}"
+            said = f"{self.why}; the program stays with NumPy calls. Please report this defect."
+            warnings.warn(said, RuntimeWarning, stacklevel=5)
             return None
-        return llvm_kernels.build(self.kernels, self.boundary.unknowns, self.boundary.bind)
 
     def said(self) -> str:
         """Which tier runs, and why."""

@@ -271,6 +271,33 @@ def test_parts_with_machine_code_run_as_such() -> None:
 
 @needs_machine_code
 @pytest.mark.usefixtures("soon")
+def test_where_machine_code_cannot_be_made_numpy_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect is said once; only with `native=True` it is an error."""
+    tries = []
+
+    def broken(*args: object) -> object:
+        tries.append(args)
+        raise AssertionError("no rule\nfor this")
+
+    monkeypatch.setattr(llvm_kernels, "build", broken)
+    f, given = chain(), np.linspace(0, 1, 1000)
+    with pytest.warns(RuntimeWarning, match="could not be made: AssertionError: no rule; the") as w:
+        found = [f(given)[0] for _ in range(30)]
+    assert found == [1] * 30
+    assert len(tries) == len(w) == 1
+    assert w[0].filename == __file__
+    assert not f.native
+    assert f.tier == "NumPy calls: machine code could not be made: AssertionError: no rule"
+    assert f.source.startswith(
+        "def run(inputs, sizes, buffers):  # NumPy calls: machine code could"
+    )
+    x = gc.tensor("x", {})
+    with pytest.raises(AssertionError, match="no rule"):
+        gc.compile([x], gc.exp(x), native=True)
+
+
+@needs_machine_code
+@pytest.mark.usefixtures("soon")
 def test_source_has_lines_and_labels_after_the_change() -> None:
     f = chain()
     changes(f, 100_000)

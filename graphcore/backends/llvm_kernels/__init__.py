@@ -199,8 +199,8 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
     """The function of a graph with kernels, called with the arguments themselves.
 
     A program that is one kernel has its fast entrance: `bind` checks and converts only arguments
-    that machine code does not take as they are. NumPy runs all others, and calls their kernels; so it
-    does where values of arguments are sizes, as the entrance looks at their shapes alone.
+    that machine code does not take as they are. NumPy runs all others, and calls their kernels; so
+    it does where values of arguments are sizes, as the entrance looks at their shapes alone.
     """
     by_value = any(isinstance(name, ValueOf) for name in unknowns)
     if (called := whole(graph)) is None or by_value:

@@ -56,7 +56,7 @@ ROWS: dict[str, Make] = {
         t.concat(x, x, axis=0), e.negative(x), starts=(0,), steps=(2,)
     ),
     "windows": lambda x: t.windows(
-        inserted(x, (N + 6, 3, 1)), axes=(0,), sizes=(3,), strides=(2,), dilations=(2,)
+        inserted(x, (N + 6, 3, 1)), axes=(0,), sizes=(3,), strides=(3,), dilations=(2,)
     ),
     "windows added": lambda x: t.overlap_add(
         t.expand(x, axes=(0,), sizes=(3,)), axes=(0,), sizes=(N + 2,), strides=(1,), dilations=(1,)

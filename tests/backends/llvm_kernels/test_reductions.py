@@ -159,7 +159,9 @@ def test_sums_of_many_values(dtype: str) -> None:
             np.testing.assert_allclose(np.real(found[""]), wanted, 4 * eps)
 
 
-@pytest.mark.parametrize("sizes", [(3, 5, 7), (40, 12, 3), (300, 3, 50), (2, 3, 900)])
+@pytest.mark.parametrize(
+    "sizes", [(3, 5, 7), (40, 12, 3), (300, 3, 50), (2, 3, 900), (400, 20, 16)]
+)
 def test_sums_of_known_sizes(sizes: tuple[int, ...]) -> None:
     """Of axes that are short, or cut into blocks, one inside of the other."""
     x = gc.tensor("x", dict(zip("ijk", sizes, strict=True)))
