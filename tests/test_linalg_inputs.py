@@ -102,3 +102,22 @@ def test_singular_matrices_are_errors_unless_unchecked(name: str) -> None:
     for found, alone in zip(h(batch), g(batch[:1]), strict=True):
         close(found[:1], alone, 1e-14)
         assert not np.isfinite(found[1]).all()
+
+
+FACTORS: dict[str, Callable[[gc.Tensor], gc.Tensor]] = {
+    "eig": lambda x: L.eig(x, PQ).vectors,
+    "eigh": lambda x: L.eigh(x, PQ).vectors,
+    "svd": lambda x: L.svd(x, PQ)[0],
+    "qr": lambda x: L.qr(x, PQ).q,
+    "lu": lambda x: L.lu(x, PQ).lower,
+    "expm": lambda x: L.expm(x, PQ),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_empty_matrices_have_derivatives(name: str) -> None:
+    x = gc.tensor("x", {"b": None, "p": "n", "q": "n"})
+    y = gc.abs(FACTORS[name](x)).sum()
+    found, slope = gc.compile([x], [y, gc.grad(y, x)])(np.ones((2, 0, 0)))
+    assert found == 0
+    assert slope.shape == (2, 0, 0)

@@ -23,6 +23,7 @@ if why := llvm_kernels.unavailable():
     pytest.skip(why, allow_module_level=True)
 
 from tests import checks, guards
+from tests.tiers.drawing import forms
 
 x = gc.tensor("x", {"row": None})
 
@@ -105,24 +106,6 @@ FENCE = """
 def test_nothing_is_read_beyond_an_argument(dtype: str) -> None:
     """Pages before and behind the arguments cannot be read, those of empty arguments neither."""
     assert run(FENCE, dtype) == "whole\n"
-
-
-def forms(given: np.ndarray) -> dict[str, np.ndarray]:
-    """The same values otherwise in memory."""
-    apart = np.zeros((2 * len(given), 3), given.dtype)[::2, 1]
-    apart[...] = given
-    odd = np.zeros(given.nbytes + 1, np.uint8)[1:].view(given.dtype)
-    odd[...] = given
-    fixed = given.copy()
-    fixed.flags.writeable = False
-    return {
-        "strided": apart,
-        "reversed": given[::-1].copy()[::-1],
-        "unaligned": odd,
-        "read-only": fixed,
-        "of the other byte order": given.astype(given.dtype.newbyteorder()),
-        "a list": given.tolist(),
-    }
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "complex128"])

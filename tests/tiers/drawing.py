@@ -23,6 +23,29 @@ One = Callable[[Any, Callable[[], list[Verdict]]], None]
 """Takes the name of a program, and the function that runs it."""
 
 
+# ---- arguments
+
+
+def forms(given: np.ndarray) -> dict[str, Any]:
+    """The same values otherwise in memory."""
+    between = [2 * size for size in given.shape]
+    apart = np.zeros((*between, 3), given.dtype)[(*[slice(None, None, 2)] * given.ndim, ..., 1)]
+    apart[...] = given
+    odd = np.zeros(given.nbytes + 1, np.uint8)[1:].view(given.dtype).reshape(given.shape)
+    odd[...] = given
+    fixed = given.copy()
+    fixed.flags.writeable = False
+    return {
+        "strided": apart,
+        "reversed": np.flip(np.flip(given).copy()),
+        "turned": given.T.copy().T,
+        "unaligned": odd,
+        "read-only": fixed,
+        "of the other byte order": given.astype(given.dtype.newbyteorder()),
+        "a list": given.tolist() if given.size else given,
+    }
+
+
 # ---- whole programs whose names come from a pool of three
 
 

@@ -1,8 +1,9 @@
 """Programs in extended precision, exactly and with the rounding errors that any tier may make.
 
 The op-by-op interpreter runs on `np.longdouble`. With a generator of random numbers each op that
-rounds changes its result by up to a unit of its dtype, and one that sums its operands as well: how
-far such runs are from the exact one says how far rounding alone can carry a program.
+rounds changes its result by up to a unit of its dtype, and one that sums its operands as well, by
+some units of the sum of their magnitudes: how far such runs are from the exact one says how far
+rounding alone can carry a program.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ SUMS = frozenset({
     *interpreter.matrices.ONE,
 })  # fmt: skip
 """Ops whose own steps round, in proportion to what they are given."""
+PLAIN = frozenset({
+    *(tensor.sum_, tensor.einsum, tensor.matmul, tensor.matvec, tensor.vecdot, tensor.cumsum),
+    *(tensor.scatter, tensor.scatter_add, tensor.overlap_add),
+})  # fmt: skip
+"""Ops that add, products among them, and compute nothing else."""
+ADDED = 8
+"""How many units of the sum of magnitudes it may come to in which order a thousand are added."""
 
 
 def run(
@@ -109,6 +117,8 @@ class Precise:
         types = node.type.items if several else [node.type]
         found = self.values(node, xs, sizes)
         results = found if several else [found]
+        if self.random is not None and op in PLAIN and node.type.dtype.kind in WIDE:
+            results = [found + self.added(node, xs, sizes)]
         if op not in MOVES:
             results = [self.rounded(x, t.dtype) for x, t in zip(results, types, strict=True)]
         return list(results) if several else results[0]
@@ -130,6 +140,12 @@ class Precise:
             short = [x.astype(x.dtype.kind + "8") if x.dtype.kind == "f" else x for x in xs]
             short = [x.astype("c16") if x.dtype.kind == "c" else x for x in short]
             return widened(interpreter.REFERENCE[node.op](short, node.attrs, known))
+
+    def added(self, node: Node, xs: list[Array], sizes: dict[str, int]) -> Array:
+        """How far another order of adding may carry a sum, in proportion to all magnitudes."""
+        sides = [np.abs(x) if x.dtype.kind in WIDE else x for x in xs]
+        most = ADDED * np.finfo(node.type.dtype).eps * self.values(node, sides, sizes)
+        return most * self.random.uniform(-1, 1, most.shape).astype(np.longdouble)
 
     def rounded(self, x: Array, dtype: np.dtype) -> Array:
         if self.random is None or x.dtype.kind not in WIDE:

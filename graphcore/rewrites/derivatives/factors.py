@@ -226,7 +226,8 @@ def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     dv = at(v, eigen_turn(c, w))
     axis = v.type.ndim - 2
     grown = sum_over(real(conjugate(v) * dv), (axis,))
-    modulus = absolute(v)
+    n = size(v, -1)
+    modulus = padded(absolute(v), n + 1, n)  # a matrix may be empty, and nothing has no largest
     top = tensor.argmax(modulus, axis=axis)
     chosen = equal(index(v, -2), columns(top, v))
     pivot, moved = (sum_over(where(chosen, x, 0), (axis,)) for x in (v, dv))
