@@ -30,6 +30,7 @@ from .frontend.core.calls import worded
 from .frontend.core.instead import absent
 from .frontend.core.lift import Operand as Operand
 from .frontend.core.trees import Tree as Tree
+from .frontend.create.arrays import *
 from .frontend.create.inputs import *
 from .frontend.create.ranges import *
 from .frontend.derive.custom import *

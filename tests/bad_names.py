@@ -21,7 +21,7 @@ NAMES: list[tuple[str, ...]] = [
     ("x.weighted(x).average()", "has no attribute 'average'", "mean"),
     ("gc.softmax(x, 'feature')", "graphcore: has no 'softmax'", "use gc.special.softmax"),
     ("gc.matmul(x, w)", "has no 'matmul'", "gc.dot"),
-    ("gc.array([1.0])", "has no 'array'", "gc.constant"),
+    ("gc.asarray([1.0])", "has no 'asarray'", "gc.constant"),
     ("gc.sqr(x)", "has no 'sqr'", "did you mean gc.sqrt?"),
     ("gc.vmap(np.exp)", "gc.vectorize(outputs, {x: x_with_more_dims})"),
     ("gc.random.normal(3)", "np.random.default_rng"),

@@ -36,34 +36,30 @@ def program() -> gc.Compiled:
     H = gc.tensor("H", {"sensor": None, "state": None})
     y = gc.tensor("y", {"time": None, "series": None, "sensor": None})
 
-    states, sensors = ("state", "other"), ("sensor", "white")
-    A_other = A.rename(next="after", state="other")
-    H_other = H.rename(sensor="white", state="other")
+    moves, states, sensors = ("next", "state"), ("state", "other"), ("sensor", "white")
     Q = gc.diag(gc.exp(log_q), "state", states)
     R = gc.exp(log_r) * gc.eye(sensors, shape=H.sizes["sensor"])
 
     def step(carry: tuple[gc.Tensor, gc.Tensor], y: gc.Tensor) -> tuple:
         m, P = carry
-        m = gc.dot(A, m, dim="state").rename(next="state")
-        P = gc.dot(A, P, A_other, dim=states).rename(next="state", after="other") + Q
+        m = gc.linalg.apply(A, m, moves)
+        P = gc.linalg.congruence(A, P, moves, states) + Q
         HP = gc.dot(H, P, dim="state")
-        L = gc.linalg.cholesky(gc.dot(HP, H_other, dim="other") + R, sensors)
+        S = gc.linalg.congruence(H, P, ("sensor", "state"), states, new=sensors) + R
+        L = gc.linalg.cholesky(S, sensors)
         v = y - gc.dot(H, m, dim="state")
         w = gc.linalg.solve_triangular(L, v, sensors, lower=True)
         G = gc.linalg.solve_triangular(L, HP, sensors, lower=True)
         gain = G.rename(other="state")
         m, P = m + gc.dot(gain, w, dim="white"), P - gc.dot(gain, G, dim="white")
-        scale = gc.diagonal(L, sensors, "white")
-        return (m, P), -(0.5 * w**2 + gc.log(scale) + 0.5 * LOG_2PI).sum("white")
+        terms = 0.5 * w**2 + gc.log(gc.diagonal(L, sensors, "white")) + 0.5 * LOG_2PI
+        return (m, P), -terms.sum("white")
 
-    n, series = A.sizes["state"], y.sizes["series"]
-    start = gc.zeros({"series": series, "state": n}), gc.eye(states, shape=n)
-    _, terms = gc.scan(step, (start[0], start[1].broadcast_like(log_r)), y, dim="time")
-    value = terms.sum()
-
-    parameters = [A, log_q, log_r]
-    grads = gc.grad(value, {f"grad_{x.name}": x for x in parameters})
-    return gc.compile([*parameters, H, y], {"value": value, **grads})
+    n = A.sizes["state"]
+    _, terms = gc.scan(step, (gc.zeros({"state": n}), gc.eye(states, shape=n)), y, dim="time")
+    wrt = {f"grad_{x.name}": x for x in (A, log_q, log_r)}
+    value, grads = gc.value_and_grad(terms.sum(), wrt)
+    return gc.compile([A, log_q, log_r, H, y], {"value": value, **grads})
 
 
 def reference(

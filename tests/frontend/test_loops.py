@@ -162,6 +162,38 @@ def test_dims_may_change_places() -> None:
     exactly(run([x], y, values), 8 * values)
 
 
+@pytest.mark.parametrize("loop", ["scan", "fori_loop", "while_loop"])
+def test_start_values_are_repeated_along_dims_that_the_body_adds(loop: str) -> None:
+    """As if they had been repeated before the loop, in both modes; parts widen one another."""
+    x, start = gc.tensor("x", {"time": 4, "b": 3}), gc.tensor("s", {"k": 2})
+
+    def last(start: gc.Tensor) -> gc.Tensor:
+        def body(carry: Any) -> Any:
+            first, second = carry
+            return gc.sin(first) * x.isel(time=1), first + second
+
+        carry = start, gc.zeros({}, dtype="float64")
+        if loop == "scan":
+            return gc.scan(lambda c, _: (body(c), None), carry, length=3)[0][1]
+        if loop == "fori_loop":
+            return gc.fori_loop(0, 3, lambda i, c: body(c), carry)[1]
+        going = lambda c: (c[0] * 0 + c[2]).max() < 3
+        return gc.while_loop(going, lambda c: (*body(c[:2]), c[2] + 1), (*carry, 0.0), max_steps=5)[
+            1
+        ]
+
+    narrow, wide = last(start), last(start.expand_dims(b=3).transpose("k", "b"))
+    assert (narrow.dims, narrow.shape) == (("k", "b"), (2, 3)) == (wide.dims, wide.shape)
+    outputs = [[y, gc.grad((y**2).sum(), [x, start]), gc.pushforward(y, start, start)]
+               for y in (narrow, wide)]  # fmt: skip
+    random = np.random.default_rng(0)
+    ours, theirs = gc.compile([x, start], outputs)(random.normal(size=(4, 3)), np.array([0.5, 2]))
+    for one, other in zip(
+        [ours[0], *ours[1], ours[2]], [theirs[0], *theirs[1], theirs[2]], strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_float32_stays() -> None:
     x = gc.tensor("x", {"row": None}, dtype="float32")
     y = gc.while_loop(lambda y: y.sum() < 50, lambda y: y * 1.5, x)

@@ -91,6 +91,22 @@ CASES: dict[str, Case] = {
         lambda x: gc.ones_like(x) + gc.zeros_like(x) + gc.full_like(x, 2.5) * x,
         lambda x: 1 + 2.5 * x,
     ),
+    "array": Case(
+        lambda x: gc.array([[gc.cos(x), 0, x], [1, x.sum("col"), 2.5]], ("i", "k")),
+        lambda x: xarray.concat(
+            [
+                xarray.concat([y.broadcast_like(x).expand_dims("k") for y in ys], "k")
+                for ys in (
+                    [np.cos(x), x * 0, x], [x * 0 + 1, x.sum("col"), x * 0 + x.dtype.type(2.5)]
+                )
+            ],
+            "i",
+        ).transpose(..., "i", "k"),
+    ),
+    "array of numbers": Case(
+        lambda x: x * gc.array([[1.0, 2.0], [3.0, 4.0]], ("i", "k")).astype(x.dtype),
+        lambda x: x * xarray.DataArray([[1.0, 2.0], [3.0, 4.0]], dims=("i", "k")).astype(x.dtype),
+    ),
     "constant": Case(
         lambda x: x * gc.constant([1.0, 2.0, 3.0], "t") + gc.ones({"t": 3}) + gc.zeros({"u": 2}),
         lambda x: x * xarray.DataArray([1.0, 2.0, 3.0], dims="t")

@@ -187,7 +187,34 @@ def edge(a: np.ndarray, order: Any) -> Any:
     return 0
 
 
+STATE = ("state", "other")
+
+
+def state(p: gc.Tensor) -> gc.Tensor:
+    return p.rename(row="state", col="other")
+
+
 CASES: dict[str, Case] = {
+    "apply": Case(
+        lambda x, b: L.apply(square(x), b, along="row"),
+        lambda x, b: b.copy(data=np.einsum("ij,kjl->kil", square_of(x.values), b.values)),
+        (X, Input("six row i")),
+    ),
+    "congruence": Case(
+        lambda x, y: L.congruence(square(x), state(square(y)), of=STATE),
+        lambda x, y: xarray.DataArray(
+            square_of(x.values) @ square_of(y.values) @ square_of(x.values).T, dims=STATE
+        ),
+        (X, X),
+    ),
+    "congruence new": Case(
+        lambda x: L.congruence(
+            x, state(positive(MAKE["tall"][0](x))), of=STATE, new=("row", "col")
+        ),
+        lambda x: xarray.DataArray(
+            x.values @ positive_of(x.values.T) @ x.values.T, dims=("row", "col")
+        ),
+    ),
     "cholesky": of("positive", L.cholesky, np.linalg.cholesky),
     "cholesky upper": of(
         "positive", lambda a: L.cholesky(a, upper=True), lambda a: np.linalg.cholesky(a).T

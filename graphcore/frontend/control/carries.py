@@ -26,10 +26,11 @@ TRIES = 4
 class Carry:
     """The start values of a loop, and the params that represent them inside.
 
-    Python numbers are weak: they take the dtype and dims that the body computes for them. Their
-    params are weak as well, so that one trace of the body determines these. A second trace is
-    needed only where a number becomes one of another kind, such as a float, or meets more than
-    elementwise functions and takes on another dtype or dims.
+    Start values are repeated along the dims that the body adds to them. Python numbers are weak:
+    they take the dtype that the body computes for them as well. Their params are weak too, so that
+    one trace of the body determines these. A second trace is needed only where a number becomes one
+    of another kind, such as a float, or meets more than elementwise functions and takes on another
+    dtype or dims.
     """
 
     def __init__(self, function: str, init: Tree) -> None:
@@ -100,10 +101,15 @@ class Carry:
 
     def joined(self, i: int, new: TensorType) -> TensorType:
         """The type of start value `i` once a step has computed a value of type `new` from it."""
-        if i not in self.numbers or fits(self.types[i], new):
-            return self.types[i]
-        dtype = promoted(new.dtype, KINDS[self.tensors[i].dtype.kind])
-        return TensorType(dtype, new.shape, new.dims)
+        own = self.types[i]
+        if fits(own, new):
+            return own
+        if i in self.numbers:
+            dtype = promoted(new.dtype, KINDS[self.tensors[i].dtype.kind])
+            return TensorType(dtype, new.shape, new.dims)
+        more = {dim: size for dim, size in new.sizes.items() if dim not in own.sizes}
+        wide = TensorType.of(own.dtype, own.sizes | more)
+        return wide if more and fits(wide, new) else own
 
     def retyped(self, made: Tree, extra: Made, weak: Collection[int]) -> tuple[Tree, Made] | None:
         """The results of a step for params of settled types, or None if it must be traced."""
@@ -161,10 +167,10 @@ class Carry:
     def fits(self, i: int, new: TensorType) -> bool:
         """Whether a value of type `new` can be carried instead of the start value `i`.
 
-        A weak value may take the type that a step computes, unless that was tried before.
+        The start may take the type that a step computes, unless that was tried before.
         """
         own = self.types[i]
-        return fits(own, new) or (i in self.numbers and not fits(own, self.joined(i, new)))
+        return fits(own, new) or not fits(own, self.joined(i, new))
 
     def mismatch(self, new: Mapping[str, Node]) -> Exception:
         """The refusal of a carry that changes, old and new side by side, and where a dtype does."""

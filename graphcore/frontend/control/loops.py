@@ -94,11 +94,11 @@ def scan(
     Parameters
     ----------
     body
-        `(carry, x) -> (carry, y)`. Traced, not run: the carry keeps its structure, dims and dtypes.
-        `y` is any structure of tensors, or None.
+        `(carry, x) -> (carry, y)`. Traced, not run: the carry keeps its structure, dims and dtypes;
+        a start value is repeated along dims that the body adds to it. `y` is any structure of tensors, or None.
     init
         The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the
-        dtype and dims that the body computes for them.
+        dtype that the body computes for them.
     xs
         Tensors with the dim `dim`; a step gets one element along it, without the dim. Or None.
     dim

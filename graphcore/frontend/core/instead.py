@@ -55,7 +55,7 @@ INSTEAD = {
     "take_along_axis": "gc.take_along(x, index, dim={0!r})",
     "unstack": "gc.unbind(x, dim={0!r})",
     "resample": "x.groupby(ids, size, dim={0!r}).mean(), or x.coarsen({0}=2).mean()",
-    **dict.fromkeys(("array", "asarray", "as_tensor"), "gc.constant(array, ({0!r}, ...))"),
+    **dict.fromkeys(("asarray", "as_tensor"), "gc.constant(array, ({0!r}, ...))"),
     **dict.fromkeys(
         ("placeholder", "Variable", "Parameter", "shared", "scalar", "vector", "matrix"),
         "an input, gc.tensor(name, dims): calls take arrays for it, parameters included",

@@ -1,0 +1,77 @@
+"""Tensors put together from nested lists of tensors and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphcore.frontend.core.arguments import names
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.lift import common
+from graphcore.frontend.shape.dims import concat, expand_dims, transpose
+
+from .inputs import constant
+
+__all__ = ["array"]
+
+
+def array(values: Any, dims: str | Sequence[str]) -> Tensor:
+    """A tensor of the tensors and numbers in nested lists, one dim for each depth of the lists.
+
+    Dims of the tensors broadcast by name and come first; dtypes promote. Without tensors it is
+    `gc.constant`.
+
+    Parameters
+    ----------
+    values
+        Lists or tuples as deep as there are dims, of equal lengths, of tensors without these dims
+        and numbers; or an array.
+    dims
+        One name for each depth.
+
+    Raises
+    ------
+    GraphError
+        If lists of one depth differ in length or are not as deep as there are dims, or if a tensor
+        has one of the dims.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> angle = gc.tensor("angle", {"time": None})
+    >>> c, s = gc.cos(angle), gc.sin(angle)
+    >>> gc.array([[c, -s], [s, c]], ("i", "j"))
+    <Tensor: f64[time, i=2, j=2]>
+    >>> gc.array([[c, -s], [s, c]], ("i", "j")).eval(angle=[0.0])
+    array([[[ 1., -0.],
+            [ 0.,  1.]]])
+    """
+    new = names("array", dims)
+    shape, leaves = nested(values, len(new))
+    if not any(isinstance(leaf, Base) for leaf in leaves):
+        return constant(values, new)
+    parts = [wrap(node) for node in common("array", *leaves)]
+    for part in parts:
+        for dim in new:
+            if dim in part.dims:
+                cure = "give the new dims other names"
+                raise refusal("array", f"an element has the dim {dim!r} already", part, cure=cure)
+    for dim, size in zip(reversed(new), reversed(shape), strict=True):
+        rows = [parts[at : at + size] for at in range(0, len(parts), size)]
+        parts = [concat([expand_dims(part, dim) for part in row], dim) for row in rows]
+    return transpose(parts[0], ..., *new)
+
+
+def nested(values: Any, depth: int) -> tuple[tuple[int, ...], list[Any]]:
+    """The lengths of lists nested to a depth, and what they hold."""
+    if depth == 0 or not isinstance(values, list | tuple):
+        return (), [values]
+    found = [nested(value, depth - 1) for value in values]
+    shapes = {shape for shape, _ in found}
+    leaves = [leaf for _, some in found for leaf in some]
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Base)]
+    if tensors and (len(shapes) > 1 or len(next(iter(shapes))) < depth - 1):
+        reason = f"the lists are not all of one length and {depth} deep"
+        cure = "give one dim for each depth of the lists, and as many elements in each list"
+        raise refusal("array", reason, *tensors, cure=cure)
+    return (len(found), *next(iter(shapes), ())), leaves
