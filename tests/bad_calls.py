@@ -321,7 +321,7 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.scan(lambda c, r: (c, r), s, x, 'feature', checkpoint='lgo')", "scan", "'log'"),
         ("gc.map(lambda r: r, x, 'featrue')", "map", "'featrue'", "dim="),
         ("gc.while_loop(lambda c: c, lambda c: c + 1, s)", "while_loop", "not bool"),
-        ("gc.while_loop(lambda c: c > 0, lambda c: (x * c).sum(), x)", "while_loop", "(*)"),
+        ("gc.while_loop(lambda c: c.sum() > 0, lambda c: c.sum(), x)", "while_loop", "(*)"),
         ("gc.fori_loop(0, 2.5, lambda i, c: c, s)", "fori_loop", "integers"),
         ("gc.fori_loop(0, 3, lambda i, c: c.astype('int64'), s)", "fori_loop", "(*)"),
         ("gc.cond(s, lambda: s, lambda: s)", "cond", "not bool"),

@@ -95,7 +95,8 @@ def scan(
     ----------
     body
         `(carry, x) -> (carry, y)`. Traced, not run: the carry keeps its structure, dims and dtypes;
-        a start value is repeated along dims that the body adds to it. `y` is any structure of tensors, or None.
+        a start value is repeated along dims that the body adds to it. `y` is any structure of
+        tensors, or None.
     init
         The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the
         dtype that the body computes for them.

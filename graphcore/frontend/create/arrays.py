@@ -48,8 +48,13 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
     """
     new = names("array", dims)
     shape, leaves = nested(values, len(new))
-    if not any(isinstance(leaf, Base) for leaf in leaves):
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Base)]
+    if not tensors:
         return constant(values, new)
+    if len(shape) != len(new):
+        reason = f"the lists are not all of one length and {len(new)} deep"
+        cure = "give one dim for each depth of the lists, and as many elements in each list"
+        raise refusal("array", reason, *tensors, cure=cure)
     parts = [wrap(node) for node in common("array", *leaves)]
     for part in parts:
         for dim in new:
@@ -63,15 +68,13 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
 
 
 def nested(values: Any, depth: int) -> tuple[tuple[int, ...], list[Any]]:
-    """The lengths of lists nested to a depth, and what they hold."""
+    """The common lengths of lists nested to a depth, and their elements.
+
+    There are fewer lengths than the depth where lists differ.
+    """
     if depth == 0 or not isinstance(values, list | tuple):
         return (), [values]
     found = [nested(value, depth - 1) for value in values]
     shapes = {shape for shape, _ in found}
-    leaves = [leaf for _, some in found for leaf in some]
-    tensors = [leaf for leaf in leaves if isinstance(leaf, Base)]
-    if tensors and (len(shapes) > 1 or len(next(iter(shapes))) < depth - 1):
-        reason = f"the lists are not all of one length and {depth} deep"
-        cure = "give one dim for each depth of the lists, and as many elements in each list"
-        raise refusal("array", reason, *tensors, cure=cure)
-    return (len(found), *next(iter(shapes), ())), leaves
+    same = shapes.pop() if len(shapes) == 1 else ()
+    return (len(found), *same), [leaf for _, some in found for leaf in some]
