@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 import pytest
+import xarray
 from scipy.integrate import solve_ivp
 from scipy.optimize import check_grad, least_squares, minimize
 
@@ -268,3 +270,71 @@ def test_a_masked_array_is_refused_with_a_cure() -> None:
     x = gc.tensor("x", {"row": None})
     with pytest.raises(gc.GraphError, match=r"fill them, value.filled\(np.nan\)"):
         gc.compile([x], x)(np.ma.masked_less([0.0, 1.0], 0.5))
+
+
+# ---- data and names
+
+
+def test_monthly_anomalies_of_a_series_with_dates() -> None:
+    days = pandas.date_range("2020-01-01", periods=60)
+    given = xarray.DataArray(np.arange(60.0), {"day": days})
+    x = gc.tensor("x", {"day": None})
+    months = x.groupby(days.month - 1, 2, "day", name="month")
+    f = gc.compile([x], [months.mean(), months - months.mean()], returns="xarray")
+    means, anomalies = f(given)
+    theirs = given.groupby("day.month")
+    np.testing.assert_allclose(means, theirs.mean())
+    np.testing.assert_allclose(anomalies, theirs - theirs.mean())
+    assert anomalies.indexes["day"].equals(days)
+
+
+def test_a_dataset_goes_in_and_comes_out() -> None:
+    wind, rain = (gc.tensor(name, {"station": None}) for name in ("wind", "rain"))
+    given = xarray.Dataset(
+        {"wind": ("station", [1.0, 2.0]), "rain": ("station", [3.0, 4.0])},
+        {"station": ["a", "b"], "height": ("station", [10.0, 20.0])},
+    )
+    f = gc.compile([wind, rain], {"both": wind * rain}, returns="xarray")
+    xarray.testing.assert_equal(
+        xarray.Dataset(f(**given)), xarray.Dataset({"both": given.wind * given.rain})
+    )
+
+
+def test_the_labels_of_the_largest_elements() -> None:
+    x = gc.tensor("x", {"city": None})
+    f = gc.compile([x], x.isel(city=(-x).argsort("city")).head(city=2), returns="xarray")
+    found = f(xarray.DataArray([1.0, 3.0, 2.0], {"city": ["p", "q", "r"]}))
+    assert found.city.values.tolist() == ["q", "r"]
+
+
+def test_patches_of_an_image() -> None:
+    image = gc.tensor("image", {"batch": None, "y": 4, "x": 4, "channel": 3})
+    pattern = "batch (h dh) (w dw) channel -> batch h w (dh dw channel)=patch"
+    patches = gc.rearrange(pattern, image, dh=2, dw=2)
+    assert str(patches) == "<Tensor: f64[batch, h=2, w=2, patch=12]>"
+
+
+def test_a_matrix_of_arrays() -> None:
+    angle = gc.tensor("angle", {"time": None})
+    c, s = gc.cos(angle), gc.sin(angle)
+    turned = gc.linalg.apply(
+        gc.array([[c, -s], [s, c]], ("i", "j")), gc.constant([1.0, 0], "j"), ("i", "j")
+    )
+    np.testing.assert_allclose(turned.eval(angle=[0, np.pi / 2]), [[1, 0], [0, 1]], atol=1e-15)
+
+
+def test_a_step_of_a_filter_without_renaming() -> None:
+    move, state, cov = ("new", "state"), gc.tensor("m", {"state": 2}), ("state", "other")
+    F = gc.constant([[1.0, 0.1], [0.0, 1.0]], move)
+    P = gc.tensor("P", {"state": 2, "other": 2})
+    mean, spread = gc.linalg.apply(F, state, move), gc.linalg.congruence(F, P, move, cov)
+    f = gc.compile([state, P], [mean, spread])
+    found = f([1.0, 2.0], np.eye(2))
+    np.testing.assert_allclose(found[0], [1.2, 2.0])
+    np.testing.assert_allclose(found[1], [[1.01, 0.1], [0.1, 1.0]])
+
+
+def test_a_start_without_the_dims_of_the_loop() -> None:
+    x = gc.tensor("x", {"time": None, "member": 3})
+    last, _ = gc.scan(lambda level, v: (0.9 * level + v, None), gc.zeros({}), x, dim="time")
+    assert last.dims == ("member",)
