@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, dims_of, names, size_of
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
-from graphcore.frontend.core.lift import Operand, array, as_array, single
+from graphcore.frontend.core.lift import Operand, array, as_array, is_labelled, single
 from graphcore.frontend.create.inputs import full, ones
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.ir.dtypes import float_for, sum_of
@@ -75,7 +75,9 @@ def segments_of(
 ) -> Segments:
     """The arguments of a segment function, checked."""
     node = single(function, x)
-    if isinstance(segment_ids, (list, tuple, range, np.ndarray)) and isinstance(dim, str):
+    listed = isinstance(segment_ids, (list, tuple, range)) or hasattr(segment_ids, "__array__")
+    labelled = isinstance(segment_ids, Base) or is_labelled(segment_ids)
+    if listed and not labelled and isinstance(dim, str):
         ids = array(function, as_array(function, segment_ids, node), (dim,))
     else:
         ids = single(function, segment_ids)
