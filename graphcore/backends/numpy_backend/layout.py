@@ -16,7 +16,7 @@ from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, tensor
-from graphcore.rewrites.engine import RuleSet, simplify
+from graphcore.rewrites.engine import RuleSet, simplifier, simplify
 from graphcore.rewrites.motion import (
     expand_of_expand,
     in_order,
@@ -45,10 +45,11 @@ def short_axes_first(graph: Graph) -> Graph:
     Bodies of loops and branches are left as they are: the arrays of a single step are small, so
     that the call that makes a view would cost more than it saves.
     """
+    simplified = simplifier(views)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         perm = order(node)
-        return None if perm is None else (moved, moved(node, inputs, perm))
+        return None if perm is None else (moved, simplified(moved(node, inputs, perm)))
 
     types = [type for type in set(map(type_of, graph.nodes())) if isinstance(type, TensorType)]
     if not any(by_length(type.shape) for type in types):
