@@ -248,9 +248,9 @@ def may_raise_inside(node: Node) -> bool:
 
 def has_effect(node: Node) -> bool:
     """Whether the outside notices that a node is computed, or one in a graph that it holds."""
-    return Trait.EFFECT in node.op.traits or any(
-        Trait.EFFECT in op.traits for held in graphs(node) for op in held.ops()
-    )
+    if node.op.dialect not in HOLDING:  # as nearly all, so that this must be quick
+        return Trait.EFFECT in node.op.traits
+    return any(Trait.EFFECT in op.traits for held in graphs(node) for op in held.ops())
 
 
 def with_graphs(node: Node, change: Callable[[Graph], Graph]) -> Attrs:

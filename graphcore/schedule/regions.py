@@ -193,7 +193,7 @@ def leaks(graph: Graph, groups: Sequence[Collection[Node]]) -> list[Node]:
     needed: dict[str, set[int | None]] = {name: set() for name in finds}  # None: on the host
     for node in graph.nodes():
         for name in sizes_read(node) & finds.keys():
-            if node in outputs:
+            if node in outputs and (is_repeated(node) or name in unknowns_of(node)):
                 needed[name].add(None)
             if not is_repeated(node):
                 needed[name].add(number.get(node))

@@ -17,10 +17,10 @@ from graphcore.analysis.omissions import (
 from graphcore.ir.dtypes import BOOL, FLOAT
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import evaluate
+from graphcore.ir.sizes import evaluate, unknown
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 from graphcore.rewrites.expand import expand_derivatives
-from graphcore.rewrites.plain import expand, full
+from graphcore.rewrites.plain import expand, full, times
 from tests import interpreter
 from tests.rewrites.test_calculus import CASES
 
@@ -47,6 +47,12 @@ def test_which_operands_make_a_result_zero() -> None:
     assert zeros_of(elementwise.add, 2) == zeros_of(elementwise.subtract, 2) == ([], True)
     assert zeros_of(elementwise.negative, 1) == ([0], True)
     assert zeros_of(elementwise.exp, 1) == ([], False)
+
+
+def test_a_choice_by_a_size_leaves_no_elements_out() -> None:
+    """The sum over no places is 0: of a value that may be there, all elements are."""
+    assert not may_omit(times(X, unknown("n")))
+    assert may_omit(times(CHOSEN, unknown("n")))
 
 
 def test_zeros_for_values_left_out_come_from_the_ops_that_make_them() -> None:

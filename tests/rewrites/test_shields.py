@@ -10,6 +10,8 @@ import pytest
 
 import graphcore as gc
 from benchmarks.programs import Program
+from graphcore.ops import leaf
+from graphcore.rewrites.shields import added, shielded
 
 V = np.array([0.5, 0.0, 2.0, 0.0])
 """log(V) is -inf where its derivative is inf, in the odd positions: they are left out below."""
@@ -100,3 +102,14 @@ def dropped(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def test_a_loop_in_which_nothing_is_left_out_has_no_shields() -> None:
     """The gates of a cell are slices, of which a concatenation puts the cotangents together."""
     assert "absorb(" not in Program("lstm").make("graphcore").source
+
+
+def test_signs_of_cotangents_are_taken_outside() -> None:
+    ct, other, factor = (
+        leaf.input_(name=name, dtype=np.dtype("f8"), shape=(3,), dims=None) for name in "cof"
+    )
+    assert added(-ct, other) is other - ct
+    assert added(ct, -other) is ct - other
+    assert shielded(-ct, factor) is -(ct * factor)
+    assert shielded(ct, -factor) is -(ct * factor)
+    assert shielded(-ct, -factor) is ct * factor

@@ -19,8 +19,15 @@ from graphcore.ir.node import Node
 from graphcore.ir.trace import tracing
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.schedule import kernel
-from graphcore.schedule.order import finders
-from graphcore.schedule.regions import in_place, is_repeated, with_kernels, without_kernels
+from graphcore.rewrites.plain import expand_to, sum_over
+from graphcore.schedule.order import finders, in_order
+from graphcore.schedule.regions import (
+    in_place,
+    is_repeated,
+    leaks,
+    with_kernels,
+    without_kernels,
+)
 from tests import interpreter, random_graphs, random_loops
 
 SCHEDULED = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
@@ -166,6 +173,47 @@ def test_a_loop_is_a_kernel_only_with_all_that_depends_on_its_steps() -> None:
     assert control.while_loop in {node.op for node in made.nodes()}
     made = check(graph, but("nothing"))
     assert [node.op for node in made.nodes() if node.inputs] == [kernel, leaf.project]
+
+
+def twice_found() -> tuple[Node, Node, Node]:
+    """A loop that finds its trip count, a value that has it as a size, and the loop once more.
+
+    The second loop starts from that value.
+    """
+    x = gc.tensor("x", {"row": None})
+    y = gc.while_loop(lambda y: (y * y).sum() > 1e-3, lambda y: gc.sin(y) * 0.5, x)
+    nodes = gc.compile([x], gc.grad(y.sum(), x)).stages["scheduled"].nodes()
+    loop = next(node for node in nodes if node.op is control.while_loop)
+    (name,) = loop.attrs["trips"].unknowns
+    sized = next(node for node in nodes if node.op is leaf.project and name in unknowns_of(node))
+    total, start = sum_over(sized, range(sized.type.ndim)), loop.inputs[0]
+    again = start + expand_to(total, start.type.shape)
+    return loop, sized, Node(loop.op, (again, *loop.inputs[1:]), loop.attrs)
+
+
+def test_a_loop_leaks_a_size_that_is_needed_outside_of_its_group() -> None:
+    loop, sized, _ = twice_found()
+    total = sum_over(sized, range(sized.type.ndim))
+    inside = [loop, sized, total]
+    assert leaks(Graph(loop.inputs, (total,)), [inside]) == []
+    assert leaks(Graph(loop.inputs, (sized,)), [inside]) == [loop]
+    assert leaks(Graph(loop.inputs, (total,)), [[loop], [sized, total]]) == [loop]
+    assert leaks(Graph(loop.inputs, (total,)), [[sized, total]]) == []
+
+
+def test_loops_that_find_one_size_are_in_one_group() -> None:
+    loop, _, again = twice_found()
+    graph = Graph(loop.inputs, (loop[0], again[0]))
+    assert leaks(graph, [graph.nodes()]) == []
+    rest = [node for node in graph.nodes() if node not in (again, again[0])]
+    assert leaks(graph, [rest, [again, again[0]]]) == [loop, again]
+
+
+def test_the_first_of_the_loops_that_find_a_size_runs_before_all_that_needs_it() -> None:
+    loop, sized, again = twice_found()
+    for outputs in ((again[0], sized), (loop[0], again[0], sized)):
+        order = [*in_order(Graph(loop.inputs, outputs).nodes())]
+        assert order.index(loop) < order.index(sized) < order.index(again)
 
 
 def test_views_and_leaves_stand_in_every_body() -> None:
