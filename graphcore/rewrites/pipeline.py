@@ -125,7 +125,6 @@ COMMON: Passes = [
     loops_pruned,
     Pass("bodies tidied", where(LOOPS, tidy_bodies), EXPANDED),
     moved_out,
-    loops_pruned,
     products,
     # Matrix products make views of captured values, which are moved out of loops again.
     moved_out,

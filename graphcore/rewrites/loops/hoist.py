@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node, toposort
@@ -15,6 +15,7 @@ from graphcore.rewrites.plain import pick
 
 from .batching import contraction, on_all_steps
 from .placement import Placement, Sum, nearest_of
+from .sharing import needed
 from .view import LOOPS, new_params, replaced
 
 
@@ -22,17 +23,26 @@ def hoist(graph: Graph) -> Graph:
     """Move work out of the loops of a graph, the inner ones first."""
     if LOOPS.isdisjoint(graph.ops()):
         return graph
+    used: dict[Node, set[int]] = {}
+    for node in graph.nodes():
+        if node.op is leaf.project:
+            used.setdefault(node.inputs[0], set()).add(node.attrs["index"])
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node.op in LOOPS:
-            return outside, leaf.tuple_(*outside(Node(node.op, inputs, with_graphs(node, hoist))))
+            new = Node(node.op, inputs, with_graphs(node, hoist))
+            return outside, leaf.tuple_(*outside(new, used.get(node, set())))
         return (pick, pick(node, *inputs)) if node.op is leaf.project else None
 
     return transform(graph, visit, at={*LOOPS, leaf.project}, bodies=hoist)
 
 
-def outside(node: Node) -> list[Node]:
-    """The results of a loop, computed outside of it as far as that is worth it."""
+def outside(node: Node, used: Container[int]) -> list[Node]:
+    """The results of a loop, computed outside of it as far as that is worth it.
+
+    Only the results numbered in `used` are read; in place of other carries their starts are given.
+    What the loop no longer needs is left out of it at once, so that it is built only once.
+    """
     loop = Loop.of(node)
     place = Placement(loop, node.attrs["body"])
     out = Outside(place)
@@ -40,15 +50,21 @@ def outside(node: Node) -> list[Node]:
         carries=tuple(x for x in loop.carries if x.param not in place.sums),
         results=tuple(place.recorded),
     )
+    read = {x.param for i, x in enumerate(loop.carries) if i in used}
+    n, m = len(left.carries), len(left.results)
+    wanted = [i for i, x in enumerate(left.carries) if x.param in read]
+    kept, index = needed(out.given_to(left), [*wanted, *range(n, n + m)])
     with inheriting(node):
-        made = out.given_to(left).build()
-    last = {x.param: made[i] for i, x in enumerate(left.carries)}
-    recorded = {y: made[i] for i, y in enumerate(left.results, len(left.carries))}
+        made = kept.build()
+    last = {left.carries[i].param: made[index[i]] for i in wanted}
+    recorded = {y: made[index[i]] for i, y in enumerate(left.results, n)}
     each = recorded | {x: out.before[x] for x in place.before}
-    carried = [
-        x.start + out.summed(place.sums[x.param], each) if x.param in place.sums else last[x.param]
+    last |= {
+        x.param: x.start + out.summed(place.sums[x.param], each)
         for x in loop.carries
-    ]
+        if x.param in place.sums and x.param in read
+    }
+    carried = [last.get(x.param, x.start) for x in loop.carries]
     after = {y: out.at_once(given, [y], each)[y] for y, given in place.after.items()}
     return [*carried, *[after[y] if y in after else recorded[y] for y in loop.results]]
 
