@@ -122,7 +122,6 @@ COMMON: Passes = [
     loops_pruned,
     Pass("loops merged", where(LOOPS, merge_loops), EXPANDED),
     Pass("steps recorded", where(LOOPS, save_for_pullbacks), EXPANDED),
-    loops_pruned,
     Pass("bodies tidied", where(LOOPS, tidy_bodies), EXPANDED),
     moved_out,
     products,

@@ -42,7 +42,7 @@ def tidy_body(graph: Graph) -> Graph:
     """
     if LOOPS.isdisjoint(graph.ops()):
         return graph
-    return tidy_bodies(prune_loops(save_for_pullbacks(merge_loops(prune_loops(graph)))))
+    return tidy_bodies(save_for_pullbacks(merge_loops(prune_loops(graph))))
 
 
 # ---- one loop of several
@@ -139,7 +139,10 @@ def roles(loop: Loop) -> dict[Node, tuple[str, Carry | Operand]]:
 
 
 def save_for_pullbacks(graph: Graph) -> Graph:
-    """Values that an earlier loop has computed at each step are recorded, not computed again."""
+    """Values that an earlier loop has computed at each step are recorded, not computed again.
+
+    Parts of loops that nothing depends on any more are left out.
+    """
     loops = {node: Loop.of(node) for node in graph.nodes() if node.op in LOOPS}
     keys = {node: node for node in loops}
     order = {node: i for i, node in enumerate(loops)}
@@ -155,8 +158,7 @@ def save_for_pullbacks(graph: Graph) -> Graph:
         for early in sorted(near & order.keys(), key=order.__getitem__):
             if order[early] < order[late]:
                 record_for(early, late, loops, keys)
-    same = {node: dict(enumerate(range(len(node.type.items)))) for node in keys}
-    return with_loops(graph, loops, {node: Moved(key, same[node]) for node, key in keys.items()})
+    return pruned(graph, loops, keys)
 
 
 def record_for(early: Node, late: Node, loops: dict[Node, Loop], keys: dict[Node, Node]) -> None:
@@ -235,21 +237,36 @@ def prune_loops(graph: Graph) -> Graph:
     """Results, carries and operands that nothing depends on are left out."""
     if LOOPS.isdisjoint(graph.ops()):
         return graph
-    loops: dict[Node, Loop] = {}
-    places: dict[Node, Moved] = {}
-    live, used = set(graph.outputs), dict[Node, list[int]]()
+    loops = {node: Loop.of(node) for node in graph.nodes() if node.op in LOOPS}
+    return pruned(graph, loops, {node: node for node in loops})
+
+
+def pruned(graph: Graph, loops: Mapping[Node, Loop], keys: Mapping[Node, Node]) -> Graph:
+    """The graph with `loops` in place of its own, without the parts that nothing depends on.
+
+    `keys` has the loop of the graph for each node that stands for it, itself among them.
+    """
+    new: dict[Node, Loop] = {}
+    indices: dict[Node, Mapping[int, int]] = {}
+    live, used = set(graph.outputs), dict[Node, set[int]]()
+
+    def read(x: Node) -> None:
+        if x.op is leaf.project and (key := keys.get(x.inputs[0])) is not None:
+            used.setdefault(key, set()).add(x.attrs["index"])
+
     for node in reversed(graph.nodes()):
         if node in used:
-            loop = Loop.of(node)
-            left, index = needed(loop, sorted(used[node]))
-            if left != loop:
-                loops[node], places[node] = left, Moved(node, index)
-            live.update(left.operands.all)
+            left, indices[node] = needed(loops[node], sorted(used[node]))
+            if left != Loop.of(node):
+                new[node] = left
+            for x in left.operands.all:
+                live.add(x)
+                read(x)
         elif node in live:
             live.update(node.inputs)
-            if node.op is leaf.project and node.inputs[0].op in LOOPS:
-                used.setdefault(node.inputs[0], []).append(node.attrs["index"])
-    return with_loops(graph, loops, places) if loops else graph
+            read(node)
+    places = {node: Moved(key, indices[key]) for node, key in keys.items() if key in new}
+    return with_loops(graph, new, places) if new else graph
 
 
 def needed(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
