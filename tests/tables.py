@@ -123,6 +123,7 @@ SOME: dict[str, str] = {
     "graphcore.backends.llvm_kernels.receiving START": "the first operand has the values",
     "graphcore.backends.llvm_kernels.routines ROUTINES": "the op calls no BLAS and no LAPACK",
     "graphcore.backends.llvm_kernels.routines RULE": "no two values are combined",
+    "graphcore.backends.llvm_kernels.widths SIMPLE": "the op takes sixteen lanes at most",
     "graphcore.backends.numpy_backend.emit INTO": "the line writes into no array that it is given",
     "graphcore.backends.numpy_backend.emit NEW": "the result may be a view, and outputs are copies",
     "graphcore.backends.numpy_backend.layout ROW_BY_ROW": "short axes come first",

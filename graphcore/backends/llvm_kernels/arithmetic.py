@@ -135,8 +135,11 @@ def floor_divide(b: Builder, x: Value, y: Value) -> Value:
 
 
 def ldexp(b: Builder, x: Value, n: Value) -> Value:
-    """In three steps: powers of two are no longer floats before results are."""
+    """In three steps: powers of two are no longer floats before results are, but in float32."""
     n = cast(b, n, "i64")
+    if x.kind == "f32":
+        near = b.call("smin", b.call("smax", n, integer(-400)), integer(400))
+        return cast(b, b.op("fmul", cast(b, x, "f64"), power_of_two(b, near)), "f32")
     wide = b.call("smin", b.call("smax", n, integer(-4000)), integer(4000))
     y = cast(b, x, "f64")
     for _ in range(2):
@@ -205,10 +208,14 @@ RULES: dict[Op, dict[str, Rule]] = {
     e.floor_divide: {
         "f": floor_divide,
         "i": integers.floor_divide,
-        "u": integers.unsigned("udiv"),
+        "u": integers.unsigned(integers.divided),
     },
-    e.remainder: {"f": remainder, "i": integers.remainder, "u": integers.unsigned("urem")},
-    e.fmod: {"f": function("fmod"), "i": integers.fmod, "u": integers.unsigned("urem")},
+    e.remainder: {
+        "f": remainder,
+        "i": integers.remainder,
+        "u": integers.unsigned(integers.rest_of),
+    },
+    e.fmod: {"f": function("fmod"), "i": integers.fmod, "u": integers.unsigned(integers.rest_of)},
     e.power: {"u": integers.power},
     e.negative: {
         "f": Builder.negative,
@@ -396,6 +403,14 @@ def elementwise(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
     rule, kinds = found
     result = rule(b, *[cast(b, x, kind) for x, kind in zip(xs, kinds, strict=True)])
     return cast(b, result, kind_of(node))
+
+
+def computed_in(node: Node) -> tuple[str, ...]:
+    """The kinds in which an elementwise node takes its operands, where these are not their own."""
+    if node.op not in RULES or exponent(node) is not None:
+        return ()
+    found = plan(node.op, tuple([x.type.dtype for x in node.inputs]))
+    return () if found is None else found[1]
 
 
 def exponent(node: Node) -> int | None:

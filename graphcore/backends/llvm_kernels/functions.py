@@ -1,8 +1,9 @@
 """FUNCTIONS: elementary functions of vectors as IR, `(builder, *operands) -> value`.
 
 A kernel calls them: written out where they are used they would gain nothing. Each is compiled once
-in a process, when the first kernel needs it. Each is written for float64; that of float32 computes
-in float64 and rounds, which is exact to half a unit; `SHORT` holds those that need less then.
+in a process, when the first kernel needs it. Each is written for float64; `SINGLE` holds those that
+float32 has of its own, up to two units in the last place away. The others compute in float64 and
+round, which is exact to half a unit; `SHORT` holds those that need less then.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from typing import TypeAlias
 from .builder import Builder, Value, type_of
 from .loop_text import WEIGHTS
 from .machine import ATTRIBUTES, NONE, Code, levels, once, to_object
-from .maths import angles, division, entropy, exponential, logarithm, normal, powers, short, special
+from .maths import (
+    angles,
+    division,
+    entropy,
+    exponential,
+    logarithm,
+    normal,
+    powers,
+    short,
+    single,
+    special,
+)
 
 Function: TypeAlias = Callable[..., Value]
 
@@ -37,17 +49,10 @@ FUNCTIONS: dict[str, Function] = special.FUNCTIONS | {
         *(powers.power, powers.cbrt, division.hypot, division.fmod),
     )
 }
-SHORT: dict[str, Function] = {
-    f.__name__.removeprefix("short_"): f
-    for f in (
-        *(exponential.short_exp, exponential.short_expm1, exponential.short_tanh),
-        *(angles.short_sin, angles.short_cos),
-        *(exponential.short_sigmoid, logarithm.short_log, logarithm.short_log1p),
-        *(short.exp2, short.log2, short.log10, short.power, short.hypot, short.softplus),
-        *(short.sinh, short.cosh, short.arcsinh, short.arccosh, short.arctanh),
-        *(short.tan, short.arctan, short.arctan2, short.arcsin, short.arccos),
-    )
-}
+SHORT: dict[str, Function] = {"hypot": short.hypot}
+"""Those that need less in float64 where the result is a float32."""
+SINGLE = single.FUNCTIONS
+"""Those that are computed in float32."""
 
 
 @cache
@@ -55,10 +60,13 @@ def define(full: str) -> str:
     """The module of a function, such as `exp.f64x8`."""
     name, kind, width = parts(full)
     b = Builder(width)
-    function = (SHORT if kind == "f32" else {}).get(name, FUNCTIONS[name])
     params = [Value(f"%x{i}", kind, width) for i in range(arity(name))]
-    y = function(b, *[b.convert("fpext", x, "f64") for x in params])
-    y = b.convert("fptrunc", y, kind)
+    if kind == "f32" and name in SINGLE:
+        y = SINGLE[name](b, *params)
+    else:
+        function = (SHORT if kind == "f32" else {}).get(name, FUNCTIONS[name])
+        y = function(b, *[b.convert("fpext", x, "f64") for x in params])
+        y = b.convert("fptrunc", y, kind)
     given = ", ".join([x.typed for x in params])
     head = f"define {y.type} @{full}({given})"
     b.do(f"ret {y.typed}")

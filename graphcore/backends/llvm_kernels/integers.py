@@ -30,12 +30,33 @@ def divisor(b: Builder, y: Value) -> tuple[Value, Value, Value | None]:
     return b.select(wrong, integer(1, y.kind), y), none, minus
 
 
-def unsigned(instruction: str) -> Callable[[Builder, Value, Value], Value]:
-    """`udiv` or `urem`."""
+def divided(b: Builder, x: Value, y: Value) -> Value:
+    """x / y without its fraction; y is a divisor that cannot trap.
+
+    No instruction divides lanes of integers. Floats with more digits than these do it exactly:
+    where x / y is no integer, it is further from the next one than one part in x.
+    """
+    sign, bits = ("u" if is_unsigned(x) else "s"), int(x.kind[1:])
+    if bits == 64 or not (x.wide or y.wide) or constant_of(y) is not None:
+        return b.op(f"{sign}div", x, y)
+    kind, whole = ("f64" if bits == 32 else "f32"), x.kind[0] + "32"
+    ratio = b.op("fdiv", *[b.convert(f"{sign}itofp", v, kind) for v in b.alike(x, y)])
+    return cast(b, b.convert(f"fpto{sign}i", ratio, whole), x.kind)
+
+
+def rest_of(b: Builder, x: Value, y: Value) -> Value:
+    """x - y * (x / y), of a divisor that cannot trap."""
+    if constant_of(y) is not None:
+        return b.op("urem" if is_unsigned(x) else "srem", x, y)
+    return b.op("sub", x, b.op("mul", divided(b, x, y), y))
+
+
+def unsigned(quotient: Callable[[Builder, Value, Value], Value]) -> Callable[..., Value]:
+    """`divided` or `rest_of` of unsigned integers, 0 where the divisor is."""
 
     def rule(b: Builder, x: Value, y: Value) -> Value:
         safe, none, _ = divisor(b, y)
-        return b.select(none, integer(0, x.kind), b.op(instruction, x, safe))
+        return b.select(none, integer(0, x.kind), quotient(b, x, safe))
 
     return rule
 
@@ -43,7 +64,7 @@ def unsigned(instruction: str) -> Callable[[Builder, Value, Value], Value]:
 def floor_divide(b: Builder, x: Value, y: Value) -> Value:
     safe, none, minus = divisor(b, y)
     assert minus is not None
-    quotient = b.op("sdiv", x, safe)
+    quotient = divided(b, x, safe)
     rest = b.op("sub", x, b.op("mul", quotient, safe))
     zero = integer(0, x.kind)
     other = b.op("xor", b.op("icmp slt", rest, zero), b.op("icmp slt", safe, zero))
@@ -55,7 +76,7 @@ def floor_divide(b: Builder, x: Value, y: Value) -> Value:
 
 def fmod(b: Builder, x: Value, y: Value) -> Value:
     safe, none, _ = divisor(b, y)
-    return b.select(none, integer(0, x.kind), b.op("srem", x, safe))
+    return b.select(none, integer(0, x.kind), rest_of(b, x, safe))
 
 
 def remainder(b: Builder, x: Value, y: Value) -> Value:
@@ -145,7 +166,7 @@ def gcd(b: Builder, x: Value, y: Value) -> Value:
 
     def body(x: Value, y: Value) -> tuple[Value, ...]:
         done = b.op("icmp eq", y, integer(0, y.kind))
-        rest = b.op("urem", x, b.select(done, integer(1, y.kind), y))
+        rest = rest_of(b, x, b.select(done, integer(1, y.kind), y))
         return b.select(done, x, y), b.select(done, y, rest)
 
     return b.repeat(start, test, body)[0]._replace(kind=x.kind)
@@ -153,5 +174,5 @@ def gcd(b: Builder, x: Value, y: Value) -> Value:
 
 def lcm(b: Builder, x: Value, y: Value) -> Value:
     common = gcd(b, x, y)
-    whole = unsigned("udiv")(b, magnitude(b, x), common._replace(kind=magnitude(b, x).kind))
+    whole = unsigned(divided)(b, magnitude(b, x), common._replace(kind=magnitude(b, x).kind))
     return b.op("mul", whole, magnitude(b, y))._replace(kind=x.kind)

@@ -149,7 +149,21 @@ class Places(Memory):
             for i in range(0, stop.number, self.b.width):
                 carried = step(integer(i), *carried)
             return carried
+        if self.b.width > 2 * WIDTH and not carried:
+            self.unmasked(start, stop, body, most)
+            return carried
         return self.looped(start, stop, self.b.width, carried, step, most)
+
+    def unmasked(self, start: Value, stop: Value, body: Body, most: int | None = None) -> None:
+        """body(index, mask) side by side as long as there are enough places, then one by one.
+
+        Masks of so many lanes cost more than the rest, and AVX2 has none of bytes.
+        """
+        b = self.b
+        whole = b.op("and", b.sub(stop, start), integer(-b.width))
+        middle = b.add(start, whole)
+        self.looped(start, middle, b.width, (), lambda i: body(Index(i, integer(1)), TRUE), most)
+        self.looped(middle, stop, 1, (), lambda i: body(Index(i), TRUE), b.width)
 
     def left(self, stop: Value, i: Value) -> Value:
         """Which of the places from i on come before `stop`."""

@@ -2,7 +2,8 @@
 
 The first shows the largest error of each elementary function, over all ranges of test_functions.py,
 in units in the last place of the exact value by mpmath, with NumPy's or SciPy's beside it.
-The second shows the error of sums of 10^7 numbers in eps times the sum of their magnitudes.
+The second shows that of functions of float32 over all bit patterns, and where it is.
+The third shows the error of sums of 10^7 numbers in eps times the sum of their magnitudes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import scipy.special
 import graphcore as gc
 from graphcore.backends.llvm_kernels import functions
 
+from .everywhere import worst
 from .kernels import Array, run_function
 from .test_functions import DTYPES, RANGES, REFERENCE, SLOWLY, mp_functions, sample
 
@@ -116,6 +118,15 @@ def function_table(count: int) -> None:
         print(f"| {name} | {tried} | {' | '.join(shown)} |", flush=True)
 
 
+def single_table() -> None:
+    print("| function of float32, all 2^32 patterns | ulp | at |")
+    print("|---|---:|---:|")
+    for name in functions.SINGLE:
+        if functions.arity(name) == 1:
+            error, at = worst(name)
+            print(f"| {name} | {error:.3f} | {at!r} |", flush=True)
+
+
 def samples(n: int) -> dict[str, Array]:
     rng = np.random.default_rng(12)
     uniform = rng.uniform(size=n)
@@ -144,5 +155,7 @@ def sum_table(n: int) -> None:
 
 if __name__ == "__main__":
     function_table(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    print()
+    single_table()
     print()
     sum_table(10_000_000)

@@ -1,4 +1,4 @@
-"""Sixteen places side by side where all values are of four bytes or less, else eight."""
+"""Eight places side by side, or as many as fill 64 bytes where all values are smaller."""
 
 from __future__ import annotations
 
@@ -98,10 +98,47 @@ def test_float32_at_all_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
             assert found.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "bool", "complex64"])
+WIDTHS = {
+    **dict.fromkeys(("float32", "float16", "int32", "complex64"), 16),
+    **dict.fromkeys(("int16", "uint16"), 32),
+    **dict.fromkeys(("int8", "uint8", "bool"), 64),
+}
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
 def test_small_values(dtype: str) -> None:
     x = gc.tensor("x", {"n": None}, dtype=dtype)
-    assert "<16 x " in text(x, gc.where(x == x, x, x * x))
+    assert f"<{WIDTHS[dtype]} x " in text(x, gc.where(x == x, x, x * x))
+    assert "<64 x " not in text(x, x.isel(n=slice(None, None, -1)) * x)
+
+
+NARROW: dict[str, Program] = {
+    "chain": of_rows(lambda x: gc.where(x > 1, x * x + x, gc.maximum(x, x[{"row": 0}]))),
+    "compared": of_rows(lambda x: gc.logical_or(x == x.isel(column=0), x > 2)),
+    "turned": of_rows(lambda x: (x * x).transpose("column", "row")),
+    "reversed": of_rows(lambda x: x.isel(column=slice(None, None, -1)) * x),
+    "rows of a table": of_rows(
+        lambda x: x + x.isel(row=gc.constant(np.array([2, 0, 1]), ("row",)))
+    ),
+    "counted": of_rows(lambda x: (x > 1).sum("column")),
+    "flat": of_rows(lambda x: x.stack(place=("row", "column")) * x.max(initial=1)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16"])
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_values_at_all_sizes(name: str, dtype: str) -> None:
+    """As NumPy's tier, on both sides of a register and of two of them."""
+    if dtype == "bool" and name == "flat":
+        dtype = "uint8"
+    program = NARROW[name](dtype)
+    call = build(program)
+    rng = np.random.default_rng(1)
+    for size in (1, 2, 31, 32, 33, 63, 64, 65, 127, 129, 200):
+        x = rng.integers(0, 5, (3, size)).astype(dtype)
+        wanted, found = np.asarray(program(x)[0]), np.asarray(call(x)[0])
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64", "complex128"])

@@ -45,11 +45,6 @@ COSINE = (
     *(-2.7557314327376093e-07, 2.087571973472875e-09, -1.1359457456335889e-11),
 )
 """(cos(x) - 1 + x^2/2) / x^4 by x^2, to 5e-20"""
-SHORT_SINE = (
-    *(-0.16666666641450512, 0.008333329364569727),
-    *(-0.00019839327684547598, 2.7182411169712865e-06),
-)
-SHORT_COSINE = (0.04166664677352112, -0.0013887362172207798, 2.44377760491228e-05)
 ARCTANGENT = (
     *(-0.33333333333333326, 0.19999999999997647, -0.14285714285385245, 0.11111111088003547),
     *(-0.09090908138184223, 0.07692282614137262, -0.06666224609427775, 0.05877000642146453),
@@ -223,28 +218,6 @@ def tan(b: Builder, x: Value) -> Value:
     y = fma(b, left, inverse, y)
     y = b.select(odd, neg(b, y), y)
     y = b.select(less(b, fabs(b, x), real(2.0**-27)), x, y)
-    return b.select(less(b, fabs(b, x), INF), y, NAN)
-
-
-def short_parts(b: Builder, x: Value) -> tuple[Value, Value, Value]:
-    """The quarter turns in `x`, and the sine and cosine of the remainder, for float32."""
-    n, rest = reduced(b, x)
-    z = mul(b, rest.high, rest.high)
-    top = fma(b, mul(b, rest.high, z), polynomial(b, z, *SHORT_SINE), rest.high)
-    half = fma(b, z, real(-0.5), real(1.0))
-    return n, top, fma(b, mul(b, z, z), polynomial(b, z, *SHORT_COSINE), half)
-
-
-def short_sin(b: Builder, x: Value) -> Value:
-    n, s, c = short_parts(b, x)
-    y = signed(b, b.select(is_odd(b, n), c, s), n, 0)
-    y = b.select(equal(b, x, real(0.0)), x, y)
-    return b.select(less(b, fabs(b, x), INF), y, NAN)
-
-
-def short_cos(b: Builder, x: Value) -> Value:
-    n, s, c = short_parts(b, x)
-    y = signed(b, b.select(is_odd(b, n), s, c), n, 1)
     return b.select(less(b, fabs(b, x), INF), y, NAN)
 
 

@@ -6,6 +6,8 @@ e^x = 2^n e^r, where r is x less a multiple of log(2), and e^r - 1 = r + r^2 q(r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real
 
@@ -17,8 +19,8 @@ from .pairs import (
     clamp,
     copysign,
     div,
-    equal,
     fabs,
+    float_of,
     fma,
     mul,
     neg,
@@ -31,6 +33,8 @@ from .pairs import (
 
 SHIFT = 1.5 * 2**52
 """Added to a float it leaves the nearest integer, in the last bits."""
+SHORT_SHIFT = 1.5 * 2**23
+"""The same for float32."""
 LOG_2 = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 """log(2) as a sum, whose first part ends in zeros, so that its small multiples are exact."""
 LOG_2_PAIR = 0.6931471805599453, 2.3190468138462996e-17
@@ -48,17 +52,44 @@ MIDDLE_TAIL = (
     *(2.7557217078635575e-06, 2.763127935846449e-07, 2.5117626174824666e-08),
 )
 """q to 4e-18 of e^r"""
-SHORT_TAIL = (
-    *(0.5000000077861173, 0.16666666861869045, 0.04166626998150911),
-    *(0.008333264194100555, 0.0013946073287344563, 0.00019918438071950864),
+
+TWICE = (
+    *(2.0000000000000004, 1.3333333333333335, 0.6666666666659812, 0.26666666666656125),
+    *(0.08888888907114932, 0.025396825424859593, 0.00634918939081426, 0.0014109321357775716),
+    *(0.00028283086429216304, 5.140576769166335e-05),
 )
-"""q to 5e-11 of e^r"""
+"""(e^2r - 1 - 2r) / r^2, to 2e-17 of e^2r, for |r| up to log(2) / 4"""
+TANGENT = (
+    *(-0.33333333333333326, 0.13333333333330114, -0.0539682539646764, 0.021869488380670713),
+    *(-0.008863232053378519, 0.003592082500984208, -0.0014554603412882216),
+    *(0.000588035705567165, -0.00023220508430289748, 8.148418109987203e-05),
+    -1.8299122136886595e-05,
+)
+"""(tanh(x) / x - 1) / x^2 by x^2, to 3e-17 of the tangent, for |x| up to 0.6"""
+EVEN = (
+    *(0.5000000000000001, 0.041666666666623824, 0.0013888888917367081),
+    *(2.4801521057868204e-05, 2.7620201591031547e-07),
+)
+"""(cosh(r) - 1) / r^2 by r^2, to 2e-17, for |r| up to log(2) / 2"""
+ODD = (
+    *(0.16666666666666669, 0.008333333333330039, 0.00019841269863171557),
+    *(2.7557268276905696e-06, 2.5100472505694996e-08),
+)
+"""(sinh(r) / r - 1) / r^2 by r^2, to 3e-18 of the sine"""
 
 
 def nearest(b: Builder, x: Value, factor: float) -> tuple[Value, Value]:
     """The integer nearest to x * factor, as a float and in the last bits of an integer."""
-    shifted = fma(b, x, real(factor), real(SHIFT))
-    return sub(b, shifted, real(SHIFT)), bits_of(b, shifted)
+    shift = real(SHIFT if x.kind == "f64" else SHORT_SHIFT, x.kind)
+    shifted = fma(b, x, real(factor, x.kind), shift)
+    return sub(b, shifted, shift), bits_of(b, shifted)
+
+
+def reduced(b: Builder, x: Value) -> tuple[Value, Value]:
+    """n in the last bits, and r, where x = n log(2) + r."""
+    whole, n = nearest(b, x, 1 / math.log(2))
+    r = fma(b, whole, real(-LOG_2[0]), x)
+    return n, fma(b, whole, real(-LOG_2[1]), r)
 
 
 def remainder(b: Builder, x: Value, low: Value | None = None) -> tuple[Value, Pair]:
@@ -78,28 +109,31 @@ def less_one(b: Builder, r: Pair) -> Pair:
 
 def scaled(b: Builder, x: Value, n: Value) -> Value:
     """x * 2^n, in two steps: 2^n itself may be no float. n is in the last bits."""
-    half = b.op("lshr", n, integer(1))
+    half = b.op("lshr", n, integer(1, n.kind))
     first = mul(b, x, power_of_two(b, half))
     return mul(b, first, power_of_two(b, b.op("sub", n, half)))
 
 
+def raised(b: Builder, x: Value, n: Value, low: Value) -> Value:
+    """x * 2^n for an x from 1/2 to 2; where it is `low` it may be less than normal floats.
+
+    n is in the last bits: it is added to the exponent, as 2^n itself may be no float.
+    """
+    up = b.select(low, b.op("add", n, integer(128)), n)
+    y = b.op("add", bits_of(b, x), b.op("shl", up, integer(52)))
+    y = b.convert("bitcast", y, "f64")
+    return b.select(low, mul(b, y, real(2.0**-128)), y)
+
+
 def exp(b: Builder, x: Value) -> Value:
-    x = clamp(b, x, -746.0, 710.0)
-    whole, n = nearest(b, x, 1 / math.log(2))
-    r = fma(b, whole, real(-LOG_2[0]), x)
-    r = fma(b, whole, real(-LOG_2[1]), r)
+    """Where it is beyond all floats it is infinite, or nan where x is."""
+    bounded = b.select(b.op("fcmp olt", x, real(-746.0)), real(-746.0), x)
+    n, r = reduced(b, bounded)
     part = fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), r)
-    return scaled(b, add(b, part, real(1.0)), n)
-
-
-def short_exp(b: Builder, x: Value) -> Value:
-    """For float32, whose powers of two are floats throughout."""
-    x = clamp(b, x, -150.0, 130.0)
-    whole, n = nearest(b, x, 1 / math.log(2))
-    r = fma(b, whole, real(-LOG_2_PAIR[0]), x)
-    part = fma(b, mul(b, r, r), polynomial(b, r, *SHORT_TAIL), r)
-    scale = power_of_two(b, n)
-    return fma(b, part, scale, scale)
+    low = b.op("fcmp olt", x, real(-600.0))
+    fits = b.op("fcmp ole", x, real(709.782712893384))
+    y = raised(b, add(b, part, real(1.0)), n, low)
+    return b.select(fits, y, mul(b, x, INF))
 
 
 def exp_of_pair(b: Builder, x: Pair) -> tuple[Pair, Value]:
@@ -111,13 +145,16 @@ def exp_of_pair(b: Builder, x: Pair) -> tuple[Pair, Value]:
 
 
 def exp2(b: Builder, x: Value) -> Value:
-    x = clamp(b, x, -1080.0, 1025.0)
-    whole, n = nearest(b, x, 1.0)
-    left = sub(b, x, whole)
+    """As e^r, where what the product r with log(2) loses is added."""
+    bounded = b.select(b.op("fcmp olt", x, real(-1080.0)), real(-1080.0), x)
+    whole, n = nearest(b, bounded, 1.0)
+    left = sub(b, bounded, whole)
     r = mul(b, left, real(LOG_2_PAIR[0]))
     lost = fma(b, left, real(LOG_2_PAIR[0]), neg(b, r))
-    part = less_one(b, Pair(r, fma(b, left, real(LOG_2_PAIR[1]), lost)))
-    return scaled(b, add(b, real(1.0), add(b, part.high, part.low)), n)
+    lost = fma(b, left, real(LOG_2_PAIR[1]), lost)
+    part = add(b, r, fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), lost))
+    y = raised(b, add(b, part, real(1.0)), n, b.op("fcmp olt", x, real(-900.0)))
+    return b.select(b.op("fcmp olt", x, real(1024.0)), y, mul(b, x, INF))
 
 
 def half_expm1(b: Builder, x: Value) -> Pair:
@@ -141,62 +178,75 @@ def less_than(b: Builder, x: Value, limit: float) -> Value:
     return b.op("fcmp olt", fabs(b, x), real(limit))
 
 
-def short_expm1(b: Builder, x: Value) -> Value:
-    x = clamp(b, x, -40.0, 130.0)
-    whole, n = nearest(b, x, 1 / math.log(2))
-    r = fma(b, whole, real(-LOG_2_PAIR[0]), x)
-    part = fma(b, mul(b, r, r), polynomial(b, r, *SHORT_TAIL), r)
-    scale = power_of_two(b, n)
-    y = fma(b, part, scale, sub(b, scale, real(1.0)))
-    return b.select(equal(b, x, real(0.0)), x, y)
+def odd(b: Builder, x: Value, square: Value, coefficients: Sequence[float]) -> Value:
+    """x + x^3 p(x^2)"""
+    return fma(b, mul(b, x, square), polynomial(b, square, *coefficients), x)
 
 
 def tanh(b: Builder, x: Value) -> Value:
-    """H / (H + 1), where H = (e^2|x| - 1) / 2."""
+    """x + x^3 p(x^2) near 0, else 1 - 2 / (e^2|x| + 1)."""
     size = fabs(b, x)
     size = b.select(b.op("fcmp ogt", size, real(20.0)), real(20.0), size)
-    return copysign(b, add(b, *part_of_one(b, half_expm1(b, add(b, size, size)), 1.0)), x)
+    near = odd(b, size, mul(b, size, size), TANGENT)
+    whole, n = nearest(b, size, 2 / math.log(2))
+    r = fma(b, whole, real(-LOG_2[1] / 2), fma(b, whole, real(-LOG_2[0] / 2), size))
+    part = fma(b, mul(b, r, r), polynomial(b, r, *TWICE), add(b, r, r))
+    scale = power_of_two(b, n)
+    below = add(b, fma(b, part, scale, scale), real(1.0))
+    far = sub(b, real(1.0), div(b, real(2.0), below))
+    return copysign(b, b.select(b.op("fcmp ogt", size, real(0.6)), far, near), x)
 
 
-def part_of_one(b: Builder, top: Pair, one: float, factor: float = 1.0) -> Pair:
-    """h / (factor h + one) for a pair h from 0 on."""
-    below = sum_of(b, real(one), mul(b, top.high, real(factor)))
-    lower = fma(b, top.low, real(factor), below.low)
-    inverse = div(b, real(1.0), below.high)
-    y = mul(b, top.high, inverse)
-    minus = neg(b, y)
-    left = add(b, fma(b, minus, below.high, top.high), fma(b, minus, lower, top.low))
-    return Pair(y, mul(b, left, inverse))
+class Halves(NamedTuple):
+    """x = n log(2) + r: sinh(r), cosh(r) - 1, and their factors in a quarter of those of x."""
+
+    sine: Value
+    more: Value
+    total: Value
+    difference: Value
 
 
-def short_tanh(b: Builder, x: Value) -> Value:
-    size = fabs(b, x)
-    size = b.select(b.op("fcmp ogt", size, real(20.0)), real(20.0), size)
-    top = short_expm1(b, add(b, size, size))
-    return copysign(b, div(b, top, add(b, top, real(2.0))), x)
+def halves(b: Builder, n: Value, r: Value, even: Sequence[float], odds: Sequence[float]) -> Halves:
+    """Of x from 0 to where its cosine overflows: 2^(n-2) and 2^(-n-2), added and subtracted."""
+    z = mul(b, r, r)
+    up = power_of_two(b, b.op("sub", n, integer(2, n.kind)))
+    product = 2042 << 52 if n.kind == "i64" else 250 << 23  # of both, as exponents in their places
+    least = b.op("sub", integer(product, n.kind), bits_of(b, up))
+    down = float_of(b, b.call("smax", least, integer(0, n.kind)))
+    more = mul(b, z, polynomial(b, z, *even))
+    return Halves(odd(b, r, z, odds), more, add(b, up, down), sub(b, up, down))
+
+
+def sine_of(b: Builder, h: Halves, low: Value | None = None) -> Value:
+    """sinh(x + low), as the sine of a sum: near 0 one of the factors is 0."""
+    y = mul(b, h.more, h.difference)
+    y = y if low is None else fma(b, low, h.total, y)
+    y = fma(b, h.sine, h.total, y)
+    y = add(b, h.difference, y)
+    return add(b, y, y)
+
+
+def cosine_of(b: Builder, h: Halves) -> Value:
+    """cosh(x), as the cosine of a sum."""
+    y = fma(b, h.more, h.total, mul(b, h.sine, h.difference))
+    y = add(b, h.total, y)
+    return add(b, y, y)
+
+
+def at_most(b: Builder, x: Value, most: float) -> Value:
+    """|x| up to a limit beyond which hyperbolic functions are infinite."""
+    size, limit = fabs(b, x), real(most, x.kind)
+    return b.select(b.op("fcmp ogt", size, limit), limit, size)
 
 
 def sinh(b: Builder, x: Value) -> Value:
-    """H + H / (2H + 1), where H = (e^|x| - 1) / 2."""
-    size = fabs(b, x)
-    half = half_expm1(b, clamp(b, size, 0.0, 710.4757))
-    rest = part_of_one(b, half, 1.0, 2.0)
-    large = b.op("fcmp ogt", size, real(40.0))
-    more = b.select(large, real(0.0), rest.high)
-    total = quick_sum(b, half.high, more)
-    low = add(b, half.low, b.select(large, real(0.0), rest.low))
-    y = add(b, total.high, add(b, total.low, low))
-    y = b.select(b.op("fcmp ogt", size, real(710.4758600739439)), INF, y)
-    return copysign(b, b.select(less_than(b, x, 2.0**-1020), size, y), x)
+    n, r = remainder(b, at_most(b, x, 710.6))
+    y = sine_of(b, halves(b, n, r.high, EVEN, ODD), r.low)
+    return b.select(less_than(b, x, 2.0**-60), x, copysign(b, y, x))
 
 
 def cosh(b: Builder, x: Value) -> Value:
-    """h + 1/4h, where h = e^|x| / 2."""
-    size = clamp(b, fabs(b, x), 0.0, 711.0)
-    one, n = exp_of_pair(b, Pair(size, real(0.0)))
-    half = scaled(b, one.high, b.op("sub", n, integer(1)))
-    low = scaled(b, one.low, b.op("sub", n, integer(1)))
-    return add(b, half, add(b, low, div(b, real(0.25), half)))
+    return cosine_of(b, halves(b, *reduced(b, at_most(b, x, 710.6)), EVEN, ODD))
 
 
 def sigmoid(b: Builder, x: Value) -> Value:
@@ -212,9 +262,3 @@ def sigmoid(b: Builder, x: Value) -> Value:
     left = fma(b, neg(b, y), below.high, top)
     left = add(b, left, fma(b, neg(b, y), lower, top_low))
     return fma(b, left, inverse, y)
-
-
-def short_sigmoid(b: Builder, x: Value) -> Value:
-    power = short_exp(b, neg(b, fabs(b, x)))
-    top = b.select(b.op("fcmp olt", x, real(0.0)), power, real(1.0))
-    return div(b, top, add(b, power, real(1.0)))

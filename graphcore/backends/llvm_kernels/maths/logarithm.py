@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real
+from graphcore.backends.llvm_kernels.builder import FALSE, Builder, Value, integer, real
 
 from .exponential import LOG_2, LOG_2_PAIR, exp
 from .pairs import (
@@ -43,8 +43,6 @@ SERIES = (
     *(0.18183564074544, 0.1531405272546147, 0.1479596641576367),
 )
 """R to 1e-18 of log(m)"""
-SHORT_SERIES = (0.6666677636074148, 0.3997754100030849, 0.2987179210785211)
-"""R to 1e-9 of log(m)"""
 NEXT = (
     *(0.39999999999999997, 0.28571428571434215, 0.22222222220104962, 0.18181818565743665),
     *(0.15384576921608487, 0.13335573473095036, 0.11689382694030179, 0.11871992381648583),
@@ -54,6 +52,8 @@ NEXT = (
 TWO_THIRDS = 0.6666666666666666, 3.700743415417188e-17
 PER_LOG_2 = 1.4426950408889634, 2.0355273740931033e-17
 PER_LOG_10 = 0.4342944819032518, 1.098319650216765e-17
+LOG10_2 = 0.30102999566361177, 3.694239077158931e-13
+"""log10(2) as a sum, whose first part ends in zeros."""
 
 
 def split(b: Builder, x: Value) -> tuple[Value, Value]:
@@ -89,15 +89,6 @@ def log(b: Builder, x: Value) -> Value:
     t = fma(b, s, add(b, half, r), mul(b, k, real(LOG_2[1])))
     t = sub(b, sub(b, half, t), f)
     return at_edges(b, x, fma(b, k, real(LOG_2[0]), neg(b, t)))
-
-
-def short_log(b: Builder, x: Value) -> Value:
-    k, m = split(b, x)
-    f = sub(b, m, real(1.0))
-    s = div(b, f, add(b, f, real(2.0)))
-    z = mul(b, s, s)
-    part = mul(b, s, fma(b, z, polynomial(b, z, *SHORT_SERIES), real(2.0)))
-    return at_edges(b, x, fma(b, k, real(LOG_2_PAIR[0]), part))
 
 
 def log_of_pair(b: Builder, x: Pair) -> Pair:
@@ -145,6 +136,21 @@ def log_hypot(b: Builder, x: Value, y: Value) -> Value:
 
 def log2(b: Builder, x: Value) -> Value:
     """k + log(m) / log(2), with what the sum and the product lose."""
+    k, part, lost = log_in_base(b, x, PER_LOG_2)
+    total = sum_of(b, k, part)
+    return at_edges(b, x, add(b, total.high, add(b, total.low, lost)))
+
+
+def log10(b: Builder, x: Value) -> Value:
+    """k log10(2) + log(m) / log(10), with what the sum and the products lose."""
+    k, part, lost = log_in_base(b, x, PER_LOG_10)
+    total = sum_of(b, mul(b, k, real(LOG10_2[0])), part)
+    low = fma(b, k, real(LOG10_2[1]), add(b, total.low, lost))
+    return at_edges(b, x, add(b, total.high, low))
+
+
+def log_in_base(b: Builder, x: Value, factor: tuple[float, float]) -> tuple[Value, Value, Value]:
+    """k, and log(m) times a factor, as a sum."""
     k, m = split(b, x)
     f = sub(b, m, real(1.0))
     s = div(b, f, add(b, f, real(2.0)))
@@ -152,29 +158,24 @@ def log2(b: Builder, x: Value) -> Value:
     half = mul(b, mul(b, f, f), real(0.5))
     t = fma(b, neg(b, s), fma(b, z, polynomial(b, z, *SERIES), half), half)
     log = quick_sum(b, f, neg(b, t))
-    part = mul(b, log.high, real(PER_LOG_2[0]))
-    lost = fma(b, log.high, real(PER_LOG_2[0]), neg(b, part))
-    lost = fma(b, log.low, real(PER_LOG_2[0]), fma(b, log.high, real(PER_LOG_2[1]), lost))
-    total = sum_of(b, k, part)
-    return at_edges(b, x, add(b, total.high, add(b, total.low, lost)))
-
-
-def log10(b: Builder, x: Value) -> Value:
-    y = pair_product(b, log_of_pair(b, single(x)), constant_pair(*PER_LOG_10))
-    return at_edges(b, x, y.high)
-
-
-def log_of_one_and(b: Builder, x: Pair) -> Pair:
-    """log(1 + x) for x > -1."""
-    total = sum_of(b, real(1.0), x.high)
-    return log_of_pair(b, Pair(total.high, add(b, total.low, x.low)))
+    part = mul(b, log.high, real(factor[0]))
+    lost = fma(b, log.high, real(factor[0]), neg(b, part))
+    return k, part, fma(b, log.low, real(factor[0]), fma(b, log.high, real(factor[1]), lost))
 
 
 def log1p(b: Builder, x: Value) -> Value:
     """As `log` of 1 + x, but what the sum loses is part of m - 1."""
     u = sum_of(b, real(1.0), b.select(equal(b, x, INF), real(1.0), x))
+    y = at_edges(b, u.high, log_of_sum(b, u))
+    y = b.select(equal(b, x, INF), INF, y)
+    return b.select(less(b, fabs(b, x), real(2.0**-60)), x, y)
+
+
+def log_of_sum(b: Builder, u: Pair, doubled: Value = FALSE) -> Value:
+    """log(u) of a normal u > 0, plus log(2) where `doubled`."""
     n, m = split_normal(b, u.high)
     k = b.convert("sitofp", n, "f64")
+    k = k if doubled is FALSE else b.select(doubled, add(b, k, real(1.0)), k)
     back = power_of_two(b, b.op("sub", integer(0), b.call("smin", n, integer(1022))))
     f = quick_sum(b, sub(b, m, real(1.0)), mul(b, u.low, back))
     s = div(b, f.high, add(b, f.high, real(2.0)))
@@ -184,17 +185,13 @@ def log1p(b: Builder, x: Value) -> Value:
     low = fma(b, k, real(LOG_2[1]), fma(b, neg(b, f.high), f.low, f.low))
     t = fma(b, s, add(b, half, r), low)
     t = sub(b, sub(b, half, t), f.high)
-    y = fma(b, k, real(LOG_2[0]), neg(b, t))
-    y = at_edges(b, u.high, y)
-    y = b.select(equal(b, x, INF), INF, y)
-    return b.select(less(b, fabs(b, x), real(2.0**-60)), x, y)
+    return fma(b, k, real(LOG_2[0]), neg(b, t))
 
 
-def short_log1p(b: Builder, x: Value) -> Value:
-    """For float32: 1 + x loses nothing of what the result shows, but where x is tiny."""
-    y = short_log(b, add(b, x, real(1.0)))
-    near = fma(b, mul(b, x, x), fma(b, x, real(1 / 3), real(-0.5)), x)
-    return b.select(less(b, fabs(b, x), real(2.0**-10)), near, y)
+def plus_one(b: Builder, x: Pair) -> Pair:
+    """1 + x"""
+    total = sum_of(b, real(1.0), x.high)
+    return Pair(total.high, add(b, total.low, x.low))
 
 
 def softplus(b: Builder, x: Value) -> Value:
@@ -228,36 +225,28 @@ def logaddexp2(b: Builder, x: Value, y: Value) -> Value:
 
 
 def arcsinh(b: Builder, x: Value) -> Value:
-    """log(1 + a + a^2 / (1 + sqrt(1 + a^2))), where a = |x|."""
+    """log(1 + a + a^2 / (1 + sqrt(1 + a^2))), where a = |x|; log(2a) where that is the same."""
     a = fabs(b, x)
     large = b.op("fcmp ogt", a, real(2.0**30))
     safe = b.select(large, real(1.0), a)
     square = mul(b, safe, safe)
     root = b.call("sqrt", add(b, square, real(1.0)))
-    more = quick_sum(b, safe, div(b, square, add(b, root, real(1.0))))
-    one = sum_of(b, real(1.0), more.high)
-    start = Pair(
-        b.select(large, a, one.high),
-        b.select(large, real(0.0), add(b, one.low, more.low)),
-    )
-    y = log_of_pair(b, start)
-    twice = pair_sum(b, y, constant_pair(*LOG_2_PAIR))
-    found = b.select(large, twice.high, y.high)
+    one = plus_one(b, quick_sum(b, safe, div(b, square, add(b, root, real(1.0)))))
+    start = Pair(b.select(large, a, one.high), b.select(large, real(0.0), one.low))
+    found = log_of_sum(b, start, large)
     found = b.select(less(b, a, real(2.0**-28)), a, found)
-    found = b.select(b.op("fcmp ult", a, INF), found, a)
+    found = b.select(less(b, a, INF), found, a)
     return copysign(b, found, x)
 
 
 def arccosh(b: Builder, x: Value) -> Value:
-    """log(1 + t + sqrt(t (t + 2))), where t = x - 1."""
+    """log(1 + t + sqrt(t (t + 2))), where t = x - 1; log(2x) where that is the same."""
     large = b.op("fcmp ogt", x, real(2.0**30))
     t = b.select(large, real(1.0), sub(b, x, real(1.0)))
-    root = b.call("sqrt", mul(b, t, add(b, t, real(2.0))))
-    one = log_of_one_and(b, quick_sum(b, root, t))
-    y = log_of_pair(b, single(b.select(large, x, real(1.0))))
-    twice = pair_sum(b, y, constant_pair(*LOG_2_PAIR))
-    found = b.select(large, twice.high, one.high)
-    found = b.select(equal(b, x, real(1.0)), real(0.0), found)
+    root = b.call("sqrt", fma(b, t, t, add(b, t, t)))
+    one = plus_one(b, quick_sum(b, root, t))
+    start = Pair(b.select(large, x, one.high), b.select(large, real(0.0), one.low))
+    found = log_of_sum(b, start, large)
     found = b.select(b.op("fcmp ult", x, real(1.0)), NAN, found)
     return b.select(equal(b, x, INF), INF, found)
 
@@ -267,8 +256,8 @@ def arctanh(b: Builder, x: Value) -> Value:
     a = fabs(b, x)
     safe = b.select(less(b, a, real(1.0)), a, real(0.5))
     below = sum_of(b, real(1.0), neg(b, safe))
-    y = log_of_one_and(b, pair_quotient(b, single(add(b, safe, safe)), below))
-    found = mul(b, y.high, real(0.5))
+    ratio = pair_quotient(b, single(add(b, safe, safe)), below)
+    found = mul(b, log_of_sum(b, plus_one(b, ratio)), real(0.5))
     found = b.select(less(b, a, real(2.0**-28)), a, found)
     found = b.select(equal(b, a, real(1.0)), INF, found)
     found = b.select(b.op("fcmp ugt", a, real(1.0)), NAN, found)

@@ -64,7 +64,7 @@ def equal(b: Builder, x: Value, y: Value) -> Value:
 
 def polynomial(b: Builder, x: Value, *coefficients: float) -> Value:
     """A polynomial, lowest coefficient first: in pairs, pairs of these, ..., many at once."""
-    cs = [b.widen(real(c)) for c in coefficients]
+    cs = [b.widen(real(c, x.kind), x.wide) for c in coefficients]
     while len(cs) > 1:
         pairs = range(0, len(cs), 2)
         cs = [fma(b, cs[i + 1], x, cs[i]) if i + 1 < len(cs) else cs[i] for i in pairs]
@@ -77,22 +77,25 @@ def polynomial(b: Builder, x: Value, *coefficients: float) -> Value:
 
 
 def bits_of(b: Builder, x: Value) -> Value:
-    return b.convert("bitcast", x, "i64")
+    return b.convert("bitcast", x, f"i{x.kind[1:]}")
 
 
 def float_of(b: Builder, x: Value) -> Value:
-    return b.convert("bitcast", x, "f64")
+    return b.convert("bitcast", x, f"f{x.kind[1:]}")
 
 
 def power_of_two(b: Builder, n: Value) -> Value:
-    """2^n for an n from -1022 to 1023, which the last bits of an integer are."""
-    return float_of(b, b.op("shl", b.op("add", n, integer(1023)), integer(52)))
+    """2^n of normal size, for the n that the last bits of an integer are."""
+    bias, digits = (1023, 52) if n.kind == "i64" else (127, 23)
+    raised = b.op("add", n, integer(bias, n.kind))
+    return float_of(b, b.op("shl", raised, integer(digits, n.kind)))
 
 
 def clamp(b: Builder, x: Value, low: float, high: float) -> Value:
     """`x` where it is between the limits or nan, else the nearer limit."""
-    x = b.select(b.op("fcmp ogt", x, real(high)), real(high), x)
-    return b.select(less(b, x, real(low)), real(low), x)
+    least, most = real(low, x.kind), real(high, x.kind)
+    x = b.select(b.op("fcmp ogt", x, most), most, x)
+    return b.select(less(b, x, least), least, x)
 
 
 # ---- pairs

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real
 
 from .exponential import exp_of_pair, scaled
 from .logarithm import log_of_pair, single
 from .pairs import (
     INF,
-    NAN,
     Pair,
     add,
     bits_of,
@@ -48,21 +49,22 @@ def power(b: Builder, x: Value, y: Value) -> Value:
 def power_at_edges(b: Builder, x: Value, y: Value, found: Value) -> Value:
     """x^y where |x|^y is `found`, but at the edges."""
     size = fabs(b, x)
+    zero, half, one, endless = [real(v, x.kind) for v in (0.0, 0.5, 1.0, math.inf)]
     whole = equal(b, b.call("trunc", y), y)
-    half = mul(b, y, real(0.5))
-    odd = b.op("and", whole, b.neither(equal(b, b.call("trunc", half), half)))
-    above = b.op("fcmp ogt", y, real(0.0))
-    up, down = b.select(above, INF, real(0.0)), b.select(above, real(0.0), INF)
-    found = b.select(equal(b, size, INF), up, found)
-    found = b.select(equal(b, size, real(0.0)), down, found)
+    halved = mul(b, y, half)
+    odd = b.op("and", whole, b.neither(equal(b, b.call("trunc", halved), halved)))
+    above = b.op("fcmp ogt", y, zero)
+    up, down = b.select(above, endless, zero), b.select(above, zero, endless)
+    found = b.select(equal(b, size, endless), up, found)
+    found = b.select(equal(b, size, zero), down, found)
     found = b.select(odd, copysign(b, found, x), found)
-    finite = less(b, size, INF)
-    minus = b.op("and", less(b, x, real(0.0)), b.op("and", finite, b.neither(whole)))
-    found = b.select(minus, NAN, found)
-    found = b.select(b.op("fcmp uno", x, y), NAN, found)
-    endless = b.op("and", equal(b, fabs(b, y), INF), equal(b, size, real(1.0)))
-    ones = b.op("or", equal(b, x, real(1.0)), equal(b, y, real(0.0)))
-    return b.select(b.op("or", ones, endless), real(1.0), found)
+    finite = less(b, size, endless)
+    minus = b.op("and", less(b, x, zero), b.op("and", finite, b.neither(whole)))
+    found = b.select(minus, real(math.nan, x.kind), found)
+    found = b.select(b.op("fcmp uno", x, y), real(math.nan, x.kind), found)
+    same = b.op("and", equal(b, fabs(b, y), endless), equal(b, size, one))
+    ones = b.op("or", equal(b, x, one), equal(b, y, zero))
+    return b.select(b.op("or", ones, same), one, found)
 
 
 def cbrt(b: Builder, x: Value) -> Value:

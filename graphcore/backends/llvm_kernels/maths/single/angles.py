@@ -1,0 +1,195 @@
+"""Trigonometric functions of float32 and their inverses.
+
+x = n pi / 2 + r by Cody and Waite, with pi / 2 as a sum of three float32: with fused multiply-add
+the first product is exact. Large angles are computed in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from graphcore.backends.llvm_kernels.builder import Builder, Value
+from graphcore.backends.llvm_kernels.maths import short
+from graphcore.backends.llvm_kernels.maths.exponential import nearest
+from graphcore.backends.llvm_kernels.maths.pairs import (
+    add,
+    bits_of,
+    copysign,
+    div,
+    equal,
+    fabs,
+    float_of,
+    fma,
+    less,
+    mul,
+    neg,
+    quick_sum,
+    sub,
+    sum_of,
+)
+
+from .pieces import HALF, INF, NAN, ONE, ZERO, horner, itself_near_0, number, odd, whole
+
+QUARTER = 1.5707963705062866, -4.371138828673793e-08, -1.7151244994428829e-15
+"""pi / 2 as a sum"""
+LARGE = 2.0**17
+"""From where on the sum is not exact enough."""
+SINE = (*(-0.16666655242443085, 0.008332190103828907, -0.0001951840822584927),)
+"""(sin(x) / x - 1) / x^2 by x^2, to 4.2e-9 of the sine, for |x| up to pi / 4"""
+COSINE = (*(0.04166664555668831, -0.00138873013202101, 2.4430661142105237e-05),)
+"""(cos(x) - 1 + x^2/2) / x^4 by x^2, to 1.1e-10"""
+TANGENT = (
+    *(0.33333349227905273, 0.1333267241716385, 0.054059430956840515),
+    *(0.02128293365240097, 0.010837065055966377, 8.491668268106878e-05),
+    0.004379736725240946,
+)
+"""(tan(x) / x - 1) / x^2 by x^2, to 1.4e-9 of the tangent"""
+ARCSINE = (
+    *(0.16666752099990845, 0.07495307177305222, 0.04546964168548584),
+    *(0.02418149821460247, 0.0421651192009449),
+)
+"""(arcsin(x) / x - 1) / x^2 by x^2, to 4.9e-9 of the angle, for |x| up to 1/2"""
+ARCTANGENT = (
+    *(-0.33333298563957214, 0.1999853402376175, -0.14264102280139923),
+    *(0.10951506346464157, -0.08401581645011902, 0.05792722851037979),
+    *(-0.031148936599493027, 0.010899696499109268, -0.0017904058331623673),
+)
+"""(arctan(x) / x - 1) / x^2 by x^2, to 2.7e-9 of the angle, for |x| up to 1"""
+
+Rule = Callable[[Builder, Value], Value]
+
+
+def reduced(b: Builder, x: Value) -> tuple[Value, Value]:
+    """n in the last bits, and r."""
+    times, n = nearest(b, x, 2 / math.pi)
+    for part in QUARTER:
+        x = fma(b, times, number(-part), x)
+    return n, x
+
+
+def reduced_pair(b: Builder, x: Value) -> tuple[Value, Value, Value]:
+    """n in the last bits, and r as a sum."""
+    times, n = nearest(b, x, 2 / math.pi)
+    first, second, third = [number(-part) for part in QUARTER]
+    product = mul(b, times, second)
+    lost = fma(b, times, second, neg(b, product))
+    r = sum_of(b, fma(b, times, first, x), product)
+    return n, r.high, fma(b, times, third, add(b, r.low, lost))
+
+
+def with_large(b: Builder, x: Value, y: Value, far: Rule) -> Value:
+    """`y`, but what `far` makes of `x` in float64 where that is large or no number."""
+    large = b.op("fcmp uge", fabs(b, x), number(LARGE))
+
+    def exact() -> list[Value]:
+        found = b.convert("fptrunc", far(b, b.convert("fpext", x, "f64")), "f32")
+        return [b.select(large, found, y)]
+
+    return b.branch(b.any_lane(large), exact, lambda: [y])[0]
+
+
+def sine(b: Builder, r: Value, z: Value) -> Value:
+    return odd(b, r, z, *SINE)
+
+
+def cosine(b: Builder, z: Value) -> Value:
+    half = fma(b, z, number(-0.5), ONE)
+    return fma(b, mul(b, z, z), horner(b, z, *COSINE), half)
+
+
+def is_odd(b: Builder, n: Value) -> Value:
+    return b.op("icmp ne", b.op("and", n, whole(1)), whole(0))
+
+
+def signed(b: Builder, y: Value, n: Value) -> Value:
+    """`y`, negative in the second half of the turn that n quarters begin."""
+    bit = b.op("shl", b.op("and", n, whole(2)), whole(30))
+    return float_of(b, b.op("xor", bits_of(b, y), bit))
+
+
+def sin(b: Builder, x: Value) -> Value:
+    n, r = reduced(b, x)
+    z = mul(b, r, r)
+    y = signed(b, b.select(is_odd(b, n), cosine(b, z), sine(b, r, z)), n)
+    return with_large(b, x, b.select(equal(b, x, ZERO), x, y), short.sin)
+
+
+def cos(b: Builder, x: Value) -> Value:
+    n, r = reduced(b, x)
+    z = mul(b, r, r)
+    y = b.select(is_odd(b, n), sine(b, r, z), cosine(b, z))
+    return with_large(b, x, signed(b, y, b.op("add", n, whole(1))), short.cos)
+
+
+def tan(b: Builder, x: Value) -> Value:
+    """r + r^3 p(r^2) as a sum, or -1 over it: what the quotient lacks is added."""
+    n, r, low = reduced_pair(b, x)
+    z = mul(b, r, r)
+    y = quick_sum(b, r, fma(b, mul(b, r, z), horner(b, z, *TANGENT), low))
+    turned = div(b, number(-1.0), y.high)
+    left = fma(b, turned, y.low, fma(b, turned, y.high, ONE))
+    found = b.select(is_odd(b, n), fma(b, turned, left, turned), y.high)
+    return with_large(b, x, b.select(equal(b, x, ZERO), x, found), short.tan)
+
+
+# ---- inverses
+
+
+def angle(b: Builder, t: Value) -> Value:
+    """The angle whose tangent is t, from 0 to 1."""
+    z = mul(b, t, t)
+    return odd(b, t, z, *ARCTANGENT)
+
+
+def less_than_quarter(b: Builder, y: Value, quarters: float = 1.0) -> Value:
+    """So many quarter turns less `y`."""
+    rest = sub(b, number(quarters * QUARTER[1]), y)
+    return add(b, number(quarters * QUARTER[0]), rest)
+
+
+def arctan(b: Builder, x: Value) -> Value:
+    a = fabs(b, x)
+    above = b.op("fcmp ogt", a, ONE)
+    y = angle(b, div(b, b.select(above, ONE, a), b.select(above, a, ONE)))
+    y = copysign(b, b.select(above, less_than_quarter(b, y), y), x)
+    return itself_near_0(b, x, y)
+
+
+def arctan2(b: Builder, y: Value, x: Value) -> Value:
+    a, c = fabs(b, y), fabs(b, x)
+    steep = b.op("fcmp ogt", a, c)
+    large, small = b.select(steep, a, c), b.select(steep, c, a)
+    alike = equal(b, small, INF)
+    nothing = equal(b, large, ZERO)
+    below = b.select(b.op("or", alike, nothing), ONE, large)
+    found = angle(b, div(b, b.select(alike, ONE, small), below))
+    found = b.select(steep, less_than_quarter(b, found), found)
+    left = b.op("icmp slt", bits_of(b, x), whole(0))
+    found = b.select(left, less_than_quarter(b, found, 2.0), found)
+    return copysign(b, b.select(b.op("fcmp uno", x, y), NAN, found), y)
+
+
+def arcsin_parts(b: Builder, a: Value) -> tuple[Value, Value, Value]:
+    """Whether a > 1/2, and then arcsin(sqrt((1 - a) / 2)), else arcsin(a), as a sum."""
+    large = b.op("fcmp ogt", a, HALF)
+    half = fma(b, a, number(-0.5), HALF)
+    z = b.select(large, half, mul(b, a, a))
+    s = b.select(large, b.call("sqrt", half), a)
+    return large, s, mul(b, mul(b, s, z), horner(b, z, *ARCSINE))
+
+
+def arcsin(b: Builder, x: Value) -> Value:
+    """A quarter turn less twice the part: the first difference is nearly exact."""
+    large, s, tail = arcsin_parts(b, fabs(b, x))
+    rest = fma(b, tail, number(-2.0), number(QUARTER[1]))
+    near = add(b, fma(b, s, number(-2.0), number(QUARTER[0])), rest)
+    return copysign(b, b.select(large, near, add(b, s, tail)), x)
+
+
+def arccos(b: Builder, x: Value) -> Value:
+    large, s, tail = arcsin_parts(b, fabs(b, x))
+    part = add(b, s, tail)
+    twice = add(b, part, part)
+    far = b.select(less(b, x, ZERO), less_than_quarter(b, twice, 2.0), twice)
+    return b.select(large, far, less_than_quarter(b, copysign(b, part, x)))

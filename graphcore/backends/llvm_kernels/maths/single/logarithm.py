@@ -1,0 +1,197 @@
+"""Logarithms of float32, and the inverse hyperbolic functions made of them.
+
+x = 2^k (1 + f) with 1 + f from 0.71 to 1.42, and log(1 + f) = f + f^2 q(f): no division is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from graphcore.backends.llvm_kernels.builder import FALSE, Builder, Value
+from graphcore.backends.llvm_kernels.maths.pairs import (
+    add,
+    bits_of,
+    copysign,
+    div,
+    equal,
+    fabs,
+    float_of,
+    fma,
+    less,
+    mul,
+    neg,
+    power_of_two,
+    quick_sum,
+    sub,
+    sum_of,
+)
+
+from .exponential import LOG_2, exp
+from .pieces import (
+    HALF,
+    INF,
+    NAN,
+    ONE,
+    ZERO,
+    horner,
+    is_strange,
+    itself_near_0,
+    number,
+    odd,
+    where_strange,
+    whole,
+)
+
+LOG = (
+    *(-0.5, 0.3333333134651184, -0.2500081956386566),
+    *(0.2000124305486679, -0.1662341058254242, 0.14201539754867554),
+    *(-0.13159550726413727, 0.12762485444545746, -0.07636940479278564),
+)
+"""q, to 5.9e-9 of the logarithm"""
+LOG2 = (
+    *(1.920009573552761e-08, -0.7213473320007324, 0.4808982312679291),
+    *(-0.3606986701488495, 0.28856953978538513, -0.23956596851348877),
+    *(0.20452362298965454, -0.1914406269788742, 0.18686066567897797),
+    -0.10984353721141815,
+)
+"""log2(1 + f) / f less `PER_LOG_2`, to 4.7e-9 of the logarithm"""
+LOG10 = (
+    *(-1.0120971616345287e-08, -0.21714718639850616, 0.14476479589939117),
+    *(-0.10858090221881866, 0.08686769753694534, -0.07212182134389877),
+    *(0.061579104512929916, -0.05759483948349953, 0.056159328669309616),
+    -0.03303882107138634,
+)
+"""log10(1 + f) / f less `PER_LOG_10`, to 4.5e-9 of the logarithm"""
+PER_LOG_2 = 1.44269502162933349609375
+"""1 / log(2) as a float32; what it lacks is part of `LOG2`."""
+PER_LOG_10 = 0.4342944920063018798828125
+HYPERBOLIC_TANGENT = (
+    *(0.33333298563957214, 0.20002608001232147, 0.14221008121967316),
+    *(0.11838729679584503, 0.05077645927667618, 0.17752888798713684),
+)
+"""(arctanh(x) / x - 1) / x^2 by x^2, to 1.5e-9 of the value, for |x| up to 1/2"""
+LOG10_2 = 0.3010300099849701, -1.4320988897559699e-08
+"""log10(2) as a sum"""
+
+
+def split(b: Builder, x: Value) -> tuple[Value, Value]:
+    """k and f of a normal float above 0; k is an integer."""
+    bits = bits_of(b, x)
+    k = b.op("ashr", b.op("sub", bits, whole(0x3F3504F3)), whole(23))
+    m = float_of(b, b.op("sub", bits, b.op("shl", k, whole(23))))
+    return k, sub(b, m, ONE)
+
+
+def logarithm(b: Builder, x: Value, rule: Callable[[Value, Value], Value]) -> Value:
+    """rule(k, f), and the edges: what is strange is rare, so that a branch pays."""
+    strange = is_strange(b, x)
+
+    def scaled() -> list[Value]:
+        tiny = less(b, x, number(2.0**-126))
+        up = b.select(tiny, mul(b, x, number(2.0**24)), x)
+        return [up, b.select(tiny, number(-24.0), ZERO)]
+
+    normal, shift = b.branch(strange, scaled, lambda: [x, b.widen(ZERO, x.wide)])
+    k, f = split(b, normal)
+    y = rule(add(b, b.convert("sitofp", k, "f32"), shift), f)
+    return where_strange(b, strange, y, lambda: at_edges(b, x, y))
+
+
+def at_edges(b: Builder, x: Value, y: Value) -> Value:
+    """A logarithm `y` of `x`, but where `x` is 0, below, infinite or nan."""
+    y = b.select(less(b, x, INF), y, x)
+    y = b.select(b.op("fcmp ult", x, ZERO), NAN, y)
+    return b.select(equal(b, x, ZERO), number(-math.inf), y)
+
+
+def log_of(b: Builder, k: Value, f: Value, low: Value = ZERO) -> Value:
+    """k log(2) + log(1 + f) + low"""
+    low = fma(b, k, number(LOG_2[1]), low) if low is not ZERO else mul(b, k, number(LOG_2[1]))
+    low = fma(b, mul(b, f, f), horner(b, f, *LOG), low)
+    return fma(b, k, number(LOG_2[0]), add(b, f, low))
+
+
+def log(b: Builder, x: Value) -> Value:
+    return logarithm(b, x, lambda k, f: log_of(b, k, f))
+
+
+def log2(b: Builder, x: Value) -> Value:
+    def rule(k: Value, f: Value) -> Value:
+        return add(b, k, fma(b, f, number(PER_LOG_2), mul(b, f, horner(b, f, *LOG2))))
+
+    return logarithm(b, x, rule)
+
+
+def log10(b: Builder, x: Value) -> Value:
+    def rule(k: Value, f: Value) -> Value:
+        low = fma(b, k, number(LOG10_2[1]), mul(b, f, horner(b, f, *LOG10)))
+        return fma(b, k, number(LOG10_2[0]), fma(b, f, number(PER_LOG_10), low))
+
+    return logarithm(b, x, rule)
+
+
+def log_of_one_and(b: Builder, x: Value, low: Value = ZERO, doubled: Value = FALSE) -> Value:
+    """log(1 + x + low) for x > -1, plus log(2) where `doubled`; what a sum loses is part of f."""
+    u = sum_of(b, ONE, x)
+    n, top = split(b, u.high)
+    back = power_of_two(b, b.op("sub", whole(0), b.call("smin", n, whole(126))))
+    k = b.convert("sitofp", n, "f32")
+    if low is ZERO:
+        return log_of(b, k, fma(b, u.low, back, top))
+    k = b.select(doubled, add(b, k, ONE), k)
+    lost = add(b, u.low, low)
+    f = fma(b, lost, back, top)
+    return log_of(b, k, f, fma(b, lost, back, sub(b, top, f)))
+
+
+def log1p(b: Builder, x: Value) -> Value:
+    """The value has the sign of x."""
+    y = copysign(b, log_of_one_and(b, x), x)
+    u = add(b, x, ONE)
+    return where_strange(b, is_strange(b, u, 1), y, lambda: at_edges(b, u, y))
+
+
+def softplus(b: Builder, x: Value) -> Value:
+    """max(x, 0) + log(1 + e^-|x|)"""
+    above = b.select(b.op("fcmp ogt", x, ZERO), x, ZERO)
+    power = exp(b, neg(b, fabs(b, x)))
+    tail = itself_near_0(b, power, log_of_one_and(b, power))
+    return add(b, above, tail)
+
+
+# ---- inverse hyperbolic functions
+
+
+def arcsinh(b: Builder, x: Value) -> Value:
+    """log(1 + a + a^2 / (1 + sqrt(1 + a^2))), where a = |x|; log(2a) where that is the same."""
+    a = fabs(b, x)
+    large = b.op("fcmp oge", a, number(2.0**30))
+    safe = b.select(large, ONE, a)
+    square = mul(b, safe, safe)
+    root = b.call("sqrt", add(b, square, ONE))
+    more = quick_sum(b, safe, div(b, square, add(b, root, ONE)))
+    y = log_of_one_and(b, b.select(large, a, more.high), more.low, large)
+    y = b.select(less(b, a, INF), y, a)
+    return itself_near_0(b, x, copysign(b, y, x))
+
+
+def arccosh(b: Builder, x: Value) -> Value:
+    """log(1 + t + sqrt(t (t + 2))), where t = x - 1."""
+    large = b.op("fcmp oge", x, number(2.0**30))
+    t = b.select(large, ONE, sub(b, x, ONE))
+    more = quick_sum(b, b.call("sqrt", fma(b, t, t, add(b, t, t))), t)
+    y = log_of_one_and(b, b.select(large, x, more.high), more.low, large)
+    y = b.select(less(b, x, INF), y, x)
+    return b.select(less(b, x, ONE), NAN, y)
+
+
+def arctanh(b: Builder, x: Value) -> Value:
+    """x + x^3 p(x^2) near 0, else log(1 + 2a / (1 - a)) / 2, where a = |x|."""
+    a = fabs(b, x)
+    z = mul(b, a, a)
+    near = odd(b, a, z, *HYPERBOLIC_TANGENT)
+    far = log_of_one_and(b, div(b, add(b, a, a), sub(b, ONE, a)))
+    y = b.select(b.op("fcmp ogt", a, HALF), mul(b, far, HALF), near)
+    y = b.select(equal(b, a, ONE), INF, y)
+    return copysign(b, b.select(b.op("fcmp ule", a, ONE), y, NAN), x)
