@@ -36,6 +36,7 @@ from .frontend.create.ranges import *
 from .frontend.derive.custom import *
 from .frontend.derive.derivatives import *
 from .frontend.derive.jacobians import *
+from .frontend.derive.outside import *
 from .frontend.derive.vectorize import *
 from .frontend.index.indexing import *
 from .frontend.index.slices import *
@@ -67,6 +68,7 @@ from .frontend.window.rolling import *
 from .frontend.window.windows import *
 from .functions import Function as Function
 from .functions import function as function
+from .gradients import check_grads as check_grads
 from .inspection import debug_print as debug_print
 from .ir.errors import GraphError as GraphError
 from .ir.errors import GraphIndexError as GraphIndexError
@@ -79,6 +81,7 @@ if not TYPE_CHECKING:  # type checkers know the star imports, and would accept a
     __all__ = [
         *(
             "Compiled",
+            "check_grads",
             "compile",
             "Function",
             "debug_print",

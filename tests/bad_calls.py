@@ -403,6 +403,10 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.hvp(loss, x, s)", "hvp"),
         ("gc.jacobian(n, x)", "jacobian", "int64"),
         ("gc.vectorize(loss, {x: w})", "vectorize", "cannot stand for"),
+        ("gc.callback(np.sin, x, dims='featrue')(x)", "callback", "did you mean 'feature'?"),
+        ("gc.grad(gc.callback(np.sin, x)(x).sum(), x)", "callback", "pullback="),
+        ("gc.check_grads(loss, h, {x: 1})", "check_grads", "is no input"),
+        ("gc.check_grads(loss, x, {w: 1})", "check_grads", "y needs no input 'w'"),
     ],
     "compiling": [
         ("gc.compile([x, x], x)", "compile", "'x'"),

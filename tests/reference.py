@@ -14,7 +14,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType
-from graphcore.ops import autodiff, leaf, linalg, named, tensor
+from graphcore.ops import autodiff, leaf, linalg, named, outside, tensor
 from graphcore.rewrites import pipeline
 from tests import interpreter, matrices
 
@@ -46,6 +46,8 @@ def compute(node: Node, xs: list[Any], values: Any, sizes: dict[str, int]) -> Ar
         return xs[0][attrs["index"]]
     if op in named.matrices.PLAIN:
         return of_matrices(node, xs, known)
+    if op is outside.callback:
+        return called(node, xs)
     if op.dialect == "leaf":
         result = Array(interpreter.compute(node, [], values, sizes), dims=type.dims)
     elif op in (autodiff.barrier, autodiff.stop_gradient):
@@ -87,6 +89,19 @@ def of_matrices(node: Node, xs: list[Array], known: Any) -> Any:
         assert result.shape == known(type.shape), (node, result.shape)
     made = [Array(result, dims=type.dims) for result, type in zip(results, types, strict=True)]
     return made if isinstance(node.type, TupleType) else made[0]
+
+
+def called(node: Node, xs: list[Array]) -> Any:
+    """A user's function of one result, whose dims are all known or are those of every operand."""
+    function, (known,), (made,) = (node.attrs[name] for name in ("function", "dims", "made"))
+    found = xarray.apply_ufunc(
+        lambda x: function([x]),
+        *xs,
+        input_core_dims=[known],
+        output_core_dims=[[dim for dim in made if dim in known]],
+        vectorize=True,
+    )
+    return (found.transpose(*node.type.items[0].dims),)
 
 
 def axes(x: Array, dims: tuple[str, ...]) -> tuple[int, ...]:
@@ -385,6 +400,7 @@ NAMED: dict[Any, Any] = {
     named.overwrite: overwrite,
     named.embed: embed,
     **dict.fromkeys(named.matrices.PLAIN, of_matrices),
+    outside.callback: called,
 }
 
 

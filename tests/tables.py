@@ -20,6 +20,7 @@ from graphcore.ir.axes import NamedMatrices
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
 from graphcore.ops import autodiff, elementwise, leaf, linalg, special, tensor
+from graphcore.ops.outside import CALLBACKS
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.decompose import DECOMPOSE
 
@@ -58,7 +59,7 @@ def may_be_float(op: Op) -> bool:
 def differentiable() -> Ops:
     """Plain ops that have a derivative."""
     floats = {op for op in of("elementwise")() if may_be_float(op)}
-    return floats | (of("tensor", "linalg")() - NO_FLOATS - linalg.FACTORED)
+    return floats | (of("tensor", "linalg")() - NO_FLOATS - linalg.FACTORED - CALLBACKS)
 
 
 def only(some: Ops) -> Callable[[], Ops]:
@@ -147,6 +148,7 @@ SOME: dict[str, str] = {
     "graphcore.inspection.calls PHRASES": "attrs are printed as the kind of axes says",
     "graphcore.ops.autodiff LAZY": "the op is no derivative to be expanded",
     "graphcore.ops.elementwise UNKNOWN": "derivatives by all operands are known",
+    "graphcore.ops.outside CALLBACKS": "the op has a derivative of its own",
     "graphcore.ops.linalg FACTORED": "the op stands before factors are shared",
     "graphcore.rewrites.decompose DECOMPOSE": "the backend emits the op",
     "graphcore.rewrites.derivatives.linearity PRODUCTS": "how the result grows is not known",

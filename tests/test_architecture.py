@@ -25,7 +25,17 @@ MAY_IMPORT = {
     "interop": {"ir", "ops"},
 }
 SEES_EVERYTHING = {
-    *("__init__", "__main__", "compiled", "demo", "evaluation", "functions", "inputs", "questions"),
+    *(
+        "__init__",
+        "__main__",
+        "compiled",
+        "demo",
+        "evaluation",
+        "functions",
+        "gradients",
+        "inputs",
+        "questions",
+    ),
 }
 LINKS = ("rewrites", "backends")
 

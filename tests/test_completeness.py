@@ -21,6 +21,7 @@ NOT_FUNCTIONS_OF_VALUES = {
     *(
         "tensor",
         "compile",
+        "check_grads",
         "debug_print",
         "evaluate",
         "Dim",

@@ -40,6 +40,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.trace import current, remembered
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
+from graphcore.ops.outside import Calls
 
 from .values import is_zero
 
@@ -119,7 +120,7 @@ def found(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits, ...]:
 @cache
 def only_passes_on(op: Op) -> bool:
     """Whether the one value of an op has no zeros of this kind unless an operand has some."""
-    makes = isinstance(op.axes, (Opaque, Ranges, Overlaps, Receives)) or op is tensor.wins
+    makes = isinstance(op.axes, (Calls, Opaque, Ranges, Overlaps, Receives)) or op is tensor.wins
     return op.dialect in ("elementwise", "tensor") and not makes
 
 

@@ -8,7 +8,7 @@ from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node, describe_operand, toposort
 from graphcore.ir.types import TupleType, Type
-from graphcore.ops import autodiff, elementwise
+from graphcore.ops import autodiff, elementwise, outside
 
 
 def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
@@ -46,6 +46,12 @@ def of_floats(type: Type) -> bool:
 
 def refuse_unknown(node: Node, moving: Container[Node]) -> None:
     """Refuse the derivative with respect to an operand for which an op has none."""
+    if node.op in outside.CALLBACKS and any(x in moving for x in node.inputs):
+        lines = [f"callback: no derivative of {node.attrs['function']!r} is known"]
+        lines += [describe_operand(x) for x in dict.fromkeys(node.inputs)]
+        cure = "give gc.callback a pullback=, or put stop_gradient around its operands"
+        lines += [f"  built at {node.origin}", f"  cure: {cure}"]
+        raise GraphTypeError("\n".join(lines))
     for place in elementwise.UNKNOWN.get(node.op, ()):
         x = node.inputs[place]
         if x in moving:

@@ -36,6 +36,7 @@ from graphcore.ir.sizes import Expression, Size
 from graphcore.ir.types import TensorType, show_dtype
 from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
 from graphcore.ops.named import matrices as by_name
+from graphcore.ops.outside import Calls
 
 from .labels import Labels
 from .text import few, show, show_literal, show_name
@@ -311,6 +312,16 @@ def printed(node: Node, view: View) -> str:
     return f"as {show_name(node.attrs['label'])}" if node.attrs["label"] else ""
 
 
+def called(node: Node, view: View) -> str:
+    """`brentq, for each row`: the user's function, and the dims that it does not know."""
+    batch = node.attrs.get("batch")
+    if batch is None:
+        known = {dim for some in node.attrs["dims"] for dim in some}
+        batch = dict.fromkeys(d for x in node.inputs for d in x.type.dims if d not in known)
+    each = f", for each {few(map(show_dim, batch))}" if batch else ""
+    return f"{node.attrs['function']!r}{each}"
+
+
 PHRASES: dict[Op, Phrase] = {
     elementwise.cast: lambda node, view: f"to {show_dtype(node.attrs['dtype'])}",
     named.squeeze: lambda node, view: dims(node.attrs["dims"]),
@@ -331,6 +342,7 @@ BY_KIND: dict[type[Kind], Phrase] = {
     **dict.fromkeys((Reduces, Along), worked_and_more),
     **dict.fromkeys((Joins, Indexes), worked),
     Seen: printed,
+    Calls: called,
     Inserts: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", result_axes("new")),
     Permutes: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", transpose),
     Renames: lambda node, view: few(

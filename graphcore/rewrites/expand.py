@@ -103,6 +103,7 @@ def several_cotangents(
     cts = [total.get(node[i]) for i in range(len(node.type.items))]
     if all(ct is None for ct in cts):
         return (None,) * len(node.inputs)
+    refuse_unknown(node, path)
     if node.op in JVP:
         return transposed(node, cts, path)
     return CONTROL[node.op].pullback(node, cts, [x in path for x in node.inputs])
@@ -179,6 +180,7 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
             if all(t is None for t in moving):
                 continue  # no operand has a tangent
             if isinstance(node.type, TupleType):
+                refuse_unknown(node, tangent)
                 rule = JVP.get(node.op) or CONTROL[node.op].pushforward
                 for i, new in enumerate(rule(node, moving)):
                     if new is not None and of_floats(node.type.items[i]):

@@ -19,6 +19,12 @@ MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
 X = gc.tensor("x", {"row": 3, "col": 4})
 N = gc.tensor("n", {"row": 3}, dtype="int64")
 SQUARE = gc.tensor("square", {"row": 3, "col": 3})
+
+
+def slope(operands: tuple[gc.Tensor], y: gc.Tensor, moving: Any) -> gc.Tensor:
+    return gc.cos(operands[0])
+
+
 KINDS = (
     gc.Tensor,
     gc.Compiled,
@@ -76,6 +82,8 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.optimize.exponential_decay(0.1, 10, 0.5),
     lambda: gc.optimize.cosine_decay(0.1, 10, 0.01),
     lambda: gc.optimize.linear_warmup(10, 0.1),
+    lambda: gc.callback(np.sin, X, dims="row", pullback=slope, pushforward=slope),
+    lambda: gc.check_grads(gc.sin(X), X, {X: np.ones((3, 4))}, rtol=0.1, most=1),
     lambda: gc.compile([X], X, returns="numpy"),
     lambda: gc.compile([X, N], X.sum("col") * N),
     lambda: gc.compile([X], X)(np.ones((3, 4))),

@@ -14,7 +14,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import OPS, Node
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import evaluate
-from graphcore.ops import elementwise, leaf, linalg, special, tensor
+from graphcore.ops import elementwise, leaf, linalg, outside, special, tensor
 from tests import interpreter
 from tests.rewrites.test_calculus import TENSOR, given
 
@@ -50,6 +50,16 @@ NODES: dict[str, Node] = {
         tensor.sort(given("rows", 2, 6), axis=1), given("v", 2, 3, 4), side="left"
     ),
     "fft": tensor.fft(COMPLEX, axis=1, inverse=False),
+    "callback": outside.callback_(
+        CUBE,
+        given("more", 2, 4),
+        function=outside.Function(lambda x, y: x.sum() + x * y.sum(), list, list, ("result",)),
+        batch=("batch",),
+        made=(("j", "k"),),
+        sizes=(3, 4),
+        dtypes=(np.dtype("f8"),),
+        masked=False,
+    ),
     "matmul": tensor.matmul(given("a", 2, 3, 4), given("b", 2, 4, 5)),
     "einsum with a batch": tensor.einsum(
         CUBE, given("b", 2, 4, 5), operands=((0, 1, 2), (0, 2, 3)), result=(3, 0, 1)

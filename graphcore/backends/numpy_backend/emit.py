@@ -18,12 +18,13 @@ from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, for_every
 from graphcore.ir.sizes import Shape, Size, count
-from graphcore.ops import elementwise, leaf, linalg, tensor
+from graphcore.ops import elementwise, leaf, linalg, outside, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
 
 from . import routines, short
 from .by_function import with_attrs
 from .calls import Argument, Call, call, item, method, sequence
+from .outside import Caller
 from .printing import show
 from .scalars import is_number, repeats_number
 
@@ -359,6 +360,13 @@ def print_(node: Node, w: Writer, out: str) -> Call:
     return call(function, w.full(node.inputs[0]))
 
 
+def callback(node: Node, w: Writer, out: str) -> Call:
+    """A function that a user gave; the shapes of its results are checked."""
+    function = w.bind(w.sheet.name("callback"), Caller(node.attrs))
+    shapes = sequence(*[shape_of(y.shape, w) for y in node.type.items])
+    return call(function, shapes, *map(w.full, node.inputs))
+
+
 def searchsorted(node: Node, w: Writer, out: str) -> Call:
     function = w.bind("searchsorted", routines.searchsorted)
     return call(function, *map(w.full, node.inputs), repr(node.attrs["side"]))
@@ -474,6 +482,7 @@ EMIT: dict[Op, Emit] = {
     tensor.recurrence: recurrence,
     tensor.gather: gather,
     tensor.print_: print_,
+    outside.callback_: callback,
 }
 
 

@@ -52,7 +52,7 @@ def worded(
     if node is None:
         return kind(f"call: {reason}\n  called at {user_line()}\n  cure: {cure}")
     if element := getattr(error, "element", ()):
-        labels = node.labels or (None,) * len(element)
+        labels = node.labels or node.attrs.get("batch") or (None,) * len(element)
         places = zip(labels, element, strict=False)
         reason += ", for " + ", ".join(f"{show_dim(dim or 'batch')}={at}" for dim, at in places)
     several = isinstance(node.type, TupleType)

@@ -23,6 +23,7 @@ from graphcore.schedule.regions import stands_for
 from .codegen import generate
 from .errors import DEFECTS, defect, in_step, outside, worded
 from .kernels import KernelError, Kernels
+from .outside import CallbackError
 from .running import Generated, Stepwise, running
 from .source import Code
 
@@ -106,8 +107,9 @@ class Function:
         try:
             results: list[Array] = workspace[1](self._main, arrays, sizes, workspace[0])
         except Exception as error:
+            cause = error.__cause__ if isinstance(error, CallbackError) else None
             with described_by(self._trace):
-                raise self._explained(error) from error
+                raise self._explained(error) from (cause or error)
         finally:
             idle.append(workspace)
         return results
@@ -153,6 +155,8 @@ class Function:
         within = [in_step(values[step], loop) for step, loop in line.steps.items()]
         if isinstance(error, KernelError):
             return error.worded(line.node, *within)
+        if isinstance(error, CallbackError):
+            return worded(error, line.node, str(error), error.cure, *within)
         node, found = stands_for(line.node), None
         if isinstance(error, IndexError) and "axes" in node.attrs:
             known = {size: values[name] for size, name in self.code.sizes.items() if name in values}

@@ -21,8 +21,9 @@ from graphcore.ops import control, elementwise, leaf, named
 from graphcore.ops.control import Loop, Operand
 from graphcore.ops.leaf import values
 from graphcore.ops.named import matrices
+from graphcore.ops.outside import Calls
 
-from .members import Dims, Served, of_operands, of_params, serving, through
+from .members import Dims, Served, joined, of_operands, of_params, serving, through
 
 # ---- members of a batch
 
@@ -85,6 +86,8 @@ def harmless(node: Node, mask: Node, own: Served) -> Node:
             return node.with_inputs(x, *map(safe, range(1, last)))
         case Receives(base=base):
             return node.with_inputs(*node.inputs[: base + 1], *map(safe, range(base + 1, last)))
+        case Calls():
+            return called_unless_stopped(node, mask, joined(own) or Dims())
         case NamedMatrices():
             rows, cols = node.attrs["dims"][:2]
             return node.with_inputs(safe(0, identity(x, rows, cols)), *others)
@@ -102,6 +105,22 @@ def unless_stopped(mask: Node, dims: Dims, x: Node, harmless: Node) -> Node:
     own = named.any_(mask, dims=away) if away else mask
     chosen = elementwise.where(own, x, harmless)
     return named.transpose(chosen, dims=x.type.dims)
+
+
+def called_unless_stopped(node: Node, mask: Node, own: Dims) -> Node:
+    """A callback that calls its function only for members that go on."""
+    dims, masked = node.attrs["dims"], node.attrs["masked"]
+    operands, before = node.inputs[: len(dims) - masked], node.inputs[len(dims) - masked :]
+    known = {dim for some in dims for dim in some}
+    batch = {dim for x in operands for dim in x.type.dims if dim not in known}
+    away = tuple(dim for dim in mask.type.dims if dim not in own & batch)
+    if len(away) == len(mask.type.dims):
+        return node  # used by all members, of which one goes on
+    going = named.any_(mask, dims=away) if away else mask
+    for other in before:
+        going = elementwise.logical_and(other, going)
+    attrs = {**node.attrs, "dims": (*dims[: len(operands)], ()), "masked": True}
+    return node.op(*operands, going, **attrs)
 
 
 def identity(x: Node, rows: str, cols: str) -> Node:

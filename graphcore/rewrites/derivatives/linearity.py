@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from graphcore.analysis.paths import of_floats
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -169,7 +170,7 @@ def derived(node: Node, given: Sequence[Varies], parts: Parts) -> list[Varies]:
 def bends(node: Node, varying: Sequence[int], parts: Parts) -> bool:
     """Whether the derivative of a node by operands that vary depends on varying values."""
     moving = [node.inputs[i] for i in varying]
-    if not all(differentiable(x.type.dtype) for x in (node, *moving)):
+    if not all(of_floats(x.type) for x in (node, *moving)):
         return True
     if node.op in (tensor.wins, tensor.absorb):
         return varying != [0]  # the others are compared, or factors
@@ -225,7 +226,7 @@ def growth(node: Node, given: Sequence[Varies], bend: Node | None) -> Power:
     if not varying:
         return Growth.ANY if known is Growth.ANY else Fraction(0)
     counted = any(part.at_all and not real for part, real in zip(given, floats, strict=True))
-    if not differentiable(node.type.dtype) or (counted and node.op is not ops.where):
+    if not of_floats(node.type) or (counted and node.op is not ops.where):
         return Growth.UNKNOWN
     if known is not None:
         return known

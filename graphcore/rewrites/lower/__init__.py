@@ -25,10 +25,10 @@ from graphcore.rewrites.plain import (
     where,
 )
 
-from . import matrices, positions
+from . import matrices, outside, positions
 from .table import LOWER, align, axes, lower, plain
 
-__all__ = ["LOWER", "lower_names", "matrices", "positions"]
+__all__ = ["LOWER", "lower_names", "matrices", "outside", "positions"]
 
 
 def lower_names(graph: Graph) -> Graph:

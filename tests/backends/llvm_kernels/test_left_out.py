@@ -13,6 +13,7 @@ REASONS = {
     "linalg": "NumPy and SciPy compute it, from several routines of LAPACK",
     "fft": "NumPy's transforms compute it",
     "rewritten": "rewrites leave none of it for a backend",
+    "callback": "a user's function computes it",
 }
 REWRITTEN = {"logsumexp", "softmax", "log_softmax", "einsum", "tuple"}
 
@@ -20,8 +21,8 @@ REWRITTEN = {"logsumexp", "softmax", "log_softmax", "einsum", "tuple"}
 def reason(op: Op) -> str:
     if op.name in REWRITTEN:
         return REASONS["rewritten"]
-    if op.name == "print":
-        return REASONS["print"]
+    if op.name == "callback":
+        return REASONS[op.name]
     return REASONS["fft" if op.name.endswith("fft") else op.dialect]
 
 

@@ -1,0 +1,356 @@
+"""`check_grads`: the derivatives of a program against central differences of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.backends.boundary import listed
+from graphcore.compiled import Compiled, compile
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.trees import Tree, flatten, paths
+from graphcore.frontend.create.inputs import tensor
+from graphcore.frontend.derive.derivatives import pullback, pushforward
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.names import apart
+from graphcore.ir.node import toposort
+from graphcore.ir.size_text import show_dim
+from graphcore.ops import leaf
+
+__all__ = ["check_grads"]
+
+Array = npt.NDArray[Any]
+Place = dict[str, int]
+EXACT = 0.4
+"""The power of the rounding error of a dtype up to which derivatives agree, if nothing is said."""
+
+
+class Entry(NamedTuple):
+    """One entry of a Jacobian: that of an element of a result by an element of an input.
+
+    Attributes
+    ----------
+    wrt, place
+        The input, and the position of its element by dim.
+    result, result_place
+        The path of the result, as "y[0]", and the position of its element by dim.
+    pullback, pushforward, differences
+        The entry in reverse mode, in forward mode, and by central differences.
+    error, allowed
+        How far these are apart, and how far they may be.
+    """
+
+    wrt: str
+    place: Place
+    result: str
+    result_place: Place
+    pullback: complex
+    pushforward: complex
+    differences: complex
+    error: float
+    allowed: float
+
+    def __str__(self) -> str:
+        result, wrt = at(self.result, self.result_place), at(repr(self.wrt), self.place)
+        return (
+            f"the derivative of {result} with respect to {wrt} is {number(self.pullback)} by a "
+            f"pullback, {number(self.pushforward)} by a pushforward and "
+            f"{number(self.differences)} by central differences: {self.error:.2g} apart, where "
+            f"{self.allowed:.2g} is allowed"
+        )
+
+
+def at(name: str, place: Place) -> str:
+    """An element of a tensor, in words."""
+    where = ", ".join(f"{show_dim(dim)}={position}" for dim, position in place.items())
+    return f"{name} at {where}" if where else name
+
+
+def number(value: complex) -> str:
+    """A number with as many digits as differences have."""
+    return f"{value:.10g}"
+
+
+@worded
+def check_grads(
+    y: Tree,
+    wrt: Tree,
+    values: Mapping[Tensor | str, npt.ArrayLike],
+    *,
+    rtol: float | None = None,
+    most: int = 100,
+) -> Entry:
+    """Refuse derivatives of `y` that are wrong: both modes against differences and each other.
+
+    Of each input of `wrt` one element at a time is moved. The pushforward along it must agree with
+    central differences of `y` in every element, and the pullback with the pushforward.
+
+    Parameters
+    ----------
+    y
+        Float tensors of any dims, one or nested.
+    wrt
+        The inputs that are moved: one, or nested lists, tuples and dicts of them.
+    values
+        An array for each input that `y` needs: `{x: array}`, or by name, `{"x": array}`. Near
+        kinks and jumps differences say nothing, so choose values away from them.
+    rtol
+        How far derivatives may be apart, relative to the largest in the same column of the
+        Jacobian; by default 5e-7 for float64, 2e-3 for float32.
+    most
+        The number of elements of each input that are moved at most; of more, some are drawn.
+
+    Returns
+    -------
+    The entry of the Jacobian that is the furthest off, as a tuple of names, positions by dim and
+    its three values; printed, it is a sentence.
+
+    Raises
+    ------
+    GraphError
+        If an entry is further off than allowed: the message says which, by dims; if a value is
+        missing; or if `wrt` are no inputs.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": None})
+    >>> found = gc.check_grads(gc.sin(x), x, {x: [0.5, 1.0]})
+    >>> found.wrt, found.error < found.allowed
+    ('x', True)
+
+    >>> wrong = gc.custom_pullback(gc.sin, lambda operands, y, ct: (ct * 2,))
+    >>> gc.check_grads(wrong(x), x, {x: [0.5, 1.0]})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    graphcore.ir.errors.GraphValueError: check_grads: the derivative of y at row=1 with respect ...
+    """
+    ys, _ = flatten(y, "check_grads: y")
+    xs, _ = flatten(wrt, "check_grads: wrt")
+    for x in xs:
+        if x.node.op is not leaf.input_:
+            cure = "check the inputs that it is computed from"
+            reason = f"wrt holds {x.node.op.said}(...), which is no input"
+            raise refusal("check_grads", reason, x, cure=cure, kind=GraphTypeError)
+    if rtol is not None:
+        check_number("rtol", rtol, least=0)
+    check_number("most", most, least=1)
+    inputs = [wrap(x) for x in toposort([t.node for t in (*ys, *xs)]) if x.op is leaf.input_]
+    names = [path for path, _ in paths(y, "y")]
+    found = Checked(ys, xs, inputs, names, given(values, inputs), rtol).worst(most)
+    if not found.error <= found.allowed:
+        (x,) = [x for x in xs if x.name == found.wrt]
+        cure = "look at the rules given to custom_pullback or callback; or, if the values are near "
+        cure += "a kink or a jump, where differences say nothing, choose others"
+        raise refusal("check_grads", str(found), ys[names.index(found.result)], x, cure=cure)
+    return found
+
+
+def check_number(name: str, value: object, least: int) -> None:
+    """Refuse an option that is no number, or too small a one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
+        reason, cure = f"{name}={brief(value)}", f"give a number of at least {least}"
+        raise refusal("check_grads", reason, cure=cure, kind=GraphTypeError)
+
+
+def given(values: Mapping[Tensor | str, npt.ArrayLike], inputs: Sequence[Tensor]) -> dict[str, Any]:
+    """The array of each input, by name."""
+    if not isinstance(values, Mapping):
+        cure = "give an array for each input: {x: array}"
+        reason = f"values are {brief(values)}"
+        raise refusal("check_grads", reason, *inputs, cure=cure, kind=GraphTypeError)
+    known = {str(x.name) for x in inputs}
+    arrays = {}
+    for key, value in values.items():
+        name = key.name if isinstance(key, Base) else key
+        if name not in known:
+            cure = f"give arrays for {listed(sorted(known))}"
+            raise refusal("check_grads", f"y needs no input {brief(name)}", *inputs, cure=cure)
+        arrays[str(name)] = value
+    for x in inputs:
+        if x.name not in arrays:
+            cure = "give an array for each input that y needs: {x: array}"
+            raise refusal("check_grads", f"values have none for input {x.name!r}", x, cure=cure)
+    return arrays
+
+
+class Checked:
+    """A program, its derivatives in both modes as functions, and the values to check them at."""
+
+    def __init__(
+        self,
+        ys: Sequence[Tensor],
+        xs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        names: Sequence[str],
+        values: Mapping[str, Any],
+        rtol: float | None,
+    ) -> None:
+        self.ys, self.xs, self.names = ys, xs, names
+        self.value = function(inputs, ys)
+        self.arrays, _ = self.value._boundary.bind([values[str(x.name)] for x in inputs])
+        self.number = {str(x.name): i for i, x in enumerate(inputs)}
+        taken = {str(x.name) for x in inputs}
+        cts, tangents = (
+            [tensor(apart(f"{word} {i}", taken), x.sizes, dtype=x.dtype) for i, x in enumerate(of)]
+            for word, of in (("ct", ys), ("tangent", xs))
+        )
+        back = pullback(list(ys), list(xs), cts, disconnected="zero")
+        forth = pushforward(list(ys), list(xs), tangents, disconnected="zero")
+        self.back, self.forth = (
+            function([*inputs, *cts], back),
+            function([*inputs, *tangents], forth),
+        )
+        self.results = self.value(*self.arrays)
+        self.eps = max(float(np.finfo(x.dtype).eps) for x in (*ys, *xs))
+        self.rtol = self.eps**EXACT if rtol is None else rtol
+        random = np.random.default_rng(0)
+        self.random = random
+        self.cts = [drawn(random, y) for y in self.results]
+        self.pulled = self.back(*self.arrays, *self.cts)
+
+    def worst(self, most: int) -> Entry:
+        """The entry that is the furthest off for its bounds."""
+        found = max(self.columns(most), key=lambda column: column.off)
+        return self.entry(found, most)
+
+    def columns(self, most: int) -> Iterator[Column]:
+        """The columns of the Jacobian: one for each element that is moved, two if it is complex."""
+        for number, x in enumerate(self.xs):
+            array = self.arrays[self.number[str(x.name)]]
+            flat: Sequence[int] = range(array.size)
+            if array.size > most:
+                flat = sorted(self.random.choice(array.size, int(most), replace=False).tolist())
+            for position in flat:
+                place = tuple(map(int, np.unravel_index(position, array.shape)))
+                for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
+                    yield self.column(number, place, unit)
+
+    def column(self, number: int, place: tuple[int, ...], unit: complex) -> Column:
+        """The derivative of all results by one element, in all ways."""
+        at = self.number[str(self.xs[number].name)]
+        size = np.abs(self.arrays[at])
+        scale = max(float(size[place]), 0.01 * float(size.max())) or 1.0
+        step = self.eps**0.2 * scale
+
+        def moved(by: float) -> list[Array]:
+            array = self.arrays[at].copy()
+            array[place] += by * unit
+            return [*self.value(*self.arrays[:at], array, *self.arrays[at + 1 :])]
+
+        tangents = [np.zeros_like(self.arrays[self.number[str(x.name)]]) for x in self.xs]
+        tangents[number][place] = unit
+        pushed = self.forth(*self.arrays, *tangents)
+        differed = differences(moved, step)
+        largest = max(largest_of(pushed), largest_of(differed))
+        noise = 100 * self.eps * largest_of(self.results) / step
+        allowed = self.rtol * largest + noise
+        error = max(map(distance, pushed, differed), default=0.0)
+        terms = sum(float(np.abs(ct * y).sum()) for ct, y in zip(self.cts, pushed, strict=True))
+        along = sum(paired(ct, y) for ct, y in zip(self.cts, pushed, strict=True))
+        pulled = np.asarray(paired(self.pulled[number][place], unit))
+        # Both modes are exact but for rounding, which grows with the terms of the sum.
+        between = ratio(distance(pulled, np.asarray(along)), self.rtol * terms + noise)
+        off = max(ratio(error, allowed), between)
+        return Column(number, place, unit, off, allowed, pushed, differed)
+
+    def entry(self, column: Column, most: int) -> Entry:
+        """The worst entry of a column; the pullback is taken of single elements of results."""
+        entries = []
+        for number, (pushed, differed) in enumerate(
+            zip(column.pushed, column.differed, strict=True)
+        ):
+            off = np.abs(np.nan_to_num(pushed - differed, nan=np.inf)).reshape(-1)
+            order = np.argsort(-off, kind="stable")[: int(most)].tolist()
+            for position in order:
+                place = tuple(map(int, np.unravel_index(position, pushed.shape)))
+                entries.append(self.of_place(column, number, place))
+        return max(entries, key=lambda entry: ratio(entry.error, entry.allowed))
+
+    def of_place(self, column: Column, number: int, place: tuple[int, ...]) -> Entry:
+        """One entry, in all ways."""
+        cts = [np.zeros_like(ct) for ct in self.cts]
+        cts[number][place] = 1
+        pulled = self.back(*self.arrays, *cts)[column.number][column.place]
+        entry = complex(paired(pulled, column.unit))
+        pushed, differed = column.pushed[number][place], column.differed[number][place]
+        if np.iscomplexobj(pushed):  # the imaginary part is that of another cotangent
+            cts[number][place] = -1j
+            pulled = self.back(*self.arrays, *cts)[column.number][column.place]
+            entry += 1j * paired(pulled, column.unit)
+        several = [complex(np.asarray(x)) for x in (entry, pushed, differed)]
+        error = max(distance(np.asarray(a), np.asarray(b)) for a in several for b in several)
+        reverse, forward, central = [value if value.imag else value.real for value in several]
+        x, y = self.xs[column.number], self.ys[number]
+        return Entry(
+            wrt=str(x.name),
+            place=dict(zip(x.dims, column.place, strict=True)),
+            result=self.names[number],
+            result_place=dict(zip(y.dims, place, strict=True)),
+            pullback=reverse,
+            pushforward=forward,
+            differences=central,
+            error=error,
+            allowed=column.allowed,
+        )
+
+
+class Column(NamedTuple):
+    """The derivatives of all results by one element of an input, and how far off they are."""
+
+    number: int
+    place: tuple[int, ...]
+    unit: complex
+    off: float
+    allowed: float
+    pushed: list[Array]
+    differed: list[Array]
+
+
+def function(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Compiled:
+    """A program as NumPy calls, which need no time to be made."""
+    return compile(list(inputs), list(outputs), native=False)
+
+
+def drawn(random: np.random.Generator, like: Array) -> Array:
+    """Random values of the shape and dtype of an array."""
+    made = random.normal(size=like.shape)
+    if like.dtype.kind == "c":
+        made = made + 1j * random.normal(size=like.shape)
+    return np.asarray(made, like.dtype)
+
+
+def differences(moved: Callable[[float], list[Array]], step: float) -> list[Array]:
+    """Central differences of two steps, extrapolated."""
+    coarse, fine = (
+        [(b - a) / (2 * h) for a, b in zip(moved(-h), moved(h), strict=True)]
+        for h in (step, step / 2)
+    )
+    return [(4 * b - a) / 3 for a, b in zip(coarse, fine, strict=True)]
+
+
+def paired(x: Any, y: Any) -> float:
+    """The real part of the sum of products, as cotangents and tangents are paired."""
+    return float(np.sum(x * y).real)
+
+
+def largest_of(arrays: Sequence[Array]) -> float:
+    """The largest finite magnitude."""
+    sizes = [np.abs(x[np.isfinite(x)]).max(initial=0) for x in map(np.asarray, arrays)]
+    return float(max(sizes, default=0.0))
+
+
+def distance(x: Array, y: Array) -> float:
+    """The largest difference; nan differs infinitely from all but nan."""
+    same = (x == y) | (np.isnan(x) & np.isnan(y))
+    with np.errstate(invalid="ignore"):
+        off = np.where(same, 0.0, np.abs(x - y))
+    return float(np.nan_to_num(off, nan=np.inf, posinf=np.inf).max(initial=0))
+
+
+def ratio(error: float, allowed: float) -> float:
+    """How far off in units of the bound."""
+    return 0.0 if error == 0 else error / allowed if allowed else np.inf
