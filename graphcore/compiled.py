@@ -215,7 +215,8 @@ class Compiled(Questions, Generic[R]):
     def __repr__(self) -> str:
         from graphcore.inspection.text import few
 
-        inputs = few(f"{show_dim(p.name)}: {p.type}" for p in self._boundary.params)
+        typed = zip(self._boundary.params, self._boundary.types, strict=True)
+        inputs = few(f"{show_dim(param.name)}: {type}" for param, type in typed)
         outputs = few(str(y.type) for y in self.stages["named"].outputs)
         return f"<Compiled ({inputs}) -> ({outputs}): {self.tier}>"
 

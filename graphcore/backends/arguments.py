@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, branch, leaves, levels
 
-from .boundary import Parameter, listed, quoted, refusal
+from .door import Parameter, listed, quoted, refusal
 
 Tree = Any
 """A structure of arrays or, in a form, of the numbers of inputs."""

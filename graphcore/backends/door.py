@@ -1,0 +1,244 @@
+"""What a call checks of its arguments: each array by itself, sizes against each other.
+
+Programs that are exported have these definitions in their file, so they need no graph.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.provenance import user_line
+from graphcore.ir.size_text import show_dim
+
+Array = npt.NDArray[Any]
+
+
+def refusal(
+    reason: str, *details: str, cure: str, kind: type[GraphError] = GraphValueError
+) -> GraphError:
+    """The error for a call with arguments that do not fit, worded as those of the build are."""
+    lines = [f"call: {reason}", *[f"  {line}" for line in details], f"  called at {user_line()}"]
+    return kind("\n".join([*lines, f"  cure: {cure}"]))
+
+
+def quoted(name: object) -> str:
+    """A name given by a user, on one line."""
+    return f"'{show_dim(str(name))}'"
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names separated by commas; if there are many, only the first."""
+    shown = [quoted(name) for name in names]
+    return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
+
+
+LARGEST_VALUE = 2**40
+"""The largest value of an input that is a size: more elements than any memory holds."""
+
+RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+"""The rank of each kind of dtypes: a kind holds the numbers of all kinds of lower rank."""
+
+
+class Parameter:
+    """One declared input; `fixed` is its shape, if no size is unknown."""
+
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        dims: tuple[str, ...],
+        dtype: np.dtype[Any],
+        fixed: tuple[int, ...] | None,
+        declared: str,
+    ) -> None:
+        self.number, self.name, self.dims, self.ndim = number, name, dims, len(dims)
+        self.dtype, self.fixed, self.declared = dtype, fixed, declared
+        self.shown = repr(name if len(name) <= 60 else f"{name[:59]}…")
+
+    @property
+    def integer(self) -> bool:
+        """Whether it is one integer, which may be the size of a dim."""
+        return not self.dims and self.dtype.kind in "iu"
+
+    def place(self, axis: int | None) -> str:
+        """Where a size comes from: a dim, or the value."""
+        return "the value of" if axis is None else f"from dim {quoted(self.dims[axis])} of"
+
+    def convert(self, value: Any) -> Array:
+        """`value` as an array of the declared dtype and dims."""
+        array = self._cast(self._ordered(value) if hasattr(value, "dims") else value)
+        if array.ndim != len(self.dims):
+            raise refusal(
+                f"input {self.shown} has {len(self.dims)} dims ({listed(self.dims)}), but got an "
+                f"array of shape {array.shape}",
+                self.declared,
+                cure="pass an array with these dims in this order",
+            )
+        if self.fixed is not None and array.shape != self.fixed:
+            for dim, want, got in zip(self.dims, self.fixed, array.shape, strict=True):
+                if want != got:
+                    raise self.of_another_size(dim, got, want, self.unsized(dim))
+        return array
+
+    def of_another_size(self, dim: str, got: int, want: object, cure: str) -> GraphError:
+        """The refusal of an array, for one of its dims."""
+        reason = f"dim {quoted(dim)} of input {self.shown} has size {got}, but must have {want}"
+        return refusal(reason, self.declared, cure=cure)
+
+    def unsized(self, dim: str) -> str:
+        """The cure for a size that was declared as a number."""
+        return (
+            "pass an array of the declared size, or declare the dim with an unknown size, "
+            f"{{{quoted(dim)}: None}}"
+        )
+
+    def _ordered(self, value: Any) -> Any:
+        given = tuple(value.dims)
+        if sorted(given, key=str) != sorted(self.dims):
+            raise refusal(
+                f"input {self.shown} has dims {listed(self.dims)}, but got dims {listed(given)}",
+                self.declared,
+                cure="rename or index the argument to these dims",
+            )
+        values = getattr(value, "values", getattr(value, "data", None))
+        if values is None or callable(values):  # a Dataset has a method of that name
+            raise refusal(
+                f"input {self.shown} takes an array, but got {value!r:.60}",
+                self.declared,
+                cure="pass values; expressions of tensors are built before they are compiled",
+                kind=GraphTypeError,
+            )
+        return np.asarray(values).transpose([given.index(dim) for dim in self.dims])
+
+    def _cast(self, value: Any) -> Array:
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            cure = "pass an array, or nested lists whose rows have one length"
+            raise refusal(f"input {self.shown}: {error}", self.declared, cure=cure) from error
+        have = array.dtype
+        if np.ma.is_masked(value):
+            cure = "fill them, value.filled(np.nan), and skip nan: x.mean(skipna=True)"
+            raise refusal(f"input {self.shown} has masked values", self.declared, cure=cure)
+        if have == self.dtype:
+            return array if have.isnative else array.astype(self.dtype)
+        if have.kind not in "biufc":
+            reason = f"input {self.shown} takes numbers, but got {value!r:.60} of dtype {have}"
+            cure = f"pass an array of numbers that {self.dtype} holds"
+            raise refusal(reason, self.declared, cure=cure, kind=GraphTypeError)
+        weak = not hasattr(value, "dtype")
+        smaller_kind = RANK[have.kind] <= RANK[self.dtype.kind]
+        if not (smaller_kind if weak else np.can_cast(have, self.dtype)):
+            cure = f"convert it with .astype({str(self.dtype)!r})"
+            if RANK[have.kind] > RANK[self.dtype.kind] == RANK["f"]:
+                cure = "pass its real part, value.real"
+            elif smaller_kind and array.ndim == 0:
+                number = type(array.item()).__name__
+                cure = f"pass a Python number, which takes the dtype of the input: {number}(value)"
+            raise refusal(
+                f"input {self.shown} is {self.dtype}, but got {have}, which would lose values",
+                self.declared,
+                cure=f"{cure}, or declare the input with dtype={str(have)!r}",
+                kind=GraphTypeError,
+            )
+        try:
+            return np.asarray(value, dtype=self.dtype)
+        except OverflowError as error:
+            cure = "pass numbers that the dtype holds, or declare another"
+            reason = f"input {self.shown}: {error}"
+            raise refusal(reason, self.declared, cure=cure, kind=GraphTypeError) from error
+
+
+# ---- sizes against each other
+
+
+class Unknown(NamedTuple):
+    """An unknown size: its name, and the axis of the parameter that gives it, or its value."""
+
+    name: str
+    parameter: int
+    axis: int | None
+
+
+class Sized(NamedTuple):
+    """A size that an axis of a parameter must have: computed from the unknown sizes `of`."""
+
+    parameter: int
+    axis: int
+    said: str
+    of: tuple[int, ...]
+    value: Callable[..., int]
+
+
+class Needed(NamedTuple):
+    """A relation of two sizes that an operation of the program needs."""
+
+    operation: str
+    dim: str
+    relation: str
+    left: Sized
+    right: Sized
+    kind: type[GraphError]
+
+
+HOLDS = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
+
+
+class Checks(NamedTuple):
+    """The sizes that a call must have."""
+
+    parameters: Sequence[Parameter]
+    unknowns: Sequence[Unknown]
+    sized: Sequence[Sized]
+    needed: Sequence[Needed]
+
+    def refuse(self, arrays: Sequence[Array], sizes: tuple[int, ...]) -> None:
+        """Say which of the checks failed."""
+        for (_, number, axis), got in zip(self.unknowns, sizes, strict=True):
+            if axis is None and not 0 <= got <= LARGEST_VALUE:
+                cure = f"pass a number from 0 to {LARGEST_VALUE}"
+                param = self.parameters[number]
+                reason = f"input {param.shown} is {got}, but is the size of a dim"
+                raise refusal(reason, param.declared, cure=cure)
+        for size in self.sized:
+            param, got = self.parameters[size.parameter], arrays[size.parameter].shape[size.axis]
+            want, dim = size.value(*sizes), param.dims[size.axis]
+            if want != got:
+                others = [
+                    f"input {giver.shown} has {show_dim(name)} = {sizes[at]} ({giver.declared})"
+                    for at, name, giver, _ in self.givers(size.of)
+                ]
+                shown = f"{size.said} = {want}: {'; '.join(others)}" if others else f"{want}"
+                cure = "pass arrays of matching sizes, or give the dim a size of its own where it "
+                cure += f"is declared, such as {{{quoted(dim)}: 'n_other'}}"
+                raise param.of_another_size(dim, got, shown, cure if others else param.unsized(dim))
+        for need in self.needed:
+            left, right = need.left.value(*sizes), need.right.value(*sizes)
+            if not HOLDS[need.relation](left, right):
+                how = [
+                    f"{show_dim(name)} = {sizes[at]}, {giver.place(axis)} input {giver.shown} "
+                    f"({giver.declared})"
+                    for at, name, giver, axis in self.givers((*need.left.of, *need.right.of))
+                ]
+                agree = "whose sizes agree" if need.relation == "==" else "of sufficient size"
+                raise refusal(
+                    f"{need.operation} needs {need.left.said} {need.relation} {need.right.said} "
+                    f"for dim {quoted(need.dim)}, but they are {left} and {right}",
+                    *how,
+                    cure=f"pass arrays {agree}",
+                    kind=need.kind,
+                )
+
+    def givers(self, numbers: Iterable[int]) -> list[tuple[int, str, Parameter, int | None]]:
+        """The unknown sizes of some numbers by name, each with the axis that gives it."""
+        found = [(self.unknowns[at].name, at) for at in dict.fromkeys(numbers)]
+        return [
+            (at, name, self.parameters[self.unknowns[at].parameter], self.unknowns[at].axis)
+            for name, at in sorted(found)
+        ]
