@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 import numpy.typing as npt
@@ -207,6 +209,45 @@ class Compiled(Questions, Generic[R]):
             values = self._label(values, args)
         results: R = self._result(values)
         return results
+
+    @worded
+    def export(self, path: str | PathLike[str]) -> None:
+        """Write the program to one Python file that needs NumPy alone, and SciPy if it uses that.
+
+        Its function `program` takes the arguments of a call, checks them as a call does, and
+        returns the same bits as a program compiled with `native=False`. Strings of the program,
+        such as names of inputs and dims, are in it as literals and comments, never as code.
+
+        Parameters
+        ----------
+        path
+            The file, which is overwritten. Import it from where it lies, under any name.
+
+        Raises
+        ------
+        GraphError
+            If the program runs a callback or an op of another package, or returns DataArrays, or if
+            its inputs or outputs are in classes of yours.
+
+        Examples
+        --------
+        >>> import graphcore as gc, runpy, tempfile, pathlib
+        >>> x = gc.tensor("x", {"row": None})
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "twice.py")
+        >>> gc.compile([x], 2 * x).export(path)
+        >>> runpy.run_path(str(path))["program"](x=[1.0, 2.0])
+        array([2., 4.])
+        """
+        from graphcore.files.export import written  # loaded at its first use
+
+        if self._returns == "xarray":
+            cure = 'compile it with returns="numpy"'
+            raise refusal("export", "the program returns DataArrays, which need xarray", cure=cure)
+        plain = self
+        if self._native:
+            plain = Compiled(self.stages["named"], self._arguments, self._results, native=False)
+        text = written(plain._function, plain._boundary, self._arguments, self._results)
+        Path(path).write_text(text, encoding="utf-8")
 
     def __reduce__(self) -> tuple[Any, ...]:
         forms = self._arguments, self._results, self._returns

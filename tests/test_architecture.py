@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "rewrites": {"ir", "ops", "analysis"},
     "schedule": {"ir", "ops", "analysis"},
     "backends": {"ir", "ops", "analysis", "rewrites", "schedule", "inspection"},
+    "files": {"ir", "ops", "inspection", "backends"},
     "frontend": {"ir", "ops", "analysis"},
     "inspection": {"ir", "ops", "analysis", "schedule"},
     "interop": {"ir", "ops"},

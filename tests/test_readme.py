@@ -84,7 +84,7 @@ def test_files_named_for_developers_exist() -> None:
     root = README.parent
     text = README.read_text(encoding="utf-8").partition("## For developers")[2]
     parts = re.findall(r"^(graphcore/[\w./]+|tests|benchmarks)\s", text, re.MULTILINE)
-    assert len(parts) == 13
+    assert len(parts) == 14
     assert [part for part in parts if not (root / part).exists()] == []
     named = {*re.findall(r"`((?:\w+/)*\w+\.py|(?:\w+/)+\w+)`", text)}
     named |= {path for line in text.splitlines() for path in re.findall(r" (tests/\S+\.py)", line)}

@@ -96,6 +96,7 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.compile([X], X).debug_print("named", file=io.StringIO()),
     lambda: gc.compile([X], X).note("named"),
     lambda: gc.compile([X], X).to_html(os.devnull),
+    lambda: gc.compile([X], X).export(os.devnull),
     lambda: gc.debug_print(gc.compile([X], X), "named", limit=5, width=80, file=io.StringIO()),
     lambda: X[{"row": 0}],
     lambda: X.at[{"row": 0}].get(),

@@ -1,0 +1,243 @@
+"""Exported programs need NumPy and SciPy alone, and give the same bits and the same refusals."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+
+import graphcore as gc
+from benchmarks.programs import NAMES, Program
+
+HOSTILE = (
+    "')\nimport os\nos.abort()#",
+    '"""\nraise SystemExit(1)\n"""',
+    "x = __import__('os').abort()",
+    "\\",
+    "\\N{BULLET}",
+    "\r\x0c\u2028\x00raise SystemExit(1)",
+    "\ud800",
+    "{0}",
+    "# -*- coding: utf-7 -*-",
+    "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL X}\N{PERPENDICULAR}",
+)
+ALONE = """
+import sys
+sys.path[:0] = [{packages!r}, {folder!r}]
+import importlib, numpy as np
+for name in {names!r}:
+    given = dict(np.load({folder!r} + f"/{{name}}_given.npz"))
+    wanted = dict(np.load({folder!r} + f"/{{name}}_wanted.npz"))
+    found = importlib.import_module(name).program(**given)
+    assert found.keys() == wanted.keys()
+    for key, value in wanted.items():
+        same = found[key].dtype == value.dtype and found[key].shape == value.shape
+        assert same and found[key].tobytes() == value.tobytes(), (name, key)
+others = ("graphcore", "llvmlite", "opt_einsum", "networkx", "xarray")
+assert not any(other in sys.modules for other in others)
+assert all(importlib.util.find_spec(other) is None for other in others)
+print(len({names!r}), "programs")
+"""
+
+
+def imported(f: gc.Compiled, folder: Path, name: str = "exported") -> Any:
+    """The module of an exported program."""
+    path = folder / f"{name}.py"
+    f.export(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+def alone(names: list[str], folder: Path) -> None:
+    """Programs in a process that knows no packages but NumPy and SciPy."""
+    packages = folder / "packages"
+    packages.mkdir()
+    for package in (np, scipy):
+        root = Path(package.__file__).parent
+        for part in (root, *root.parent.glob(f"{root.name}.libs")):
+            (packages / part.name).symlink_to(part)
+    for name in names:
+        program = Program(name)
+        given, f = program.module.inputs("tiny"), program.compiled(native=False)
+        f.export(folder / f"{name}.py")
+        np.savez(folder / f"{name}_given.npz", **given)
+        np.savez(folder / f"{name}_wanted.npz", **f(**given))
+    code = ALONE.format(packages=str(packages), folder=str(folder), names=names)
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() == f"{len(names)} programs"
+
+
+def test_programs_run_with_numpy_and_scipy_alone(tmp_path: Path) -> None:
+    alone(["kalman", "saddle", "eight_schools"], tmp_path)
+
+
+@pytest.mark.slow
+def test_all_programs_run_with_numpy_and_scipy_alone(tmp_path: Path) -> None:
+    alone(NAMES, tmp_path)
+
+
+def program(native: bool | None = False) -> gc.Compiled:
+    """Sizes that depend on each other, dtypes, nested arguments and results."""
+    x = gc.tensor("x", {"row": None, "col": 3})
+    y = gc.tensor("y", {"row": None}, dtype="int64")
+    z = gc.tensor("z", {"more": "row + 1"}, dtype="complex64")
+    w = gc.tensor("w", {"other": "n"})
+    table = gc.constant(np.arange(300.0).reshape(3, 100) - 0.5, ("col", "k"))
+    loss = gc.linalg.norm(x.isel(row=y), dims=("row", "col")) + w.isel(other=4)
+    several = [gc.dot(x, table, dim="col"), z * gc.constant([np.inf, -0.0], "edge")]
+    outputs = {"loss": loss, 7: several, "trees": ({"a": w.cumsum("other")}, (y,))}
+    return gc.compile([x, [y, {"z": z}], w], outputs, native=native)
+
+
+def arguments() -> list[Any]:
+    return [
+        np.arange(12.0).reshape(4, 3),
+        [np.array([3, 0, -1, 2]), {"z": np.ones(5, "c8")}],
+        np.arange(6.0),
+    ]
+
+
+def leaves(tree: Any) -> list[Any]:
+    if not isinstance(tree, dict | list | tuple):
+        return [tree]
+    return [leaf for x in (tree.values() if isinstance(tree, dict) else tree) for leaf in leaves(x)]
+
+
+def test_structures_and_sizes_are_the_same(tmp_path: Path) -> None:
+    f = program()
+    run = imported(f, tmp_path).program
+    wanted, found = f(*arguments()), run(*arguments())
+    assert str(wanted) == str(found)
+    for a, b in zip(leaves(wanted), leaves(found), strict=True):
+        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+    x, (y, rest), w = arguments()
+    assert str(run(x=x, y=y, z=rest["z"], w=w)) == str(wanted)
+
+
+WRONG: dict[str, Callable[[Any, Any, Any], tuple[list[Any], dict[str, Any]]]] = {
+    "too few": lambda x, y, w: ([x], {}),
+    "too many": lambda x, y, w: ([x, y, w, w], {}),
+    "another name": lambda x, y, w: ([x, y], {"v": w}),
+    "twice": lambda x, y, w: ([x, y, w], {"x": x}),
+    "another structure": lambda x, y, w: ([x, [y[0]], w], {}),
+    "another key": lambda x, y, w: ([x, [y[0], {"q": 1}], w], {}),
+    "another number of dims": lambda x, y, w: ([x[0], y, w], {}),
+    "another size": lambda x, y, w: ([x[:, :2], y, w], {}),
+    "sizes that differ": lambda x, y, w: ([x[:3], y, w], {}),
+    "a size that depends": lambda x, y, w: ([x, [y[0], {"z": np.ones(4, "c8")}], w], {}),
+    "too small": lambda x, y, w: ([x, y, w[:1]], {}),
+    "a dtype": lambda x, y, w: ([x * 1j, y, w], {}),
+    "words": lambda x, y, w: ([x.astype(str), y, w], {}),
+    "masked values": lambda x, y, w: ([np.ma.masked_less(x, 3), y, w], {}),
+    "ragged lists": lambda x, y, w: ([[[1, 2], [3]], y, w], {}),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_wrong_arguments_are_refused_in_the_same_words(how: str, tmp_path: Path) -> None:
+    f = program()
+    module = imported(f, tmp_path)
+    args, options = WRONG[how](*arguments())
+    said = []
+    for run in (f, module.program):
+        with pytest.raises((TypeError, ValueError, IndexError)) as error:
+            run(*args, **options)
+        said.append((type(error.value).__name__, str(error.value).splitlines()))
+    assert said[0][0] == said[1][0]
+    ours, theirs = ([line for line in lines if "called at" not in line] for _, lines in said)
+    assert ours == theirs
+    assert any("called at test_export.py:" in line for line in said[1][1])
+
+
+def test_a_machine_code_program_is_exported_as_numpy_calls(tmp_path: Path) -> None:
+    pytest.importorskip("llvmlite")
+    wanted = program(native=False)(*arguments())
+    found = imported(program(native=True), tmp_path).program(*arguments())
+    assert [x.tobytes() for x in leaves(found)] == [x.tobytes() for x in leaves(wanted)]
+
+
+def test_strings_of_users_are_no_code(tmp_path: Path) -> None:
+    """Names, dims, keys and labels that would run, end a literal or break the file."""
+    tensors = [
+        gc.tensor(name, {f"{name} row": None, f"{name} col": 2}, dtype="float64")
+        for name in HOSTILE
+    ]
+    outputs = {
+        name: gc.print(x, name).sum(f"{name} row") * x.isel({f"{name} col": 0}).sum()
+        for name, x in zip(HOSTILE, tensors, strict=True)
+    }
+    outputs["sizes"] = gc.arange(tensors[0].shape[0], dim=HOSTILE[0]) * 1.0
+    f = gc.compile(tensors, outputs, native=False)
+    module = imported(f, tmp_path)
+    given = [np.full((3, 2), float(i)) for i in range(len(HOSTILE))]
+    wanted, found = f(*given), module.program(*given)
+    assert list(found) == [*HOSTILE, "sizes"]
+    assert all(found[key].tobytes() == wanted[key].tobytes() for key in wanted)
+    with pytest.raises(TypeError, match="no argument for input"):
+        module.program(*given[:-1])
+    tree = ast.parse((tmp_path / "exported.py").read_text(encoding="utf-8"))
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names |= {
+        alias.name for node in ast.walk(tree) if hasattr(node, "names") for alias in node.names
+    }
+    assert names.isdisjoint({"os", "SystemExit", "__import__", "abort"})
+
+
+def test_named_tuples_are_returned_under_their_names(tmp_path: Path) -> None:
+    Pair = namedtuple("Pair", ["left", "right"])
+    x = gc.tensor("x", {})
+    found = imported(gc.compile([x], [Pair(x, Pair(2 * x, x))]), tmp_path).program(2.0)
+    assert type(found[0]).__name__ == "Pair"
+    assert (found[0].left, found[0].right.left) == (2.0, 4.0)
+
+
+def test_only_what_is_used_is_in_the_file(tmp_path: Path) -> None:
+    x = gc.tensor("x", {"row": None})
+    path = tmp_path / "small.py"
+    gc.compile([x], x.sort("row")).export(path)
+    text = path.read_text(encoding="utf-8")
+    assert "def sort(" in text
+    assert "scipy" not in text
+    assert "def matmul" not in text
+    assert "It needs NumPy, and nothing else." in text
+    assert max(map(len, text.splitlines())) < 200
+
+
+@dataclass
+class Model:
+    w: Any
+
+
+def test_what_no_file_can_hold_is_refused(tmp_path: Path) -> None:
+    x = gc.tensor("x", {"row": None})
+    Odd = type("Odd'name", (namedtuple("Odd", ["a"]),), {})
+    for f, message in (
+        (gc.compile([x], gc.callback(np.sin, x)(x)), "runs sin, the function of a callback"),
+        (gc.compile([x], x, returns="xarray"), "returns DataArrays"),
+        (gc.compile([Model(x)], x), "a Model, a class of yours"),
+        (gc.compile([x], {object(): x}), "a dict has the key <object"),
+        (gc.compile([x], Odd(x)), 'a named tuple "Odd\'name"'),
+    ):
+        with pytest.raises(gc.GraphError, match="export: ") as error:
+            f.export(tmp_path / "no.py")
+        assert message in str(error.value)
+        assert "cure: " in str(error.value)
+        assert not (tmp_path / "no.py").exists()
