@@ -74,6 +74,8 @@ from .ir.errors import GraphError as GraphError
 from .ir.errors import GraphIndexError as GraphIndexError
 from .ir.errors import GraphTypeError as GraphTypeError
 from .ir.errors import GraphValueError as GraphValueError
+from .saving import load as load
+from .saving import save as save
 
 debug_print = worded(debug_print)  # which stands where the frontend is not known
 
@@ -89,10 +91,11 @@ if not TYPE_CHECKING:  # type checkers know the star imports, and would accept a
             "fft",
             "function",
             "linalg",
+            "load",
             "optimize",
             "signal",
         ),
-        *("special", "tree"),
+        *("save", "special", "tree"),
         *("Dim", "Operand", "Tree"),
         *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
         *frontend.public_names,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, refusal
 from graphcore.frontend.core.calls import worded
 from graphcore.frontend.core.trees import Tree, flatten, picker
+from graphcore.inspection.shown import file_at
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.graph import Graph
 from graphcore.ir.provenance import described_by
@@ -240,6 +240,7 @@ class Compiled(Questions, Generic[R]):
         """
         from graphcore.files.export import written  # loaded at its first use
 
+        file = file_at("export", path, "program.py")
         if self._returns == "xarray":
             cure = 'compile it with returns="numpy"'
             raise refusal("export", "the program returns DataArrays, which need xarray", cure=cure)
@@ -247,7 +248,7 @@ class Compiled(Questions, Generic[R]):
         if self._native:
             plain = Compiled(self.stages["named"], self._arguments, self._results, native=False)
         text = written(plain._function, plain._boundary, self._arguments, self._results)
-        Path(path).write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
 
     def __reduce__(self) -> tuple[Any, ...]:
         forms = self._arguments, self._results, self._returns

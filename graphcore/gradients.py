@@ -130,30 +130,30 @@ def check_grads(
     """
     ys, _ = flatten(y, "check_grads: y")
     xs, _ = flatten(wrt, "check_grads: wrt")
+    if not ys or not xs:
+        cure = "give the results, and inputs that they depend on"
+        raise refusal("check_grads", f"{'wrt' if ys else 'y'} has no tensors", cure=cure)
     for x in xs:
         if x.node.op is not leaf.input_:
             cure = "check the inputs that it is computed from"
             reason = f"wrt holds {x.node.op.said}(...), which is no input"
             raise refusal("check_grads", reason, x, cure=cure, kind=GraphTypeError)
-    if rtol is not None:
-        check_number("rtol", rtol, least=0)
-    check_number("most", most, least=1)
+    if rtol is not None and not 0 <= rtol < np.inf:
+        reason, cure = f"rtol={brief(rtol)}", "give a small positive number, as 1e-6"
+        raise refusal("check_grads", reason, cure=cure)
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        reason, cure = f"most={brief(most)}", "give an integer of at least 1"
+        raise refusal("check_grads", reason, cure=cure, kind=GraphTypeError)
     inputs = [wrap(x) for x in toposort([t.node for t in (*ys, *xs)]) if x.op is leaf.input_]
     names = [path for path, _ in paths(y, "y")]
-    found = Checked(ys, xs, inputs, names, given(values, inputs), rtol).worst(most)
+    with np.errstate(all="ignore"):
+        found = Checked(ys, xs, inputs, names, given(values, inputs), rtol).worst(most)
     if not found.error <= found.allowed:
         (x,) = [x for x in xs if x.name == found.wrt]
         cure = "look at the rules given to custom_pullback or callback; or, if the values are near "
         cure += "a kink or a jump, where differences say nothing, choose others"
         raise refusal("check_grads", str(found), ys[names.index(found.result)], x, cure=cure)
     return found
-
-
-def check_number(name: str, value: object, least: int) -> None:
-    """Refuse an option that is no number, or too small a one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
-        reason, cure = f"{name}={brief(value)}", f"give a number of at least {least}"
-        raise refusal("check_grads", reason, cure=cure, kind=GraphTypeError)
 
 
 def given(values: Mapping[Tensor | str, npt.ArrayLike], inputs: Sequence[Tensor]) -> dict[str, Any]:
@@ -223,7 +223,7 @@ class Checked:
             array = self.arrays[self.number[str(x.name)]]
             flat: Sequence[int] = range(array.size)
             if array.size > most:
-                flat = sorted(self.random.choice(array.size, int(most), replace=False).tolist())
+                flat = sorted(self.random.choice(array.size, most, replace=False).tolist())
             for position in flat:
                 place = tuple(map(int, np.unravel_index(position, array.shape)))
                 for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
@@ -264,7 +264,7 @@ class Checked:
             zip(column.pushed, column.differed, strict=True)
         ):
             off = np.abs(np.nan_to_num(pushed - differed, nan=np.inf)).reshape(-1)
-            order = np.argsort(-off, kind="stable")[: int(most)].tolist()
+            order = np.argsort(-off, kind="stable")[:most].tolist()
             for position in order:
                 place = tuple(map(int, np.unravel_index(position, pushed.shape)))
                 entries.append(self.of_place(column, number, place))
@@ -346,8 +346,7 @@ def largest_of(arrays: Sequence[Array]) -> float:
 def distance(x: Array, y: Array) -> float:
     """The largest difference; nan differs infinitely from all but nan."""
     same = (x == y) | (np.isnan(x) & np.isnan(y))
-    with np.errstate(invalid="ignore"):
-        off = np.where(same, 0.0, np.abs(x - y))
+    off = np.where(same, 0.0, np.abs(x - y))
     return float(np.nan_to_num(off, nan=np.inf, posinf=np.inf).max(initial=0))
 
 

@@ -36,6 +36,7 @@ SEES_EVERYTHING = {
         "gradients",
         "inputs",
         "questions",
+        "saving",
     ),
 }
 LINKS = ("rewrites", "backends")

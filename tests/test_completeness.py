@@ -22,6 +22,8 @@ NOT_FUNCTIONS_OF_VALUES = {
         "tensor",
         "compile",
         "check_grads",
+        "load",
+        "save",
         "debug_print",
         "evaluate",
         "Dim",

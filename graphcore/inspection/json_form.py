@@ -21,7 +21,8 @@ nodes, values, numbers in ``types`` and ``origins``, and the dims of its axes wh
 Values are null, booleans, integers, strings and lists, which stand for tuples, and objects of one
 key: {"float": hexadecimal text}, {"complex": [two of these texts]}, {"dtype": NumPy's name},
 {"hidden": text} for a name that no user can say, {"op": name}, {"graph": number},
-{"literal": {"dtype", "shape", "bytes"}} with the bytes in base64, in row-major order, and
+{"literal": {"dtype", "shape", "bytes"}} with the bytes in base64, in row-major order,
+{"array": number} for one that is kept beside the text, and
 {"size": [[coefficient, [[atom, power], ...]], ...]} for a sum of products of unknown sizes. An atom
 is the name of an unknown (text, {"hidden": text}, or {"value": the name of an input whose value it
 is}), or {operation: [size, size]} with one of the operations "//", "%", "min" and "max".
@@ -35,7 +36,7 @@ from __future__ import annotations
 import json
 import operator
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -52,9 +53,13 @@ from graphcore.ir.sizes import Expression, Size, maximum, minimum, unknown
 from graphcore.ir.trace import Trace
 from graphcore.ir.types import TensorType, TupleType, Type
 
+from .attrs import suits
+
 FORMAT, VERSION = "graphcore graph", 1
 KINDS = "biufc"
 """The kinds of dtypes: bool, integers, floats and complex numbers."""
+FEW = 16
+"""The most numbers of an array that are written in the text, where others are written elsewhere."""
 MOST_POWER = 1000
 """The highest power of a size: shapes have no more axes."""
 OPERATIONS: dict[str, Callable[[Any, Any], Size]] = {
@@ -74,9 +79,10 @@ def to_json(graph: Graph) -> str:
 
 
 class Writing:
-    """The tables of one text."""
+    """The tables of one text; arrays of more than `FEW` numbers go to `arrays`, if it is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, arrays: list[np.ndarray[Any, Any]] | None = None) -> None:
+        self.arrays = arrays
         self.origins: dict[Origin, int] = {}
         self.types: dict[Type, int] = {}
         self.graphs: dict[Graph, int] = {}
@@ -138,6 +144,9 @@ class Writing:
                 return [self.value(x, stage) for x in value]
             case np.dtype():
                 return {"dtype": value.str}
+            case Literal(array=array) if self.arrays is not None and array.size > FEW:
+                self.arrays.append(array)
+                return {"array": len(self.arrays) - 1}
             case Literal(array=array):
                 data = b64encode(array.tobytes()).decode("ascii")
                 literal = {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": data}
@@ -337,15 +346,21 @@ def literal_of(value: Any, where: str) -> Literal:
         raw = b64decode(string(data, where), validate=True)
     except ValueError:
         raise Damaged(f"{where} has bytes that are no base64") from None
+    return literal_from(raw, dtype, shape, where)
+
+
+def literal_from(raw: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], where: str) -> Literal:
+    """Values by their bytes, of which there must be as many as the shape has."""
     check(len(raw) == prod(shape) * dtype.itemsize, f"{where} has not the bytes of its shape")
     check(dtype.kind != "b" or not raw.strip(b"\0\1"), f"{where} has a bool that is none")
     return Literal(np.frombuffer(raw, dtype).reshape(shape))
 
 
 class Reading:
-    """The tables of one text."""
+    """The tables of one text, and the arrays that are kept beside it."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, arrays: Sequence[Literal] = ()) -> None:
+        self.arrays = list(arrays)
         names = "format", "version", "origins", "types", "graphs"
         check(isinstance(document, dict) and document.get("format") == FORMAT, f"no {FORMAT!r}")
         version = document.get("version")
@@ -406,6 +421,8 @@ class Reading:
                 return dtype_of(inner, where)
             case "literal":
                 return literal_of(inner, where)
+            case "array":
+                return picked(self.arrays, inner, where)
             case "size":
                 return size_of(value, where)
             case "graph":
@@ -436,6 +453,8 @@ class Reading:
         operands = tuple(picked(nodes, at, where) for at in items(inputs, where))
         check(isinstance(attrs, dict), f"{where} has no attrs")
         given = {key: self.value(value, f"{key!r:.40} of {where}") for key, value in attrs.items()}
+        for key, value in given.items():
+            check(suits(op, key, value), f"{key!r:.40} of {where} is of another kind")
         with inheriting(origin):
             try:
                 node = Node(op, operands, Attrs(given))

@@ -43,13 +43,18 @@ class Shown:
         """
         from .page import page
 
-        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-            cure = 'give the name of a file, as "program.html"'
-            raise GraphTypeError(f"to_html: path={path!r:.60} names no file\n  cure: {cure}")
-        Path(path).write_text(page(self), "utf-8")
+        file_at("to_html", path, "program.html").write_text(page(self), "utf-8")
 
     def _repr_html_(self: Any) -> str:
         """The program in a notebook: a line, and its stages folded."""
         from .page import folded
 
         return folded(repr(self), self.stages)
+
+
+def file_at(function: str, path: object, such_as: str) -> Path:
+    """The file of this path, which is refused if it is none."""
+    if isinstance(path, str | os.PathLike) and os.fspath(path):
+        return Path(os.fsdecode(path))
+    cure = f'give the name of a file, as "{such_as}"'
+    raise GraphTypeError(f"{function}: path={path!r:.60} names no file\n  cure: {cure}")

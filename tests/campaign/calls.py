@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import io
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +25,13 @@ SQUARE = gc.tensor("square", {"row": 3, "col": 3})
 
 def slope(operands: tuple[gc.Tensor], y: gc.Tensor, moving: Any) -> gc.Tensor:
     return gc.cos(operands[0])
+
+
+def saved() -> str:
+    """A file with a program."""
+    path = str(Path(tempfile.mkdtemp(), "program.gc"))
+    gc.save(gc.compile([X], X), path)
+    return path
 
 
 KINDS = (
@@ -84,6 +93,7 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.optimize.linear_warmup(10, 0.1),
     lambda: gc.callback(np.sin, X, dims="row", pullback=slope, pushforward=slope),
     lambda: gc.check_grads(gc.sin(X), X, {X: np.ones((3, 4))}, rtol=0.1, most=1),
+    lambda: gc.load(saved()),
     lambda: gc.compile([X], X, returns="numpy"),
     lambda: gc.compile([X, N], X.sum("col") * N),
     lambda: gc.compile([X], X)(np.ones((3, 4))),

@@ -60,7 +60,7 @@ REASONS = (
     Reason({"None"}, r"Structure", "the structure of one leaf"),
     Reason(FUNCTIONS, r"Schedule", "a function of the number of the step"),
     Reason({"None", "a class", "np.dtype"}, r"DTypeLike", "a dtype, as NumPy has it"),
-    Reason(FUNCTIONS, r"Callable|Any", "a function, or a program to print"),
+    Reason(FUNCTIONS, r"Callable|Any|Compiled", "a function, or a program to print"),
     Reason({"None", "a set of dims", "a dim"}, r"Any", "passed on to the function of the user"),
 )
 

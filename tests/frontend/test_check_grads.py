@@ -109,6 +109,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "no mapping": (lambda: gc.check_grads(gc.sin(X), X, [1]), "values are"),
     "a wrong array": (lambda: gc.check_grads(gc.sin(X), X, {X: [1.0]}), "input 'x' has 2 dims"),
     "integers": (lambda: gc.check_grads(N * 1.0, N, {N: [1]}), "int64"),
+    "nothing": (lambda: gc.check_grads([], X, {X: 1}), "y has no tensors"),
+    "no input": (lambda: gc.check_grads(gc.sin(X), [], {X: 1}), "wrt has no tensors"),
     "rtol": (lambda: gc.check_grads(gc.sin(X), X, {X: 1}, rtol=-1), "rtol=-1"),
     "most": (lambda: gc.check_grads(gc.sin(X), X, {X: 1}, most=0), "most=0"),
 }

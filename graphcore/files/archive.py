@@ -1,0 +1,254 @@
+"""Archives of programs: a zip file with the graph as JSON, and the arrays of constants as .npy.
+
+The members are `program.json` and `arrays/0.npy`, `arrays/1.npy`, ..., none of them compressed. The
+JSON is an object with
+
+``format``, ``version``
+    "graphcore program" and 1.
+``arguments``, ``results``
+    The forms of the arguments of a call and of its results. A form is the number of an input or of
+    an output, or {"list": forms}, {"tuple": forms}, {"dict": [[key, form], ...]} or
+    {"named": [name, names of fields, forms]} for a named tuple.
+``returns``, ``native``
+    The options of `compile`.
+``arrays``
+    The number of arrays.
+``graph``
+    The program as it was written, in the form of `graph.to_json`, but for arrays of more than a few
+    numbers, which are {"array": number}.
+
+Nothing in an archive is run or imported: what is read is built by the type rules, and compiled.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import namedtuple
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+from zipfile import ZIP_STORED, ZipFile
+
+import numpy as np
+
+from graphcore.inspection.json_form import (
+    Damaged,
+    Reading,
+    Writing,
+    check,
+    dtype_of,
+    fields,
+    items,
+    literal_from,
+    number,
+    string,
+    unsaid,
+)
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
+from graphcore.ir.provenance import user_line
+from graphcore.ir.structures import Branch
+
+Form = Any
+FORMAT, VERSION = "graphcore program", 1
+PROGRAM = "program.json"
+NAMES = "format", "version", "arguments", "results", "returns", "native", "arrays", "graph"
+
+
+class Program(NamedTuple):
+    """A program in an archive: all that `Compiled` is made of."""
+
+    graph: Graph
+    arguments: list[Form]
+    results: Form
+    returns: str
+    native: bool | None
+
+
+def refusal(function: str, reason: str, cure: str) -> GraphTypeError:
+    """The error for a program that no archive can hold."""
+    lines = f"{function}: {reason}\n  asked at {user_line()}\n  cure: {cure}"
+    return GraphTypeError(lines)
+
+
+# ---- writing
+
+
+def write(program: Program, file: Path) -> None:
+    """Write an archive."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    writing = Writing(arrays)
+    graph, arguments, results, returns, native = program
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "arguments": [written(form, writing) for form in arguments],
+        "results": written(results, writing),
+        "returns": returns,
+        "native": native,
+        "graph": writing.document(graph),
+        "arrays": len(arrays),
+    }
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    with ZipFile(file, "w", ZIP_STORED) as archive:
+        archive.writestr(PROGRAM, text)
+        for at, array in enumerate(arrays):
+            data = io.BytesIO()
+            np.lib.format.write_array(data, array, version=(1, 0), allow_pickle=False)
+            archive.writestr(member(at), data.getvalue())
+
+
+def member(at: int) -> str:
+    """The name of an array in an archive."""
+    return f"arrays/{at}.npy"
+
+
+def written(form: Form, writing: Writing) -> Any:
+    """A form."""
+    match form:
+        case int():
+            return form
+        case list() if type(form) is list:
+            return {"list": [written(x, writing) for x in form]}
+        case tuple() if type(form) is tuple:
+            return {"tuple": [written(x, writing) for x in form]}
+        case dict() if type(form) is dict:
+            return {
+                "dict": [[key_of(key, writing), written(x, writing)] for key, x in form.items()]
+            }
+        case tuple() if hasattr(form, "_fields"):
+            kind: Any = type(form)
+            parts = [written(x, writing) for x in form]
+            return {"named": [kind.__name__, list(kind._fields), parts]}
+    kind = form.kind if isinstance(form, Branch) else type(form)
+    cure = "compile it with lists, tuples and dicts, or pickle it"
+    raise refusal("save", f"inputs or outputs are a {kind.__name__}, a class of yours", cure)
+
+
+def key_of(key: Any, writing: Writing) -> Any:
+    """A key of a dict."""
+    try:
+        check(key is None or isinstance(key, str | int | float | tuple), "")
+        return writing.value(key, False)
+    except (Damaged, TypeError):
+        cure = "use strings, numbers or tuples of them"
+        raise refusal("save", f"a dict has the key {key!r:.60}", cure) from None
+
+
+# ---- reading
+
+
+def read(file: Path) -> Program:
+    """The program in an archive, refused if anything in it is not as it should be."""
+    try:
+        with ZipFile(file) as archive:
+            return of_members(members(archive, file.stat().st_size))
+    except Damaged as error:
+        refuse(file, str(error))
+    except OSError as error:
+        refuse(file, error.strerror or str(error), "cannot be read", error)
+    except GraphError as error:
+        refuse(file, str(error).splitlines()[0])
+    except Exception as error:  # of zipfile, json and NumPy, on data that no one has written
+        refuse(file, f"{type(error).__name__}: {error}")
+
+
+def refuse(
+    file: Path, reason: str, how: str = "holds no program", cause: Exception | None = None
+) -> NoReturn:
+    """The error for a file that holds no program, or that cannot be read."""
+    said = " ".join(reason.split())[:300]
+    raise GraphValueError(
+        f"load: {file.name!r:.80} {how}: {said}\n  asked at {user_line()}\n"
+        "  cure: give a file that gc.save of this version wrote, unchanged"
+    ) from cause
+
+
+def members(archive: ZipFile, size: int) -> dict[str, bytes]:
+    """The data of all members, which are not compressed: together no more than the file."""
+    found: dict[str, bytes] = {}
+    left = size
+    for info in archive.infolist():
+        name = f"member {info.filename!r:.40}"
+        plain = info.compress_type == ZIP_STORED and not info.flag_bits & 1
+        check(plain and info.file_size == info.compress_size, f"{name} is compressed")
+        check(info.filename not in found, f"{name} is there twice")
+        left -= info.file_size
+        check(left >= 0, "the members are larger than the file")
+        found[info.filename] = archive.read(info)
+    return found
+
+
+def of_members(data: dict[str, bytes]) -> Program:
+    """The program of an archive's members."""
+    check(PROGRAM in data, f"there is no {PROGRAM}")
+    document = json.loads(data[PROGRAM].decode("utf-8"), parse_constant=unsaid)
+    check(isinstance(document, dict) and document.get("format") == FORMAT, f"no {FORMAT!r}")
+    version = document.get("version")
+    check(version == VERSION, f"it has version {version!r:.20}, this library reads {VERSION}")
+    _, _, arguments, results, returns, native, count, graph = fields(document, "the whole", *NAMES)
+    check(0 <= number(count, "arrays") < len(data), "arrays are missing")
+    names = [member(at) for at in range(count)]
+    check(data.keys() == {PROGRAM, *names}, "the members are not those that it says")
+    literals = [literal(data[name], name) for name in names]
+    reading = Reading(graph, literals)
+    check(returns in ("numpy", "xarray"), "returns is no option of compile")
+    check(native is None or isinstance(native, bool), "native is no option of compile")
+    program = reading.graphs[-1]
+    given, made = Forms(reading), Forms(reading)
+    forms = [given.form(x, 0) for x in items(arguments, "arguments")]
+    result = made.form(results, 0)
+    for name, some, nodes in (
+        ("arguments", given.numbers, program.params),
+        ("results", made.numbers, program.outputs),
+    ):
+        check(some == list(range(len(nodes))), f"{name} do not number the tensors of the graph")
+    return Program(program, forms, result, returns, native)
+
+
+def literal(data: bytes, name: str) -> Literal:
+    """An array in NumPy's format, which holds numbers."""
+    file = io.BytesIO(data)
+    check(np.lib.format.read_magic(file) == (1, 0), f"{name} is of another version")
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+    check(not by_columns, f"{name} is not row-major")
+    check(all(size >= 0 for size in shape), f"{name} has no such shape")
+    return literal_from(file.read(), dtype_of(dtype.str, name), shape, name)
+
+
+DEPTH = 100
+"""How deeply forms are nested at most."""
+
+
+class Forms:
+    """Reads forms, and notes the numbers in them in order."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.numbers: list[int] = []
+
+    def form(self, value: Any, depth: int) -> Form:
+        """One form."""
+        check(depth < DEPTH, "a form is nested too deeply")
+        if not isinstance(value, dict):
+            self.numbers.append(number(value, "a form"))
+            return value
+        check(len(value) == 1, "a form has not one kind")
+        ((kind, parts),) = value.items()
+        parts = items(parts, "a form")
+        if kind == "dict":
+            check(all(isinstance(x, list) and len(x) == 2 for x in parts), "a dict has no pairs")
+            keys = [self.reading.value(key, "a key") for key, _ in parts]
+            simple = all(key is None or isinstance(key, str | int | float | tuple) for key in keys)
+            check(simple and len(set(keys)) == len(keys), "the keys of a dict are none")
+            return {key: self.form(x, depth + 1) for key, (_, x) in zip(keys, parts, strict=True)}
+        if kind == "named":
+            check(len(parts) == 3, "a named tuple has not three parts")
+            name, names, inner = string(parts[0], "a name"), items(parts[1], "names"), parts[2]
+            build: Any = namedtuple
+            made = build(name, [string(x, "a field") for x in names])
+            return made._make([self.form(x, depth + 1) for x in items(inner, "a form")])
+        check(kind in ("list", "tuple"), f"a form is of the kind {kind!r:.20}")
+        inner = [self.form(x, depth + 1) for x in parts]
+        return inner if kind == "list" else tuple(inner)

@@ -1,0 +1,99 @@
+"""`save` and `load`: compiled programs as files that hold no code."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from graphcore.files import archive
+from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.calls import worded
+from graphcore.inspection.json_form import check
+from graphcore.inspection.shown import file_at
+from graphcore.ir.errors import GraphTypeError
+
+from . import inputs
+from .compiled import Compiled, Returns
+
+__all__ = ["load", "save"]
+
+
+@worded
+def save(program: Compiled, path: str | PathLike[str]) -> None:
+    """Write a compiled program to a file from which `load` makes it again.
+
+    The file is a zip archive of the graph as JSON, with the user's lines, and of large constants in
+    NumPy's format. Unlike a pickle it holds no code, and names no function to be called.
+
+    Parameters
+    ----------
+    program
+        A compiled program.
+    path
+        The file, which is overwritten.
+
+    Raises
+    ------
+    GraphError
+        If the program runs a callback, or if its inputs or outputs are in classes of yours.
+
+    Examples
+    --------
+    >>> import graphcore as gc, tempfile, pathlib
+    >>> x = gc.tensor("x", {"row": None})
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "twice.gc")
+    >>> gc.save(gc.compile([x], 2 * x), file)
+    >>> gc.load(file)([1.0, 2.0])
+    array([2., 4.])
+    """
+    if not isinstance(program, Compiled):
+        cure = "give what gc.compile returns"
+        reason = f"{type(program).__name__} is no compiled program"
+        raise refusal("save", reason, cure=cure, kind=GraphTypeError)
+    file = file_at("save", path, "program.gc")
+    archive.write(archive.Program(*program.__reduce__()[1]), file)
+
+
+@worded
+def load(path: str | PathLike[str]) -> Compiled:
+    """The compiled program in a file that `save` wrote, compiled again for this machine.
+
+    The file may come from anywhere: nothing in it is run or imported, and one that is damaged, or
+    was made to do harm, is refused. The program gives the same bits as the one that was saved, with
+    the same versions of this library and of NumPy.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    GraphError
+        If there is no such file, or if it cannot be read or holds no program; and of a program
+        compiled with `native=True`, if this machine runs no machine code.
+
+    Examples
+    --------
+    >>> import graphcore as gc, tempfile, pathlib
+    >>> x = gc.tensor("x", {"row": None})
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "twice.gc")
+    >>> gc.save(gc.compile([x], {"twice": 2 * x}), file)
+    >>> gc.load(file)
+    <Compiled (x: f64[row]) -> (f64[row]): NumPy calls: machine code would gain nothing>
+    """
+    file = file_at("load", path, "program.gc")
+    graph, arguments, results, returns, native = archive.read(file)
+    try:
+        absent = inputs.not_listed(graph.params)
+        checked = inputs.program("load", graph.params, graph.outputs, absent)
+        check(checked.params == graph.params, "a param is no input")
+        return compiled(graph, arguments, results, returns, native)
+    except Exception as error:  # on a graph that no one has built
+        archive.refuse(file, f"{type(error).__name__}: {error}")
+
+
+def compiled(graph: Any, arguments: Any, results: Any, returns: Any, native: Any) -> Compiled:
+    """A program compiled again."""
+    kind: Returns = "xarray" if returns == "xarray" else "numpy"
+    return Compiled(graph, arguments, results, kind, native)
