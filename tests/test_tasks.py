@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import runpy
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ import pandas
 import pytest
 import xarray
 from scipy.integrate import solve_ivp
-from scipy.optimize import check_grad, least_squares, minimize
+from scipy.optimize import brentq, check_grad, least_squares, minimize
 
 import graphcore as gc
 
@@ -338,3 +340,39 @@ def test_a_start_without_the_dims_of_the_loop() -> None:
     x = gc.tensor("x", {"time": None, "member": 3})
     last, _ = gc.scan(lambda level, v: (0.9 * level + v, None), gc.zeros({}), x, dim="time")
     assert last.dims == ("member",)
+
+
+# ---- outside code, checks and files
+
+
+def test_derivatives_are_checked() -> None:
+    x = gc.tensor("x", {"row": None})
+    found = gc.check_grads(gc.sin(x).sum(), x, {x: [0.5, 1.0]})
+    assert (found.wrt, found.error <= found.allowed) == ("x", True)
+
+
+def test_a_function_of_scipy_inside_a_program() -> None:
+    a = gc.tensor("a", {"row": None})
+    solve = gc.callback(
+        lambda a: brentq(lambda x: x**3 + x - a, 0.0, 10.0),
+        gc.zeros({}),
+        dims=(),
+        pullback=lambda operands, x, ct: (ct / (3 * x**2 + 1),),
+    )
+    x = solve(a)
+    found, slope = gc.compile([a], (x, gc.grad(x.sum(), a)))([2.0, 10.0])
+    np.testing.assert_allclose(found, [1, 2])
+    np.testing.assert_allclose(slope, [1 / 4, 1 / 13])
+
+
+def test_a_program_without_the_library(tmp_path: Path) -> None:
+    x = gc.tensor("x", {"row": None})
+    gc.compile([x], gc.exp(x).sum()).export(tmp_path / "program.py")
+    program = runpy.run_path(str(tmp_path / "program.py"))["program"]
+    assert program([0.0, 0.0]) == 2.0
+
+
+def test_a_program_in_a_file_that_is_no_pickle(tmp_path: Path) -> None:
+    x = gc.tensor("x", {"row": None})
+    gc.save(gc.compile([x], gc.exp(x).sum()), tmp_path / "program.gc")
+    assert gc.load(tmp_path / "program.gc")([0.0, 0.0]) == 2.0

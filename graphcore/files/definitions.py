@@ -181,16 +181,22 @@ class Definitions:
     ----------
     taken
         Names that the file uses for other values.
+    imported
+        Names by which the file knows what these statements import.
     instead
         Definitions that replace others.
     """
 
     def __init__(
-        self, taken: Collection[str] = (), instead: Mapping[Name, Name] | None = None
+        self,
+        taken: Collection[str],
+        imported: Mapping[str, str],
+        instead: Mapping[Name, Name],
     ) -> None:
-        self.taken, self.instead = {*taken, *dir(builtins)}, instead or {}
+        self.taken, self.instead = {*taken, *imported.values(), *dir(builtins)}, instead
+        self.imported = dict(imported)
         self.names: dict[Name, str] = {}
-        self.imports: dict[str, None] = {}
+        self.imports: set[str] = set()
         self.texts: list[str] = []
         self.written: set[tuple[str, int]] = set()
 
@@ -204,8 +210,7 @@ class Definitions:
             statement, own = module.imported[of.name]
             if own is not None:
                 return self.name(own)
-            self.imports[statement] = None
-            return of.name
+            return self.import_of(statement, of)
         if (same := self.equal(of)) is not None:
             return self.names.setdefault(of, same)
         new = of.name
@@ -216,6 +221,20 @@ class Definitions:
         self.names[of] = new
         self.write(module, of)
         return new
+
+    def import_of(self, statement: str, of: Name) -> str:
+        """The name of an import, another one where the file has that for something else."""
+        if statement not in self.imported:
+            name, line = of.name, statement
+            if name in self.taken:
+                name = f"{of.module.rpartition('.')[2]}_{name}"
+                line = f"{statement.partition(' as ')[0]} as {name}"
+            self.taken.add(name)
+            self.imported |= {statement: name, line: name}
+            self.imports.add(line)
+        elif statement.endswith(f" {self.imported[statement]}"):
+            self.imports.add(statement)
+        return self.imported[statement]
 
     def equal(self, of: Name) -> str | None:
         """The name of an equal value, as a type that several modules define alike."""

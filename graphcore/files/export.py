@@ -39,7 +39,11 @@ HEAD = '''"""A program of arrays, made by graphcore. It needs {needs}, and nothi
 arrays that have been checked, with sizes and memory that it is given.
 """'''
 RUNTIME = "graphcore.backends.numpy_backend."
-RESERVED = ("np", "base64", "namedtuple", "program", "run", "bind", "buffers", "partial", "scipy")
+RESERVED = (
+    *("program", "run", "bind", "buffers", "ndarray", "refuse", "scipy"),
+    *("PARAMETERS", "UNKNOWNS", "SIZED", "NEEDED", "CHECKS", "ARGUMENTS"),
+)
+"""Names that a file has for parts of its own."""
 FLOATING = 'with np.errstate(all="ignore"):'
 INSTEAD = {Name(user_line.__module__, "user_line"): Name(standalone.__name__, "user_line")}
 
@@ -78,7 +82,7 @@ class File:
         scope = function.code.scope
         self.used = {name: scope[name] for name in sorted(used & scope.keys(), key=natural)}
         taken = {*RESERVED, *functions, *self.used} - self.own_names()
-        self.definitions = Definitions(taken, INSTEAD)
+        self.definitions = Definitions(taken, IMPORTED, INSTEAD)
         self.parts: list[str] = []
 
     def own_names(self) -> set[str]:
@@ -319,6 +323,12 @@ USED = {
     "= partial(": "from functools import partial",
 }
 """Imports of what a program calls."""
+IMPORTED = {
+    "import numpy as np": "np",
+    **{f"import {module}": module for module in MODULES if "." not in module},
+    **{line: line.split()[-1] for line in USED.values()},
+}
+"""The names that files have for what they import."""
 
 
 def natural(name: str) -> tuple[str, int]:
