@@ -11,11 +11,10 @@ import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.ir.sizes import evaluate
 from tests import guards
-from tests.machine_code import kernels
 from tests.operations import CASES, convolution, linalg
 from tests.operations.case import DEFAULT, Case
 from tests.test_ops import declare, draw
-from tests.tiers.comparing import Both, Verdict, attempt, near, same
+from tests.tiers.comparing import Both, Verdict, attempt, same
 from tests.tiers.drawing import asked, forms
 
 pytestmark = pytest.mark.skipif(
@@ -55,8 +54,6 @@ def check(name: str) -> list[Verdict]:
     """Machine code against NumPy calls, and against itself for arguments of other forms."""
     case, rng, verdicts = CASES[name], np.random.default_rng(0), []
     both, more = compiled(case)
-    whole = llvm_kernels.whole(kernels(both.compiled)) is not None
-    alike = same if whole else near  # NumPy's last bit depends on how operands lie in memory
     for sizes in lengths(name, case):
         known = sizes | {dim: DEFAULT[dim] for dim in (*case.fixed, "one")}
         values = [x.values for x in draw(case, sizes)]
@@ -75,7 +72,11 @@ def check(name: str) -> list[Verdict]:
             if isinstance(wanted, str):
                 assert found == wanted, f"{form}, {sizes}"
             else:
-                assert all(map(alike, found, wanted)), f"{form}, {sizes}"
+                alike = all(map(same, found, wanted))
+                if not both.whole:  # rounding of NumPy's depends on how operands lie
+                    given = [other[form] for other in others]
+                    alike = alike or both.compare(given).kind != "differs"
+                assert alike, f"{form}, {sizes}"
             for x, other in zip(before, others, strict=True):
                 np.testing.assert_array_equal(np.asarray(other[form], x.dtype), x)
     return verdicts

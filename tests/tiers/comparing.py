@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphcore as gc
+from graphcore.backends import llvm_kernels
 from graphcore.backends.tiers import calls
-from tests.machine_code import build
+from tests.machine_code import build, kernels
 from tests.tiers import precise
 
 Array = Any
@@ -38,7 +39,7 @@ class Both:
         self.unknowns: Sequence[str] = boundary.unknowns
         self.calls: Callable[..., list[Array]] = calls(compiled._function, boundary)
         self.native = build(compiled)
-        self.compiled = compiled
+        self.whole = llvm_kernels.whole(kernels(compiled)) is not None
 
     def compare(self, arguments: Sequence[Array]) -> Verdict:
         """Machine code against NumPy calls: results, or the words in which both refuse."""
@@ -48,7 +49,11 @@ class Both:
             if wanted == found == again:
                 return Verdict("refused")
             return Verdict("differs", f"{shown(found)} and {shown(again)}, NumPy: {shown(wanted)}")
-        if isinstance(again, str) or not all(map(same, found, again)):
+        repeated = not isinstance(again, str) and (
+            not self.whole  # rounding of NumPy's and LAPACK's depends on where arrays lie
+            or all(map(same, found, again))
+        )
+        if not repeated:
             return Verdict("differs", "from call to call")
         if all(map(same, found, wanted)):
             return Verdict("equal")
