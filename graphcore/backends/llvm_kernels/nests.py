@@ -16,13 +16,13 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Shape, count
 from graphcore.ir.types import TupleType
-from graphcore.ops import elementwise as e
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 from graphcore.schedule.order import in_order
 
 from .arithmetic import SCALAR
 from .builder import WIDTH
+from .flops import flops
 from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, is_small_product
 from .routines import ALONE, operands_in_rooms
@@ -41,20 +41,6 @@ READINGS = 16
 UNROLLED = 16
 """How many places of short axes are written out in the loops over the long ones."""
 
-SIMPLE = frozenset(
-    {
-        *(e.add, e.subtract, e.multiply, e.negative, e.absolute, e.square, e.sign, e.maximum),
-        *(e.minimum, e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_equal),
-        *(e.logical_and, e.logical_or, e.logical_xor, e.logical_not, e.bitwise_and, e.bitwise_or),
-        *(e.bitwise_xor, e.invert, e.isnan, e.isfinite, e.isinf, e.where, e.cast, e.real, e.imag),
-        *(e.conjugate, e.floor, e.ceil, e.trunc, e.rint, e.copysign, t.absorb, t.wins),
-    }
-)
-DIVISIONS = frozenset({e.divide, e.sqrt, e.reciprocal})
-VIEWS = {
-    **{t.embed: 1, t.overwrite: 2, t.concat: 2, t.sum_: 2, t.max_: 2, t.min_: 2},
-    **{t.vecdot: 4, t.matvec: 4, t.matmul: 4},
-}
 REPEATING = frozenset({t.expand, t.matvec, t.matmul, t.gather, t.overlap_add})
 """Ops that read a place of an operand many times."""
 
@@ -213,13 +199,6 @@ def operands(node: Node) -> Sequence[Node]:
     ]
 
 
-def flops(node: Node) -> int:
-    """The approximate cost of one place of a node, without its operands."""
-    if node.op in SCALAR:
-        return 1 if node.op in SIMPLE else 4 if node.op in DIVISIONS else 14
-    return VIEWS.get(node.op, 0)
-
-
 class Order(NamedTuple):
     """The nodes of a loop's body in order, and the updates that are made in place.
 
@@ -314,8 +293,10 @@ def in_rows(plan: Plan) -> Plan:
     number: list[int] = []
     for step in groups:
         parts: list[Step] = [step]
-        if isinstance(step, Rows) and not step.gain:
-            parts = [Nest(roots) for roots in step.nests]
+        if isinstance(step, Rows):
+            after = [Nest(roots) for roots in step.leave_last()]
+            rows = [step] if step.gain else [Nest(roots) for roots in step.nests]
+            parts = [*rows, *after]
         for part in parts:
             number += [len(steps)] * (len(part.nests) if isinstance(part, Rows) else 1)
             steps.append(part)
@@ -465,6 +446,9 @@ def stored(
         keys = readings.get(node, {})
         if is_alone(node) or reduces(node) or node in updates:
             keys = {node: False}
+        elif node not in held and node.op is t.expand:
+            if is_kept(node.inputs[0], cost[node], keys):  # which has fewer places
+                held.add(node.inputs[0])
         elif node in held or is_kept(node, cost[node], keys):
             held.add(node)
             keys = {space_of(node): False}

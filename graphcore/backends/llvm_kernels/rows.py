@@ -89,13 +89,27 @@ class Rows:
         """Whether a nest is computed in these rows; it is added then."""
         k = len(self.axes)
         for root in roots:
-            rest = root.type.shape[k:]
+            rest = self.rest(root)
             if root.type.shape[:k] != self.axes or (rest and not is_long(rest[-1])):
                 return False
-            if not rest and root.op in SCALAR:  # one value, where lanes could compute several
+            if not rest and root.op in SCALAR and not self.nests:
                 return False
             if not reads_own_row(root, k, self.made):
                 return False
         self.nests.append([*roots])
         self.made |= dict.fromkeys(roots)
         return True
+
+    def leave_last(self) -> list[list[Node]]:
+        """Leave the last nests that compute one value a row, where lanes compute several."""
+        left: list[list[Node]] = []
+        while all(not self.rest(root) and root.op in SCALAR for root in self.nests[-1]):
+            left.insert(0, self.nests.pop())
+            for root in left[0]:
+                del self.made[root]
+        return left
+
+    def rest(self, root: Node) -> Shape:
+        """The sizes of a row of a root."""
+        shape: Shape = root.type.shape
+        return shape[len(self.axes) :]

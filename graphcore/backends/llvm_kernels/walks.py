@@ -13,7 +13,8 @@ from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
-from .nests import flops, long_axes, space
+from .flops import flops
+from .nests import long_axes, space
 from .places import At, Places
 from .rooms import Index, Room
 from .rows import is_long
