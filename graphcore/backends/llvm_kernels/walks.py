@@ -20,7 +20,8 @@ from .rooms import Index, Room
 from .rows import is_long
 
 ROWS = 4
-"""How many rows are added up at once, so that none waits for the last addition."""
+"""How many rows are added up at once, so that none waits for the last addition; how many vectors of
+columns, so that each page of memory is read in longer pieces."""
 FEW = 2
 """The most reductions that are computed in several rows at once: their sums are registers."""
 INTERLEAVED = 8
@@ -36,12 +37,14 @@ def walk(
     lanes_inside: bool = False,
     rows: int = 1,
     axis: int = -1,
+    vectors: int = 1,
 ) -> Sequence[Value]:
     """place(indices, mask) over spaces of equal long axes, the last of them side by side.
 
     `indices` has, for each shape, an index for each place of its short axes, for so many `rows`
     along a long axis at once: the last row is computed again where their number is no multiple of
-    that. With `lanes_inside` no axis is side by side.
+    that. With `lanes_inside` no axis is side by side; else so many `vectors` of the last axis are
+    done at once, where it is long enough.
     """
     sizes = space(shapes[0])
     grouped = axis % len(sizes) if rows > 1 else -1
@@ -58,15 +61,33 @@ def walk(
             several(p, p.size(sizes[n]), rows, further)
         elif n == len(sizes) - 1 and not lanes_inside:
 
-            def lane(i: Index, mask: Value) -> Sequence[Value]:
-                return inner([(*at, i) for at in group], mask)
+            def lanes(mask: Value, *indices: Index) -> Sequence[Value]:
+                return inner([(*at, i) for at in group for i in indices], mask)
 
-            p.lanes(p.size(sizes[n]), (), lane)
+            side_by_side(p, p.size(sizes[n]), vectors, lanes)
         else:
             p.each(p.size(sizes[n]), (), further)
         return ()
 
     return inner([()], TRUE)
+
+
+def side_by_side(
+    p: Places, size: Value, vectors: int, body: Callable[..., Sequence[Value]]
+) -> None:
+    """body(mask, *indices) for whole groups of so many vectors of an axis, then for each left."""
+    b, step = p.b, vectors * p.b.width
+    whole = integer(0)
+
+    def group(i: Value) -> Sequence[Value]:
+        starts = range(0, step, b.width)
+        return body(TRUE, *[Index(b.add(i, integer(k)), integer(1)) for k in starts])
+
+    if vectors > 1:
+        known = size.number
+        whole = b.op("and", size, integer(-step)) if known is None else integer(known & -step)
+        p.looped(integer(0), whole, step, (), group)
+    p.lanes(b.sub(size, whole), (), lambda i, mask: body(mask, p.plus(i, whole)))
 
 
 def several(p: Places, size: Value, rows: int, body: Callable[..., Sequence[Value]]) -> None:

@@ -437,7 +437,9 @@ class Writer:
             inside, tiled = runs_along_memory(rest[0]), turned_along(p, rest)
             in_tiles = partial(place, tiled=True)
             if tiled is None:
-                walk(p, shapes, place, inside, at_once(p, rest) if inside else 1)
+                several = at_once(p, rest) if all(map(reduces, rest)) else 1
+                rows, vectors = (several, 1) if inside else (1, several)
+                walk(p, shapes, place, inside, rows, vectors=vectors)
             else:  # tiles of a short axis would be computed for nothing
                 self.b.branch(
                     are_long(p, shapes[0], tiled),
