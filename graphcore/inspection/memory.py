@@ -100,9 +100,9 @@ def moments(graph: Graph, number: Number) -> Iterator[tuple[Node, list[Node]]]:
 
 
 def takes_memory(node: Node, graph: Graph) -> bool:
-    """Whether the result of a node is new memory: no argument, no constant, no view."""
+    """Whether the result of a node that is no view is new memory: no argument and no constant."""
     given = node.op in (leaf.input_, leaf.constant) or node in graph.params
-    return not given and not node.op.traits & {Trait.FREE, Trait.VIEW}
+    return not given and Trait.FREE not in node.op.traits
 
 
 def most_held(body: Graph, number: Number) -> list[Node]:

@@ -303,6 +303,15 @@ def masked_log() -> tuple[list[gc.Tensor], Any, list[Any]]:
     return [x], [y, gc.grad(y, x)], [[0.0, 1, -2]]
 
 
+def test_a_masked_fault_before_that_of_an_output_is_not_the_one() -> None:
+    inputs, (masked, _), arguments = masked_log()
+    f = gc.compile(inputs, [masked, gc.sqrt(masked - 10)])
+    fault = f.check(*arguments)
+    assert isinstance(fault, Fault)
+    assert fault.op == "sqrt"
+    assert {x.op for x in f.check(*arguments, any=True)} == {"log", "sqrt"}
+
+
 def masked_attention() -> tuple[list[gc.Tensor], Any, list[Any]]:
     x = gc.tensor("x", {"time": None, "past": None})
     size = x.sizes["time"]

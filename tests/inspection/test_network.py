@@ -274,3 +274,16 @@ def test_deep_graphs() -> None:
         assert "lines more" in str(answer)
         assert len(answer.text(limit=None).splitlines()) >= 5_000
         assert max(map(len, answer.text(limit=5, width=30).splitlines())) <= 34
+
+
+def test_what_depends_on_several_inputs_has_no_single_dominator() -> None:
+    x, y = gc.tensor("x", {"row": 2}), gc.tensor("y", {"row": 2})
+    graph = gc.compile([x, y], gc.exp(x + y), native=False).stages["named"]
+    found = network.dominators(graph)
+    assert found.start is None
+    ops = {node.op.name: above for node, above in found.above.items()}
+    assert ops["input"] is None
+    assert ops["add"] is None
+    assert ops["exp"] is not None
+    assert ops["exp"].op.name == "add"
+    assert "through no single node: %0" in found.text()

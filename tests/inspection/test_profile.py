@@ -238,6 +238,14 @@ def test_nests_are_measured_and_what_is_in_them_is_estimated() -> None:
 
 
 @machine_code
+def test_a_nest_reads_no_more_of_an_array_than_it_needs() -> None:
+    u = vector()
+    f = gc.compile([u], gc.exp(u[{"time": slice(10, 30)}]), native=True)
+    (nest,) = f.profile(np.ones(5000)).nests
+    assert nest.bytes == 8 * (20 + 20)
+
+
+@machine_code
 def test_two_lines_in_a_nest_are_estimated() -> None:
     u = vector()
     x = gc.exp(u)
