@@ -27,6 +27,7 @@ from .frontend.control.loops import *
 from .frontend.control.printing import *
 from .frontend.core.arguments import Dim as Dim
 from .frontend.core.calls import worded
+from .frontend.core.defaults import default_dtype as default_dtype
 from .frontend.core.instead import absent
 from .frontend.core.lift import Operand as Operand
 from .frontend.core.trees import Tree as Tree

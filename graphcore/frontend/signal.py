@@ -21,6 +21,7 @@ from .core.arguments import (
 )
 from .core.base import Tensor, wrap
 from .core.costs import fast_transform_size
+from .core.defaults import default
 from .core.documents import parameters
 from .core.instead import absent
 from .core.lift import Operand, common, single
@@ -176,7 +177,7 @@ WINDOW = {
     "dim": "Its dim.",
     "sym": "Whether the window is symmetric, with n = size - 1, or one period, with n = size, as "
     "spectra need it.",
-    "dtype": "The dtype of the result; by default float64.",
+    "dtype": "The dtype of the result; by default that of `default_dtype`, float64.",
     "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
@@ -196,7 +197,7 @@ def hann(
     >>> gc.compile([], gc.signal.hann(5, dim="time"))().round(6)
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    wanted = made_dtype("hann", dtype, like, "float64")
+    wanted = made_dtype("hann", dtype, like, default())
     return astype(cosines("hann", size, dim, sym, 0.5, 0.5), wanted)
 
 
@@ -215,7 +216,7 @@ def hamming(
     >>> gc.compile([], gc.signal.hamming(5, dim="time"))().round(6)
     array([0.08, 0.54, 1.  , 0.54, 0.08])
     """
-    wanted = made_dtype("hamming", dtype, like, "float64")
+    wanted = made_dtype("hamming", dtype, like, default())
     return astype(cosines("hamming", size, dim, sym, 0.54, 0.46), wanted)
 
 
@@ -234,7 +235,7 @@ def blackman(
     >>> gc.compile([], gc.signal.blackman(6, dim="time", sym=False))().round(6)
     array([-0.  ,  0.13,  0.63,  1.  ,  0.63,  0.13])
     """
-    wanted = made_dtype("blackman", dtype, like, "float64")
+    wanted = made_dtype("blackman", dtype, like, default())
     return astype(cosines("blackman", size, dim, sym, 0.42, 0.5, 0.08), wanted)
 
 
@@ -255,7 +256,7 @@ def bartlett(
     """
     length = size_of("bartlett", dim, size)
     made = unless_one(length, 1 - absolute(2 * phase(length, dim, sym) - 1))
-    return astype(made, made_dtype("bartlett", dtype, like, "float64"))
+    return astype(made, made_dtype("bartlett", dtype, like, default()))
 
 
 def phase(size: Size, dim: str, sym: bool) -> Tensor:

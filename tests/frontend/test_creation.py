@@ -1,4 +1,6 @@
 import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -272,3 +274,51 @@ def test_new_values_have_the_dtype_given_or_that_of_a_tensor(name):
         make(dtype="float32", like=x)
     with pytest.raises(gc.GraphTypeError, match=name):
         make(like="float32")
+
+
+MADE = {
+    "tensor": lambda: gc.tensor("x", {"row": None}),
+    "zeros": lambda: gc.zeros({"row": 2}),
+    "ones": lambda: gc.ones({"row": 2}),
+    "eye": lambda: gc.eye({"row": 2, "col": 2}),
+    "tri": lambda: gc.tri({"row": 2, "col": 2}),
+    "one_hot": lambda: gc.one_hot(gc.constant([0, 1], "row"), 2, dim="k"),
+    "hann": lambda: gc.signal.hann(3, dim="t"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_default_dtype_is_that_of_the_block(name):
+    make = MADE[name]
+    assert make().dtype == "float64"
+    with gc.default_dtype("float32"):
+        assert make().dtype == "float32"
+        with gc.default_dtype("float64"):
+            assert make().dtype == "float64"
+        with suppress(ZeroDivisionError), gc.default_dtype("float16"):
+            raise ZeroDivisionError
+        assert make().dtype == "float32"
+    assert make().dtype == "float64"
+
+
+def test_the_default_dtype_changes_nothing_that_has_one():
+    x, n = gc.tensor("x", {"row": 2}), gc.tensor("n", {"row": 2}, dtype="int32")
+
+    def several():
+        made = [gc.zeros({"row": 2}, "int8"), gc.ones({"row": 2}, like=x), gc.constant([1.0], "t")]
+        return [*made, 2.5 * x, n * 2.5, n.mean(), x.weighted(n).mean(), gc.full({"row": 2}, 1.5)]
+
+    with gc.default_dtype("float32"):
+        inside = several()
+    assert [y is z for y, z in zip(inside, several(), strict=True)] == [True] * len(inside)
+
+
+def test_the_default_dtype_is_one_of_this_thread():
+    with gc.default_dtype("float32"), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(MADE["zeros"]).result().dtype == "float64"
+
+
+@pytest.mark.parametrize("dtype", ["int32", "complex64", "float23"])
+def test_a_default_dtype_is_a_float(dtype):
+    with pytest.raises(gc.GraphTypeError, match="default_dtype"), gc.default_dtype(dtype):
+        pass

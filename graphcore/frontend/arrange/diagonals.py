@@ -20,6 +20,7 @@ from graphcore.frontend.core.arguments import (
     two_dims,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.defaults import default
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.ranges import iota
@@ -47,7 +48,7 @@ ON_DIAGONAL = {
     "dims": "Two dims with their sizes; or their names, with sizes in `shape`.",
     "shape": "The sizes, if `dims` are names; a single size is that of both.",
     "k": "The diagonal: where the second position is `k` more than the first.",
-    "dtype": "The dtype of the result; by default float64.",
+    "dtype": "The dtype of the result; by default that of `default_dtype`, float64.",
     "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
@@ -72,7 +73,7 @@ def eye(
            [False,  True]])
     """
     row, col = row_and_column("eye", dims, shape)
-    wanted = made_dtype("eye", dtype, like, "float64")
+    wanted = made_dtype("eye", dtype, like, default())
     return astype(equal(shifted("eye", row, k), col), wanted)
 
 
@@ -93,7 +94,7 @@ def tri(
            [1, 1, 0]])
     """
     row, col = row_and_column("tri", dims, shape)
-    wanted = made_dtype("tri", dtype, like, "float64")
+    wanted = made_dtype("tri", dtype, like, default())
     return astype(greater_equal(shifted("tri", row, k), col), wanted)
 
 

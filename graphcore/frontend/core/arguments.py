@@ -290,14 +290,14 @@ def whole(
 
 @overload
 def made_dtype(
-    function: str, dtype: npt.DTypeLike | None, like: Operand | None, default: str
+    function: str, dtype: npt.DTypeLike | None, like: Operand | None, default: DType
 ) -> DType: ...
 @overload
 def made_dtype(
     function: str, dtype: npt.DTypeLike | None, like: Operand | None, default: None = None
 ) -> DType | None: ...
 def made_dtype(
-    function: str, dtype: npt.DTypeLike | None, like: Operand | None, default: str | None = None
+    function: str, dtype: npt.DTypeLike | None, like: Operand | None, default: DType | None = None
 ) -> DType | None:
     """The dtype of new values: the one given, or that of `like`, or the default."""
     if like is None:

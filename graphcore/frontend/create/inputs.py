@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import SizeLike, dtype_of, made_dtype, names, sized
+from graphcore.frontend.core.arguments import SizeLike, made_dtype, names, sized
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.defaults import default
 from graphcore.frontend.core.lift import (
     Labelled,
     Operand,
@@ -42,7 +43,7 @@ def tensor(
     name: str,
     dims: Mapping[str, SizeLike] | str | Iterable[str],
     shape: Iterable[SizeLike] | SizeLike = None,
-    dtype: npt.DTypeLike = "float64",
+    dtype: npt.DTypeLike | None = None,
 ) -> Tensor:
     """An input: a tensor whose values are given when the compiled function is called.
 
@@ -57,7 +58,7 @@ def tensor(
     shape
         The sizes, if `dims` are names; by default all unknown.
     dtype
-        bool, an integer, a float or complex.
+        bool, an integer, a float or complex; by default that of `default_dtype`, float64.
 
     Raises
     ------
@@ -76,7 +77,8 @@ def tensor(
         cure = "give the input's name first: gc.tensor('x', {'row': 2})"
         raise refusal("tensor", f"{name!r} is not a name", cure=cure, kind=GraphTypeError)
     known, sizes = sized("tensor", dims, shape)
-    return wrap(leaf.input_(name=name, dtype=dtype_of("tensor", dtype), shape=sizes, dims=known))
+    made = made_dtype("tensor", dtype, None, default())
+    return wrap(leaf.input_(name=name, dtype=made, shape=sizes, dims=known))
 
 
 def constant(
@@ -181,7 +183,7 @@ def zeros(
     >>> gc.zeros({"row": 2, "col": None}, dtype="float32")
     <Tensor: f32[row=2, col]>
     """
-    return full(sizes, 0, made_dtype("zeros", dtype, like, "float64"))
+    return full(sizes, 0, made_dtype("zeros", dtype, like, default()))
 
 
 def ones(
@@ -199,7 +201,7 @@ def ones(
     >>> gc.ones({"row": 2, "col": None}, dtype="float32")
     <Tensor: f32[row=2, col]>
     """
-    return full(sizes, 1, made_dtype("ones", dtype, like, "float64"))
+    return full(sizes, 1, made_dtype("ones", dtype, like, default()))
 
 
 def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:

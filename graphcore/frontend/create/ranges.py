@@ -19,6 +19,7 @@ from graphcore.frontend.core.arguments import (
     value_of,
 )
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.defaults import default
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, common, promoted, single
 from graphcore.frontend.pointwise.casting import astype
@@ -273,7 +274,7 @@ def one_hot(
     dim
         The new dim.
     dtype
-        The dtype of the result; by default float64.
+        The dtype of the result; by default that of `default_dtype`, float64.
     like
         A tensor whose dtype the result has, in place of `dtype`.
 
@@ -295,7 +296,7 @@ def one_hot(
         cure = "cast it with astype('int64')"
         raise refusal("one_hot", "positions are integers", node, cure=cure, kind=GraphTypeError)
     place = new_places("one_hot", node, dim, classes)
-    return astype(equal(wrap(node), place), made_dtype("one_hot", dtype, like, "float64"))
+    return astype(equal(wrap(node), place), made_dtype("one_hot", dtype, like, default()))
 
 
 def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
