@@ -8,6 +8,12 @@ import xarray
 import graphcore as gc
 from tests.operations.case import Case, Input, V, bare
 
+
+def singly(x: gc.Tensor) -> gc.Tensor:
+    with gc.default_dtype("float32"):
+        return x + gc.ones({})
+
+
 CASES: dict[str, Case] = {
     "arange": Case(
         lambda x: x * gc.arange(x.sizes["row"], dim="row"), lambda x: x * bare(xarray.DataArray(
@@ -107,6 +113,7 @@ CASES: dict[str, Case] = {
         lambda x: x * gc.array([[1.0, 2.0], [3.0, 4.0]], ("i", "k")).astype(x.dtype),
         lambda x: x * xarray.DataArray([[1.0, 2.0], [3.0, 4.0]], dims=("i", "k")).astype(x.dtype),
     ),
+    "default_dtype": Case(singly, lambda x: x + np.float32(1)),
     "constant": Case(
         lambda x: x * gc.constant([1.0, 2.0, 3.0], "t") + gc.ones({"t": 3}) + gc.zeros({"u": 2}),
         lambda x: x * xarray.DataArray([1.0, 2.0, 3.0], dims="t")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,8 @@ class State(threading.local):
 state = State()
 
 
-@contextmanager
-def default_dtype(dtype: npt.DTypeLike) -> Iterator[None]:
-    """In this block, inputs and new tensors for which no dtype is given have this one.
+def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
+    """In the block of `with`, inputs and new tensors for which no dtype is given have this one.
 
     It is that of `tensor`, `zeros`, `ones`, `eye`, `tri`, `one_hot` and of windows such as
     `signal.hann`, in the thread that enters the block; else float64. Values that have a dtype keep
@@ -56,7 +55,13 @@ def default_dtype(dtype: npt.DTypeLike) -> Iterator[None]:
     if wanted.kind != "f":
         cure = "give a float, such as 'float32'; other dtypes are given to each tensor"
         raise refusal("default_dtype", f"{wanted} is not a float", cure=cure, kind=GraphTypeError)
-    before, state.dtype = state.dtype, wanted
+    return within(wanted)
+
+
+@contextmanager
+def within(dtype: DType) -> Iterator[None]:
+    """A block in which new tensors have this dtype."""
+    before, state.dtype = state.dtype, dtype
     try:
         yield
     finally:
