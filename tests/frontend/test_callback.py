@@ -66,7 +66,13 @@ def walked(cell: Callable[[gc.Tensor], gc.Tensor]) -> list[Any]:
 
 
 @TIERS
-@pytest.mark.parametrize("both", [True, False], ids=["two rules", "pullback"])
+@pytest.mark.parametrize(
+    "both",
+    [
+        pytest.param(True, id="two rules", marks=pytest.mark.slow),
+        pytest.param(False, id="pullback"),
+    ],
+)
 def test_a_derivative_in_a_loop_under_vectorize_in_both_modes(both: bool, native: bool) -> None:
     random = np.random.default_rng(1)
     x, w, u, v = (random.normal(size=shape) for shape in ((5, 3), (3, 3), (4, 3), (3,)))
