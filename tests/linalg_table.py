@@ -343,6 +343,22 @@ TABLE: dict[str, Variant] = {
         lambda x: L.kron(x, gc.sin(x), "p"),
         lambda a: np.stack([np.kron(c, np.sin(c)) for c in a.T], 1), PQ, "any", WIDE,
     ),
+    "apply": Variant(
+        lambda x: L.apply(x, gc.sin(x), PQ, along="p"), lambda a: a @ np.sin(a), PQ, "any"
+    ),
+    "apply along columns": Variant(
+        lambda x: L.apply(x, gc.sin(x), PQ), lambda a: np.sin(a) @ a.T, PQ, "any"
+    ),
+    "congruence": Variant(
+        lambda x: L.congruence(x, gc.sin(x), PQ, PQ),
+        lambda a: a @ np.sin(a) @ a.conj().T, PQ, "any",
+    ),
+    "congruence new": Variant(
+        lambda x: L.congruence(
+            x, L.outer(x.sum("p"), gc.cos(x).sum("p"), ("q", "r")), PQ, ("q", "r"), new=("p", "r")
+        ),
+        lambda a: a @ np.outer(a.sum(0), np.cos(a).sum(0)) @ a.conj().T, ("p", "r"), "any", WIDE,
+    ),
     "outer": Variant(
         lambda x: L.outer(x.sum("q"), gc.sin(x).sum("p"), PQ),
         lambda a: np.outer(a.sum(1), np.sin(a).sum(0)), PQ, "any", WIDE,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphcore.ir.axes import How, Source, values
+from graphcore.ir.axes import How, Source
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import OPS, Node
 from graphcore.ir.types import TensorType
@@ -77,5 +77,5 @@ def reference_run(node: Node, given: dict[str, np.ndarray]) -> list[Any]:
 def results(node: Node, xs: list[Any]) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
         found = reference.compute(node, xs, {}, {})
-    several = found if len(values(node.type)) > 1 else [found]
+    several = found if isinstance(found, (tuple, list)) else [found]
     return [y.values for y in several]
