@@ -53,3 +53,11 @@ def test_differences_are_found() -> None:
 def test_a_value_that_is_not_a_number_is_no_other() -> None:
     x, y = np.array([1.0, np.nan]), np.array([1.0, 2.0])
     assert "1 of 2 places" in further(x, y, y.astype(np.longdouble), [y.astype(np.longdouble)])
+
+
+def test_where_only_rounding_gives_a_number_the_tiers_are_compared() -> None:
+    exact, y = np.array([np.nan], np.longdouble), np.array([5.0])
+    apart = [np.array([value], np.longdouble) for value in (-200.0, 50.0, 1200.0)]
+    alike = [y.astype(np.longdouble)] * 3
+    assert not further(np.array([80.0]), y, exact, apart)
+    assert "1 of 1 places" in further(np.array([80.0]), y, exact, alike)

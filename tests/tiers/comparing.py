@@ -133,7 +133,8 @@ def further(x: Array, y: Array, exact: Array, others: list[Array]) -> str:
         if x.dtype.kind not in "fc":
             wrong = (x != y) & np.all([other == exact for other in others], axis=0)
         else:
-            size = np.finfo(x.dtype)
+            size, rounded = np.finfo(x.dtype), np.all(np.isfinite(others), axis=0)
+            exact = np.where(rounded & ~np.isfinite(exact), y, exact)  # only rounding gives numbers
             may = np.max([np.abs(other - exact) for other in [*others, y]], axis=0)
             may = FURTHER * (may + size.eps * np.abs(exact)) + size.tiny
             unsure = ~np.isfinite(np.max([np.abs(v) for v in others], axis=0)) & np.isfinite(exact)
