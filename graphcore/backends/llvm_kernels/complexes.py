@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import TypeAlias
 
-from .builder import Builder, Value
+from .builder import PARTS, Builder, Value
 from .conversions import literal
 
 Rule: TypeAlias = Callable[..., Value]
@@ -165,6 +166,19 @@ def exp(b: Builder, z: Value) -> Value:
     return b.complex(re, b.select(straight, y, im))
 
 
+def in_double(rule: Rule) -> Rule:
+    """A rule whose parts cancel, computed in float64 and rounded where they are float32."""
+
+    @wraps(rule)
+    def rounded(b: Builder, z: Value) -> Value:
+        kind = PARTS[z.kind]
+        wide = b.complex(*[b.convert("fpext", x, "f64") for x in b.parts(z)])
+        return b.complex(*[b.convert("fptrunc", x, kind) for x in b.parts(rule(b, wide))])
+
+    return rounded
+
+
+@in_double
 def log(b: Builder, z: Value) -> Value:
     x, y = b.parts(z)
     return b.complex(b.function("log_hypot", x, y), b.function("arctan2", y, x))
@@ -320,6 +334,7 @@ def log1p(b: Builder, z: Value) -> Value:
     return log(b, b.complex(b.op("fadd", x, literal(1.0, x.kind)), y))
 
 
+@in_double
 def expm1(b: Builder, z: Value) -> Value:
     x, y = b.parts(z)
     half = b.function("sin", b.op("fmul", y, literal(0.5, x.kind)))
