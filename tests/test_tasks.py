@@ -268,6 +268,22 @@ def test_where_a_nan_comes_from() -> None:
     assert (fault.op, dict(fault.place)) == ("log", {"row": 1})
 
 
+def test_a_value_is_printed_while_a_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    x = gc.tensor("x", {"row": None})
+    gc.compile([x], gc.print(2 * x, "twice").sum())([1.0, 2.0])
+    assert "twice" in capsys.readouterr().out
+
+
+def test_a_program_says_why_and_what_it_costs(tmp_path: Path) -> None:
+    x = gc.tensor("x", {"row": None})
+    f = gc.compile([x], gc.grad(gc.special.logsumexp(x, "row"), x))
+    assert Path(__file__).name in str(f.why(x))
+    assert "flops" in str(f.profile(np.ones(1000)))
+    f.to_html(tmp_path / "page.html")
+    assert Path(__file__).name in (tmp_path / "page.html").read_text("utf-8")
+    assert "logsumexp" in f._repr_html_()
+
+
 def test_a_masked_array_is_refused_with_a_cure() -> None:
     x = gc.tensor("x", {"row": None})
     with pytest.raises(gc.GraphError, match=r"fill them, value.filled\(np.nan\)"):
@@ -340,6 +356,58 @@ def test_a_start_without_the_dims_of_the_loop() -> None:
     x = gc.tensor("x", {"time": None, "member": 3})
     last, _ = gc.scan(lambda level, v: (0.9 * level + v, None), gc.zeros({}), x, dim="time")
     assert last.dims == ("member",)
+
+
+def test_windows_of_a_series() -> None:
+    given = xarray.DataArray(np.arange(6.0) ** 2, {"day": np.arange(6)})
+    x = gc.tensor("x", {"day": None})
+    ours = [x.coarsen(day=2).mean(), x.rolling(day=3).mean(), x.shift(day=1), x.diff("day")]
+    theirs = [given.coarsen(day=2).mean(), given.rolling(day=3).mean(), given.shift(day=1)]
+    for found, wanted in zip(
+        gc.compile([x], ours)(given), [*theirs, given.diff("day")], strict=True
+    ):
+        np.testing.assert_allclose(found, wanted)
+
+
+def test_an_exponentially_weighted_mean() -> None:
+    x = gc.tensor("x", {"day": None})
+    step = lambda level, v: ((mean := 0.7 * level + 0.3 * v), mean)
+    found = gc.scan(step, x.isel(day=0), x, dim="day")[1].eval(x=[1.0, 2.0, 4.0])
+    wanted = pandas.Series([1.0, 2.0, 4.0]).ewm(alpha=0.3, adjust=False).mean()
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_a_correlation() -> None:
+    a, b = np.random.default_rng(0).normal(size=(2, 20))
+    x, y = gc.tensor("x", {"day": None}), gc.tensor("y", {"day": None})
+    assert np.isclose(gc.compile([x, y], gc.corr(x, y, "day"))(a, b), np.corrcoef(a, b)[0, 1])
+
+
+def test_arguments_of_many_kinds() -> None:
+    x = gc.tensor("x", {"row": None, "col": None})
+    f, values = gc.compile([x], 2 * x), np.arange(6.0).reshape(2, 3)
+    turned = xarray.DataArray(values, dims=("row", "col")).T
+    for given in (
+        values,
+        values.tolist(),
+        values.astype("uint8"),
+        pandas.DataFrame(values),
+        turned,
+    ):
+        np.testing.assert_array_equal(f(given), 2 * values)
+
+
+def test_arrays_without_names_are_given_some() -> None:
+    x = gc.tensor("x", {"row": 3})
+    with pytest.raises(gc.GraphError, match=r"gc.constant"):
+        x * np.ones(3)
+    np.testing.assert_array_equal((x * gc.constant([1, 2, 3], "row")).eval(x=np.ones(3)), [1, 2, 3])
+
+
+def test_a_reshape_and_a_stack() -> None:
+    x = gc.tensor("x", {"pixel": 6})
+    assert x.unstack(pixel={"row": 2, "col": None}).sizes == {"row": 2, "col": 3}
+    assert gc.concat([x, x], "copy").sizes == {"copy": 2, "pixel": 6}
 
 
 # ---- outside code, checks and files
