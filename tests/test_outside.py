@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from graphcore.backends import llvm_kernels
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,3 +45,59 @@ def test_two_ops_of_one_name_are_refused() -> None:
     assert b"op elementwise.exp is declared twice, in graphcore.ops.elementwise and in mine" in (
         refused.stderr
     )
+
+
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "energies"
+version = "1.0"
+
+[tool.hatch.build.targets.wheel]
+only-include = ["energies.py"]
+"""
+
+USE = """
+import numpy as np
+import scipy.special
+import energies
+import graphcore as gc
+x = gc.tensor("x", {"row": None, "col": 4})
+y = energies.energy_of(energies.transformed(gc.exp(x), 0.5), "col")
+given = np.random.default_rng(0).uniform(0.1, 2.0, size=(3, 4))
+z = scipy.special.boxcox1p(np.exp(given), 0.5)
+for native in (False, True):
+    f = gc.compile([x], [y, gc.grad(y.sum(), x)], native=native and %s)
+    value, slope = f(given)
+    np.testing.assert_allclose(value, (z * z).sum(1))
+    np.testing.assert_allclose(slope, 2 * z * (1 + np.exp(given)) ** -0.5 * np.exp(given))
+    print(f.tier)
+print(f.stages["named"])
+print(f.source)
+"""
+
+
+@pytest.mark.slow
+def test_an_installed_package_of_ops(tmp_path: Path) -> None:
+    """Its ops stay calls of NumPy; what is between them is machine code."""
+    project, site = tmp_path / "project", tmp_path / "site"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(PROJECT)
+    (project / "energies.py").write_bytes((ROOT / "tests" / "outside" / "ops.py").read_bytes())
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--target", site]
+    installed = run("-m", "pip", "install", *map(str, options), str(project))
+    assert installed.returncode == 0, installed.stderr.decode()
+    native = llvm_kernels.unavailable() is None
+    paths = os.pathsep.join([str(site), str(ROOT)])
+    used = subprocess.run(
+        [sys.executable, "-c", USE % native],
+        capture_output=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": paths}, text=True,
+    )  # fmt: skip
+    assert used.returncode == 0, used.stderr
+    assert "energy(%1; over col)" in used.stdout
+    assert "energies.py" in used.stdout
+    assert "tensor_energy(" in used.stdout
+    assert ("k0(" in used.stdout) == native
