@@ -438,7 +438,8 @@ class Writer:
             in_tiles = partial(place, tiled=True)
             if tiled is None:
                 several = at_once(p, rest) if all(map(reduces, rest)) else 1
-                rows, vectors = (several, 1) if inside else (1, several)
+                alone = self.b.level == 0  # within loops, what is read is mostly in cache
+                rows, vectors = (several, 1) if inside else (1, several if alone else 1)
                 walk(p, shapes, place, inside, rows, vectors=vectors)
             else:  # tiles of a short axis would be computed for nothing
                 self.b.branch(
