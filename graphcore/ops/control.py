@@ -50,7 +50,8 @@ def all_steps(y: TensorType, dim: str | None, length: Size) -> TensorType:
     """The type of the results `y` of all steps, the first axis new."""
     dims = None if y.dims is None or dim is None else (dim, *y.dims)
     if dims is not None:
-        require(len(set(dims)) == len(dims), f"a step's result {y} has dim {dim!r} already")
+        reason = f"a step's result {y} has dim {dim!r} already"
+        require(len(set(dims)) == len(dims), reason, "give the dim of the steps another name: dim=")
     return TensorType(y.dtype, (length, *y.shape), dims)
 
 

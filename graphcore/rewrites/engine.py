@@ -62,14 +62,22 @@ def normal_forms(rules: RuleSet) -> dict[Node, Node]:
     return known[rules]
 
 
-def simplifier(rules: RuleSet) -> Callable[[Node], Node]:
+def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[Node], Node]:
     """The function that gives the normal form of a node which was just built.
 
-    So no node is built on others that are not in normal form, only to be built again later.
+    So no node is built on others that are not in normal form, only to be built again later. Nodes
+    of the ops that stay are left as they are, with all below them: other parts of the graph, which
+    are not rebuilt with the node, know them.
     """
     bodies: Callable[[Graph], Graph] = lambda held: simplify(held, rules)
     trace, normal = current(), normal_forms(rules)
-    form = former(trace, rules.step, None, bodies, True)
+    if stays:
+        built = trace.known.setdefault("normal forms of nodes built", {})
+        normal = built.setdefault((rules, stays), {x: y for x, y in normal.items() if x is y})
+    step = former(trace, rules.step, None, bodies, True)
+
+    def form(node: Node, inputs: tuple[Node, ...]) -> Node:
+        return node if node.op in stays else step(node, inputs)
 
     def simplified(node: Node) -> Node:
         if node in normal:

@@ -33,7 +33,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     path = between(ys, wrt)
     total: dict[Node, Node] = {}
     asked, records = state.source, current().records
-    tidied = simplifier(tidy)
+    tidied = simplifier(tidy, frozenset({autodiff.barrier}))
     for y, ct in zip(ys, cts, strict=True):
         if y in path:
             ct = unknown(ct)

@@ -67,7 +67,8 @@ def group(function: str, x: Any, ids: Any, skipna: bool) -> Any:
     """Group by group, along the dim `batch`."""
     dims = ["group" if dim == "batch" else dim for dim in x.dims]
     shape = [SIZE if dim == "group" else x.sizes[dim] for dim in dims]
-    found = xarray.DataArray(np.zeros(shape, KINDS.get(function, x.dtype)), dims=dims)
+    real = x.real.dtype if function == "var" else x.dtype
+    found = xarray.DataArray(np.zeros(shape, KINDS.get(function, real)), dims=dims)
     for place in np.ndindex(*shape):
         here = dict(zip(dims, place, strict=True))
         mask = ids.values == here.pop("group")

@@ -249,3 +249,14 @@ def test_a_derivative_does_not_count_another_lazy_one_of_equal_value() -> None:
     assert first.node is not second.node
     by_second = gc.grad(slope.sum(), second, disconnected="zero")
     np.testing.assert_array_equal(value(by_second), [0, 0, 0])
+
+
+def test_what_something_differentiates_by_stays_one_node() -> None:
+    """Derivatives below it are expanded, and cotangents tidied, without making another of it."""
+    x, t, rate = gc.tensor("x", {"row": 3}), gc.tensor("t", {"row": 3}), gc.tensor("rate", {})
+    tangent = gc.pushforward(x, x, t)
+    nothing = gc.pushforward(tangent, x, x, disconnected="zero").sum()
+    slope = gc.pushforward(gc.special.expit(nothing), nothing, rate)
+    third = gc.hessian(slope, nothing)  # sigmoid'''(0) = -1/8
+    f = gc.compile([x, t, rate], third)
+    assert f(np.ones(3), np.ones(3), 2.0) == -0.25
