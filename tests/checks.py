@@ -10,6 +10,7 @@ import ctypes
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 from unittest import mock
 from weakref import WeakValueDictionary
@@ -71,12 +72,12 @@ def definition(name: str, wide: int) -> str:
 
 def written() -> str:
     """The node that is being written, and its line."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         for name in ("node", "root", "step"):
             if isinstance(node := frame.f_locals.get(name), Node):
                 return f"{node.op} at {node.origin}"
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return "no node"
 
 

@@ -1,9 +1,9 @@
 """The seconds that a program takes as NumPy calls, and those that making machine code takes.
 
 Machine code pays once NumPy has cost as much as making it. Both costs are estimates, from the ops
-of a program and from its sizes, so that no clock decides: equal calls give equal decisions. They
-were fitted to the programs of benchmarks/programs; for most of these they are right within a factor
-of two.
+of a program and from its sizes, so that no clock decides: equal calls give equal decisions. Their
+constants come from measuring the programs of benchmarks/programs, and most of these estimates are
+within a factor of two of the measured time.
 
 Only ops that machine code computes in another way are counted. Products of matrices, sorts,
 factorisations and Fourier transforms count as their calls alone, since the routines are the same.

@@ -167,9 +167,9 @@ def without_looks(spent: Sequence[Spent], cost: float) -> list[Spent]:
 
 
 def shares(ran: Sequence[Ran], number: Number, machine: Machine) -> list[Run]:
-    """The nodes that nests compute, the time of each nest shared among them by what they cost.
+    """The nodes that nests compute; they share the time of their nest in proportion to their costs.
 
-    What several nests compute again counts as computed once.
+    A node that several nests compute is counted once.
     """
     found: dict[Node, Run] = {}
     for at, nest in enumerate(ran):
@@ -193,7 +193,7 @@ def shares(ran: Sequence[Ran], number: Number, machine: Machine) -> list[Run]:
 
 
 def estimate(run: Run, number: Number, machine: Machine) -> float:
-    """The seconds of a node in machine code, where nests keep what they compute in registers."""
+    """The estimated seconds of a node in machine code, where a nest keeps values in registers."""
     spent, op = work(run, number), run.node.op
     in_nest = op in elementwise.UFUNC or isinstance(op.axes, Reduces)
     own = spent.flops * OPERATION if in_nest else machine.least(run, spent)

@@ -172,7 +172,7 @@ def machine_of(
     code: machine.Code,
     patient: Callable[[], machine.Code] | None = None,
 ) -> Machine:
-    """A kernel, of which this is the code, with what it is called with and how it may fail."""
+    """The kernel with this machine code: its arguments, its memory, and the failures it reports."""
     params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
     failures, slots = program.failures, program.table()
     counts = counts_of(graph, frozenset(unknowns))

@@ -203,7 +203,7 @@ class Series:
         return Room(self.b.emit("ptr", 0, text, at), (self.n, self.n), "f64")
 
     def now(self, room: Room) -> Room:
-        """A room with what is in it now."""
+        """The room after a write: values that were read from it before are read again."""
         self.b.names += 1
         return room._replace(level=self.b.level, version=self.b.names)
 

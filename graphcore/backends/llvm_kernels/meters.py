@@ -42,7 +42,7 @@ class Timing(NamedTuple):
     reads
         The stored values that it reads.
     turn
-        The body of which it is a turn, if its time is that of the loop around the steps there.
+        The loop body, if this is the time that the loop takes around the steps of its body.
     calls
         The kernels called around it, the outermost first.
     """
@@ -111,7 +111,7 @@ class Metered(Writer):
         return found
 
     def graph(self, graph: Graph, *given: Any, **options: Any) -> None:
-        """All steps of a graph; what comes before them belongs to the loop or branch around."""
+        """All steps of a graph; time before the first one belongs to the loop or branch around."""
         meters, turn = self.meters, None
         if meters.around:
             around = (meters.around[-1],)

@@ -379,9 +379,9 @@ def sources(node: Node, held: set[Node]) -> dict[tuple[Node, bool], None]:
 
 
 def readers(nodes: Sequence[Node], updates: Collection[Node]) -> set[Node]:
-    """The nodes that read what is written over, and that something needs from then on.
+    """The nodes that read values which an update overwrites, and that later nodes need.
 
-    They are stored before, unless what they are computed for is.
+    They are stored before the update, unless the nodes that need them are.
     """
     place = {node: at for at, node in enumerate(nodes)}
     found: set[Node] = set()
@@ -397,13 +397,13 @@ def readers(nodes: Sequence[Node], updates: Collection[Node]) -> set[Node]:
 
 
 def reads_what_it_overwrites(update: Node, updates: Collection[Node]) -> bool:
-    """Whether what an update writes is computed from what it writes over as it is written."""
+    """Whether an update computes its new values from the old ones while it overwrites these."""
     old = update.inputs[0]
     return any(old in (x, *x.inputs) for x in unstored(update.inputs[1:2], updates))
 
 
 def unstored(waiting: Iterable[Node], updates: Collection[Node]) -> list[Node]:
-    """Some nodes and those that they are computed from, up to what is stored in any case."""
+    """These nodes and all nodes below them, down to nodes that are stored in any case."""
     stack = [*waiting]
     found = dict.fromkeys(stack)
     while stack:

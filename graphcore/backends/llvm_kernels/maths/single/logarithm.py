@@ -64,7 +64,7 @@ LOG10 = (
 )
 """log10(1 + f) / f less `PER_LOG_10`, to 4.5e-9 of the logarithm"""
 PER_LOG_2 = 1.44269502162933349609375
-"""1 / log(2) as a float32; what it lacks is part of `LOG2`."""
+"""1 / log(2) rounded to float32; the polynomial `LOG2` adds the rounding error."""
 PER_LOG_10 = 0.4342944920063018798828125
 HYPERBOLIC_TANGENT = (
     *(0.33333298563957214, 0.20002608001232147, 0.14221008121967316),
@@ -84,7 +84,7 @@ def split(b: Builder, x: Value) -> tuple[Value, Value]:
 
 
 def logarithm(b: Builder, x: Value, rule: Callable[[Value, Value], Value]) -> Value:
-    """rule(k, f), and the edges: what is strange is rare, so that a branch pays."""
+    """rule(k, f), and the edges. These values are rare, so a branch around them pays."""
     strange = is_strange(b, x)
 
     def scaled() -> list[Value]:
