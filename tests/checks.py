@@ -1,7 +1,8 @@
 """A mode in which machine code checks each place that it reads or writes.
 
 Every access to a room goes by a number, which has to be one of the room's own; with guard zones,
-what is read may not come from one of them either. `pytest --checked` runs any test so.
+what is read may not come from one of them either. `pytest --checked` runs any test so. Routines
+that are compiled once in a process are compiled once more for it, with checks.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 from unittest import mock
 from weakref import WeakValueDictionary
 
 from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels import exponentials, machine, turning
 from graphcore.backends.llvm_kernels.builder import PARTS, TRUE, Value, integer
 from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
 from graphcore.ir.node import Node
@@ -23,6 +25,10 @@ from tests.guards import ZONE
 
 sites: list[str] = []
 """What was being written, and how, by the numbers that checks have."""
+ROUTINES = exponentials, turning
+"""The modules whose `code` is a routine that accesses rooms."""
+KEPT: list[object] = []
+"""Checked routines: programs that were made in a block may run after it."""
 record = (ctypes.c_int64 * 4)()
 """How often something was wrong, and the last time: the site, the place, and how many there are."""
 
@@ -71,7 +77,7 @@ def definition(name: str, wide: int) -> str:
 
 
 def written() -> str:
-    """The node that is being written, and its line."""
+    """The node that is being written, or is the first to need a routine, and its line."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         for name in ("node", "root", "step"):
@@ -187,5 +193,11 @@ def checked() -> Iterator[None]:
         _fetch=lambda *args: checks.fetch(*args),
         _put=lambda *args: checks.put(*args),
     )
-    with accesses, mock.patch.object(llvm_kernels, "MADE", WeakValueDictionary()):
+    with ExitStack() as changed:
+        changed.enter_context(accesses)
+        changed.enter_context(mock.patch.object(llvm_kernels, "MADE", WeakValueDictionary()))
+        for each in ROUTINES:
+            own = machine.once(each.code.__wrapped__)
+            KEPT.append(own)
+            changed.enter_context(mock.patch.object(each, "code", own))
         yield

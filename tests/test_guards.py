@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc as memory
+from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -14,8 +16,10 @@ from graphcore.backends import llvm_kernels
 if why := llvm_kernels.unavailable():
     pytest.skip(why, allow_module_level=True)
 
-from graphcore.backends.llvm_kernels.builder import integer
-from graphcore.backends.llvm_kernels.rooms import Memory
+from graphcore.backends.llvm_kernels import exponentials, functions, turning
+from graphcore.backends.llvm_kernels.builder import TRUE, Builder, Value, integer, real
+from graphcore.backends.llvm_kernels.places import Places
+from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
 from tests import checks, guards
 
 x = gc.tensor("x", {"row": None, "col": None})
@@ -92,3 +96,46 @@ def test_places_are_checked(
         assert "test_guards.py" in wrong
         assert f"of {given.size}," in wrong or f"of {2 * given.size}," in wrong
         guards.found()
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "op"),
+    [(turning, "turned", gc.Tensor.transpose), (exponentials, "product", gc.linalg.expm)],
+)
+def test_places_in_routines_are_checked(
+    module: ModuleType,
+    name: str,
+    op: Callable[[gc.Tensor], gc.Tensor],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A routine that was compiled before is compiled again, with checks."""
+    y, right = op(x), getattr(module, name)
+    wanted = gc.compile([x], y, native=True)(np.eye(9))
+
+    def wrong() -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Memory, "place", lambda m, *at: m.plus(PLACE(m, *at), integer(1)))
+            return right()
+
+    monkeypatch.setattr(module, name, wrong)
+    with guards.guarded(), checks.checked():
+        gc.compile([x], y, native=True)(np.eye(9))
+        [found] = checks.found()
+        assert "test_guards.py" in found
+        guards.found()
+    np.testing.assert_array_equal(gc.compile([x], y, native=True)(np.eye(9)), wanted)
+
+
+def test_a_loop_without_steps_reads_nothing() -> None:
+    """What it would read at each step is read before it, and may not be there."""
+    b, n = Builder(), Value("%n", "i64")
+    p, room = Places(b, integer), Room(Value("%x", "ptr"), (n,), "f64")
+    with checks.checked():
+        fifth = lambda i, total: [b.op("fadd", total, p.load(room, (Index(integer(5)),), TRUE))]
+        (total,) = p.each(n, [real(0.0)], fifth)
+        b.do(f"ret {total.typed}")
+        code = functions.compiled(functions.module("define double @f(ptr %x, i64 %n)", b), "f")
+    given = np.arange(7.0)
+    f = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p, ctypes.c_int64)(code["f"])
+    assert [f(given.ctypes.data, size) for size in (7, 0)] == [35.0, 0.0]
+    assert checks.found() == []

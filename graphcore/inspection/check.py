@@ -200,7 +200,7 @@ def check(
         blame = Blame(interpreter, compute, every)
         blame.program(frame)
         outputs = tuple(nonfinite_outputs(graph, names, results))
-        onsets = [onset for onset in blame.onsets.values() if every or onset.reached][::-1]
+        onsets = [*blame.onsets.values()][::-1]
         chosen = of_one_kind(onsets)[: None if every else 1]
         if outputs and not onsets:
             return Faults([unexplained(graph, outputs[0], names)])

@@ -94,6 +94,14 @@ def test_steps_of_loops_count_after_they_ran() -> None:
     assert "machine code since call 2" in repr(g)
 
 
+def test_a_call_without_values_costs_its_calls_alone() -> None:
+    x = gc.tensor("x", {"row": "n"})
+    costs = Spending(gc.compile([x], gc.exp(x)).stages["scheduled"])
+    none, one, two = [costs.cost([], {"n": n})[0] for n in range(3)]
+    assert none == pytest.approx(spending.CALL)
+    assert one - none == pytest.approx(two - one) == pytest.approx(spending.VALUE[10])
+
+
 @needs_machine_code
 @pytest.mark.usefixtures("soon")
 def test_a_derivative_of_a_loop_counts_with_its_steps() -> None:

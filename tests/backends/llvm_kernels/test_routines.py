@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import capsules, routines
+from graphcore.backends.llvm_kernels import capsules, routines, sorting
 from graphcore.ir.errors import GraphError
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
@@ -250,6 +252,31 @@ def test_order(axis: int, dtype: str) -> None:
         both.agree([array], (n, 0))
         array[array == 0] = 0  # NumPy gives zeros in any order
         values.agree([array], (n, 0))
+
+
+def fenced(words: int, behind: bool) -> np.ndarray:
+    """Words behind, or before, a page that nothing may access: who does ends the process."""
+    pages = mmap.mmap(-1, 3 * mmap.PAGESIZE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    for page in (0, 2):
+        assert protect(start + page * mmap.PAGESIZE, mmap.PAGESIZE, 0) == 0
+    offset = mmap.PAGESIZE + (0 if behind else mmap.PAGESIZE - 8 * words)
+    return np.frombuffer(pages, np.int64, words, offset)
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_order_stays_in_its_memory(behind: bool) -> None:
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, *[ctypes.c_void_p] * 2)
+    order, rng = call(sorting.code()["order"]), np.random.default_rng(9)
+    for n in (1, 2, 63, 64, 65, 300, 512):
+        for most in (1, 3, 2**62):
+            keys, beside, *more = [fenced(n, behind) for _ in range(4)]
+            keys[:], beside[:] = rng.integers(0, most, n), range(n)
+            wanted = np.argsort(keys, kind="stable")
+            order(keys.ctypes.data, beside.ctypes.data, n, *[x.ctypes.data for x in more])
+            np.testing.assert_array_equal(beside, wanted)
 
 
 # ---- updates at positions
