@@ -102,9 +102,9 @@ def compile(
         labels it in the arguments if each of its elements still stands for the same element of
         them, or for one that a slice or positions pick outside of loops and branches: if it is not
         sorted, moved, joined, split or made anew on the way; renamed, it keeps it under the new
-        name. Scalar coordinates come along, and those of several dims or of other names than their
-        dim where all their dims are kept. Where arguments disagree, and for coordinates of several
-        levels, there is none.
+        name. Where one position is picked it becomes a scalar. Scalar coordinates come along, and
+        those of several dims or of other names than their dim where all their dims are kept. Where
+        arguments disagree, and for coordinates of several levels, there is none.
     native
         Which tier runs the program: NumPy calls, or machine code, which takes tens to hundreds of
         milliseconds to make. By default calls run as NumPy calls until these are estimated to have

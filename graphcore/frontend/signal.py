@@ -21,10 +21,10 @@ from .core.arguments import (
 )
 from .core.base import Tensor, wrap
 from .core.costs import fast_transform_size
-from .core.defaults import default
 from .core.documents import parameters
 from .core.instead import absent
 from .core.lift import Operand, common, single
+from .core.precision import default
 from .create.inputs import ones_like
 from .create.ranges import arange
 from .fft import fftn, ifftn, irfftn, rfftn

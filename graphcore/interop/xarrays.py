@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any
 
 from graphcore.ir.errors import GraphError
@@ -72,54 +73,52 @@ class Output:
     def coordinates(self, arguments: Sequence[Any], positions: dict[Node, Any]) -> dict[str, Any]:
         """The coordinates on which the arguments agree, by name."""
         given: dict[str, list[Any]] = {}
-        for dim, some in self._found.items():
-            for source in some:
-                if (labels := index(arguments[source.number], source.dim)) is not None:
-                    places = {source.dim: (dim, source)}
-                    given.setdefault(source.name or dim, []).append(at(labels, places, positions))
         for number in self._needed:
-            places = {
-                source.dim: (dim, source)
-                for dim, some in self._found.items()
-                for source in some
-                if source.number == number
-            }
-            for name, labels in others(arguments[number]):
-                if name not in self.dims and places.keys() >= set(labels.dims):
-                    given.setdefault(name, []).append(at(labels, places, positions))
+            places: dict[str, list[Place]] = {}
+            for dim, some in self._found.items():
+                for source in some:
+                    if source.number == number:
+                        places.setdefault(source.dim, []).append((dim, source))
+            for name, labels in labels_of(arguments[number]):
+                for chosen in product(*[places.get(dim, ()) for dim in labels.dims]):
+                    known = name
+                    labelled = [dim for dim, _ in chosen if labels.dims == (name,)]
+                    if labelled:
+                        known = chosen[0][1].name or labelled[0]
+                    if known in labelled or known not in self.dims:
+                        given.setdefault(known, []).append(at(labels, chosen, positions))
         return {
             name: first for name, (first, *more) in given.items() if all(map(first.equals, more))
         }
 
 
-def index(argument: Any, dim: str) -> Any:
-    """The coordinate that labels a dim of an argument, if it has one, of one level."""
-    if dim not in getattr(argument, "coords", ()):  # `.get` would make up a range
-        return None
-    found = argument.coords[dim]
-    return found if found.to_index().nlevels == 1 else None
+Place = tuple[str, Source]
+"""A dim of a result, and the elements of an argument that its elements stand for."""
 
 
-def others(argument: Any) -> Iterable[tuple[str, Any]]:
-    """The coordinates of an argument that label none of its dims: scalars, and of several dims."""
+def labels_of(argument: Any) -> Iterable[tuple[str, Any]]:
+    """The coordinates of an argument, but those of several levels."""
     levels = {
         level
         for dim in getattr(argument, "indexes", ())
         if argument.indexes[dim].nlevels > 1
-        for level in argument.indexes[dim].names
+        for level in (dim, *argument.indexes[dim].names)
     }
     for name, labels in getattr(argument, "coords", {}).items():
-        if name not in argument.dims and name not in levels:
+        if name not in levels:
             yield name, labels
 
 
-def at(labels: Any, places: dict[str, tuple[str, Source]], positions: dict[Node, Any]) -> Any:
+def at(labels: Any, chosen: Sequence[Place], positions: dict[Node, Any]) -> Any:
     """A coordinate at the positions of its elements in a result, with the dims of the result."""
-    found = labels.variable.to_base_variable()
-    for own in labels.dims:
-        where = places[own][1].positions
-        if where is not None:
-            found = found.isel({own: positions[where]})
-    found = found.copy(deep=False)
-    found.dims = tuple(places[own][0] for own in labels.dims)
-    return found
+    found = labels.variable.to_base_variable().copy(deep=False)
+    make, picked = type(found), {}
+    dims: list[Any] = []
+    for axis, (dim, source) in enumerate(chosen):
+        if source.positions is None:
+            dims.append(dim)
+            continue
+        dims.append(axis)  # no dim of a result has a number for its name
+        picked[axis] = make((dim,) * source.positions.type.ndim, positions[source.positions])
+    found.dims = tuple(dims)
+    return found.isel(picked)

@@ -284,6 +284,16 @@ MADE = {
     "tri": lambda: gc.tri({"row": 2, "col": 2}),
     "one_hot": lambda: gc.one_hot(gc.constant([0, 1], "row"), 2, dim="k"),
     "hann": lambda: gc.signal.hann(3, dim="t"),
+    "full": lambda: gc.full({"row": 2}, 0.1),
+    "constant": lambda: gc.constant([[0.1, 2], [3, 4]], ("row", "col")),
+    "a number": lambda: gc.constant(0.1),
+    "array": lambda: gc.array([0.1, gc.constant(1.0)], "row"),
+    "arange": lambda: gc.arange(0.1, 2, dim="t"),
+    "linspace": lambda: gc.linspace(0, 1, 7, dim="t"),
+    "logspace": lambda: gc.logspace(0, 1, 7, dim="t"),
+    "geomspace": lambda: gc.geomspace(1, 2, 7, dim="t"),
+    "an elementwise function": lambda: gc.exp(0.1),
+    "a carry": lambda: gc.fori_loop(0, 2, lambda i, c: 0.1 * c, 1.0),
 }
 
 
@@ -305,12 +315,22 @@ def test_the_default_dtype_changes_nothing_that_has_one():
     x, n = gc.tensor("x", {"row": 2}), gc.tensor("n", {"row": 2}, dtype="int32")
 
     def several():
-        made = [gc.zeros({"row": 2}, "int8"), gc.ones({"row": 2}, like=x), gc.constant([1.0], "t")]
-        return [*made, 2.5 * x, n * 2.5, n.mean(), x.weighted(n).mean(), gc.full({"row": 2}, 1.5)]
+        made = [gc.zeros({"row": 2}, "int8"), gc.ones({"row": 2}, like=x), gc.constant([1], "t")]
+        made += [gc.constant(np.array([1.0]), "t"), gc.constant([np.float64(1)], "t")]
+        made += [gc.full({"row": 2}, np.float64(1)), gc.arange(np.float64(3), dim="t")]
+        made += [gc.linspace(n.isel(row=0), 1, 3, dim="t"), gc.full({"row": 2}, 2.5, like=x)]
+        return [*made, 2.5 * x, n * 2.5, n.mean(), x.weighted(n).mean(), gc.full({"row": 2}, 15)]
 
     with gc.default_dtype("float32"):
         inside = several()
     assert [y is z for y, z in zip(inside, several(), strict=True)] == [True] * len(inside)
+
+
+def test_numbers_are_rounded_once_to_the_default_dtype():
+    exact = gc.linspace(0.1, 1, 7, dim="t").eval()
+    with gc.default_dtype("float32"):
+        np.testing.assert_array_equal(gc.linspace(0.1, 1, 7, dim="t").eval(), np.float32(exact))
+        assert gc.constant([0.1j], "t").dtype == gc.full({"t": 2}, 1j).dtype == "complex64"
 
 
 def test_the_default_dtype_is_one_of_this_thread():

@@ -56,7 +56,16 @@ KEEP = {
                          {"row": ["r"], "col": COLS}),
     "reversed": (lambda x: x[{"row": slice(None, None, -1)}],
                  {"row": ["r", "q", "p"], "col": COLS}),
-    "one place": (lambda x: x.isel(row=0), {"col": COLS}),
+    "one place": (lambda x: x.isel(row=0), {"row": "p", "col": COLS}),
+    "one place of a slice": (lambda x: x.rename(row="at").tail(at=2).isel(at=0) + 1,
+                             {"at": "q", "col": COLS}),
+    "the only place": (lambda x: x.isel(row=[1]).squeeze("row"), {"row": "q", "col": COLS}),
+    "a place found": (lambda x: x.isel(row=x.isel(col=0).argmax("row")).sum("col"),
+                      {"row": "r"}),
+    "two places": (lambda x: x.isel(row=0) + x.isel(row=1), {"col": COLS}),
+    "less one place": (lambda x: x - x.isel(row=0), BOTH),
+    "one place in a branch": (lambda x: gc.cond(x.sum() > 0, lambda: x.isel(row=0),
+                                                lambda: x.isel(row=1)), {"col": COLS}),
     "picked": (lambda x: x.isel(row=[2, 0, 2]), {"row": ["r", "p", "r"], "col": COLS}),
     "picked and renamed": (lambda x: x.isel(row=[2, 0]).rename(row="of"),
                            {"of": ["r", "p"], "col": COLS}),
@@ -159,6 +168,27 @@ def test_coordinates_that_label_no_dim_come_with_all_their_dims() -> None:
     assert through(lambda x, y: x, given, other) == BOTH | rest
     stacked = data().stack(both=("row", "col"))
     assert through(lambda x: 2 * x, stacked) == {}
+
+
+def test_coordinates_of_several_dims_at_positions_are_those_of_xarray() -> None:
+    given = data().assign_coords(
+        month=("row", [1, 2, 3]), area=(("row", "col"), np.arange(6.0).reshape(3, 2))
+    )
+    rows, cols = (xarray.DataArray(at, dims="pick") for at in ([2, 0, 1], [0, 1, 1]))
+    for function in (
+        lambda x: x.isel(row=rows, col=cols),
+        lambda x: x.isel(row=rows, col=0),
+        lambda x: x.isel(row=rows).isel(pick=slice(1, None), col=-1),
+        lambda x: x.isel(row=rows, col=cols).isel(pick=1),
+        lambda x: x.isel(row=slice(None, None, -1)).mean("row") + x.isel(row=0),
+    ):
+        assert through(function, given) == coordinates(function(given))
+
+
+def test_no_coordinate_comes_from_one_of_two_places() -> None:
+    """Neighbours stand for two elements, of which none lends its labels to their difference."""
+    given = data().assign_coords(month=("row", [1, 2, 3]), area=(("row", "col"), np.eye(3, 2)))
+    assert through(lambda x: x.diff("row"), given) == {"col": COLS}
 
 
 def test_attrs_of_a_coordinate_stay_with_it() -> None:

@@ -20,9 +20,9 @@ from graphcore.frontend.core.arguments import (
     two_dims,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.defaults import default
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.precision import default
 from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.errors import GraphTypeError
@@ -14,25 +12,18 @@ from graphcore.ir.types import DType
 
 from .arguments import dtype_of
 from .base import refusal
+from .precision import state
 
 __all__ = ["default_dtype"]
-
-
-class State(threading.local):
-    """The default of this thread."""
-
-    dtype: DType = np.dtype(np.float64)
-
-
-state = State()
 
 
 def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     """In the block of `with`, inputs and new tensors for which no dtype is given have this one.
 
-    It is that of `tensor`, `zeros`, `ones`, `eye`, `tri`, `one_hot` and of windows such as
-    `signal.hann`, in the thread that enters the block; else float64. Values that have a dtype keep
-    it, and Python numbers take that of the tensors they meet.
+    So do floats and lists of Python where no tensor or array is among them, as in `full`,
+    `constant` and `linspace`; complex numbers have the dtype of this precision. It is for the
+    thread that enters the block; else it is float64. Tensors, and arrays and numbers of NumPy, keep
+    their dtype, and what integers are divided into is float64, as in NumPy.
 
     Parameters
     ----------
@@ -48,7 +39,7 @@ def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     --------
     >>> import graphcore as gc
     >>> with gc.default_dtype("float32"):
-    ...     print(gc.tensor("x", {"row": None}) + gc.zeros({"row": 3}))
+    ...     print(gc.tensor("x", {"row": None}) * gc.linspace(0, 1, 3, dim="row"))
     <Tensor: f32[row=3]>
     """
     wanted = dtype_of("default_dtype", dtype)
@@ -66,8 +57,3 @@ def within(dtype: DType) -> Iterator[None]:
         yield
     finally:
         state.dtype = before
-
-
-def default() -> DType:
-    """The dtype of new tensors now."""
-    return state.dtype

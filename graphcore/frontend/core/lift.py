@@ -26,6 +26,7 @@ from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, elementwise, leaf
 
 from .base import Base, Tensor, brief, refusal, wrap
+from .precision import preferred
 from .weak import Call, Kind, any_weak, kind_of, mark, mark_cast
 
 
@@ -67,6 +68,8 @@ def apply(op: Op, *xs: Operand) -> Tensor:
     if are_strong(nodes):
         return wrap(Node(op, tuple(nodes), NO_ATTRS))
     kinds = tuple(map(kind_among, xs, nodes))
+    if not any(isinstance(kind, np.dtype) for kind in kinds):
+        kinds = tuple(map(promoted, kinds))  # without other operands, Python's own dtypes
     dtypes = weak_dtypes(op, kinds)
     if op in COMPARISONS and (answer := decided_comparison(op, xs, nodes, dtypes)) is not None:
         return wrap(answer)
@@ -253,8 +256,6 @@ def kind(x: object) -> Kind:
 @lru_cache(maxsize=4096)
 def weak_dtypes(op: Op, kinds: tuple[Kind, ...]) -> tuple[DType, ...]:
     """The dtype in which `op` takes each operand, where Python numbers are weak."""
-    if not any(isinstance(kind, np.dtype) for kind in kinds):
-        kinds = tuple(map(promoted, kinds))  # without other operands, Python's own dtypes
     ufunc = elementwise.UFUNC[op]
     if isinstance(ufunc, str):
         return (float_for(promoted(*kinds)),) * len(kinds)
@@ -266,7 +267,8 @@ def weak_dtypes(op: Op, kinds: tuple[Kind, ...]) -> tuple[DType, ...]:
 
 def promoted(*kinds: Kind) -> DType:
     """The common dtype of operands, where Python numbers are weak."""
-    return np.result_type(*[SAMPLE.get(kind, kind) for kind in kinds])
+    found = np.result_type(*[SAMPLE.get(kind, kind) for kind in kinds])
+    return found if any(isinstance(kind, np.dtype) for kind in kinds) else preferred(found)
 
 
 def numbers_filled(

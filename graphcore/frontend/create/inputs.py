@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import SizeLike, made_dtype, names, sized
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.defaults import default
 from graphcore.frontend.core.lift import (
     Labelled,
     Operand,
@@ -20,6 +19,7 @@ from graphcore.frontend.core.lift import (
     single,
     weak,
 )
+from graphcore.frontend.core.precision import default, of_numbers
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import full_of
 from graphcore.ir.errors import GraphTypeError
@@ -98,8 +98,8 @@ def constant(
     dims
         The name of each axis; not needed for a number or an array with dims.
     dtype
-        By default that of the value. Unlike a Python number, a constant keeps its dtype when it is
-        combined with other operands.
+        By default that of the value, for floats of Python that of `default_dtype`, float64. Unlike
+        a Python number, a constant keeps its dtype when it is combined with other operands.
     like
         A tensor whose dtype the result has, in place of `dtype`.
 
@@ -125,6 +125,7 @@ def constant(
             reason = f"an array of shape {values.shape} needs dims"
             cure = "name its axes: gc.constant(array, ('row', 'col'))"
             raise refusal("constant", reason, cure=cure)
+        values = values.astype(of_numbers(value, values.dtype), copy=False)
         made = wrap(array("constant", values, wanted))
     wished = made_dtype("constant", dtype, like)
     return made if wished is None else astype(made, wished)

@@ -19,9 +19,9 @@ from graphcore.frontend.core.arguments import (
     value_of,
 )
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
-from graphcore.frontend.core.defaults import default
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, common, promoted, single
+from graphcore.frontend.core.precision import default, of_numbers
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal, floor, power
 from graphcore.frontend.pointwise.formulas import where
@@ -63,7 +63,7 @@ def arange(
 ) -> Tensor:
     """start, start + step, ... up to but excluding `stop`; `arange(stop)` starts at 0.
 
-    Integers and sizes give int64 by default, floats float64.
+    Integers and sizes give int64 by default, floats that of `default_dtype`, float64.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def arange(
         made = iota(name, max(stop, 0))
     else:
         values = array_made("arange", lambda: np.arange(*ends), ends)
-        made = wrap(array("arange", values, (name,)))
+        made = wrap(array("arange", values.astype(of_numbers(ends, values.dtype)), (name,)))
     wanted = made_dtype("arange", dtype, like)
     return made if wanted is None else astype(made, wanted)
 
@@ -175,14 +175,17 @@ def linspace(
     >>> gc.compile([], gc.linspace(0, 1, 5, dim="t", endpoint=False))()
     array([0. , 0.2, 0.4, 0.6, 0.8])
     """
-    nodes = common("linspace", start, stop)
+    *nodes, sample = common("linspace", start, stop, 0.0)
     name = new_dim("linspace", dim, *nodes)
     size = size_of("linspace", name, num)
     ends = list(map(wrap, nodes))
-    inside = promoted(*[end.dtype for end in ends], float)
+    inside: np.dtype[Any] = sample.type.dtype
     wanted = made_dtype("linspace", dtype, like) or inside
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
-        first, last = (end.node.attrs["value"].array for end in ends)
+        first, last = (  # exact numbers, of which the values are rounded once
+            x if isinstance(x, int | float | complex) else end.node.attrs["value"].array
+            for x, end in zip((start, stop), ends, strict=True)
+        )
         rounded = inside if inside.kind == "c" else wanted
         values = array_made(
             "linspace",
@@ -251,8 +254,8 @@ def geomspace(
     inside = promoted(first.dtype, last.dtype, FLOAT)
     first, last, t = (astype(x, inside) for x in (first, last, t))
     made = where(t < 1, first * (last / first) ** t, last)  # the last is exact
-    wanted = made_dtype("geomspace", dtype, like)
-    return made if wanted is None else astype(made, wanted)
+    usual = of_numbers([start, stop], inside)
+    return astype(made, made_dtype("geomspace", dtype, like, usual))
 
 
 def one_hot(

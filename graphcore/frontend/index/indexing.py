@@ -56,7 +56,8 @@ def isel(
         For each dim an integer, a slice, a list or mask, an integer tensor or DataArray, or a pair
         (dims, array); as a dict or as keywords.
     drop
-        Accepted as in xarray, where it concerns coordinates; it has no effect here.
+        Accepted as in xarray, but without effect: a result that is a DataArray has the coordinate
+        of a single position as a scalar.
     missing_dims
         What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
 
