@@ -147,7 +147,7 @@ def test_sums_of_many_values(dtype: str) -> None:
     }
     sums = gc.compile([x, y], made, native=True)
     eps = float(np.finfo(dtype).eps)
-    for n in (1, 31, 32, 33, 65, 257, 250_000):
+    for n in (1, 31, 32, 33, 65, 257, 1030, 250_000):
         for values in (np.full((n, 4), 0.1), np.random.default_rng(8).random((n, 4))):
             table = values.astype(dtype)
             found = sums(table, np.ascontiguousarray(table.T))
@@ -157,6 +157,27 @@ def test_sums_of_many_values(dtype: str) -> None:
             for y in found["col"]:
                 np.testing.assert_allclose(y.real, columns, 4 * eps)
             np.testing.assert_allclose(np.real(found[""]), wanted, 4 * eps)
+
+
+def test_sums_that_round_in_one_direction() -> None:
+    """Equal numbers of the largest error, and small ones that are lost beside a large one."""
+    x = gc.tensor("x", {"row": None, "col": None})
+    y = gc.tensor("y", {"col": None, "row": None})
+    sums = gc.compile([x, y], [x.sum("row"), y.sum("row"), x.sum(), y.sum()], native=True)
+    n, eps = 1030, float(np.finfo(float).eps)
+    place, most = np.arange(4 * n), {}
+    for kind, values in {
+        "equal": np.full(4 * n, 1.8823876941811584),
+        "lost along columns": np.where(place // 4 % 32 == 0, 1.0, eps / 2),
+        "lost along lanes": np.where(place // 8 % 32 == 0, 1.0, eps / 2),
+    }.items():
+        table = values.reshape(n, 4)
+        found = sums(table, np.ascontiguousarray(table.T))
+        columns, whole = np.array([fsum(column) for column in table.T]), fsum(values)
+        wanted = [columns, columns, whole, whole]
+        most[kind] = max(np.abs(a / b - 1).max() / eps for a, b in zip(found, wanted, strict=True))
+    assert most["equal"] < 4.3
+    assert max(most.values()) < 20
 
 
 @pytest.mark.parametrize(
