@@ -31,7 +31,7 @@ from graphcore.schedule.wholes import read_from_wholes
 
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
-from .entrance import Array, Bind, Hosted, Kernel, Program
+from .entrance import Array, Bind, Hosted, Kernel, Program, Slot
 from .failures import Machine
 from .functions import compiled, module
 from .loops import CONTROL
@@ -159,7 +159,8 @@ def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
     """
     if (made := MADE.get((graph, unknowns))) is None:
         ir, program = written(graph, unknowns)
-        patient = machine.once(lambda: patient_code(graph, unknowns))
+        slots = [*map(type, program.slots)]
+        patient = machine.once(lambda: patient_code(graph, unknowns, slots))
         made = machine_of(graph, unknowns, program, compiled(ir, "kernel"), patient)
         MADE[graph, unknowns] = made
     return made
@@ -181,9 +182,15 @@ def machine_of(
     return Machine(Kernel(code, *head, counts, patient), graph, failures.sites, calls)
 
 
-def patient_code(graph: Graph, unknowns: tuple[str, ...]) -> machine.Code:
-    """The machine code of a graph whose nests look for signals; so do those of its kernels."""
+def patient_code(
+    graph: Graph, unknowns: tuple[str, ...], slots: Sequence[type[Slot]]
+) -> machine.Code:
+    """The machine code of a graph whose nests look for signals; so do those of its kernels.
+
+    It is called with the table of the usual code, which has such `slots`.
+    """
     ir, program = written(graph, unknowns, patient=True)
+    assert [*map(type, program.slots)] == slots, "the code for long nests has another table"
     code = compiled(ir, "kernel")
     code.calls = program.calls.patient
     return code

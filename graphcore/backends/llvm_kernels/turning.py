@@ -27,17 +27,20 @@ def turned_by_routine(w: Writer, roots: Sequence[Node], rooms: Homes) -> list[No
     """Store the transposes of what lies in memory; the roots of a nest that are left to it."""
     rest = []
     for root in roots:
-        if (given := room_turned(w, root)) is None:
+        given = room_turned(w, root)
+        if given is not None:  # code for long nests does not call it, but has the same table
+            routine = w.program.shared("turned", Address(code()["turned"]))
+        if given is None or w.b.signals.in_nests:
             rest.append(root)
         else:
-            turn(w, root, given, rooms[root])
+            turn(w, root, given, rooms[root], routine)
             w.places.rooms[root] = rooms[root][0]._replace(level=w.b.level)
     return rest
 
 
 def room_turned(w: Writer, root: Node) -> Room | None:
     """Where the operand of a stored transpose lies, if the routine can turn it."""
-    if root.op is not t.transpose or w.b.signals.in_nests or turned_along(w.places, [root]) is None:
+    if root.op is not t.transpose or turned_along(w.places, [root]) is None:
         return None
     (x,) = root.inputs
     of = x.inputs[0] if x.op in (t.reshape, t.pack) and x not in w.places.rooms else x
@@ -47,12 +50,11 @@ def room_turned(w: Writer, root: Node) -> Room | None:
     return room._replace(shape=tuple(map(w.size, x.type.shape)))
 
 
-def turn(w: Writer, root: Node, given: Room, into: Sequence[Room]) -> None:
+def turn(w: Writer, root: Node, given: Room, into: Sequence[Room], routine: Value) -> None:
     """Store a transpose, matrix by matrix; `given` is where its operand lies."""
     p, b, perm = w.places, w.b, root.attrs["perm"]
     last = len(perm) - 1
     rows, where = perm[-1], perm.index(last)
-    routine = w.program.shared("turned", Address(code()["turned"]))
 
     def matrices(at: tuple[Index, ...]) -> Sequence[Value]:
         axis = len(at)

@@ -319,3 +319,27 @@ def test_nests_that_look_for_signals_compute_the_same(name, monkeypatch):
 
 def counted(function, calls):
     return lambda *args: calls.append(args) or function(*args)
+
+
+def test_code_for_long_nests_has_the_table_of_the_usual_code(monkeypatch):
+    """The routine for transposes is in it; where it was left out, BLAS was called in its place."""
+    x = gc.tensor("x", {"step": None, "row": None, "feature": 16})
+    w = gc.tensor("w", {"feature": 16, "gate": 4, "hidden": 32})
+    u = gc.tensor("u", {"before": 32, "gate": 4, "hidden": 32})
+
+    def step(h, now):
+        z = gc.dot(now, w, dim="feature") + gc.dot(h.rename(hidden="before"), u, dim="before")
+        new = gc.tanh(z).sum("gate")
+        return new, new
+
+    start = gc.zeros({"row": x.sizes["row"], "hidden": 32})
+    _, ys = gc.scan(step, start, x, dim="step")
+    slopes = gc.grad((ys**2).sum(), [w, u])
+    random = np.random.default_rng(0)
+    data = [0.1 * random.normal(size=size) for size in ((4, 40, 16), (16, 4, 32), (32, 4, 32))]
+    wanted = gc.compile([x, w, u], slopes, native=False)(*data)
+    monkeypatch.setattr(entrance, "HUGE", 1)
+    for found, expected in zip(
+        gc.compile([x, w, u], slopes, native=True)(*data), wanted, strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
