@@ -1,4 +1,7 @@
-"""The addresses of SciPy's BLAS, LAPACK and special functions, whose signatures are checked."""
+"""The addresses of SciPy's BLAS, LAPACK and special functions, whose signatures are checked.
+
+And those of NumPy's sorts, which are where the headers of its version of the interface say.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from functools import cache
 from importlib import import_module, machinery, util
 from pathlib import Path
 from types import ModuleType
+
+import numpy as np
 
 LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 """How the names of routines begin for values of each kind."""
@@ -77,16 +82,45 @@ def special(name: str, arity: int) -> int | None:
     return None
 
 
+@cache
+def sort(bits: int) -> int | None:
+    """Where NumPy's vectorised sort of unsigned words is: int (void *, intp, void *unused).
+
+    None if NumPy's interface has changed, or the function that it names does not sort.
+    """
+    core = import_module("numpy._core._multiarray_umath")
+    table = (ctypes.c_void_p * (GETTER + 1)).from_address(pointer(core._ARRAY_API))
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(table[0] or 0)
+    if version() >> 24 != 2:
+        return None
+    of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(table[GETTER] or 0)
+    sample = np.array([3, 2**bits - 1, 0, 5, 4], f"uint{bits}")
+    found = (ctypes.c_void_p * (SORT + 1)).from_address(of(sample.dtype))[SORT]
+    if not found:
+        return None
+    called = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)
+    expected = sorted(sample.tolist())
+    failed = called(found)(sample.ctypes.data, sample.size, None)
+    return None if failed or sample.tolist() != expected else int(found)
+
+
+GETTER, SORT = 365, 33
+"""Of NumPy's interface, version 2: where the getter of a dtype's functions is, and their sort."""
+
+
 def capsule_name(capsule: object) -> str:
     """The signature that a capsule has for its name."""
+    return (name_of(capsule) or b"").decode()
+
+
+def name_of(capsule: object) -> bytes | None:
     get = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)
-    found: bytes = get(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
-    return found.decode()
+    found: bytes | None = get(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
+    return found
 
 
 def pointer(capsule: object) -> int:
     """The address in a capsule."""
     get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    name = capsule_name(capsule).encode()
-    found: int = get(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, name)
+    found: int = get(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, name_of(capsule))
     return found

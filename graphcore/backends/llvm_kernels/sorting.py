@@ -1,34 +1,37 @@
 """Search in sorted rows, and the order of the values along an axis.
 
 Values are put in order as unsigned words: bits of floats, changed so that they compare as numbers.
+No two orders of words differ, so that results are the same bits however they are found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphcore.ir.dtypes import promote
 from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size
 from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
-from . import machine
+from . import capsules, machine
 from .arithmetic import cast, kind_of, kind_of_dtype, rule_of
 from .builder import Builder, Value, integer, real
 from .entrance import Address
 from .places import At
 from .results import changed, finished
-from .rooms import Index, index_of
+from .rooms import Index, Room, index_of
 
 if TYPE_CHECKING:
     from .writer import Homes, Writer
 
-WORD = np.dtype(np.int64)
+WORD, NARROW = np.dtype(np.int64), np.dtype(np.int32)
+"""Words, which are compared without sign: wide enough for all values, or for those of 4 bytes."""
 
 
 def is_ordered(node: Node) -> bool:
@@ -85,20 +88,70 @@ def is_less(b: Builder, x: Value, y: Value) -> Value:
 
 @machine.once
 def code() -> machine.Code:
-    """The routine that puts words in order."""
+    """The routines that put words in order."""
     text = (resources.files(__package__) / "sorting.ll").read_text()
-    return machine.compiled(f"{text}\n{machine.ATTRIBUTES}\n", "order")
+    return machine.compiled(f"{text}\n{machine.ATTRIBUTES}\n", "order", "first")
+
+
+class Order:
+    """Memory for the words of one row, and the call that puts them in order."""
+
+    def __init__(self, w: Writer, node: Node) -> None:
+        axis, x = node.attrs["axis"], node.inputs[0]
+        n = x.type.shape[axis]
+        self.w, self.length, self.many = w, w.size(n), w.size(node.type.shape[axis])
+        self.finds_places = node.op is t.argsort
+        narrow = not self.finds_places and x.type.dtype.itemsize <= 4
+        self.word = "i32" if narrow else "i64"
+        self.sort = capsules.sort(32 if narrow else 64)
+        self.keys = self.array(node, NARROW if narrow else WORD, n)
+        more = 4 if self.finds_places else 3 * (self.sort is None)
+        self.rest = [self.array(node, WORD, n) for _ in range(more)]
+
+    def array(self, node: Node, dtype: np.dtype[Any], n: Size) -> Room:
+        """Memory for as many words as a row has values."""
+        return self.w.new(node, TensorType(dtype, (n,)))
+
+    def take(self, i: Index, mask: Value, key: Value) -> None:
+        """Keep the word of a place."""
+        if self.word == "i32":
+            key = self.w.b.convert("trunc", key, "i32")
+        self.w.places.store(self.keys, (i,), mask, key)
+
+    def call(self) -> None:
+        """The words in order; or the places of the first ones, in the first of the other arrays."""
+        b = self.w.b
+        rest = [room.pointer.typed for room in self.rest]
+        given = [self.keys.pointer.typed, *rest[:1], self.length.typed]
+        if self.finds_places:
+            sort = "null" if self.sort is None else self.pointer("words", self.sort).text
+            given += [self.many.typed, *rest[1:], f"ptr {sort}"]
+            b.do(f"call void {self.pointer('first', code()['first']).text}({', '.join(given)})")
+        elif self.sort is None:
+            given += rest[1:]
+            b.do(f"call void {self.pointer('order', code()['order']).text}({', '.join(given)})")
+        else:
+            routine = self.pointer(("words", self.word), self.sort)
+            b.do(f"call i32 {routine.text}({', '.join(given)}, ptr null)")
+
+    def pointer(self, key: object, address: int) -> Value:
+        """Where a routine is."""
+        return self.w.program.shared(("order", key), Address(address))
+
+    def found(self, i: Index, mask: Value) -> Value:
+        """A word, or a place, in order."""
+        w = self.w
+        room = self.rest[0] if self.finds_places else self.keys
+        value = w.places.load(changed(w, room), (i,), mask)
+        return w.b.convert("zext", value, "i64") if self.word == "i32" else value
 
 
 def ordered(w: Writer, node: Node, homes: Homes) -> None:
     """The values along an axis in order, or the places where they were."""
     p, b, x, axis = w.places, w.b, node.inputs[0], node.attrs["axis"]
     kind, room, shape = kind_of(x), w.home(node), x.type.shape
-    type = TensorType(WORD, (shape[axis],))
-    keys, beside, *more = [w.new(node, type) for _ in range(4)]
-    length, many = w.size(shape[axis]), w.size(node.type.shape[axis])
-    routine = w.program.pointer(w.program.address(Address(code()["order"])))
-    falls, places = bool(node.attrs.get("descending")), node.op is t.argsort
+    order, falls = Order(w, node), bool(node.attrs.get("descending"))
+    places = order.finds_places
 
     def row(index: At) -> Sequence[Value]:
         def at(i: Index) -> At:
@@ -106,22 +159,17 @@ def ordered(w: Writer, node: Node, homes: Homes) -> None:
 
         def take(i: Index, mask: Value) -> Sequence[Value]:
             value = p.at(x, at(i), mask)
-            p.store(keys, (i,), mask, key_of(b, value, falls, zeros_alike=places))
-            p.store(beside, (i,), mask, p.spelled(i))
+            order.take(i, mask, key_of(b, value, falls, zeros_alike=places))
             return ()
 
         def give(i: Index, mask: Value) -> Sequence[Value]:
-            if places:
-                value = p.load(changed(w, beside), (i,), mask)
-            else:
-                value = value_of(b, p.load(changed(w, keys), (i,), mask), kind)
-            p.store(room, at(i), mask, value)
+            found = order.found(i, mask)
+            p.store(room, at(i), mask, found if places else value_of(b, found, kind))
             return ()
 
-        p.lanes(length, (), take)
-        given = [keys.pointer, beside.pointer, length, *[other.pointer for other in more]]
-        b.do(f"call void {routine.text}({', '.join([v.typed for v in given])})")
-        p.lanes(many, (), give)
+        p.lanes(order.length, (), take)
+        order.call()
+        p.lanes(order.many, (), give)
         return ()
 
     others = [size for n, size in enumerate(shape) if n != axis]

@@ -256,13 +256,14 @@ def test_order(axis: int, dtype: str) -> None:
 
 def fenced(words: int, behind: bool) -> np.ndarray:
     """Words behind, or before, a page that nothing may access: who does ends the process."""
-    pages = mmap.mmap(-1, 3 * mmap.PAGESIZE)
+    size = -(-8 * words // mmap.PAGESIZE) * mmap.PAGESIZE
+    pages = mmap.mmap(-1, size + 2 * mmap.PAGESIZE)
     start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     protect = ctypes.CDLL(None).mprotect
     protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    for page in (0, 2):
-        assert protect(start + page * mmap.PAGESIZE, mmap.PAGESIZE, 0) == 0
-    offset = mmap.PAGESIZE + (0 if behind else mmap.PAGESIZE - 8 * words)
+    for page in (0, size + mmap.PAGESIZE):
+        assert protect(start + page, mmap.PAGESIZE, 0) == 0
+    offset = mmap.PAGESIZE + (0 if behind else size - 8 * words)
     return np.frombuffer(pages, np.int64, words, offset)
 
 
@@ -277,6 +278,66 @@ def test_order_stays_in_its_memory(behind: bool) -> None:
             wanted = np.argsort(keys, kind="stable")
             order(keys.ctypes.data, beside.ctypes.data, n, *[x.ctypes.data for x in more])
             np.testing.assert_array_equal(beside, wanted)
+
+
+@pytest.mark.parametrize("numpy_sorts", [True, False])
+@pytest.mark.parametrize("behind", [True, False])
+def test_selection_stays_in_its_memory(behind: bool, numpy_sorts: bool) -> None:
+    call = ctypes.CFUNCTYPE(
+        None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 4
+    )
+    first, rng = call(sorting.code()["first"]), np.random.default_rng(9)
+    sort = capsules.sort(64) if numpy_sorts else None
+    for n in (1, 16, 17, 512, 1024):
+        for most in (1, 3, 2**62):
+            for size in {1, min(n, 7), n}:
+                keys, places, *more = [fenced(n, behind) for _ in range(5)]
+                keys[:] = rng.integers(0, most, n)
+                wanted = np.argsort(keys, kind="stable")[:size]
+                more_at = [x.ctypes.data for x in more]
+                first(keys.ctypes.data, places.ctypes.data, n, size, *more_at, sort)
+                np.testing.assert_array_equal(places[:size], wanted)
+
+
+def long_rows(n: int) -> dict[str, np.ndarray]:
+    """Rows whose order takes every way: words alike in front, ties, and orders given already."""
+    rng = np.random.default_rng(12)
+    small = rng.integers(0, 10**9, n)
+    near = 2.0 ** rng.integers(0, 40, n) * (1 + rng.integers(0, 99, n) * 2.0**-52)
+    return {
+        "random": rng.standard_normal(n),
+        "falling": -np.arange(float(n)),
+        "equal": np.full(n, 3.0),
+        "one apart": np.where(np.arange(n) == n // 2, 2**62, small),
+        "one apart, few": np.where(np.arange(n) == n // 3, -(2**62), small % 7),
+        "near": near,
+        "missing": np.where(rng.random(n) < 0.9, np.nan, near),
+    }
+
+
+@pytest.mark.parametrize("numpy_sorts", [True, False])
+def test_order_of_long_rows(numpy_sorts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not numpy_sorts:
+        monkeypatch.setattr(capsules, "sort", lambda bits: None)
+    else:
+        assert capsules.sort(32) is not None
+        assert capsules.sort(64) is not None
+    for dtype in ("float64", "int64"):
+        x = given(f"x{numpy_sorts}", N, dtype=dtype)
+        places = t.argsort(x, axis=0, size=N, descending=False)
+        first = [t.argsort(x, axis=0, size=n, descending=n == 5) for n in (1, 5, 17)]
+        both = Both([places, *first, t.sort(x, axis=0)])
+        for n in (17, 500, 3000):
+            for array in long_rows(n).values():
+                if array.dtype == dtype:
+                    both.agree([array], (n, 0))
+
+
+def test_sorts_of_another_interface_are_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(lambda: 3 << 24)
+    table = (ctypes.c_void_p * (capsules.GETTER + 1))(ctypes.cast(version, ctypes.c_void_p).value)
+    monkeypatch.setattr(capsules, "pointer", lambda capsule: ctypes.addressof(table))
+    assert capsules.sort.__wrapped__(64) is None
 
 
 # ---- updates at positions
