@@ -24,6 +24,7 @@ from . import complexes, integers
 from .builder import PARTS, Builder, Value, integer, real
 from .conversions import KINDS, cast, kind_of, kind_of_dtype, literal, nonzero
 from .functions import FUNCTIONS
+from .quotients import quotient
 
 __all__ = ["KINDS", "SCALAR", "cast", "emits", "kind_of", "kind_of_dtype", "literal"]
 
@@ -204,7 +205,7 @@ RULES: dict[Op, dict[str, Rule]] = {
         "b": instruction("and"),
         "c": complexes.multiply,
     },
-    e.divide: {"f": instruction("fdiv"), "c": complexes.divide},
+    e.divide: {"f": quotient, "c": complexes.divide},
     e.floor_divide: {
         "f": floor_divide,
         "i": integers.floor_divide,

@@ -25,6 +25,9 @@ Combine = Callable[[Value, Value], Value]
 BLOCK = 32
 """How many values are added up, one after the other, before their sum joins the total."""
 
+STEPS = 8
+"""How many steps with several vectors at once are worth the addition of their totals."""
+
 
 class Fold(NamedTuple):
     """Values over `axes` of a space that are combined, the other axes being at `place`.
@@ -96,8 +99,10 @@ class Walk:
         self.wide = folds[0].is_wide
         self.starts = [p.b.widen(fold.start) for fold in folds]
         self.sums = [k for k, fold in enumerate(folds) if fold.rounds]
-        lanes = 1 if self.wide else p.b.width
-        self.blocks = blocks_of(sizes, lanes) if self.sums else [0] * len(sizes)
+        last, lanes = sizes[-1].number, 1 if self.wide else p.b.width
+        short = last is not None and last < STEPS * p.vectors * lanes
+        self.vectors = 1 if self.wide or short else p.vectors
+        self.blocks = blocks_of(sizes, lanes, self.vectors) if self.sums else [0] * len(sizes)
 
     def totals(self) -> list[Value]:
         """The totals of all folds."""
@@ -126,7 +131,7 @@ class Walk:
         def block(first: Value, *now: Value) -> Sequence[Value]:
             end = b.call("smin", b.add(first, integer(most)), size)
             if side_by_side:
-                parts = p.run(first, end, self.starts, one, most)
+                parts = self.run(first, end, self.starts, one, most)
             else:
                 parts = b.loop(first, end, 1, self.starts, in_turn, most)
             if b.signals.in_nests:
@@ -138,8 +143,48 @@ class Walk:
             found = p.looped(integer(0), size, most, carried, block, looks=b.signals.in_nests)
             return found[: len(now)]
         if side_by_side:
-            return p.lanes(size, now, one)
+            return self.run(integer(0), size, now, one)
         return p.each(size, now, lambda i, *now: one(i, TRUE, *now))
+
+    def run(
+        self,
+        start: Value,
+        stop: Value,
+        now: Sequence[Value],
+        one: Callable[..., Sequence[Value]],
+        most: int | None = None,
+    ) -> Sequence[Value]:
+        """The totals with all values from `start` to `stop`.
+
+        So many `vectors` have totals of their own, so that none waits for the last addition.
+        """
+        p, b, several, width = self.p, self.b, len(now), self.b.width
+        step = self.vectors * width
+        size = b.sub(stop, start)
+        if self.vectors == 1:
+            return p.run(start, stop, now, one, most)
+        whole = b.op("and", size, integer(-step)) if size.number is None else None
+        middle = b.add(start, whole or integer((size.number or 0) & -step))
+        places = range(self.vectors)
+
+        def group(i: Value, *now: Value) -> Sequence[Value]:
+            found: list[Value] = []
+            for k in places:
+                at = Index(b.add(i, integer(k * width)), integer(1))
+                found += one(at, TRUE, *now[k * several : (k + 1) * several])
+            return found
+
+        carried = [*now, *self.starts * (self.vectors - 1)]
+        with p.within(start, stop):
+            found = p.looped(start, middle, step, carried, group, most)
+        parts = [found[k * several : (k + 1) * several] for k in places]
+        while len(parts) > 1:
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self.combined(x, y) for x, y in pairs]
+        if middle.text == stop.text:
+            return parts[0]
+        with p.within(start, stop):
+            return p.run(middle, stop, parts[0], one, step)
 
     def combined(self, now: Sequence[Value], values: Sequence[Value]) -> list[Value]:
         """The totals with other values, or totals."""
@@ -163,20 +208,21 @@ class Walk:
         return b.branch(several, exact, lambda: [*self.combined(now, parts), *added])
 
 
-def blocks_of(sizes: Sequence[Value], lanes: int) -> list[int]:
+def blocks_of(sizes: Sequence[Value], lanes: int, vectors: int = 1) -> list[int]:
     """The sizes of the blocks of axes, 0 for those that are not cut.
 
-    A block has at most BLOCK values for each of the `lanes` along the last axis.
+    A block has at most BLOCK values for each of the lanes of all `vectors` along the last axis.
     """
     found: list[int] = []
-    inside = 1
+    inside, joins = 1, 2 * vectors - 3 if vectors > 1 else 0
+    lanes *= vectors
     for size in reversed(sizes):
         block = max(BLOCK // inside, 1) * lanes
         if size.number is None or size.number > block:
             found, inside = [block, *found], 1
         else:
-            found, inside = [0, *found], inside * max(-(-size.number // lanes), 1)
-        lanes = 1
+            found, inside = [0, *found], inside * (max(-(-size.number // lanes), 1) + joins)
+        lanes, joins = 1, 0
     return found
 
 

@@ -7,7 +7,8 @@ So whatever is not stored is computed where it is read: fusion needs no rule of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
 from graphcore.ir.node import Node
@@ -40,7 +41,10 @@ class Places(Memory):
     """The values of nodes at places, stored in `rooms`, in registers (`numbers`), or computed.
 
     Each body of a loop or branch has its own, as equal nodes of two bodies have other values.
+    Sums along the last axis have totals for so many `vectors` of it.
     """
+
+    vectors = 1
 
     def __init__(self, b: Builder, size: Callable[[Size], Value]) -> None:
         super().__init__(b)
@@ -128,6 +132,13 @@ class Places(Memory):
 
     # ---- loops over places
 
+    @contextmanager
+    def at_once(self, vectors: int) -> Iterator[None]:
+        """A context in which sums along the last axis have so many totals."""
+        before, self.vectors = self.vectors, vectors
+        yield
+        self.vectors = before
+
     def lanes(self, size: Value, carried: Sequence[Value], body: Body) -> Sequence[Value]:
         """body(index, mask, *carried) over an axis, places side by side."""
         return self.run(integer(0), size, carried, body)
@@ -143,7 +154,9 @@ class Places(Memory):
         """body(index, mask, *carried) over places from `start` to `stop`, side by side."""
 
         def step(i: Value, *now: Value) -> Sequence[Value]:
-            return body(Index(i, integer(1)), self.left(stop, i), *now)
+            mask = self.left(stop, i)
+            self.some.add(mask.text)
+            return body(Index(i, integer(1)), mask, *now)
 
         if start.number == 0 and stop.number is not None and stop.number <= 2 * self.b.width:
             for i in range(0, stop.number, self.b.width):
@@ -197,13 +210,18 @@ class Places(Memory):
         looks: bool = False,
     ) -> Sequence[Value]:
         """A loop; values that are loaded before it are guarded if it may have no steps."""
-        may_be_empty = stop.number is None or stop.number == 0
-        if may_be_empty and start.number == 0:
+        with self.within(start, stop):
+            return self.b.loop(start, stop, step, carried, body, most, looks)
+
+    @contextmanager
+    def within(self, start: Value, stop: Value) -> Iterator[None]:
+        """A context in which values that are loaded before a loop are guarded: see `open`."""
+        may_be_empty = start.number == 0 and not stop.number
+        if may_be_empty:
             self.open.append((self.b.level + 1, stop))
-        found = self.b.loop(start, stop, step, carried, body, most, looks)
-        if may_be_empty and start.number == 0:
+        yield
+        if may_be_empty:
             self.open.pop()
-        return found
 
     def everywhere(self, shape: Shape, body: Callable[[At, Value], None]) -> None:
         """body(index, mask) at all places of a shape, those of the last axis side by side."""

@@ -60,11 +60,13 @@ class Memory:
     `open` are the loops that are being written, each with its number of steps: a value that is
     loaded before such a loop may lie in no room at all if the loop has none, so it is loaded from
     the start of its room instead. Every room can be read there, an empty one too.
+    `some` are the masks that hold in some lane wherever they are known.
     """
 
     def __init__(self, b: Builder) -> None:
         self.b = b
         self.open: list[tuple[int, Value]] = []
+        self.some: set[str] = set()
 
     # ---- indices
 
@@ -191,7 +193,7 @@ class Memory:
         width, one = b.width, type_of(kind)
         several = type_of(kind, width)
         if not offset.is_wide and mask.wide:  # one place for all lanes, if any wants it
-            mask = b.any_lane(mask)
+            mask = TRUE if mask.text in self.some else b.any_lane(mask)
         at = offset.base if offset.vector is None else offset.vector
         mask = b.both(mask, self._runs(max(room.level, room.pointer.level, at.level, mask.level)))
         if not offset.is_wide:

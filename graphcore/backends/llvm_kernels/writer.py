@@ -493,7 +493,8 @@ class Writer:
                 for room in rooms[root]:
                     store_all(p, room, values, mask)
 
-        with self.abreast(*roots):
-            walk(p, [root.type.shape[k:] for root in roots], place, runs_along_memory(roots[0]))
+        inside = runs_along_memory(roots[0])
+        with self.abreast(*roots), p.at_once(at_once(p, roots) if inside else 1):
+            walk(p, [root.type.shape[k:] for root in roots], place, inside)
         for root in roots:
             p.rooms[root] = changed(self, rooms[root][0])

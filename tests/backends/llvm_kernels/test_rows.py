@@ -41,7 +41,7 @@ def test_rows(make: object) -> None:
     rng = np.random.default_rng(11)
     compiled = gc.compile([x, y], [out, *slopes])
     both = Both.of(compiled)
-    for shape in ((0, 2, 5), (3, 0, 5), (1, 1, 1), (2, 3, 8), (3, 2, 17), (2, 2, 70)):
+    for shape in ((0, 2, 5), (3, 0, 5), (1, 1, 1), (2, 3, 8), (3, 2, 17), (2, 2, 70), (1, 2, 2100)):
         both.agree_when_called([rng.standard_normal(shape) for _ in range(2)], 1e4)
 
 

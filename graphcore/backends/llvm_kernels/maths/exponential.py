@@ -126,14 +126,25 @@ def raised(b: Builder, x: Value, n: Value, low: Value) -> Value:
 
 
 def exp(b: Builder, x: Value) -> Value:
-    """Where it is beyond all floats it is infinite, or nan where x is."""
-    bounded = b.select(b.op("fcmp olt", x, real(-746.0)), real(-746.0), x)
-    n, r = reduced(b, bounded)
-    part = fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), r)
-    low = b.op("fcmp olt", x, real(-600.0))
-    fits = b.op("fcmp ole", x, real(709.782712893384))
-    y = raised(b, add(b, part, real(1.0)), n, low)
-    return b.select(fits, y, mul(b, x, INF))
+    """Where it is beyond all floats it is infinite, or nan where x is.
+
+    Lanes that are all far from such places need nothing of what these take.
+    """
+    n, r = reduced(b, x)
+    total = add(b, fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), r), real(1.0))
+
+    def everywhere() -> Sequence[Value]:
+        y = raised(b, total, n, b.op("fcmp olt", x, real(-600.0)))
+        y = b.select(b.op("fcmp olt", x, real(-746.0)), real(0.0), y)
+        fits = b.op("fcmp ole", x, real(709.782712893384))
+        return [b.select(fits, y, mul(b, x, INF))]
+
+    def near() -> Sequence[Value]:
+        up = b.op("add", bits_of(b, total), b.op("shl", n, integer(52)))
+        return [b.convert("bitcast", up, "f64")]
+
+    far = b.neither(less_than(b, x, 600.0))
+    return b.branch(b.any_lane(far), everywhere, near)[0]
 
 
 def exp_of_pair(b: Builder, x: Pair) -> tuple[Pair, Value]:
