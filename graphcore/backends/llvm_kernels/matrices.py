@@ -1,7 +1,6 @@
-"""Products, factors and solutions of matrices: calls of BLAS and LAPACK, one for each of a batch.
+"""Factors and solutions of matrices: calls of BLAS and LAPACK, one for each of a batch.
 
-BLAS reads columns first, so that it takes a matrix that lies row by row as its transpose: for x y
-it computes yᵀ xᵀ.
+BLAS reads columns first, so that it takes a matrix that lies row by row as its transpose.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from .writer import Homes, Writer
 
 ROUTINES = {
-    t.matmul: ("gemm", "syrk"),
     linalg.cholesky: ("potrf",),
     linalg.solve_triangular: ("trsm",),
     linalg.solve: ("getrf", "trsm"),
@@ -114,13 +112,15 @@ class Call:
         self.b.signals.work += CALL
 
 
-def check_sizes(w: Writer, node: Node, *sizes: Value) -> None:
+def check_sizes(
+    w: Writer, node: Node, *sizes: Value, reason: str = "an axis of 2**31 or more"
+) -> None:
     """Leave if a size has more than 31 bits."""
     b = w.b
     for x in sizes:
         if x.number is None or x.number >= 2**31:
             wrong = b.op("icmp sge", x, integer(2**31))
-            w.program.failures.failed(b, wrong, node, "an axis of 2**31 or more")
+            w.program.failures.failed(b, wrong, node, reason)
 
 
 def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], None]) -> None:
@@ -142,62 +142,6 @@ def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], Non
 def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Value:
     """Where a matrix of a batch begins."""
     return w.row(room.pointer, TensorType(type.dtype, type.shape[-2:]), at)
-
-
-# ---- products
-
-
-def is_own_product(node: Node) -> bool:
-    """Whether a matrix is multiplied with its own transpose."""
-    x, y = node.inputs
-    return kind_of(node)[0] == "f" and lying(x) is lying(y) and turned(x) != turned(y)
-
-
-def product(w: Writer, node: Node, homes: Homes) -> None:
-    """x y; of a matrix with its own transpose one triangle, which is mirrored."""
-    x, y = node.inputs
-    own = is_own_product(node)
-    left, right, room = w.lying(lying(x)), w.lying(lying(y)), w.home(node)
-    i, k, j = (w.size(n) for n in (*x.type.shape[-2:], y.type.shape[-1]))
-    check_sizes(w, node, i, k, j)
-    call = Call(w, "syrk" if own else "gemm", room.kind)
-
-    def one(at: Value, index: tuple[Value, ...]) -> None:
-        a, b = matrix(w, left, x.type, at), matrix(w, right, y.type, at)
-        c = matrix(w, room, node.type, at)
-        if own:
-            how, stride = ("N", i) if turned(x) else ("T", k)
-            source = call.size(i), call.size(k), call.number(1.0), a, call.stride(stride)
-            call("U", how, *source, call.number(0.0), c, call.stride(i))
-            mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
-            return
-        ways = ["T" if turned(side) else "N" for side in (y, x)]
-        sizes = call.size(j), call.size(i), call.size(k)
-        strides = call.stride(k if turned(y) else j), call.stride(i if turned(x) else k)
-        ends = call.number(0.0), c, call.stride(j)
-        call(*ways, *sizes, call.number(1.0), b, strides[0], a, strides[1], *ends)
-
-    each(w, node.type.shape[:-2], one)
-    finished(w, node, homes, room)
-
-
-def mirror(w: Writer, room: Room) -> None:
-    """The lower triangle of a matrix put into the upper one as well, a few columns at a time."""
-    p, b, n = w.places, w.b, room.shape[0]
-
-    def columns(i: Index, mask: Value) -> Sequence[Value]:
-        end = b.call("smin", b.add(i.base, integer(b.width)), n)
-
-        def row(j: Value) -> Sequence[Value]:
-            below = b.both(mask, b.op("icmp sgt", p.spelled(i), j))
-            value = p.load(changed(w, room), (i, Index(j)), below)
-            p.store(room, (Index(j), i), below, value)
-            return ()
-
-        b.loop(integer(0), end, 1, (), row)
-        return ()
-
-    p.lanes(n, (), columns)
 
 
 # ---- factors and solutions
@@ -424,7 +368,6 @@ def entries(w: Writer, rows: Value, columns: Value, body: Callable[[Index, Index
 
 
 MATRICES = {
-    t.matmul: product,
     linalg.cholesky: cholesky,
     linalg.solve_triangular: solve_triangular,
     linalg.solve: solve,

@@ -193,6 +193,8 @@ def is_alone(node: Node) -> bool:
 def operands(node: Node) -> Sequence[Node]:
     """The operands that a node reads: a routine may read a matrix as its transpose."""
     lying = operands_in_rooms(node) if is_alone(node) else ()
+    if node.op is t.matmul and lying:
+        return lying
     return [
         x.inputs[0] if x.op is t.transpose and x.inputs[0] in lying and x not in lying else x
         for x in node.inputs

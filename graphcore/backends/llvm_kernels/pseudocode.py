@@ -24,10 +24,10 @@ from graphcore.ops import tensor as t
 from graphcore.schedule.regions import without_kernels
 
 from .loops import carried
-from .matrices import is_own_product
 from .nests import Check, Nest, Order, long_axes, plan, walked
 from .phrases import phrase
 from .places import counts_through
+from .products import is_own_product
 from .routines import ROUTINES
 from .rows import Rows
 from .wording import LONGEST, At, Line, Names, Stored, Words, length, name_of

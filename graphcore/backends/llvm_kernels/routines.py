@@ -17,6 +17,7 @@ from .exponentials import EXPONENTIALS
 from .functions import is_missing
 from .matrices import MATRICES, has_routines, is_for_routines, lying
 from .printing import print_
+from .products import operand, product
 from .receiving import RECEIVING
 from .running import RUNNING
 from .sorting import SORTING, is_ordered
@@ -32,7 +33,7 @@ def operands_in_rooms(node: Node) -> Sequence[Node]:
     if isinstance(node.type, TupleType):
         return node.inputs
     if node.op is t.matmul:
-        return [lying(x) for x in node.inputs]
+        return [operand(x).base for x in node.inputs]
     if node.op is linalg.solve_triangular:
         return [lying(node.inputs[0])]
     if node.op is t.searchsorted:
@@ -60,12 +61,16 @@ def lacks(node: Node) -> bool:
     return not has_routines(node, ROUTINES.get(node.op, ()))
 
 
-ROUTINES = matrices.ROUTINES | lu.ROUTINES | exponentials.ROUTINES
+ROUTINES = {
+    t.matmul: ("gemm", "syrk"),
+    **(matrices.ROUTINES | lu.ROUTINES | exponentials.ROUTINES),
+}
 """The routines of LAPACK and BLAS that an op calls."""
 RULE = receiving.COMBINED | running.COMBINED
 """The elementwise op that an op applies to two values."""
 
 ALONE: dict[Op, Routine] = {
+    t.matmul: product,
     **MATRICES,
     **lu.LU,
     **EXPONENTIALS,

@@ -40,41 +40,6 @@ def refused(both: Both, arrays: list[np.ndarray], sizes: tuple[int, ...]) -> str
     return said[0]
 
 
-# ---- products
-
-
-@pytest.mark.parametrize("dtype", [*FLOATS, "int64", "bool"])
-@pytest.mark.parametrize("ways", ["plain", "left", "right", "both", "batch", "batch turned"])
-def test_products(ways: str, dtype: str) -> None:
-    rng = np.random.default_rng(0)
-    k = 5
-    batch = (3,) if ways.startswith("batch") else ()
-    x, y = given("x", *batch, N, k, dtype=dtype), given("y", *batch, k, M, dtype=dtype)
-    if ways in ("left", "both", "batch turned"):
-        x = matrix(given("x", *batch, k, N, dtype=dtype))
-    if ways in ("right", "both"):
-        y = matrix(given("y", *batch, M, k, dtype=dtype))
-    both = Both([t.matmul(x, y)])
-    for n, m in ((0, 3), (1, 0), (7, 9), (9, 8), (17, 33)):
-        sizes = {N: n, M: m}
-        arrays = [
-            some(rng, tuple(sizes.get(size, size) for size in p.type.shape), dtype)
-            for p in both.params
-        ]
-        both.agree(arrays, (n, m), 4)
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_products_with_the_own_transpose(dtype: str) -> None:
-    rng = np.random.default_rng(1)
-    x = given("x", 2, N, M, dtype=dtype)
-    both = Both([t.matmul(x, matrix(x)), t.matmul(matrix(x), x)])
-    for n, m in ((0, 3), (3, 0), (1, 1), (7, 9), (8, 17), (40, 3)):
-        for y in both.agree([some(rng, (2, n, m), dtype)], (n, m), 8):
-            if dtype[0] == "f":
-                np.testing.assert_array_equal(y, np.swapaxes(y, -1, -2))
-
-
 # ---- factors
 
 

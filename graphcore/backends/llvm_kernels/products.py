@@ -1,0 +1,140 @@
+"""Products of matrices: calls of BLAS, one for each of a batch, that read operands as they lie.
+
+BLAS reads columns first, so that it takes a matrix that lies row by row as its transpose: for x y
+it computes yᵀ xᵀ. Rows may lie any distance apart, so that an operand whose axes are in another
+order, or one that is repeated over the batch, is read without a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, count
+from graphcore.ops import tensor as t
+
+from .arithmetic import kind_of
+from .builder import Value, integer
+from .matrices import Call, check_sizes, each, matrix
+from .results import changed, finished
+from .rooms import BYTES, Index, Room
+
+if TYPE_CHECKING:
+    from .writer import Homes, Writer
+
+
+class Operand(NamedTuple):
+    """A batch of matrices in memory.
+
+    Attributes
+    ----------
+    base
+        The node that lies in memory, row-major.
+    strides
+        How many values there are from one place to the next, for each axis of the operand.
+    turned
+        Whether the values of a column lie side by side, and not those of a row.
+    """
+
+    base: Node
+    strides: tuple[Size, ...]
+    turned: bool
+
+    @property
+    def apart(self) -> Size:
+        """How many values there are from one row to the next, or column if it is turned."""
+        return self.strides[-1 if self.turned else -2]
+
+
+def operand(x: Node) -> Operand:
+    """An operand as it lies in memory, below the views that BLAS can look through."""
+    node, axes = x, list[int | None](range(x.type.ndim))
+    while (below := looked_through(node, axes)) is not None and None not in below[-2:]:
+        node, axes = node.inputs[0], below
+    shape, last = node.type.shape, node.type.ndim - 1
+    if last not in axes[-2:]:  # neither rows nor columns lie side by side
+        node, axes, shape, last = x, [*range(x.type.ndim)], x.type.shape, x.type.ndim - 1
+    strides = tuple([0 if axis is None else count(shape[axis + 1 :]) for axis in axes])
+    while node.op is t.reshape or node.op is t.pack:  # the same values in the same order
+        (node,) = node.inputs
+    return Operand(node, strides, axes[-2] == last)
+
+
+def looked_through(node: Node, axes: Sequence[int | None]) -> list[int | None] | None:
+    """The axes of a node's operand, if the node is a view; None for an axis that repeats."""
+    if node.op is t.transpose:
+        perm = node.attrs["perm"]
+        return [None if axis is None else perm[axis] for axis in axes]
+    if node.op is t.expand:
+        kept = [axis for axis in range(node.type.ndim) if axis not in node.attrs["axes"]]
+        return [kept.index(axis) if axis in kept else None for axis in axes]
+    return None
+
+
+def is_own_product(node: Node) -> bool:
+    """Whether a matrix is multiplied with its own transpose."""
+    x, y = map(operand, node.inputs)
+    *batch, row, column = x.strides
+    left, right = [side.type.shape for side in node.inputs]
+    alike = x.base is y.base and y.strides == (*batch, column, row) and left[-2] == right[-1]
+    return alike and x.turned != y.turned and kind_of(node)[0] == "f"
+
+
+def start(w: Writer, room: Room, strides: Sequence[Size], index: Sequence[Value]) -> Value:
+    """Where the matrix at an index of the batch begins."""
+    b, offset = w.b, integer(0)
+    for i, stride in zip(index, strides, strict=False):
+        offset = b.add(offset, b.mul(i, w.size(stride)))
+    bytes = b.mul(offset, integer(BYTES[room.kind]))
+    text = f"getelementptr i8, {room.pointer.typed}, {bytes.typed}"
+    return b.emit("ptr", 0, text, room.pointer, bytes)
+
+
+def product(w: Writer, node: Node, homes: Homes) -> None:
+    """x y; of a matrix with its own transpose one triangle, which is mirrored."""
+    own = is_own_product(node)
+    x, y = map(operand, node.inputs)
+    left, right, room = w.lying(x.base), w.lying(y.base), w.home(node)
+    shapes = [side.type.shape for side in node.inputs]
+    i, k, j = (w.size(n) for n in (*shapes[0][-2:], shapes[1][-1]))
+    of_x, of_y = w.size(x.apart), w.size(y.apart)
+    check_sizes(w, node, i, k, j)
+    check_sizes(w, node, of_x, of_y, reason="rows or columns that lie 2**31 or more values apart")
+    call = Call(w, "syrk" if own else "gemm", room.kind)
+
+    def one(at: Value, index: tuple[Value, ...]) -> None:
+        a, b = start(w, left, x.strides, index), start(w, right, y.strides, index)
+        c = matrix(w, room, node.type, at)
+        if own:
+            source = call.size(i), call.size(k), call.number(1.0), a, call.stride(of_x)
+            call("U", "N" if x.turned else "T", *source, call.number(0.0), c, call.stride(i))
+            mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
+            return
+        ways = ["T" if side.turned else "N" for side in (y, x)]
+        sizes = call.size(j), call.size(i), call.size(k)
+        strides = call.stride(of_y), call.stride(of_x)
+        ends = call.number(0.0), c, call.stride(j)
+        call(*ways, *sizes, call.number(1.0), b, strides[0], a, strides[1], *ends)
+
+    each(w, node.type.shape[:-2], one)
+    finished(w, node, homes, room)
+
+
+def mirror(w: Writer, room: Room) -> None:
+    """The lower triangle of a matrix put into the upper one as well, a few columns at a time."""
+    p, b, n = w.places, w.b, room.shape[0]
+
+    def columns(i: Index, mask: Value) -> Sequence[Value]:
+        end = b.call("smin", b.add(i.base, integer(b.width)), n)
+
+        def row(j: Value) -> Sequence[Value]:
+            below = b.both(mask, b.op("icmp sgt", p.spelled(i), j))
+            value = p.load(changed(w, room), (i, Index(j)), below)
+            p.store(room, (Index(j), i), below, value)
+            return ()
+
+        b.loop(integer(0), end, 1, (), row)
+        return ()
+
+    p.lanes(n, (), columns)

@@ -1,0 +1,110 @@
+"""Products of matrices, whose operands are read as they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from graphcore.backends.llvm_kernels.nests import plan
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ops import tensor as t
+
+from .native import Both, M, N, given, needs_machine_code, some
+
+pytestmark = needs_machine_code
+
+FLOATS = ("float64", "float32", "complex128", "complex64")
+
+
+def matrix(x: Node) -> Node:
+    n = x.type.ndim
+    return t.transpose(x, perm=(*range(n - 2), n - 1, n - 2))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int64", "bool"])
+@pytest.mark.parametrize("ways", ["plain", "left", "right", "both", "batch", "batch turned"])
+def test_products(ways: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    k = 5
+    batch = (3,) if ways.startswith("batch") else ()
+    x, y = given("x", *batch, N, k, dtype=dtype), given("y", *batch, k, M, dtype=dtype)
+    if ways in ("left", "both", "batch turned"):
+        x = matrix(given("x", *batch, k, N, dtype=dtype))
+    if ways in ("right", "both"):
+        y = matrix(given("y", *batch, M, k, dtype=dtype))
+    both = Both([t.matmul(x, y)])
+    for n, m in ((0, 3), (1, 0), (7, 9), (9, 8), (17, 33)):
+        sizes = {N: n, M: m}
+        arrays = [
+            some(rng, tuple(sizes.get(size, size) for size in p.type.shape), dtype)
+            for p in both.params
+        ]
+        both.agree(arrays, (n, m), 4)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_products_with_the_own_transpose(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    x = given("x", 2, N, M, dtype=dtype)
+    both = Both([t.matmul(x, matrix(x)), t.matmul(matrix(x), x)])
+    for n, m in ((0, 3), (3, 0), (1, 1), (7, 9), (8, 17), (40, 3)):
+        for y in both.agree([some(rng, (2, n, m), dtype)], (n, m), 8):
+            if dtype[0] == "f":
+                np.testing.assert_array_equal(y, np.swapaxes(y, -1, -2))
+
+
+def middle(x: Node) -> Node:
+    """The second axis of three as the batch."""
+    return t.transpose(x, perm=(1, 0, 2))
+
+
+VIEWS: dict[str, Callable[[str], tuple[Node, Node]]] = {
+    "batch in the middle": lambda dtype: (
+        middle(given("x", N, 3, M, dtype=dtype)),
+        middle(given("y", M, 3, N, dtype=dtype)),
+    ),
+    "batch in the middle, turned": lambda dtype: (
+        matrix(middle(given("x", M, 3, N, dtype=dtype))),
+        matrix(middle(given("y", N, 3, M, dtype=dtype))),
+    ),
+    "repeated": lambda dtype: (
+        t.expand(given("x", N, M, dtype=dtype), axes=(0,), sizes=(3,)),
+        given("y", 3, M, N, dtype=dtype),
+    ),
+    "repeated and turned": lambda dtype: (
+        t.transpose(t.expand(given("x", M, N, dtype=dtype), axes=(1,), sizes=(3,)), perm=(1, 2, 0)),
+        t.expand(given("y", M, N, dtype=dtype), axes=(0,), sizes=(3,)),
+    ),
+    "merged axes": lambda dtype: (
+        t.reshape(given("x", N, 3, M, dtype=dtype), shape=(3 * N, M)),
+        given("y", M, N, dtype=dtype),
+    ),
+    "own transpose, batch in the middle": lambda dtype: (
+        middle(x := given("x", N, 3, M, dtype=dtype)),
+        matrix(middle(x)),
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_products_read_operands_as_they_lie(view: str, dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    node = t.matmul(*VIEWS[view](dtype))
+    both = Both([node])
+    for n, m in ((0, 3), (3, 0), (1, 1), (7, 9), (17, 33)):
+        sizes = {N: n, M: m}
+        shapes = [tuple(sizes.get(size, size) for size in p.type.shape) for p in both.params]
+        both.agree([some(rng, shape, dtype) for shape in shapes], (n, m), 8)
+    steps = plan(Graph(both.params, (node,)), both.params).steps
+    assert steps == [node], "an operand is copied"
+
+
+def test_neither_rows_nor_columns_side_by_side() -> None:
+    x = t.transpose(given("x", N, M, 3), perm=(2, 0, 1))
+    both = Both([t.matmul(x, given("y", 3, M, N))])
+    rng = np.random.default_rng(3)
+    both.agree([some(rng, (7, 9, 3), "float64"), some(rng, (3, 9, 7), "float64")], (7, 9), 8)
