@@ -118,9 +118,10 @@ def test_the_text_is_enough() -> None:
     assert "test_golden.py:" in run.stdout
 
 
-def test_deep_graphs() -> None:
+@pytest.mark.parametrize("depth", [5_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_deep_graphs(depth: int) -> None:
     x = y = gc.tensor("x", {"k": 3})
-    for _ in range(20_000):
+    for _ in range(depth):
         y = gc.sin(y)
     check(Graph((x.node,), (y.node,)))
 

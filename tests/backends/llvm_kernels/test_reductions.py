@@ -28,7 +28,8 @@ OPS: dict[str, Callable[[Node, int], Node]] = {
     "any": lambda x, axis: t.any_(x, axes=(axis,)),
     "all": lambda x, axis: t.all_(x, axes=(axis,)),
 }
-DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
+SLOWLY = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("int64", "uint8")]
+DTYPES = "float64", "float32", "int32", "bool", *SLOWLY
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
