@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels.machine import Stages
 from graphcore.compiled import Compiled
 from graphcore.ir.graph import Graph
 from graphcore.ir.trace import tracing
@@ -25,9 +26,13 @@ def kernels(compiled: Compiled) -> Graph:
 
 
 def build(compiled: Compiled) -> Callable[..., list[Any]]:
-    """A program with machine code, as a function of its arguments by position."""
+    """A program with machine code, as a function of its arguments by position.
+
+    The code is made with care from the start: that of `gc.compile` is quick code in most tests.
+    """
     boundary = compiled._boundary
-    return llvm_kernels.build(kernels(compiled), boundary.unknowns, boundary.bind)
+    with mock.patch.object(Stages, "at_once", Stages.with_care):
+        return llvm_kernels.build(kernels(compiled), boundary.unknowns, boundary.bind)
 
 
 @contextmanager

@@ -161,7 +161,7 @@ def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
         ir, program = written(graph, unknowns)
         slots = [*map(type, program.slots)]
         patient = machine.once(lambda: patient_code(graph, unknowns, slots))
-        made = machine_of(graph, unknowns, program, compiled(ir, "kernel"), patient)
+        made = machine_of(graph, unknowns, program, stages(ir), patient)
         MADE[graph, unknowns] = made
     return made
 
@@ -170,8 +170,8 @@ def machine_of(
     graph: Graph,
     unknowns: tuple[str, ...],
     program: Shared,
-    code: machine.Code,
-    patient: Callable[[], machine.Code] | None = None,
+    code: machine.Stages,
+    patient: Callable[[], machine.Stages] | None = None,
 ) -> Machine:
     """The kernel with this machine code: its arguments, its memory, and the failures it reports."""
     params, results = (tuple([x.type for x in side]) for side in (graph.params, graph.outputs))
@@ -182,18 +182,21 @@ def machine_of(
     return Machine(Kernel(code, *head, counts, patient), graph, failures.sites, calls)
 
 
+def stages(ir: str, calls: Sequence[machine.Stages] = ()) -> machine.Stages:
+    """The machine code of a kernel, which calls some others."""
+    return machine.Stages.of(ir, lambda effort: compiled(ir, "kernel", effort=effort), calls)
+
+
 def patient_code(
     graph: Graph, unknowns: tuple[str, ...], slots: Sequence[type[Slot]]
-) -> machine.Code:
+) -> machine.Stages:
     """The machine code of a graph whose nests look for signals; so do those of its kernels.
 
     It is called with the table of the usual code, which has such `slots`.
     """
     ir, program = written(graph, unknowns, patient=True)
     assert [*map(type, program.slots)] == slots, "the code for long nests has another table"
-    code = compiled(ir, "kernel")
-    code.calls = program.calls.patient
-    return code
+    return stages(ir, program.calls.patient)
 
 
 def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:

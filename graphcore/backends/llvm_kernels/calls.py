@@ -14,7 +14,7 @@ from graphcore.ops.leaf import values
 from .builder import Value
 from .entrance import Address, Cell, Constant, Growing, Room, Same
 from .failures import Machine
-from .machine import Code
+from .machine import Stages
 from .places import is_register
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Calls:
     def __init__(self, machine: Callable[[Graph], Machine], patient: bool) -> None:
         self._machine, self._patient = machine, patient
         self.made: dict[Graph, Machine] = {}
-        self.patient: list[Code] = []
+        self.patient: list[Stages] = []
         self.first: dict[Graph, int] = {}
         self.lent: dict[Size, list[int]] = {}
 
@@ -43,11 +43,12 @@ class Calls:
 
     def code(self, made: Machine, p: Shared) -> str:
         """The address of the code of a kernel, which looks for signals in nests if ours does."""
-        pointer = p.shared(("kernel", made.graph), Address(made.kernel.code["kernel"]))
+        code = made.kernel.code.with_care()  # the address is written into our own code
+        pointer = p.shared(("kernel", made.graph), Address(code["kernel"]))
         if not self._patient or made.kernel.patient is None:
             return pointer.text
         self.patient.append(made.kernel.patient())
-        return f"inttoptr (i64 {self.patient[-1]['kernel']} to ptr)"
+        return f"inttoptr (i64 {self.patient[-1].with_care()['kernel']} to ptr)"
 
     def block(self, made: Machine, pointers: Sequence[Value], p: Shared) -> Block:
         """The table of a kernel for one call with these pointers to operands and results.

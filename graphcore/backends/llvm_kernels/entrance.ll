@@ -11,7 +11,8 @@
 ;   1  how many results                   5  where the numbers of params begin
 ;   2  how many axes the params have      6  where the table begins
 ;   3  where the sizes of its params begin in a workspace
-;   7  for each param, then for each result: its dtype, the number of its axes
+;   7  how long calls may still take until better code is made
+;   8  for each param, then for each result: its dtype, the number of its axes
 ;
 ; Words of a workspace, an int64 array:
 ;   0  the address of the kernel          5  how many bytes of prints wait to be shown
@@ -224,7 +225,7 @@ define internal ptr @new_results(ptr %program, ptr %words) #0 {
   %after = add i64 %sizes.at, %axes
   %sizes = getelementptr i64, ptr %words, i64 %after
   %pairs = shl i64 %params, 1
-  %skip = add i64 %pairs, 7
+  %skip = add i64 %pairs, 8
   %kinds = getelementptr i64, ptr %program, i64 %skip
   %list = call ptr @PyList_New(i64 %results)
   %failed = icmp eq ptr %list, null
@@ -306,6 +307,10 @@ restore:
   call void @PyEval_RestoreThread(ptr %thread)
   br label %end
 end:
+  %left.at = getelementptr i64, ptr %program, i64 7
+  %left = load i64, ptr %left.at
+  %less = sub i64 %left, %took
+  store i64 %less, ptr %left.at
   %stopped = icmp eq i64 %status, STOPPED
   br i1 %stopped, label %return, label %rest
 rest:
@@ -482,10 +487,10 @@ next:
   br i1 %more, label %one, label %search
 one:
   %pair = shl i64 %i, 1
-  %dtype.at = add i64 %pair, 7
+  %dtype.at = add i64 %pair, 8
   %dtype.word = getelementptr i64, ptr %program, i64 %dtype.at
   %dtype = load ptr, ptr %dtype.word
-  %ndim.at = add i64 %pair, 8
+  %ndim.at = add i64 %pair, 9
   %ndim = call i64 @word(ptr %program, i64 %ndim.at)
   %x.at = getelementptr ptr, ptr %args, i64 %i
   %x = load ptr, ptr %x.at
@@ -496,6 +501,10 @@ good:
   %beyond = getelementptr i64, ptr %to, i64 %ndim
   br label %next
 search:
+  %left = call i64 @word(ptr %program, i64 7)
+  %over = icmp slt i64 %left, 0
+  br i1 %over, label %prepare, label %seek
+seek:
   %shapes.at = call i64 @word(ptr %program, i64 3)
   %found = call ptr @idle_for(ptr %idle, i64 %shapes.at, i64 %axes, ptr %sizes)
   %none = icmp eq ptr %found, null
@@ -510,8 +519,8 @@ prepared:
   call void @Py_IncRef(ptr %made)
   br label %begin
 begin:
-  %space = phi ptr [%found, %search], [%made, %prepared]
-  %held = phi ptr [null, %search], [%given, %prepared]
+  %space = phi ptr [%found, %seek], [%made, %prepared]
+  %held = phi ptr [null, %seek], [%given, %prepared]
   %words = call ptr @data(ptr %space)
   %results = call ptr @new_results(ptr %program, ptr %words)
   %lost = icmp eq ptr %results, null

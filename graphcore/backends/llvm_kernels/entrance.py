@@ -20,6 +20,7 @@ from importlib import import_module, resources
 from itertools import chain
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,8 @@ FUEL = -3
 """Where before the record there is how much work is left until a loop calls `poll`."""
 TANK = 2**16
 """How much work there is between two calls of it, in values about: some 50 µs."""
+LEFT = 7
+"""The word of a program that says how long calls may still take until better code is made."""
 FITTING = 0x101
 """NumPy's flags of a row-major and aligned array."""
 
@@ -130,14 +133,14 @@ class Kernel(NamedTuple):
     0, 1 after it has written a failure into the record, or STOPPED after `poll` has returned that.
     """
 
-    code: machine.Code
+    code: machine.Stages
     params: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
     unknowns: tuple[str, ...]
     slots: tuple[Slot, ...]
     record: int
     counts: tuple[Size, ...] = ()
-    patient: Callable[[], machine.Code] | None = None
+    patient: Callable[[], machine.Stages] | None = None
 
 
 class Places(NamedTuple):
@@ -156,6 +159,9 @@ class Program:
     def __init__(self, kernel: Kernel, bind: Bind, report: Report) -> None:
         self.kernel, self.bind, self.report = kernel, bind, report
         self.idle: list[Array] = []
+        self.spaces: WeakValueDictionary[int, Array] = WeakValueDictionary()
+        self.quick: dict[int, machine.Stages] = {}
+        kernel.code.at_once()
         self.prints = any(isinstance(slot, Print) for slot in kernel.slots)
         types = (*kernel.params, *kernel.results)
         self.dtypes = [np.dtype(type.dtype) for type in types]
@@ -170,7 +176,7 @@ class Program:
                 len(kernel.params),
                 len(kernel.results),
                 sum(type.ndim for type in kernel.params),
-                *self.places[:-1],
+                *(*self.places[:-1], sys.maxsize),
                 *chain(*[(id(d), t.ndim) for d, t in zip(self.dtypes, types, strict=True)]),
             ],
             np.int64,
@@ -188,6 +194,7 @@ class Program:
 
     def prepare(self, *args: Any) -> tuple[Array, ...]:
         """A workspace for a call with these arguments, and the arrays that it takes for them."""
+        self.improve()
         arrays, sizes = self.bind(args)
         try:
             shape = [size for x in arrays for size in x.shape]
@@ -244,7 +251,7 @@ class Program:
         start = -memory.ctypes.data % LINE
         words = memory[start : start + places.end * 8].view(np.int64)
         words[:HEAD] = 0
-        words[:2] = self.code_for(known)["kernel"], sys.maxsize
+        words[:2] = self.code_for(known), sys.maxsize
         words[PRINTED] = words.ctypes.data + head + bytes
         words[places.shapes : places.numbers] = [*shape, *chain(*shapes), *sizes]
         words[table:] = values
@@ -254,14 +261,34 @@ class Program:
                 words[at] = words[table + slot.at]
         if growing:
             weakref.finalize(words, release, memory[start:], growing).atexit = False
+        self.spaces[words.ctypes.data] = words
         return words
 
-    def code_for(self, known: dict[str, int]) -> machine.Code:
-        """The machine code for calls of some sizes; the patient one is made where it is needed."""
-        kernel = self.kernel
+    def code_for(self, known: dict[str, int]) -> int:
+        """The address of the code for calls of some sizes; patient code is made at its first."""
+        kernel, stages = self.kernel, self.kernel.code
         if kernel.patient and any(evaluate(size, known) >= HUGE for size in kernel.counts):
-            return kernel.patient()
-        return kernel.code
+            stages = kernel.patient()
+        address = stages.at_once()["kernel"]
+        if not stages.is_last and address not in self.quick:
+            self.quick[address] = stages
+            self.words[LEFT] = int(stages.seconds * ticks_per_second())
+        return address
+
+    def improve(self) -> None:
+        """Once calls of quick code have taken long enough, let all calls run better code.
+
+        Other threads go on with the quick code while the better one is being made.
+        """
+        if self.words[LEFT] >= 0:
+            return
+        self.words[LEFT] = sys.maxsize
+        for address, stages in [*self.quick.items()]:
+            better = stages.with_care()["kernel"]
+            for words in [*self.spaces.values()]:
+                if words[0] == address:
+                    words[0] = better
+            self.quick.pop(address, None)
 
     def failed(self, words: Array) -> None:
         """Raise the error that the record of the kernel describes."""
@@ -305,6 +332,7 @@ class Hosted(Program):
 
     def prepare(self, *args: Any) -> tuple[Array, ...]:
         """A workspace for a call with these sizes, and the operands as the kernel takes them."""
+        self.improve()
         kernel, count = self.kernel, len(self.kernel.unknowns)
         sizes = args[:count]
         arrays = [fit(x, dtype) for x, dtype in zip(args[count:], self.dtypes, strict=True)]
@@ -366,6 +394,11 @@ def code() -> machine.Code:
     for name, seconds in (("long", LONG), ("period", PERIOD)):
         ctypes.c_int64.from_address(made[name]).value = int(seconds * rate)
     return made
+
+
+def ticks_per_second() -> float:
+    """The rate of the clock of the processor."""
+    return float(ctypes.c_int64.from_address(code()["long"]).value / LONG)
 
 
 PARTS = ("entrance", "hosted")

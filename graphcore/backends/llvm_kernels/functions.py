@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from .builder import Builder, Value, type_of
 from .loop_text import WEIGHTS
-from .machine import ATTRIBUTES, NONE, Code, levels, once, to_object
+from .machine import ATTRIBUTES, NONE, WITH_CARE, Code, levels, once, to_object
 from .maths import (
     angles,
     division,
@@ -86,10 +86,10 @@ def arity(name: str) -> int:
 
 
 @once
-def function(full: str, level: str) -> Code:
+def function(full: str, level: str, effort: int) -> Code:
     """The machine code of a function."""
     text = define(full)
-    return Code(to_object(text, level), full, needed=special.needed(text))
+    return Code(to_object(text, level, effort), full, needed=special.needed(text))
 
 
 def is_missing(name: str) -> bool:
@@ -116,12 +116,16 @@ CALLED = re.compile(r"^declare [^@]* @([a-z0-9_]+\.f(?:32|64)x\d+)\(", re.MULTIL
 
 
 def compiled(
-    text: str, *names: str, level: str | None = None, needed: Mapping[str, int] = NONE
+    text: str,
+    *names: str,
+    level: str | None = None,
+    needed: Mapping[str, int] = NONE,
+    effort: int = WITH_CARE,
 ) -> Code:
     """A module of IR as machine code; `names` are the functions to be called from outside.
 
     It may call our own functions, and those `needed`, by their addresses.
     """
     level = level or levels()[0]
-    own = {full: function(full, level)[full] for full in CALLED.findall(text)}
-    return Code(to_object(text, level), *names, needed=own | {**needed})
+    own = {full: function(full, level, effort)[full] for full in CALLED.findall(text)}
+    return Code(to_object(text, level, effort), *names, needed=own | {**needed})

@@ -90,20 +90,24 @@ known:
   br label %size
 search:
   %both = add i64 %params, %results
+  %left = call i64 @word(ptr %program, i64 7)
+  %over = icmp slt i64 %left, 0
+  br i1 %over, label %prepare, label %seek
+seek:
   %found = call ptr @idle_for(ptr %idle, i64 %unknowns.at, i64 %unknowns, ptr %sizes)
   %none = icmp eq ptr %found, null
   br i1 %none, label %prepare, label %next
 next:
-  %i = phi i64 [0, %search], [%i1, %good]
-  %to = phi ptr [%shapes, %search], [%beyond, %good]
+  %i = phi i64 [0, %seek], [%i1, %good]
+  %to = phi ptr [%shapes, %seek], [%beyond, %good]
   %more = icmp slt i64 %i, %both
   br i1 %more, label %one, label %compare
 one:
   %pair = shl i64 %i, 1
-  %dtype.at = add i64 %pair, 7
+  %dtype.at = add i64 %pair, 8
   %dtype.word = getelementptr i64, ptr %program, i64 %dtype.at
   %dtype = load ptr, ptr %dtype.word
-  %ndim.at = add i64 %pair, 8
+  %ndim.at = add i64 %pair, 9
   %ndim = call i64 @word(ptr %program, i64 %ndim.at)
   %x.at = getelementptr ptr, ptr %given.args, i64 %i
   %x = load ptr, ptr %x.at

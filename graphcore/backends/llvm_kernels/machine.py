@@ -3,6 +3,9 @@
 The target is a level of x86-64 with fused multiply-add, v4 (AVX-512) or v3 (AVX2), not the very
 CPU: equal programs give equal results on both. No LLVM option of the process is changed, so that
 other libraries may use LLVM in the same process.
+
+Kernels are made in two stages: quickly for their first calls, and with care once these have taken
+as long as making them with care takes. Both give the same bits.
 """
 
 from __future__ import annotations
@@ -33,6 +36,11 @@ LEVELS = {
 
 OBJECTS = 64
 """How many objects one linker loads: LLVM forgets a linker, but not all about an object."""
+
+QUICKLY, WITH_CARE = 0, 2
+"""The efforts of LLVM: quick code takes a fourth of the time to make, and more to run."""
+LINE = 35e-6
+"""About how many seconds it takes to make code of a line of IR with care."""
 
 NONE: Mapping[str, int] = {}
 SERIAL = count()
@@ -67,8 +75,8 @@ def levels() -> tuple[str, ...]:
 
 
 @cache
-def target(level: str, effort: int = 2) -> Any:
-    """The target machine for a level of x86-64; no effort takes a third of the time."""
+def target(level: str, effort: int = WITH_CARE) -> Any:
+    """The target machine for a level of x86-64."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -90,7 +98,7 @@ def linker(number: int) -> Any:
     return found
 
 
-def to_object(text: str, level: str | None = None, effort: int = 2) -> bytes:
+def to_object(text: str, level: str | None = None, effort: int = WITH_CARE) -> bytes:
     """The object of a module of IR, for the best level this CPU has.
 
     Raises
@@ -153,6 +161,58 @@ def once(make: Callable[[*Given], Made]) -> Callable[[*Given], Made]:
     return found
 
 
+class Stages:
+    """The machine code of one module of IR, made quickly first, and with care later.
+
+    `make` makes it with some effort. Both stay in memory as long as this object lives, as do the
+    `calls`: other threads may be running the first when the second has been made.
+    """
+
+    def __init__(
+        self, make: Callable[[int], Code], seconds: float, calls: Sequence[Stages] = ()
+    ) -> None:
+        self.seconds, self.calls = seconds, calls
+        self._make: Callable[[int], Code] | None = make
+        self._lock = RLock()
+        self._first: Code | None = None
+        self._last: Code | None = None
+
+    @classmethod
+    def of(cls, text: str, make: Callable[[int], Code], calls: Sequence[Stages] = ()) -> Stages:
+        """The stages of this IR."""
+        return cls(make, text.count("\n") * LINE, calls)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the code has been made with care."""
+        return self._last is not None
+
+    def at_once(self) -> Code:
+        """The best code that there is, made quickly if there is none."""
+        with self._lock:
+            found = self._last or self._first
+            if found is None:
+                assert self._make is not None
+                found = self._first = self._make(QUICKLY)
+            return found
+
+    def with_care(self) -> Code:
+        """The code made with care."""
+        with self._lock:
+            if self._last is None:
+                assert self._make is not None
+                self._last = self._make(WITH_CARE)
+                self._make = None  # the text is not needed any more
+            return self._last
+
+
+def finished(code: Code) -> Stages:
+    """Code that has been made with care, as the stages of a kernel."""
+    made = Stages(lambda effort: code, 0.0)
+    made.with_care()
+    return made
+
+
 def unload(number: int) -> None:
     """Free the memory of a library; its linker goes after the last one."""
     library, _ = LOADED.pop(number)
@@ -166,6 +226,6 @@ def leave_loaded() -> None:
         each.detach()
 
 
-def compiled(text: str, *names: str, effort: int = 2) -> Code:
+def compiled(text: str, *names: str, effort: int = WITH_CARE) -> Code:
     """A module of IR as machine code; `names` are the functions to be called from outside."""
     return Code(to_object(text, effort=effort), *names)

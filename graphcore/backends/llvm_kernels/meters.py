@@ -8,7 +8,6 @@ own, without the steps of its body. Time in kernels that a kernel calls goes to 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from ctypes import c_int64
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,10 +20,11 @@ from graphcore.schedule.regions import in_place, sizes_needed
 
 from . import counts_of, entrance, machine_of, written
 from .calls import place
-from .entrance import Bind, Cell, Hosted, Meter, Program
+from .entrance import Bind, Cell, Hosted, Meter, Program, ticks_per_second
 from .failures import Machine
 from .functions import compiled
 from .loops import CONTROL
+from .machine import finished
 from .nests import Check, Nest, Step
 from .rows import Rows
 from .writer import Homes, Shared, Writer
@@ -182,7 +182,7 @@ def metered(graph: Graph, unknowns: tuple[str, ...], known: Mapping[str, int]) -
     def machine(body: Graph, names: tuple[str, ...]) -> Machine:
         if body not in made:
             ir, program = written(body, names, patient, writer=Metered, piece=piece)
-            made[body] = machine_of(body, names, program, compiled(ir, "kernel"))
+            made[body] = machine_of(body, names, program, finished(compiled(ir, "kernel")))
         return made[body]
 
     def piece(body: Graph) -> Machine:
@@ -229,8 +229,3 @@ class Measured:
 def failed(record: list[int], known: dict[str, int]) -> Exception:
     """The error of a kernel that fails though it has run with the same arguments before."""
     return RuntimeError(f"a kernel has failed when it ran once more, at site {record[0]}")
-
-
-def ticks_per_second() -> float:
-    """The rate of the clock of the processor."""
-    return float(c_int64.from_address(entrance.code()["long"]).value / entrance.LONG)

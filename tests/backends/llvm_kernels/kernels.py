@@ -18,6 +18,7 @@ from graphcore.backends.llvm_kernels.builder import (
     integer,
     type_of,
 )
+from graphcore.backends.llvm_kernels.machine import WITH_CARE
 from graphcore.ir.node import Node
 
 Array = np.ndarray
@@ -61,6 +62,7 @@ def run(
     level: str | None = None,
     wide: bool = True,
     width: int = WIDTH,
+    effort: int = WITH_CARE,
 ) -> Array:
     """What `write` makes of arrays of one axis, `width` values side by side or one by one."""
     b = Builder(width)
@@ -81,7 +83,7 @@ def run(
     given = [p for n, kind in zip(names, kinds, strict=True) for p in pointers(n, kind)]
     params = ", ".join(f"ptr {p}" for p in [*pointers("out", result), *given])
     text = functions.module(f"define void @kernel({params}, i64 %n)", b)
-    code = functions.compiled(text, "kernel", level=level)
+    code = functions.compiled(text, "kernel", level=level, effort=effort)
     size = arrays[0].size
     padded = [np.concatenate([x, np.ones(-size % width, x.dtype)]) for x in arrays]
     out = np.empty(len(padded[0]), dtype)

@@ -87,7 +87,7 @@ define i64 @kernel(ptr %table, ptr %sizes, ptr %record) {
 
 def program(text, params, results, bind, *slots, record=2):
     code = machine.compiled(text, "kernel")
-    kernel = entrance.Kernel(code, params, results, ("n",), slots, record)
+    kernel = entrance.Kernel(machine.finished(code), params, results, ("n",), slots, record)
     return entrance.Program(kernel, bind, lambda found, known: ValueError(found, known))
 
 
@@ -116,6 +116,69 @@ def spinner():
 
 def test_this_python_is_understood():
     assert entrance.refusal() is None
+
+
+def staged(seconds, made):
+    """x + s, or x - s once the code is made with care: the same bits would not show which runs."""
+    texts = {machine.QUICKLY: ADD, machine.WITH_CARE: ADD.replace("fadd", "fsub")}
+
+    def make(effort):
+        made.append(effort)
+        return machine.compiled(texts[effort], "kernel", effort=effort)
+
+    return machine.Stages(make, seconds)
+
+
+def staged_adder(seconds, made, **kinds):
+    params = (TensorType(F64, (N,)), TensorType(F64, ()))
+    stages = staged(seconds, made)
+    kernel = entrance.Kernel(stages, params, params[:1], ("n",), (), 2, **kinds)
+    bind = lambda args: ([np.asarray(a, F64) for a in args], np.shape(args[0]))
+    return entrance.Program(kernel, bind, lambda found, known: ValueError(found, known)), stages
+
+
+def test_code_is_made_with_care_once_calls_have_taken_as_long():
+    made = []
+    program, _ = staged_adder(0.02, made)
+    f, x = program.entrance(), np.ones(100_000)
+    f(np.ones(3), 1.0)
+    while (f(x, 1.0)[0] == 2).all():
+        assert made == [machine.QUICKLY]
+    assert made == [machine.QUICKLY, machine.WITH_CARE]
+    np.testing.assert_array_equal(f(np.ones(3), 1.0)[0], np.zeros(3))  # other sizes as well
+    np.testing.assert_array_equal(f(np.ones(5), 1.0)[0], np.zeros(5))
+    assert made == [machine.QUICKLY, machine.WITH_CARE]
+
+
+def test_workspaces_in_use_get_the_better_code():
+    made = []
+    program, _ = staged_adder(0.0, made)
+    words, *_ = program.prepare(np.ones(3), 1.0)  # a call in flight, of another thread
+    f = program.entrance()
+    assert [f(np.ones(3), 1.0)[0][0] for _ in range(3)] == [2.0, 0.0, 0.0]
+    program.idle[:] = [words]
+    assert f(np.ones(3), 1.0)[0][0] == 0.0
+
+
+def test_two_programs_share_the_code_that_one_has_made():
+    made = []
+    first, stages = staged_adder(0.0, made)
+    second = entrance.Program(first.kernel, first.bind, first.report)
+    f, g = first.entrance(), second.entrance()
+    assert [f(np.ones(3), 1.0)[0][0] for _ in range(2)] == [2.0, 0.0]
+    assert stages.is_last
+    assert g(np.ones(3), 1.0)[0][0] == 0.0
+    assert made == [machine.QUICKLY, machine.WITH_CARE]
+
+
+def test_patient_code_is_made_in_two_stages_as_well():
+    made, patiently = [], []
+    patient = machine.once(lambda: staged(0.0, patiently))
+    program, _ = staged_adder(1e9, made, counts=(N,), patient=patient)
+    f, x = program.entrance(), np.ones(entrance.HUGE)
+    assert [f(x, 1.0)[0][0] for _ in range(2)] == [2.0, 0.0]
+    assert f(np.ones(3), 1.0)[0][0] == 2.0  # short calls have time left
+    assert (made, patiently) == ([machine.QUICKLY], [machine.QUICKLY, machine.WITH_CARE])
 
 
 @pytest.mark.parametrize("s", [2.0, np.float64(2.0), np.array(2.0)], ids=["float", "f64", "array"])

@@ -116,7 +116,7 @@ def built(write, params, *slots):
     b.do("ret i64 0")
     text = functions.module("define i64 @kernel(ptr %table, ptr %sizes, ptr %record)", b)
     code = functions.compiled(text, "kernel")
-    kernel = entrance.Kernel(code, params, (), (), slots, failures.words)
+    kernel = entrance.Kernel(machine.finished(code), params, (), (), slots, failures.words)
     made = entrance.Program(
         kernel,
         lambda args: ([np.asarray(x, np.int64) for x in args], ()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -221,7 +222,10 @@ def test_edges(name: str, dtype: np.dtype) -> None:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", [*RANGES, *SLOWLY])
 def test_levels_agree_bit_by_bit(name: str, dtype: np.dtype) -> None:
-    """AVX2 and AVX-512 give the same bits, sixteen float32 side by side as well."""
+    """AVX2 and AVX-512 give the same bits, sixteen float32 side by side as well.
+
+    So does code that is made quickly.
+    """
     if len(machine.levels()) < 2:
         pytest.skip("this CPU has no AVX-512")
     rng = np.random.default_rng(5)
@@ -232,7 +236,8 @@ def test_levels_agree_bit_by_bit(name: str, dtype: np.dtype) -> None:
         np.concatenate([x, *[sample(each, dtype, rng) for each in where]])
         for _ in range(functions.arity(name))
     ]
-    ways = [{"level": level} for level in machine.levels()]
+    ways: list[dict[str, Any]] = [{"level": level} for level in machine.levels()]
+    ways.append({"effort": machine.QUICKLY})
     if dtype.itemsize == 4:
         ways += [{"level": level, "width": 16} for level in machine.levels()]
     first, *others = [run_function(name, *xs, **way) for way in ways]

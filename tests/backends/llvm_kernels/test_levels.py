@@ -1,8 +1,9 @@
-"""Whole programs give the same bits with AVX2 and with AVX-512."""
+"""Whole programs give the same bits with AVX2 and AVX-512, made quickly or with care."""
 
 from __future__ import annotations
 
-from functools import partial
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,9 +31,14 @@ def test_programs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = program.module.inputs("tiny")
     arguments = tuple(given[param.name] for param in compiled._boundary.params)
     found = []
-    for level in machine.levels():
-        monkeypatch.setattr(llvm_kernels, "compiled", partial(functions.compiled, level=level))
+    for level, effort in product(machine.levels(), (machine.QUICKLY, machine.WITH_CARE)):
+
+        def made(*args: Any, how: Any = (level, effort), **_: Any) -> machine.Code:
+            return functions.compiled(*args, level=how[0], effort=how[1])
+
+        monkeypatch.setattr(llvm_kernels, "compiled", made)
         monkeypatch.setattr(llvm_kernels, "MADE", {})
         found.append(build(compiled)(*arguments))
-    for x, y in zip(*found, strict=True):
-        assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+    for one, other in pairwise(found):
+        for x, y in zip(one, other, strict=True):
+            assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
