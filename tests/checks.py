@@ -196,6 +196,7 @@ def checked() -> Iterator[None]:
     with ExitStack() as changed:
         changed.enter_context(accesses)
         changed.enter_context(mock.patch.object(llvm_kernels, "MADE", WeakValueDictionary()))
+        changed.enter_context(mock.patch.object(llvm_kernels, "RECENT", machine.Recent()))
         for each in ROUTINES:
             own = machine.once(each.code.__wrapped__)
             KEPT.append(own)

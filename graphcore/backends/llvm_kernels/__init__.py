@@ -150,6 +150,8 @@ def written(
 
 MADE: WeakValueDictionary[tuple[Graph, tuple[str, ...]], Machine] = WeakValueDictionary()
 """The machine code in use, so that no graph is compiled twice."""
+RECENT = machine.Recent()
+"""The machine code of other graphs with equal IR, and of those that were in use before."""
 
 
 def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
@@ -184,7 +186,10 @@ def machine_of(
 
 def stages(ir: str, calls: Sequence[machine.Stages] = ()) -> machine.Stages:
     """The machine code of a kernel, which calls some others."""
-    return machine.Stages.of(ir, lambda effort: compiled(ir, "kernel", effort=effort), calls)
+    make = lambda effort: compiled(ir, "kernel", effort=effort)
+    if calls:  # their addresses are in the text
+        return machine.Stages.of(ir, make, calls)
+    return RECENT.of(ir, make)
 
 
 def patient_code(

@@ -14,6 +14,7 @@ import atexit
 import platform
 import sys
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from itertools import count
@@ -41,6 +42,9 @@ QUICKLY, WITH_CARE = 0, 2
 """The efforts of LLVM: quick code takes a fourth of the time to make, and more to run."""
 LINE = 35e-6
 """About how many seconds it takes to make code of a line of IR with care."""
+
+RECENT = 2**22
+"""How many characters of IR have their code kept: 100,000 lines, whose code is about 2 MB."""
 
 NONE: Mapping[str, int] = {}
 SERIAL = count()
@@ -204,6 +208,34 @@ class Stages:
                 self._last = self._make(WITH_CARE)
                 self._make = None  # the text is not needed any more
             return self._last
+
+
+class Recent:
+    """The machine code of IR that was made last, so that equal IR is compiled once.
+
+    It stays when the last program that runs it is dropped. All IR together has so many characters
+    at most; the oldest goes first.
+    """
+
+    def __init__(self, most: int = RECENT) -> None:
+        self.most, self.length = most, 0
+        self._made: OrderedDict[str, Stages] = OrderedDict()
+        self._lock = RLock()
+
+    def of(self, text: str, make: Callable[[int], Code]) -> Stages:
+        """The stages of some IR, found or new."""
+        with self._lock:
+            if (found := self._made.get(text)) is not None:
+                self._made.move_to_end(text)
+                return found
+            new = Stages.of(text, make)
+            if len(text) <= self.most:
+                self._made[text] = new
+                self.length += len(text)
+            while self.length > self.most:
+                oldest, _ = self._made.popitem(last=False)
+                self.length -= len(oldest)
+            return new
 
 
 def finished(code: Code) -> Stages:

@@ -38,6 +38,7 @@ def test_programs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(llvm_kernels, "compiled", made)
         monkeypatch.setattr(llvm_kernels, "MADE", {})
+        monkeypatch.setattr(llvm_kernels, "RECENT", machine.Recent())
         found.append(build(compiled)(*arguments))
     for one, other in pairwise(found):
         for x, y in zip(one, other, strict=True):

@@ -85,6 +85,7 @@ def test_float32_at_all_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     for level in machine.levels():
         monkeypatch.setattr(llvm_kernels, "compiled", partial(functions.compiled, level=level))
         monkeypatch.setattr(llvm_kernels, "MADE", {})
+        monkeypatch.setattr(llvm_kernels, "RECENT", machine.Recent())
         calls.append(build(program))
     rng = np.random.default_rng(1)
     for size in SIZES:
