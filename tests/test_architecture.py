@@ -69,6 +69,7 @@ DEFENDED = {
     ("backends.llvm_kernels.receiving", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.results", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.running", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.small", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.sorting", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.turning", "backends.llvm_kernels.writer"): "the same",
 }

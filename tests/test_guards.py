@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc as memory
 from collections.abc import Callable
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from graphcore.backends import llvm_kernels
 if why := llvm_kernels.unavailable():
     pytest.skip(why, allow_module_level=True)
 
-from graphcore.backends.llvm_kernels import exponentials, functions, turning
+from graphcore.backends.llvm_kernels import exponentials, functions, small, turning
 from graphcore.backends.llvm_kernels.builder import TRUE, Builder, Value, integer, real
 from graphcore.backends.llvm_kernels.places import Places
 from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
@@ -100,24 +99,29 @@ def test_places_are_checked(
 
 @pytest.mark.parametrize(
     ("module", "name", "op"),
-    [(turning, "turned", gc.Tensor.transpose), (exponentials, "product", gc.linalg.expm)],
+    [
+        (vars(turning), "turned", gc.Tensor.transpose),
+        (vars(exponentials), "product", gc.linalg.expm),
+        (small.WRITTEN, "factor", gc.linalg.det),
+    ],
 )
 def test_places_in_routines_are_checked(
-    module: ModuleType,
+    module: dict[str, Callable[..., str]],
     name: str,
     op: Callable[[gc.Tensor], gc.Tensor],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A routine that was compiled before is compiled again, with checks."""
-    y, right = op(x), getattr(module, name)
+    monkeypatch.setattr(small, "MOST", 16)
+    y, right = op(x), module[name]
     wanted = gc.compile([x], y, native=True)(np.eye(9))
 
-    def wrong() -> str:
+    def wrong(*given: str) -> str:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Memory, "place", lambda m, *at: m.plus(PLACE(m, *at), integer(1)))
-            return right()
+            return right(*given)
 
-    monkeypatch.setattr(module, name, wrong)
+    monkeypatch.setitem(module, name, wrong)
     with guards.guarded(), checks.checked():
         gc.compile([x], y, native=True)(np.eye(9))
         [found] = checks.found()

@@ -18,6 +18,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops.leaf import values
 
+from . import matrices
 from .arithmetic import kind_of, literal, rule_of
 from .builder import PARTS, TRUE, Value, integer
 from .matrices import Call, check_sizes, each, entries, is_set
@@ -64,8 +65,7 @@ def factor(w: Writer, f: Factors, a: Node, at: At, getrf: Call) -> None:
     """Factor a matrix of a batch; a factor of 0 shows on the diagonal."""
     p = w.places
     entries(w, f.n, f.n, lambda i, j: p.store(f.columns, (j, i), TRUE, p.at(a, (*at, i, j))))
-    size, info = getrf.size(f.n), getrf.cell("i32", "0")
-    getrf(size, size, f.columns.pointer, getrf.stride(f.n), f.exchanges.pointer, info)
+    matrices.factor(w, getrf, f.n, f.columns, f.exchanges, getrf.cell("i32", "0"))
 
 
 def lu_factor(w: Writer, node: Node, homes: Homes) -> None:

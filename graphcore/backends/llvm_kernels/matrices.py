@@ -18,7 +18,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import capsules
+from . import capsules, small
 from .arithmetic import kind_of, literal, rule_of
 from .builder import TRUE, Value, integer
 from .entrance import Address
@@ -164,7 +164,12 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         own = matrix(w, room, node.type, at)
-        call("U", call.size(n), own, call.stride(n), info)
+        small.either(
+            w,
+            n,
+            lambda: small.cholesky(w, room.kind, own, n, info),
+            lambda: call("U", call.size(n), own, call.stride(n), info),
+        )
         unless(w, info, node, "the matrix is not positive definite", index, room, own)
 
     each(w, node.type.shape[:-2], one)
@@ -187,8 +192,16 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         own, other = matrix(w, room, node.type, at), matrix(w, factor, a.type, at)
-        sizes = call.size(columns), call.size(n), call.number(1.0)
-        call(*how, *sizes, other, call.stride(n), own, call.stride(columns))
+
+        def solved() -> None:
+            ways = attrs["lower"], turned(a), attrs["unit"]
+            small.solve_triangular(w, room.kind, other, own, n, columns, *ways)
+
+        def called() -> None:
+            sizes = call.size(columns), call.size(n), call.number(1.0)
+            call(*how, *sizes, other, call.stride(n), own, call.stride(columns))
+
+        small.either(w, n, solved, called)
 
     each(w, node.type.shape[:-2], one)
     finished(w, node, homes, room)
@@ -239,11 +252,19 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
                 value = b.select(unit, literal(1, room.kind), literal(0, room.kind))
             p.store(room, (*batch, i, j), mask, value)
 
-        def solved() -> Sequence[Value]:
+        def by_our_own() -> None:
+            for lower in (True, False):
+                given = factors.pointer, own, n, columns, lower
+                small.solve_triangular(w, room.kind, *given, unit=not lower)
+
+        def by_blas() -> None:
             sizes = trsm.size(columns), trsm.size(n), trsm.number(1.0)
             ends = factors.pointer, trsm.stride(n), own, trsm.stride(columns)
             trsm("R", "U", "N", "N", *sizes, *ends)
             trsm("R", "L", "N", "U", *sizes, *ends)
+
+        def solved() -> Sequence[Value]:
+            small.either(w, n, by_our_own, by_blas)
             exchange(w, room._replace(pointer=own, shape=room.shape[-2:]), pivots)
             return ()
 
@@ -253,13 +274,24 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
 
         side_by_side(w, n, n, given)
         side_by_side(w, n, columns, right)
-        size, own = getrf.size(n), matrix(w, room, node.type, at)
-        getrf(size, size, factors.pointer, getrf.stride(n), pivots.pointer, info)
+        own = matrix(w, room, node.type, at)
+        factor(w, getrf, n, factors, pivots, info)
         b.branch(is_set(w, info), lost, solved)
 
     with w.abreast(node):
         each(w, node.type.shape[:-2], one)
     finished(w, node, homes, room)
+
+
+def factor(w: Writer, getrf: Call, n: Value, columns: Room, exchanges: Room, info: str) -> None:
+    """Factor one matrix, which lies column by column."""
+
+    def called() -> None:
+        size = getrf.size(n)
+        getrf(size, size, columns.pointer, getrf.stride(n), exchanges.pointer, info)
+
+    given = getrf.kind, columns.pointer, exchanges.pointer, n, info
+    small.either(w, n, lambda: small.factored(w, *given), called)
 
 
 def exchange(w: Writer, room: Room, pivots: Room) -> None:

@@ -84,12 +84,13 @@ CHECKED: dict[str, Callable[[Node, Node, bool], Node]] = {
 }
 
 
+@pytest.mark.parametrize("n", [6, 9])  # by routines of our own, and by LAPACK
 @pytest.mark.parametrize("name", CHECKED)
-def test_matrices_without_a_result(name: str) -> None:
+def test_matrices_without_a_result(name: str, n: int) -> None:
     rng = np.random.default_rng(3)
     a, b = given("a", 2, 3, N, N), given("b", 2, 3, N, M)
-    right = some(rng, (2, 3, 9, 2))
-    whole = definite(rng, (2, 3, 9, 9), "float64")
+    right = some(rng, (2, 3, n, 2))
+    whole = definite(rng, (2, 3, n, n), "float64")
     wrong = whole.copy()
     wrong[1, 0] = 0
     strict, lenient = (Both([CHECKED[name](a, b, check)]) for check in (True, False))
@@ -97,18 +98,33 @@ def test_matrices_without_a_result(name: str) -> None:
     def arrays(both: Both, matrices: np.ndarray) -> list[np.ndarray]:
         return [matrices, right][: len(both.params)]
 
-    said = refused(strict, arrays(strict, wrong), (9, 2))
+    said = refused(strict, arrays(strict, wrong), (n, 2))
     assert "matrix is" in said
     assert "batch=1, batch=0" in said
-    strict.agree(arrays(strict, whole), (9, 2), 1e3)
+    strict.agree(arrays(strict, whole), (n, 2), 1e3)
     if name != "solve_triangular":
-        lenient.agree(arrays(lenient, wrong), (9, 2), 1e3)
+        lenient.agree(arrays(lenient, wrong), (n, 2), 1e3)
         for odd in (np.nan, np.inf):
             wrong[0, 2, 5, 1] = odd
             wrong[0, 2, 1, 5] = odd
-            lenient.agree(arrays(lenient, wrong), (9, 2), 1e3)
+            lenient.agree(arrays(lenient, wrong), (n, 2), 1e3)
             wrong[1, 0] = whole[1, 0]
-            strict.agree(arrays(strict, wrong), (9, 2), 1e3)
+            strict.agree(arrays(strict, wrong), (n, 2), 1e3)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_small_matrices_need_exchanges(dtype: str) -> None:
+    """Pivots that are 0 at first, and a matrix whose last pivot is 0."""
+    rng = np.random.default_rng(14)
+    a, b = given("a", 3, N, N, dtype=dtype), given("b", 3, N, M, dtype=dtype)
+    both = Both([linalg.solve(a, b, check=False), linalg.inv(a, check=False), linalg.det(a)])
+    for n in (2, 3, 4, 7, 8):
+        matrices = np.zeros((3, n, n), dtype)
+        matrices[0, range(n), [*range(1, n), 0]] = rng.uniform(1, 2, n)
+        matrices[1] = np.eye(n)[::-1] + np.triu(some(rng, (n, n), dtype)[::-1])[::-1]
+        matrices[2] = np.eye(n)
+        matrices[2, -1] = 0
+        both.agree([matrices, some(rng, (3, n, 5), dtype)], (n, 5), 1e4)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

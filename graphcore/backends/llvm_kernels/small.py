@@ -1,0 +1,272 @@
+"""Small matrices are factored and solved by routines of our own: LAPACK takes longer to begin.
+
+They are compiled once in a process for each kind of values, and do in the same memory what
+LAPACK's would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from graphcore.ir.op import Op
+from graphcore.ops import elementwise as e
+
+from .arithmetic import literal, rule_of
+from .builder import PARTS, TRUE, Builder, Value, integer
+from .entrance import Address
+from .functions import compiled, module
+from .machine import Code, once
+from .places import Places
+from .rooms import Index, Room
+
+if TYPE_CHECKING:
+    from .writer import Writer
+
+MOST = 8
+"""The most rows of a matrix for which our routines are faster."""
+SIDE_BY_SIDE = 4
+"""From how many columns on these are solved side by side."""
+
+
+def either(w: Writer, n: Value, own: Callable[[], None], other: Callable[[], None]) -> None:
+    """`own` where a matrix of n rows is small, else `other`."""
+
+    def way(write: Callable[[], None]) -> Callable[[], Sequence[Value]]:
+        def written() -> Sequence[Value]:
+            write()
+            return ()
+
+        return written
+
+    if n.number is None:
+        w.b.branch(w.b.op("icmp sle", n, integer(MOST)), way(own), way(other))
+    else:
+        (own if n.number <= MOST else other)()
+
+
+def routine(w: Writer, name: str, kind: str) -> Value:
+    """The address of one of the routines."""
+    return w.program.shared((name, kind), Address(code(name, kind)[name]))
+
+
+def solve_triangular(
+    w: Writer, kind: str, t: Value, x: Value, n: Value, columns: Value,
+    lower: bool, turned: bool = False, unit: bool = False,
+) -> None:  # fmt: skip
+    """x becomes the y with t y = x, row by row in memory; t lies there too, perhaps turned."""
+    b, one = w.b, integer(1)
+    strides = [one, n] if turned else [n, one]
+    ways = [integer(0), one] if lower else [b.sub(n, one), integer(-1)]
+    given = [t, x, n, columns, *strides, *ways, Value("true" if unit else "false", "i1")]
+    found = routine(w, "triangular", kind)
+    b.do(f"call void {found.text}({', '.join([v.typed for v in given])})")
+
+
+def factored(w: Writer, kind: str, a: Value, exchanges: Value, n: Value, info: str) -> None:
+    """As getrf: the factors of a matrix that lies column by column, and its row exchanges."""
+    found, given = routine(w, "factor", kind), [a, exchanges, n]
+    w.b.do(f"call void {found.text}({', '.join([v.typed for v in given])}, ptr {info})")
+
+
+def cholesky(w: Writer, kind: str, a: Value, n: Value, info: str) -> None:
+    """As potrf: the lower triangle becomes l with a = l lᴴ, row by row in memory."""
+    found = routine(w, "cholesky", kind)
+    w.b.do(f"call void {found.text}({a.typed}, {n.typed}, ptr {info})")
+
+
+@once
+def code(name: str, kind: str) -> Code:
+    """The machine code of a routine for values of a kind."""
+    return compiled(WRITTEN[name](kind), name)
+
+
+class Text:
+    """A routine that is being written, and arithmetic of its kind of values."""
+
+    def __init__(self, kind: str) -> None:
+        self.b = Builder()
+        self.p, self.kind, self.n = Places(self.b, integer), kind, Value("%n", "i64")
+
+    def rule(self, op: Op, *xs: Value) -> Value:
+        """The value of an elementwise op."""
+        return rule_of(op, self.kind)(self.b, *xs)
+
+    def less(self, x: Value, y: Value, z: Value) -> Value:
+        """x - y z"""
+        return self.rule(e.subtract, x, self.rule(e.multiply, y, z))
+
+    def load(self, room: Room, *index: Index, mask: Value = TRUE) -> Value:
+        """What a place holds now."""
+        self.b.names += 1
+        now = room._replace(level=self.b.level, version=self.b.names)
+        return self.p.load(now, index, mask)
+
+    def count(self, start: Value, stop: Value, body: Callable[[Index], None]) -> None:
+        """body(i) for each i from `start` to `stop`."""
+
+        def step(i: Value) -> Sequence[Value]:
+            body(Index(i))
+            return ()
+
+        self.p.looped(start, stop, 1, (), step)
+
+    def size(self, x: Value) -> Value:
+        """How large a pivot is: of a complex number the sum of both sizes."""
+        parts = [self.b.call("fabs", part) for part in self.parts(x)]
+        return parts[0] if len(parts) == 1 else self.b.op("fadd", *parts)
+
+    def parts(self, x: Value) -> Sequence[Value]:
+        """The real and the imaginary part, or the number."""
+        return self.b.parts(x) if self.kind in PARTS else [x]
+
+    def done(self, name: str, given: str) -> str:
+        """The IR of the routine."""
+        self.b.do("ret void")
+        return module(f"define void @{name}({given})", self.b)
+
+
+def triangular(kind: str) -> str:
+    """The rows of the solution in turn: from each those before it are taken."""
+    text = Text(kind)
+    b, p, n = text.b, text.p, text.n
+    columns, down, across, first, step = [
+        Value(f"%{name}", "i64") for name in ("columns", "down", "across", "first", "step")
+    ]
+    t = Room(Value("%t", "ptr"), (b.mul(n, n),), kind)
+    x = Room(Value("%x", "ptr"), (n, columns), kind)
+    unit = Value("%unit", "i1")
+
+    def solved(j: Index, mask: Value) -> Sequence[Value]:
+        def row(number: Index) -> None:
+            i = b.add(first, b.mul(step, number.base))
+            begin = b.mul(i, down)
+
+            def term(earlier: Index, total: Value) -> Sequence[Value]:
+                k = b.add(first, b.mul(step, earlier.base))
+                factor = text.load(t, Index(b.add(begin, b.mul(k, across))))
+                return [text.less(total, factor, text.load(x, Index(k), j, mask=mask))]
+
+            (total,) = p.each(number.base, [text.load(x, Index(i), j, mask=mask)], term, 0)
+            pivot = text.load(t, Index(b.add(begin, b.mul(i, across))))
+            divided = text.rule(e.divide, total, pivot)
+            p.store(x, (Index(i), j), mask, b.select(unit, total, divided))
+
+        text.count(integer(0), n, row)
+        return ()
+
+    def several() -> Sequence[Value]:
+        p.lanes(columns, (), solved)
+        return ()
+
+    def single() -> Sequence[Value]:
+        p.each(columns, (), lambda j: solved(j, TRUE), 0)
+        return ()
+
+    b.branch(b.op("icmp sge", columns, integer(SIDE_BY_SIDE)), several, single)
+    sizes = "i64 %n, i64 %columns, i64 %down, i64 %across, i64 %first, i64 %step, i1 %unit"
+    return text.done("triangular", f"ptr noalias readonly %t, ptr noalias %x, {sizes}")
+
+
+def factor(kind: str) -> str:
+    """Column after column: the largest pivot comes first, and is removed from the others."""
+    text = Text(kind)
+    b, p, n = text.b, text.p, text.n
+    a = Room(Value("%a", "ptr"), (n, n), kind)  # its first index is the column
+    exchanges = Room(Value("%exchanges", "ptr"), (n,), "i32")
+    part, one = PARTS.get(kind, kind), integer(1)
+    b.do("store i32 0, ptr %info")
+
+    def column(k: Index) -> None:
+        after = b.add(k.base, one)
+
+        def larger(i: Value, most: Value, place: Value) -> Sequence[Value]:
+            size = text.size(text.load(a, k, Index(i)))
+            above = b.op("fcmp ogt", size, most)
+            return [b.select(above, size, most), b.select(above, i, place)]
+
+        _, place = p.looped(k.base, n, 1, [literal(-1.0, part), k.base], larger)
+        p.store(exchanges, (k,), TRUE, b.convert("trunc", b.op("add", place, one), "i32"))
+
+        def exchange(j: Index) -> None:
+            pair = k, Index(place)
+            values = [text.load(a, j, i) for i in pair]
+            for i, value in zip(pair, reversed(values), strict=True):
+                p.store(a, (j, i), TRUE, value)
+
+        text.count(integer(0), n, exchange)
+        pivot = text.load(a, k, k)
+        zero = text.rule(e.equal, pivot, literal(0, kind))
+        before = b.now("i32", "load i32, ptr %info")
+        first = b.both(zero, b.op("icmp eq", before, integer(0, "i32")))
+        here = b.convert("trunc", b.op("add", k.base, one), "i32")
+        b.do(f"store {b.select(first, here, before).typed}, ptr %info")
+        divisor = b.select(zero, literal(1, kind), pivot)
+
+        def scale(i: Index) -> None:
+            p.store(a, (k, i), TRUE, text.rule(e.divide, text.load(a, k, i), divisor))
+
+        def remove(j: Index) -> None:
+            factor = text.load(a, j, k)
+
+            def row(i: Index) -> None:
+                value = text.less(text.load(a, j, i), factor, text.load(a, k, i))
+                p.store(a, (j, i), TRUE, value)
+
+            text.count(after, n, row)
+
+        text.count(after, n, scale)
+        text.count(after, n, remove)
+
+    text.count(integer(0), n, column)
+    return text.done("factor", "ptr noalias %a, ptr noalias %exchanges, i64 %n, ptr noalias %info")
+
+
+def symmetric(kind: str) -> str:
+    """Column after column, each removed from those after it."""
+    text = Text(kind)
+    b, p, n = text.b, text.p, text.n
+    a = Room(Value("%a", "ptr"), (n, n), kind)
+    part, one = PARTS.get(kind, kind), integer(1)
+    zero = literal(0, part)
+    b.do("store i32 0, ptr %info")
+
+    def column(k: Index) -> None:
+        after = b.add(k.base, one)
+        pivot = text.parts(text.load(a, k, k))[0]
+        failed = b.op("fcmp ole", pivot, zero)  # nan is passed on, as OpenBLAS does
+        before = b.now("i32", "load i32, ptr %info")
+        first = b.both(failed, b.op("icmp eq", before, integer(0, "i32")))
+        here = b.convert("trunc", b.op("add", k.base, one), "i32")
+        b.do(f"store {b.select(first, here, before).typed}, ptr %info")
+        root = b.call("sqrt", pivot)
+        whole = b.complex(root, zero) if kind in PARTS else root
+        p.store(a, (k, k), TRUE, whole)
+
+        def scale(i: Index) -> None:
+            parts = [b.op("fdiv", x, root) for x in text.parts(text.load(a, i, k))]
+            p.store(a, (i, k), TRUE, b.complex(*parts) if kind in PARTS else parts[0])
+
+        def remove(j: Index) -> None:
+            factor = text.load(a, j, k)
+            if kind in PARTS:
+                factor = text.rule(e.conjugate, factor)
+
+            def row(i: Index) -> None:
+                value = text.less(text.load(a, i, j), text.load(a, i, k), factor)
+                p.store(a, (i, j), TRUE, value)
+
+            text.count(j.base, n, row)
+
+        text.count(after, n, scale)
+        text.count(after, n, remove)
+
+    text.count(integer(0), n, column)
+    return text.done("cholesky", "ptr noalias %a, i64 %n, ptr noalias %info")
+
+
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "triangular": triangular,
+    "factor": factor,
+    "cholesky": symmetric,
+}
