@@ -215,8 +215,9 @@ class Compiled(Questions, Generic[R]):
         """Write the program to one Python file that needs NumPy alone, and SciPy if it uses that.
 
         Its function `program` takes the arguments of a call, checks them as a call does, and
-        returns the same bits as a program compiled with `native=False`. Strings of the program,
-        such as names of inputs and dims, are in it as literals and comments, never as code.
+        returns the same bits as a program compiled with `native=False`; errors have the same words.
+        Dataclasses are replaced by ones of the same name and fields. Strings of the program, such
+        as names of inputs and dims, are in it as literals and comments, never as code.
 
         Parameters
         ----------
@@ -227,7 +228,7 @@ class Compiled(Questions, Generic[R]):
         ------
         GraphError
             If the program runs a callback or an op of another package, or returns DataArrays, or if
-            its inputs or outputs are in classes of yours.
+            its inputs or outputs are in registered classes.
 
         Examples
         --------

@@ -62,10 +62,7 @@ class Arguments:
             found[form] = value
             return
         if (parts := parts_like(form, value)) is None:
-            kind = form.kind.__name__
-            named = form.kind is dict or hasattr(form.kind, "__dataclass_fields__")
-            what = f"keys {listed(form.keys)}" if named else f"{len(form.parts)} parts"
-            reason = f"{written(path)} must be a {kind} of {what}, but is {shown(value)}"
+            reason = f"{written(path)} must be {described(form)}, but is {shown(value)}"
             params = [self._params[number] for _, number in leaves(form)]
             raise self._refused(reason, params, "pass arguments in the form of the inputs")
         for at, part in enumerate(form.parts):
@@ -76,8 +73,20 @@ class Arguments:
         return refusal(reason, *declared, cure=cure, kind=GraphTypeError)
 
 
+def described(form: Branch) -> str:
+    """One level of a form in words."""
+    kind = form.kind.__name__
+    if form.has_fields:
+        static = [f" with {name}={value!r:.60}" for name, value in form.rest]
+        return f"a {kind} of fields {listed(form.keys)}{' and'.join(static)}"
+    what = f"keys {listed(form.keys)}" if form.kind is dict else f"{len(form.parts)} parts"
+    return f"a {kind} of {what}"
+
+
 def shown(value: Any) -> str:
     """A short description of an argument."""
+    if (level := branch(value)) is not None and level.has_fields:
+        return described(level)
     match value:
         case Mapping():
             return f"a {type(value).__name__} of keys {listed(value)}"
@@ -99,7 +108,8 @@ def written(path: Path) -> str:
 def parts_like(level: Branch, value: Any) -> Sequence[Any] | None:
     """The parts of an argument in the order of one level of a form; None if it is built otherwise.
 
-    Mappings of the same keys are like dicts, lists and tuples like each other.
+    Mappings of the same keys are like dicts, lists and tuples like each other, and so are
+    dataclasses of the same fields and the same values of static ones.
     """
     if level.kind is dict:
         alike = isinstance(value, Mapping) and value.keys() == set(level.keys)
@@ -108,4 +118,7 @@ def parts_like(level: Branch, value: Any) -> Sequence[Any] | None:
         alike = isinstance(value, list | tuple) and len(value) == len(level.parts)
         return value if alike else None
     own = branch(value)
-    return own.parts if own is not None and own.outline == level.outline else None
+    if own is None or own.has_fields != level.has_fields:
+        return None
+    alike = level.has_fields or own.kind is level.kind
+    return own.parts if alike and own.outline[1:] == level.outline[1:] else None

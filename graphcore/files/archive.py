@@ -7,8 +7,9 @@ JSON is an object with
     "graphcore program" and 1.
 ``arguments``, ``results``
     The forms of the arguments of a call and of its results. A form is the number of an input or of
-    an output, or {"list": forms}, {"tuple": forms}, {"dict": [[key, form], ...]} or
-    {"named": [name, names of fields, forms]} for a named tuple.
+    an output, or {"list": forms}, {"tuple": forms}, {"dict": [[key, form], ...]}, {"named": [name,
+    names of fields, forms]} for a named tuple, or {"fields": [name, names of fields, forms, [[name,
+    value], ...]]} for a dataclass, with its static fields last.
 ``returns``, ``native``
     The options of `compile`.
 ``arrays``
@@ -48,7 +49,7 @@ from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.provenance import user_line
-from graphcore.ir.structures import Branch
+from graphcore.ir.structures import Branch, stand_in
 
 Form = Any
 FORMAT, VERSION = "graphcore program", 1
@@ -121,19 +122,33 @@ def written(form: Form, writing: Writing) -> Any:
             kind: Any = type(form)
             parts = [written(x, writing) for x in form]
             return {"named": [kind.__name__, list(kind._fields), parts]}
+        case Branch(has_fields=True):
+            parts = [written(x, writing) for x in form.parts]
+            static = [[name, fixed(value, writing)] for name, value in form.rest]
+            return {"fields": [form.kind.__name__, list(form.keys), parts, static]}
     kind = form.kind if isinstance(form, Branch) else type(form)
-    cure = "compile it with lists, tuples and dicts, or pickle it"
+    cure = "compile it with lists, tuples, dicts and dataclasses, or pickle it"
     raise refusal("save", f"inputs or outputs are a {kind.__name__}, a class of yours", cure)
 
 
 def key_of(key: Any, writing: Writing) -> Any:
     """A key of a dict."""
+    return simple(key, f"a dict has the key {key!r:.60}", writing)
+
+
+def fixed(value: Any, writing: Writing) -> Any:
+    """The value of a static field."""
+    return simple(value, f"a static field is {value!r:.60}", writing)
+
+
+def simple(value: Any, reason: str, writing: Writing) -> Any:
+    """A string, a number or a tuple of them."""
     try:
-        check(key is None or isinstance(key, str | int | float | tuple), "")
-        return writing.value(key, False)
+        check(value is None or isinstance(value, str | int | float | tuple), "")
+        return writing.value(value, False)
     except (Damaged, TypeError):
         cure = "use strings, numbers or tuples of them"
-        raise refusal("save", f"a dict has the key {key!r:.60}", cure) from None
+        raise refusal("save", reason, cure) from None
 
 
 # ---- reading
@@ -239,9 +254,8 @@ class Forms:
         parts = items(parts, "a form")
         if kind == "dict":
             check(all(isinstance(x, list) and len(x) == 2 for x in parts), "a dict has no pairs")
-            keys = [self.reading.value(key, "a key") for key, _ in parts]
-            simple = all(key is None or isinstance(key, str | int | float | tuple) for key in keys)
-            check(simple and len(set(keys)) == len(keys), "the keys of a dict are none")
+            keys = [self.simple(key, "a key") for key, _ in parts]
+            check(len(set(keys)) == len(keys), "the keys of a dict are none")
             return {key: self.form(x, depth + 1) for key, (_, x) in zip(keys, parts, strict=True)}
         if kind == "named":
             check(len(parts) == 3, "a named tuple has not three parts")
@@ -249,6 +263,27 @@ class Forms:
             build: Any = namedtuple
             made = build(name, [string(x, "a field") for x in names])
             return made._make([self.form(x, depth + 1) for x in items(inner, "a form")])
+        if kind == "fields":
+            check(len(parts) == 4, "a dataclass has not four parts")
+            name = string(parts[0], "a name")
+            moving = [string(x, "a field") for x in items(parts[1], "names")]
+            inner = [self.form(x, depth + 1) for x in items(parts[2], "a form")]
+            check(len(inner) == len(moving), "a dataclass has not a form for each field")
+            pairs = items(parts[3], "static fields")
+            check(all(isinstance(x, list) and len(x) == 2 for x in pairs), "no pairs")
+            rest = [(string(x, "a field"), self.simple(value, "a value")) for x, value in pairs]
+            static = [x for x, _ in rest]
+            plain = all(x.isidentifier() and x[:2] != "__" for x in (name, *moving, *static))
+            check(plain, "the names of a dataclass are none")
+            made = stand_in(name, moving, static)
+            return Branch(made, tuple(moving), tuple(inner), tuple(rest))
         check(kind in ("list", "tuple"), f"a form is of the kind {kind!r:.20}")
         inner = [self.form(x, depth + 1) for x in parts]
         return inner if kind == "list" else tuple(inner)
+
+    def simple(self, value: Any, name: str) -> Any:
+        """A string, a number or a tuple of them."""
+        found = self.reading.value(value, name)
+        plain = found is None or isinstance(found, str | int | float | tuple)
+        check(plain, f"{name} is no string, number or tuple")
+        return found

@@ -1,8 +1,8 @@
 """A compiled program as one Python file that needs NumPy alone, and SciPy where it uses that.
 
-The file has the checks of arguments, the function of NumPy calls as `source` shows it, and those of
-the library's routines that it calls, as they are written here. Names and other strings of users are
-string literals or comments in it, never code.
+The file has the checks of arguments, the function of NumPy calls as `source` shows it, those of the
+library's routines that it calls, as they are written here, and what errors say of its lines. Names
+and other strings of users are string literals or comments in it, never code.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from typing import Any
 import numpy as np
 
 from graphcore.backends.boundary import Boundary
+from graphcore.backends.numpy_backend.errors import Failing, axis_of, failing, indexed
 from graphcore.backends.numpy_backend.function import Function, on_line
-from graphcore.backends.numpy_backend.source import unpacked
+from graphcore.backends.numpy_backend.source import Line, unpacked
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.op import may_raise
 from graphcore.ir.provenance import described_by, user_line
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Size, code
-from graphcore.ir.structures import Branch
+from graphcore.ir.structures import Branch, stand_in
 from graphcore.ops.outside import Function as Outside
+from graphcore.schedule.regions import stands_for
 
 from . import standalone, values
 from .definitions import FUTURE, OURS, Definitions, Name, read
@@ -41,10 +44,12 @@ arrays that have been checked, with sizes and memory that it is given.
 RUNTIME = "graphcore.backends.numpy_backend."
 RESERVED = (
     *("program", "run", "bind", "buffers", "ndarray", "refuse", "scipy"),
-    *("PARAMETERS", "UNKNOWNS", "SIZED", "NEEDED", "CHECKS", "ARGUMENTS"),
+    *("PARAMETERS", "UNKNOWNS", "SIZED", "NEEDED", "CHECKS", "ARGUMENTS", "STEPS"),
 )
 """Names that a file has for parts of its own."""
 FLOATING = 'with np.errstate(all="ignore"):'
+STEP, EXPLAINED = (Name(standalone.__name__, name) for name in ("Step", "explained"))
+FAILING = Name(Failing.__module__, Failing.__name__)
 INSTEAD = {Name(user_line.__module__, "user_line"): Name(standalone.__name__, "user_line")}
 
 
@@ -75,15 +80,16 @@ class File:
     def __init__(self, function: Function, boundary: Boundary) -> None:
         self.function, self.boundary = function, boundary
         with described_by(function.code.graph.trace):
-            self.run = function.code.source().text
+            self.run, self.lines = function.code.source()
         tree = ast.parse(self.run)
-        functions = {x.name for x in tree.body if isinstance(x, ast.FunctionDef)}
+        parts = [x for x in tree.body if isinstance(x, ast.FunctionDef)]
+        self.first, functions = parts[0], {x.name for x in parts}
         used = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name)} - functions
         scope = function.code.scope
         self.used = {name: scope[name] for name in sorted(used & scope.keys(), key=natural)}
         taken = {*RESERVED, *functions, *self.used} - self.own_names()
         self.definitions = Definitions(taken, IMPORTED, INSTEAD)
-        self.parts: list[str] = []
+        self.classes: dict[Any, str] = {}
 
     def own_names(self) -> set[str]:
         """The names under which the program knows definitions by these names."""
@@ -98,13 +104,15 @@ class File:
         names = self.assignments()
         entrance = self.entrance(arguments)
         memory = self.memory()
-        outputs, tuples = self.outputs(results)
+        steps = self.steps()
+        outputs = self.outputs(results)
         body = "\n\n\n".join(
             [
                 *self.definitions.texts,
-                "\n".join(["# ---- the program", "", names, *tuples]),
+                "\n".join(["# ---- the program", "", names, *self.classes.values()]),
                 self.run.rstrip(),
                 memory,
+                steps,
                 f"# ---- its arguments and results\n\n{entrance}",
                 outputs,
             ]
@@ -204,6 +212,34 @@ class File:
             ["def buffers(sizes):", *unpacked(sizes, "sizes"), *lines, f"    return {returned}"]
         )
 
+    def steps(self) -> str:
+        """The lines that may fail, with the words in which errors speak of them."""
+        rows = []
+        with described_by(self.function.code.graph.trace):
+            for at, line in sorted(self.lines.items()):
+                if may_raise(stands_for(line.node)):
+                    rows.append(f"    {at - self.first.lineno}: {self.step(line)},\n")
+        return f"STEPS = {{\n{''.join(rows)}}}" if rows else "STEPS = {}"
+
+    def step(self, line: Line) -> str:
+        """The words of one line."""
+        node = stands_for(line.node)
+        said = failing(node)
+        says, step = self.definitions.name(FAILING), self.definitions.name(STEP)
+        words = [*map(values.text, said[:3]), values.strings(said.dims)]
+        of = [f"{says}({', '.join(words)})"]
+        if line.steps or line.operands:
+            loops = [(name, f"{loop.said} at {loop.origin}") for name, loop in line.steps.items()]
+            of.append(values.strings(loops))
+        if line.operands:
+            axes = node.attrs["axes"]
+            names = {size: f"values[{name!r}]" for size, name in self.function.code.sizes.items()}
+            sizes = [code(indexed(node).type.shape[axis], names) for axis in axes]
+            of.append(values.strings(axis_of(node, axis) for axis in axes))
+            of.append(f"lambda values: ({', '.join(sizes)},)")
+            of.append(values.strings(line.operands[-len(axes) :]))
+        return f"{step}({', '.join(of)})"
+
     # Its arguments and results
 
     def entrance(self, arguments: Sequence[Tree]) -> str:
@@ -211,7 +247,7 @@ class File:
         define = partial(self.door, "graphcore.backends.door")
         made = []
         for param in self.boundary.params:
-            of = [param.number, values.text(param.name), spelled_names(param.dims)]
+            of = [param.number, values.text(param.name), values.strings(param.dims)]
             of += [f"np.dtype({param.dtype.name!r})", param.fixed, values.text(param.declared)]
             made.append(f"{define('Parameter')}({', '.join(map(str, of))}),")
         names = {name: f"n{i}" for i, name in enumerate(self.boundary.unknowns)}
@@ -258,10 +294,10 @@ class File:
         """One check of a size."""
         return row(self.door("graphcore.backends.door", "Sized"), size._asdict())
 
-    def outputs(self, results: Tree) -> tuple[str, list[str]]:
-        """The function that users call, and the named tuples that it returns."""
-        tuples: dict[Any, str] = {}
-        returned = self.form(results, tuples, "results[{}]")
+    def outputs(self, results: Tree) -> str:
+        """The function that users call."""
+        explained = self.definitions.name(EXPLAINED)
+        returned = self.form(results, "results")
         inputs = [
             f"    # {show_dim(param.name)}: {type}"
             for param, type in zip(self.boundary.params, self.boundary.types, strict=True)
@@ -271,40 +307,62 @@ class File:
             '    """The results for arrays in the order of the inputs, or by their names."""',
             *[line if line.isprintable() else ascii(line)[1:-1] for line in inputs],
             "    arrays, sizes = bind(ARGUMENTS.arrange(args, kwargs))",
-            f"    {FLOATING}",
-            "        results = run(arrays, sizes, buffers(sizes))",
+            "    try:",
+            f"        {FLOATING}",
+            "            results = run(arrays, sizes, buffers(sizes))",
+            "    except (ArithmeticError, IndexError, MemoryError, ValueError) as error:",
+            f"        raise {explained}(error, {self.first.name}, STEPS) from error",
             f"    return {returned}",
         ]
-        return "\n".join(lines), list(tuples.values())
+        return "\n".join(lines)
 
-    def form(self, form: Tree, tuples: dict[Any, str] | None = None, leaf: str = "{}") -> str:
-        """A structure whose leaves number inputs or outputs."""
+    def form(self, form: Tree, results: str = "") -> str:
+        """A structure of the inputs' numbers, or of the outputs of this name."""
         match form:
             case int():
-                return leaf.format(form)
+                return f"{results}[{form}]" if results else str(form)
             case list() if type(form) is list:
-                return f"[{', '.join(self.form(x, tuples, leaf) for x in form)}]"
+                return f"[{', '.join(self.form(x, results) for x in form)}]"
             case dict() if type(form) is dict:
-                pairs = [(self.key(key), self.form(x, tuples, leaf)) for key, x in form.items()]
+                pairs = [(self.key(key), self.form(x, results)) for key, x in form.items()]
                 return f"{{{', '.join(f'{key}: {x}' for key, x in pairs)}}}"
             case tuple() if type(form) is tuple or hasattr(form, "_fields"):
-                parts = "".join(f"{self.form(x, tuples, leaf)}, " for x in form)
-                if type(form) is tuple or tuples is None:
+                parts = "".join(f"{self.form(x, results)}, " for x in form)
+                if type(form) is tuple or not results:
                     return f"({parts})"
                 kind: Any = type(form)
                 names = kind.__name__, *map(str, kind._fields)
                 if not all(map(str.isidentifier, names)):
                     reason = f"a named tuple {names[0]!r:.60} has names that are none of Python's"
                     raise refusal(reason, CURE_FORM)
-                number = [*tuples, kind].index(kind)
-                made = f"namedtuple({values.text(names[0])}, {spelled_names(names[1:])})"
-                tuples[kind] = f"Result{number} = {made}"
-                return f"Result{number}({parts})"
+                made = f"namedtuple({values.text(names[0])}, {values.strings(names[1:])})"
+                return f"{self.name_of(kind, made)}({parts})"
+            case Branch(has_fields=True):
+                return self.fields(form, results)
         of = form.kind if isinstance(form, Branch) else type(form)
         raise refusal(f"inputs or outputs are a {of.__name__}, a class of yours", CURE_FORM)
 
+    def fields(self, form: Branch, results: str) -> str:
+        """A dataclass: an object of one with the same fields, or a description of it."""
+        static = {name: self.key(value) for name, value in form.rest}
+        parts = [self.form(x, results) for x in form.parts]
+        keys, fixed = values.strings(form.keys), values.strings(static)
+        new = self.definitions.name(Name(stand_in.__module__, stand_in.__name__))
+        name = self.name_of(form.kind, f"{new}({values.text(form.kind.__name__)}, {keys}, {fixed})")
+        if results:
+            return f"{name}({', '.join([*parts, *static.values()])})"
+        level = self.definitions.name(Name(Branch.__module__, Branch.__name__))
+        rest = "".join(f"({values.text(field)}, {value}), " for field, value in static.items())
+        return f"{level}({name}, {keys}, ({''.join(f'{x}, ' for x in parts)}), ({rest}))"
+
+    def name_of(self, kind: Any, made: str) -> str:
+        """The name of a class in the file, which makes one like it."""
+        number = [*self.classes, kind].index(kind)
+        self.classes[kind] = f"Class{number} = {made}"
+        return f"Class{number}"
+
     def key(self, key: Any) -> str:
-        """A key of a dict."""
+        """A key of a dict, or the value of a static field."""
         match key:
             case str():
                 return values.text(key)
@@ -312,10 +370,10 @@ class File:
                 return "None" if key is None else values.number(key)
             case tuple():
                 return f"({''.join(f'{self.key(x)}, ' for x in key)})"
-        raise refusal(f"a dict has the key {key!r:.60}, which no file has", CURE_FORM)
+        raise refusal(f"a dict or static field has {key!r:.60}, which no file has", CURE_FORM)
 
 
-CURE_FORM = "compile it with lists, tuples and dicts by strings or numbers"
+CURE_FORM = "compile it with lists, tuples, dataclasses and dicts by strings or numbers"
 MODULES = ("base64", "math", "operator", "scipy.special")
 """Modules whose functions a program may call."""
 USED = {
@@ -341,11 +399,6 @@ def natural(name: str) -> tuple[str, int]:
 def whole(value: Any) -> int | None:
     """A bound of a slice."""
     return None if value is None else int(value)
-
-
-def spelled_names(names: Sequence[str]) -> str:
-    """Names of a user as a tuple of strings."""
-    return f"({''.join(f'{values.text(name)}, ' for name in names)})"
 
 
 def row(kind: str, fields: Mapping[str, Any]) -> str:

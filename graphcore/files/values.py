@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from base64 import b64encode
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -43,6 +44,12 @@ def nested(numbers: Any) -> str:
     if isinstance(numbers, list):
         return f"[{', '.join(map(nested, numbers))}]"
     return number(numbers)
+
+
+def strings(several: Iterable[Any]) -> str:
+    """Strings, and tuples of them, as one tuple."""
+    parts = [text(x) if isinstance(x, str) else strings(x) for x in several]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def text(value: str) -> str:

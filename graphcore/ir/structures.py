@@ -6,7 +6,7 @@ One level of a structure is a `Branch`: its parts, and all that is needed to bui
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -45,9 +45,13 @@ class Branch:
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         """The parts, each with what follows the name of the whole in a path."""
-        named = hasattr(self.kind, "__dataclass_fields__") and self.kind not in REGISTERED
         for key, part in zip(self.keys, self.parts, strict=True):
-            yield f".{key}" if named else f"[{key!r}]", part
+            yield f".{key}" if self.has_fields else f"[{key!r}]", part
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether it is a dataclass."""
+        return hasattr(self.kind, "__dataclass_fields__") and self.kind not in REGISTERED
 
     @property
     def outline(self) -> tuple[type, tuple[Any, ...], Any]:
@@ -101,6 +105,13 @@ def fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     known = dataclasses.fields(kind)
     fixed = tuple(field.name for field in known if field.metadata.get("static"))
     return tuple(field.name for field in known if field.name not in fixed), fixed
+
+
+def stand_in(name: str, moving: Sequence[str], fixed: Sequence[str]) -> type:
+    """A dataclass for one that a file cannot hold: of its name and fields, `fixed` are static."""
+    static = dataclasses.field(metadata={"static": True})
+    parts: list[Any] = [*moving, *((field, Any, static) for field in fixed)]
+    return dataclasses.make_dataclass(name, parts)
 
 
 def outline(tree: Any, leaf: Callable[[Any, str], None], path: str = "") -> Branch | None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +231,74 @@ def test_only_what_is_used_is_in_the_file(tmp_path: Path) -> None:
 @dataclass
 class Model:
     w: Any
+    kind: Any = field(default="plain", metadata={"static": True})
+    b: Any = None
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_dataclasses_are_replaced_by_others_of_their_fields(kind: str, tmp_path: Path) -> None:
+    x, b = gc.tensor("x", {"row": None}), gc.tensor("b", {})
+    model = Model(x, kind, [b])
+    f = gc.compile([model], {"new": Model(b, kind, (2 * x,)), "x": x}, native=False)
+    run = imported(f, tmp_path).program
+    found = run(Model([1.0, 2.0], kind, [3.0]))["new"]
+    assert (type(found).__name__, found.kind, float(found.w)) == ("Model", kind, 3.0)
+    np.testing.assert_array_equal(found.b[0], [2.0, 4.0])
+    for wrong in (Model([1.0], "other", [2.0]), {"w": [1.0]}):
+        said = []
+        for program in (f, run):
+            with pytest.raises(
+                TypeError, match="argument 0 must be a Model of fields 'w', 'b'"
+            ) as e:
+                program(wrong)
+            said.append([line for line in str(e.value).splitlines() if "called" not in line])
+        assert said[0] == said[1]
+
+
+class Registered:
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+
+gc.tree.register(Registered, lambda x: ((x.w,), None), lambda rest, parts: Registered(*parts))
+
+
+def failing() -> tuple[gc.Compiled, dict[str, list[Any]]]:
+    """A program of ops that may fail, alone and in loops, and arguments for which they do."""
+    a = gc.tensor("a", {"batch": None, "row": 2, "col": 2})
+    i = gc.tensor("i", {"time": None, "k": None}, dtype="int64")
+    v = gc.tensor("v", {"n": None})
+    root = gc.linalg.cholesky(a, dims=("row", "col"))
+    picked = v.isel(n=i.isel(time=0))
+    walk = lambda c, at: (c + v.isel(n=at).sum("k"), None)
+    total, _ = gc.scan(walk, 0.0, i, dim="time")
+    put = gc.zeros({"m": "n + 1"}).at[{"m": i.isel(time=-1)}].add(1.0)
+    eyes, at, n = np.stack([np.eye(2)] * 3), np.zeros((3, 2), int), np.arange(4.0)
+    indefinite, first, second, last = eyes.copy(), at.copy(), at.copy(), at.copy()
+    indefinite[1] *= -1
+    first[0, 1], second[1, 0], last[2, 1] = 9, -7, 4
+    given = {"matrix": [indefinite, at, n], "first": [eyes, first, n], "step": [eyes, second, n]}
+    given["last"] = [eyes, last, n]
+    return gc.compile([a, i, v], [root, picked, total, put], native=False), given
+
+
+def test_failures_have_the_same_words(tmp_path: Path) -> None:
+    f, given = failing()
+    run = imported(f, tmp_path).program
+    words = {}
+    for how, arguments in given.items():
+        said = []
+        for program in (f, run):
+            with pytest.raises((ValueError, IndexError)) as error:
+                program(*arguments)
+            said.append((type(error.value).__name__, str(error.value)))
+            assert error.value.__cause__ is not None
+        assert said[0] == said[1]
+        words[how] = said[0][1]
+    assert "cholesky at test_export.py:" in words["matrix"]
+    assert "for batch=1" in words["matrix"]
+    assert "in step 1 (from 0) of scan at test_export.py:" in words["step"]
+    assert "position 4 is outside dim 'n', which has size 4" in words["last"]
 
 
 def test_what_no_file_can_hold_is_refused(tmp_path: Path) -> None:
@@ -239,8 +307,9 @@ def test_what_no_file_can_hold_is_refused(tmp_path: Path) -> None:
     for f, message in (
         (gc.compile([x], gc.callback(np.sin, x)(x)), "runs sin, the function of a callback"),
         (gc.compile([x], x, returns="xarray"), "returns DataArrays"),
-        (gc.compile([Model(x)], x), "a Model, a class of yours"),
-        (gc.compile([x], {object(): x}), "a dict has the key <object"),
+        (gc.compile([x], Registered(x)), "a Registered, a class of yours"),
+        (gc.compile([x], Model(x, object(), x)), "a dict or static field has <object"),
+        (gc.compile([x], {object(): x}), "a dict or static field has <object"),
         (gc.compile([x], Odd(x)), 'a named tuple "Odd\'name"'),
     ):
         with pytest.raises(gc.GraphError, match="export: ") as error:

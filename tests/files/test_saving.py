@@ -18,7 +18,7 @@ import pytest
 
 import graphcore as gc
 from benchmarks.programs import NAMES, Program
-from tests.files.test_export import HOSTILE, arguments, leaves, program
+from tests.files.test_export import HOSTILE, Model, arguments, leaves, program
 
 ANEW = """
 import numpy as np, graphcore as gc
@@ -86,6 +86,16 @@ def test_options_and_structures_are_kept(tmp_path: Path) -> None:
     assert found[None].dims == ("row",)
 
 
+def test_dataclasses_come_back_with_their_names_and_fields(tmp_path: Path) -> None:
+    x = gc.tensor("x", {"row": None})
+    model = Model(x, "say '{0}'", [2 * x])
+    g = gc.load(saved(gc.compile([model], [model], native=False), tmp_path))
+    for f in (g, gc.load(saved(g, tmp_path))):
+        (found,) = f(Model([1.0], "say '{0}'", [[3.0]]))
+        assert (type(found).__name__, found.w, found.kind, found.b) == ("Model", 1, model.kind, [3])
+        assert f(found)[0].b == [3]  # of another class of the same fields
+
+
 def test_names_may_be_any(tmp_path: Path) -> None:
     xs = [gc.tensor(name, {name: None}) for name in HOSTILE]
     f = gc.compile(xs, {name: x * 2 for name, x in zip(HOSTILE, xs, strict=True)}, native=False)
@@ -98,6 +108,7 @@ def test_what_no_archive_holds_is_refused(tmp_path: Path) -> None:
     for save, message in (
         (lambda: gc.save(gc.compile([x], gc.callback(np.sin, x)(x)), tmp_path / "a"), "a Function"),
         (lambda: gc.save(gc.compile([x], {object(): x}), tmp_path / "a"), "a dict has the key"),
+        (lambda: gc.save(gc.compile([x], Model(x, {}, x)), tmp_path / "a"), "a static field is {}"),
         (lambda: gc.save(x, tmp_path / "a"), "Tensor is no compiled program"),
         (lambda: gc.save(program(), 3), "path=3 names no file"),
         (lambda: gc.load(None), "path=None names no file"),
@@ -207,6 +218,23 @@ HARM: dict[str, Callable[[Path], object]] = {
     "a class": text(lambda d: d.update(results={"class": ["os", "abort"]})),
     "a named tuple that runs": text(lambda d: d.update(results={"named": ["A", [RUNS], [0]]})),
     "the name of a named tuple": text(lambda d: d.update(results={"named": [RUNS, ["a"], [0]]})),
+    "a dataclass that runs": text(
+        lambda d: d.update(results={"fields": ["A", [RUNS, *"bcd"], [0, 1, 2, 3], []]})
+    ),
+    "the name of a dataclass": text(
+        lambda d: d.update(results={"fields": [RUNS, [*"abcd"], [0, 1, 2, 3], []]})
+    ),
+    "a field that is a part of Python": text(
+        lambda d: d.update(results={"fields": ["A", [*"abc", "__class__"], [0, 1, 2, 3], []]})
+    ),
+    "a field twice": text(
+        lambda d: d.update(results={"fields": ["A", [*"abca"], [0, 1, 2, 3], []]})
+    ),
+    "a static field that is a graph": text(
+        lambda d: d.update(
+            results={"fields": ["A", [*"abcd"], [0, 1, 2, 3], [["e", {"graph": 0}]]]}
+        )
+    ),
     "deep results": text(lambda d: d.update(results=json.loads('{"list":[' * 200 + "]}" * 200))),
     "another op": text(lambda d: nodes(d)[-1].update(op="os.system")),
     "a callback": text(callback),

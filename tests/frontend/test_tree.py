@@ -51,7 +51,9 @@ def test_dataclasses_are_inputs_outputs_and_wrt() -> None:
     again = pickle.loads(pickle.dumps(f))(np.eye(2), Layer(np.ones(2), 1.0, "first"))
     assert again.second.b == got.second.b
     for wrong in (Layer(np.ones(2), 1.0, "other"), {"w": np.ones(2), "b": 1.0}, Pair(1.0, 2.0)):
-        with pytest.raises(gc.GraphTypeError, match="argument 1 must be a Layer of keys 'w', 'b'"):
+        with pytest.raises(
+            gc.GraphTypeError, match="argument 1 must be a Layer of fields 'w', 'b'"
+        ):
             f(np.eye(2), wrong)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,24 @@ def defect(error: Exception, node: Node | None, text: str) -> DefectError:
     )
 
 
+class Failing(NamedTuple):
+    """An op that may fail at a call, as errors speak of it; the names of dims are for matrices."""
+
+    op: str
+    origin: str
+    result: str
+    dims: tuple[str, ...]
+
+
+def failing(node: Node) -> Failing:
+    """An op of a program as errors speak of it."""
+    dims = node.labels or node.attrs.get("batch") or ()
+    several = isinstance(node.type, TupleType)
+    shown = str(node.type) if several else show_tensor(node.type, node.labels)
+    names = tuple(show_dim(dim or "batch") for dim in dims)
+    return Failing(node.said, str(node.origin), shown, names)
+
+
 def worded(
     error: Exception, node: Node | None, reason: str = "", cure: str = "", *within: str
 ) -> GraphError:
@@ -42,6 +60,13 @@ def worded(
 
     `within` are lines that say in which steps of loops.
     """
+    return said_of(error, None if node is None else failing(node), reason, cure, *within)
+
+
+def said_of(
+    error: Exception, at: Failing | None, reason: str = "", cure: str = "", *within: str
+) -> GraphError:
+    """The same error, of an op that is known by its words alone."""
     kind: type[GraphError] = GraphValueError
     reason = reason or str(error).rstrip(".")
     cure = cure or CURES.get(reason, "look at the values that reach it")
@@ -49,21 +74,23 @@ def worded(
         kind, cure = GraphMemoryError, "pass smaller arrays, or walk along a dim with gc.scan"
     elif isinstance(error, IndexError):
         kind = GraphIndexError
-    if node is None:
+    if at is None:
         return kind(f"call: {reason}\n  called at {user_line()}\n  cure: {cure}")
     if element := getattr(error, "element", ()):
-        labels = node.labels or node.attrs.get("batch") or (None,) * len(element)
-        places = zip(labels, element, strict=False)
-        reason += ", for " + ", ".join(f"{show_dim(dim or 'batch')}={at}" for dim, at in places)
-    several = isinstance(node.type, TupleType)
-    shown = str(node.type) if several else show_tensor(node.type, node.labels)
-    lines = [f"call: {node.said} at {node.origin}: {reason}", f"  its result is {shown}", *within]
+        places = zip(at.dims or ("batch",) * len(element), element, strict=False)
+        reason += ", for " + ", ".join(f"{dim}={place}" for dim, place in places)
+    lines = [f"call: {at.op} at {at.origin}: {reason}", f"  its result is {at.result}", *within]
     return kind("\n".join([*lines, f"  called at {user_line()}", f"  cure: {cure}"]))
 
 
 def in_step(step: int, loop: Node) -> str:
     """The line that says in which step of a loop a call failed."""
-    return f"  in step {step} (from 0) of {loop.said} at {loop.origin}"
+    return in_step_of(step, f"{loop.said} at {loop.origin}")
+
+
+def in_step_of(step: int, loop: str) -> str:
+    """The same line, of a loop that is known by its words alone."""
+    return f"  in step {step} (from 0) of {loop}"
 
 
 TOO_LARGE = ("array is too big", "Maximum allowed dimension", "maximum allowed dimension")
@@ -79,20 +106,40 @@ CURES = {
 def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple[str, str] | None:
     """In words, the position of an indexing op that is outside its dim, and the valid positions."""
     axes = node.attrs["axes"]
-    indexed = node.inputs[0] if node.op is tensor.gather else node
-    for axis, positions in zip(axes, map(np.asarray, operands[-len(axes) :]), strict=True):
-        size = evaluate(indexed.type.shape[axis], known)
-        least = 0 if positions.dtype.kind == "u" else -size
-        wrong = positions[(positions < least) | (positions >= size)].astype(np.int64)
+    sizes = [evaluate(indexed(node).type.shape[axis], known) for axis in axes]
+    return outside_of([axis_of(node, axis) for axis in axes], sizes, operands[-len(axes) :])
+
+
+def outside_of(
+    axes: Sequence[str], sizes: Sequence[int], positions: Sequence[Any]
+) -> tuple[str, str] | None:
+    """The same, of axes that are known by their words and sizes."""
+    for axis, size, at in zip(axes, sizes, map(np.asarray, positions), strict=True):
+        least = 0 if at.dtype.kind == "u" else -size
+        wrong = at[(at < least) | (at >= size)].astype(np.int64)
         if wrong.size:
-            return outside_axis(node, axis, wrong[0], size, least)
+            return position_outside(axis, wrong[0], size, least)
     return None
 
 
 def outside_axis(node: Node, axis: int, at: int, size: int, least: int) -> tuple[str, str]:
-    """That a position is outside of an axis of what `node` indexes, and where positions run."""
-    indexed = node.inputs[0] if node.op is tensor.gather else node
-    label = indexed.labels[axis] if indexed.labels else None
-    dim = f"axis {axis}" if label is None else f"dim '{show_dim(label)}'"
-    reason = f"position {at} is outside {dim}, which has size {size}"
+    """That a position is outside of an axis of the array that `node` indexes."""
+    return position_outside(axis_of(node, axis), at, size, least)
+
+
+def position_outside(axis: str, at: int, size: int, least: int) -> tuple[str, str]:
+    """That a position is outside of an axis, and where positions run."""
+    reason = f"position {at} is outside {axis}, which has size {size}"
     return reason, f"positions run from {least} to {size - 1}" if size else "the dim is empty"
+
+
+def indexed(node: Node) -> Node:
+    """The tensor whose elements an indexing op reads or writes."""
+    return node.inputs[0] if node.op is tensor.gather else node
+
+
+def axis_of(node: Node, axis: int) -> str:
+    """In words, an axis of the array that `node` indexes."""
+    labels = indexed(node).labels
+    label = labels[axis] if labels else None
+    return f"axis {axis}" if label is None else f"dim '{show_dim(label)}'"
