@@ -318,6 +318,53 @@ def test_a_dataset_goes_in_and_comes_out() -> None:
     )
 
 
+def test_a_dataset_given_whole_is_refused_with_its_cure() -> None:
+    wind, rain = (gc.tensor(name, {"station": None}) for name in ("wind", "rain"))
+    given = xarray.Dataset({"wind": ("station", [1.0]), "rain": ("station", [3.0])})
+    for f in (gc.compile([wind], wind), gc.compile([wind, rain], wind + rain)):
+        with pytest.raises(gc.GraphTypeError, match=r"by name: f\(\*\*dataset\)"):
+            f(given)
+
+
+def test_groups_by_labels_are_groups_of_their_numbers() -> None:
+    x, cities = gc.tensor("x", {"day": 3}), np.array(["p", "q", "p"])
+    with pytest.raises(gc.GraphTypeError, match=r"np.unique\(labels, return_inverse=True\)"):
+        x.groupby([0.5, 1.5, 0.5], 2, "day")
+    names, ids = np.unique(cities, return_inverse=True)
+    means = x.groupby(ids, len(names), "day", name="city").mean()
+    np.testing.assert_array_equal(means.eval(x=[1.0, 2.0, 5.0]), [3.0, 2.0])
+
+
+def test_one_place_keeps_its_label() -> None:
+    days = pandas.date_range("2020-01-01", periods=3)
+    given = xarray.DataArray([1.0, 2.0, 4.0], {"day": days})
+    x = gc.tensor("x", {"day": None})
+    last = gc.compile([x], x.isel(day=-1), returns="xarray")(given)
+    xarray.testing.assert_identical(last, given.isel(day=-1))
+
+
+def test_a_float32_program_by_its_default() -> None:
+    with gc.default_dtype("float32"):
+        x = gc.tensor("x", {"row": None})
+        table = gc.constant([0.5, 1.5], "k") * gc.linspace(0, 1, 3, dim="t") + gc.full({}, 0.1)
+        assert (x * table * gc.exp(0.5)).dtype == "float32"
+
+
+def test_a_failure_of_an_exported_program_is_worded(tmp_path: Path) -> None:
+    @dataclass
+    class System:
+        matrix: Any
+        right: Any
+
+    a, b = gc.tensor("a", {"i": 2, "j": 2}), gc.tensor("b", {"i": 2})
+    f = gc.compile([System(a, b)], System(a, gc.linalg.solve(a, b, ("i", "j"))))
+    f.export(tmp_path / "program.py")
+    program = runpy.run_path(str(tmp_path / "program.py"))["program"]
+    np.testing.assert_array_equal(program(System(np.eye(2), [1.0, 2.0])).right, [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"solve at test_tasks.py:\d+.*: the matrix is singular"):
+        program(System(np.zeros((2, 2)), [1.0, 2.0]))
+
+
 def test_the_labels_of_the_largest_elements() -> None:
     x = gc.tensor("x", {"city": None})
     f = gc.compile([x], x.isel(city=(-x).argsort("city")).head(city=2), returns="xarray")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, branch, leaves, levels
 
-from .door import Parameter, listed, quoted, refusal
+from .door import CURE_DATASET, Parameter, is_dataset, listed, quoted, refusal
 
 Tree = Any
 """A structure of arrays or, in a form, of the numbers of inputs."""
@@ -53,6 +53,8 @@ class Arguments:
         if missing:
             reason = f"no argument for input {', '.join(param.shown for param in missing[:20])}"
             cure = "pass one array for each input, in order or by name"
+            if any(map(is_dataset, args)):
+                cure = CURE_DATASET
             raise self._refused(reason, missing, cure)
         return tuple(found[number] for number in range(len(found)))
 

@@ -38,6 +38,14 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
 
 
+CURE_DATASET = "pass the arrays of a Dataset by name: f(**dataset)"
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether an argument is a Dataset of xarray."""
+    return hasattr(value, "data_vars")
+
+
 LARGEST_VALUE = 2**40
 """The largest value of an input that is a size: more elements than any memory holds."""
 
@@ -99,6 +107,9 @@ class Parameter:
         )
 
     def _ordered(self, value: Any) -> Any:
+        if is_dataset(value):
+            reason = f"input {self.shown} takes an array, but got a {type(value).__name__}"
+            raise refusal(reason, self.declared, cure=CURE_DATASET, kind=GraphTypeError)
         given = tuple(value.dims)
         if sorted(given, key=str) != sorted(self.dims):
             raise refusal(
@@ -107,7 +118,7 @@ class Parameter:
                 cure="rename or index the argument to these dims",
             )
         values = getattr(value, "values", getattr(value, "data", None))
-        if values is None or callable(values):  # a Dataset has a method of that name
+        if values is None or callable(values):
             raise refusal(
                 f"input {self.shown} takes an array, but got {value!r:.60}",
                 self.declared,

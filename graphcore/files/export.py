@@ -29,7 +29,6 @@ from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Size, code
 from graphcore.ir.structures import Branch, stand_in
 from graphcore.ops.outside import Function as Outside
-from graphcore.schedule.regions import stands_for
 
 from . import standalone, values
 from .definitions import FUTURE, OURS, Definitions, Name, read
@@ -217,13 +216,13 @@ class File:
         rows = []
         with described_by(self.function.code.graph.trace):
             for at, line in sorted(self.lines.items()):
-                if may_raise(stands_for(line.node)):
+                if may_raise(line.computes):
                     rows.append(f"    {at - self.first.lineno}: {self.step(line)},\n")
         return f"STEPS = {{\n{''.join(rows)}}}" if rows else "STEPS = {}"
 
     def step(self, line: Line) -> str:
         """The words of one line."""
-        node = stands_for(line.node)
+        node = line.computes
         said = failing(node)
         says, step = self.definitions.name(FAILING), self.definitions.name(STEP)
         words = [*map(values.text, said[:3]), values.strings(said.dims)]

@@ -111,9 +111,11 @@ def sgd(
     rate = schedule_of("sgd", learning_rate)
 
     def init(params: Tree) -> Momentum:
+        params = tensors("sgd", "params", params)
         return Momentum(constant(0), each(zeros_like, params) if moving else ())
 
     def update(params: Tree, grads: Tree, state: Momentum) -> tuple[Tree, Momentum]:
+        params, grads = tensors("sgd", "params", params), tensors("sgd", "grads", grads)
         now = rate(state.step)
         moved = downhill(grads)
         velocity = state.velocity
@@ -214,10 +216,12 @@ def moments(
     rate = schedule_of(function, learning_rate)
 
     def init(params: Tree) -> Moments:
+        params = tensors(function, "params", params)
         squares = each(lambda p: zeros_like(p, real_of(p.dtype)), params)
         return Moments(constant(0), each(zeros_like, params), squares)
 
     def update(params: Tree, grads: Tree, state: Moments) -> tuple[Tree, Moments]:
+        params, grads = tensors(function, "params", params), tensors(function, "grads", grads)
         now, t = rate(state.step), state.step + 1
 
         def step(p: Tensor, mean: Tensor, square: Tensor) -> Tensor:
@@ -232,6 +236,12 @@ def moments(
         return each(step, params, mean, square), Moments(t, mean, square)
 
     return Optimizer(init, update)
+
+
+def tensors(function: str, name: str, tree: Tree) -> Tree:
+    """A tree of tensors; arrays without dims are refused, as steps run in a program."""
+    found, rebuild = flatten(tree, f"{function}: {name}")
+    return rebuild(found)
 
 
 def running(mean: Tensor, x: Tensor, kept: Real) -> Tensor:

@@ -191,6 +191,8 @@ def test_a_model_is_trained() -> None:
         (lambda: o.sgd(lambda: 0.1).update(PARAMS, PARAMS, o.sgd(0.1).init(PARAMS)), "step"),
         (lambda: o.sgd("fast"), "'fast' is not a tensor or a number"),
         (lambda: o.adam(0.1).update(PARAMS, W, o.adam(0.1).init(PARAMS)), "another structure"),
+        (lambda: o.adam(0.1).init({"w": np.ones(2)}), r"adam: params\['w'\]: ndarray"),
+        (lambda: o.sgd(0.1).update(W, np.ones(2), o.sgd(0.1).init(W)), "sgd: grads: ndarray"),
         (lambda: o.adagrad(0.1), "has no 'adagrad'"),
         (lambda: o.adamm(0.1), "did you mean gc.optimize.adam"),
     ],

@@ -157,7 +157,7 @@ class Function:
             return error.worded(line.node, *within)
         if isinstance(error, CallbackError):
             return worded(error, line.node, str(error), error.cure, *within)
-        node, found = stands_for(line.node), None
+        node, found = line.computes, None
         if isinstance(error, IndexError) and "axes" in node.attrs:
             known = {size: values[name] for size, name in self.code.sizes.items() if name in values}
             found = outside(node, [values.get(name) for name in line.operands], known)

@@ -13,6 +13,7 @@ from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import code
 from graphcore.ir.types import TensorType, show_dtype
 from graphcore.schedule.buffers import Buffer
+from graphcore.schedule.regions import stands_for
 
 from . import nesting
 from .calls import Argument
@@ -36,6 +37,11 @@ class Line(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}" if self.name else str(self.value)
+
+    @property
+    def computes(self) -> Node:
+        """The node as it is outside of regions, of which errors speak."""
+        return stands_for(self.node)
 
 
 class Block:
