@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from weakref import WeakValueDictionary
 
 from graphcore.backends import numpy_backend
@@ -24,7 +24,8 @@ from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.pipeline import Pass, Passes
+from graphcore.rewrites.pipeline import EXPANDED, Pass, Passes
+from graphcore.rewrites.rematerialise import rematerialise
 from graphcore.schedule.pieces import cut_kernels
 from graphcore.schedule.regions import sizes_needed, with_kernels
 from graphcore.schedule.wholes import read_from_wholes
@@ -33,6 +34,7 @@ from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
 from .entrance import Array, Bind, Hosted, Kernel, Program, Slot
 from .failures import Machine
+from .flops import COSTS
 from .functions import compiled, module
 from .loops import CONTROL
 from .places import PLACES, is_register
@@ -52,11 +54,14 @@ EMITTED: frozenset[Op] = frozenset(
 
 KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
+rematerialised = Pass("rematerialised", partial(rematerialise, costs=COSTS), EXPANDED)
+
 PASSES: Passes = [
     *numpy_backend.PASSES,
-    Pass("kernels", lambda graph: in_kernels(graph), KERNELS),
+    rematerialised,
+    Pass("kernels", lambda graph: with_every_kernel(graph), KERNELS),
 ]
-"""The passes for machine code: those for NumPy, whose result it takes, and the last."""
+"""The passes for machine code: those for NumPy, whose result it takes, and the last two."""
 
 
 def unavailable() -> str | None:
@@ -65,13 +70,15 @@ def unavailable() -> str | None:
 
 
 def in_kernels(graph: Graph) -> Graph:
-    """The graph with kernels, which machine code computes, wherever that is possible.
-
-    Long ones call kernels for their pieces.
-    """
+    """A graph as the passes for NumPy leave it, with kernels, which machine code computes."""
     with nullcontext() if graph.trace is None else tracing(graph.trace):
-        made = cut_kernels(with_kernels(read_from_wholes(graph), computes))
+        made = with_every_kernel(rematerialised.change(graph))
     return Graph(made.params, made.outputs, graph.trace)
+
+
+def with_every_kernel(graph: Graph) -> Graph:
+    """The graph with kernels; long ones call kernels for their pieces."""
+    return cut_kernels(with_kernels(read_from_wholes(graph), computes))
 
 
 def refused(graph: Graph) -> dict[str, Node]:

@@ -1,0 +1,132 @@
+"""What loops compute again rather than keep: the same bits, in less memory."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from benchmarks.loops import lstm
+from graphcore.analysis.cost import bytes_of
+from graphcore.backends import llvm_kernels
+from graphcore.ir.graph import Graph
+from graphcore.ops import control
+
+pytestmark = pytest.mark.skipif(
+    llvm_kernels.unavailable() is not None, reason="no machine code runs here"
+)
+
+
+def recorded(graph: Graph) -> int:
+    """The bytes of all sequences that loops read, of sizes that count as typical."""
+    loops = [x for x in graph.every_node() if x.op is control.scan]
+    return sum(
+        bytes_of(x.type)
+        for node in loops
+        for x in node.inputs[node.attrs["carries"] :][: node.attrs["sequences"]]
+    )
+
+
+def native(inputs: list[gc.Tensor], outputs: object, *left_out: str) -> gc.Compiled:
+    """A program as machine code, without some of the passes."""
+    with pytest.MonkeyPatch.context() as patch:
+        passes = [x for x in llvm_kernels.PASSES if getattr(x, "name", "") not in left_out]
+        patch.setattr(llvm_kernels, "PASSES", passes)
+        return gc.compile(inputs, outputs, native=True)
+
+
+def of_lstm(monkeypatch: pytest.MonkeyPatch) -> tuple[list[gc.Tensor], object]:
+    """The inputs and outputs of the benchmark."""
+    found: list[tuple[list[gc.Tensor], object]] = []
+    monkeypatch.setattr(gc, "compile", lambda *given: found.append(given))
+    lstm(4, 8)
+    monkeypatch.undo()
+    return found[0]
+
+
+def test_the_gradient_of_an_lstm_keeps_less_and_has_the_same_bits(monkeypatch) -> None:
+    inputs, outputs = of_lstm(monkeypatch)
+    usual, keeping = native(inputs, outputs), native(inputs, outputs, "rematerialised")
+    random = np.random.default_rng(0)
+    for steps, rows in ((0, 2), (1, 1), (9, 3)):
+        sizes = (steps, rows, 4), (4, 4, 8), (8, 4, 8), (4, 8)
+        data = [random.normal(size=size) for size in sizes]
+        for found, expected in zip(usual(*data), keeping(*data), strict=True):
+            assert np.array_equal(found, expected, equal_nan=True)
+    before, after = usual.stages["scheduled"], usual.stages["rematerialised"]
+    assert before == keeping.stages["scheduled"]
+    assert recorded(after) < 0.7 * recorded(before)
+    text = io.StringIO()
+    usual.debug_print("rematerialised", limit=None, file=text)
+    back = re.findall(r"^(%\d+).* = scan\(", text.getvalue(), re.MULTILINE)[-1]
+    slope = re.findall(r"(%\d+) .* = subtract\(1, ", text.getvalue())[-1]
+    said = str(usual.why(f"{back} body {slope}", stage="rematerialised"))
+    assert re.search(r"rematerialised +input → subtract +rematerialise.py", said)
+
+
+def test_what_costs_more_to_compute_again_is_kept() -> None:
+    x, a = gc.tensor("x", {"time": None, "row": None}), gc.tensor("a", {"row": None})
+
+    def step(y, xt):
+        y = gc.tanh(a * y + xt)
+        return y, y
+
+    last, _ = gc.scan(step, gc.zeros({"row": a.sizes["row"]}), x, dim="time")
+    f = native([x, a], gc.grad(last.sum(), a))
+    (forward, back) = [x for x in f.stages["rematerialised"].nodes() if x.op is control.scan]
+    ops = {x.op.name for x in back.attrs["body"].nodes()}
+    assert "tanh" in {x.op.name for x in forward.attrs["body"].nodes()}
+    assert "tanh" not in ops  # its value is recorded
+    assert {"square", "subtract"} <= ops  # 1 - y² is not
+
+
+def carried(a, x):
+    return lambda y, xt: ((1 - y * y) * a + xt * xt, y - a)
+
+
+def inner(a, x):
+    def step(y, xt):
+        z, _ = gc.scan(lambda z, xs: ((1 - z * z) * xs + a, z), y, x, dim="time")
+        return z * (1 - z), z
+
+    return step
+
+
+def branch(a, x):
+    def step(y, xt):
+        z = gc.cond(xt.sum() > 0, lambda y: y * (1 - y), lambda y: y * y - y, y)
+        return z + a, (1 - z) * (1 - z)
+
+    return step
+
+
+def searching(a, x):
+    def step(y, xt):
+        z = gc.while_loop(lambda z: (z * z).sum() > 4, lambda z: z / 2, y + xt)
+        return (1 - z) * a, z * (1 - z)
+
+    return step
+
+
+@pytest.mark.parametrize("body", [carried, inner, branch, searching])
+@pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_loops_of_all_kinds_have_the_same_bits(body, order) -> None:
+    x, a = gc.tensor("x", {"time": None, "row": None}), gc.tensor("a", {"row": None})
+    start = 0.3 * a
+    last, ys = gc.scan(body(a, x), start, x, dim="time")
+    value = (last * last).sum() + (ys * (2 - ys)).sum()
+    for _ in range(order - 1):
+        value = (gc.grad(value, a) ** 2).sum()
+    outputs = [value, *gc.grad(value, [x, a])]
+    usual = native([x, a], outputs)
+    keeping = native([x, a], outputs, "rematerialised")
+    plain = gc.compile([x, a], outputs, native=False)
+    random = np.random.default_rng(1)
+    for steps, rows in ((0, 3), (1, 9), (5, 17)):
+        data = random.normal(size=(steps, rows)) / 4, random.uniform(0.1, 0.5, rows)
+        for found, expected, other in zip(usual(*data), keeping(*data), plain(*data), strict=True):
+            assert np.array_equal(found, expected, equal_nan=True)
+            np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-12)
