@@ -43,8 +43,10 @@ QUICKLY, WITH_CARE = 0, 2
 LINE = 35e-6
 """About how many seconds it takes to make code of a line of IR with care."""
 
-RECENT = 2**22
-"""How many characters of IR have their code kept: 100,000 lines, whose code is about 2 MB."""
+RECENT = 2**23
+"""About how many bytes of memory code that is not in use may take."""
+MODULE = 2**16
+"""About how many bytes code in memory takes besides its IR: the linker needs pages of its own."""
 
 NONE: Mapping[str, int] = {}
 SERIAL = count()
@@ -213,12 +215,12 @@ class Stages:
 class Recent:
     """The machine code of IR that was made last, so that equal IR is compiled once.
 
-    It stays when the last program that runs it is dropped. All IR together has so many characters
-    at most; the oldest goes first.
+    It stays when the last program that runs it is dropped. All together takes so many bytes at
+    most; the oldest goes first.
     """
 
     def __init__(self, most: int = RECENT) -> None:
-        self.most, self.length = most, 0
+        self.most, self.bytes = most, 0
         self._made: OrderedDict[str, Stages] = OrderedDict()
         self._lock = RLock()
 
@@ -229,12 +231,12 @@ class Recent:
                 self._made.move_to_end(text)
                 return found
             new = Stages.of(text, make)
-            if len(text) <= self.most:
+            if len(text) + MODULE <= self.most:
                 self._made[text] = new
-                self.length += len(text)
-            while self.length > self.most:
+                self.bytes += len(text) + MODULE
+            while self.bytes > self.most:
                 oldest, _ = self._made.popitem(last=False)
-                self.length -= len(oldest)
+                self.bytes -= len(oldest) + MODULE
             return new
 
 

@@ -55,13 +55,13 @@ def test_code_stays_when_its_program_is_dropped(objects: list[str]) -> None:
 
 
 def test_the_oldest_code_goes_first() -> None:
-    recent = machine.Recent(most=10)
+    recent = machine.Recent(most=2 * machine.MODULE + 10)
     kept = [weakref.ref(recent.of(letter * 4, _never)) for letter in "ab"]
     assert recent.of("a" * 4, _never) is kept[0]()
     recent.of("c" * 4, _never)
     assert [each() is None for each in kept] == [False, True]
-    recent.of("d" * 11, _never)  # too long to be kept
-    assert recent.length == 8
+    recent.of("d" * (machine.MODULE + 11), _never)  # too long to be kept
+    assert recent.bytes == 2 * (machine.MODULE + 4)
     assert kept[0]() is not None
 
 
