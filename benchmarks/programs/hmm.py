@@ -27,21 +27,17 @@ def inputs(size: str) -> dict[str, np.ndarray]:
 
 
 def program() -> gc.Compiled:
-    pi_raw, mu_raw, log_sigma = (
-        gc.tensor(name, {"state": None}) for name in ("pi_raw", "mu_raw", "log_sigma")
-    )
+    pi_raw, mu_raw, log_sigma = (gc.tensor(x, "state") for x in ("pi_raw", "mu_raw", "log_sigma"))
     A_raw = gc.tensor("A_raw", {"state": None, "next": "state"})
     y = gc.tensor("y", {"time": None})
 
     log_pi = gc.special.log_softmax(pi_raw, "state")
     log_A = gc.special.log_softmax(A_raw, "next")
-    first, steps = mu_raw[{"state": slice(1)}], mu_raw[{"state": slice(1, None)}]
-    mu = gc.concat([first, gc.exp(steps)], "state").cumsum("state")
+    mu = gc.exp(mu_raw).at[{"state": 0}].set(mu_raw.isel(state=0)).cumsum("state")
     log_b = -0.5 * ((y - mu) / gc.exp(log_sigma)) ** 2 - log_sigma - 0.5 * LOG_2PI
 
     def step(log_a: gc.Tensor, log_b: gc.Tensor) -> tuple[gc.Tensor, None]:
-        arrived = gc.special.logsumexp(log_a + log_A, "state").rename(next="state")
-        return arrived + log_b, None
+        return gc.special.logsumexp(log_a + log_A, "state").rename(next="state") + log_b, None
 
     start = log_pi + log_b.isel(time=0)
     log_a, _ = gc.scan(step, start, log_b.isel(time=slice(1, None)), dim="time")

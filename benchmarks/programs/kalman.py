@@ -47,18 +47,16 @@ def program() -> gc.Compiled:
         HP = gc.dot(H, P, dim="state")
         S = gc.linalg.congruence(H, P, ("sensor", "state"), states, new=sensors) + R
         L = gc.linalg.cholesky(S, sensors)
-        v = y - gc.dot(H, m, dim="state")
-        w = gc.linalg.solve_triangular(L, v, sensors, lower=True)
+        w = gc.linalg.solve_triangular(L, y - gc.dot(H, m, dim="state"), sensors, lower=True)
         G = gc.linalg.solve_triangular(L, HP, sensors, lower=True)
         gain = G.rename(other="state")
         m, P = m + gc.dot(gain, w, dim="white"), P - gc.dot(gain, G, dim="white")
         terms = 0.5 * w**2 + gc.log(gc.diagonal(L, sensors, "white")) + 0.5 * LOG_2PI
         return (m, P), -terms.sum("white")
 
-    n = A.sizes["state"]
-    _, terms = gc.scan(step, (gc.zeros({"state": n}), gc.eye(states, shape=n)), y, dim="time")
-    wrt = {f"grad_{x.name}": x for x in (A, log_q, log_r)}
-    value, grads = gc.value_and_grad(terms.sum(), wrt)
+    start = gc.zeros_like(log_q), gc.eye(states, shape=log_q.size)
+    _, terms = gc.scan(step, start, y, dim="time")
+    value, grads = gc.value_and_grad(terms.sum(), {f"grad_{x.name}": x for x in (A, log_q, log_r)})
     return gc.compile([A, log_q, log_r, H, y], {"value": value, **grads})
 
 
