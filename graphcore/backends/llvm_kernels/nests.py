@@ -430,7 +430,7 @@ def stored(
         if node in known or node in updates or is_alone(node) or not node.inputs:
             cost[node] = depth[node] = 0
             continue
-        below = sum([cost[x] for x in dict.fromkeys(node.inputs)])
+        below = sum([0 if is_before(x, cost[x]) else cost[x] for x in dict.fromkeys(node.inputs)])
         cost[node] = 1 if reduces(node) else min(below + flops(node), 10_000)
         depth[node] = (FRAMES if node.op in REDUCTIONS else 1) + max(depth[x] for x in node.inputs)
         if depth[node] > DEEPEST:
@@ -471,6 +471,13 @@ def stored(
                 if is_short(node):
                     own[node, -1, key] = False
     return held
+
+
+def is_before(node: Node, cost: int) -> bool:
+    """Whether all that a value costs is computed before the loops that repeat it."""
+    if node.op is not t.expand:
+        return False
+    return not node.inputs[0].type.shape or (cost > CHEAP and not keeps_place(node))
 
 
 def is_free(node: Node) -> bool:
