@@ -22,6 +22,7 @@ from .pairs import (
     fabs,
     float_of,
     fma,
+    less,
     mul,
     neg,
     polynomial,
@@ -125,26 +126,32 @@ def raised(b: Builder, x: Value, n: Value, low: Value) -> Value:
     return b.select(low, mul(b, y, real(2.0**-128)), y)
 
 
-def exp(b: Builder, x: Value) -> Value:
-    """Where it is beyond all floats it is infinite, or nan where x is.
+def multiplied(
+    b: Builder, total: Value, n: Value, x: Value, near: float, least: float, most: float
+) -> Value:
+    """total * 2^n, for the exponential of x: 0 below `least`; infinite above `most`, or nan.
 
-    Lanes that are all far from such places need nothing of what these take.
+    Lanes that are all closer to 0 than `near` need nothing of what these limits take.
     """
-    n, r = reduced(b, x)
-    total = add(b, fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), r), real(1.0))
 
-    def everywhere() -> Sequence[Value]:
-        y = raised(b, total, n, b.op("fcmp olt", x, real(-600.0)))
-        y = b.select(b.op("fcmp olt", x, real(-746.0)), real(0.0), y)
-        fits = b.op("fcmp ole", x, real(709.782712893384))
-        return [b.select(fits, y, mul(b, x, INF))]
+    def far() -> Sequence[Value]:
+        y = raised(b, total, n, less(b, x, real(-near)))
+        y = b.select(less(b, x, real(least)), real(0.0), y)
+        return [b.select(b.op("fcmp ole", x, real(most)), y, mul(b, x, INF))]
 
-    def near() -> Sequence[Value]:
+    def plain() -> Sequence[Value]:
         up = b.op("add", bits_of(b, total), b.op("shl", n, integer(52)))
-        return [b.convert("bitcast", up, "f64")]
+        return [float_of(b, up)]
 
-    far = b.neither(less_than(b, x, 600.0))
-    return b.branch(b.any_lane(far), everywhere, near)[0]
+    outside = b.neither(less_than(b, x, near))
+    return b.branch(b.any_lane(outside), far, plain)[0]
+
+
+def exp(b: Builder, x: Value) -> Value:
+    """Where it is beyond all floats it is infinite, or nan where x is."""
+    n, r = reduced(b, x)
+    part = fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), r)
+    return multiplied(b, add(b, part, real(1.0)), n, x, 600.0, -746.0, 709.782712893384)
 
 
 def exp_of_pair(b: Builder, x: Pair) -> tuple[Pair, Value]:
@@ -157,15 +164,14 @@ def exp_of_pair(b: Builder, x: Pair) -> tuple[Pair, Value]:
 
 def exp2(b: Builder, x: Value) -> Value:
     """As e^r, where what the product r with log(2) loses is added."""
-    bounded = b.select(b.op("fcmp olt", x, real(-1080.0)), real(-1080.0), x)
-    whole, n = nearest(b, bounded, 1.0)
-    left = sub(b, bounded, whole)
+    whole, n = nearest(b, x, 1.0)
+    left = sub(b, x, whole)
     r = mul(b, left, real(LOG_2_PAIR[0]))
     lost = fma(b, left, real(LOG_2_PAIR[0]), neg(b, r))
     lost = fma(b, left, real(LOG_2_PAIR[1]), lost)
     part = add(b, r, fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), lost))
-    y = raised(b, add(b, part, real(1.0)), n, b.op("fcmp olt", x, real(-900.0)))
-    return b.select(b.op("fcmp olt", x, real(1024.0)), y, mul(b, x, INF))
+    most = math.nextafter(1024.0, 0.0)
+    return multiplied(b, add(b, part, real(1.0)), n, x, 900.0, -1080.0, most)
 
 
 def half_expm1(b: Builder, x: Value) -> Pair:
