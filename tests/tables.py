@@ -158,6 +158,7 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.loops.view LOOPS": "the node is no loop",
     "graphcore.rewrites.loops.placement REPEATED": "the result of the op is worth a param",
     "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",
+    "graphcore.rewrites.orders RULES": "no contraction is taken into the op",
     "graphcore.analysis.matrices THROUGH": "the facts of operands say nothing of the result",
     "graphcore.analysis.matrices PARTS": "nothing is known of a factor",
 }

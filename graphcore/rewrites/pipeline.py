@@ -25,6 +25,7 @@ from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
 from .loops import LOOPS, hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
+from .orders import ordered
 from .shields import drop_shields
 from .stabilise import stabilise
 from .structure import structure
@@ -99,6 +100,7 @@ moved_out = Pass("moved out of loops", hoist, EXPANDED)
 products = Repeat(
     [
         Pass("contractions gathered", rewriting(tidy, contraction), EXPANDED),
+        Pass("contractions ordered", ordered, EXPANDED),
         Pass("decomposed", rewriting(decomposition, tidy), EXPANDED),
     ],
     at_most=100,
