@@ -209,7 +209,7 @@ class Choice:
             ]
         if node.op is tensor.expand and 0 in node.attrs["axes"]:
             return [Value(None, node.inputs[0], fixed=True)]
-        if node.op is not tensor.expand and not node.op.pointwise:
+        if not node.op.pointwise and at_one_step(node) is None:
             return None
         if any(x.op is leaf.iota for x in node.inputs):
             return None
@@ -308,13 +308,32 @@ class Choice:
     def again(self, value: Value, xs: list[Node]) -> Node:
         """A value computed from its operands at the same step."""
         node, attrs = value.node, value.node.attrs
-        if value.loop is None and node.op is tensor.expand:
-            axes = tuple([axis - 1 for axis in attrs["axes"] if axis])
-            if not axes:
+        if value.loop is None and not node.op.pointwise:
+            found = at_one_step(node)
+            assert found is not None
+            if node.op is tensor.expand and not found["axes"]:
                 return xs[0]
-            attrs = Attrs({"axes": axes, "sizes": attrs["sizes"][-len(axes) :]})
+            attrs = Attrs(found)
         with inheriting(node):
             return Node(node.op, tuple(xs), attrs).label(labels(value))
+
+
+def at_one_step(node: Node) -> dict[str, Any] | None:
+    """The attrs of a view of all steps for one of them; None if it changes the first axis."""
+    attrs = node.attrs
+    if node.op is tensor.expand:
+        axes = tuple([axis - 1 for axis in attrs["axes"] if axis])
+        return {"axes": axes, "sizes": attrs["sizes"][len(attrs["sizes"]) - len(axes) :]}
+    (x,) = node.inputs
+    same = x.type.shape[:1] == node.type.shape[:1]
+    match node.op:
+        case tensor.reshape if same:
+            return {"shape": attrs["shape"][1:]}
+        case tensor.transpose if attrs["perm"][0] == 0:
+            return {"perm": tuple([axis - 1 for axis in attrs["perm"][1:]])}
+        case tensor.slice_ if same and attrs["starts"][0] == 0 and attrs["steps"][0] == 1:
+            return {name: attrs[name][1:] for name in ("starts", "sizes", "steps")}
+    return None
 
 
 def labels(value: Value) -> Any:
