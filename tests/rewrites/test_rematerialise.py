@@ -130,3 +130,20 @@ def test_loops_of_all_kinds_have_the_same_bits(body, order) -> None:
         for found, expected, other in zip(usual(*data), keeping(*data), plain(*data), strict=True):
             assert np.array_equal(found, expected, equal_nan=True)
             np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-12)
+
+
+def test_views_of_one_step_are_computed_again() -> None:
+    x = gc.tensor("x", {"time": None, "gate": 3, "row": None})
+    y0 = gc.tensor("y", {"row": None})
+
+    def step(y, gates):
+        turned = (gates * gates).transpose("row", "gate")
+        return y * turned.isel(gate=1) + gates.isel(gate=2) * turned.isel(gate=0), y
+
+    last, ys = gc.scan(step, y0, x, dim="time")
+    outputs = gc.grad((last * ys.sum("time")).sum(), [x, y0])
+    usual, keeping = native([x, y0], outputs), native([x, y0], outputs, "rematerialised")
+    data = np.random.default_rng(2).normal(size=(6, 3, 9)), np.ones(9)
+    for found, expected in zip(usual(*data), keeping(*data), strict=True):
+        assert np.array_equal(found, expected)
+    assert recorded(usual.stages["rematerialised"]) < recorded(usual.stages["scheduled"])
