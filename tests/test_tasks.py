@@ -304,6 +304,9 @@ def test_monthly_anomalies_of_a_series_with_dates() -> None:
     np.testing.assert_allclose(means, theirs.mean())
     np.testing.assert_allclose(anomalies, theirs - theirs.mean())
     assert anomalies.indexes["day"].equals(days)
+    by_name = x.groupby(given.day.dt.month - 1, 2).mean()
+    assert by_name.dims == theirs.mean().dims == ("month",)
+    assert x.groupby((given.day.dt.month - 1).rename("day"), 2).mean().dims == ("day",)
 
 
 def test_a_dataset_goes_in_and_comes_out() -> None:

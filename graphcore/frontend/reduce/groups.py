@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, whole
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.calls import worded_methods
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
-from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.lift import Operand, is_labelled, single
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype
@@ -18,6 +18,7 @@ from graphcore.frontend.pointwise.elementwise import equal, maximum, not_equal
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.ir.dtypes import sum_of
+from graphcore.ir.node import Node
 from graphcore.ops import named
 from graphcore.ops.named import close_match
 
@@ -154,7 +155,8 @@ GROUPED = {
     "segment_ids": "The number of the group of each element: an integer tensor, in any order, or a "
     "list along `dim`. Numbers that are negative or too large are refused, now or at the call.",
     "size": "The number of groups: an integer or any other size.",
-    "name": "The dim of the groups, which replaces the first of `dim`; by default the same name.",
+    "name": "The dim of the groups, which replaces the first of `dim`; by default the name of a "
+    "DataArray of numbers, else the same name.",
 }
 GROUPED["ids"] = GROUPED.pop("segment_ids")
 
@@ -179,6 +181,12 @@ def groupby(
     >>> gc.compile([], [months.mean(), months - months.mean()])()
     [array([3., 2.]), array([-2.,  0.,  2.])]
     """
-    s = segments_of("groupby", x, ids, size, dim, name)
+    s = segments_of("groupby", x, ids, size, dim, name or name_of(ids, single("groupby", x)))
     require_dims("groupby", s.x.node, s.over)
     return GroupBy(s)
+
+
+def name_of(ids: Any, x: Node) -> str | None:
+    """The name of a DataArray of numbers, such as "month", if it is no dim of `x`."""
+    name = None if isinstance(ids, Base) or not is_labelled(ids) else getattr(ids, "name", None)
+    return name if isinstance(name, str) and name not in x.type.dims else None
