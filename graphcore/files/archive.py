@@ -50,6 +50,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.provenance import user_line
 from graphcore.ir.structures import Branch, stand_in
+from graphcore.ops.outside import CALLBACKS
 
 Form = Any
 FORMAT, VERSION = "graphcore program", 1
@@ -81,6 +82,11 @@ def write(program: Program, file: Path) -> None:
     arrays: list[np.ndarray[Any, Any]] = []
     writing = Writing(arrays)
     graph, arguments, results, returns, native = program
+    for node in graph.every_node():
+        if node.op in CALLBACKS:
+            name = f"{node.attrs['function']!r:.60}"
+            reason = f"the program runs {name}, the function of a callback, which no file holds"
+            raise refusal("save", reason, "save a program without it, or pickle this one")
     document = {
         "format": FORMAT,
         "version": VERSION,
