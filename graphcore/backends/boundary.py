@@ -19,6 +19,7 @@ from graphcore.ir.types import TensorType
 from graphcore.ops.leaf import input_
 
 from .door import LARGEST_VALUE, Checks, Needed, Parameter, Sized, Unknown
+from .python_code import python_code
 
 Array = npt.NDArray[Any]
 
@@ -127,13 +128,14 @@ class Boundary:
         if checks:
             lines += [f"    if not ({' and '.join(checks)}):", f"        refuse({arrays}, {found})"]
         self.source = "\n".join([*lines, f"    return {arrays}, {found}"])
-        exec(compile(self.source, "<graphcore bind>", "exec"), scope)
+        exec(python_code(self.source).code, scope)
         bind: Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]] = scope["bind"]
         return bind
 
     def _refuse_unbound(self, graph: Graph) -> None:
         for node in (*graph.params, *graph.every_node()):
-            for name in sorted(set(unknown_in(tuple(node.attrs.values()))) - self.giver.keys()):
+            found = set(unknown_in(tuple(node.attrs.values()))) if node.attrs else set[str]()
+            for name in sorted(found - self.giver.keys()):
                 what, instead = f"{node.said} at {node.origin}", ""
                 if node.op is input_:
                     what = f"input '{show_dim(node.attrs['name'])}'"

@@ -25,8 +25,7 @@ class Hidden(str):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def __hash__(self) -> int:
-        return hash((Hidden, str(self)))
+    __hash__ = str.__hash__  # which Python remembers for each string
 
 
 class ValueOf(Hidden):
@@ -41,8 +40,7 @@ class ValueOf(Hidden):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ValueOf) and str.__eq__(self, other)
 
-    def __hash__(self) -> int:
-        return hash((ValueOf, str(self)))
+    __hash__ = str.__hash__
 
 
 def apart(name: Name, taken: Iterable[str]) -> Name:

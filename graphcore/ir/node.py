@@ -297,6 +297,7 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
     seen = set(leaves)
     order: list[Node] = []
     above: list[Any] = []  # nodes that wait for one of their inputs, and their other inputs
+    enter, append, push, pop = seen.add, order.append, above.append, above.pop
     for root in roots:
         if root in seen:
             continue
@@ -305,17 +306,18 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
             for x in rest:
                 if x not in seen:
                     if x.inputs:
-                        above += node, rest
+                        push(node)
+                        push(rest)
                         node, rest = x, iter(x.inputs)
                         break
-                    seen.add(x)
-                    order.append(x)
+                    enter(x)
+                    append(x)
             else:
-                seen.add(node)
-                order.append(node)
+                enter(node)
+                append(node)
                 if not above:
                     break
-                rest, node = above.pop(), above.pop()
+                rest, node = pop(), pop()
     return order
 
 

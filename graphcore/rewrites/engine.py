@@ -106,6 +106,7 @@ class RuleSet:
         self, equations: Iterable[tuple[Pattern, Callable[..., Node | None]]] = ()
     ) -> None:
         self.entries: list[Entry] = []
+        self.every: frozenset[Entry] = frozenset()  # of the entries when they were last compared
         self.met: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
         for left, right in equations:
             assert left.op is not None, "an equation needs an op on its left-hand side"
@@ -137,7 +138,13 @@ class RuleSet:
 
     def __le__(self, other: RuleSet) -> bool:
         """Whether the other set has all of these rules: what it leaves alone, this one does."""
-        return self is other or set(self.entries) <= set(other.entries)
+        return self is other or self.compared() <= other.compared()
+
+    def compared(self) -> frozenset[Entry]:
+        """The entries as a set, which is made anew where some were added since."""
+        if len(self.every) != len(self.entries):
+            self.every = frozenset(self.entries)
+        return self.every
 
     def __repr__(self) -> str:
         files = dict.fromkeys(basename(rule.__code__.co_filename) for rule in self.rules())

@@ -349,9 +349,12 @@ def in_order(node: Node, operands: Sequence[Node], perm: Sequence[int]) -> Node:
     kind = node.op.axes
     attrs = kind.permuted(node, tuple(perm))
     assert attrs is not None
-    new = Node(node.op, tuple(operands), Attrs(attrs))
-    ((sources, *_),) = kind.sources(node)
-    kept = [axis for source in sources if source for axis in source.axes]
+    new = Node(node.op, tuple(operands), node.attrs if attrs is node.attrs else Attrs(attrs))
+    if node.op.pointwise:  # as most, so that this is quick
+        kept = list(range(len(perm)))
+    else:
+        ((sources, *_),) = kind.sources(node)
+        kept = [axis for source in sources if source for axis in source.axes]
     order = [axis for axis in perm if axis in kept]
     if node.labels is not None:
         new = new.label(tuple(node.labels[kept.index(axis)] for axis in order))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import linecache
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from types import FrameType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy.typing as npt
 
+from graphcore.backends.python_code import python_code
 from graphcore.schedule.program import Bound, Program
 
 from .source import Code, Line, Source
@@ -17,7 +17,6 @@ from .stepwise import Assembly
 
 Array = npt.NDArray[Any]
 Run: TypeAlias = "Callable[[Sequence[Array], Sequence[int], Any], list[Array]]"
-serial = count(1)
 
 LONG = 250
 """The number of lines from which on code runs step by step.
@@ -44,15 +43,16 @@ class Running:
     """The registers of a program by name."""
 
     def __init__(self, code: Code, source: Source) -> None:
-        self.code, self.source, self.file = code, source, f"<graphcore {next(serial)}>"
-        shown = source.text.splitlines(keepends=True)
-        linecache.cache[self.file] = (len(source.text), None, shown, self.file)
-        weakref.finalize(self, linecache.cache.pop, self.file, None)
-        exec(compile(source.text, self.file, "exec"), code.scope)
+        self.code, self.source, self.python = code, source, python_code(source.text)
+        exec(self.python.code, code.scope)
 
     def bind(self, sizes: Sequence[int], buffers: list[Array]) -> Any:
         """The memory that calls of these sizes need in addition to their arguments."""
         return buffers
+
+    def runs(self, frame: FrameType) -> bool:
+        """Whether a frame runs this code, and not equal code of another program."""
+        return frame.f_globals is self.code.scope and frame.f_code.co_filename == self.python.file
 
     def failure(self, error: Exception) -> Failure:
         """Where an error comes from: a step, or the line of a block that it runs."""
@@ -65,9 +65,9 @@ class Running:
                 text = "" if line is None else str(line)
                 registers = frame.f_locals["registers"]
                 values |= {name: registers[at] for name, at in self.names.items()}
-            elif frame.f_code.co_filename == self.file:
+            elif self.runs(frame):
                 line = self.source.lines.get(trace.tb_lineno)
-                text = linecache.getline(self.file, trace.tb_lineno)
+                text = linecache.getline(self.python.file, trace.tb_lineno)
                 values |= frame.f_locals
             trace = trace.tb_next
         return Failure(line, values, text.strip())
