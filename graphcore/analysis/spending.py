@@ -5,8 +5,9 @@ of a program and from its sizes, so that no clock decides: equal calls give equa
 constants come from measuring the programs of benchmarks/programs, and most of these estimates are
 within a factor of two of the measured time.
 
-Only ops that machine code computes in another way are counted. Products of matrices, sorts,
-factorisations and Fourier transforms count as their calls alone, since the routines are the same.
+Only ops that machine code computes in another way are counted. Products of matrices, unless they
+are many small ones, sorts, factorisations and Fourier transforms count as their calls alone, since
+the routines are the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from graphcore.ir.axes import Along, Indexes, Matrices, Receives, Reduces
 from graphcore.ir.graph import Graph, graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Size, evaluate, substitute, unknowns
+from graphcore.ir.sizes import Size, count, evaluate, substitute, unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, elementwise, leaf, tensor
 
@@ -47,6 +48,10 @@ READ = 0.4e-9
 """A reduction for each value."""
 MOVED = 0.6e-9
 """An op that moves values, for each value."""
+MATRIX = 35e-9
+"""A small matrix product of a batch: NumPy calls BLAS for each, or runs along short rows."""
+SMALL = 64
+"""How many products of numbers such a matrix product has at most."""
 PICKED = 4e-9
 """A value that is picked by its position, or written to one."""
 
@@ -80,7 +85,9 @@ class Spending:
             own, seconds, values = parts(node)
             self._add(into, times, share * own)
             self._add(into, times * values, share * seconds)
-            if own > VIEW and not is_routine(node):
+            if is_batch_of_small(node):
+                self.work += LOOP
+            elif own > VIEW and not is_routine(node):
                 self.work += 1.0
             elif own == NUMBER:
                 self.work += 0.1
@@ -137,11 +144,21 @@ def is_routine(node: Node) -> bool:
     return moves or isinstance(kind, Matrices) or node.op is tensor.searchsorted
 
 
+def is_batch_of_small(node: Node) -> bool:
+    """Whether a node is many small products of matrices, for which machine code has own loops."""
+    if node.op is not tensor.matmul or node.type.ndim < 3:
+        return False
+    places = count((*node.type.shape[-2:], node.inputs[0].type.shape[-1]))
+    return isinstance(places, int) and places <= SMALL
+
+
 def parts(node: Node) -> tuple[float, float, Size]:
     """The seconds of a call, those for each value, and the number of values."""
     kind, several = node.op.axes, not isinstance(node.type, TensorType)
     if is_free(node):
         return 0.0, 0.0, 0
+    if is_batch_of_small(node):
+        return CALL, MATRIX, count(node.type.shape[:-2])
     if node.op in (tensor.matmul, tensor.matvec, tensor.vecdot):
         return CALL, 0.0, 0
     if several or is_routine(node):

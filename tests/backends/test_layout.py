@@ -143,3 +143,13 @@ def test_products_of_many_small_matrices(rows: int, i: int, j: int, k: int) -> N
             expected = getattr(np, function.__name__)(left, right)
             found = function(left, right, np.empty_like(expected))
             np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_a_product_that_is_a_result_stays_in_order() -> None:
+    x, w = gc.tensor("x", {"row": None, "in": 32}), gc.tensor("w", {"in": 32, "out": 4})
+    y = gc.dot(x, w, dim="in")
+    ops = [node.op for node in gc.compile([x, w], y, native=False).stages["scheduled"].nodes()]
+    assert tensor.matmul in ops
+    assert tensor.transpose not in ops
+    moved = gc.compile([x, w], gc.exp(y), native=False).stages["scheduled"].nodes()
+    assert tensor.transpose in [node.op for node in moved], "exp runs along the rows"

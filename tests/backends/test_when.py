@@ -133,6 +133,17 @@ def test_results_differ_by_rounding() -> None:
     np.testing.assert_array_max_ulp(f(x), first, 4)
 
 
+@needs_machine_code
+@pytest.mark.usefixtures("soon")
+def test_many_small_products_gain() -> None:
+    a = gc.tensor("a", {"batch": None, "row": 3, "col": 3})
+    f = gc.compile([a], gc.dot(a, a.rename(row="col", col="other"), dim="col"))
+    x = np.random.default_rng(0).standard_normal((4000, 3, 3))
+    for _ in range(30):
+        np.testing.assert_allclose(f(x), x @ x, rtol=1e-12, atol=1e-12)
+    assert f.native
+
+
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize(
     "outputs",

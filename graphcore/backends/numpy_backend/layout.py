@@ -47,8 +47,11 @@ def short_axes_first(graph: Graph) -> Graph:
     """
     simplified = simplifier(views)
 
+    results = {*graph.outputs}
+
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        perm = order(node)
+        """A product that is a result stays: BLAS minds no short axis, and it is stored in order."""
+        perm = None if node.op is tensor.matmul and node in results else order(node)
         return None if perm is None else (moved, simplified(moved(node, inputs, perm)))
 
     types = [type for type in set(map(type_of, graph.nodes())) if isinstance(type, TensorType)]

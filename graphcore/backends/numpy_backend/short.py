@@ -96,12 +96,17 @@ def matvec(a: Array, x: Array, out: Array) -> Array:
 
 
 def matmul(a: Array, b: Array, out: Array) -> Array:
-    """Products of matrices."""
+    """Products of matrices: where the batch runs along memory, `einsum` runs along it too."""
     places = math.prod(a.shape[-2:]) * b.shape[-1]
     if not 0 < places <= 4 * SHORT or out.size < LONG * places:
         np.matmul(a, b, out)
-        return out
-    for col in range(b.shape[-1]):
-        for row in range(a.shape[-2]):
-            vecdot(a[..., row, :], b[..., col], out[..., row, col])
+    elif all(x.strides[-1] != x.itemsize for x in (a, b)):
+        made = np.einsum("...ik,...kj->ij...", a, b, dtype=out.dtype)
+        np.copyto(out, np.moveaxis(made, (0, 1), (-2, -1)))
+    elif places <= SHORT:
+        for col in range(b.shape[-1]):
+            for row in range(a.shape[-2]):
+                vecdot(a[..., row, :], b[..., col], out[..., row, col])
+    else:
+        np.matmul(a, b, out)
     return out
