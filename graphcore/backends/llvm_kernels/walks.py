@@ -184,14 +184,15 @@ def store_all(p: Places, room: Room, values: Sequence[tuple[At, Value]], mask: V
     places = prod([n.number or 0 for n in many])
     simple = room.kind not in PARTS and room.kind != "i1" and room.skipped <= axis
     short = all(i.base.number is not None and not i.is_wide for i in first[axis + 1 :])
-    if not (simple and short and axis < len(first) - 1 and 1 < places <= INTERLEAVED):
+    groups: dict[At, dict[int | None, Value]] = {}
+    if simple and short and axis < len(first) - 1 and 1 < places <= INTERLEAVED:
         for at, value in values:
+            number = p.place(at[axis + 1 :], many).base.number
+            groups.setdefault(at[: axis + 1], {})[number] = p.b.widen(value)
+    if not groups or any(len(group) < places for group in groups.values()):
+        for at, value in values:  # a loop around may take some of the places in turn
             p.store(room, at, mask, value)
         return
-    groups: dict[At, dict[int | None, Value]] = {}
-    for at, value in values:
-        number = p.place(at[axis + 1 :], many).base.number
-        groups.setdefault(at[: axis + 1], {})[number] = p.b.widen(value)
     for at, group in groups.items():
         run = [group[n] for n in range(places)]
         store_interleaved(p, room, at, run, mask)

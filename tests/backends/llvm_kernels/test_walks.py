@@ -38,6 +38,14 @@ def test_short_last_axes_are_stored_as_runs(dtype: str) -> None:
             both.agree([some(rng, (n,), dtype), some(rng, (m, n), dtype)], (n, m), 1.0)
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 9])
+def test_places_that_a_loop_takes_in_turn_are_not_interleaved(n: int) -> None:
+    """All sizes are known, and a loop around the lanes has few steps, which are written out."""
+    x = given("x", 2, 3, n, 1, 3)
+    both = Both([t.transpose(x, perm=(2, 1, 3, 4, 0)), t.transpose(x, perm=(4, 1, 2, 3, 0))])
+    both.agree([np.random.default_rng(13).standard_normal((2, 3, n, 1, 3))], (0, 0))
+
+
 def test_no_run_is_scattered() -> None:
     x = given("x", N)
     graph = Graph((x,), (behind(x, e.negative(x), e.square(x)),))
