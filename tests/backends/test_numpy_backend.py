@@ -16,6 +16,7 @@ import xarray as xr
 
 import graphcore as gc
 from graphcore.backends.numpy_backend import emit, routines
+from graphcore.backends.python_code import python_code
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Trait
 from graphcore.rewrites.decompose import DECOMPOSE
@@ -147,9 +148,11 @@ def test_errors_name_the_op_and_show_both_lines() -> None:
     np.testing.assert_array_equal(f(X, np.array([-1])), X[[-1]] * 2)
 
 
-def test_source_is_forgotten_with_the_function() -> None:
+def test_source_is_forgotten_with_the_function_and_the_texts_kept() -> None:
     f = gc.compile([x], gc.sin(x))
-    file = f._function.running.file
+    file = f._function.running.python.file
+    assert file in linecache.cache
+    python_code.cache_clear()
     assert file in linecache.cache
     del f
     collector.collect()
