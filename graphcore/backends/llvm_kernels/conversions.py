@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from graphcore.ir.node import Node
@@ -20,9 +21,10 @@ KINDS = {
 
 def kind_of(node: Node) -> str:
     """The kind of a node's values."""
-    return KINDS[node.type.dtype.name]
+    return kind_of_dtype(node.type.dtype)
 
 
+@lru_cache(maxsize=256)
 def kind_of_dtype(dtype: DType) -> str:
     """The kind of values of a dtype."""
     return KINDS[dtype.name]
