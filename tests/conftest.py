@@ -92,6 +92,13 @@ def machine_code(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
+def plain_machine_code(request: pytest.FixtureRequest) -> None:
+    """For tests of the text of machine code, to which `--checked` adds checks."""
+    if request.config.getoption("--checked"):
+        pytest.skip("machine code with checks has another text")
+
+
+@pytest.fixture(scope="session")
 def generated_python(machine_code: bool) -> None:
     """For tests of how the Python code of NumPy calls fails and keeps memory."""
     if machine_code:

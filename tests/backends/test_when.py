@@ -22,7 +22,7 @@ needs_machine_code = pytest.mark.skipif(machine.refusal() is not None, reason="n
 
 
 @pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def soon(monkeypatch: pytest.MonkeyPatch, generated_python: None) -> None:
     """Machine code is estimated to cost 50 microseconds."""
     monkeypatch.setattr(spending, "MAKING", 50e-6)
     monkeypatch.setattr(spending, "ELEMENTWISE", 0.0)
@@ -250,6 +250,7 @@ def test_bad_calls_are_refused_alike_in_both_tiers() -> None:
     assert str(before.value).splitlines()[0] == str(after.value).splitlines()[0]
 
 
+@pytest.mark.usefixtures("generated_python")
 def test_the_tier_and_the_reason_are_said() -> None:
     f = chain()
     assert f.tier.startswith(

@@ -208,6 +208,7 @@ FEW = ["a\n  ret i64 1\n}", "a\r  ret i64 1", "\x00\u2028'}", '; %v1 "', "@kerne
 
 
 @needs_machine_code
+@pytest.mark.usefixtures("plain_machine_code")
 @pytest.mark.parametrize(
     "name", [*FEW, *[pytest.param(name, marks=pytest.mark.slow) for name in HOSTILE]]
 )
@@ -235,6 +236,7 @@ def masked_softmax() -> gc.Compiled:
 
 
 @needs_machine_code
+@pytest.mark.usefixtures("plain_machine_code")
 @pytest.mark.parametrize("model", [lstm, masked_softmax])
 def test_text_and_ir(model: Callable[[], gc.Compiled], golden: Callable[[str, str], None]) -> None:
     garbage.collect()  # an equal program that was built elsewhere would lend its lines
