@@ -18,6 +18,7 @@ from graphcore.frontend.pointwise.elementwise import equal, maximum, not_equal
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.ir.dtypes import sum_of
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ops import named
 from graphcore.ops.named import close_match
@@ -183,6 +184,10 @@ def groupby(
     """
     s = segments_of("groupby", x, ids, size, dim, name or name_of(ids, single("groupby", x)))
     require_dims("groupby", s.x.node, s.over)
+    if s.ids.type.dtype.kind not in "iu":
+        cure = "number the labels: np.unique(labels, return_inverse=True)"
+        reason = f"numbers of groups are integers, not {s.ids.type.dtype}"
+        raise refusal("groupby", reason, s.x, wrap(s.ids), cure=cure, kind=GraphTypeError)
     return GroupBy(s)
 
 

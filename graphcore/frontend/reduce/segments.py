@@ -13,7 +13,7 @@ from graphcore.frontend.core.lift import Operand, array, as_array, is_labelled, 
 from graphcore.frontend.create.inputs import full, ones
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.ir.dtypes import float_for, sum_of
-from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.errors import GraphIndexError
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size
@@ -95,10 +95,6 @@ def segments_of(
 
 def checked_ids(function: str, ids: Node, size: Size) -> Node:
     """Segment numbers as unsigned integers, so that a negative one is refused as too large."""
-    if ids.type.dtype.kind not in "iu":
-        cure = "number the labels: np.unique(labels, return_inverse=True)"
-        reason = f"segment numbers are integers, not {ids.type.dtype}"
-        raise refusal(function, reason, ids, cure=cure, kind=GraphTypeError)
     if ids.op is not leaf.constant:
         signed = ids.type.dtype.kind == "i"
         return elementwise.cast(ids, dtype=np.dtype(np.uint64)) if signed else ids
