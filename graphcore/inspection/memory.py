@@ -89,7 +89,9 @@ def moments(graph: Graph, number: Number) -> Iterator[tuple[Node, list[Node]]]:
                 del alive[over]
             alive[node] = None
             held = [most_held(body, number) for body in graphs(node)]
-            if node.op is control.switch:
+            if node.op is control.scan and number(node.attrs["length"]) == 0:
+                held = []
+            elif node.op is control.switch:
                 held = [max(held, key=lambda nodes: bytes_held(nodes, number))]
             inner = [x for nodes in held for x in nodes]
             yield node, [*alive, *inner]

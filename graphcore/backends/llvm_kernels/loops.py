@@ -7,13 +7,14 @@ are exchanged. A step's results are written where those of all steps lie.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from graphcore.analysis.cost import representative
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import unknowns
+from graphcore.ir.sizes import Size, minimum, unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, tensor
 from graphcore.ops.leaf import values
@@ -30,7 +31,7 @@ from .places import is_register
 from .rooms import Room
 
 if TYPE_CHECKING:
-    from .writer import Homes, Writer
+    from .writer import Homes, Shared, Writer
 
 
 class Carries:
@@ -125,6 +126,19 @@ def cost(w: Writer, body: Graph) -> Value:
     return w.size(work(body, names - w.program.sizes.keys()))
 
 
+@contextmanager
+def body_of(program: Shared, length: Size) -> Iterator[None]:
+    """Write the body of a loop, whose rooms take memory only in calls where it has a step.
+
+    The chunks of a loop that saves some of its carries may be longer than all its steps.
+    """
+    around = program.times_run
+    if not unknowns(length) & program.found:
+        program.times_run = around * minimum(length, 1)
+    yield
+    program.times_run = around
+
+
 def scan(w: Writer, node: Node) -> None:
     b, attrs, body = w.b, node.attrs, node.attrs["body"]
     n, m = attrs["carries"], attrs["sequences"]
@@ -147,7 +161,7 @@ def scan(w: Writer, node: Node) -> None:
         for room, y in zip(stacked, body.outputs[n:], strict=True):
             homes.setdefault(y, []).append(w.room(y.type, w.row(room.pointer, y.type, i)))
 
-        with w.program.failures.within(node, i):
+        with w.program.failures.within(node, i), body_of(w.program, attrs["length"]):
             inner.graph(body, homes, order=carries.order)
             new = carries.close(inner, now)
         b.spend(spent)

@@ -49,6 +49,7 @@ class Shared:
 
     `slots` are the table after params and results; `found` are the unknown sizes that loops find.
     Times tell which rooms are in use together: `begun` are those that are now, and since when.
+    `times_run` is 0 in loops without steps, whose rooms take no memory.
     `calls` are the kernels that this one calls, and `fixed` the slots of pointers by their text.
     """
 
@@ -66,11 +67,10 @@ class Shared:
         self.meters: Any = None
         self.found: set[str] = set()
         self.first = len(graph.params) + len(graph.outputs)
-        self.free: dict[Size, list[int]] = {}
-        self.begun: dict[int, int] = {}
+        self.free, self.begun = dict[Size, list[int]](), dict[int, int]()
         self.time = 0
-        self.places: dict[object, int] = {}
-        self.sizes: dict[str, Value] = {}
+        self.times_run: Size = 1
+        self.places, self.sizes = dict[object, int](), dict[str, Value]()
         self._known: dict[Expression, Value] = {}
         self.reserve("poll", Address(entrance.code()["poll"]))
         self.b.signals.routine, self.b.signals.in_nests = self.poll, patient
@@ -153,7 +153,7 @@ class Shared:
 
     def take(self, type: TensorType) -> tuple[Taken, Value]:
         """Memory for values of a type, until it is given back."""
-        bytes = count(type.shape) * BYTES[kind_of_dtype(type.dtype)]
+        bytes = count(type.shape) * BYTES[kind_of_dtype(type.dtype)] * self.times_run
         free = self.free.setdefault(bytes, [])
         at = free.pop() if free else len(self.slots)
         pointer = self.shared(("room", at), entrance.Room(bytes, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -227,3 +228,27 @@ def test_fields_in_turn_need_no_memory() -> None:
     a, b = (gc.tensor(name, {"i": "n"}) for name in "ab")
     both = Both.of(gc.compile([a, b], gc.fori_loop(0, 3, step, (a, b))))
     assert not any(isinstance(slot, entrance.Room) for slot in both.kernel.slots)
+
+
+def test_chunks_that_no_step_fills_take_no_memory() -> None:
+    """With checkpoint="log" the longest chunks have 32,768 steps, of which few calls have any."""
+    x, w = gc.tensor("x", {"time": None, "k": None}), gc.tensor("w", {"k": None})
+
+    def slope(checkpoint: Any) -> gc.Compiled:
+        def step(h: gc.Tensor, x: gc.Tensor) -> tuple[gc.Tensor, None]:
+            return gc.tanh(h * w + x), None
+
+        h, _ = gc.scan(step, gc.zeros_like(w), x, checkpoint=checkpoint)
+        return gc.compile([x, w], gc.grad(h.sum(), [x, w]), native=True)
+
+    rng = np.random.default_rng(5)
+    log, all_kept = slope("log"), slope(None)
+    for length in (0, 31, 40):
+        given = rng.standard_normal((length, 40)), rng.standard_normal(40)
+        tracemalloc.start()
+        found = log(*given)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+        tracemalloc.stop()
+        for a, b in zip(found, all_kept(*given), strict=True):
+            np.testing.assert_allclose(a, b, 1e-12)
+    assert log.profile(*given).memory.peak < 1_000_000
