@@ -60,15 +60,19 @@ def interleaved(
     rounds: int,
     least: float = 0.005,
     clock: Callable[[], float] = time.perf_counter,
+    before: float = 0.0,
 ) -> dict[str, list[float]]:
     """Seconds of one call, sampled in turn A B C A B C ...; a sample takes at least `least`.
 
-    With `time.process_time` as `clock`, other processes do not count.
+    With `time.process_time` as `clock`, other processes do not count. Each function is called for
+    `before` seconds first, so that compilers that make better code after some calls have made it.
 
     Each sample follows a call that is not counted: whoever comes after the library that fills the
     caches with its own copies would pay for it otherwise.
     """
     timers = {name: call.timer(clock) for name, call in calls.items()}
+    for timer in timers.values():
+        timer.timeit(repeats_for(timer, before))
     repeats = {name: repeats_for(timer, least) for name, timer in timers.items()}
     samples: dict[str, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):

@@ -29,6 +29,8 @@ from benchmarks.where import Where, where
 
 Clock = Callable[[], float]
 AGAIN = "again"
+WARM = 0.25
+"""The seconds for which each function is called before it is measured."""
 PEERS_TOLERANCE = 1e-4
 OTHERS = {"torch": ("ba", "dpsgd")}
 """Which program came before a first call: in PyTorch one of torch.func, whose import takes long."""
@@ -74,7 +76,7 @@ def run(program: Program, size: str, rounds: int, clock: Clock = time.perf_count
         calls[who] = Call(partial(waiting(who, function), **given), ())
         require_same(program, who, calls[who].function(), expected)
     ours = "native" if "native" in calls else "graphcore"
-    samples = interleaved({**calls, AGAIN: calls[ours]}, rounds, clock=clock)
+    samples = interleaved({**calls, AGAIN: calls[ours]}, rounds, clock=clock, before=WARM)
     medians, over = summary(samples, ours)
     return Result(
         program.name,

@@ -42,6 +42,11 @@ QUICKLY, WITH_CARE = 0, 2
 """The efforts of LLVM: quick code takes a fourth of the time to make, and more to run."""
 LINE = 35e-6
 """About how many seconds it takes to make code of a line of IR with care."""
+PART = 1 / 4
+"""Once calls of quick code have taken this part of that time, careful code is made.
+
+A program that is called a few dozen times is mostly called many times more.
+"""
 
 RECENT = 2**23
 """About how many bytes of memory code that is not in use may take."""
@@ -170,8 +175,9 @@ def once(make: Callable[[*Given], Made]) -> Callable[[*Given], Made]:
 class Stages:
     """The machine code of one module of IR, made quickly first, and with care later.
 
-    `make` makes it with some effort. Both stay in memory as long as this object lives, as do the
-    `calls`: other threads may be running the first when the second has been made.
+    `make` makes it with some effort, with care once calls have taken so many `seconds`. Both stay
+    in memory as long as this object lives, as do the `calls`: other threads may be running the
+    first when the second has been made.
     """
 
     def __init__(
@@ -186,7 +192,7 @@ class Stages:
     @classmethod
     def of(cls, text: str, make: Callable[[int], Code], calls: Sequence[Stages] = ()) -> Stages:
         """The stages of this IR."""
-        return cls(make, text.count("\n") * LINE, calls)
+        return cls(make, text.count("\n") * LINE * PART, calls)
 
     @property
     def is_last(self) -> bool:
