@@ -1,7 +1,8 @@
 """The programs of benchmarks/programs: checked against their references, timed against peers.
 
-python -m benchmarks --check [NAME ...]
-python -m benchmarks [NAME ...] [--size SIZE] [--json FILE] [--markdown FILE.md] [--plot FILE.png]
+python -m benchmarks --check [NAME ...] [--further]
+python -m benchmarks [NAME ...] [--further] [--size SIZE] [--json FILE] [--markdown FILE.md]
+                     [--plot FILE.png]
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import race, report
 from benchmarks.measure import settle_allocator, use_one_thread
-from benchmarks.programs import NAMES, Program
+from benchmarks.programs import FURTHER, NAMES, Program
 
 
 def bar(out: Console) -> Progress:
@@ -83,6 +84,7 @@ def options(arguments: Iterable[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--further", action="store_true", help="programs of programs/further")
     parser.add_argument("--check", action="store_true", help="compare with the references only")
     parser.add_argument("--size", choices=["tiny", "small"], default="small")
     parser.add_argument("--rounds", type=int, default=9, help="samples of each (default 9)")
@@ -91,16 +93,18 @@ def options(arguments: Iterable[str] | None) -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, metavar="FILE.md", help="write the README's table")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the ratios of times")
     chosen = parser.parse_args(arguments)
-    unknown = [name for name in chosen.names if name not in NAMES]
+    there = FURTHER if chosen.further else NAMES
+    unknown = [name for name in chosen.names if name not in there]
     if unknown:
-        parser.error(f"no program {', '.join(unknown)}; there are {', '.join(NAMES)}")
+        parser.error(f"no program {', '.join(unknown)}; there are {', '.join(there)}")
+    chosen.names = chosen.names or there
     return chosen
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
     chosen = options(arguments)
     out = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
-    programs = [Program(name) for name in chosen.names or NAMES]
+    programs = [Program(name) for name in chosen.names]
     if chosen.check:
         return min(check(programs, out), 1)
     if not chosen.all_threads:

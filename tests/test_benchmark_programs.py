@@ -10,10 +10,10 @@ from rich.console import Console
 
 from benchmarks import __main__ as command
 from benchmarks import programs, race, report, where
-from benchmarks.programs import NAMES, PEERS, Program, compared
+from benchmarks.programs import FURTHER, NAMES, PEERS, Program, compared
 from graphcore.backends.llvm_kernels import machine
 
-CASES = [(name, dtype) for name in NAMES for dtype in Program(name).dtypes]
+CASES = [(name, dtype) for name in [*NAMES, *FURTHER] for dtype in Program(name).dtypes]
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
@@ -31,7 +31,7 @@ def test_a_program_at_its_small_size(name: str, dtype: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("who", [who for who in PEERS if importlib.util.find_spec(who)])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *FURTHER])
 def test_a_peer_computes_what_the_reference_does(name: str, who: str) -> None:
     program = Program(name)
     function = program.make(who)
@@ -41,7 +41,7 @@ def test_a_peer_computes_what_the_reference_does(name: str, who: str) -> None:
     race.require_same(program, who, function(**given), program.module.reference(**given))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *FURTHER])
 def test_a_program_says_what_it_is(name: str) -> None:
     module = Program(name).module
     assert module.__doc__
@@ -196,3 +196,6 @@ def test_names_that_are_no_programs_are_refused(capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         command.main(["logreg", "nothing"])
     assert "no program nothing" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command.main(["logreg", "--further"])
+    assert "no program logreg; there are further.black_scholes" in capsys.readouterr().err

@@ -4,6 +4,9 @@ A program is a file with SIZES ("tiny" and "small"), `inputs(size)`, `program()`
 function of these inputs, and `reference(**inputs)`, the same by hand in NumPy; both return dicts.
 TOLERANCE, where there is one, says how far they may be apart, with the reason. Where `program`
 takes a dtype, it is checked in single precision as well. peers/ holds it in other libraries.
+
+Those of further/ were written after the compiler, to see how it does on programs that nobody had in
+mind while making it: nothing may be tuned for them.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ Function = Callable[..., Mapping[str, Any]]
 Inputs = dict[str, np.ndarray]
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
+FURTHER = sorted(f"further.{path.stem}" for path in Path(__file__).parent.glob("further/[a-z]*.py"))
 OURS = "graphcore", "native"
 """NumPy calls and machine code."""
 PEERS = "numpy", "jax", "torch", "pytensor"
@@ -47,8 +51,8 @@ class Program(NamedTuple):
             return self.compiled(native=who == "native")
         if who == "numpy":
             return self.module.reference
-        file = Path(__file__).parent / "peers" / who / f"{self.name}.py"
-        if importlib.util.find_spec(who) is None or not file.exists():
+        file = (Path(__file__).parent / "peers" / who).joinpath(*self.name.split("."))
+        if importlib.util.find_spec(who) is None or not file.with_suffix(".py").exists():
             return None
         return importlib.import_module(f"{__name__}.peers.{who}.{self.name}").program()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.programs import NAMES, Program, compared
+from benchmarks.programs import FURTHER, NAMES, Program, compared
 from graphcore.backends import llvm_kernels
 from graphcore.backends.tiers import native_source
 from tests.machine_code import build
@@ -24,7 +24,7 @@ SOME = (
     *("saddle", "softmax", "spmv"),
 )
 """Programs of all kinds that compile quickly; the others are slow tests."""
-SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in {*NAMES} - {*SOME}]
+SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in {*NAMES, *FURTHER} - {*SOME}]
 
 
 @pytest.mark.parametrize("size", ["tiny", pytest.param("small", marks=pytest.mark.slow)])
