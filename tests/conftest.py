@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
+# Tests are collected without looking for garbage, which there is hardly any of.
+gc.disable()
+
 GOLDEN = Path(__file__).parent / "golden"
 
 # Programs for processes of their own: their ops would stay in that of the other tests.
@@ -52,6 +55,7 @@ def pytest_collection_finish() -> None:
     """Keep what was collected out of later collections of garbage, which took a tenth of a run."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -52,6 +52,7 @@ def test_a_program_is_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(programs, "PEERS", ["numpy"])
+    monkeypatch.setattr(race, "WARM", 0.0)
     measured = command.measure([Program("eight_schools")], "tiny", 2, Console(quiet=True))
     (result,) = measured
     tiers = {"graphcore", "native"} if machine.refusal() is None else {"graphcore"}

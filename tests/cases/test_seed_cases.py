@@ -83,9 +83,9 @@ def test_nan_is_a_wrong_answer() -> None:
 
 def test_script() -> None:
     script = [sys.executable, str(HERE.parent / "run_cases.py"), str(FILE)]
-    done = subprocess.run([*script, "pytensor#2269"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*script, "nx#1748"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
-    group = [name for name in CASES if CASES[name]["seed"] == "pytensor#2269"]
+    group = [name for name in CASES if CASES[name]["seed"] == "nx#1748"]
     assert lines == [f"{len(group)} passed, 0 failed"]
     assert done.returncode == 0
     assert done.stderr == ""

@@ -31,7 +31,9 @@ def values(shape: tuple[int, int], dtype: str) -> np.ndarray:
 
 
 @ignoring
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.parametrize(
+    "dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow), "int64"]
+)
 @pytest.mark.parametrize(
     ("windows", "center"), [({"a": 3}, False), ({"a": 4}, True), ({"b": 2, "a": 2}, True)]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,11 @@ SIZES = (0, 1, 7, 8, 9, 17, 1030)
 RUBBISH = (0x7F, 0xFF)
 
 needs_machine_code = pytest.mark.skipif(machine.refusal() is not None, reason="no machine code")
+
+
+def slowly(*values: object) -> list[Any]:
+    """Parameters of slow tests, among those of tests that always run."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 GUARD = 256

@@ -13,7 +13,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
-from .native import SIZES, Both, M, N, given, needs_machine_code, some
+from .native import SIZES, Both, M, N, given, needs_machine_code, slowly, some
 
 pytestmark = needs_machine_code
 
@@ -75,7 +75,7 @@ def leaf_row(n: int) -> Node:
     return leaf.full(value=Literal(2.5), shape=(n,), dims=None)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "complex128"])
+@pytest.mark.parametrize("dtype", ["float64", *slowly("float32", "int64"), "bool", "complex128"])
 @pytest.mark.parametrize("name", ROWS)
 def test_views_of_a_row(name: str, dtype: str) -> None:
     if dtype != "float64" and ("twice the same" in name or (dtype == "bool" and "added" in name)):
@@ -124,7 +124,7 @@ def test_views_of_a_table(name: str) -> None:
             both.agree([some(rng, (n, m))], (n, m), 4.0)
 
 
-@pytest.mark.parametrize("dtype", ["int64", "int32", "uint64", "uint8"])
+@pytest.mark.parametrize("dtype", ["int64", *slowly("int32", "uint64"), "uint8"])
 def test_gather(dtype: str) -> None:
     rng = np.random.default_rng(2)
     x, i = given("x", N, M), given("i", N, dtype=dtype)

@@ -16,7 +16,7 @@ from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
-from .native import SIZES, Both, M, N, given, needs_machine_code, some
+from .native import SIZES, Both, M, N, given, needs_machine_code, slowly, some
 
 pytestmark = needs_machine_code
 
@@ -28,8 +28,7 @@ OPS: dict[str, Callable[[Node, int], Node]] = {
     "any": lambda x, axis: t.any_(x, axes=(axis,)),
     "all": lambda x, axis: t.all_(x, axes=(axis,)),
 }
-SLOWLY = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("int64", "uint8")]
-DTYPES = "float64", "float32", "int32", "bool", *SLOWLY
+DTYPES = "float64", "float32", "int32", "bool", *slowly("int64", "uint8")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
