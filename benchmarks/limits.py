@@ -3,10 +3,10 @@
 python -m benchmarks.limits [--kernels NAME ...] [--rounds N] [--json PATH]
 
 Each kernel is timed on operands that stay in cache and on those that do not: processor time, in
-turn, least of all rounds. Its share of the bandwidth is what it must read and write at least once,
-divided by its time and by the bytes a second at which NumPy adds two arrays of that size into a
-third. NumPy's functions are as one writes them by hand; JAX and PyTorch are columns where they are
-installed.
+turn, least of all rounds. The share of the bandwidth compares two rates, in bytes a second: that of
+the bytes that the kernel must read and write at least, and that of NumPy's addition of two arrays
+of this size. NumPy's functions are as one writes them by hand; JAX and PyTorch are columns where
+they are installed.
 """
 
 from __future__ import annotations

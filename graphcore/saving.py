@@ -23,8 +23,8 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     """Write a compiled program to a file from which `load` makes it again.
 
     The file is a zip archive of the graph as JSON, with the user's lines, and of large constants in
-    NumPy's format. Unlike a pickle it holds no code, and names no function to be called: what was
-    in dataclasses and named tuples comes back in others of the same names and fields.
+    NumPy's format. Unlike a pickle it holds no code, and names no function to be called:
+    dataclasses and named tuples come back as new classes of the same names and fields.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """A mode in which machine code checks each place that it reads or writes.
 
 Every access to a room goes by a number, which has to be one of the room's own; with guard zones,
-what is read may not come from one of them either. `pytest --checked` runs any test so. Routines
+no value that is read may come from a zone either. `pytest --checked` runs any test so. Routines
 that are compiled once in a process are compiled once more for it, with checks.
 """
 

@@ -20,11 +20,15 @@ def minimum_cut(
     """The vertices on the side of the source, in the cheapest cut that parts it from the sink.
 
     The cut are the edges that lead out of this side. Of several cheapest cuts this is the one that
-    leaves the fewest vertices on the side of the source. Capacities are integers, or infinite;
-    some path without an infinite edge less means that no cut is finite, which is refused.
+    leaves the fewest vertices on the side of the source. Capacities are integers, or infinite.
 
     A maximal flow is found by Dinic's algorithm: of the shortest paths with room for more, as many
     are filled as there are, before those that are longer.
+
+    Raises
+    ------
+    ValueError
+        If a path has only infinite edges, so that no cut is finite.
     """
     room: dict[Vertex, dict[Vertex, float]] = {source: {}, sink: {}}
     for (a, b), capacity in capacities.items():
@@ -76,8 +80,8 @@ def kept(
     """The values to keep, so that all that are needed cost least.
 
     A value that is needed is kept, for the cost `keep`, or computed again, for the cost `again`,
-    from its operands, which are needed then. Values without a cost `again` can only be kept; those
-    without a cost `keep` are there in any case. Where both cost the same, values are kept.
+    from its operands, which are needed then. Values without a cost `again` can only be kept; values
+    without a cost `keep` are available for nothing. Where both cost the same, values are kept.
 
     >>> kept(["y"], {"y": ["x"]}, {"x": 5, "y": 8}, {"y": 2})  # 5 + 2 < 8
     {'x'}

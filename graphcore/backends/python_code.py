@@ -12,7 +12,7 @@ KEPT = 64
 """The number of texts whose code is kept for programs that are compiled again, the last ones.
 
 Python takes 10 to 20 microseconds to compile a line, a tenth to a fifth of a compilation. Texts
-have no names of users in them, so that programs that differ in these alone share one as well.
+have no names of inputs in them, so that programs that differ in these alone share one as well.
 """
 
 
@@ -29,7 +29,7 @@ class PythonCode:
 
 @lru_cache(KEPT)
 def python_code(text: str) -> PythonCode:
-    """The code of a text, of which only the objects that it is run with differ.
+    """The code of a text; programs with equal texts run it with objects of their own.
 
     >>> python_code("x = 1") is python_code("x = 1")
     True

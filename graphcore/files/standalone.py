@@ -19,7 +19,7 @@ def user_line() -> str:
 
 
 class Step(NamedTuple):
-    """A line of the program that may fail: its op, the loops around it, and what it indexes.
+    """A line of the program that may fail: its op, the loops around it, and the axes it indexes.
 
     `loops` are the names of counters of steps, each with its loop in words; `sizes` are those of
     `axes` from the values of all names, and `positions` are names.

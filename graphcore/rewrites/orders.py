@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import count, product
+from math import prod
 
 from graphcore.analysis.cost import TYPICAL, letter_sizes
 from graphcore.ir.graph import HOLDING, Graph
@@ -135,7 +136,7 @@ RULES = {einsum: taken_in, sum_: sum_of_contraction, gather: diagonal_of_contrac
 
 
 def is_cheaper(new: Node, node: Node, x: Node) -> bool:
-    """Whether a contraction costs less than `node` and `x`, of which it takes the place."""
+    """Whether a contraction costs less than `node` and `x`, which it replaces."""
     sizes = [size for y in (new, node, x) for z in y.inputs for size in z.type.shape]
     names = sorted(set[str]().union(*map(unknowns, sizes)))
     if len(names) > MOST:
@@ -160,15 +161,7 @@ def is_cheaper(new: Node, node: Node, x: Node) -> bool:
 def read(node: Node, number: Number) -> float:
     """The cost of a sum or diagonal, which reads its operand or writes its result."""
     places = [number(size) for size in node.inputs[0].type.shape]
-    return float(MOVED * volume(places)) if node.op is sum_ else 0.0
-
-
-def volume(sizes: Sequence[int]) -> int:
-    """How many places there are."""
-    found = 1
-    for size in sizes:
-        found *= size
-    return found
+    return float(MOVED * prod(places)) if node.op is sum_ else 0.0
 
 
 def spent(node: Node, steps: Sequence[tuple[int, ...]], number: Number) -> float:
@@ -188,7 +181,7 @@ def spent(node: Node, steps: Sequence[tuple[int, ...]], number: Number) -> float
                 moved.append(chosen[i])
         inside = frozenset[int]().union(*chosen)
         terms.append(inside & wanted)
-        total += volume([sizes[letter] for letter in inside])
+        total += prod([sizes[letter] for letter in inside])
         for term in (*moved, terms[-1]):
-            total += MOVED * volume([sizes[letter] for letter in term])
+            total += MOVED * prod([sizes[letter] for letter in term])
     return total

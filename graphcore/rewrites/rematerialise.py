@@ -8,8 +8,8 @@ for all steps; computing it again at its step costs arithmetic, and keeping what
     record i[t];  before: d = i * (1 - i);  at each step: ct * d[t]
         becomes   record i[t];  at each step: ct * (i[t] * (1 - i[t]))
 
-What is kept and what is computed again is decided for all sequences of a loop together, by the
-costs of the target: see `kept`. The values have the same bits, as the same ops compute them.
+All sequences of a loop are decided on together, by the costs of the target: see `kept`. Results
+have the same bits, as the same ops compute them.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Choice:
         self.stored = {value for x, value in self.roots.items() if x in elsewhere}
         """The values that a step stores where it computes them, for ops that read other places."""
         self.operands: dict[Value, list[Value]] = {}
-        """The values of which those that can be computed again are made."""
+        """The operands of each value that can be computed again."""
 
     def make(self) -> bool:
         """Change the loop where it costs less with some values computed again; whether it does."""

@@ -51,7 +51,7 @@ def cost_of(
     keep: dict[int, int],
     again: dict[int, int],
 ) -> float:
-    """The cost of what is needed where these values stay."""
+    """The cost of all needed values if these ones are kept."""
     total, waiting, seen = 0.0, [*needed], {*needed}
     while waiting:
         x = waiting.pop()

@@ -48,7 +48,7 @@ PART = 1 / 4
 A program that is called a few dozen times is mostly called many times more.
 """
 
-RECENT = 2**23
+UNUSED = 2**23
 """About how many bytes of memory code that is not in use may take."""
 MODULE = 2**16
 """About how many bytes code in memory takes besides its IR: the linker needs pages of its own."""
@@ -225,7 +225,7 @@ class Recent:
     most; the oldest goes first.
     """
 
-    def __init__(self, most: int = RECENT) -> None:
+    def __init__(self, most: int = UNUSED) -> None:
         self.most, self.bytes = most, 0
         self._made: OrderedDict[str, Stages] = OrderedDict()
         self._lock = RLock()

@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
     @property
     def computes(self) -> Node:
-        """The node as it is outside of regions, of which errors speak."""
+        """The node outside of regions that errors name."""
         return stands_for(self.node)
 
 

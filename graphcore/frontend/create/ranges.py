@@ -182,7 +182,7 @@ def linspace(
     inside: np.dtype[Any] = sample.type.dtype
     wanted = made_dtype("linspace", dtype, like) or inside
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
-        first, last = (  # exact numbers, of which the values are rounded once
+        first, last = (  # exact numbers: a value is rounded once
             x if isinstance(x, int | float | complex) else end.node.attrs["value"].array
             for x, end in zip((start, stop), ends, strict=True)
         )

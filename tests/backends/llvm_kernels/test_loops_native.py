@@ -231,7 +231,7 @@ def test_fields_in_turn_need_no_memory() -> None:
 
 
 def test_chunks_that_no_step_fills_take_no_memory() -> None:
-    """With checkpoint="log" the longest chunks have 32,768 steps, of which few calls have any."""
+    """The longest chunks of checkpoint="log" have 32,768 steps; most calls have fewer in all."""
     x, w = gc.tensor("x", {"time": None, "k": None}), gc.tensor("w", {"k": None})
 
     def slope(checkpoint: Any) -> gc.Compiled:
