@@ -24,6 +24,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Attrs, Node, toposort
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
+from graphcore.ir.sizes import count
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.control import Loop, Operand
@@ -324,10 +325,12 @@ def at_one_step(node: Node) -> dict[str, Any] | None:
     if node.op is tensor.expand:
         axes = tuple([axis - 1 for axis in attrs["axes"] if axis])
         return {"axes": axes, "sizes": attrs["sizes"][len(attrs["sizes"]) - len(axes) :]}
+    if node.op is tensor.concat:
+        return {"axis": attrs["axis"] - 1} if attrs["axis"] else None
     (x,) = node.inputs
     same = x.type.shape[:1] == node.type.shape[:1]
     match node.op:
-        case tensor.reshape if same:
+        case tensor.reshape if same and count(x.type.shape[1:]) == count(node.type.shape[1:]):
             return {"shape": attrs["shape"][1:]}
         case tensor.transpose if attrs["perm"][0] == 0:
             return {"perm": tuple([axis - 1 for axis in attrs["perm"][1:]])}

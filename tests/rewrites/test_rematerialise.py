@@ -13,7 +13,9 @@ from benchmarks.loops import lstm
 from graphcore.analysis.cost import bytes_of
 from graphcore.backends import llvm_kernels
 from graphcore.ir.graph import Graph
-from graphcore.ops import control
+from graphcore.ir.types import TensorType
+from graphcore.ops import control, leaf, tensor
+from graphcore.rewrites.rematerialise import at_one_step
 
 pytestmark = pytest.mark.skipif(
     llvm_kernels.unavailable() is not None, reason="no machine code runs here"
@@ -147,3 +149,36 @@ def test_views_of_one_step_are_computed_again() -> None:
     for found, expected in zip(usual(*data), keeping(*data), strict=True):
         assert np.array_equal(found, expected)
     assert recorded(usual.stages["rematerialised"]) < recorded(usual.stages["scheduled"])
+
+
+def test_what_is_joined_at_each_step_has_the_same_bits() -> None:
+    x = gc.tensor("x", {"time": None, "row": 12})
+    y0 = gc.tensor("y", {"row": 24})
+
+    def step(y, xs):
+        y = gc.sin(y) * xs
+        return y, y
+
+    last, ys = gc.scan(step, y0, gc.concat([x, 1 - x], dim="row"), dim="time")
+    outputs = gc.grad((last * ys.sum("time")).sum(), [x, y0])
+    usual, keeping = native([x, y0], outputs), native([x, y0], outputs, "rematerialised")
+    data = np.random.default_rng(2).normal(size=(6, 12)), np.ones(24)
+    for found, expected in zip(usual(*data), keeping(*data), strict=True):
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("node", "attrs"),
+    [
+        (
+            tensor.concat(a := leaf.param("a", TensorType(np.dtype(float), (5, 3))), a, axis=1),
+            {"axis": 0},
+        ),
+        (tensor.concat(a, a, axis=0), None),
+        (tensor.reshape(a, shape=(5, 1, 3)), {"shape": (1, 3)}),
+        # Of no steps, each may be given more places than there were.
+        (tensor.reshape(leaf.param("b", TensorType(np.dtype(float), (0,))), shape=(0, 32)), None),
+    ],
+)
+def test_views_of_all_steps_are_those_of_each(node, attrs) -> None:
+    assert at_one_step(node) == attrs
