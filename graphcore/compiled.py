@@ -190,9 +190,9 @@ class Compiled(Questions, Generic[R]):
             self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
             last = self.passes[-1].graph
             if native is None:
-                self._tier = Tiers(last, self._boundary, self._function)
+                self._tier = Tiers(last, self._boundary)
             else:
-                self._tier = Fixed(last, self._boundary, None if native else self._function)
+                self._tier = Fixed(last, self._boundary, native)
             self._values = self._tier.begin(replacing(weakref.ref(self)))
         self.stages = Stages(self.passes)
         self._given = Arguments(arguments, self._boundary.params)

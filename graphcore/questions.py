@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
@@ -73,15 +72,10 @@ class Questions(Listing):
     _values: Values
     to_html, _repr_html_ = Shown.to_html, Shown._repr_html_
 
-    @cached_property
+    @property
     def _function(self) -> numpy_backend.Function:
         """The program as NumPy calls, and calls of its kernels."""
-        graph, unknowns = self.passes[-1].graph, self._boundary.unknowns
-        if not self._native:
-            return numpy_backend.build(graph, unknowns)
-        from graphcore.backends import llvm_kernels
-
-        return numpy_backend.build(graph, unknowns, llvm_kernels.hosted)
+        return self._tier.function
 
     @property
     def native(self) -> bool:

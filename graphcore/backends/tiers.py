@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -18,9 +18,10 @@ from graphcore.analysis.spending import Spending
 from graphcore.ir.graph import Graph
 from graphcore.ir.provenance import described_by
 from graphcore.ops.schedule import kernel
+from graphcore.rewrites.pipeline import uncollected
 
 from .boundary import Boundary
-from .numpy_backend import Function, build
+from .numpy_backend import Function, Kernels, build
 
 Array: TypeAlias = npt.NDArray[Any]
 Values: TypeAlias = "Callable[..., list[Array]]"
@@ -50,36 +51,8 @@ def native_source(graph: Graph, unknowns: tuple[str, ...]) -> str:
     return "\n".join([function.source, *kernels])
 
 
-class Fixed:
-    """One tier for all calls, as the user asked: the NumPy calls, or machine code without them.
-
-    Attributes
-    ----------
-    native
-        Whether calls run as machine code.
-    kernels
-        The last graph, with the kernels that are machine code.
-    """
-
-    def __init__(self, graph: Graph, boundary: Boundary, function: Function | None) -> None:
-        self.kernels, self.boundary, self.function = graph, boundary, function
-        self.native = function is None
-
-    def begin(self, replace: Callable[[Values], None]) -> Values:
-        """The program as it is called; it is never replaced."""
-        if self.function is not None:
-            return calls(self.function, self.boundary)
-        from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
-
-        return llvm_kernels.build(self.kernels, self.boundary.unknowns, self.boundary.bind)
-
-    def said(self) -> str:
-        """Which tier runs, and why."""
-        return f"{'machine code' if self.native else 'NumPy calls'}, as native={self.native}"
-
-
-class Tiers:
-    """The costs of a program's calls, and its machine code once that pays.
+class Tier:
+    """A way to run a program, which may change from call to call.
 
     Attributes
     ----------
@@ -89,22 +62,67 @@ class Tiers:
         The last graph, with the kernels that are machine code by then.
     """
 
-    def __init__(self, graph: Graph, boundary: Boundary, function: Function) -> None:
-        self.graph, self.boundary, self.function = graph, boundary, function
-        self.kernels = graph
-        self.native, self.calls, self.spent, self.making = False, 0, 0.0, 0.0
+    def __init__(self, graph: Graph, boundary: Boundary, native: bool = False) -> None:
+        self.graph = self.kernels = graph
+        self.boundary, self.native = boundary, native
+        self.lock = RLock()
+        self.written: Function | None = None
+
+    @property
+    def function(self) -> Function:
+        """The program as NumPy calls, and calls of its kernels, written when it is first needed."""
+        with self.lock, uncollected():
+            if self.written is None:
+                self.written = build(self.graph, self.boundary.unknowns, self.hosted())
+            return self.written
+
+    def hosted(self) -> Kernels | None:
+        """The function that makes machine code of the kernels in the graph, if it has some."""
+        if kernel not in self.graph.ops():
+            return None
+        from graphcore.backends import llvm_kernels
+
+        return llvm_kernels.hosted
+
+
+class Fixed(Tier):
+    """One tier for all calls, as the user asked: the NumPy calls, or machine code without them."""
+
+    def begin(self, replace: Callable[[Values], None]) -> Values:
+        """The program as it is called first; `replace` is given what is called later."""
+        if self.native:
+            from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
+
+            return llvm_kernels.build(self.graph, self.boundary.unknowns, self.boundary.bind)
+
+        def first(*args: Any) -> list[Array]:
+            values = calls(self.function, self.boundary)
+            replace(values)
+            return values(*args)
+
+        return first
+
+    def said(self) -> str:
+        """Which tier runs, and why."""
+        return f"{'machine code' if self.native else 'NumPy calls'}, as native={self.native}"
+
+
+class Tiers(Tier):
+    """The costs of a program's calls, and its machine code once that pays."""
+
+    def __init__(self, graph: Graph, boundary: Boundary) -> None:
+        super().__init__(graph, boundary)
+        self.calls, self.spent, self.making = 0, 0.0, 0.0
         self.why = ""  # machine code is never made
         self.spending: Spending | None = None
         self.costs: dict[tuple[int, ...], tuple[float, ...]] = {}
         self.values: Values | None = None
-        self.lock = Lock()
 
     def begin(self, replace: Callable[[Values], None]) -> Values:
         """The program as it is called first; `replace` is given what is called later."""
 
         def first(*args: Any) -> list[Array]:
-            gains = self.gains()
-            values = self.counting(replace) if gains else calls(self.function, self.boundary)
+            values = self.counting(replace) if self.gains() else calls(self.function, self.boundary)
             replace(values)
             return values(*args)
 
@@ -121,10 +139,12 @@ class Tiers:
 
     def counting(self, replace: Callable[[Values], None]) -> Values:
         """The program as NumPy calls whose costs are added up."""
-        bind, run, steps = self.boundary.bind, self.function.__call__, self.function.code.steps
-        costs, limit = self.costs, self.making
+        bind, costs, limit = self.boundary.bind, self.costs, self.making
+        run: Callable[..., list[Array]] | None = None
+        steps: list[int] = []
 
         def call(*args: Any) -> list[Array]:
+            nonlocal run, steps
             arrays, sizes = bind(args)
             cost = costs.get(sizes) or self.cost(sizes)
             self.spent = spent = self.spent + cost[0]
@@ -133,6 +153,8 @@ class Tiers:
                 replace(values)
                 return values(*args)
             self.calls += 1
+            if run is None:  # the first call may run as machine code
+                steps, run = self.function.code.steps, self.function.__call__
             if not steps:
                 return run(arrays, sizes)
             before = [*steps]
@@ -147,7 +169,8 @@ class Tiers:
         """What a call of these sizes costs, and a step of each loop that finds its own end."""
         assert self.spending is not None
         known = dict(zip(self.boundary.unknowns, sizes, strict=True))
-        found = self.costs[sizes] = self.spending.cost(self.function.code.loops, known)
+        loops = self.function.code.loops if self.spending.loops else ()
+        found = self.costs[sizes] = self.spending.cost(loops, known)
         return found
 
     def decided(self) -> Values:

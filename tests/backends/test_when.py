@@ -77,7 +77,19 @@ def test_the_call_that_changes_the_tier_depends_on_sizes_alone() -> None:
 @needs_machine_code
 @pytest.mark.usefixtures("soon")
 def test_a_first_call_that_costs_as_much_runs_as_machine_code() -> None:
-    assert changes(chain(), 100_000) == 1
+    f = chain()
+    assert changes(f, 100_000) == 1
+    assert f._tier.written is None  # so that NumPy calls, which no call needs, are not written
+
+
+@pytest.mark.parametrize("native", [None, False])
+def test_numpy_calls_are_written_once_and_by_the_first_call(native: bool | None) -> None:
+    f = gc.compile([x := gc.tensor("x", {"row": None})], gc.exp(x), native=native)
+    assert f._tier.written is None
+    f(np.ones(3))
+    assert (written := f._tier.written) is not None
+    f(np.ones(3))
+    assert f._function is f._tier.written is written
 
 
 @needs_machine_code

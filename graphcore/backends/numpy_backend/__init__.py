@@ -12,7 +12,7 @@ from .function import Function
 from .kernels import Compiled, KernelError, Kernels
 from .passes import PASSES
 
-__all__ = ["PASSES", "Compiled", "Function", "KernelError", "build"]
+__all__ = ["PASSES", "Compiled", "Function", "KernelError", "Kernels", "build"]
 
 
 def build(graph: Graph, unknowns: tuple[str, ...], compiled: Kernels | None = None) -> Function:
