@@ -18,7 +18,7 @@ from math import log2, prod
 from typing import NamedTuple, TypeAlias
 
 from graphcore.ir.axes import Along, Contracts, Indexes, Matrices, Picks, Reduces
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import Size, evaluate, unknowns
@@ -83,7 +83,7 @@ def cost(node: Node, number: Number = representative) -> Cost:
     """
     if node.op is leaf.input_ or node.op.traits & NOTHING or isinstance(node.op.axes, Picks):
         return Cost()
-    if held := graphs(node):
+    if held := control.computed(node):
         return of_held(node, held, number)
     made = bytes_of(node.type, number)
     read = [bytes_read(x, number) for x in node.inputs]
@@ -112,11 +112,14 @@ def of_held(node: Node, held: Sequence[Graph], number: Number) -> Cost:
     bodies = [total(graph.nodes(), number) for graph in held]
     if node.op is control.switch:
         return max(bodies)
+    return sum(bodies, Cost()).times(repetitions(node, number))
+
+
+def repetitions(node: Node, number: Number = representative) -> int:
+    """How many times a node computes the graphs that it holds."""
     if node.op is control.scan:
-        return bodies[0].times(number(node.attrs["length"]))
-    if node.op is control.while_loop:
-        return sum(bodies, Cost()).times(TYPICAL)
-    return total(node.attrs["body"].nodes(), number)
+        return number(node.attrs["length"])
+    return TYPICAL if node.op is control.while_loop else 1
 
 
 def flops(node: Node, number: Number) -> float:
@@ -179,7 +182,7 @@ ITERATIVE = frozenset(
 
 def of_matrices(node: Node, number: Number) -> float:
     """The floating-point operations of a product, a factorisation or a solution of matrices."""
-    if node.op.dialect != "linalg":  # x (*batch, i, k), y (*batch, k, j) or less
+    if Trait.PRODUCT in node.op.traits:  # x (*batch, i, k), y (*batch, k, j) or less
         return 2.0 * elements(node.type, number) * number(node.inputs[0].type.shape[-1])
     a, *rest = (x.type for x in node.inputs)
     side = number(a.shape[-1])

@@ -159,7 +159,7 @@ def parts(node: Node) -> tuple[float, float, Size]:
         return 0.0, 0.0, 0
     if is_batch_of_small(node):
         return CALL, MATRIX, count(node.type.shape[:-2])
-    if node.op in (tensor.matmul, tensor.matvec, tensor.vecdot):
+    if Trait.PRODUCT in node.op.traits:
         return CALL, 0.0, 0
     if several or is_routine(node):
         return ROUTINE, 0.0, 0

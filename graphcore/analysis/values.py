@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, Trait
 from graphcore.ops import elementwise, leaf, tensor
 
 
@@ -49,7 +49,7 @@ LARGE = 1e30
 def bound(x: Node, depth: int = 8) -> float:
     """No element of `x` is larger in magnitude; infinite where nothing is known, or nan may be."""
     kind = x.type.dtype.kind
-    if x.op is leaf.full or x.op is leaf.constant:
+    if Trait.KNOWN in x.op.traits:
         largest: float = x.attrs["value"].largest
         return largest
     if kind == "b":

@@ -12,8 +12,9 @@ from graphcore.ir.axes import Reduces
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknowns
-from graphcore.ops import elementwise, leaf
+from graphcore.ops import elementwise
 from graphcore.ops.schedule import kernel
+from graphcore.schedule.buffers import is_result
 from graphcore.schedule.regions import inline, sizes_needed
 
 from .boundary import Boundary
@@ -114,7 +115,7 @@ class Mixed(Lines):
 
 def is_call(node: Node) -> bool:
     """Whether a node is the call of a kernel, or one of its values."""
-    return node.op is kernel or (node.op is leaf.project and node.inputs[0].op is kernel)
+    return node.op is kernel or is_result(node)
 
 
 def nests(spent: Sequence[Spent], called: Sequence[Node] = ()) -> list[Ran]:

@@ -24,11 +24,12 @@ import numpy.typing as npt
 from graphcore.ir.axes import How, Sources, operands
 from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, Trait
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
+from graphcore.ops.control import LOOPS
 
-from .interpreter import Again, Applied, Array, Frame, Interpreter, Run, is_loop
+from .interpreter import Again, Applied, Array, Frame, Interpreter, Run
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
 Masks: TypeAlias = "dict[tuple[Node, int], Mask]"
@@ -141,9 +142,9 @@ class Blame:
             inside: Masks = {}
             for y, mask in zip(run.body.outputs, wanted, strict=True):
                 add(inside, y, 0, mask)
-            self._walk(inner, inside, (*steps, (node, position)) if is_loop(node) else steps)
+            self._walk(inner, inside, (*steps, (node, position)) if node.op in LOOPS else steps)
             of_params = [inside.get((param, 0)) for param in run.body.params]
-            if is_loop(node):
+            if node.op in LOOPS:
                 carried = of_params[:n]
                 for k, mask in enumerate(of_params[n : n + m], n):
                     if mask is not None:
@@ -153,7 +154,7 @@ class Blame:
                 rest = 0
             for x, mask in zip(inputs[rest:], of_params[rest:], strict=True):
                 add(masks, x, 0, mask)
-        if is_loop(node):
+        if node.op in LOOPS:
             for x, mask in zip(inputs[:n], carried, strict=True):
                 add(masks, x, 0, mask)
 
@@ -427,7 +428,7 @@ def is_literal(node: Node) -> bool:
     """Whether a value is written in the program."""
     while node.op is tensor.expand or node.op is tensor.reshape:
         (node,) = node.inputs
-    return node.op is leaf.full or node.op is leaf.constant
+    return Trait.KNOWN in node.op.traits
 
 
 MOVED: dict[Op, int] = {

@@ -232,11 +232,6 @@ def expanded(x: Array, node: Node, sizes: Mapping[str, int]) -> Array:
     return np.broadcast_to(np.expand_dims(x, node.attrs["axes"]), shape)
 
 
-def is_loop(node: Node) -> bool:
-    """Whether a body of the node is computed several times."""
-    return node.op in (control.scan, control.while_loop)
-
-
 def one_node(compute: Again) -> Compute:
     """The function that computes a node from its operands."""
 

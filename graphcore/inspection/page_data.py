@@ -30,12 +30,11 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from graphcore.analysis.cost import TYPICAL, representative
+from graphcore.analysis.cost import repetitions
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, described_by
 from graphcore.ir.sizes import Size
-from graphcore.ops import control
 
 from .ancestry import Link, asking
 from .calls import call
@@ -213,10 +212,3 @@ class Data:
 def finite(x: float) -> float:
     """A number that JSON can hold."""
     return min(x, 1e300)
-
-
-def repetitions(node: Node) -> int:
-    """How many times a node computes its bodies, by estimate."""
-    if node.op is control.scan:
-        return representative(node.attrs["length"])
-    return TYPICAL if node.op is control.while_loop else 1

@@ -16,9 +16,10 @@ from graphcore.ir.provenance import Origin, described_by
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.types import show_dtype
 from graphcore.ops import autodiff, leaf
+from graphcore.ops.control import LOOPS
 
 from .check import Step, show_value
-from .interpreter import Again, Array, Frame, Interpreter, Outputs, Run, is_loop, one_node
+from .interpreter import Again, Array, Frame, Interpreter, Outputs, Run, one_node
 from .text import few, one_line, show_name
 from .variables import variables
 
@@ -186,7 +187,7 @@ class Collected:
 
     def inside(self, node: Node, run: Run, steps: tuple[Step, ...]) -> Iterator[Value]:
         """The tensors of the body of a loop at its step, or of the branch that was taken."""
-        if not is_loop(node):
+        if node.op not in LOOPS:
             yield from self.tensors(self.interpreter.step(run, 0), steps)
             return
         name = node.attrs.get("dim") or node.said

@@ -11,7 +11,7 @@ from graphcore.ir.provenance import called_often
 from graphcore.ir.sizes import Size
 from graphcore.ir.types import TensorType, spell_tensor
 from graphcore.ops import control, leaf
-from graphcore.ops.control import Loop
+from graphcore.ops.control import LOOPS, Loop
 
 from .labels import Labels, infer
 from .text import few, show_literal, show_name
@@ -116,7 +116,7 @@ def bodies(node: Node, view: View) -> list[Body]:
     """
     operands = node.inputs[1:] if node.op is control.switch else node.inputs
     own = 0
-    if node.op in (control.scan, control.while_loop):
+    if node.op in LOOPS:
         own = len(operands) - len(Loop.of(node).captured)
     found = []
     for key, value in node.attrs.items():

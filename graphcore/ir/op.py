@@ -35,6 +35,10 @@ class Trait(Enum):
     """The outside notices when it is computed: it is neither moved nor computed twice."""
     UPDATES = "updates"
     """The result is the first operand with some elements changed, and may be written over it."""
+    KNOWN = "known"
+    """The attr `value` holds the elements, or the one number that all of them are."""
+    PRODUCT = "product"
+    """Each element is a sum of products, with one element of each operand in every product."""
 
 
 class Op:

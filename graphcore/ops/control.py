@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from graphcore.ir.axes import Opaque
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.errors import GraphTypeError, Refusal, require
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import HOLDING, Graph, graphs_among
 from graphcore.ir.node import Attrs, Node, agree_in_type, natural, need
 from graphcore.ir.op import Op, Trait, op
 from graphcore.ir.sizes import Size, same
@@ -122,6 +122,17 @@ def while_loop(
         () if trips is None else [all_steps(y.type, None, trips) for y in body.outputs[carries:]]
     )
     return TupleType((*carried, *steps))
+
+
+LOOPS = frozenset({scan, while_loop})
+"""The ops that compute a body at each step."""
+
+
+def computed(node: Node) -> list[Graph]:
+    """The graphs that a node computes: those that it holds, rules of its derivative aside."""
+    if node.op.dialect not in HOLDING:
+        return []
+    return graphs_among(map(node.attrs.get, ("predicate", "body", "branches")))
 
 
 # ---- a loop as named groups

@@ -33,13 +33,13 @@ def param(name: str, type: TensorType) -> Node:
     return input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
 
 
-@op(axes=Opaque(), traits=[Trait.FREE])
+@op(axes=Opaque(), traits=[Trait.FREE, Trait.KNOWN])
 def constant(*, value: Literal, dims: tuple[str, ...] | None) -> TensorType:
     """An array known now."""
     return TensorType(value.array.dtype, value.array.shape, dims)
 
 
-@op(axes=Opaque(), traits=[Trait.FREE])
+@op(axes=Opaque(), traits=[Trait.FREE, Trait.KNOWN])
 def full(*, value: Literal, shape: Shape, dims: tuple[str, ...] | None) -> TensorType:
     """One value, known now, in every place."""
     for dim, size in zip(dims or (), shape, strict=False):

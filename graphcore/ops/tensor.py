@@ -338,7 +338,7 @@ def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
     return b
 
 
-@op(axes=Contracts())
+@op(axes=Contracts(), traits=[Trait.PRODUCT])
 def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorType:
     """Product of all operands, their axes named by letters, summed over those not in `result`.
 
@@ -353,7 +353,7 @@ def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorT
     return TensorType(promote(*[x.dtype for x in xs]), tuple(sizes[i] for i in result))
 
 
-@op(axes=Matrices("i k, k j -> i j", batch="i j"))
+@op(axes=Matrices("i k, k j -> i j", batch="i j"), traits=[Trait.PRODUCT])
 def matmul(x: TensorType, y: TensorType) -> TensorType:
     """Matrix product: x (*batch, i, k), y (*batch, k, j) -> (*batch, i, j)."""
     require(len(x.shape) == len(y.shape) >= 2, f"ranks of {x} and {y}")
@@ -361,7 +361,7 @@ def matmul(x: TensorType, y: TensorType) -> TensorType:
     return TensorType(promote(x.dtype, y.dtype), (*x.shape[:-1], y.shape[-1]))
 
 
-@op(axes=Matrices("i k, k -> i", batch="i"))
+@op(axes=Matrices("i k, k -> i", batch="i"), traits=[Trait.PRODUCT])
 def matvec(x: TensorType, y: TensorType) -> TensorType:
     """Matrix times vector: x (*batch, i, k), y (*batch, k) -> (*batch, i)."""
     require(len(x.shape) == len(y.shape) + 1 >= 2, f"ranks of {x} and {y}")
@@ -369,7 +369,7 @@ def matvec(x: TensorType, y: TensorType) -> TensorType:
     return TensorType(promote(x.dtype, y.dtype), x.shape[:-1])
 
 
-@op(axes=Matrices("k, k -> "))
+@op(axes=Matrices("k, k -> "), traits=[Trait.PRODUCT])
 def vecdot(x: TensorType, y: TensorType) -> TensorType:
     """Dot product of vectors, nothing conjugated: x (*batch, k), y (*batch, k) -> (*batch)."""
     require(len(x.shape) == len(y.shape) >= 1, f"ranks of {x} and {y}")

@@ -17,13 +17,14 @@ from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, described, tracing
 from graphcore.ir.transform import unsettled
 from graphcore.ops import autodiff
+from graphcore.ops.control import LOOPS
 
 from .contraction import contraction
 from .decompose import decomposition
 from .engine import RuleSet, simplify
 from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
-from .loops import LOOPS, hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
+from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
 from .orders import ordered
 from .shields import drop_shields

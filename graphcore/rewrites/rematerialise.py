@@ -27,11 +27,10 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import count
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
-from graphcore.ops.control import Loop, Operand
+from graphcore.ops.control import LOOPS, Loop, Operand
 
 from .loops.sharing import pruned
 from .loops.view import (
-    LOOPS,
     depends_on,
     inside_as_well,
     replaced,

@@ -23,7 +23,7 @@ from graphcore.analysis.values import is_finite, is_zero
 from graphcore.ir.graph import Graph, graphs, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ops import elementwise, tensor
+from graphcore.ops import control, elementwise, tensor
 
 from .engine import Conversion, convert
 from .plain import negated
@@ -109,14 +109,13 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
         if not any(tensor.absorb in held.ops() for held in graphs(node)):
             return node.with_inputs(*operands)
         params = params_omit(node, [omits(x, known) for x in node.inputs])
-        attrs = node.attrs
-        own = [attrs.get("body"), attrs.get("predicate"), *attrs.get("branches", ())]
+        own = control.computed(node)
 
         def without_shields(held: Graph) -> Graph:
             return drop_shields(held, params if held in own else [WHOLE] * len(held.params))
 
         return Node(node.op, operands, with_graphs(node, without_shields))
 
-    control = [op for op in graph.ops() if op.dialect == "control"]
+    holding = [op for op in graph.ops() if op.dialect == "control"]
     rules: dict[Op, Conversion] = {tensor.absorb: without}
-    return convert(graph, rules | dict.fromkeys(control, inside))
+    return convert(graph, rules | dict.fromkeys(holding, inside))

@@ -303,7 +303,7 @@ def inline(graph: Graph, done: dict[Node, Node]) -> Graph:
             body = without_kernels(node.attrs["body"])
             values = substitute(body.outputs, dict(zip(body.params, inputs, strict=True)))
             return without_kernels, leaf.tuple_(*values)
-        if node.op is leaf.project and node.inputs[0].op is kernel:
+        if is_result(node):
             return without_kernels, inputs[0].inputs[node.attrs["index"]]
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -237,3 +238,30 @@ def test_commutative_ops_are_those_whose_operands_may_be_exchanged(op: Op) -> No
                 continue
         same = same and not differs(left, right).any()
     assert (Trait.COMMUTATIVE in op.traits) == same
+
+
+SEVERAL = [
+    name
+    for name, node in NODES.items()
+    if len(node.inputs) > 1
+    and not node.op.pointwise
+    and all(x.type.dtype.kind == "f" for x in node.inputs)
+]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_products_are_the_ops_that_are_linear_in_each_operand(name: str) -> None:
+    """A result doubles with any one operand: exactly, as a factor of 2 rounds nothing."""
+    node = NODES[name]
+    xs = operands_of(node, np.random.default_rng(4))
+    base = computed(node, xs)
+    doubled = [computed(node, [*xs[:i], 2 * x, *xs[i + 1 :]]) for i, x in enumerate(xs)]
+    linear = all(np.array_equal(2 * a, b) for some in doubled for a, b in zip(base, some))
+    assert (Trait.PRODUCT in node.op.traits) == linear
+
+
+def test_what_is_known_is_in_the_attr_value() -> None:
+    known = {op for op in OPS.values() if Trait.KNOWN in op.traits}
+    leaves = {op for op in OPS.values() if op.dialect == "leaf"}
+    assert known == {op for op in leaves if "value" in inspect.signature(op.rule).parameters}
+    assert known <= {op for op in OPS.values() if Trait.FREE in op.traits}

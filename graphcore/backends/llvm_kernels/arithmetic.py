@@ -12,10 +12,9 @@ from typing import TypeAlias
 
 from graphcore.ir.dtypes import promote
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, Trait
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise as e
-from graphcore.ops import leaf
 from graphcore.ops import special as s
 from graphcore.ops import tensor as t
 from graphcore.ops.elementwise import compute_dtypes
@@ -419,7 +418,7 @@ def exponent(node: Node) -> int | None:
     if node.op is not e.power or node.type.dtype.kind != "i":
         return None
     n = node.inputs[1]
-    if n.op in (leaf.full, leaf.constant) and n.attrs["value"].array.size == 1:
+    if Trait.KNOWN in n.op.traits and n.attrs["value"].array.size == 1:
         value = n.attrs["value"].item()
         return value if value >= 0 else None
     return None

@@ -18,12 +18,13 @@ import numpy as np
 from graphcore.backends.numpy_backend import KernelError
 from graphcore.backends.numpy_backend.errors import outside_axis
 from graphcore.backends.numpy_backend.linalg import MatrixError
+from graphcore.ir.axes import Reduces
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, count, evaluate, unknowns
 from graphcore.ir.types import TupleType
-from graphcore.ops import control, tensor
+from graphcore.ops import control
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.regions import in_place
 
@@ -173,16 +174,13 @@ def work(body: Graph, found: frozenset[str] = frozenset()) -> Size:
             total = total + work(node.attrs["body"], found)
         elif node.inputs and not isinstance(node.type, TupleType):
             shape = node.type.shape
-            if node.op in (tensor.matmul, tensor.matvec, tensor.vecdot):
+            if Trait.PRODUCT in node.op.traits:
                 shape = (*shape, node.inputs[0].type.shape[-1])
-            elif node.op.name in SMALLER:
+            elif isinstance(node.op.axes, Reduces):
                 shape = node.inputs[0].type.shape
             if not any(unknowns(size) & found for size in shape):
                 total = total + count(shape)
     return total
-
-
-SMALLER = frozenset({"sum_", "prod", "max_", "min_", "any_", "all_", "norm"})
 
 
 def report(

@@ -15,6 +15,7 @@ import numpy as np
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
@@ -211,7 +212,7 @@ class Writer:
         """`node`, which is one number, as Python's."""
         value = self.values[node]
         if value.scalar == "":
-            if node.op is leaf.full or node.op is leaf.constant:
+            if Trait.KNOWN in node.op.traits:
                 literal = node.attrs["value"]
                 value.scalar = self.bind(f"{self.literal(literal)}_", literal.item())
             else:
@@ -305,7 +306,7 @@ class Writer:
 
     def emit(self, node: Node) -> None:
         """The line of one node, or the block of a loop."""
-        if node.op is leaf.full or node.op is leaf.constant:
+        if Trait.KNOWN in node.op.traits:
             self.values[node] = Value(array=self.literal(node.attrs["value"]))
             return
         if repeats_number(node):

@@ -25,7 +25,7 @@ from graphcore.analysis.paths import of_floats
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, Trait
 from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.ops import elementwise as ops
@@ -57,12 +57,6 @@ class Varies(NamedTuple):
 Parts: TypeAlias = dict[Node, list[Varies]]
 """How each of a node's values varies."""
 
-PRODUCTS = frozenset(
-    {
-        *(ops.multiply, tensor.absorb, tensor.einsum),
-        *(tensor.matmul, tensor.matvec, tensor.vecdot),
-    }
-)
 ALIKE = frozenset(
     {
         *(*TRANSPOSE, ops.where, tensor.norm, tensor.sort, autodiff.stop_gradient),
@@ -242,7 +236,7 @@ def of_powers(node: Node, powers: Sequence[Power]) -> Power | None:
     """The power by which an op's result grows, if its float operands grow by these; if known."""
     if node.op is tensor.wins:
         return powers[0]
-    if node.op in PRODUCTS:
+    if Trait.PRODUCT in node.op.traits or node.op in (ops.multiply, tensor.absorb):
         return product(powers)
     if node.op is ops.divide:
         return product([powers[0], scaled(powers[1], Fraction(-1))])

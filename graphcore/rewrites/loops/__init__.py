@@ -7,4 +7,3 @@ from .sharing import merge_loops as merge_loops
 from .sharing import prune_loops as prune_loops
 from .sharing import save_for_pullbacks as save_for_pullbacks
 from .sharing import tidy_bodies as tidy_bodies
-from .view import LOOPS as LOOPS

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphcore.ir.axes import Contracts, Derives, Indexes, Matrices, Opaque, Picks, Receives
+from graphcore.ir.axes import Derives, Indexes, Matrices, Opaque, Picks, Receives
 from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Attrs, Node
+from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, tensor
@@ -25,7 +26,7 @@ def works_on_all_steps(node: Node) -> bool:
 def on_all_steps(node: Node, xs: Sequence[Node], own: Sequence[bool], steps: Size) -> Node:
     """`node` for operands some of which, marked in `own`, have a new first axis of size `steps`."""
     kind = node.op.axes
-    if is_contraction(node):
+    if Trait.PRODUCT in node.op.traits:
         return contraction(node, xs, own)
     if isinstance(kind, Indexes) and not any(own[1:]):
         return gathered(node, xs)
@@ -41,14 +42,6 @@ def repeated(xs: Sequence[Node], own: Sequence[bool], steps: Size) -> list[Node]
     return [
         x if yes else expand(x, [0], (steps, *x.type.shape)) for x, yes in zip(xs, own, strict=True)
     ]
-
-
-def is_contraction(node: Node) -> bool:
-    """Whether a node is a product of operands summed over some axes."""
-    kind = node.op.axes
-    return isinstance(kind, Contracts) or (
-        isinstance(kind, Matrices) and node.op.dialect == "tensor"
-    )
 
 
 def letters(node: Node) -> tuple[tuple[Axes, ...], Axes]:

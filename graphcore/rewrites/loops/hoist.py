@@ -10,13 +10,13 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ir.trace import Record, Rule, current
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import leaf, tensor
-from graphcore.ops.control import Loop, Operand
+from graphcore.ops.control import LOOPS, Loop, Operand
 from graphcore.rewrites.plain import pick
 
 from .batching import contraction, on_all_steps
 from .placement import Placement, Sum, nearest_of
 from .sharing import needed
-from .view import LOOPS, new_params, replaced
+from .view import new_params, replaced
 
 
 def hoist(graph: Graph) -> Graph:

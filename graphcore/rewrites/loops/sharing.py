@@ -15,11 +15,10 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf
-from graphcore.ops.control import Carry, Loop, Operand
+from graphcore.ops.control import LOOPS, Carry, Loop, Operand
 from graphcore.rewrites.plain import refill
 
 from .view import (
-    LOOPS,
     Moved,
     inside_as_well,
     nearest,

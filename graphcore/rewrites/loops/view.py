@@ -12,9 +12,7 @@ from graphcore.ir.sizes import Expression
 from graphcore.ir.trace import Record, Rule, current
 from graphcore.ir.transform import substitute, transform, unchanged
 from graphcore.ops import control, leaf
-from graphcore.ops.control import Loop
-
-LOOPS = frozenset({control.scan, control.while_loop})
+from graphcore.ops.control import LOOPS, Loop
 
 
 def replaced(loop: Loop, new: Mapping[Node, Node], rule: Rule) -> Loop:
