@@ -21,17 +21,20 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
 }
+STARTED = "GRAPHCORE_ONE_THREAD"
+"""Set in the environment of a process that was started with one thread."""
 
 
 def use_one_thread() -> None:
-    """Start this process anew unless its libraries were started with one thread.
+    """Start this process anew, once, so that its libraries are started with one thread.
 
-    XLA has no such option: it takes as many threads as it finds CPUs, so there shall be one.
+    XLA has no such option: it takes as many threads as it finds CPUs, so that it gets one CPU.
     """
-    if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-        sys.stdout.flush()
-        os.execve(sys.executable, sys.orig_argv, os.environ | ONE_THREAD)
+    if STARTED in os.environ:  # what a script has set since is as it wants it
+        return
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    sys.stdout.flush()
+    os.execve(sys.executable, sys.orig_argv, os.environ | ONE_THREAD | {STARTED: "yes"})
 
 
 def settle_allocator() -> None:

@@ -98,8 +98,7 @@ def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> N
 def sources(node: Node) -> Iterator[Node]:
     """The tensors by which a node may differentiate, or from which its body computes others."""
     if node.op in autodiff.LAZY:
-        ys = node.attrs["ys"]
-        yield from node.inputs[ys : ys + node.attrs["wrt"]]
+        yield from autodiff.grouped(node, node.inputs)[1]
     elif node.op is control.call or holds_derivative(node):
         yield from node.inputs
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +162,19 @@ def test_linear_algebra_is_measured_without_jax(monkeypatch: pytest.MonkeyPatch)
     row = linalg.run("mvn", "tiny", rounds=2)
     assert row.ratio is None
     assert str(row).endswith("-")
+
+
+def test_a_process_is_started_with_one_thread_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that sets a variable otherwise after that is not started again and again."""
+    started: list[dict[str, str]] = []
+    monkeypatch.delenv(measure.STARTED, raising=False)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda process, cpus: None)
+    monkeypatch.setattr(os, "execve", lambda path, arguments, new: started.append(dict(new)))
+    measure.use_one_thread()
+    (new,) = started
+    assert new.items() >= measure.ONE_THREAD.items()
+    for name in (measure.STARTED, "XLA_FLAGS"):
+        monkeypatch.setenv(name, new[name])
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+    measure.use_one_thread()
+    assert len(started) == 1

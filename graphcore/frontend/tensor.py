@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 
-Piped = Callable[..., Any] | tuple[Callable[..., Any], str]
 Values = Mapping[Any, Any]
 """An array for each input, by tensor or by name."""
 

@@ -239,8 +239,7 @@ def derivative(word: str) -> Callable[[Node, View], str]:
     """`(%9, wrt w, ct 1)`: results, operands of the derivative, and the given direction."""
 
     def whole(node: Node, view: View) -> str:
-        ys, wrt = node.attrs["ys"], node.attrs["wrt"]
-        y, x, given = node.inputs[:ys], node.inputs[ys : ys + wrt], node.inputs[ys + wrt :]
+        y, x, given = autodiff.grouped(node, node.inputs)
         return f"({view.names(y)}, wrt {view.names(x)}, {word} {view.names(given)})"
 
     return whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from graphcore.ir.axes import Derives, Opaque, Same
 from graphcore.ir.dtypes import promote
@@ -47,6 +48,16 @@ def pushed(ys: Sequence[Node], wrt: Sequence[Node], tangents: Iterable[Node]) ->
 
 LAZY = frozenset({pullback, pushforward})
 """Derivatives that are still to be expanded."""
+
+Item = TypeVar("Item")
+
+
+def grouped(
+    lazy: Node, items: Sequence[Item]
+) -> tuple[Sequence[Item], Sequence[Item], Sequence[Item]]:
+    """Items for the operands of a lazy derivative: for `ys`, for `wrt`, and for cts or tangents."""
+    first, last = lazy.attrs["ys"], lazy.attrs["ys"] + lazy.attrs["wrt"]
+    return items[:first], items[first:last], items[last:]
 
 
 @op(axes=Same())

@@ -236,13 +236,11 @@ def total_of(shares: Iterable[Node | None]) -> Node | None:
 
 
 def expand_pullback(node: Node, *operands: Node) -> Node:
-    ys, wrt = node.attrs["ys"], node.attrs["wrt"]
-    return leaf.tuple_(*pull_back(operands[:ys], operands[ys : ys + wrt], operands[ys + wrt :]))
+    return leaf.tuple_(*pull_back(*autodiff.grouped(node, operands)))
 
 
 def expand_pushforward(node: Node, *operands: Node) -> Node:
-    ys, wrt = node.attrs["ys"], node.attrs["wrt"]
-    return leaf.tuple_(*push_forward(operands[:ys], operands[ys : ys + wrt], operands[ys + wrt :]))
+    return leaf.tuple_(*push_forward(*autodiff.grouped(node, operands)))
 
 
 def drop_function(node: Node, x: Node, w: Node, v: Node, *rest: Node) -> Node:

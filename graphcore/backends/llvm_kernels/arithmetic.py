@@ -21,7 +21,16 @@ from graphcore.ops.elementwise import compute_dtypes
 
 from . import complexes, integers
 from .builder import PARTS, Builder, Value, integer, real
-from .conversions import KINDS, cast, kind_of, kind_of_dtype, literal, nonzero
+from .conversions import (
+    KINDS,
+    cast,
+    is_finite,
+    is_infinite,
+    kind_of,
+    kind_of_dtype,
+    literal,
+    nonzero,
+)
 from .functions import FUNCTIONS
 from .quotients import quotient
 
@@ -74,14 +83,6 @@ def heaviside(b: Builder, x: Value, y: Value) -> Value:
     return b.select(b.op("fcmp uno", x, x), x, found)
 
 
-def isinf(b: Builder, x: Value) -> Value:
-    return b.op("fcmp oeq", b.call("fabs", x), literal(float("inf"), x.kind))
-
-
-def isfinite(b: Builder, x: Value) -> Value:
-    return b.op("fcmp olt", b.call("fabs", x), literal(float("inf"), x.kind))
-
-
 def bits_of(b: Builder, x: Value) -> Value:
     return b.convert("bitcast", x, f"i{x.kind[1:]}")
 
@@ -108,7 +109,7 @@ def spacing(b: Builder, x: Value) -> Value:
     found = b.op("fsub", after, x)
     smallest = b.convert("bitcast", integer(1, kind), x.kind)
     found = b.select(b.op("fcmp oeq", x, zero(x)), smallest, found)
-    return b.select(isfinite(b, x), found, literal(float("nan"), x.kind))
+    return b.select(is_finite(b, x), found, literal(float("nan"), x.kind))
 
 
 def remainder(b: Builder, x: Value, y: Value) -> Value:
@@ -299,8 +300,8 @@ RULES: dict[Op, dict[str, Rule]] = {
         "iub": always("false"),
         "c": complexes.either(lambda b, x: b.op("fcmp uno", x, x), "or"),
     },
-    e.isinf: {"f": isinf, "iub": always("false"), "c": complexes.either(isinf, "or")},
-    e.isfinite: {"f": isfinite, "iub": always("true"), "c": complexes.either(isfinite, "and")},
+    e.isinf: {"f": is_infinite, "iub": always("false"), "c": complexes.either(is_infinite, "or")},
+    e.isfinite: {"f": is_finite, "iub": always("true"), "c": complexes.either(is_finite, "and")},
     e.signbit: {"f": signbit},
     e.real: {"c": lambda b, z: b.parts(z)[0]},
     e.imag: {"c": lambda b, z: b.parts(z)[1]},

@@ -310,15 +310,6 @@ class Builder:
                 return self.call("fma", *factors, other)
         return self.op("fadd", x, y)
 
-    def minus(self, x: Value, y: Value) -> Value:
-        """x - y, rounded once where one of them is a product."""
-        x, y = self.alike(x, y)
-        if (factors := self.products.get(x.text)) and x.level >= y.level:
-            return self.call("fma", *factors, self.negative(y))
-        if (factors := self.products.get(y.text)) and y.level >= x.level:
-            return self.call("fma", self.negative(factors[0]), factors[1], x)
-        return self.op("fsub", x, y)
-
     # ---- complex values
 
     def complex(self, real_part: Value, imaginary: Value) -> Value:

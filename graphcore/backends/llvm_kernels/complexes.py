@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TypeAlias
 
 from .builder import PARTS, Builder, Value
-from .conversions import literal
+from .conversions import is_finite, is_infinite, literal
 
 Rule: TypeAlias = Callable[..., Value]
 
@@ -136,14 +136,6 @@ def extreme(relation: str, strict: str) -> Rule:
 
 
 # ---- elementary functions
-
-
-def is_infinite(b: Builder, x: Value) -> Value:
-    return b.op("fcmp oeq", b.call("fabs", x), literal(float("inf"), x.kind))
-
-
-def is_finite(b: Builder, x: Value) -> Value:
-    return b.op("fcmp olt", b.call("fabs", x), literal(float("inf"), x.kind))
 
 
 def exp(b: Builder, z: Value) -> Value:

@@ -46,6 +46,16 @@ def is_float(x: Value) -> bool:
     return x.kind[0] == "f"
 
 
+def is_infinite(b: Builder, x: Value) -> Value:
+    """Whether a float is an infinity."""
+    return b.op("fcmp oeq", b.call("fabs", x), literal(float("inf"), x.kind))
+
+
+def is_finite(b: Builder, x: Value) -> Value:
+    """Whether a float is neither infinite nor nan."""
+    return b.op("fcmp olt", b.call("fabs", x), literal(float("inf"), x.kind))
+
+
 def is_unsigned(x: Value) -> bool:
     """Whether a value is an unsigned integer or a bool."""
     return x.kind[0] == "u" or x.kind == "i1"

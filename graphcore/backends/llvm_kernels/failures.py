@@ -88,7 +88,6 @@ class Failures:
     def __init__(self) -> None:
         self.sites: list[Site] = []
         self.loops: list[tuple[Node, Value]] = []
-        self.deepest = 0
 
     @property
     def words(self) -> int:

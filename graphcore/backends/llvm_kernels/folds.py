@@ -208,7 +208,7 @@ class Walk:
         return b.branch(several, exact, lambda: [*self.combined(now, parts), *added])
 
 
-def blocks_of(sizes: Sequence[Value], lanes: int, vectors: int = 1) -> list[int]:
+def blocks_of(sizes: Sequence[Value], lanes: int, vectors: int) -> list[int]:
     """The sizes of the blocks of axes, 0 for those that are not cut.
 
     A block has at most BLOCK values for each of the lanes of all `vectors` along the last axis.

@@ -149,9 +149,6 @@ def is_nonzero(w: Writer, x: Value) -> Value:
 
 # ---- determinants
 
-Entries = tuple[Callable[[Index], Value], Callable[[Index], Value]]
-"""The diagonal of factors, and the rows exchanged, from 0."""
-
 
 def determined(w: Writer, node: Node, homes: Homes) -> None:
     """The determinant, or its sign and the logarithm of its size, of matrices or of factors."""

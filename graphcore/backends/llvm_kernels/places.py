@@ -167,7 +167,7 @@ class Places(Memory):
             return carried
         return self.looped(start, stop, self.b.width, carried, step, most)
 
-    def unmasked(self, start: Value, stop: Value, body: Body, most: int | None = None) -> None:
+    def unmasked(self, start: Value, stop: Value, body: Body, most: int | None) -> None:
         """body(index, mask) side by side as long as there are enough places, then one by one.
 
         Masks of so many lanes cost more than the rest, and AVX2 has none of bytes.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression, Shape, Size, count, lower_bound, unknowns
+from graphcore.ir.sizes import Shape, Size, count, lower_bound, unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
@@ -71,7 +71,6 @@ class Shared:
         self.time = 0
         self.times_run: Size = 1
         self.places, self.sizes = dict[object, int](), dict[str, Value]()
-        self._known: dict[Expression, Value] = {}
         self.reserve("poll", Address(entrance.code()["poll"]))
         self.b.signals.routine, self.b.signals.in_nests = self.poll, patient
         for i, name in enumerate(names):

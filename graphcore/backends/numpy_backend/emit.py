@@ -181,7 +181,7 @@ def embed(node: Node, w: Writer, out: str) -> Call:
     return call(w.bind("embed", routines.embed), w.array(x), index, out)
 
 
-def window_arguments(node: Node, w: Writer) -> tuple[str, ...]:
+def window_arguments(node: Node) -> tuple[str, ...]:
     """The axes of windows, and how they step."""
     attrs = node.attrs
     return str(attrs["axes"]), str(attrs["strides"]), str(attrs["dilations"])
@@ -190,12 +190,12 @@ def window_arguments(node: Node, w: Writer) -> tuple[str, ...]:
 def windows(node: Node, w: Writer, out: str) -> Call:
     sizes = shape_of(node.attrs["sizes"], w)
     function = w.bind("windows", routines.windows)
-    return call(function, w.full(node.inputs[0]), sizes, *window_arguments(node, w))
+    return call(function, w.full(node.inputs[0]), sizes, *window_arguments(node))
 
 
 def overlap_add(node: Node, w: Writer, out: str) -> Call:
     function = w.bind("overlap_add", routines.overlap_add)
-    return call(function, w.full(node.inputs[0]), *window_arguments(node, w), out)
+    return call(function, w.full(node.inputs[0]), *window_arguments(node), out)
 
 
 def expand(node: Node, w: Writer, out: str) -> Argument:

@@ -120,9 +120,8 @@ def between_params(
 
 def path(lazy: Node) -> set[Node]:
     """The nodes between the sources of a lazy derivative and its outputs."""
-    ys, wrt = lazy.attrs["ys"], lazy.attrs["wrt"]
-    sources = set(lazy.inputs[ys : ys + wrt])
-    return depending(toposort(lazy.inputs[:ys]), sources) - sources
+    ys, wrt, _ = autodiff.grouped(lazy, lazy.inputs)
+    return depending(toposort(ys), wrt).difference(wrt)
 
 
 def depending(order: Iterable[Node], on: Iterable[Node]) -> set[Node]:

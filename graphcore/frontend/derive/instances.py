@@ -113,16 +113,15 @@ class Instances(Follower[Along]):
         The program is followed again from the tensors that the derivative is taken with respect to,
         as these may have axes for the derivative only.
         """
-        ys, wrt = node.attrs["ys"], node.attrs["wrt"]
-        results, xs, moved = given[:ys], given[ys : ys + wrt], given[ys + wrt :]
-        nodes = node.inputs[ys : ys + wrt]
+        results, xs, moved = autodiff.grouped(node, given)
+        ys, nodes, _ = autodiff.grouped(node, node.inputs)
         if node.op is autodiff.pushforward:
             taken = [self.joined(node, pair) for pair in zip(xs, moved, strict=True)]
         else:
             flowing = [*results, *moved]
             taken = [completed(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)]
-        found = self.follow(node.inputs[:ys], {**sources, **dict(zip(nodes, taken, strict=True))})
-        made = [found.get(y, [{}])[0] for y in node.inputs[:ys]]
+        found = self.follow(ys, {**sources, **dict(zip(nodes, taken, strict=True))})
+        made = [found.get(y, [{}])[0] for y in ys]
         if node.op is autodiff.pushforward:
             return made
         for pair in zip(made, moved, strict=True):

@@ -216,15 +216,16 @@ def silent(graph: Graph, kept: Iterable[Node] = ()) -> Graph:
 
 def wide_derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     """The derivative at each position: sources are repeated first, then outputs are rebuilt."""
-    ys, wrt = node.attrs["ys"], node.attrs["wrt"]
+    ys, wrt, _ = autodiff.grouped(node, node.inputs)
+    new_ys, _, given = autodiff.grouped(node, inputs)
     dims = extras(zip(node.inputs, inputs, strict=True))
     if node.op is autodiff.pullback:
-        refuse_sums(node, dims, node.inputs[:ys], node.inputs[ys : ys + wrt])
-    sources = repeated(node.inputs[ys : ys + wrt], dims, new, inputs[:ys])
-    xs = [sources[x] for x in node.inputs[ys : ys + wrt]]
-    made = [widen(y, dims) for y in widened_silently(node.inputs[:ys], {**new, **sources})]
+        refuse_sums(node, dims, ys, wrt)
+    sources = repeated(wrt, dims, new, new_ys)
+    xs = [sources[x] for x in wrt]
+    made = [widen(y, dims) for y in widened_silently(ys, {**new, **sources})]
     likes = made if node.op is autodiff.pullback else xs
-    moved = as_in([widen(t, dims) for t in inputs[ys + wrt :]], likes)
+    moved = as_in([widen(t, dims) for t in given], likes)
     return Node(node.op, (*made, *xs, *moved), node.attrs)
 
 

@@ -299,7 +299,7 @@ def test_float16_needs_no_library(level: str | None) -> None:
 
     def write(b: Builder, xs: list[Value]) -> Value:
         total = b.plus(b.multiply(*xs), xs[0])
-        total = b.minus(total, b.multiply(total, xs[1]))
+        total = b.op("fsub", total, b.multiply(total, xs[1]))
         total = b.call("maximum", b.call("sqrt", b.call("fabs", total)), xs[0])
         return b.select(b.op("fcmp oeq", total, xs[1]), xs[0], b.op("fdiv", total, xs[1]))
 

@@ -12,8 +12,9 @@ import graphcore as gc
 from graphcore.backends.llvm_kernels import entrance, functions, machine, signals
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes
 from graphcore.backends.llvm_kernels.failures import Failures, report, work
+from graphcore.ir.graph import Graph
 from graphcore.ir.types import TensorType
-from graphcore.ops import control, linalg, tensor
+from graphcore.ops import control, leaf, linalg, tensor
 from tests.backends.llvm_kernels.native import worded
 
 pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
@@ -186,6 +187,12 @@ def test_work_of_a_step():
     f = gc.compile([x], gc.scan(lambda s, x: (gc.exp(s + x).sum(), None), 0.0, x, dim="row")[0])
     node, _ = Loop(f).find(control.scan)
     assert 8 <= work(node.attrs["body"]) <= 16
+
+
+@pytest.mark.parametrize("op", [tensor.sum_, tensor.max_, tensor.any_])
+def test_work_of_a_step_counts_what_reductions_read(op):
+    x = leaf.param("x", TensorType(np.dtype("?" if op is tensor.any_ else "f8"), (7, 100)))
+    assert work(Graph((x,), (op(x, axes=(0, 1)),))) == 701
 
 
 def interrupted(f, *args):
