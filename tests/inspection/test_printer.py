@@ -5,13 +5,9 @@ from __future__ import annotations
 import ast
 import io
 import re
-import sys
-from collections.abc import Callable
 from functools import partial
 from itertools import permutations
 from textwrap import dedent
-from types import FrameType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +16,7 @@ import graphcore as gc
 from graphcore.inspection.diff import diff
 from graphcore.inspection.printer import format_graph
 from graphcore.ir.graph import Graph
+from tests.inspection.programs import lines_run
 
 
 def printed(*args: object, **kwargs: object) -> str:
@@ -190,24 +187,6 @@ def test_of_deep_chains_the_end_is_printed(depth: int) -> None:
     text = printed(chain(depth))
     assert f"... {depth - 199:,} nodes more: sin {depth - 199} ..." in text
     assert text.endswith(f"return %{depth - 1}")
-
-
-def lines_run(function: Callable[[], object]) -> int:
-    """How many lines of Python a call runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        function()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def test_the_work_of_printing_grows_with_the_number_of_nodes() -> None:
