@@ -211,13 +211,13 @@ def test_parts_between_numpy_calls_and_machine_code(native: bool) -> None:
 
 @machine_code
 def test_nests_are_measured_and_what_is_in_them_is_estimated() -> None:
-    u, m = vector(), gc.tensor("m", {"i": 60, "k": 60})
+    u, m = vector(), gc.tensor("m", {"i": 200, "k": 200})
     slow = gc.exp(u).sum()
     square = gc.dot(m, m.rename(i="j"), dim="k")
     f = gc.compile([u, m], [slow, square], native=True)
-    found = f.profile(np.ones(20_000), np.ones((60, 60)))
+    found = f.profile(np.ones(20_000), np.ones((200, 200)))
     nests = {nest.says.partition("(")[0]: nest for nest in found.nests}
-    assert nests.keys() == {"nest of exp, sum", "f64[i=60, j=60] = matmul"}
+    assert nests.keys() == {"nest of exp, sum", "f64[i=200, j=200] = matmul"}
     whole = nests["nest of exp, sum"]
     assert (whole.calls, whole.bytes, whole.flops) == (1, 8 * 20_001, 11 * 20_000)
     steps = {step.says.partition("= ")[2].partition("(")[0]: step for step in found.steps}
@@ -225,7 +225,7 @@ def test_nests_are_measured_and_what_is_in_them_is_estimated() -> None:
         assert steps[op].estimated
         assert steps[op].limit is None
     assert steps["exp"].seconds + steps["sum"].seconds == pytest.approx(whole.seconds, rel=1e-6)
-    product, alone = steps["matmul"], nests["f64[i=60, j=60] = matmul"]
+    product, alone = steps["matmul"], nests["f64[i=200, j=200] = matmul"]
     assert product.seconds == pytest.approx(alone.seconds, rel=1e-6)
     assert product.limit == pytest.approx(alone.limit, rel=1e-6)
     assert not product.estimated

@@ -232,14 +232,19 @@ def sign_and_log(
     b, part = w.b, PARTS.get(kind, kind)
     log, times, plus = rule_of(e.log, part), rule_of(e.multiply, kind), rule_of(e.add, part)
     divide, size_of = rule_of(e.divide, part), rule_of(e.absolute, kind)
+    none, one, minus = [literal(number, part) for number in (0, 1, -1)]
+
+    def unit(x: Value, size: Value) -> Value:
+        zero = rule_of(e.equal, part)(b, size, none)
+        if kind in PARTS:
+            scale = b.select(zero, one, size)
+            return b.complex(*[divide(b, y, scale) for y in b.parts(x)])
+        return b.select(zero, none, b.select(rule_of(e.less, part)(b, x, none), minus, one))
 
     def step(i: Index, sign: Value, total: Value) -> Sequence[Value]:
         x = pivot(i)
         size = size_of(b, x)
-        zero = rule_of(e.equal, part)(b, size, literal(0, part))
-        scale = b.select(zero, literal(1, part), size)
-        unit = b.complex(*[divide(b, y, scale) for y in b.parts(x)]) if kind in PARTS else None
-        own = times(b, sign, unit or divide(b, x, scale))
+        own = times(b, sign, unit(x, size))
         return [turned(w, own, moved(i)), plus(b, total, log(b, size))]
 
     return w.places.each(n, [literal(1, kind), literal(0, part)], step, 0)

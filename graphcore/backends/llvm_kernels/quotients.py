@@ -15,6 +15,8 @@ from .builder import Builder, Value, real
 
 TINY = {"f64": 2.0**-1000, "f32": 2.0**-120}
 """Below this a divisor is scaled up: the reciprocal of the smallest ones would be no float."""
+LARGE = {"f64": 2.0**1000, "f32": 2.0**100}
+"""Above this a divisor is scaled down: the reciprocal of the largest ones would lose bits."""
 UP = {"f64": 2.0**64, "f32": 2.0**32}
 """By how much."""
 
@@ -28,7 +30,9 @@ def quotient(b: Builder, x: Value, y: Value) -> Value:
         return b.op("fdiv", x, y)
     if y.is_constant and not y.wide and (given := number(y)) is not None:
         return by_constant(b, x, given)
-    scale = b.select(below(b, y, TINY[x.kind]), real(UP[x.kind], x.kind), real(1.0, x.kind))
+    scales = [real(factor, x.kind) for factor in (UP[x.kind], 1.0, 1 / UP[x.kind])]
+    scale = b.select(below(b, y, LARGE[x.kind]), scales[1], scales[2])
+    scale = b.select(below(b, y, TINY[x.kind]), scales[0], scale)
     scale = b.call("copysign", scale, y)
     divisor = b.op("fmul", y, scale)
     reciprocal = b.widen(b.op("fdiv", real(1.0, x.kind), divisor), x.wide)

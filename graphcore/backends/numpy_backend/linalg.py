@@ -420,8 +420,11 @@ def lu_slogdet(packed: Array, exchanges: Array) -> Results:
     """The sign of the determinant, and the logarithm of its absolute value."""
     pivots = np.diagonal(packed, axis1=-2, axis2=-1)
     sizes = np.abs(pivots)
-    sign = (pivots / np.where(sizes == 0, 1, sizes)).prod(-1)
-    return np.asarray(parity(exchanges) * sign), np.asarray(np.log(sizes).sum(-1))
+    if pivots.dtype.kind == "c":
+        units = pivots / np.where(sizes == 0, 1, sizes)
+    else:  # those of infinities and nan as in NumPy
+        units = np.where(pivots < 0, -1, sizes != 0).astype(pivots.dtype)
+    return np.asarray(parity(exchanges) * units.prod(-1)), np.asarray(np.log(sizes).sum(-1))
 
 
 def parity(exchanges: Array) -> Array:

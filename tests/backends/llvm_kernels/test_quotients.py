@@ -23,7 +23,8 @@ def any_floats(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> 
 def special(dtype: str) -> np.ndarray:
     """Zeros, infinities, nan, and the ends of the range."""
     limits = np.finfo(dtype)
-    ends = [limits.max, limits.tiny, limits.smallest_subnormal, limits.tiny / 3, 1.0, 3.0]
+    ends = [limits.max, 2.0 ** (limits.maxexp - 1), limits.max / 3, 1.0, 3.0]
+    ends += [limits.tiny, limits.smallest_subnormal, limits.tiny / 3]
     return np.array([0.0, np.inf, *ends, *[-x for x in (0.0, np.inf, *ends)], np.nan], dtype)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import graphcore as gc
 from graphcore.backends.llvm_kernels import capsules, routines, sorting
 from graphcore.ir.errors import GraphError
 from graphcore.ir.node import Node
@@ -432,3 +433,21 @@ def test_what_stands_alone_reads_what_is_computed_in_place() -> None:
     rng = np.random.default_rng(7)
     arrays = {"x": some(rng, (9, 4)), "u": some(rng, (5, 4)), "i": np.array([0, -1, 8, 0, 3])}
     both.agree([arrays[p.attrs["name"]] for p in both.params], (9, 5), 16)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_signs_of_determinants_that_are_not_finite(bad: float) -> None:
+    """They are NumPy's, also where factors are shared with a solution."""
+    a, b = gc.tensor("a", {"row": None, "col": "row"}), gc.tensor("b", {"row": None})
+    outputs = [*gc.linalg.slogdet(a), gc.linalg.det(a), gc.linalg.solve(a, b, check=False)]
+    for rows in ([[bad]], [[-2.0, 0.0], [0.0, bad]], [[0.0, 1.0], [bad, 0.0]]):
+        if np.isnan(bad) and rows[0][0] == 0:
+            continue  # which row comes first is not defined then
+        matrix = np.array(rows)
+        with np.errstate(invalid="ignore"):
+            wanted = *np.linalg.slogdet(matrix), np.linalg.det(matrix)
+        for native in (True, False):
+            found = gc.compile([a, b], outputs, native=native)(matrix, matrix[0])
+            np.testing.assert_array_equal(found[:3], wanted)
+        alone = gc.compile([a], outputs[:3], native=True)(matrix)
+        np.testing.assert_array_equal(alone, wanted)
