@@ -92,7 +92,7 @@ def compile(
     inputs
         Tensors made by `tensor`, in the order of the call's arguments; lists, tuples, dicts and
         dataclasses of them are arguments of the same form. For an inner tensor the call gives its
-        value, by position; the tensors of which it is computed are then not needed for it.
+        value, by position; the tensors that it is computed from are then not needed for it.
     outputs
         What to compute: a tensor, or nested lists, tuples, dicts, dataclasses and objects of
         registered classes (`gc.tree.register`), which the result mirrors.

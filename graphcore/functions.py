@@ -245,7 +245,7 @@ class Function(Generic[P, R]):
             raise refusal(self.__name__, reason, cure=cure, kind=GraphTypeError) from None
 
     def _forget(self, gone: weakref.ref[Any]) -> None:
-        """Drop the programs of an object that is no more."""
+        """Drop the programs of an object that no longer exists."""
         for key in [key for key in list(self._programs) if holds(key, gone)]:
             self._programs.pop(key, None)
 
@@ -356,7 +356,7 @@ def key_of(value: Any, forget: Callable[[Any], None]) -> Any:
 
 
 def holds(key: Any, gone: weakref.ref[Any]) -> bool:
-    """Whether a key speaks of an object that is no more."""
+    """Whether a key belongs to an object that no longer exists."""
     return key is gone or (
         isinstance(key, tuple | frozenset) and any(holds(part, gone) for part in key)
     )

@@ -26,7 +26,7 @@ __all__ = ["check_grads"]
 Array = npt.NDArray[Any]
 Place = dict[str, int]
 EXACT = 0.4
-"""The power of the rounding error of a dtype up to which derivatives agree, if nothing is said."""
+"""The power of the rounding error of a dtype up to which derivatives must agree by default."""
 
 
 class Entry(NamedTuple):
@@ -213,7 +213,7 @@ class Checked:
         self.pulled = self.back(*self.arrays, *self.cts)
 
     def worst(self, most: int) -> Entry:
-        """The entry that is the furthest off for its bounds."""
+        """The entry whose error is the largest relative to its bound."""
         found = max(self.columns(most), key=lambda column: column.off)
         return self.entry(found, most)
 
@@ -351,5 +351,5 @@ def distance(x: Array, y: Array) -> float:
 
 
 def ratio(error: float, allowed: float) -> float:
-    """How far off in units of the bound."""
+    """An error in units of its bound."""
     return 0.0 if error == 0 else error / allowed if allowed else np.inf

@@ -83,7 +83,7 @@ def replacements(function: str, params: Sequence[Node], names: Iterable[str]) ->
 
 
 def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> None:
-    """Refuse derivatives by what an inner tensor is computed from: they would pass through it."""
+    """Refuse derivatives that would pass through an inner tensor."""
     above = varying([given])
     for node in toposort(outputs):
         for source in sources(node):
@@ -96,7 +96,7 @@ def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> N
 
 
 def sources(node: Node) -> Iterator[Node]:
-    """The tensors by which a node may differentiate, or from which its body computes others."""
+    """The tensors that a node may differentiate with respect to, or that its body reads."""
     if node.op in autodiff.LAZY:
         yield from autodiff.grouped(node, node.inputs)[1]
     elif node.op is control.call or holds_derivative(node):

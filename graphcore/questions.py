@@ -131,17 +131,17 @@ class Questions(Listing):
     def check(self, /, *args: Any, any: bool = False, **kwargs: Any) -> Fault | Faults | None:
         """The first value of a call that is nan or infinite where its operands are not.
 
-        Only values count on which an output that is nan or infinite depends, element by element:
-        those that `where`, an index or a maximum leaves out do not. If all outputs are finite, or
-        only `any` says otherwise, the answer takes no longer than a call; else the program is
-        computed one op at a time by NumPy, all values kept, whichever way it runs.
+        A value counts if a nan or infinite output depends on it, element by element: those that
+        `where`, an index or a maximum leaves out do not count. Where all outputs are finite and
+        `any` is not set, the answer takes no longer than a call; otherwise NumPy computes the
+        program one op at a time and keeps all values, whichever tier runs it.
 
         Parameters
         ----------
         args, kwargs
             The arguments of a call.
         any
-            Whether all such values are wanted, those included that no output depends on.
+            Whether all such values are wanted, also those on which no output depends.
 
         Returns
         -------

@@ -100,7 +100,7 @@ def of_nodes(found: Sequence[Spent], blocks: Sequence[Inside]) -> list[Run]:
 def without_looks(
     found: Sequence[Spent], blocks: Sequence[Inside], cost: float
 ) -> tuple[list[Spent], list[Inside]]:
-    """What lines and blocks took, without what looks at the clock added, at most `cost` seconds.
+    """The times of lines and blocks, less those of looks at the clock, at most `cost` seconds.
 
     A part of the time of two looks counts to the line between them, the rest to the code around it.
     """

@@ -28,7 +28,7 @@ Values: TypeAlias = "Callable[..., list[Array]]"
 """From the arguments of a call to the arrays of its results."""
 
 LEAST = 2.0
-"""From how many operations on, that it computes in another way, machine code gains something."""
+"""The fewest operations, computed in another way, for which machine code gains something."""
 NO_GAIN = "machine code would gain nothing"
 
 

@@ -138,7 +138,7 @@ class Ancestry:
         return [link._replace(part=node) for link in (holding or links)[:1]]
 
     def within(self, node: Node, root: Node, source: Any) -> bool:
-        """Whether what a rule built has this node in it; all of that has one source."""
+        """Whether a node is among those that a rule built, which all have one source."""
         seen, stack = {root}, [root]
         while stack:
             x = stack.pop()
@@ -182,7 +182,7 @@ class Ancestry:
     def forms(self, node: Node, at: int, ends: Set[Node] = frozenset()) -> dict[Node, Link | None]:
         """What a node becomes in one pass, each with the last change on the way; not beyond `ends`.
 
-        What a set of rules has found in an earlier pass it does not find again.
+        A set of rules does not record again what it rewrote in an earlier pass.
         """
         found: dict[Node, Link | None] = {node: None}
         stack = [node]
@@ -219,9 +219,9 @@ class Ancestry:
         return Images(living, tuple(every), end, tuple(living))
 
     def taker(self, nodes: Iterable[Node], at: int) -> Link | None:
-        """The rule that left nodes out in a pass: one that rewrote what needed them without them.
+        """The rule that left nodes out in a pass: it rewrote a node so that it needs them no more.
 
-        None if no rule did, but the pass as a whole, as nothing needed them.
+        None where no rule did that, and the pass left them out as nothing needed them.
         """
         users, rewritten = self.users(at - 1), self.rewritten(at)
         before = self.present[at - 1]
@@ -243,7 +243,7 @@ class Ancestry:
         return known[0] if known else None
 
     def uses(self, link: Link, forms: Set[Node]) -> bool:
-        """Whether what a rule made still uses one of some nodes."""
+        """Whether the node that a rule made still uses one of some nodes."""
         source, seen, stack = link.before, {link.after}, [link.after]
         while stack:
             x = stack.pop()
@@ -264,7 +264,7 @@ class Ancestry:
         return self._users[at]
 
     def rewritten(self, at: int) -> Mapping[Node, list[Link]]:
-        """The rewrites up to a pass, by the operands of what they rewrote."""
+        """The rewrites up to a pass, by the operands of the nodes that they rewrote."""
         if at not in self._rewritten:
             links = [link for some in self.out.values() for link in some if link.at <= at]
             ruled = [link for link in links if link.rule is not None]

@@ -213,7 +213,7 @@ def window_axes(node: Node, view: View) -> str:
 
 
 def einsum(node: Node, view: View) -> str:
-    """`batch feature, feature class → batch class`, or letters where labels do not tell."""
+    """`batch feature, feature class → batch class`, or letters where labels are not enough."""
     operands, result = node.attrs["operands"], node.attrs["result"]
     every = dict.fromkeys(letter for operand in operands for letter in operand)
     named: dict[int, str] = {}

@@ -350,7 +350,7 @@ def literal_of(value: Any, where: str) -> Literal:
 
 
 def literal_from(raw: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], where: str) -> Literal:
-    """Values by their bytes, of which there must be as many as the shape has."""
+    """Values by their bytes, as many as the shape asks for."""
     check(len(raw) == prod(shape) * dtype.itemsize, f"{where} has not the bytes of its shape")
     check(dtype.kind != "b" or not raw.strip(b"\0\1"), f"{where} has a bool that is none")
     return Literal(np.frombuffer(raw, dtype).reshape(shape))
@@ -458,7 +458,9 @@ class Reading:
         with inheriting(origin):
             try:
                 node = Node(op, operands, Attrs(given))
-            except Exception as error:  # a type rule may fail in any way on what it never gets
+            except (
+                Exception
+            ) as error:  # a type rule may fail in any way on operands that no program gives it
                 said = f"{op.said}, {where}, is refused: {type_name(error)}{error}"
                 raise Damaged(said) from None
         check(node.type is picked(self.types, type, where), f"{where} is of type {node.type}")

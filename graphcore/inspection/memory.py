@@ -108,7 +108,7 @@ def takes_memory(node: Node, graph: Graph) -> bool:
 
 
 def most_held(body: Graph, number: Number) -> list[Node]:
-    """The nodes of a body whose values are in memory when they are most."""
+    """The nodes of a body whose values are in memory when these take the most."""
     return max(
         [nodes for _, nodes in moments(body, number)],
         key=lambda nodes: bytes_held(nodes, number),

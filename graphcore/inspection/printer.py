@@ -115,7 +115,7 @@ def describe(nodes: Iterable[Node], view: View, note: Note | None = None) -> lis
 
 
 def file_name(name: str) -> str:
-    """The name of a file, of which a long one is cut."""
+    """The name of a file; a long one is cut."""
     return one_line(name, 24)
 
 

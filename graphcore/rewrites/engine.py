@@ -137,7 +137,7 @@ class RuleSet:
         return both
 
     def __le__(self, other: RuleSet) -> bool:
-        """Whether the other set has all of these rules: what it leaves alone, this one does."""
+        """Whether the other set has all of these rules: it changes whatever this one changes."""
         return self is other or self.compared() <= other.compared()
 
     def compared(self) -> frozenset[Entry]:
@@ -190,7 +190,7 @@ def among(op: Op, some: frozenset[Which]) -> bool:
 
 
 class Equation:
-    """A rule in two halves: where the pattern `left` matches, `right` of what it bound."""
+    """A rule in two halves: where the pattern `left` matches, `right` of the nodes it bound."""
 
     __slots__ = ("__code__", "left", "right")
 

@@ -396,7 +396,7 @@ def scatter_to_zeros(node: Node) -> Node | None:
 
 
 def unexpanded(x: Node) -> tuple[Node, int]:
-    """What `x` repeats, and the axis its places run along, for one that runs along only one."""
+    """The vector that `x` repeats along all other axes, and its axis; else `x` itself."""
     if x.op is not expand:
         return x, 0
     (place, *more) = other_axes(x.attrs["axes"], x.type.ndim) or [0]

@@ -38,7 +38,7 @@ class Factor(NamedTuple):
 
 
 def split(factor: Factor, fresh: Iterator[int]) -> list[Factor]:
-    """What a factor is the product of, summed over the letters that are new; or nothing."""
+    """The factors whose product a factor is, summed over the letters that are new; or none."""
     x, letters = factor.node, factor.letters
     if x.op is e.multiply:
         return [factor.of(y) for y in x.inputs]

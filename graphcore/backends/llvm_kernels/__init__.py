@@ -82,12 +82,12 @@ def with_every_kernel(graph: Graph) -> Graph:
 
 
 def refused(graph: Graph) -> dict[str, Node]:
-    """The ops of a graph that no machine code computes, with dtypes where these are why."""
+    """The ops of a graph without machine code, with their dtypes where these are the reason."""
     return {why: node for node in graph.every_node() if (why := reason(node))}
 
 
 def computes(node: Node) -> bool:
-    """Whether machine code computes a node, the graphs aside that it holds."""
+    """Whether machine code computes a node, apart from the graphs that it holds."""
     return reason(node) is None
 
 
@@ -212,7 +212,7 @@ def patient_code(
 
 
 def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
-    """How many places nodes have, those of bodies too, as far as sizes of these names say it."""
+    """How many elements nodes have, in bodies as well, where the sizes of these names decide it."""
     counts = dict.fromkeys([count(x.shape) for node in graph.every_node() for x in items(node)])
     return tuple([n for n in counts if names_in(n) <= names])
 
@@ -245,7 +245,7 @@ def hosted(body: Graph) -> numpy_backend.Compiled:
 
 
 def whole(graph: Graph) -> Node | None:
-    """The kernel that a graph is, if it is but one."""
+    """The kernel of a graph that is a single kernel, else None."""
     called = graph.outputs[0].inputs[0] if graph.outputs and graph.outputs[0].inputs else None
     if called is None or called.op is not kernel or called.inputs != graph.params:
         return None

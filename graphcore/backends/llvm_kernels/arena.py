@@ -13,7 +13,7 @@ MANY = 1000
 
 
 class Need(NamedTuple):
-    """So many bytes, at the times whose bits are set."""
+    """A number of bytes, in use at the times whose bits are set."""
 
     bytes: int
     times: int

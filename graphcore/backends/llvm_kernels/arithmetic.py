@@ -185,8 +185,8 @@ def rounding(name: str) -> dict[str, Rule]:
     return {"f": intrinsic(name), "iub": itself}
 
 
-# A sum is not rounded together with the product that it is of, except within contractions: what
-# is compared or rounded to an integer next would differ from NumPy's, as ceil(0.1 * 10 - 1) does.
+# A product and the sum it is a term of are each rounded, except within contractions: values that
+# are compared or rounded to integers next would differ from NumPy's, as ceil(0.1 * 10 - 1) would.
 RULES: dict[Op, dict[str, Rule]] = {
     e.add: {
         "f": instruction("fadd"),

@@ -58,7 +58,7 @@ class Value(NamedTuple):
 
     @property
     def is_constant(self) -> bool:
-        """Whether the text says the value."""
+        """Whether the text is the value itself and not a name."""
         return self.text[0] != "%"
 
     @property
@@ -69,7 +69,7 @@ class Value(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def number_in(text: str) -> int | None:
-    """The integer that a text says, if it does."""
+    """The integer that a text spells, else None."""
     return int(text) if text[0] != "%" and text.lstrip("-").isdigit() else None
 
 
@@ -188,7 +188,7 @@ class Builder:
 
     @contextmanager
     def side_by_side(self, width: int) -> Iterator[None]:
-        """A context in which so many values stand side by side."""
+        """A context in which vectors have so many lanes."""
         before, self.width = self.width, width
         yield
         self.width = before
@@ -447,7 +447,7 @@ class Builder:
         return self.choose(c, otherwise, then)
 
     def choose(self, number: Value, *ways: Callable[[], Sequence[Value]]) -> list[Value]:
-        """The values of the way with a number; those of the last way if none has that number."""
+        """The values of the branch with a number; those of the last one if none has that number."""
         k = self.name("")
         texts, results = [], []
         for way in ways:

@@ -57,7 +57,7 @@ def module(name: str) -> ModuleType:
 
 @cache
 def address(routine: str, kind: str) -> int | None:
-    """Where `gemm`, ... for a kind of values is; None if it is not there, or has changed."""
+    """The address of `gemm`, ... for a kind of values; None if it is missing, or has changed."""
     try:
         found = module("cython_blas" if routine in BLAS else "cython_lapack")
         capsule = found.__pyx_capi__[LETTERS[kind] + routine]
@@ -70,7 +70,7 @@ def address(routine: str, kind: str) -> int | None:
 
 @cache
 def special(name: str, arity: int) -> int | None:
-    """Where SciPy's function of so many float64 is; None if it is not there, or has changed."""
+    """The address of SciPy's function of so many float64; None if it is missing, or has changed."""
     try:
         found = import_module("scipy.special.cython_special").__pyx_capi__
     except (ImportError, AttributeError):
@@ -84,7 +84,7 @@ def special(name: str, arity: int) -> int | None:
 
 @cache
 def sort(bits: int) -> int | None:
-    """Where NumPy's vectorised sort of unsigned words is: int (void *, intp, void *unused).
+    """The address of NumPy's vectorised sort of unsigned words: int (void *, intp, void *unused).
 
     None if NumPy's interface has changed, or the function that it names does not sort.
     """

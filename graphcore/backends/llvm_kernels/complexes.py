@@ -23,7 +23,7 @@ def by_parts(rule: Rule) -> Rule:
 
 
 def either(rule: Rule, text: str) -> Rule:
-    """A question about both parts."""
+    """A test of both parts, whose answers an instruction combines."""
     return lambda b, z: b.op(text, *[rule(b, x) for x in b.parts(z)])
 
 
@@ -213,14 +213,15 @@ SCALES = {
     "f64": (2.0**1021, 2.0**-1000, 2.0**108, 2.0**-54),
     "f32": (2.0**125, 2.0**-100, 2.0**48, 2.0**-24),
 }
-"""From where on numbers are scaled down, below what up, by what then, and what undoes that."""
+"""Limits above which numbers are scaled down and below which they are scaled up, the factor for the
+latter, and the one that undoes it in the root."""
 
 
 # ---- hyperbolic and trigonometric functions
 
 
 def hyperbolic(b: Builder, x: Value, limit: float) -> tuple[Value, Value, Value]:
-    """sinh(x), cosh(x) of |x| up to a limit, and how far it is beyond."""
+    """sinh(x) and cosh(x) for |x| up to a limit, and by how much |x| is above it."""
     size, most = b.call("fabs", x), literal(limit, x.kind)
     beyond = b.op("fcmp ogt", size, most)
     near = b.call("copysign", b.select(beyond, most, size), x)

@@ -42,7 +42,7 @@ def literal(x: Any, kind: str) -> Value:
 
 
 def is_float(x: Value) -> bool:
-    """Whether a value is of a kind of real floats."""
+    """Whether a value is a real float."""
     return x.kind[0] == "f"
 
 

@@ -41,9 +41,9 @@ Report: TypeAlias = "Callable[[list[int], dict[str, int]], Exception]"
 KEPT = 4
 """How many idle workspaces are kept: memory for calls of other sizes, or at the same time."""
 LONG = 20e-6
-"""From how many seconds on a call gives up the GIL."""
+"""Calls that take this many seconds or more release the GIL."""
 HUGE = 2**22
-"""From how many places on nests look for signals: they may take 10 ms, or many times that."""
+"""Nests of this many elements or more look for signals: they may take 10 ms, or many times that."""
 PERIOD = 0.03
 """How many seconds pass between two looks for signals."""
 FULL = -1
@@ -57,9 +57,9 @@ PRINTS = 2**16
 HEAD = 9
 """The words of a workspace before the record."""
 FUEL = -3
-"""Where before the record there is how much work is left until a loop calls `poll`."""
+"""The place, before the record, of the work that is left until a loop calls `poll`."""
 TANK = 2**16
-"""How much work there is between two calls of it, in values about: some 50 µs."""
+"""The work between two calls of `poll`, in computed values: about 50 µs."""
 LEFT = 7
 """The word of a program that says how long calls may still take until better code is made."""
 FITTING = 0x101
@@ -207,7 +207,7 @@ class Program:
         return words, *fitting
 
     def idle_for(self, start: int, sizes: list[int]) -> Array | None:
-        """An idle workspace with these sizes from a word on; others take turns, the oldest go."""
+        """An idle workspace with these sizes from a word on; the oldest others are dropped."""
         for _ in range(len(self.idle)):
             try:
                 words = self.idle.pop(0)
@@ -265,7 +265,7 @@ class Program:
         return words
 
     def code_for(self, known: dict[str, int]) -> int:
-        """The address of the code for calls of some sizes; patient code is made at its first."""
+        """The address of the code for calls of some sizes; patient code is made at first use."""
         kernel, stages = self.kernel, self.kernel.code
         if kernel.patient and any(evaluate(size, known) >= HUGE for size in kernel.counts):
             stages = kernel.patient()

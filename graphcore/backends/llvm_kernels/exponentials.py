@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .writer import Homes, Writer
 
 POWERS, BLOCKS = 5, 4
-"""Of how many powers the series is made, and in how many parts: it has a degree of 20."""
+"""The number of powers that the series is made of, and of its parts: its degree is 20."""
 COEFFICIENTS = [1 / factorial(k) for k in range(POWERS * BLOCKS + 1)]
 LIMIT = 1.4384
 """How large a matrix may be for the error of the series to be below half a unit in the last place:
@@ -102,7 +102,7 @@ def product() -> str:
     last, zero = b.sub(n, integer(1)), b.widen(literal(0.0, "f64"))
 
     def rows(first: Value) -> Sequence[Value]:
-        """The last row is computed again where there are not so many."""
+        """Some rows are computed twice where their number is no multiple of `ROWS`."""
         several = [Index(b.call("smin", b.add(first, integer(k)), last)) for k in range(ROWS)]
 
         def columns(j: Index, mask: Value) -> Sequence[Value]:
@@ -118,11 +118,11 @@ def product() -> str:
         p.lanes(n, (), columns)
         return ()
 
-    def here() -> Sequence[Value]:
+    def by_rows() -> Sequence[Value]:
         p.looped(integer(0), n, ROWS, (), rows)
         return ()
 
-    def there() -> Sequence[Value]:
+    def by_blas() -> Sequence[Value]:
         """BLAS reads columns first: zᵀ = yᵀ xᵀ."""
         size = cell(b, "i32", b.convert("trunc", n, "i32").text)
         way = cell(b, "i8", str(ord("N")))
@@ -132,7 +132,7 @@ def product() -> str:
         return ()
 
     b.declared["gemm"] = f"declare void @gemm({', '.join(['ptr'] * 13)})"
-    b.branch(b.op("icmp sgt", n, integer(SMALL)), there, here)
+    b.branch(b.op("icmp sgt", n, integer(SMALL)), by_blas, by_rows)
     b.do("ret void")
     given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z"
     return module(f"define void @product(i64 %n, {given})", b)
@@ -187,7 +187,7 @@ def exponential() -> str:
 
 
 class Series:
-    """What the routine does to whole matrices, each in one of its `rooms`."""
+    """The steps of the routine, on whole matrices, each in one of its `rooms`."""
 
     def __init__(self) -> None:
         self.b = b = Builder()

@@ -104,7 +104,7 @@ class Failures:
     def outside(
         self, b: Builder, wrong: Value, node: Node, axis: int, at: Value, size: Value
     ) -> None:
-        """Leave where a position, as it was given, is outside of an axis; lanes have their own."""
+        """Leave where the position `at` is outside of an axis; each lane has its own position."""
         self._leave(b, wrong, Site(node, self._around(), 2, axis), (at, size))
 
     def failed(

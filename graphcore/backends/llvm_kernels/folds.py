@@ -1,4 +1,4 @@
-"""Values over axes that vanish, combined: by lanes of the result, or by lanes along the last axis.
+"""Folds: values along axes combined, in lanes of the result or in lanes along the last axis.
 
 Several folds of equal axes are done in one walk. Sums of floats are compensated: the values of a
 block are added up plainly, but what rounding adds when the sum of a block joins the total is
@@ -30,9 +30,9 @@ STEPS = 8
 
 
 class Fold(NamedTuple):
-    """Values over `axes` of a space that are combined, the other axes being at `place`.
+    """The values along `axes` of a space, to be combined; the other axes are at `place`.
 
-    To combine with `start` once more changes nothing. `adds` says whether to combine is to add.
+    A value combined with `start` stays as it is. `adds` says whether the fold is a sum.
     """
 
     shape: Shape
@@ -241,6 +241,6 @@ def across(b: Builder, combine: Combine, x: Value) -> Value:
     width = x.wide
     while width > 1:
         width //= 2
-        # Only the lanes that count: of lanes turned around LLVM 22 has added one to itself.
+        # The upper half of the lanes only: when lanes were rotated LLVM 22 added one to itself.
         x = combine(x, b.shuffle(x, [i + width if i < width else -1 for i in range(x.wide)]))
     return b.lane(x, 0)

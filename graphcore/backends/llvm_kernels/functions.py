@@ -1,9 +1,9 @@
 """FUNCTIONS: elementary functions of vectors as IR, `(builder, *operands) -> value`.
 
-A kernel calls them: written out where they are used they would gain nothing. Each is compiled once
-in a process, when the first kernel needs it. Each is written for float64; `SINGLE` holds those that
-float32 has of its own, up to two units in the last place away. The others compute in float64 and
-round, which is exact to half a unit; `SHORT` holds those that need less then.
+Kernels call them, as inlining them would gain nothing. Each is compiled once in a process, when the
+first kernel needs it. All are written for float64. `SINGLE` holds functions written for float32,
+with errors of up to two units in the last place; for the others float32 is computed in float64 and
+rounded, with errors of half a unit. `SHORT` holds shorter forms for that case.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ FUNCTIONS: dict[str, Function] = special.FUNCTIONS | {
     )
 }
 SHORT: dict[str, Function] = {"hypot": short.hypot}
-"""Those that need less in float64 where the result is a float32."""
+"""Functions that take fewer operations in float64 where the result is a float32."""
 SINGLE = single.FUNCTIONS
-"""Those that are computed in float32."""
+"""Functions that are computed in float32."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Integers as NumPy computes them, where the instructions trap or say nothing.
+"""Integers as NumPy computes them, where the processor's instructions trap or are undefined.
 
 Division by zero gives 0, the lowest integer over -1 is itself, and shifts by all bits or more leave
 nothing but the sign.

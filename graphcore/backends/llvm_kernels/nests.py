@@ -33,11 +33,11 @@ CHEAP = 4
 DEEPEST = 60
 """How many nodes may be computed from each other without one of them being stored."""
 FRAMES = 6
-"""As how many nodes a reduction counts there: several functions write it."""
+"""The number of nodes that a reduction counts as there: several functions write it."""
 MOST = 12
 """The most values that are stored in one nest: more streams slow each other down."""
 READINGS = 16
-"""The most places that read a value which are distinguished."""
+"""The largest number of readers of a value that are distinguished."""
 UNROLLED = 16
 """How many places of short axes are written out in the loops over the long ones."""
 

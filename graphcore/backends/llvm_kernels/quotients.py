@@ -18,7 +18,7 @@ TINY = {"f64": 2.0**-1000, "f32": 2.0**-120}
 LARGE = {"f64": 2.0**1000, "f32": 2.0**100}
 """Above this a divisor is scaled down: the reciprocal of the largest ones would lose bits."""
 UP = {"f64": 2.0**64, "f32": 2.0**32}
-"""By how much."""
+"""The factor by which it is scaled up."""
 
 
 def quotient(b: Builder, x: Value, y: Value) -> Value:
@@ -65,7 +65,7 @@ def below(b: Builder, x: Value, limit: float) -> Value:
 
 
 def number(y: Value) -> float | None:
-    """The float that a text says, if it does."""
+    """The float that a text spells, else None."""
     if not y.text.startswith("0x"):
         return None
     found: float = struct.unpack(">d", bytes.fromhex(y.text[2:]))[0]

@@ -33,7 +33,7 @@ def axes_of(node: Node) -> tuple[int, ...]:
 
 
 def nonempty(p: Places, shape: Shape, axes: Sequence[int]) -> Value:
-    """Whether there is anything over some axes."""
+    """Whether some axes have any elements."""
     holds = TRUE
     for axis in axes:
         if (lower_bound(shape[axis]) or 0) < 1:
@@ -98,7 +98,7 @@ def by(op: Op, start: Callable[[Node], Value]) -> Begin:
         def finish(total: Value) -> Value:
             if node.attrs.get("initial") is not None:
                 total = combine(total, start(node))
-            if fold.rounds:  # begun with -0.0, which of nothing is no sum
+            if fold.rounds:  # the total begins with -0.0, but a sum of no values is 0.0
                 total = b.select(nonempty(p, shape, axes), total, literal(0.0, kind))
             return total
 
@@ -236,7 +236,7 @@ def overlap_add(p: Places, node: Node, index: At, mask: Value) -> Value:
     own = shape[first : first + several]
 
     def value(at: At, m: Value) -> Value:
-        """Of the window's place at the end of `at`, for the place of the result before it."""
+        """The value at a place in a window if that lies on the result's place, both in `at`."""
         place, window = list(at[:-several]), at[-several:]
         holds = TRUE
         settings = zip(axes, window, attrs["strides"], attrs["dilations"], strict=True)

@@ -40,9 +40,10 @@ Said: TypeAlias = "Callable[[Any], tuple[Exception, str, str]]"
 
 
 class KernelError(Exception):
-    """A kernel has failed at a node of its body: `said` of the node in its place is what happened.
+    """A kernel has failed at a node of its body.
 
-    `steps` are the loops of the kernel around the node, each with its step, the innermost first.
+    `said` gives the error for the node of the program in its place. `steps` are the loops of the
+    kernel around the node, each with its step, the innermost first.
     """
 
     def __init__(

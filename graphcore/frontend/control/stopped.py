@@ -101,7 +101,7 @@ def unless_stopped(mask: Node, dims: Dims, x: Node, harmless: Node) -> Node:
     """
     away = tuple(dim for dim in mask.type.dims if dim not in dims)
     if len(away) == len(mask.type.dims):
-        return x  # used by all members, of which one goes on
+        return x  # used by all members, and one of them goes on
     own = named.any_(mask, dims=away) if away else mask
     chosen = elementwise.where(own, x, harmless)
     return named.transpose(chosen, dims=x.type.dims)
@@ -115,7 +115,7 @@ def called_unless_stopped(node: Node, mask: Node, own: Dims) -> Node:
     batch = {dim for x in operands for dim in x.type.dims if dim not in known}
     away = tuple(dim for dim in mask.type.dims if dim not in own & batch)
     if len(away) == len(mask.type.dims):
-        return node  # used by all members, of which one goes on
+        return node  # used by all members, and one of them goes on
     going = named.any_(mask, dims=away) if away else mask
     for other in before:
         going = elementwise.logical_and(other, going)

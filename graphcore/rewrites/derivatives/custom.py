@@ -217,7 +217,7 @@ def transposed(node: Node, cts: Sequence[Node]) -> Several:
 
 
 def place_by_place(node: Node, operand: int, cts: Sequence[Node]) -> Node:
-    """The same of one operand."""
+    """The same for one operand."""
     body, x = node.attrs["body"], node.inputs[operand]
     n = fixed(node)
     along = node.attrs["apart"][operand]

@@ -256,7 +256,7 @@ def nearest_of(
 
 
 def addend(param: Node, update: Node, used: Counter[Node]) -> Node | None:
-    """What each step adds to a carry that nothing else depends on."""
+    """The term that each step adds to a carry, if nothing else depends on the carry."""
     if used[param] != 1 or used[update] != 1:
         return None
     if update.op not in (elementwise.add, elementwise.subtract) or param not in update.inputs:

@@ -131,7 +131,7 @@ def multiplied(
 ) -> Value:
     """total * 2^n, for the exponential of x: 0 below `least`; infinite above `most`, or nan.
 
-    Lanes that are all closer to 0 than `near` need nothing of what these limits take.
+    Where all lanes are closer to 0 than `near` none of the work for these limits is done.
     """
 
     def far() -> Sequence[Value]:
