@@ -17,7 +17,7 @@ from unittest import mock
 from weakref import WeakValueDictionary
 
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels import exponentials, machine, small, turning
+from graphcore.backends.llvm_kernels import exponentials, machine, matvecs, small, turning
 from graphcore.backends.llvm_kernels.builder import PARTS, TRUE, Value, integer
 from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
 from graphcore.ir.node import Node
@@ -25,7 +25,7 @@ from tests.guards import ZONE
 
 sites: list[str] = []
 """What was being written, and how, by the numbers that checks have."""
-ROUTINES = exponentials, small, turning
+ROUTINES = exponentials, matvecs, small, turning
 """The modules whose `code` is a routine that accesses rooms."""
 KEPT: list[object] = []
 """Checked routines: programs that were made in a block may run after it."""

@@ -65,6 +65,7 @@ DEFENDED = {
     ("backends.llvm_kernels.exponentials", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.matrices", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.printing", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.matvecs", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.products", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.receiving", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.results", "backends.llvm_kernels.writer"): "the same",

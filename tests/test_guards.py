@@ -15,7 +15,7 @@ from graphcore.backends import llvm_kernels
 if why := llvm_kernels.unavailable():
     pytest.skip(why, allow_module_level=True)
 
-from graphcore.backends.llvm_kernels import exponentials, functions, small, turning
+from graphcore.backends.llvm_kernels import exponentials, functions, matvecs, small, turning
 from graphcore.backends.llvm_kernels.builder import TRUE, Builder, Value, integer, real
 from graphcore.backends.llvm_kernels.places import Places
 from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
@@ -103,6 +103,7 @@ def test_places_are_checked(
         (vars(turning), "turned", gc.Tensor.transpose),
         (vars(exponentials), "product", gc.linalg.expm),
         (small.WRITTEN, "factor", gc.linalg.det),
+        (matvecs.WRITTEN, "across", lambda x: gc.dot(x, gc.ones(x.sizes), dim="col")),
     ],
 )
 def test_places_in_routines_are_checked(

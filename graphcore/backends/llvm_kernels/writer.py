@@ -21,6 +21,7 @@ from .calls import Calls
 from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .loops import CONTROL
+from .matvecs import product_by_routine
 from .nests import Check, Nest, Order, Step, first_of, plan, reduces, runs_along_memory, walked
 from .places import At, Places, counted, counts_through, is_register, position
 from .receiving import overwritten
@@ -335,9 +336,7 @@ class Writer:
 
     def given(self, node: Node) -> Value | Room:
         """An operand of a loop, branch or routine: its room, or the register."""
-        if is_register(node.type):
-            return self.number(node)
-        return self.lying(node)
+        return self.number(node) if is_register(node.type) else self.lying(node)
 
     def lying(self, node: Node) -> Room:
         """An operand in memory."""
@@ -390,6 +389,8 @@ class Writer:
     def nest(self, roots: Sequence[Node], homes: Homes) -> None:
         """Values of equal long axes, at each place in turn: in registers, or in rooms."""
         p, rest = self.places, []
+        if product_by_routine(self, roots, homes):
+            return
         numbers = [root for root in roots if not root.type.shape]
         with self.abreast(*numbers):
             together(p, [(root, ()) for root in numbers], TRUE)
@@ -402,8 +403,6 @@ class Writer:
                 self.copy(root, homes.get(root, ()))
             else:
                 rest.append(root)
-        if not rest:
-            return
         rooms = {root: homes.get(root) or [self.new(root)] for root in rest}
         if not (rest := turned_by_routine(self, rest, rooms)):
             return

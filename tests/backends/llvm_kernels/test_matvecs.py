@@ -1,0 +1,88 @@
+"""Products of matrices and vectors by routines, beside NumPy's and exact ones."""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import product
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends.llvm_kernels import functions, machine, matvecs
+from graphcore.ops import elementwise as e
+from graphcore.ops import tensor as t
+
+from .native import Both, M, N, given, needs_machine_code, some
+
+pytestmark = needs_machine_code
+SIZES = ((0, 3), (3, 0), (1, 40), (7, 9), (8, 1), (17, 16), (200, 33), (9, 1030))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_matrices_are_read_as_they_lie(dtype: str) -> None:
+    """With each row, with each column, of a batch, of one that repeats, and of a part of axes."""
+    x, y = given("x", N, M, dtype=dtype), given("y", 3, M, N, dtype=dtype)
+    v, u = given("v", M, dtype=dtype), given("u", N, dtype=dtype)
+    repeated = t.expand(u, axes=(0,), sizes=(3,))
+    odd = t.transpose(y, perm=(1, 0, 2))
+    made = [
+        t.matvec(x, v),
+        t.matvec(t.transpose(x, perm=(1, 0)), u),
+        t.matvec(t.transpose(x, perm=(1, 0)), e.add(u, u)),
+        t.matvec(y, repeated),
+        t.matvec(t.transpose(y, perm=(0, 2, 1)), t.expand(v, axes=(0,), sizes=(3,))),
+        t.matvec(odd, t.expand(u, axes=(0,), sizes=(M,))),
+        t.matvec(t.expand(x, axes=(0,), sizes=(2,)), t.expand(v, axes=(0,), sizes=(2,))),
+    ]
+    both, rng = Both(made), np.random.default_rng(3)
+    for n, m in SIZES:
+        shapes = (n,), (m,), (n, m), (3, m, n)
+        both.agree([some(rng, shape, dtype) for shape in shapes], (n, m), 400.0, cancels=True)
+
+
+def test_results_in_registers_and_matrices_that_are_computed() -> None:
+    x, u = given("x", N, 5), given("u", N)
+    turned = t.transpose(x, perm=(1, 0))
+    made = [e.square(t.matvec(turned, u)), t.matvec(e.exp(turned), u), t.matvec(turned, u)]
+    both, rng = Both(made), np.random.default_rng(4)
+    for n in (0, 1, 8, 500):
+        both.agree([some(rng, (n,)), some(rng, (n, 5))], (n, 0), 400.0, cancels=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sums_of_products_are_compensated(dtype: str) -> None:
+    """Within four units of rounding of the sum of magnitudes, in both directions."""
+    x = gc.tensor("x", {"row": None, "col": None}, dtype=dtype)
+    by_row, by_col = [gc.dot(x, gc.ones({d: x.sizes[d]}, dtype=dtype), dim=d) for d in x.dims]
+    f, eps = gc.compile([x], [by_row, by_col], native=True), float(np.finfo(dtype).eps)
+    for value in (0.1, 1.8823876941811584):
+        for n, m in ((1030, 9), (9, 1030), (5000, 3)):
+            table = np.full((n, m), value, dtype)
+            for found, many in zip(f(table), (n, m), strict=True):
+                np.testing.assert_allclose(found.astype(float), many * float(table[0, 0]), 10 * eps)
+
+
+@pytest.mark.skipif(len(machine.levels()) < 2, reason="needs AVX-512")
+def test_both_levels_give_the_same_bits() -> None:
+    rng, pointer = np.random.default_rng(5), lambda x: ctypes.c_void_p(x.ctypes.data)
+    for kind, (n, m) in product(matvecs.LANES, ((203, 37), (5, 700))):
+        x = rng.standard_normal((n, m)).astype({"f64": "float64", "f32": "float32"}[kind])
+        found = []
+        for level in machine.levels():
+            results = [np.zeros(2 * (m + 32), x.dtype), np.zeros(n, x.dtype), np.zeros(m, x.dtype)]
+            scratch, down, y = results[0], x[:, 0].copy(), results[1]
+            given = {
+                "across": [x, x[0], y, n, m, m],
+                "down": [x, down, scratch, n, m, m],
+                "join": [scratch, results[2], m, False],
+            }
+            for name, arguments in [*given.items(), ("join", [scratch, results[2], m, True])]:
+                made = functions.compiled(matvecs.WRITTEN[name](kind), name, level=level)
+                called = [
+                    pointer(a) if isinstance(a, np.ndarray) else ctypes.c_int64(a)
+                    for a in arguments
+                ]
+                ctypes.CFUNCTYPE(None, *map(type, called))(made[name])(*called)
+            found.append([each.tobytes() for each in results])
+        assert found[0] == found[1]
