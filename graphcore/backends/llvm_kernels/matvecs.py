@@ -66,7 +66,7 @@ def in_memory(w: Writer, root: Node) -> Product | None:
     if root.op is not t.matvec or kind_of(root) not in LANES:
         return None
     x, vector = root.inputs
-    matrix = operand(x)
+    matrix = operand(x, w.places.rooms)
     room, places = w.places.rooms.get(matrix.base), count(x.type.shape[-2:])
     if room is None or room.skipped or {room.kind, kind_of(vector)} != {kind_of(root)}:
         return None

@@ -7,7 +7,7 @@ order, or one that is repeated over the batch, is read without a copy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphcore.ir.node import Node
@@ -47,16 +47,25 @@ class Operand(NamedTuple):
         return self.strides[-1 if self.turned else -2]
 
 
-def operand(x: Node) -> Operand:
-    """An operand as it lies in memory, below the views that BLAS can look through."""
+def operand(x: Node, known: Container[Node] = ()) -> Operand:
+    """An operand as it lies in memory, below the views that BLAS can look through.
+
+    Memory of values that come before those `known` may have been given back.
+    """
     node, axes = x, list[int | None](range(x.type.ndim))
-    while (below := looked_through(node, axes)) is not None and None not in below[-2:]:
+    while (
+        node not in known
+        and (below := looked_through(node, axes)) is not None
+        and None not in below[-2:]
+    ):
         node, axes = node.inputs[0], below
     shape, last = node.type.shape, node.type.ndim - 1
     if last not in axes[-2:]:  # neither rows nor columns lie side by side
         node, axes, shape, last = x, [*range(x.type.ndim)], x.type.shape, x.type.ndim - 1
     strides = tuple([0 if axis is None else count(shape[axis + 1 :]) for axis in axes])
-    while node.op is t.reshape or node.op is t.pack:  # the same values in the same order
+    while node not in known and (
+        node.op is t.reshape or node.op is t.pack
+    ):  # the same values in the same order
         (node,) = node.inputs
     return Operand(node, strides, axes[-2] == last)
 

@@ -50,6 +50,15 @@ def test_results_in_registers_and_matrices_that_are_computed() -> None:
         both.agree([some(rng, (n,)), some(rng, (n, 5))], (n, 0), 400.0, cancels=True)
 
 
+def test_memory_of_values_before_the_matrix_has_been_given_back() -> None:
+    x = gc.tensor("x", {"time": None, "item": 2, "kind": 3, "new": 2})
+    kernel = gc.constant([[0.3, 0.5, -0.3, 0.3]], ("item", "time"))
+    y = gc.conv(gc.exp(x), kernel, {"item": "item"})
+    given = np.random.default_rng(6).random((4, 2, 3, 2))
+    wanted = gc.compile([x], y, native=False)(given)
+    np.testing.assert_allclose(gc.compile([x], y, native=True)(given), wanted, 1e-14)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_sums_of_products_are_compensated(dtype: str) -> None:
     """Within four units of rounding of the sum of magnitudes, in both directions."""
