@@ -26,7 +26,7 @@ from graphcore.ir.trace import Trace
 from graphcore.rewrites import pipeline
 
 from .inputs import not_listed, program
-from .questions import Questions, Stages
+from .questions import PLAIN, Questions, Stages
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -158,9 +158,9 @@ class Compiled(Questions, Generic[R]):
     ----------
     stages
         The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
-        "expanded", "optimized", "scheduled", and with `native` "kernels". `print` shows a graph as
-        `debug_print` does. The graph after any pass can be asked for by the name that `passes` has
-        for it.
+        "expanded", "optimized", and then "scheduled" for NumPy, or with `native` "kernels" for
+        machine code. `print` shows a graph as `debug_print` does. The graph after any pass can be
+        asked for by the name that `passes` has for it.
     passes
         Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
     source
@@ -188,13 +188,13 @@ class Compiled(Questions, Generic[R]):
         with pipeline.uncollected(), described_by(graph.trace):
             self._boundary = Boundary(graph)
             self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
+            self.stages = Stages(self.passes)
             last = self.passes[-1].graph
             if native is None:
-                self._tier = Tiers(last, self._boundary)
+                self._tier = Tiers(last, self.stages[PLAIN], self._boundary)
             else:
                 self._tier = Fixed(last, self._boundary, native)
             self._values = self._tier.begin(replacing(weakref.ref(self)))
-        self.stages = Stages(self.passes)
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         flat = type(results) is list and results == list(range(len(graph.outputs)))

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from graphcore.inspection.why import Why
 
 
+PLAIN = "optimized"
+"""The stage that machine code is made of: the last one that is the same for every target."""
+
+
 class Stages(dict[str, Graph]):
     """The graphs between the parts of a compilation, by name; after any pass, if asked for."""
 
@@ -102,7 +106,7 @@ class Questions(Listing):
         """The LLVM IR from which machine code is made, with the user's lines."""
         from graphcore.backends import llvm_kernels
 
-        graph = llvm_kernels.in_kernels(self.stages["scheduled"])
+        graph = llvm_kernels.in_kernels(self.stages[PLAIN])
         return llvm_kernels.text(graph, self._boundary.unknowns)
 
     def debug_print(
@@ -168,7 +172,8 @@ class Questions(Listing):
         arrays, sizes = self._boundary.bind(given)
         known = dict(zip(self._boundary.unknowns, sizes, strict=True))
         names = [path for path, _ in sorted(paths(self._results, "result"), key=itemgetter(1))]
-        faults = check(self.passes[-1].graph, arrays, known, names, results, Single(), every=any)
+        graph = self._tier.kernels if self.native else self.passes[-1].graph
+        faults = check(graph, arrays, known, names, results, Single(), every=any)
         return faults if any else faults[0]
 
     def trace(self, /, *args: Any, step: Mapping[str, int] | None = None, **kwargs: Any) -> Tensors:
@@ -251,7 +256,10 @@ class Questions(Listing):
         from graphcore.backends.measuring import profile  # loaded at its first use
 
         given = self._given.arrange(args, kwargs)
-        graph, kernels = self.stages["scheduled"], self._tier.kernels if self.native else None
+        if self.native:
+            graph, kernels = self.stages[PLAIN], self._tier.kernels
+        else:
+            graph, kernels = self.passes[-1].graph, None
         return profile(graph, kernels, self._boundary, self._values, given, self.tier)
 
     def diff(

@@ -19,7 +19,7 @@ from graphcore.ir.trace import tracing
 
 def kernels(compiled: Compiled) -> Graph:
     """The last graph of a program, with kernels wherever there is machine code."""
-    graph = compiled.stages["scheduled"]
+    graph = compiled.stages["optimized"]
     with tracing(graph.trace):
         made = llvm_kernels.in_kernels(graph)
     return Graph(made.params, made.outputs, graph.trace)

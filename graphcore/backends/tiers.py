@@ -108,10 +108,14 @@ class Fixed(Tier):
 
 
 class Tiers(Tier):
-    """The costs of a program's calls, and its machine code once that pays."""
+    """The costs of a program's calls, and its machine code once that pays.
 
-    def __init__(self, graph: Graph, boundary: Boundary) -> None:
+    Machine code is made of `plain`, the graph before the passes that serve NumPy alone.
+    """
+
+    def __init__(self, graph: Graph, plain: Graph, boundary: Boundary) -> None:
         super().__init__(graph, boundary)
+        self.plain = plain
         self.calls, self.spent, self.making = 0, 0.0, 0.0
         self.why = ""  # machine code is never made
         self.spending: Spending | None = None
@@ -190,7 +194,7 @@ class Tiers(Tier):
             self.why = why
             return None
         try:
-            self.kernels = llvm_kernels.in_kernels(self.graph)
+            self.kernels = llvm_kernels.in_kernels(self.plain)
             if kernel not in self.kernels.ops():
                 self.why = NO_GAIN
                 return None

@@ -213,7 +213,7 @@ class Explained:
         passes = compiled.passes
         self.names = [made.name for made in passes]
         self.graphs = [made.graph for made in passes]
-        trace = compiled.stages["scheduled"].trace or passes[0].graph.trace
+        trace = passes[-1].graph.trace or passes[0].graph.trace
         assert trace is not None, "a compiled program has a trace"
         self.trace = trace
         self.ancestry = Ancestry(self.graphs, [made.records for made in passes], trace)

@@ -27,6 +27,7 @@ from .functions import functions_of_matrices
 from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
 from .orders import ordered
+from .shared_factors import share_factors
 from .shields import drop_shields
 from .stabilise import stabilise
 from .structure import structure
@@ -132,6 +133,8 @@ COMMON: Passes = [
     moved_out,
     loops_pruned,
     products,
+    Pass("factors shared", share_factors, EXPANDED),
+    Pass("optimized", tidied.change, EXPANDED),
 ]
 """The passes that suit every target, before those that serve the costs of one."""
 

@@ -17,7 +17,7 @@ SPREAD = np.array([2.0, 0, 0, 0, 0, 4])
 def compiled(outputs):
     """The function, and how often each op is in its last stage."""
     f = gc.compile([X, Y, AT], outputs)
-    return f, Counter(node.op.name for node in f.stages["optimized"].nodes())
+    return f, Counter(node.op.name for node in f.stages["scheduled"].nodes())
 
 
 def test_a_range_is_added_in_place():

@@ -24,7 +24,7 @@ from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.pipeline import EXPANDED, Pass, Passes
+from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes
 from graphcore.rewrites.rematerialise import rematerialise
 from graphcore.schedule.pieces import cut_kernels
 from graphcore.schedule.regions import sizes_needed, with_kernels
@@ -57,11 +57,11 @@ KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedu
 rematerialised = Pass("rematerialised", partial(rematerialise, costs=COSTS), EXPANDED)
 
 PASSES: Passes = [
-    *numpy_backend.PASSES,
+    *COMMON,
     rematerialised,
     Pass("kernels", lambda graph: with_every_kernel(graph), KERNELS),
 ]
-"""The passes for machine code: those for NumPy, whose result it takes, and the last two."""
+"""The passes for machine code, without those that serve the costs of NumPy."""
 
 
 def unavailable() -> str | None:
@@ -70,7 +70,7 @@ def unavailable() -> str | None:
 
 
 def in_kernels(graph: Graph) -> Graph:
-    """A graph as the passes for NumPy leave it, with kernels, which machine code computes."""
+    """A graph as the passes for every target leave it, with kernels of machine code."""
     with nullcontext() if graph.trace is None else tracing(graph.trace):
         made = with_every_kernel(rematerialised.change(graph))
     return Graph(made.params, made.outputs, graph.trace)

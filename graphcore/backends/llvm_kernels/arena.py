@@ -22,8 +22,8 @@ class Need(NamedTuple):
 def packed(needs: Sequence[Need]) -> tuple[list[int], int]:
     """Where each room begins, and how many bytes they take together.
 
-    The largest come first, each to the first place where it fits. So many that this would take long
-    lie one after the other.
+    The largest come first, of these the ones that are in use for longest, each to the first place
+    where it fits. So many that this would take long lie one after the other.
     """
     if len(needs) > MANY:
         sizes = [-(-max(need.bytes, 1) // LINE) * LINE for need in needs]
@@ -32,7 +32,8 @@ def packed(needs: Sequence[Need]) -> tuple[list[int], int]:
     starts = [0] * len(needs)
     placed: list[tuple[int, int, int]] = []  # in order: start, end, times
     end = 0
-    for n in sorted(range(len(needs)), key=lambda n: -needs[n].bytes):
+    order = sorted(range(len(needs)), key=lambda n: (needs[n].bytes, needs[n].times.bit_count()))
+    for n in reversed(order):
         size, times = -(-max(needs[n].bytes, 1) // LINE) * LINE, needs[n].times
         start = 0
         for first, last, others in placed:

@@ -37,6 +37,9 @@ from .widths import width_of
 Homes = dict[Node, list[Room]]
 """Where results are written: rooms that are given."""
 
+DISTINCT = 500
+"""So many slots have one room each, which is fitted in by itself; more are used again and again."""
+
 
 class Taken(NamedTuple):
     """Memory of so many bytes, and its number."""
@@ -155,7 +158,7 @@ class Shared:
         """Memory for values of a type, until it is given back."""
         bytes = count(type.shape) * BYTES[kind_of_dtype(type.dtype)] * self.times_run
         free = self.free.setdefault(bytes, [])
-        at = free.pop() if free else len(self.slots)
+        at = free.pop() if free and len(self.slots) > DISTINCT else len(self.slots)
         pointer = self.shared(("room", at), entrance.Room(bytes, 0))
         self.begun[at] = self.time
         return Taken(bytes, at), pointer

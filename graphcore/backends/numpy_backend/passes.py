@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from graphcore.ir.graph import Graph
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, tidied
 
 from .accumulate import accumulate
 from .layout import short_axes_first
-from .shared_factors import share_factors
+
+
+def accumulated(graph: Graph) -> Graph:
+    """The graph in which parts are added at their places; their slices meet other views."""
+    new = accumulate(graph)
+    return graph if new is graph else tidied.change(new)
+
 
 PASSES: Passes = [
     *COMMON,
-    Pass("factors shared", share_factors, EXPANDED),
-    Pass("accumulated", accumulate, EXPANDED),
-    Pass("optimized", tidied.change, EXPANDED),
+    Pass("accumulated", accumulated, EXPANDED),
     Pass("scheduled", short_axes_first, EXPANDED),
 ]

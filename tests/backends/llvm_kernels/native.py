@@ -78,7 +78,7 @@ class Both:
         """A compiled program in both tiers."""
         both = cls.__new__(cls)
         both.numpy, both.bind = compiled._function, compiled._boundary.bind
-        graph, unknowns = compiled.stages["scheduled"], compiled._boundary.unknowns
+        graph, unknowns = compiled.stages["optimized"], compiled._boundary.unknowns
         both.compile(graph, unknowns)
         return both
 

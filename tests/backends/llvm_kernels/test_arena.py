@@ -48,3 +48,8 @@ def test_a_chain_of_different_sizes() -> None:
     _, bytes = packed([Need(n, s.times) for n, s in zip(sizes, needs, strict=True)])
     assert bytes < sum(sizes) / 2
     both.agree_when_called([np.random.default_rng(0).random(1000)], 0.0)
+
+
+def test_of_equal_rooms_those_in_use_for_longest_come_first() -> None:
+    needs = [Need(64, 0b001), Need(64, 0b100), Need(64, 0b011), Need(64, 0b110)]
+    assert packed(needs)[1] == 128

@@ -44,7 +44,7 @@ class Loop:
 
     @property
     def graph(self):
-        return self.compiled.stages["scheduled"]
+        return self.compiled.stages["optimized"]
 
 
 def check(f, op, record, known, *args, axis=0, reason=""):

@@ -89,7 +89,7 @@ def test_its_kernels_are_a_stage_and_lines_of_its_source(
     f = gc.compile(*factored(), native=True)
     golden("mixed", f"{f.stages['kernels']}\n\n{f.source}")
     assert [node.op for node in f.stages["kernels"].nodes()].count(kernel) == 2
-    assert f.diff("scheduled", "kernels")
+    assert f.diff("optimized", "kernels")
 
 
 def test_arguments_of_any_layout_and_size(random: np.random.Generator) -> None:

@@ -33,7 +33,7 @@ def test_programs(name: str, size: str) -> None:
     program = Program(name)
     compiled = program.make("graphcore")
     native = build(compiled)
-    kernels = llvm_kernels.in_kernels(compiled.stages["scheduled"])
+    kernels = llvm_kernels.in_kernels(compiled.stages["optimized"])
     if llvm_kernels.whole(kernels) is not None:
         assert "unknown:0" not in native_source(kernels, compiled._boundary.unknowns)
     given = program.module.inputs(size)

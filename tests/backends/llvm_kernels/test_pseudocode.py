@@ -241,6 +241,6 @@ def masked_softmax() -> gc.Compiled:
 def test_text_and_ir(model: Callable[[], gc.Compiled], golden: Callable[[str, str], None]) -> None:
     garbage.collect()  # an equal program that was built elsewhere would lend its lines
     f = model()
-    kernels = llvm_kernels.in_kernels(f.stages["scheduled"])
+    kernels = llvm_kernels.in_kernels(f.stages["optimized"])
     golden(f"{model.__name__}_source", native_source(kernels, f._boundary.unknowns))
     golden(f"{model.__name__}_llvm", f.llvm)

@@ -11,9 +11,10 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import lower_bound
 from graphcore.ops import leaf, linalg, tensor
 from graphcore.ops.elementwise import conjugate, log, square
-from graphcore.rewrites.engine import Conversion, convert
-from graphcore.rewrites.matrices import diagonal, eye_like, h, real_part
-from graphcore.rewrites.plain import cast, full, pick, sum_over
+
+from .engine import Conversion, convert
+from .matrices import diagonal, eye_like, h, real_part
+from .plain import cast, full, pick, sum_over
 
 WHOLE: dict[Op, tuple[Op, int]] = {
     linalg.eigvalsh: (linalg.eigh, 0),
