@@ -108,7 +108,7 @@ def test_steps_of_loops_count_after_they_ran() -> None:
 
 def test_a_call_without_values_costs_its_calls_alone() -> None:
     x = gc.tensor("x", {"row": "n"})
-    costs = Spending(gc.compile([x], gc.exp(x)).stages["scheduled"])
+    costs = Spending(gc.compile([x], gc.exp(x)).stages["optimized"])
     none, one, two = [costs.cost([], {"n": n})[0] for n in range(3)]
     assert none == pytest.approx(spending.CALL)
     assert one - none == pytest.approx(two - one) == pytest.approx(spending.VALUE[10])
@@ -120,7 +120,7 @@ def test_a_derivative_of_a_loop_counts_with_its_steps() -> None:
     a = gc.tensor("a", {})
     y = gc.while_loop(lambda r: abs(r * r - a) > 1e-9 * a, lambda r: (r + a / r) / 2, a)
     f = gc.compile([a], gc.grad(y, a))
-    costs = Spending(f.stages["scheduled"])
+    costs = Spending(f.stages["optimized"])
     assert len(costs.loops) == 1
     f(np.array(1e300))
     assert f(np.array(2.0)) == pytest.approx(0.5 / 2**0.5)
@@ -276,7 +276,7 @@ def test_the_tier_and_the_reason_are_said() -> None:
 def test_costs_grow_with_sizes_and_steps() -> None:
     x = gc.tensor("x", {"time": None, "unit": None})
     last, _ = gc.scan(lambda s, x: (gc.tanh(s + x), s), x[{"time": 0}], x, dim="time")
-    costs = Spending(gc.compile([x], last.sum()).stages["scheduled"])
+    costs = Spending(gc.compile([x], last.sum()).stages["optimized"])
     one, ten, wide = (
         costs.cost([], {"time": time, "unit": unit})[0]
         for time, unit in ((1, 8), (10, 8), (10, 800))

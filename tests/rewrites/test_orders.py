@@ -44,7 +44,7 @@ def arrays() -> list[np.ndarray]:
 def test_no_product_of_matrices_is_left(case: str) -> None:
     y, hand = CASES[case]
     f = gc.compile(INPUTS, y, native=False)
-    few = [node for node in f.stages["scheduled"].nodes() if node.op is t.matmul]
+    few = [node for node in f.stages["optimized"].nodes() if node.op is t.matmul]
     assert all(2 in node.type.shape for node in few)
     np.testing.assert_allclose(f(*arrays()), hand(*arrays()), rtol=1e-11, atol=1e-11)
 
@@ -59,13 +59,13 @@ def test_derivatives(case: str) -> None:
 
 
 def products(f: gc.Compiled) -> int:
-    return sum(node.op is t.matmul for node in f.stages["scheduled"].nodes())
+    return sum(node.op is t.matmul for node in f.stages["optimized"].nodes())
 
 
 def test_a_product_that_others_need_stays() -> None:
     y = gc.dot(AB, x, dim="j")
     f = gc.compile(INPUTS, [y, gc.exp(AB)])
-    assert [node.op for node in f.stages["scheduled"].nodes()].count(t.matvec) == 1
+    assert [node.op for node in f.stages["optimized"].nodes()].count(t.matvec) == 1
     assert products(f) == 1
     assert products(gc.compile(INPUTS, [y, AB])) == 1
 
@@ -75,7 +75,7 @@ def test_unknown_sizes_decide_nothing() -> None:
     a, b = gc.tensor("a", {"i": None, "k": 1000}), gc.tensor("b", {"k": 1000, "j": None})
     c, v = gc.tensor("c", {"j": None, "l": None}), gc.tensor("v", {"j": None})
     bc = gc.dot(b, c, dim="j")
-    nodes = gc.compile([a, b, c], gc.dot(a, bc, dim="k")).stages["scheduled"].nodes()
+    nodes = gc.compile([a, b, c], gc.dot(a, bc, dim="k")).stages["optimized"].nodes()
     first = next(node for node in nodes if node.op is t.matmul)
     assert first.type.shape[0] == 1000, "the order is that of the program"
     assert products(gc.compile([a, b, v], gc.dot(gc.dot(a, b, dim="k"), v, dim="j"))) == 0
@@ -87,7 +87,7 @@ def test_in_a_loop() -> None:
 
     y, _ = gc.scan(step, x, length=3)
     f = gc.compile([A, B, x], y)
-    inside = [node for node in f.stages["scheduled"].every_node() if node.op is t.matmul]
+    inside = [node for node in f.stages["optimized"].every_node() if node.op is t.matmul]
     a, b, _, s = arrays()
     expected = s
     for _ in range(3):

@@ -41,7 +41,7 @@ def cut(graph: Graph) -> Graph:
 
 def chain(nodes: int) -> Graph:
     inputs, y = compile_time.chain(nodes)
-    return gc.compile(inputs, [y, *gc.grad(y, inputs)]).stages["scheduled"]
+    return gc.compile(inputs, [y, *gc.grad(y, inputs)]).stages["optimized"]
 
 
 def test_a_short_graph_stays_whole() -> None:
@@ -74,7 +74,7 @@ def test_any_period_is_found(period: int) -> None:
         y = x
         for _ in range(count):
             y = layer(y)
-        return bodies(cut(gc.compile([x], y).stages["scheduled"]))
+        return bodies(cut(gc.compile([x], y).stages["optimized"]))
 
     few = 1200 // period + 3
     some, many = layers(few), layers(3 * few)
@@ -91,7 +91,7 @@ def test_bodies_of_loops_are_cut_too() -> None:
         return c, None
 
     last, _ = gc.scan(step, x.isel(time=0), x, dim="time")
-    made = cut(gc.compile([x], last).stages["scheduled"])
+    made = cut(gc.compile([x], last).stages["optimized"])
     (loop,) = [node for node in made.nodes() if node.op is control.scan]
     found = bodies(loop.attrs["body"])
     assert len(found) > 5
@@ -107,7 +107,7 @@ def test_updates_that_are_written_in_place_stay_outside() -> None:
             value = gc.sin(value) * 0.5 + value
         return c.at[{"row": i}].set(value)
 
-    graph = gc.compile([x], gc.fori_loop(0, 3, step, x)).stages["scheduled"]
+    graph = gc.compile([x], gc.fori_loop(0, 3, step, x)).stages["optimized"]
     made = cut(graph)
     (loop,) = [node for node in made.nodes() if node.op is control.scan]
     assert any(node.op.name == "put" for node in loop.attrs["body"].nodes())
@@ -132,7 +132,7 @@ def test_random_graphs_lose_nothing(program: random_graphs.Program) -> None:
     inputs = random_graphs.inputs()
     y = program(inputs)
     slopes = gc.grad(y.sum(), [inputs[name] for name in random_graphs.FLOATS], disconnected="zero")
-    check(gc.compile([*inputs.values()], [y, *slopes]).stages["scheduled"])
+    check(gc.compile([*inputs.values()], [y, *slopes]).stages["optimized"])
 
 
 @settings(max_examples=10)
@@ -143,4 +143,4 @@ def test_random_loops_lose_nothing(program: random_loops.Program, unknown: bool)
     ys = program(gc, given)
     xs = [given[name] for name in random_loops.FLOATS]
     slopes = gc.grad(sum((y * y).sum() for y in ys), xs, disconnected="zero")
-    check(gc.compile([*given.values()], [*ys, *slopes]).stages["scheduled"])
+    check(gc.compile([*given.values()], [*ys, *slopes]).stages["optimized"])

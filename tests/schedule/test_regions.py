@@ -79,7 +79,7 @@ def check(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
 def test_kernels_of_a_program_lose_nothing(name: str) -> None:
     compiled = Program(name).make("graphcore")
     assert isinstance(compiled, gc.Compiled)
-    graph = compiled.stages["scheduled"]
+    graph = compiled.stages["optimized"]
     assert [node.op for node in check(graph, but()).nodes()].count(kernel) == 1
     for seed in range(3):
         check(graph, drawn(seed))
@@ -93,7 +93,7 @@ def test_a_body_computes_the_values_of_its_region(
     inputs = random_graphs.inputs()
     y = program(inputs)
     slopes = gc.grad(y.sum(), [inputs[name] for name in random_graphs.FLOATS], disconnected="zero")
-    graph = gc.compile([*inputs.values()], [y, *slopes]).stages["scheduled"]
+    graph = gc.compile([*inputs.values()], [y, *slopes]).stages["optimized"]
     made = check(graph, drawn(seed))
     values, sizes = random_graphs.arrays(0, 4, 2), {"c": 4, "d": 2}
     for node in kernels(made):
@@ -112,12 +112,12 @@ def test_a_body_computes_the_values_of_its_region(
 def test_loops_lose_nothing(program: random_loops.Program, seed: int, unknown: bool) -> None:
     sizes = {"a": 1, "b": 2, "time": 3}
     given = random_loops.inputs(dict.fromkeys(sizes) if unknown else sizes)
-    check(gc.compile([*given.values()], program(gc, given)).stages["scheduled"], drawn(seed))
+    check(gc.compile([*given.values()], program(gc, given)).stages["optimized"], drawn(seed))
 
 
 def test_the_backend_writes_the_nodes_of_kernels() -> None:
     x = gc.tensor("x", {"row": None})
-    graph = gc.compile([x], gc.exp(gc.sort(gc.sin(x) + 1, "row")) + 2).stages["scheduled"]
+    graph = gc.compile([x], gc.exp(gc.sort(gc.sin(x) + 1, "row")) + 2).stages["optimized"]
     made = check(graph, but("sort"))
     made = Graph(made.params, made.outputs, graph.trace)
     plain, ours = (numpy_backend.build(g, ("row",)) for g in (graph, made))
@@ -128,7 +128,7 @@ def test_no_kernel_waits_for_itself() -> None:
     x = gc.tensor("x", {"row": None})
     a = gc.sin(gc.exp(x) * 2)
     y = gc.cos(a) * gc.sort(gc.tanh(a) + 1, "row") + a
-    made = check(gc.compile([x], y).stages["scheduled"], but("sort"))
+    made = check(gc.compile([x], y).stages["optimized"], but("sort"))
     assert [len(node.inputs) for node in kernels(made)] == [1, 2]
 
 
@@ -136,13 +136,13 @@ def test_few_calls_are_no_kernel() -> None:
     x = gc.tensor("x", {"row": None})
     n = gc.tensor("n", {})
     y = gc.exp(gc.sort(x, "row")) * gc.sort(gc.expand_dims(n * n + n, row=2), "row").sum()
-    assert not kernels(check(gc.compile([x, n], y).stages["scheduled"], but("sort", "multiply")))
+    assert not kernels(check(gc.compile([x, n], y).stages["optimized"], but("sort", "multiply")))
 
 
 def test_ops_with_several_values_are_in_kernels() -> None:
     x = gc.tensor("x", {"row": None, "col": "row"})
     det = gc.linalg.slogdet(x)[1]
-    graph = gc.compile([x], gc.sort(x, "row").sum() + gc.exp(det)).stages["scheduled"]
+    graph = gc.compile([x], gc.sort(x, "row").sum() + gc.exp(det)).stages["optimized"]
     (made,) = kernels(check(graph, but("sort")))
     assert "slogdet" in [node.op.name for node in made.attrs["body"].nodes()]
 
@@ -154,7 +154,7 @@ def test_a_loop_with_an_op_of_the_host_has_kernels_of_its_own() -> None:
         return gc.sort(gc.tanh(c * x) + c, "row"), None
 
     last, _ = gc.scan(step, xs.isel(time=0), xs, dim="time")
-    graph = gc.compile([xs], [last, gc.grad(last.sum(), xs)]).stages["scheduled"]
+    graph = gc.compile([xs], [last, gc.grad(last.sum(), xs)]).stages["optimized"]
     made = check(graph, but("sort"))
     (forward,) = [node for node in made.nodes() if node.op is control.scan]
     assert [node.op for node in forward.attrs["body"].nodes()].count(kernel) == 1
@@ -165,7 +165,7 @@ def test_a_loop_with_an_op_of_the_host_has_kernels_of_its_own() -> None:
 def test_a_loop_is_a_kernel_only_with_all_that_depends_on_its_steps() -> None:
     x = gc.tensor("x", {"row": None})
     y = gc.while_loop(lambda y: (y * y).sum() > 1e-3, lambda y: gc.sin(y) * 0.5 + y * 0.1, x)
-    graph = gc.compile([x], gc.grad(gc.sort(y, "row").sum(), x)).stages["scheduled"]
+    graph = gc.compile([x], gc.grad(gc.sort(y, "row").sum(), x)).stages["optimized"]
     finding = [node for node in graph.nodes() if node.op is control.while_loop]
     assert finding
     assert finding[0].attrs["trips"] is not None
@@ -182,7 +182,7 @@ def twice_found() -> tuple[Node, Node, Node]:
     """
     x = gc.tensor("x", {"row": None})
     y = gc.while_loop(lambda y: (y * y).sum() > 1e-3, lambda y: gc.sin(y) * 0.5, x)
-    nodes = gc.compile([x], gc.grad(y.sum(), x)).stages["scheduled"].nodes()
+    nodes = gc.compile([x], gc.grad(y.sum(), x)).stages["optimized"].nodes()
     loop = next(node for node in nodes if node.op is control.while_loop)
     (name,) = loop.attrs["trips"].unknowns
     sized = next(node for node in nodes if node.op is leaf.project and name in unknowns_of(node))
@@ -220,7 +220,7 @@ def test_views_and_leaves_stand_in_every_body() -> None:
     x, w = gc.tensor("x", {"row": None, "col": None}), gc.tensor("w", {"col": None})
     y = 2.0 * gc.sin(x.T + w)
     z = gc.cos(x.T * gc.sort(y, "col") + 2.0) * w
-    made = check(gc.compile([x, w], [y, z]).stages["scheduled"], but("sort"))
+    made = check(gc.compile([x, w], [y, z]).stages["optimized"], but("sort"))
     first, second = kernels(made)
     for node in (first, second):
         ops = [x.op for x in node.attrs["body"].nodes()]
@@ -231,6 +231,6 @@ def test_views_and_leaves_stand_in_every_body() -> None:
 def test_kernels_are_printed_and_pickled() -> None:
     x = gc.tensor("x", {"row": None})
     y = gc.sort(gc.sin(x) * x, "row")
-    made = check(gc.compile([x], y).stages["scheduled"], but("sort"))
+    made = check(gc.compile([x], y).stages["optimized"], but("sort"))
     assert pickle.loads(pickle.dumps(made)) == made
     assert "kernel(x)" in str(made)

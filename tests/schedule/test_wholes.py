@@ -42,7 +42,7 @@ def slices_of_wholes(graph: Graph) -> int:
 
 
 def test_a_part_is_read_in_the_whole() -> None:
-    before = scheduled(twice).stages["scheduled"]
+    before = scheduled(twice).stages["optimized"]
     after = read_from_wholes(before)
     assert slices_of_wholes(after) == slices_of_wholes(before) + 1
     (whole,) = [node for node in after.nodes() if node.op is overwrite]
@@ -59,7 +59,7 @@ def test_so_it_is_in_the_body_of_a_loop(random: np.random.Generator) -> None:
     x, into = (gc.tensor(name, {"place": None}) for name in ("x", "into"))
     made = gc.fori_loop(0, 5, step, (x, into))
     native, calls = (gc.compile([x, into], [*made], native=tier) for tier in (True, False))
-    graph = calls.stages["scheduled"]
+    graph = calls.stages["optimized"]
     assert slices_of_wholes(read_from_wholes(graph)) > slices_of_wholes(graph)
     for size in (2, 3, 9, 17, 40):
         given = random.standard_normal((2, size))
@@ -81,7 +81,7 @@ def test_so_it_is_in_the_body_of_a_loop(random: np.random.Generator) -> None:
     ],
 )
 def test_other_parts_stay(f: Callable[[gc.Tensor, gc.Tensor], object]) -> None:
-    graph = scheduled(f).stages["scheduled"]
+    graph = scheduled(f).stages["optimized"]
     assert read_from_wholes(graph) is graph
 
 
@@ -90,5 +90,5 @@ def test_few_places_are_written_where_the_others_are() -> None:
         part = gc.sin(x[{"place": slice(3)}])
         return into.at[{"place": slice(3)}].set(part), part * x[{"place": slice(3, 6)}]
 
-    graph = scheduled(f, 100).stages["scheduled"]
+    graph = scheduled(f, 100).stages["optimized"]
     assert read_from_wholes(graph) is graph
