@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 LINE = 64
 """Rooms begin at multiples of so many bytes."""
+DISTINCT = 500
+"""So many slots have one room each, which is fitted in by itself; more are used again and again."""
 MANY = 1000
 """The most rooms that are fitted into each other: each is compared with all others."""
 

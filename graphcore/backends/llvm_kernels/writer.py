@@ -15,6 +15,7 @@ from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
 from . import entrance
+from .arena import DISTINCT
 from .arithmetic import SCALAR, kind_of_dtype
 from .builder import TRUE, WIDTH, Builder, Value, integer
 from .calls import Calls
@@ -36,9 +37,6 @@ from .widths import width_of
 
 Homes = dict[Node, list[Room]]
 """Where results are written: rooms that are given."""
-
-DISTINCT = 500
-"""So many slots have one room each, which is fitted in by itself; more are used again and again."""
 
 
 class Taken(NamedTuple):
