@@ -32,7 +32,7 @@ def random_graphs() -> list[Graph]:
     found = []
     for seed in SEEDS:
         try:
-            found.append(built(drawn(seed))[0].stages["optimized"])
+            found.append(built(drawn(seed))[0].stages["scheduled"])
         except gc.GraphError:
             continue  # a program that is refused
     return found
@@ -44,7 +44,7 @@ RANDOM = random_graphs()
 def stage(name: str) -> Graph:
     f = Program(name).make("graphcore")
     assert isinstance(f, gc.Compiled)
-    return f.stages["optimized"]
+    return f.stages["scheduled"]
 
 
 @pytest.mark.parametrize("model", [logistic_regression, gaussian_process])
@@ -52,7 +52,7 @@ def test_critical_path_and_dominators(
     model: Callable[[], gc.Compiled], golden: Callable[[str, str], None]
 ) -> None:
     garbage.collect()
-    graph = model().stages["optimized"]
+    graph = model().stages["scheduled"]
     name = graph.params[-1].attrs["name"]
     parts = {
         "the critical path": network.critical_path(graph),
@@ -67,7 +67,7 @@ def test_every_fact_is_there() -> None:
     x = gc.tensor("x", {"time": None, "k": 3})
     last, _ = gc.scan(lambda c, row: (gc.tanh(c * c + row), None), x.sum("time"), x, dim="time")
     f = gc.compile([x], last)
-    graph = f.stages["optimized"]
+    graph = f.stages["scheduled"]
     made = graph.to_networkx()
     assert isinstance(made, nx.MultiDiGraph)
     assert nx.is_directed_acyclic_graph(made)
@@ -250,7 +250,7 @@ def test_our_walks_agree_with_networkx_on_programs(name: str) -> None:
 
 
 def test_questions_about_nothing_are_refused() -> None:
-    graph = logistic_regression().stages["optimized"]
+    graph = logistic_regression().stages["scheduled"]
     with pytest.raises(gc.GraphError, match="no input 'z'\n  cure: give one of its inputs: 'x'"):
         network.dominators(graph, "z")
     with pytest.raises(gc.GraphTypeError, match="is no node of the graph"):
