@@ -81,8 +81,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
 def named(name: object, outputs: list[Node]) -> Node:
     """The input of this name that the outputs need."""
     graph = Graph((), tuple(outputs))
-    nodes = [node for node in graph.nodes() if node.op is leaf.input_]
-    inputs = {str(node.attrs["name"]): node for node in nodes}
+    inputs = {str(node.attrs["name"]): node for node in leaf.inputs_among(graph.nodes())}
     for size in {size for node in graph.every_node() for size in unknowns_of(node)}:
         if isinstance(size, ValueOf):
             inputs.setdefault(str(size), leaf.param(str(size), TensorType(INT, (), ())))

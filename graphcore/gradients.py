@@ -144,7 +144,7 @@ def check_grads(
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         reason, cure = f"most={brief(most)}", "give an integer of at least 1"
         raise refusal("check_grads", reason, cure=cure, kind=GraphTypeError)
-    inputs = [wrap(x) for x in toposort([t.node for t in (*ys, *xs)]) if x.op is leaf.input_]
+    inputs = [*map(wrap, leaf.inputs_among(toposort([t.node for t in (*ys, *xs)])))]
     names = [path for path, _ in paths(y, "y")]
     with np.errstate(all="ignore"):
         found = Checked(ys, xs, inputs, names, given(values, inputs), rtol).worst(most)

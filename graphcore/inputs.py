@@ -29,21 +29,20 @@ def program(
     an input is missing, and the cure, from its name.
     """
     names: dict[str, Node] = {}
-    for node in params:
-        if node.op is leaf.input_:
-            name = node.attrs["name"]
-            if name in names:
-                mend = "give each input a name of its own, and list it once"
-                reason = f"two inputs are named '{show_dim(name)}'"
-                raise refusal(function, reason, names[name], node, cure=mend)
-            names[name] = node
+    for node in leaf.inputs_among(params):
+        name = node.attrs["name"]
+        if name in names:
+            mend = "give each input a name of its own, and list it once"
+            reason = f"two inputs are named '{show_dim(name)}'"
+            raise refusal(function, reason, names[name], node, cure=mend)
+        names[name] = node
     new = replacements(function, params, names)
     for node in new:
         refuse_derivatives(function, node, outputs)
     inputs = tuple(new.get(node, node) for node in params)
     graph = Graph(inputs, substitute(outputs, new) if new else tuple(outputs))
-    for node in graph.nodes():
-        if node.op is leaf.input_ and node not in inputs:
+    for node in leaf.inputs_among(graph.nodes()):
+        if node not in inputs:
             name = show_dim(node.attrs["name"])
             if "trace" in node.attrs:
                 mend = "let the function return the tensors that are needed outside of it"
@@ -56,7 +55,7 @@ def program(
 
 def not_listed(params: Sequence[Node]) -> Absent:
     """The words for an input that is missing in a list."""
-    names = [x.attrs["name"] for x in params if x.op is leaf.input_]
+    names = [x.attrs["name"] for x in leaf.inputs_among(params)]
     cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
     return lambda name: (f"the outputs need input '{name}', which is not among the inputs", cure)
 

@@ -155,7 +155,6 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.derivatives.linearity ALIKE": "how the result grows is not known",
     "graphcore.rewrites.functions NOT_ANALYTIC": "the op is analytic",
     "graphcore.rewrites.loops.placement VIEWS_OF_SUMS": "the op is applied to each term of a sum",
-    "graphcore.rewrites.loops.placement REPEATED": "the result of the op is worth a param",
     "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",
     "graphcore.rewrites.orders RULES": "no contraction is taken into the op",
     "graphcore.analysis.matrices THROUGH": "the facts of operands say nothing of the result",

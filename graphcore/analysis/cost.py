@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from graphcore.ir.axes import Along, Contracts, Indexes, Matrices, Picks, Reduces
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, unwrapped
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import Size, evaluate, unknowns
 from graphcore.ir.types import TupleType, Type
@@ -103,7 +103,7 @@ NOTHING = frozenset({Trait.VIEW, Trait.FREE})
 
 def bytes_read(x: Node, number: Number) -> int:
     """The bytes in memory that are read for `x`: if `x` repeats a value, those of that value."""
-    y = x.inputs[0] if x.op is tensor.expand else x
+    y = unwrapped(x, tensor.expand)
     return y.type.dtype.itemsize if y.op is leaf.full else bytes_of(y.type, number)
 
 

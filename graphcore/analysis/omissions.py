@@ -278,7 +278,7 @@ def params_omit(node: Node, given: Sequence[Omits]) -> list[Omits]:
 
     A carry of a loop has the patterns of its start, and those that a step computes from them.
     """
-    params = list(given[1:] if node.op is control.switch else given)
+    params = list(control.given_to_bodies(node, given))
     n, m = node.attrs.get("carries", 0), node.attrs.get("sequences", 0)
     params[n : n + m] = map(one_step, params[n : n + m])
     while n:

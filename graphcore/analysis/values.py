@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, unwrapped
 from graphcore.ir.op import Op, Trait
 from graphcore.ops import elementwise, leaf, tensor
 
@@ -94,7 +94,7 @@ def are_distinct(indices: Sequence[Node]) -> bool:
     """
     counted = set()
     for index in indices:
-        source = index.inputs[0] if index.op is tensor.expand else index
+        source = unwrapped(index, tensor.expand)
         if source.op is leaf.iota or (
             source.op is leaf.constant and source.type.ndim == 1 and source.attrs["value"].distinct
         ):

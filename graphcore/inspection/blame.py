@@ -127,7 +127,7 @@ class Blame:
         blamed = [masks.pop((node, i), None) for i in range(len(run.results))]
         if not self._every and all(mask is None for mask in blamed):
             return
-        inputs = node.inputs[1:] if node.op is control.switch else node.inputs
+        inputs = control.given_to_bodies(node, node.inputs)
         n = node.attrs.get("carries", len(blamed))
         m = node.attrs.get("sequences", 0)
         carried = blamed[:n]

@@ -92,8 +92,7 @@ def input_names(nodes: Iterable[Node], given: Mapping[Node, str] = {}) -> dict[N
     """The names of inputs, unless they are `given`; names that would look alike are numbered."""
     names: dict[Node, str] = {}
     seen: dict[str, int] = {}
-    inputs = [node for node in nodes if node.op is leaf.input_]
-    for node in inputs:
+    for node in leaf.inputs_among(nodes):
         if node not in given:
             shown = show_name(node.attrs["name"])
             seen[shown] = seen.get(shown, 0) + 1
@@ -114,7 +113,7 @@ def bodies(node: Node, view: View) -> list[Body]:
 
     The params stand for the node's operands in order; carries and sequences keep their own names.
     """
-    operands = node.inputs[1:] if node.op is control.switch else node.inputs
+    operands = control.given_to_bodies(node, node.inputs)
     own = 0
     if node.op in LOOPS:
         own = len(operands) - len(Loop.of(node).captured)

@@ -321,6 +321,11 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
     return order
 
 
+def unwrapped(x: Node, op: Op) -> Node:
+    """The operand of `x` if that is of this op, else `x` itself."""
+    return x.inputs[0] if x.op is op else x
+
+
 def below(roots: Iterable[Node]) -> set[Node]:
     """Every node below `roots`, and these."""
     found = set(roots)

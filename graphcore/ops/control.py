@@ -7,7 +7,7 @@ steps are stacked in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -273,6 +273,14 @@ def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]
         pairs = zip(types, branch.outputs, strict=True)
         types = [agree_in_type(a, b.type, "the branches differ in their results") for a, b in pairs]
     return TupleType(tuple(types))
+
+
+def given_to_bodies(node: Node, items: Sequence[Item]) -> Sequence[Item]:
+    """Of items for the operands of a node those for the params of its graphs.
+
+    The number of a branch is given to no branch.
+    """
+    return items[1:] if node.op is switch else items
 
 
 @op(axes=Opaque(), said="checkpoint")

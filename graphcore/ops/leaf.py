@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from graphcore.ir.axes import Opaque, Picks
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, natural
@@ -31,6 +33,11 @@ def input_(
 def param(name: str, type: TensorType) -> Node:
     """An operand of a graph that a node holds."""
     return input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
+
+
+def inputs_among(nodes: Iterable[Node]) -> list[Node]:
+    """The inputs among some nodes, in their order."""
+    return [node for node in nodes if node.op is input_]
 
 
 @op(axes=Opaque(), traits=[Trait.FREE, Trait.KNOWN])

@@ -180,7 +180,7 @@ def slice_of_iota(node: Node) -> Node | None:
 def slice_of_counted(node: Node) -> Node | None:
     """slice(f(x, y)) = f(slice(x), slice(y)), of numbers that are counted, if most are left out"""
     (x,) = node.inputs
-    if not x.op.pointwise or not is_short(node) or not is_counted(x):
+    if not is_short(node) or not is_counted(x):
         return None
     return x.with_inputs(*[slice_(y, **node.attrs) for y in x.inputs])
 

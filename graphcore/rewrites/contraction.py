@@ -34,7 +34,7 @@ contraction = RuleSet()
 def sum_of_product(node: Node) -> Node | None:
     """sum(x * y) = einsum(x, y), in floating point, if that takes in a view; else vecdot(x, y)"""
     (x,), axes = node.inputs, node.attrs["axes"]
-    if x.type.dtype.kind not in "fc" or not (x.op is multiply or x.op is square):
+    if x.type.dtype.kind not in "fc":
         return None
     letters = tuple(range(x.type.ndim))
     factors = x.inputs * 2 if x.op is square else x.inputs

@@ -137,7 +137,7 @@ def reshape_of_reshape(node: Node) -> Node | None:
 def reshape_of_expand(node: Node) -> Node | None:
     """reshape(expand(x)) = expand(reshape(x)), if no axis that is new is merged with one of x"""
     (x,) = node.inputs
-    runs = factors(x.type.shape, node.type.shape) if x.op is expand else None
+    runs = factors(x.type.shape, node.type.shape)
     if runs is None:
         return None
     repeated = []
@@ -154,8 +154,6 @@ def reshape_of_expand(node: Node) -> Node | None:
 def reshape_of_transpose(node: Node) -> Node | None:
     """reshape(transpose(x)) = transpose(reshape(x)), if axes that are merged stood together in x"""
     (x,) = node.inputs
-    if x.op is not transpose:
-        return None
     (source,), perm = x.inputs, x.attrs["perm"]
     runs = factors(x.type.shape, node.type.shape)
     if runs is None:
@@ -237,8 +235,6 @@ def embed_of_view(node: Node) -> Node | None:
 def slice_of_overwrite(node: Node) -> Node | None:
     """slice(overwrite(x, u)) = u, at the same places"""
     (x,) = node.inputs
-    if x.op is not overwrite:
-        return None
     part = x.inputs[1]
     same_places = all(x.attrs[name] == node.attrs[name] for name in ("starts", "steps"))
     return part if same_places and part.type.shape == node.type.shape else None
@@ -335,11 +331,9 @@ def sum_of_view(node: Node) -> Node | None:
 
 
 @motion.on(Reduces, under=[transpose])
-def reduction_of_transpose(node: Node) -> Node | None:
+def reduction_of_transpose(node: Node) -> Node:
     """max(transpose(x)) = transpose(max(x)), over the axes as they stood"""
     (x,) = node.inputs
-    if x.op is not transpose:
-        return None
     perm = x.attrs["perm"]
     return in_order(node, x.inputs, [perm.index(axis) for axis in range(len(perm))])
 

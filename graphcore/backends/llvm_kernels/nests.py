@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, unwrapped
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Shape, count
 from graphcore.ir.types import TupleType
@@ -249,7 +249,7 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
             read_below = {x for x, _ in below}
             least = 0
             for x, same in below:
-                if (at := place.get(x.inputs[0] if x.op is leaf.project else x, -1)) >= 0:
+                if (at := place.get(unwrapped(x, leaf.project), -1)) >= 0:
                     least = max(least, at if same and joinable(steps[at], node) else at + 1)
             later = range(len(steps) - 1, least - 1, -1)
             place[node] = at = next(

@@ -71,7 +71,7 @@ class Text:
 
     def view(self, graph: Graph) -> View:
         """The labels of the axes of a graph."""
-        return View(graph.nodes(), {x: "" for x in graph.nodes() if x.op is leaf.input_}, (), {})
+        return View(graph.nodes(), dict.fromkeys(leaf.inputs_among(graph.nodes()), ""), (), {})
 
     def shown(self, line: Line) -> str:
         """A line with the dtype of its value, and the user's lines."""

@@ -103,7 +103,7 @@ def fitted(
     An unknown size that only replaced tensors have becomes that of the new tensor. All other sizes
     are compared: refused if they differ, checked at the call if that is unknown.
     """
-    kept = [node for node in toposort(roots, new.keys()) if node.op is leaf.input_]
+    kept = leaf.inputs_among(toposort(roots, new.keys()))
     given = {name for node in kept for size in node.type.shape for name in unknowns(size)}
     sizes: dict[str, Size] = {}
     for old, wide in new.items():

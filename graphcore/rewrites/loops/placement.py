@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from graphcore.ir.axes import Indexes, Receives, Reduces
 from graphcore.ir.graph import Graph, has_effect, may_raise_inside
-from graphcore.ir.node import Node, below, toposort
+from graphcore.ir.node import Node, below, toposort, unwrapped
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
@@ -34,8 +34,6 @@ from .view import depends_on, nearest, trip_counts_inside
 
 FEW = 4
 """Values of all steps may take at most this multiple of the memory that is held already."""
-REPEATED = frozenset({tensor.expand})
-"""Ops that are free at each step, but not outside, where what they repeat would be a sequence."""
 VIEWS_OF_SUMS = frozenset({tensor.reshape, tensor.transpose, elementwise.negative})
 """Ops that are applied to a sum over steps instead of to each term."""
 
@@ -174,12 +172,12 @@ class Placement:
 
     def stays_small(self, node: Node) -> bool:
         """Whether the values of all steps take no more memory than those they are made of."""
-        own = [x.inputs[0] if x.op in REPEATED else x for x in node.inputs if self.varies(x)]
+        own = [unwrapped(x, tensor.expand) for x in node.inputs if self.varies(x)]
         if node.op is tensor.einsum:
             pairs = zip(node.attrs["operands"], node.inputs, strict=True)
             result = {*node.attrs["result"]}
             return any(self.varies(x) and {*letters} >= result for letters, x in pairs)
-        free = node.op in REPEATED or isinstance(node.op.axes, Reduces)
+        free = node.op is tensor.expand or isinstance(node.op.axes, Reduces)
         return free or no_more(node.type.count, count_of(own))
 
     def sources(self, part: Node, late: set[Node]) -> list[Node]:
@@ -237,7 +235,7 @@ def refuses(node: Node) -> bool:
         return may_raise_inside(node)
     axes = node.attrs["axes"]
     whole = node.inputs[0] if isinstance(node.op.axes, Indexes) else node
-    sources = (i.inputs[0] if i.op in REPEATED else i for i in node.inputs[-len(axes) :])
+    sources = (unwrapped(i, tensor.expand) for i in node.inputs[-len(axes) :])
     pairs = zip(sources, (whole.type.shape[axis] for axis in axes), strict=True)
     return not all(i.op is leaf.iota and no_more(i.attrs["size"], size) for i, size in pairs)
 
@@ -245,11 +243,17 @@ def refuses(node: Node) -> bool:
 def nearest_of(
     roots: Iterable[Node], some: Container[Node], beyond: Container[Node] = ()
 ) -> list[Node]:
-    """The nearest of some nodes whose values are worth a param, but for those `beyond`."""
+    """The nearest of some nodes whose values are worth a param, but for those `beyond`.
+
+    A repeated value is not, as repeating is free at each step.
+    """
     return nearest(
         roots,
         lambda x: (
-            x in some and bool(x.inputs) and x.op not in REPEATED and isinstance(x.type, TensorType)
+            x in some
+            and bool(x.inputs)
+            and x.op is not tensor.expand
+            and isinstance(x.type, TensorType)
         ),
         beyond.__contains__,
     )
