@@ -56,7 +56,7 @@ def refuse_unknown(node: Node, moving: Container[Node]) -> None:
         x = node.inputs[place]
         if x in moving:
             raise GraphTypeError(
-                f"{node.op.name}: no derivative by its operand {place + 1} is known\n"
+                f"{node.op.name}: no derivative with respect to operand {place + 1} is known\n"
                 f"{describe_operand(x)}\n"
                 f"  built at {node.origin}\n"
                 "  cure: put stop_gradient around the operand if it should count as constant"

@@ -145,7 +145,7 @@ class Interpreter:
         axes = [
             0 if dim is None else (x.type.dims or ()).index(dim) for x in node.inputs[n : n + m]
         ]
-        walked = [
+        sequences = [
             np.moveaxis(x, axis, 0) for x, axis in zip(operands[n : n + m], axes, strict=True)
         ]
         positions = range(evaluate(attrs["length"], sizes))[:: -1 if attrs["reverse"] else 1]
@@ -155,7 +155,7 @@ class Interpreter:
         ]
         given = []
         for at in positions:
-            given.append((*carries, *[x[at, ...] for x in walked], *captured))
+            given.append((*carries, *[x[at, ...] for x in sequences], *captured))
             outputs = self._outputs(body, given[-1], sizes)
             carries = tuple(outputs[:n])
             for whole, part in zip(stacked, outputs[n:], strict=True):

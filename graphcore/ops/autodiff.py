@@ -62,9 +62,9 @@ def grouped(
 
 @op(axes=Same())
 def barrier(x: TensorType, *, mark: int = 0) -> TensorType:
-    """`x`, but no rule looks through it: marks an inner node that something differentiates by.
+    """`x`, but no rule looks through it: it marks a node that a derivative is with respect to.
 
-    Another `mark` makes another node, where several differentiate by the same value.
+    Another `mark` makes another node, where several derivatives are with respect to equal values.
     """
     return x
 

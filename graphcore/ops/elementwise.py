@@ -81,7 +81,7 @@ def elementwise(
     commutative: bool = False,
     module: str = __name__,
 ) -> Op:
-    """An elementwise op computed by `ufunc`, with no derivative by its operands `unknown`.
+    """An elementwise op computed by `ufunc`, without derivatives in its operands `unknown`.
 
     `module` is that which declares it: `__name__` there.
     """

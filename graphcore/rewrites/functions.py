@@ -29,7 +29,7 @@ from .products import Factor, products, split
 
 functions = RuleSet()
 NOT_ANALYTIC = frozenset({e.absolute, e.conjugate, e.imag, e.real, e.sign})
-"""Ops whose derivative by a complex operand depends on the direction."""
+"""Ops whose derivative in a complex operand depends on the direction."""
 MOST = 32
 """The most factors of a product that is searched for a function of a matrix."""
 

@@ -99,10 +99,10 @@ def of_operands(loop: control.Loop, own: Served) -> Served:
 
     A carry that only feeds itself is unused.
     """
-    n, walked = len(loop.carries), {loop.settings.get("dim")}
+    n, steps = len(loop.carries), {loop.settings.get("dim")}
     tests = () if loop.condition is None else (loop.condition,)
     body = Graph(loop.params.all, (*loop.outputs, *tests))
-    results = tuple(None if dims is None else dims - walked for dims in own[n:])
+    results = tuple(None if dims is None else dims - steps for dims in own[n:])
     carried = own[:n]
     while True:
         found = of_params(body, (*carried, *results, *[Dims() for _ in tests]))

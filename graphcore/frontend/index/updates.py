@@ -210,10 +210,10 @@ class Region(Listing):
     def _distinct(self) -> bool:
         """Whether no position occurs twice: each dim of the positions has one index of its own."""
         indices = self._at.indices.values()
-        walked = {
+        distinct = {
             i.type.dims for i in indices if i.op is leaf.constant and i.attrs["value"].distinct
         }
-        return all((dim,) in walked for dim in self._over())
+        return all((dim,) in distinct for dim in self._over())
 
     def _received(self, op: Op, values: Node) -> Node:
         """The indexed part, combined with the values by `op`."""

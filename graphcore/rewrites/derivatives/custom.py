@@ -1,7 +1,7 @@
 """Functions with a pullback of their own, whose rule is linear in the cotangents.
 
 Where the graph of a rule does not show that, because a loop ends by the size of a value,
-no derivative by the cotangents is taken of it: the rule itself is that map, and its transpose is
+the rule is not differentiated with respect to them: it is that map itself, and its transpose is
 found from its results for units. So each loop gets only values that it was written for.
 """
 
@@ -129,7 +129,7 @@ def moves(node: Node) -> list[bool]:
 
 
 def linear_pushforward(node: Node, tangents: Several) -> Several:
-    """The map itself of tangents that it is linear in, and its derivative by the other operands."""
+    """The map itself of tangents that it is linear in, and its derivative in the other operands."""
     n, apart = fixed(node), node.attrs["apart"]
     found: list[Several] = []
     if present(tangents[n:]):
@@ -156,7 +156,7 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
 
 
 def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
-    """The transpose for operands that the map is linear in, its derivative by the others.
+    """The transpose for operands that the map is linear in, its derivative in the others.
 
     That derivative is linear in the same operands; its transpose is a derivative of the transpose.
     """
@@ -221,8 +221,8 @@ def place_by_place(node: Node, operand: int, cts: Sequence[Node]) -> Node:
     body, x = node.attrs["body"], node.inputs[operand]
     n = fixed(node)
     along = node.attrs["apart"][operand]
-    walked = [axis for axis in range(x.type.ndim) if axis not in along]
-    sizes = tuple(x.type.shape[axis] for axis in walked)
+    own = [axis for axis in range(x.type.ndim) if axis not in along]
+    sizes = tuple(x.type.shape[axis] for axis in own)
     outer = (*node.inputs[:n], *cts)
     new = Params(body.params)
     inner = (*body.params[:n], *new.like("ct of", body.outputs))
@@ -245,7 +245,7 @@ def place_by_place(node: Node, operand: int, cts: Sequence[Node]) -> Node:
             dim=None,
             checkpoint=(),
         )[0]
-    order = (*walked, *along)
+    order = (*own, *along)
     found = reshape(found, tuple(x.type.shape[axis] for axis in order))
     return transpose(found, [order.index(axis) for axis in range(x.type.ndim)])
 
