@@ -69,7 +69,7 @@ def may_omit(x: Node, known: Known | None = None) -> bool:
     return bool(omits(x, known))
 
 
-def omits(x: Node, known: Known | None) -> Omits:
+def omits(x: Node, known: Known | None = None) -> Omits:
     """The patterns of zeros that `x` may hold."""
     if known is None:
         known = remembered("values left out")
