@@ -32,6 +32,7 @@ from graphcore.schedule.wholes import read_from_wholes
 
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
+from .captured import turned_inside
 from .entrance import Array, Bind, Hosted, Kernel, Program, Slot
 from .failures import Machine
 from .flops import COSTS
@@ -78,7 +79,7 @@ def in_kernels(graph: Graph) -> Graph:
 
 def with_every_kernel(graph: Graph) -> Graph:
     """The graph with kernels; long ones call kernels for their pieces."""
-    return cut_kernels(with_kernels(read_from_wholes(graph), computes))
+    return cut_kernels(with_kernels(read_from_wholes(turned_inside(graph)), computes))
 
 
 def refused(graph: Graph) -> dict[str, Node]:

@@ -7,7 +7,7 @@ one pass. Sums are compensated after each block, as those of `folds` are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of, literal
-from .builder import TRUE, Builder, Value, integer
+from .builder import FALSE, TRUE, Builder, Value, integer
 from .entrance import Address
 from .folds import BLOCK, rounding
 from .functions import compiled, module
@@ -27,6 +27,7 @@ from .places import Places, is_register
 from .products import Operand, operand, start
 from .results import finished
 from .rooms import BYTES, Index, Room
+from .rows import Pair
 
 if TYPE_CHECKING:
     from .writer import Homes, Writer
@@ -36,13 +37,16 @@ ROWS = 8
 """How many rows are read at once."""
 STRIP = 24 * ROWS
 """How many rows are added up before their sum joins the total."""
+IN_CACHE = 2048
+"""How many values of a matrix are read by one product before the next one reads them."""
 SMALL = 1024
 """The most values of a matrix of known sizes for which loops of the kernel's own are faster."""
 
 
 class Product(NamedTuple):
-    """A matrix in memory, the room that it lies in, and the vector that it is multiplied with."""
+    """A product of a matrix in memory, the room that this lies in, and a vector."""
 
+    root: Node
     matrix: Operand
     room: Room
     vector: Node
@@ -52,13 +56,32 @@ def product_by_routine(w: Writer, roots: Sequence[Node], homes: Homes) -> bool:
     """Whether a nest is one product of a matrix and a vector by a routine; it is stored then."""
     given = in_memory(w, roots[0]) if len(roots) == 1 else None
     if given is not None:
-        (root,) = roots
-        room = w.home(root)
-        store_product(w, root, given, room)
-        finished(w, root, homes, room)
-        if is_register(root.type):
-            w.places.numbers[root] = w.load(w.places.rooms.pop(root))
+        room = w.home(roots[0])
+        store_product(w, given, room)
+        know(w, given.root, homes, room)
     return given is not None
+
+
+def products_in_one_walk(w: Writer, step: Pair, homes: Homes) -> None:
+    """xᵀ (x v), where both products read a few rows before the next ones are read."""
+    first, second = step.made
+    one, other = in_memory(w, first), in_memory(w, second)
+    if one is None or other is None or one.matrix.turned or not other.matrix.turned:
+        w.nest([first], homes)
+        w.nest([second], homes)
+        return
+    between, room = w.home(first), w.home(second)
+    w.places.rooms[first] = between
+    store_product(w, other, room, one)
+    for given, into in ((one, between), (other, room)):
+        know(w, given.root, homes, into)
+
+
+def know(w: Writer, root: Node, homes: Homes, room: Room) -> None:
+    """Make a product known that has been stored."""
+    finished(w, root, homes, room)
+    if is_register(root.type):
+        w.places.numbers[root] = w.load(w.places.rooms.pop(root))
 
 
 def in_memory(w: Writer, root: Node) -> Product | None:
@@ -74,11 +97,14 @@ def in_memory(w: Writer, root: Node) -> Product | None:
         return None
     if any(unknowns(n) & w.program.found for n in x.type.shape):
         return None
-    return Product(matrix, room, vector)
+    return Product(root, matrix, room, vector)
 
 
-def store_product(w: Writer, root: Node, given: Product, into: Room) -> None:
-    """Store a product of a matrix and a vector, one of a batch after the other."""
+def store_product(w: Writer, given: Product, into: Room, before: Product | None = None) -> None:
+    """Store a product of a matrix and a vector, one of a batch after the other.
+
+    The vector may be the product `before`, of the same matrix: it is computed as well then.
+    """
     b, kind, matrix, taken = w.b, into.kind, given.matrix, list[Any]()
 
     def memory(type: TensorType) -> Value:
@@ -86,45 +112,77 @@ def store_product(w: Writer, root: Node, given: Product, into: Room) -> None:
         taken.append(new)
         return pointer
 
-    vector = w.places.rooms.get(given.vector)
-    if vector is None or vector.skipped:
-        vector = w.room(given.vector.type, memory(given.vector.type))
-        w.copy(given.vector, [vector])
-    x, length = root.inputs[0].type.shape, root.type.shape[-1]
-    rows, columns = [w.size(n) for n in (reversed(x[-2:]) if matrix.turned else x[-2:])]
-    apart = w.size(matrix.apart)
-    of_vector, of_result = rows_apart(given.vector.type.shape), rows_apart(root.type.shape)
-    if matrix.turned:
-        scratch = memory(TensorType(root.type.dtype, (2 * (length + LANES[kind]),)))
-
-    def one(_: Value, index: tuple[Value, ...]) -> None:
-        a = start(w, given.room, matrix.strides, index)
-        v, y = start(w, vector, of_vector, index), start(w, into, of_result, index)
-
-        def strip(first: Value) -> Sequence[Value]:
-            many = b.op("sub nsw", b.call("smin", b.add(first, integer(STRIP)), rows), first)
-            part = moved(b, a, b.mul(first, apart), kind)
-            if matrix.turned:
-                begun = b.op("icmp ne", first, integer(0))
-                call("down", part, moved(b, v, first, kind), scratch, many, columns, apart)
-                call("join", scratch, y, columns, begun)
-            else:
-                call("across", part, v, moved(b, y, first, kind), many, columns, apart)
-            if b.signals.in_nests:
-                b.spend(b.mul(many, columns))
-            return ()
-
-        # Without rows there is a strip of none, whose sum is 0.
-        w.places.looped(integer(0), b.call("smax", rows, integer(1)), STRIP, (), strip,
-                        looks=b.signals.in_nests)  # fmt: skip
+    def in_room(x: Node) -> Room:
+        found = w.places.rooms.get(x)
+        if found is None or found.skipped:
+            found = w.room(x.type, memory(x.type))
+            w.copy(x, [found])
+        return found
 
     def call(name: str, *values: Value) -> None:
         routine = w.program.shared((name, kind), Address(code(name, kind)[name]))
         b.do(f"call void {routine.text}({', '.join([x.typed for x in values])})")
 
-    each(w, x[:-2], one)
-    for each_taken in taken:
-        w.program.give_back(each_taken)
+    shape, length = given.root.inputs[0].type.shape, given.root.type.shape[-1]
+    rows, columns = [w.size(n) for n in (reversed(shape[-2:]) if matrix.turned else shape[-2:])]
+    apart, vectors = w.size(matrix.apart), [(given.vector, in_room(given.vector))]
+    if before is not None:
+        vectors.append((before.vector, in_room(before.vector)))
+    vectors.append((given.root, into))
+    if matrix.turned:
+        scratch = memory(TensorType(given.root.type.dtype, (2 * (length + LANES[kind]),)))
+
+    def one(_: Value, index: tuple[Value, ...]) -> None:
+        a = start(w, given.room, matrix.strides, index)
+        v, *inner, y = [start(w, room, rows_apart(x.type.shape), index) for x, room in vectors]
+
+        def read(first: Value, many: Value, begun: Value) -> None:
+            part, own = moved(b, a, b.mul(first, apart), kind), moved(b, v, first, kind)
+            for x in inner:
+                call("across", part, x, own, many, columns, apart)
+            call("down", part, own, scratch, many, columns, apart, begun)
+
+        def strip(first: Value) -> Sequence[Value]:
+            many = b.op("sub nsw", b.call("smin", b.add(first, integer(STRIP)), rows), first)
+            if not matrix.turned:
+                part = moved(b, a, b.mul(first, apart), kind)
+                call("across", part, v, moved(b, y, first, kind), many, columns, apart)
+            elif inner:
+                in_pieces(w, columns, many, lambda at, n, begun: read(b.add(first, at), n, begun))
+            else:
+                read(first, many, FALSE)
+            if matrix.turned:
+                call("join", scratch, y, columns, b.op("icmp ne", first, integer(0)))
+            if b.signals.in_nests:
+                b.spend(b.mul(many, columns))
+            return ()
+
+        # Without rows there is a strip of none, whose sum is 0.
+        end = b.call("smax", rows, integer(1))
+        w.places.looped(integer(0), end, STRIP, (), strip, looks=b.signals.in_nests)
+
+    each(w, shape[:-2], one)
+    for one_taken in taken:
+        w.program.give_back(one_taken)
+
+
+def in_pieces(
+    w: Writer, columns: Value, rows: Value, read: Callable[[Value, Value, Value], None]
+) -> None:
+    """read(first, many, begun) for so few rows that they stay in the fastest cache."""
+    b = w.b
+    few = b.op("sdiv", integer(IN_CACHE), b.call("smax", columns, integer(1)))
+    few = b.call("smax", b.op("and", few, integer(-ROWS)), integer(ROWS))
+    pieces = b.op("sdiv", b.op("add nsw", rows, b.op("sub nsw", few, integer(1))), few)
+
+    def piece(k: Value) -> Sequence[Value]:
+        first = b.mul(k, few)
+        many = b.call("smin", few, b.op("sub nsw", rows, first))
+        read(first, many, b.op("icmp ne", k, integer(0)))
+        return ()
+
+    # Without rows there is a piece of none, which clears the sums.
+    w.places.looped(integer(0), b.call("smax", pieces, integer(1)), 1, (), piece, looks=True)
 
 
 def rows_apart(shape: Shape) -> tuple[Size, ...]:
@@ -196,7 +254,10 @@ def across(kind: str) -> str:
 
 
 def down(kind: str) -> str:
-    """The IR of `down`: part = xᵀ u, where `part` has a whole number of vectors."""
+    """The IR of `down`: part = xᵀ u, or is added to that if it has `begun`.
+
+    It has a whole number of vectors.
+    """
     b = Builder(LANES[kind])
     p, rows, columns, apart = Places(b, integer), size("rows"), size("columns"), size("apart")
     x = Room(Value("%x", "ptr"), (rows, apart), kind)
@@ -219,12 +280,17 @@ def down(kind: str) -> str:
         p.lanes(columns, (), columns_of)
         return ()
 
-    p.lanes(columns, (), lambda j, mask: stored(p, part, j, zero))
+    b.branch(
+        Value("%begun", "i1"),
+        lambda: (),
+        lambda: p.lanes(columns, (), lambda j, mask: stored(p, part, j, zero)),
+    )
     whole = b.op("and", rows, integer(-ROWS))
     p.looped(integer(0), whole, ROWS, (), partial(add, ROWS))
     p.looped(whole, rows, 1, (), partial(add, 1))
     b.do("ret void")
-    return module(f"define void @down({READ} %x, {READ} %u, {WRITTEN_TO} %part, {SIZES})", b)
+    given = f"{READ} %x, {READ} %u, {WRITTEN_TO} %part, {SIZES}, i1 %begun"
+    return module(f"define void @down({given})", b)
 
 
 def join(kind: str) -> str:

@@ -26,7 +26,7 @@ from .flops import flops
 from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, is_small_product
 from .routines import ALONE, operands_in_rooms
-from .rows import Rows, is_long
+from .rows import Pair, Rows, is_long, pair_of
 
 CHEAP = 4
 """The largest cost of a value that is computed again at another place."""
@@ -57,13 +57,13 @@ class Check(NamedTuple):
     node: Node
 
 
-Step = Nest | Rows | Check | Node
+Step = Nest | Pair | Rows | Check | Node
 """A node is a loop, a branch, or machine code that stands alone."""
 
 
 def first_of(step: Step) -> Node:
     """The node that a step computes, or the first of them."""
-    if isinstance(step, Rows):
+    if isinstance(step, Rows | Pair):
         return next(iter(step.made))
     return (
         step.roots[0] if isinstance(step, Nest) else step.node if isinstance(step, Check) else step
@@ -279,10 +279,13 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
 
 def in_rows(plan: Plan) -> Plan:
     """The same plan in which nests of the same rows that follow each other are one step."""
-    groups: list[Rows | Step] = []
+    groups: list[Step] = []
     for step in plan.steps:
         if isinstance(step, Nest) and not any(walked(root) is not root for root in step.roots):
             before = groups[-1] if groups else None
+            if isinstance(before, Rows) and (pair := pair_of(before.nests, step.roots)):
+                groups[-1] = pair
+                continue
             if isinstance(before, Rows) and before.takes(step.roots):
                 continue
             first = step.roots[0]
@@ -300,7 +303,7 @@ def in_rows(plan: Plan) -> Plan:
             rows = [step] if step.gain else [Nest(roots) for roots in step.nests]
             parts = [*rows, *after]
         for part in parts:
-            number += [len(steps)] * (len(part.nests) if isinstance(part, Rows) else 1)
+            number += [len(steps)] * (len(part.nests) if isinstance(part, Rows | Pair) else 1)
             steps.append(part)
     last = {x: number[at] if at < len(number) else len(steps) for x, at in plan.last.items()}
     for at, step in enumerate(steps):

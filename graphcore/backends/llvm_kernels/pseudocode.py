@@ -29,7 +29,7 @@ from .phrases import phrase
 from .places import counts_through
 from .products import is_own_product
 from .routines import ROUTINES
-from .rows import Rows
+from .rows import Pair, Rows
 from .wording import LONGEST, At, Line, Names, Stored, Words, length, name_of
 
 COLUMN = 64
@@ -157,6 +157,9 @@ class Body:
                 self.check(step.node)
             elif isinstance(step, Nest):
                 self.nest(step.roots)
+            elif isinstance(step, Pair):
+                for roots in step.nests:
+                    self.nest(roots)
             elif isinstance(step, Rows):
                 self.rows(step)
             elif step.op in CONTROL:

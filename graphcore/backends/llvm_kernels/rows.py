@@ -15,6 +15,7 @@ from graphcore.ops import tensor as t
 
 from .arithmetic import SCALAR
 from .builder import WIDTH
+from .matrices import turned
 
 LONG = 4 * WIDTH
 """From which size on a row is worth loops of its own."""
@@ -65,6 +66,25 @@ def reads_own_row(root: Node, k: int, made: Collection[Node]) -> bool:
 def is_long(size: Size) -> bool:
     """Whether a size is unknown, or large."""
     return not isinstance(size, int) or size >= LONG
+
+
+class Pair:
+    """A product with a matrix, x v, and that of the transpose with it, xᵀ (x v)."""
+
+    def __init__(self, *nests: Sequence[Node]) -> None:
+        self.nests = nests
+        self.made = tuple([root for roots in nests for root in roots])
+
+
+def pair_of(nests: Sequence[Sequence[Node]], roots: Sequence[Node]) -> Pair | None:
+    """The step of some nests and another one, if it is such a pair."""
+    if [*map(len, (*nests, roots))] != [1, 1]:
+        return None
+    (first,), (second,) = nests[0], roots
+    if not first.op is second.op is t.matvec or second.inputs[1] is not first:
+        return None
+    x, y = first.inputs[0], second.inputs[0]
+    return Pair(nests[0], roots) if turned(y) and y.inputs[0] is x else None
 
 
 class Rows:

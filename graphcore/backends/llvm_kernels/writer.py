@@ -22,7 +22,7 @@ from .calls import Calls
 from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .loops import CONTROL
-from .matvecs import product_by_routine
+from .matvecs import product_by_routine, products_in_one_walk
 from .nests import Check, Nest, Order, Step, first_of, plan, reduces, runs_along_memory, walked
 from .places import At, Places, counted, counts_through, is_register, position
 from .receiving import overwritten
@@ -30,7 +30,7 @@ from .reductions import together
 from .results import changed
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
-from .rows import Rows
+from .rows import Pair, Rows
 from .turning import turned_by_routine
 from .walks import are_long, at_once, every, store_all, store_turned, turned_along, walk
 from .widths import width_of
@@ -298,6 +298,8 @@ class Writer:
             self.check(step.node, step.node.inputs[0])
         elif isinstance(step, Nest):
             self.nest(step.roots, homes)
+        elif isinstance(step, Pair):
+            products_in_one_walk(self, step, homes)
         elif isinstance(step, Rows):
             self.rows(step, homes)
         elif step.op in CONTROL:
@@ -395,9 +397,7 @@ class Writer:
         numbers = [root for root in roots if not root.type.shape]
         with self.abreast(*numbers):
             together(p, [(root, ()) for root in numbers], TRUE)
-        for root in roots:
-            if root in p.numbers:
-                continue
+        for root in [root for root in roots if root not in p.numbers]:
             if is_register(root.type) and not (runs_along_memory(root) and root.type.shape):
                 with self.abreast(root) if reduces(root) else nullcontext():
                     p.numbers[root] = self.number(root)

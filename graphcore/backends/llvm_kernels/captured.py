@@ -1,0 +1,57 @@
+"""Loops are given matrices as they lie, where only products with vectors read their transposes.
+
+The loop turns them itself: so nothing is copied, and xᵀ (x v) is one walk over x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.node import Node, toposort
+from graphcore.ir.trace import Rule
+from graphcore.ir.transform import transform
+from graphcore.ops import tensor as t
+from graphcore.ops.control import LOOPS, Loop, Operand
+from graphcore.rewrites.loops.view import inside_as_well, new_params, replaced
+
+from .matrices import turned
+
+
+def turned_inside(graph: Graph) -> Graph:
+    """The graph whose loops are given matrices as they lie, and turn them for their products."""
+    if LOOPS.isdisjoint(graph.ops()):
+        return inside_as_well(turned_inside, graph) if graph.held() else graph
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        loop = Loop.of(Node(node.op, inputs, with_graphs(node, turned_inside)))
+        return turned_inside, with_matrices(loop).build()
+
+    return transform(graph, visit, at=LOOPS, bodies=turned_inside)
+
+
+def with_matrices(loop: Loop) -> Loop:
+    """The loop with matrices in place of transposes that only products with vectors read."""
+    found = [x for x in loop.captured if turned(x.value) and is_for_products(x.param, loop)]
+    below = dict.fromkeys([x.value.inputs[0] for x in found])
+    params = {x.value: x.param for x in reversed(loop.captured)}
+    made = new_params("matrix", loop, [x for x in below if x not in params])
+    params |= made
+    new = {
+        x.param: t.transpose(params[x.value.inputs[0]], perm=x.value.attrs["perm"]) for x in found
+    }
+    kept = [x for x in loop.captured if x.param not in new]
+    kept += [Operand(param, value) for value, param in made.items()]
+    return replaced(loop, new, turned_inside)._replace(captured=tuple(kept))
+
+
+def is_for_products(param: Node, loop: Loop) -> bool:
+    """Whether all that reads a param are products of it with vectors."""
+    readers = [*reading(param, loop)]
+    return bool(readers) and all(x.op is t.matvec and x.inputs[1] is not param for x in readers)
+
+
+def reading(param: Node, loop: Loop) -> Iterator[Node]:
+    """The nodes of a body that read a param, itself among them if it is a result."""
+    yield from (x for x in toposort(loop.roots) if param in x.inputs)
+    yield from (x for x in loop.roots if x is param)
