@@ -102,8 +102,26 @@ class Rows:
 
     @property
     def gain(self) -> bool:
-        """Whether some nest stores whole rows, which others read in the cache then."""
-        return len(self.nests) > 1 and any(x.type.ndim > len(self.axes) for x in self.made)
+        """Whether nests read whole rows that others read or store, which are in the cache then."""
+        if self.stores_whole:
+            return len(self.nests) > 1
+        read = [self.whole_rows(nest) for nest in self.nests]
+        return sum(map(len, read)) > len(set[Node]().union(*read))
+
+    @property
+    def stores_whole(self) -> bool:
+        """Whether some nest stores whole rows."""
+        return any(x.type.ndim > len(self.axes) for x in self.made)
+
+    def whole_rows(self, roots: Sequence[Node]) -> set[Node]:
+        """The inputs of the graph, and values of loops and routines, whose rows a nest reads."""
+        waiting, seen = [*roots], set(roots)
+        while waiting:
+            below = [x for x in waiting.pop().inputs if x not in seen and x not in self.made]
+            waiting += [x for x in below if x.op is not leaf.project]
+            seen.update(below)
+        leaves = [x for x in seen if not x.inputs or x.op is leaf.project]
+        return {x for x in leaves if x.type.shape[: len(self.axes)] == self.axes != x.type.shape}
 
     def takes(self, roots: Sequence[Node]) -> bool:
         """Whether a nest is computed in these rows; it is added then."""

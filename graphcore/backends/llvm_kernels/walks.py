@@ -58,7 +58,7 @@ def walk(
         if n == len(sizes):
             place([[x for at in group for x in written_out(shape, at)] for shape in shapes], mask)
         elif n == grouped:
-            several(p, p.size(sizes[n]), rows, further)
+            several(p, integer(0), p.size(sizes[n]), rows, further)
         elif n == len(sizes) - 1 and not lanes_inside:
 
             def lanes(mask: Value, *indices: Index) -> Sequence[Value]:
@@ -90,11 +90,11 @@ def side_by_side(
     p.lanes(b.sub(size, whole), (), lambda i, mask: body(mask, p.plus(i, whole)))
 
 
-def several(p: Places, size: Value, rows: int, body: Callable[..., Sequence[Value]]) -> None:
+def several(
+    p: Places, start: Value, stop: Value, rows: int, body: Callable[..., Sequence[Value]]
+) -> None:
     """body(*indices) for each group of rows; the last row may be in its group several times."""
-    if size.number == 0:
-        return
-    b, last = p.b, p.b.sub(size, integer(1))
+    b, size, last = p.b, p.b.sub(stop, start), p.b.sub(stop, integer(1))
 
     def group(i: Value) -> Sequence[Value]:
         places = [b.add(i, integer(k)) for k in range(rows)]
@@ -102,10 +102,12 @@ def several(p: Places, size: Value, rows: int, body: Callable[..., Sequence[Valu
             places = [b.call("smin", x, last) if x.number is None else x for x in places]
         return body(*map(Index, places))
 
-    if size.number is not None and size.number <= rows:
-        body(*[Index(integer(i)) for i in range(size.number)])
+    first, known = start.number, size.number
+    if first is not None and known is not None and known <= rows:
+        if known:
+            body(*[Index(integer(first + i)) for i in range(known)])
     else:
-        p.looped(integer(0), size, rows, (), group)
+        p.looped(start, stop, rows, (), group)
 
 
 def every(roots: Sequence[Node], indices: Sequence[Sequence[At]]) -> list[tuple[Node, At]]:

@@ -27,10 +27,10 @@ from .nests import Check, Nest, Order, Step, first_of, plan, reduces, runs_along
 from .places import At, Places, counted, counts_through, is_register, position
 from .receiving import overwritten
 from .reductions import together
-from .results import changed
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
 from .rows import Pair, Rows
+from .rowwise import row_by_row
 from .turning import turned_by_routine
 from .walks import are_long, at_once, every, store_all, store_turned, turned_along, walk
 from .widths import width_of
@@ -301,7 +301,7 @@ class Writer:
         elif isinstance(step, Pair):
             products_in_one_walk(self, step, homes)
         elif isinstance(step, Rows):
-            self.rows(step, homes)
+            row_by_row(self, step, homes)
         elif step.op in CONTROL:
             CONTROL[step.op](self, step)
         else:
@@ -456,44 +456,3 @@ class Writer:
         if counts_through(root):
             return self.places.is_flat(root.inputs[0])
         return all(map(self.places.is_flat, root.inputs)) and root.op in SCALAR
-
-    def rows(self, step: Rows, homes: Homes) -> None:
-        """Nests row by row; values that only they read are stored one row at a time."""
-        p, k = self.places, len(step.axes)
-        rooms: Homes = {}
-        for root in step.made:
-            if root in step.own and root.type.ndim > k:
-                one = self.new(root, TensorType(root.type.dtype, root.type.shape[k:]))
-                rooms[root] = [one._replace(skipped=k)]
-            else:
-                rooms[root] = homes.get(root) or [self.new(root)]
-
-        def row(at: At) -> Sequence[Value]:
-            if len(at) < k:
-                p.each(p.size(step.axes[len(at)]), (), lambda i: row((*at, i)), 0)
-                return ()
-            for roots in step.nests:
-                self.one_row(roots, at, rooms)
-            return ()
-
-        row(())
-        for root in step.made:
-            p.rooms[root] = rooms[root][0]._replace(level=self.b.level)
-
-    def one_row(self, roots: Sequence[Node], at: At, rooms: Homes) -> None:
-        """The places of one row of a nest."""
-        p, k = self.places, len(at)
-
-        def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
-            together(p, [(root, (*at, *rest)) for root, rest in every(roots, indices)], mask)
-            for places, root in zip(indices, roots, strict=True):
-                whole = [(*at, *rest) for rest in places]
-                values = [(each, p.at(root, each, mask, stored=False)) for each in whole]
-                for room in rooms[root]:
-                    store_all(p, room, values, mask)
-
-        inside = runs_along_memory(roots[0])
-        with self.abreast(*roots), p.at_once(at_once(p, roots) if inside else 1):
-            walk(p, [root.type.shape[k:] for root in roots], place, inside)
-        for root in roots:
-            p.rooms[root] = changed(self, rooms[root][0])

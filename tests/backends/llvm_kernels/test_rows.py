@@ -66,6 +66,28 @@ def test_a_layer_norm_is_one_step() -> None:
     assert isinstance(rows, Rows)
 
 
+def two_totals(x: Tensor, y: Tensor) -> Tensor:
+    """The largest value and the sum of exponentials, of which no row is stored."""
+    return gc.special.logsumexp(x * y, "c")
+
+
+def spread(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    return gc.mean(x, "c"), gc.var(x, "c")
+
+
+@pytest.mark.parametrize("make", [two_totals, spread])
+def test_rows_that_are_read_twice_are_read_in_blocks(make: object) -> None:
+    x, y = (gc.tensor(name, {"a": None, "c": None}) for name in "xy")
+    compiled = gc.compile([x, y], make(x, y))
+    graph = compiled.passes[-1].graph
+    rows = plan(graph, set(graph.params)).steps[0]
+    assert isinstance(rows, Rows)
+    assert not rows.stores_whole
+    rng, both = np.random.default_rng(12), Both.of(compiled)
+    for shape in ((0, 5), (3, 0), (1, 1), (31, 9), (32, 8), (33, 70), (67, 40)):
+        both.agree_when_called([rng.standard_normal(shape) for _ in range(2)], 1e4)
+
+
 def test_what_comes_after_the_rows_is_computed_side_by_side() -> None:
     """A logarithm for each row takes as long as one of eight rows."""
     x = gc.tensor("x", {"a": None, "c": None})

@@ -1,0 +1,109 @@
+"""Nests that share their leading loops, written: a row, or a block of rows, goes through all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from graphcore.ir.node import Node
+from graphcore.ir.types import TensorType
+
+from .builder import TRUE, Value, integer
+from .nests import reduces, runs_along_memory
+from .places import At
+from .reductions import together
+from .results import changed
+from .rooms import Index
+from .rows import Rows
+from .walks import at_once, every, several, store_all, walk
+
+if TYPE_CHECKING:
+    from .writer import Homes, Writer
+
+BLOCK = 32
+"""How many rows are read several times while they are in the cache."""
+
+
+def row_by_row(w: Writer, step: Rows, homes: Homes) -> None:
+    """Nests row by row; values that only they read are stored one row at a time.
+
+    Where no row is stored, some rows are taken through all nests together.
+    """
+    p, k, blocks = w.places, len(step.axes), not step.stores_whole
+    rooms: Homes = {}
+    for root in step.made:
+        if root in step.own and root.type.ndim > k:
+            one = w.new(root, TensorType(root.type.dtype, root.type.shape[k:]))
+            rooms[root] = [one._replace(skipped=k)]
+        else:
+            rooms[root] = homes.get(root) or [w.new(root)]
+
+    def inner(at: At) -> Sequence[Value]:
+        if len(at) < k - blocks:
+            p.each(p.size(step.axes[len(at)]), (), lambda i: inner((*at, i)), 0)
+        elif blocks:
+            in_blocks(w, step, at, rooms)
+        else:
+            for roots in step.nests:
+                one_row(w, roots, at, rooms)
+        return ()
+
+    inner(())
+    for root in step.made:
+        p.rooms[root] = rooms[root][0]._replace(level=w.b.level)
+
+
+def in_blocks(w: Writer, step: Rows, at: At, rooms: Homes) -> None:
+    """Nests of one value a row, for all rows at the places `at` of the other axes."""
+    p, b, n = w.places, w.b, w.size(step.axes[-1])
+
+    def one_nest(roots: Sequence[Node], first: Value, end: Value) -> None:
+        def rows(*indices: Index) -> Sequence[Value]:
+            put(w, roots, [[(*at, i) for i in indices] for _ in roots], TRUE, rooms)
+            return ()
+
+        def side_by_side(i: Index, mask: Value) -> Sequence[Value]:
+            put(w, roots, [[(*at, i)] for _ in roots], mask, rooms)
+            return ()
+
+        with w.abreast(*roots):
+            if reduces(roots[0]):
+                several(p, first, end, at_once(p, roots), rows)
+            else:
+                p.run(first, end, (), side_by_side, BLOCK)
+        for root in roots:
+            p.rooms[root] = changed(w, rooms[root][0])
+
+    def block(first: Value) -> Sequence[Value]:
+        end = b.call("smin", b.add(first, integer(BLOCK)), n)
+        for roots in step.nests:
+            one_nest(roots, first, end)
+        return ()
+
+    p.looped(integer(0), n, BLOCK, (), block)
+
+
+def one_row(w: Writer, roots: Sequence[Node], at: At, rooms: Homes) -> None:
+    """The places of one row of a nest."""
+    p, k = w.places, len(at)
+
+    def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
+        put(w, roots, [[(*at, *rest) for rest in places] for places in indices], mask, rooms)
+
+    inside = runs_along_memory(roots[0])
+    with w.abreast(*roots), p.at_once(at_once(p, roots) if inside else 1):
+        walk(p, [root.type.shape[k:] for root in roots], place, inside)
+    for root in roots:
+        p.rooms[root] = changed(w, rooms[root][0])
+
+
+def put(
+    w: Writer, roots: Sequence[Node], indices: Sequence[Sequence[At]], mask: Value, rooms: Homes
+) -> None:
+    """Compute values at their places, and store them."""
+    p = w.places
+    together(p, every(roots, indices), mask)
+    for places, root in zip(indices, roots, strict=True):
+        values = [(each, p.at(root, each, mask, stored=False)) for each in places]
+        for room in rooms[root]:
+            store_all(p, room, values, mask)
