@@ -60,6 +60,8 @@ DEFENDED = {
     ("backends.numpy_backend.scalars", "backends.numpy_backend.codegen"): "the same",
     ("backends.llvm_kernels.loops", "backends.llvm_kernels.writer"): "loops get the writer",
     ("backends.llvm_kernels.calls", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.columns", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.rowwise", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.routines", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.lu", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.exponentials", "backends.llvm_kernels.writer"): "the same",

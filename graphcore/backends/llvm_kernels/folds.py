@@ -9,6 +9,7 @@ number of values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import NamedTuple
 
@@ -114,37 +115,47 @@ class Walk:
     def along(self, n: int, inner: tuple[Index, ...], now: Sequence[Value]) -> Sequence[Value]:
         """The totals with all values at the places `inner` of the first n axes."""
         p, b, size, most = self.p, self.b, self.sizes[n], self.blocks[n]
-        last = n == len(self.sizes) - 1
-        side_by_side = last and not self.wide
-
-        def one(i: Index, mask: Value, *now: Value) -> Sequence[Value]:
-            at = (*inner, i)
-            if not last:
-                return self.along(n + 1, at, now)
-            values = [b.widen(fold.at(at, b.both(mask, fold.mask))) for fold in self.folds]
-            kept = zip(values, self.starts, strict=True)
-            return self.combined(now, [b.select(mask, x, start) for x, start in kept])
-
-        def in_turn(i: Value, *now: Value) -> Sequence[Value]:
-            return one(Index(i), TRUE, *now)
 
         def block(first: Value, *now: Value) -> Sequence[Value]:
             end = b.call("smin", b.add(first, integer(most)), size)
-            if side_by_side:
-                parts = self.run(first, end, self.starts, one, most)
-            else:
-                parts = b.loop(first, end, 1, self.starts, in_turn, most)
-            if b.signals.in_nests:
-                b.spend(integer(most))
-            return self.joined(size, most, now, parts)
+            return self.joined(size, most, now, self.block(n, inner, first, end, most))
 
         if most:
-            carried = [*now, *[b.widen(literal(0, now[k].kind)) for k in self.sums]]
+            carried = [*now, *self.nothing_added(now)]
             found = p.looped(integer(0), size, most, carried, block, looks=b.signals.in_nests)
             return found[: len(now)]
-        if side_by_side:
-            return self.run(integer(0), size, now, one)
-        return p.each(size, now, lambda i, *now: one(i, TRUE, *now))
+        if n == len(self.sizes) - 1 and not self.wide:
+            return self.run(integer(0), size, now, partial(self.one, n, inner))
+        return p.each(size, now, lambda i, *now: self.one(n, inner, i, TRUE, *now))
+
+    def block(
+        self, n: int, inner: tuple[Index, ...], first: Value, end: Value, most: int
+    ) -> Sequence[Value]:
+        """The totals of at most so many places of axis n, with all of the axes after it."""
+        b, one = self.b, partial(self.one, n, inner)
+        if n == len(self.sizes) - 1 and not self.wide:
+            parts = self.run(first, end, self.starts, one, most)
+        else:
+            each = lambda i, *now: one(Index(i), TRUE, *now)
+            parts = b.loop(first, end, 1, self.starts, each, most)
+        if b.signals.in_nests:
+            b.spend(integer(most))
+        return parts
+
+    def one(
+        self, n: int, inner: tuple[Index, ...], i: Index, mask: Value, *now: Value
+    ) -> Sequence[Value]:
+        """The totals with the values at a place of axis n."""
+        at = (*inner, i)
+        if n < len(self.sizes) - 1:
+            return self.along(n + 1, at, now)
+        values = [self.b.widen(fold.at(at, self.b.both(mask, fold.mask))) for fold in self.folds]
+        kept = zip(values, self.starts, strict=True)
+        return self.combined(now, [self.b.select(mask, x, start) for x, start in kept])
+
+    def nothing_added(self, totals: Sequence[Value]) -> list[Value]:
+        """What rounding has added to the sums among totals at first."""
+        return [self.b.widen(literal(0, totals[k].kind)) for k in self.sums]
 
     def run(
         self,
@@ -194,18 +205,23 @@ class Walk:
         self, size: Value, most: int, now: Sequence[Value], parts: Sequence[Value]
     ) -> list[Value]:
         """The totals with those of a block, and what rounding has added to the sums among them."""
-        b, count = self.b, len(parts)
-        added = now[count:]
+        many = TRUE if size.number is not None else self.b.op("icmp sgt", size, integer(most))
+        totals, added = now[: len(parts)], now[len(parts) :]
+        return self.b.branch(
+            many,
+            lambda: self.exactly(totals, added, parts),
+            lambda: [*self.combined(totals, parts), *added],
+        )
 
-        def exact() -> Sequence[Value]:
-            others = [*parts]
-            for k, x in zip(self.sums, added, strict=True):
-                others[k] = rule_of(e.subtract, x.kind)(b, parts[k], x)
-            totals = self.combined(now, others)
-            return [*totals, *[rounding(b, now[k], others[k], totals[k]) for k in self.sums]]
-
-        several = TRUE if size.number is not None else b.op("icmp sgt", size, integer(most))
-        return b.branch(several, exact, lambda: [*self.combined(now, parts), *added])
+    def exactly(
+        self, totals: Sequence[Value], added: Sequence[Value], parts: Sequence[Value]
+    ) -> list[Value]:
+        """The totals with those of a block, less what rounding has added, and what it adds now."""
+        b, others = self.b, [*parts]
+        for k, x in zip(self.sums, added, strict=True):
+            others[k] = rule_of(e.subtract, x.kind)(b, parts[k], x)
+        found = self.combined(totals, others)
+        return [*found, *[rounding(b, totals[k], others[k], found[k]) for k in self.sums]]
 
 
 def blocks_of(sizes: Sequence[Value], lanes: int, vectors: int) -> list[int]:

@@ -19,6 +19,7 @@ from .arena import DISTINCT
 from .arithmetic import SCALAR, kind_of_dtype
 from .builder import TRUE, WIDTH, Builder, Value, integer
 from .calls import Calls
+from .columns import in_tiles
 from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .loops import CONTROL
@@ -434,16 +435,16 @@ class Writer:
             shapes = counts
         with self.abreast(*rest):
             inside, tiled = runs_along_memory(rest[0]), turned_along(p, rest)
-            in_tiles = partial(place, tiled=True)
             if tiled is None:
                 several = at_once(p, rest) if all(map(reduces, rest)) else 1
                 alone = self.b.level == 0  # within loops, what is read is mostly in cache
                 rows, vectors = (several, 1) if inside else (1, several if alone else 1)
-                walk(p, shapes, place, inside, rows, vectors=vectors)
+                if inside or not alone or not in_tiles(self, rest, rooms, vectors):
+                    walk(p, shapes, place, inside, rows, vectors=vectors)
             else:  # tiles of a short axis would be computed for nothing
                 self.b.branch(
                     are_long(p, shapes[0], tiled),
-                    lambda: walk(p, shapes, in_tiles, inside, WIDTH, tiled),
+                    lambda: walk(p, shapes, partial(place, tiled=True), inside, WIDTH, tiled),
                     lambda: walk(p, shapes, place, inside),
                 )
         for root in rest:

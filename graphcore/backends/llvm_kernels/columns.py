@@ -1,0 +1,161 @@
+"""Sums and extremes over axes in front, tile by tile: memory is read as it lies.
+
+To go down one column after the other reads a few values of each row, of each page of memory, for
+every column. Here some rows are added up for all columns before the next rows are; the totals of
+all columns lie in the result meanwhile. The bits are those of columns that are added up one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import count
+from graphcore.ir.types import TensorType
+from graphcore.ops import tensor as t
+
+from .builder import Value, integer
+from .folds import Walk, blocks_of
+from .nests import folds, long_axes, reduced
+from .places import At
+from .reductions import FOLDS
+from .results import changed
+from .rooms import Index
+from .walks import side_by_side
+
+if TYPE_CHECKING:
+    from .writer import Homes, Writer
+
+IN_CACHE = 2**14
+"""How many values are read from the fastest cache in any order."""
+
+
+def in_tiles(w: Writer, roots: Sequence[Node], rooms: Homes, vectors: int) -> bool:
+    """Compute reductions of equal axes tile by tile, unless there is no reason to."""
+    if not all(folds(root) and root.op is not t.matmul for root in roots):
+        return False
+    x, shape = roots[0].inputs[0], roots[0].type.shape
+    values = count(x.type.shape)
+    few = isinstance(values, int) and values <= IN_CACHE
+    if few or len(long_axes(shape)) < len(shape):
+        return False
+    sizes = [w.size(x.type.shape[axis]) for axis in reduced(roots[0])]
+    blocks = blocks_of(sizes, 1, 1)
+    if not any(blocks):
+        return False
+    Tiles(w, roots, rooms, sizes, blocks).written(vectors)
+    return True
+
+
+class Tiles:
+    """Reductions of equal axes: `sizes` are those of the axes that vanish.
+
+    The last of them that is cut into `blocks` is `cut`; those before it are walked place by place.
+    """
+
+    def __init__(
+        self,
+        w: Writer,
+        roots: Sequence[Node],
+        rooms: Homes,
+        sizes: Sequence[Value],
+        blocks: Sequence[int],
+    ) -> None:
+        self.w, self.roots, self.sizes = w, roots, sizes
+        self.cut = max(n for n, most in enumerate(blocks) if most)
+        self.most = blocks[self.cut]
+        self.rooms = rooms
+        self.added = {
+            root: w.new(root, TensorType(root.type.dtype, root.type.shape[-1:])) for root in roots
+        }
+
+    def written(self, vectors: int) -> None:
+        """Write the loops: over the axes that stay but the last, those that vanish, the last."""
+        w, p, b = self.w, self.w.places, self.w.b
+        *lead, last = map(w.size, self.roots[0].type.shape)
+
+        def staying(at: At) -> Sequence[Value]:
+            if len(at) < len(lead):
+                return p.each(lead[len(at)], (), lambda i: staying((*at, i)), 0)
+            return vanishing(at, ())
+
+        n = self.sizes[self.cut]
+        # Few values are taken as one tile: they are in the fastest cache, and totals in registers.
+        few = b.op("icmp sle", b.mul(n, last), integer(IN_CACHE))
+        parts = b.op("sdiv", b.add(n, integer(self.most - 1)), integer(self.most))
+        # An empty axis has one step, which begins and ends the totals of nothing.
+        tiles = b.select(few, integer(1), b.call("smax", parts, integer(1)))
+
+        def vanishing(at: At, inner: At) -> Sequence[Value]:
+            if len(inner) == self.cut:
+                return p.looped(integer(0), tiles, 1, (), lambda i: rows(at, inner, i))
+            steps = b.call("smax", self.sizes[len(inner)], integer(1))
+            return p.looped(integer(0), steps, 1, (), lambda i: vanishing(at, (*inner, Index(i))))
+
+        def rows(at: At, inner: At, i: Value) -> Sequence[Value]:
+            first = b.mul(i, integer(self.most))
+            end = b.select(few, n, b.call("smin", b.add(first, integer(self.most)), n))
+            begins, ends = b.op("icmp eq", first, integer(0)), b.op("icmp eq", end, n)
+            for i, size in zip([x.base for x in inner], self.sizes, strict=False):
+                end = b.select(b.op("icmp sgt", size, integer(0)), end, integer(0))
+                begins = b.both(begins, b.op("icmp eq", i, integer(0)))
+                ends = b.both(ends, b.op("icmp sge", b.add(i, integer(1)), size))
+
+            def tile(mask: Value, *columns: Index) -> Sequence[Value]:
+                self.tile([(*at, i) for i in columns], mask, inner, first, end, begins, ends)
+                return ()
+
+            side_by_side(p, last, vectors, tile)
+            return ()
+
+        staying(())
+
+    def tile(
+        self,
+        places: Sequence[At],
+        mask: Value,
+        inner: At,
+        first: Value,
+        end: Value,
+        begins: Value,
+        ends: Value,
+    ) -> None:
+        """Rows from `first` to `end`, added to the totals of some columns."""
+        p, b, most = self.w.places, self.w.b, self.most
+        wanted = [(root, at) for root in self.roots for at in places]
+        begun = [FOLDS[root.op](p, root, at, mask) for root, at in wanted]
+        walk = Walk(p, [each.fold for each in begun], self.sizes)
+        sums = [wanted[k] for k in walk.sums]
+
+        def fresh() -> Sequence[Value]:
+            return [*walk.starts, *walk.nothing_added(walk.starts)]
+
+        def further() -> Sequence[Value]:
+            totals = [p.load(changed(self.w, self.rooms[root][0]), at, mask) for root, at in wanted]
+            added = [p.load(changed(self.w, self.added[root]), at[-1:], mask) for root, at in sums]
+            return [*totals, *added]
+
+        def block(i: Value, *now: Value) -> Sequence[Value]:
+            stop = b.call("smin", b.add(i, integer(most)), end)
+            parts = walk.block(self.cut, inner, i, stop, most)
+            return walk.exactly(now[: len(parts)], now[len(parts) :], parts)
+
+        before = b.branch(begins, fresh, further)
+        found = p.looped(first, end, most, before, block, looks=b.signals.in_nests)
+        totals, added = found[: len(wanted)], found[len(wanted) :]
+
+        def finished() -> Sequence[Value]:
+            for (root, at), each, total in zip(wanted, begun, totals, strict=True):
+                for room in self.rooms[root]:
+                    p.store(room, at, mask, each.finish(total))
+            return ()
+
+        def kept() -> Sequence[Value]:
+            for (root, at), total in zip(wanted, totals, strict=True):
+                p.store(self.rooms[root][0], at, mask, total)
+            for (root, at), x in zip(sums, added, strict=True):
+                p.store(self.added[root], at[-1:], mask, x)
+            return ()
+
+        b.branch(ends, finished, kept)
