@@ -73,14 +73,15 @@ def omits(x: Node, known: Known | None = None) -> Omits:
     """The patterns of zeros that `x` may hold."""
     if known is None:
         known = remembered("values left out")
-    stack = [x]
-    while x not in known:
+    look = known.get
+    stack = [] if x in known else [x]
+    while stack:
         node = stack[-1]
-        given: list[Any] = [known.get(y) for y in node.inputs]
-        if None in given:
-            stack += [y for y, own in zip(node.inputs, given) if own is None]
-        else:
+        given: tuple[Any, ...] = tuple(map(look, node.inputs))
+        if None not in given:
             known[stack.pop()] = found(node, given)
+        else:
+            stack += [y for y, own in zip(node.inputs, given) if own is None]
     return known[x][0]
 
 

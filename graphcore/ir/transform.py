@@ -9,7 +9,7 @@ A pass only says which node takes the place of a node::
 
 The walk visits every node once, inputs first, rebuilds those for which `visit` returns None, gives
 new nodes the user's line and the labels of the node whose place they take, and enters the rewrite
-in the trace of the compilation. Nothing recurses, so that depth is no limit.
+in the trace of the compilation. Recursion is bounded, so that depth is no limit.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ Form = Callable[[Node, tuple[Node, ...]], Node]
 
 STEPS = 1000
 """The most forms of nodes that may wait for one another; programs need about 15."""
+
+DEPTH = 8
+"""The forms and operands of a new node that are followed before a stack holds those that wait."""
 
 SHOWN = 10
 """Rules that an error names."""
@@ -85,9 +88,14 @@ def transform(
     try:
         if operands is None:
             become = done.__getitem__
-            for node in toposort(roots, done) if done else graph.nodes():
-                new = form(node, tuple(map(become, node.inputs)))
-                done[node] = settled(new, form, done, trace) if settle and new is not node else new
+            if settle:  # all nodes below one that is done are done as well
+                for node in graph.nodes():
+                    if node not in done:
+                        new = form(node, tuple(map(become, node.inputs)))
+                        done[node] = new if new is node else settled(new, form, done, trace)
+            else:
+                for node in toposort(roots, done) if done else graph.nodes():
+                    done[node] = form(node, tuple(map(become, node.inputs)))
         else:
             walk(roots, form, operands, done, settle, trace)
     finally:
@@ -144,18 +152,24 @@ def former(
     return form
 
 
-def settled(node: Node, form: Form, done: dict[Node, Node], trace: Trace) -> Node:
-    """The last form of a node that was made, entered in `done`: most often the node itself."""
-    if node not in done:
-        start = node
-        if tuple(map(done.get, node.inputs)) == node.inputs:
-            start = form(node, node.inputs)
-            if start is node:
-                done[node] = node
-                return node
-        walk((start,), form, inputs_of, done, True, trace)
-        done[node] = done[start]
-    return done[node]
+def settled(
+    node: Node, form: Form, done: dict[Node, Node], trace: Trace, depth: int = DEPTH
+) -> Node:
+    """The last form of a node that was made, entered in `done`: most often the node itself.
+
+    Few of the nodes below it are new, so that calls of itself, up to `depth`, are the quickest.
+    """
+    if (known := done.get(node)) is not None:
+        return known
+    if not depth:
+        walk((node,), form, inputs_of, done, True, trace)
+        return done[node]
+    for x in node.inputs:
+        if x not in done:
+            settled(x, form, done, trace, depth - 1)
+    new = form(node, tuple([done[x] for x in node.inputs]))
+    last = done[node] = node if new is node else settled(new, form, done, trace, depth - 1)
+    return last
 
 
 inputs_of = attrgetter("inputs")

@@ -104,9 +104,9 @@ class Outside:
             if x not in done and x not in needed and self.place.varies(x):
                 needed.add(x)
                 stack += x.inputs
-        for x in toposort(roots):
-            if x in needed:
-                done[x] = self.of_all_steps(x, done)
+        beyond = {y for x in needed for y in x.inputs} - needed
+        for x in toposort([x for x in roots if x in needed], beyond):
+            done[x] = self.of_all_steps(x, done)
         return done
 
     def of_all_steps(self, node: Node, done: Mapping[Node, Node]) -> Node:
