@@ -1,12 +1,18 @@
 """How close kernels of few operations a value come to what memory allows, beside their peers.
 
-python -m benchmarks.limits [--kernels NAME ...] [--rounds N] [--json PATH]
+python -m benchmarks.limits [--kernels NAME ...] [--dtype float32] [--rounds N] [--json PATH]
 
 Each kernel is timed on operands that stay in cache and on those that do not: processor time, in
-turn, least of all rounds. The share of the bandwidth compares two rates, in bytes a second: that of
-the bytes that the kernel must read and write at least, and that of NumPy's addition of two arrays
-of this size. NumPy's functions are as one writes them by hand; JAX and PyTorch are columns where
-they are installed.
+turn, least of all rounds. Its limit is the longest of three times, and its share is the limit over
+its own time:
+
+- memory: the bytes that it must read and write at least, as NumPy's addition of two arrays moves as
+  many;
+- exp: its exponentials, as the faster of ours and NumPy's `exp` finds as many in cache;
+- products: its multiplications of matrices, as NumPy's product of matrices of 512 rows does.
+
+NumPy's functions are as one writes them by hand; JAX and PyTorch are columns where they are
+installed.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ import ctypes
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +43,7 @@ class Kernel(NamedTuple):
 
     `m` has the functions of NumPy, JAX or PyTorch. Where there is a `back`, the kernel is the
     gradient: its last operand is the cotangent, and `back(m, *operands)` is the gradient by hand.
+    `exps` are the dims of the exponentials, `products` the number of products over all dims.
     """
 
     inputs: tuple[str, ...]
@@ -43,15 +51,26 @@ class Kernel(NamedTuple):
     theirs: Function
     sizes: tuple[Sizes, ...] = (SMALL, LARGE)
     back: Function | None = None
+    exps: str = ""
+    products: int = 0
 
-    def data(self, sizes: Sizes) -> list[Any]:
+    def data(self, sizes: Sizes, dtype: str) -> list[Any]:
         """Random operands."""
         rng = np.random.default_rng(0)
-        return [rng.normal(size=[sizes[dim] for dim in dims.split()]) for dims in self.inputs]
+        shapes = [[sizes[dim] for dim in dims.split()] for dims in self.inputs]
+        return [rng.normal(size=shape).astype(dtype) for shape in shapes]
 
-    def compiled(self) -> gc.Compiled:
+    def work(self, sizes: Sizes) -> tuple[int, int]:
+        """The numbers of exponentials, and of operations in products of matrices."""
+        exps = prod([sizes[dim] for dim in self.exps.split()]) if self.exps else 0
+        return exps, 2 * self.products * prod(sizes.values())
+
+    def compiled(self, dtype: str) -> gc.Compiled:
         """Ours, for all sizes."""
-        xs = [gc.tensor(f"x{i}", dict.fromkeys(dims.split())) for i, dims in enumerate(self.inputs)]
+        xs = [
+            gc.tensor(f"x{i}", dict.fromkeys(dims.split()), dtype=dtype)
+            for i, dims in enumerate(self.inputs)
+        ]
         if self.back is None:
             return gc.compile(xs, self.ours(*xs), native=True)
         *operands, ct = xs
@@ -182,29 +201,34 @@ LENGTHS: tuple[Sizes, ...] = tuple([{"query": n, "key": n, "feature": 64} for n 
 BATCHES: tuple[Sizes, ...] = tuple(
     [{"head": n, "query": k, "key": k, "feature": 64} for n, k in ((64, 64), (16, 256), (8, 512))]
 )
-MATRIX = ("row col", "col")
+ROWS, MATRIX = ("row col",), ("row col", "col")
 LINE: tuple[Sizes, ...] = ({"row": 65_536}, {"row": 10_000_000})
 SQUARE: tuple[Sizes, ...] = ({"row": 256, "col": 256}, {"row": 3_000, "col": 3_000})
+TALL: tuple[Sizes, ...] = (SMALL, LARGE, {"row": 100_000, "col": 20})
 DOT = lambda a, b: gc.dot(a, b, dim="col")
 
 KERNELS = {
-    "softmax": Kernel(("row col",), rows_of(gc.special.softmax), softmax),
-    "log_softmax": Kernel(("row col",), rows_of(gc.special.log_softmax), log_softmax),
-    "logsumexp": Kernel(("row col",), rows_of(gc.special.logsumexp), logsumexp),
-    "layer_norm": Kernel(("row col",), our_layer_norm, layer_norm),
-    "rms_norm": Kernel(("row col",), our_rms_norm, rms_norm),
-    "attention": Kernel(SCORES, our_attention, attention, LENGTHS),
-    "attention, heads": Kernel(HEADS, our_attention, attention, BATCHES),
+    "softmax": Kernel(ROWS, rows_of(gc.special.softmax), softmax, exps="row col"),
+    "log_softmax": Kernel(ROWS, rows_of(gc.special.log_softmax), log_softmax, exps="row col"),
+    "logsumexp": Kernel(ROWS, rows_of(gc.special.logsumexp), logsumexp, exps="row col"),
+    "layer_norm": Kernel(ROWS, our_layer_norm, layer_norm),
+    "rms_norm": Kernel(ROWS, our_rms_norm, rms_norm),
+    "attention": Kernel(SCORES, our_attention, attention, LENGTHS, exps="query key", products=2),
+    "attention, heads": Kernel(
+        HEADS, our_attention, attention, BATCHES, exps="head query key", products=2
+    ),
     "matvec": Kernel(MATRIX, DOT, lambda m, a, x: a @ x, (SQUARE[0], LARGE)),
     "matvec turned": Kernel(("col row", "col"), DOT, lambda m, a, x: a.T @ x, (SQUARE[0], LARGE)),
-    "sum of rows": Kernel(("row col",), lambda x: x.sum("col"), lambda m, x: m.sum(x, -1)[:, 0]),
+    "sum of rows": Kernel(ROWS, lambda x: x.sum("col"), lambda m, x: m.sum(x, -1)[:, 0]),
+    "sum of columns": Kernel(ROWS, lambda x: x.sum("row"), lambda m, x: m.sum(x, 0)[0], TALL),
+    "max of columns": Kernel(ROWS, lambda x: x.max("row"), lambda m, x: m.max(x, 0)[0], TALL),
     "mean and var": Kernel(
         ("row col",),
         lambda x: (x.mean("col"), x.var("col")),
         lambda m, x: (m.mean(x, -1)[:, 0], m.var(x, -1)[:, 0]),
     ),
     "heat1d": Kernel(("row",), our_heat, heat, LINE),
-    "jacobi2d": Kernel(("row col",), our_jacobi, jacobi, SQUARE),
+    "jacobi2d": Kernel(ROWS, our_jacobi, jacobi, SQUARE),
     "chain": Kernel(("row", "row"), lambda x, y: chain(gc, x, y), chain, LINE),
     "smooth chain": Kernel(("row", "row"), lambda x, y: smooth(gc, x, y), smooth, LINE),
 }
@@ -222,7 +246,9 @@ RESULTS = {"logsumexp": "row", "attention": "query feature", "attention, heads":
 for name, back in BACK.items():
     primal = KERNELS[name]
     dims = RESULTS.get(name, primal.inputs[0])
-    KERNELS[f"{name} back"] = primal._replace(inputs=(*primal.inputs, dims), back=back)
+    KERNELS[f"{name} back"] = primal._replace(
+        inputs=(*primal.inputs, dims), back=back, products=primal.products and 5
+    )
 
 
 class Library(NamedTuple):
@@ -308,31 +334,65 @@ def moved(operands: Sequence[Any], results: Any) -> int:
     return sum(np.asarray(x).nbytes for x in (*operands, *several))
 
 
-def run(name: str, rounds: int) -> Iterator[dict[str, Any]]:
+def least(calls: dict[str, Call], rounds: int) -> dict[str, float]:
+    """The least processor time of each call."""
+    samples = interleaved(calls, rounds, 0.003, clock=time.process_time)
+    return {who: min(times) for who, times in samples.items()}
+
+
+IN_CACHE, SIDE = 16_384, 512
+
+
+def rates(dtype: str, rounds: int) -> tuple[float, float]:
+    """The times of one exponential, and of one operation of a product of matrices."""
+    x = gc.tensor("x", {"row": None}, dtype=dtype)
+    values, out = np.linspace(-4, 4, IN_CACHE, dtype=dtype), np.empty(IN_CACHE, dtype)
+    matrices = [np.ones((SIDE, SIDE), dtype) for _ in range(3)]
+    times = least(
+        {
+            "ours": Call(gc.compile([x], gc.exp(x), native=True), (values,)),
+            "NumPy": Call(np.exp, (values, out)),
+            "product": Call(np.matmul, matrices),
+        },
+        rounds,
+    )
+    return min(times["ours"], times["NumPy"]) / IN_CACHE, times["product"] / (2 * SIDE**3)
+
+
+def run(name: str, rounds: int, dtype: str) -> Iterator[dict[str, Any]]:
     """Times of one kernel at all its sizes."""
     kernel, numpy = KERNELS[name], library(np)
-    ours, by_hand = kernel.compiled(), kernel.back or kernel.theirs
+    ours, by_hand = kernel.compiled(dtype), kernel.back or kernel.theirs
     others = [(who, *make(kernel)) for who, make in peers()]
+    each_exp, each_flop = rates(dtype, rounds)
+    near = 1e-9 if dtype == "float64" else 1e-3
     for sizes in kernel.sizes:
-        data = kernel.data(sizes)
+        data = kernel.data(sizes, dtype)
         found, wanted = ours(*data), by_hand(numpy, *data)
         for x, y in zip(*[x if isinstance(x, tuple | list) else [x] for x in (found, wanted)],
                         strict=True):  # fmt: skip
-            np.testing.assert_allclose(x, y, 1e-9, 1e-9, err_msg=name)
+            np.testing.assert_allclose(x, y, near, near, err_msg=name)
         calls = {"ours": Call(ours, data), "NumPy": Call(by_hand, (numpy, *data))}
         for who, function, converted in others:
             calls[who] = Call(function, [converted(x) for x in data])
         bytes = moved(data, found)
         calls["sum"] = added(bytes)
-        samples = interleaved(calls, rounds, 0.003, clock=time.process_time)
-        least = {who: min(times) for who, times in samples.items()}
-        share = least["sum"] / least["ours"]
-        yield {"name": name, "sizes": list(sizes.values()), "bytes": bytes, "share": share, **least}
+        times = least(calls, rounds)
+        exps, flops = kernel.work(sizes)
+        bounds = {"memory": times["sum"], "exp": exps * each_exp, "products": flops * each_flop}
+        if exps and flops:  # the same units of the processor do both
+            bounds["products, exp"] = bounds.pop("exp") + bounds.pop("products")
+        limit = max(bounds, key=lambda name: bounds[name])
+        yield {
+            **{"name": name, "sizes": list(sizes.values()), "bytes": bytes, "limit": limit},
+            **{"share": bounds[limit] / times["ours"], **times},
+        }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", nargs="*", default=tuple(KERNELS))
+    parser.add_argument("--dtype", default="float64")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -341,13 +401,16 @@ def main() -> None:
         ctypes.CDLL(None).mallopt(setting, value)
     rows = []
     for name in options.kernels:
-        for row in run(name, options.rounds):
+        for row in run(name, options.rounds, options.dtype):
             rows.append(row)
             who = [w for w in ("NumPy", "JAX", "PyTorch") if w in row]
             over = "".join([f"{w:>9}{row[w] / row['ours']:6.2f}" for w in who])
             sizes = " ".join(map(str, row["sizes"]))
             times = f"{row['ours'] * 1e6:12.1f} us{row['bytes'] / row['ours'] / 1e9:7.1f} GB/s"
-            print(f"{name:22}{sizes:>14}{times}{row['share']:7.0%}{over}", flush=True)
+            print(
+                f"{name:22}{sizes:>14}{times}{row['share']:7.0%} {row['limit']:14}{over}",
+                flush=True,
+            )
     if options.json:
         options.json.write_text(json.dumps(rows), encoding="utf-8")
 
