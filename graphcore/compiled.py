@@ -113,7 +113,7 @@ def compile(
         time: the same calls change at the same point. Results then differ by rounding, those of
         elementwise ops by 4 units in the last place at most. Programs that gain nothing, and
         platforms without machine code, stay with NumPy; of others machine code runs the ops that
-        have some. True makes it now, False never.
+        have some. True runs machine code from the first call on, which makes it; False never does.
 
     Raises
     ------

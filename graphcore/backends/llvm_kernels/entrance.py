@@ -161,7 +161,6 @@ class Program:
         self.idle: list[Array] = []
         self.spaces: WeakValueDictionary[int, Array] = WeakValueDictionary()
         self.quick: dict[int, machine.Stages] = {}
-        kernel.code.at_once()
         self.prints = any(isinstance(slot, Print) for slot in kernel.slots)
         types = (*kernel.params, *kernel.results)
         self.dtypes = [np.dtype(type.dtype) for type in types]
@@ -265,7 +264,7 @@ class Program:
         return words
 
     def code_for(self, known: dict[str, int]) -> int:
-        """The address of the code for calls of some sizes; patient code is made at first use."""
+        """The address of the code for calls of some sizes, which is made at the first of them."""
         kernel, stages = self.kernel, self.kernel.code
         if kernel.patient and any(evaluate(size, known) >= HUGE for size in kernel.counts):
             stages = kernel.patient()

@@ -201,7 +201,7 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
             sizes = call.size(columns), call.size(n), call.number(1.0)
             call(*how, *sizes, other, call.stride(n), own, call.stride(columns))
 
-        small.either(w, n, solved, called)
+        small.either(w, n, solved, called, small.MOST_SOLVED)
 
     each(w, node.type.shape[:-2], one)
     finished(w, node, homes, room)
@@ -264,7 +264,7 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
             trsm("R", "L", "N", "U", *sizes, *ends)
 
         def solved() -> Sequence[Value]:
-            small.either(w, n, by_our_own, by_blas)
+            small.either(w, n, by_our_own, by_blas, small.MOST_SOLVED)
             exchange(w, room._replace(pointer=own, shape=room.shape[-2:]), pivots)
             return ()
 

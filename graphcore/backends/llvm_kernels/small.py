@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 
 MOST = 8
 """The most rows of a matrix for which our routines are faster."""
+MOST_SOLVED = 64
+"""The most rows of a triangle that our routine solves: OpenBLAS lets all its threads wait for each
+other even for 8 rows and 8 right-hand sides, which takes many times the time of solving these."""
 SIDE_BY_SIDE = 4
 """From how many columns on these are solved side by side."""
 
 
-def either(w: Writer, n: Value, own: Callable[[], None], other: Callable[[], None]) -> None:
-    """`own` where a matrix of n rows is small, else `other`."""
+def either(
+    w: Writer, n: Value, own: Callable[[], None], other: Callable[[], None], most: int = MOST
+) -> None:
+    """`own` where a matrix has at most so many rows, else `other`."""
 
     def way(write: Callable[[], None]) -> Callable[[], Sequence[Value]]:
         def written() -> Sequence[Value]:
@@ -40,9 +45,9 @@ def either(w: Writer, n: Value, own: Callable[[], None], other: Callable[[], Non
         return written
 
     if n.number is None:
-        w.b.branch(w.b.op("icmp sle", n, integer(MOST)), way(own), way(other))
+        w.b.branch(w.b.op("icmp sle", n, integer(most)), way(own), way(other))
     else:
-        (own if n.number <= MOST else other)()
+        (own if n.number <= most else other)()
 
 
 def routine(w: Writer, name: str, kind: str) -> Value:

@@ -177,6 +177,7 @@ def test_patient_code_is_made_in_two_stages_as_well():
     program, _ = staged_adder(1e9, made, counts=(N,), patient=patient)
     f, x = program.entrance(), np.ones(entrance.HUGE)
     assert [f(x, 1.0)[0][0] for _ in range(2)] == [2.0, 0.0]
+    assert made == []  # no call has needed it
     assert [f(np.ones(3), 1.0)[0][0] for _ in range(3)] == [2.0] * 3  # short calls have time left
     assert (made, patiently) == ([machine.QUICKLY], [machine.QUICKLY, machine.WITH_CARE])
 

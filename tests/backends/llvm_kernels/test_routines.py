@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import capsules, routines, sorting
+from graphcore.backends.llvm_kernels import capsules, matrices, routines, sorting
+from graphcore.backends.llvm_kernels.builder import Value
 from graphcore.ir.errors import GraphError
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
@@ -63,10 +64,32 @@ def test_factors_and_solutions(dtype: str) -> None:
             linalg.solve_triangular(matrix(a), b, lower=True, unit=True, check=False),
         ]
     )
-    for n in (0, 1, 2, 7, 8, 9, 17, 40):
+    for n in (0, 1, 2, 7, 8, 9, 17, 64, 66):
         arrays = [definite(rng, (2, n, n), dtype), some(rng, (2, n, 3), dtype)]
         arrays[0] /= 4 * n or 1
         both.agree(arrays, (n, 3), 1e3)
+
+
+@pytest.mark.parametrize("rows", [50, 65])
+def test_small_triangles_are_not_solved_by_threads(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of BLAS, whose threads would wait for each other in each of many small systems."""
+    called: list[str] = []
+    real = matrices.Call.__call__
+
+    def noted(call: matrices.Call, *args: str | Value) -> None:
+        called.append(str(args[0]))
+        real(call, *args)
+
+    monkeypatch.setattr(matrices.Call, "__call__", noted)
+    a, b = given("a", 2, rows, rows, dtype="complex128"), given("b", 2, rows, M, dtype="complex128")
+    solved = linalg.solve_triangular(a, b, lower=True, unit=False, check=False)
+    both = Both([linalg.solve(a, b, check=True), solved], ("m",))
+    assert called.count("R") == 3 * (rows > 64)  # trsm's first letter: the side of the triangle
+    rng = np.random.default_rng(4)
+    arrays = [definite(rng, (2, rows, rows), "complex128"), some(rng, (2, rows, 60), "complex128")]
+    both.agree([arrays[0] / rows, arrays[1]], (60,), 1e3)
 
 
 def test_solutions_of_nothing() -> None:
