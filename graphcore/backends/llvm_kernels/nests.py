@@ -8,7 +8,6 @@ reads or writes, and all that costs more to compute again at another place than 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
@@ -21,8 +20,10 @@ from graphcore.ops import tensor as t
 from graphcore.schedule.order import in_order
 
 from .arithmetic import SCALAR
+from .axes import is_by_parts, long_axes, space
 from .builder import WIDTH
 from .flops import flops
+from .joins import is_of_slices
 from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, is_small_product
 from .routines import ALONE, operands_in_rooms
@@ -38,8 +39,6 @@ MOST = 12
 """The most values that are stored in one nest: more streams slow each other down."""
 READINGS = 16
 """The largest number of readers of a value that are distinguished."""
-UNROLLED = 16
-"""How many places of short axes are written out in the loops over the long ones."""
 
 REPEATING = frozenset({t.expand, t.matvec, t.matmul, t.gather, t.overlap_add})
 """Ops that read a place of an operand many times."""
@@ -85,25 +84,6 @@ class Plan(NamedTuple):
 def walked(root: Node) -> Node:
     """The node whose places are walked to compute a root: stores move values, loads do not."""
     return root.inputs[0] if root.op is t.transpose or counts_through(root) else root
-
-
-@lru_cache(maxsize=4096)
-def long_axes(shape: Shape) -> tuple[int, ...]:
-    """The axes that are loops; the others are short, and written out."""
-    places, short = 1, set()
-    for axis in reversed(range(len(shape))):
-        n = shape[axis]
-        if isinstance(n, int) and n <= WIDTH and places * max(n, 1) <= UNROLLED:
-            places *= max(n, 1)
-            short.add(axis)
-    long = tuple([axis for axis in range(len(shape)) if axis not in short])
-    return long or ((len(shape) - 1,) if shape else ())
-
-
-@lru_cache(maxsize=4096)
-def space(shape: Shape) -> Shape:
-    """The sizes of the long axes."""
-    return tuple([shape[axis] for axis in long_axes(shape)])
 
 
 def space_of(root: Node) -> Shape:
@@ -332,8 +312,9 @@ def joinable(step: Step, node: Node) -> bool:
     if not isinstance(step, Nest):
         return False
     first = step.roots[0]
-    together = not reduces(node) and not reduces(first) and space_of(first) == space_of(node)
-    return together and len(step.roots) < MOST
+    if any(reduces(x) or is_by_parts(x) for x in (first, node)):
+        return False
+    return space_of(first) == space_of(node) and len(step.roots) < MOST
 
 
 def folds_with(step: Step, node: Node) -> bool:
@@ -429,6 +410,7 @@ def stored(
     cost: dict[Node, int] = {}
     depth: dict[Node, int] = {}
     held = readers(nodes, updates).union(graph.outputs, known, updates)
+    moved: list[Node] = []
     for node in nodes:
         if node in known or node in updates or is_alone(node) or not node.inputs:
             cost[node] = depth[node] = 0
@@ -455,6 +437,8 @@ def stored(
             if is_kept(node.inputs[0], cost[node], keys):  # which has fewer places
                 held.add(node.inputs[0])
         elif node in held or is_kept(node, cost[node], keys):
+            if node not in held and is_moved(node):
+                moved.append(node)
             held.add(node)
             keys = {space_of(node): False}
         elif counts_through(node) and not is_free(node.inputs[0]):
@@ -473,7 +457,25 @@ def stored(
                     own[node, i, key] = node.op in REPEATING
                 if is_short(node):
                     own[node, -1, key] = False
+    for node in reversed(moved):
+        if lies_stored(node, held):
+            held.discard(node)
     return held
+
+
+def is_moved(node: Node) -> bool:
+    """Whether a node is a part of one tensor, or a tensor rolled: reading it there is as cheap."""
+    if node.op is t.slice_:
+        return set(node.attrs["steps"]) <= {1}
+    return (node.op is t.reshape and not counts_through(node)) or is_of_slices(node)
+
+
+def lies_stored(node: Node, held: set[Node]) -> bool:
+    """Whether a tensor that is moved by one operation, or two, can be read from where it lies."""
+    node, rolls = node.inputs[0], int(node.op is t.concat)
+    while node not in held and node.inputs and is_moved(node):
+        node, rolls = node.inputs[0], rolls + (node.op is t.concat)
+    return rolls <= 2 and (node in held or not node.inputs or node.op is leaf.project)
 
 
 def is_before(node: Node, cost: int) -> bool:

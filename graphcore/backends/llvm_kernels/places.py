@@ -7,7 +7,7 @@ So whatever is not stored is computed where it is read: fusion needs no rule of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
@@ -41,10 +41,12 @@ class Places(Memory):
     """The values of nodes at places, stored in `rooms`, in registers (`numbers`), or computed.
 
     Each body of a loop or branch has its own, as equal nodes of two bodies have other values.
-    Sums along the last axis have totals for so many `vectors` of it.
+    Sums along the last axis have totals for so many `vectors` of it. Nodes with `parts` read one of
+    them, along the lanes, wherever they are read: see seams.py.
     """
 
     vectors = 1
+    parts: Mapping[Node, int] = {}
 
     def __init__(self, b: Builder, size: Callable[[Size], Value]) -> None:
         super().__init__(b)
@@ -139,6 +141,13 @@ class Places(Memory):
         yield
         self.vectors = before
 
+    @contextmanager
+    def reading(self, parts: Mapping[Node, int]) -> Iterator[None]:
+        """A context in which each of these nodes reads one part of it along the lanes."""
+        before, self.parts = self.parts, parts
+        yield
+        self.parts = before
+
     def lanes(self, size: Value, carried: Sequence[Value], body: Body) -> Sequence[Value]:
         """body(index, mask, *carried) over an axis, places side by side."""
         return self.run(integer(0), size, carried, body)
@@ -216,9 +225,10 @@ class Places(Memory):
     @contextmanager
     def within(self, start: Value, stop: Value) -> Iterator[None]:
         """A context in which values that are loaded before a loop are guarded: see `open`."""
-        may_be_empty = start.number == 0 and not stop.number
+        steps = self.b.sub(stop, start)
+        may_be_empty = steps.number is None or steps.number <= 0
         if may_be_empty:
-            self.open.append((self.b.level + 1, stop))
+            self.open.append((self.b.level + 1, steps))
         yield
         if may_be_empty:
             self.open.pop()
@@ -323,68 +333,6 @@ def windows(p: Places, node: Node, index: At, mask: Value) -> Value:
     return p.at(node.inputs[0], tuple(at), mask)
 
 
-def inside(
-    p: Places, index: At, starts: Shape, sizes: Shape, steps: Iterable[int], whole: Shape
-) -> tuple[At, Value]:
-    """Where a place falls into a part of a tensor, and whether it does."""
-    holds, at = TRUE, []
-    for i, start, size, step, full in zip(index, starts, sizes, steps, whole, strict=True):
-        if start == 0 and step == 1 and size == full:
-            at.append(i)
-            continue
-        j = p.plus(i, p.b.sub(integer(0), p.size(start)))
-        if step == -1:
-            j = p.times(j, integer(-1))
-        elif step != 1:
-            v = p.spelled(j)
-            fits = p.b.op("icmp eq", p.b.op("srem", v, integer(step)), integer(0))
-            holds = p.b.both(holds, fits)
-            j = index_of(p.b.op("sdiv", v, integer(step)))
-        holds = p.b.both(holds, p.positive(j))
-        holds = p.b.both(holds, p.below(j, p.size(size)))
-        at.append(j)
-    return tuple(at), holds
-
-
-def embed(p: Places, node: Node, index: At, mask: Value) -> Value:
-    (x,), attrs = node.inputs, node.attrs
-    at, holds = inside(p, index, attrs["starts"], x.type.shape, attrs["steps"], node.type.shape)
-    zero = literal(0, kind_of(node))
-    if holds.text == "false":
-        return zero
-    return p.b.select(holds, p.at(x, at, p.b.both(mask, holds)), zero)
-
-
-def overwrite(p: Places, node: Node, index: At, mask: Value) -> Value:
-    (x, part), attrs = node.inputs, node.attrs
-    shape = part.type.shape
-    at, holds = inside(p, index, attrs["starts"], shape, attrs["steps"], node.type.shape)
-    if holds.text == "false":
-        return p.at(x, index, mask)
-    new = p.at(part, at, p.b.both(mask, holds))
-    return new if holds.text == "true" else p.b.select(holds, new, p.at(x, index, mask))
-
-
-def concat(p: Places, node: Node, index: At, mask: Value) -> Value:
-    axis, end = node.attrs["axis"], integer(0)
-    parts: list[tuple[Value, Value]] = []
-    for number, x in enumerate(node.inputs, 1):
-        start, end = end, p.b.add(end, p.size(x.type.shape[axis]))
-        below = TRUE if number == len(node.inputs) else p.below(index[axis], end)
-        since = p.positive(p.plus(index[axis], p.b.sub(integer(0), start)))
-        holds = p.b.both(below, since)
-        if holds.text != "false":
-            moved = p.plus(index[axis], p.b.sub(integer(0), start))
-            at = (*index[:axis], moved, *index[axis + 1 :])
-            parts.append((below, p.at(x, at, p.b.both(mask, holds))))
-        if below.text == "true":
-            break
-    (_, found), *before = reversed(parts)
-    for below, value in before:
-        found = p.b.select(below, value, found)
-    return found
-
-
 def gather(p: Places, node: Node, index: At, mask: Value) -> Value:
     """All positions have been checked before, but another thread may change an input's."""
     x, *indices = node.inputs
@@ -436,9 +384,6 @@ PLACES: dict[Op, Rule] = {
     t.reshape: reshape,
     t.pack: reshape,
     t.windows: windows,
-    t.embed: embed,
-    t.overwrite: overwrite,
-    t.concat: concat,
     t.gather: gather,
     leaf.full: full,
     leaf.iota: iota,

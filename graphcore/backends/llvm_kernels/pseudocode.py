@@ -23,8 +23,9 @@ from graphcore.ops import control, leaf
 from graphcore.ops import tensor as t
 from graphcore.schedule.regions import without_kernels
 
+from .axes import long_axes
 from .loops import carried
-from .nests import Check, Nest, Order, long_axes, plan, walked
+from .nests import Check, Nest, Order, plan, walked
 from .phrases import phrase
 from .places import counts_through
 from .products import is_own_product

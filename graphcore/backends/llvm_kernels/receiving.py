@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
@@ -96,6 +97,16 @@ def overwritten(w: Writer, node: Node, homes: Homes) -> None:
     with w.abreast(part):
         p.everywhere(part.type.shape, put)
     finished(w, node, homes, room)
+
+
+def by_parts(w: Writer, roots: Sequence[Node], homes: Homes) -> None:
+    """A concatenation along its first axis, each part of it in loops of its own."""
+    (root,), start = roots, integer(0)
+    rooms, one = homes.get(root) or [w.new(root)], TensorType(root.type.dtype, root.type.shape[1:])
+    for x in root.inputs:
+        w.copy(x, [room._replace(pointer=w.row(room.pointer, one, start)) for room in rooms])
+        start = w.b.add(start, w.size(x.type.shape[0]))
+    w.places.rooms[root] = rooms[0]._replace(level=w.b.level)
 
 
 RECEIVING = dict.fromkeys([*COMBINED, t.put], received)

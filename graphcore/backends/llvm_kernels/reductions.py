@@ -19,8 +19,9 @@ from graphcore.ops import tensor as t
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer
 from .folds import Fold, folded
+from .joins import inside
 from .matrices import is_for_routines
-from .places import PLACES, At, Places, Rule, inside
+from .places import PLACES, At, Places, Rule
 from .rooms import Index
 
 

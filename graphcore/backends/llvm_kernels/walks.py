@@ -12,12 +12,13 @@ from graphcore.ir.sizes import Shape
 from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of
+from .axes import long_axes, space
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .flops import flops
-from .nests import long_axes, space
 from .places import At, Places
 from .rooms import Index, Room
 from .rows import is_long
+from .seams import Middle, split
 
 ROWS = 4
 """How many rows are added up at once, so that none waits for the last addition; how many vectors of
@@ -38,13 +39,15 @@ def walk(
     rows: int = 1,
     axis: int = -1,
     vectors: int = 1,
+    seams: Middle | None = None,
 ) -> Sequence[Value]:
     """place(indices, mask) over spaces of equal long axes, the last of them side by side.
 
     `indices` has, for each shape, an index for each place of its short axes, for so many `rows`
     along a long axis at once: the last row is computed again where their number is no multiple of
     that. With `lanes_inside` no axis is side by side; else so many `vectors` of the last axis are
-    done at once, where it is long enough.
+    done at once, where it is long enough. With `seams` the middle of the last axis is a loop of its
+    own.
     """
     sizes = space(shapes[0])
     grouped = axis % len(sizes) if rows > 1 else -1
@@ -64,7 +67,10 @@ def walk(
             def lanes(mask: Value, *indices: Index) -> Sequence[Value]:
                 return inner([(*at, i) for at in group for i in indices], mask)
 
-            side_by_side(p, p.size(sizes[n]), vectors, lanes)
+            if seams is not None:
+                split(p, p.size(sizes[n]), seams, lambda i, mask: lanes(mask, i))
+            else:
+                side_by_side(p, p.size(sizes[n]), vectors, lanes)
         else:
             p.each(p.size(sizes[n]), (), further)
         return ()

@@ -17,6 +17,7 @@ from graphcore.ops import tensor as t
 from . import entrance
 from .arena import DISTINCT
 from .arithmetic import SCALAR, kind_of_dtype
+from .axes import is_by_parts
 from .builder import TRUE, WIDTH, Builder, Value, integer
 from .calls import Calls
 from .columns import in_tiles
@@ -26,12 +27,13 @@ from .loops import CONTROL
 from .matvecs import product_by_routine, products_in_one_walk
 from .nests import Check, Nest, Order, Step, first_of, plan, reduces, runs_along_memory, walked
 from .places import At, Places, counted, counts_through, is_register, position
-from .receiving import overwritten
+from .receiving import by_parts, overwritten
 from .reductions import together
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
 from .rows import Pair, Rows
 from .rowwise import row_by_row
+from .seams import middle
 from .turning import turned_by_routine
 from .walks import are_long, at_once, every, store_all, store_turned, turned_along, walk
 from .widths import width_of
@@ -298,7 +300,7 @@ class Writer:
         if isinstance(step, Check):
             self.check(step.node, step.node.inputs[0])
         elif isinstance(step, Nest):
-            self.nest(step.roots, homes)
+            (by_parts if is_by_parts(step.roots[0]) else type(self).nest)(self, step.roots, homes)
         elif isinstance(step, Pair):
             products_in_one_walk(self, step, homes)
         elif isinstance(step, Rows):
@@ -440,7 +442,7 @@ class Writer:
                 alone = self.b.level == 0  # within loops, what is read is mostly in cache
                 rows, vectors = (several, 1) if inside else (1, several if alone else 1)
                 if inside or not alone or not in_tiles(self, rest, rooms, vectors):
-                    walk(p, shapes, place, inside, rows, vectors=vectors)
+                    walk(p, shapes, place, inside, rows, -1, vectors, middle(p, rest))
             else:  # tiles of a short axis would be computed for nothing
                 self.b.branch(
                     are_long(p, shapes[0], tiled),
