@@ -17,6 +17,7 @@ from graphcore.ops import tensor as t
 from .arithmetic import SCALAR
 from .axes import long_axes
 from .builder import Value, integer
+from .nests import walked
 from .places import Places, counts_through
 from .rooms import Index
 from .rows import is_long
@@ -49,15 +50,19 @@ def middle(p: Places, roots: Iterable[Node]) -> Middle | None:
     size: Size = 0
     waiting: list[Reading] = []
     for root in roots:
-        axis = long_axes(root.type.shape)[-1]
-        size = root.type.shape[axis]
-        waiting.append((root, axis, 0))
+        below = walked(root)
+        axis = long_axes(below.type.shape)[-1]
+        size = below.type.shape[axis]
+        waiting.append((below, axis, 0))
+        stored = root.attrs["perm"].index(axis) if root.op is t.transpose else axis
+        if stored < below.type.ndim - 1:  # runs of interleaved values end where the axis ends
+            return None
     if not is_long(size):
         return None
     seen, unknown = set(waiting), set[Node]()
     while waiting:
-        below = followed(*waiting.pop(), found, unknown)
-        fresh = [x for x in below if x not in seen and not is_known(p, x[0])]
+        operands = followed(*waiting.pop(), found, unknown)
+        fresh = [x for x in operands if x not in seen and not is_known(p, x[0])]
         seen.update(fresh)
         waiting += fresh
         if len(seen) > MOST:

@@ -449,8 +449,7 @@ class Writer:
                     lambda: walk(p, shapes, partial(place, tiled=True), inside, WIDTH, tiled),
                     lambda: walk(p, shapes, place, inside),
                 )
-        for root in rest:
-            p.rooms[root] = rooms[root][0]._replace(level=self.b.level)
+        p.rooms |= {root: rooms[root][0]._replace(level=self.b.level) for root in rest}
 
     def is_flat(self, root: Node) -> bool:
         """Whether a root is computed in one loop over all places, whatever its axes."""

@@ -42,6 +42,7 @@ PROGRAMS: dict[str, Callable[[gc.Tensor], gc.Tensor]] = {
     "turned": lambda x: (x.roll(col=1) + x).transpose(COL, ROW),
     "of a part": lambda x: x[{COL: slice(None, None, 2)}].roll(col=1) * 2,
     "backwards": lambda x: gc.flip(x.roll(col=1), COL) + x,
+    "three of each": lambda x: x.roll(col=1) * gc.constant([1.0, 2.0, 3.0], "of"),
     "padded": lambda x: gc.pad(x, {COL: (1, 2)}, constant_values=7)[{COL: slice(1, -2)}] + x,
     "padded around": lambda x: gc.pad(x.roll(col=1), {COL: (1, 1), ROW: (2, 0)}) * 2,
     "shifted": lambda x: x.shift(col=1, fill_value=-1.0) + x.shift(col=-2, fill_value=5.0),
