@@ -15,9 +15,10 @@ from graphcore.ir.sizes import count
 from graphcore.ir.types import TensorType
 from graphcore.ops import tensor as t
 
+from .axes import long_axes
 from .builder import Value, integer
 from .folds import Walk, blocks_of
-from .nests import folds, long_axes, reduced
+from .nests import folds, reduced
 from .places import At
 from .reductions import FOLDS
 from .results import changed
