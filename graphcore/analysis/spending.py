@@ -177,9 +177,9 @@ def parts(node: Node) -> tuple[float, float, Size]:
     return 2 * CALL, MOVED, made
 
 
-MAKING = 20e-3
-"""Seconds for machine code of the smallest program."""
-ELEMENTWISE, OTHER, FOLDED, SOLVED = 0.1e-3, 1e-3, 3e-3, 7e-3
+MAKING = 8e-3
+"""Seconds for machine code of the smallest program, which is made quickly first."""
+ELEMENTWISE, OTHER, FOLDED, SOLVED = 0.03e-3, 0.55e-3, 2.5e-3, 3.5e-3
 """Seconds for machine code of an elementwise op, of one that moves values, of a reduction or
 product, and of a factorisation or solution."""
 
