@@ -158,9 +158,9 @@ class Compiled(Questions, Generic[R]):
     ----------
     stages
         The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
-        "expanded", "optimized", and then "scheduled" for NumPy, or with `native` "kernels" for
-        machine code. `print` shows a graph as `debug_print` does. The graph after any pass can be
-        asked for by the name that `passes` has for it.
+        "expanded", "optimized", "scheduled", which is the first that differs between NumPy and
+        machine code, and with `native` "kernels". `print` shows a graph as `debug_print` does. The
+        graph after any pass can be asked for by the name that `passes` has for it.
     passes
         Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
     source

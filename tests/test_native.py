@@ -47,6 +47,14 @@ def test_it_says_which_tier_runs() -> None:
     assert "for row: t0[row] = 2 * x[row]" in native.source
 
 
+def test_both_tiers_have_the_stages_of_the_interface() -> None:
+    x = gc.tensor("x", {"row": None})
+    names = ["named", "lowered", "simplified", "expanded", "optimized", "scheduled"]
+    native, calls = both([x], gc.sin(x).sum())
+    assert [*calls.stages] == names
+    assert [*native.stages] == [*names, "kernels"]
+
+
 def test_pickled_it_is_compiled_to_machine_code_again() -> None:
     x = gc.tensor("x", {"row": None})
     f = pickle.loads(pickle.dumps(gc.compile([x], gc.exp(x), native=True)))

@@ -51,22 +51,22 @@ def of_lstm(monkeypatch: pytest.MonkeyPatch) -> tuple[list[gc.Tensor], object]:
 
 def test_the_gradient_of_an_lstm_keeps_less_and_has_the_same_bits(monkeypatch) -> None:
     inputs, outputs = of_lstm(monkeypatch)
-    usual, keeping = native(inputs, outputs), native(inputs, outputs, "rematerialised")
+    usual, keeping = native(inputs, outputs), native(inputs, outputs, "scheduled")
     random = np.random.default_rng(0)
     for steps, rows in ((0, 2), (1, 1), (9, 3)):
         sizes = (steps, rows, 4), (4, 4, 8), (8, 4, 8), (4, 8)
         data = [random.normal(size=size) for size in sizes]
         for found, expected in zip(usual(*data), keeping(*data), strict=True):
             assert np.array_equal(found, expected, equal_nan=True)
-    before, after = usual.stages["optimized"], usual.stages["rematerialised"]
+    before, after = usual.stages["optimized"], usual.stages["scheduled"]
     assert before == keeping.stages["optimized"]
     assert recorded(after) < 0.7 * recorded(before)
     text = io.StringIO()
-    usual.debug_print("rematerialised", limit=None, file=text)
+    usual.debug_print("scheduled", limit=None, file=text)
     back = re.findall(r"^(%\d+).* = scan\(", text.getvalue(), re.MULTILINE)[-1]
     slope = re.findall(r"(%\d+) .* = subtract\(1, ", text.getvalue())[-1]
-    said = str(usual.why(f"{back} body {slope}", stage="rematerialised"))
-    assert re.search(r"rematerialised +input → subtract +rematerialise.py", said)
+    said = str(usual.why(f"{back} body {slope}", stage="scheduled"))
+    assert re.search(r"scheduled +input → subtract +rematerialise.py", said)
 
 
 def test_what_costs_more_to_compute_again_is_kept() -> None:
@@ -78,7 +78,7 @@ def test_what_costs_more_to_compute_again_is_kept() -> None:
 
     last, _ = gc.scan(step, gc.zeros({"row": a.sizes["row"]}), x, dim="time")
     f = native([x, a], gc.grad(last.sum(), a))
-    (forward, back) = [x for x in f.stages["rematerialised"].nodes() if x.op is control.scan]
+    (forward, back) = [x for x in f.stages["scheduled"].nodes() if x.op is control.scan]
     ops = {x.op.name for x in back.attrs["body"].nodes()}
     assert "tanh" in {x.op.name for x in forward.attrs["body"].nodes()}
     assert "tanh" not in ops  # its value is recorded
@@ -124,7 +124,7 @@ def test_loops_of_all_kinds_have_the_same_bits(body, order) -> None:
         value = (gc.grad(value, a) ** 2).sum()
     outputs = [value, *gc.grad(value, [x, a])]
     usual = native([x, a], outputs)
-    keeping = native([x, a], outputs, "rematerialised")
+    keeping = native([x, a], outputs, "scheduled")
     plain = gc.compile([x, a], outputs, native=False)
     random = np.random.default_rng(1)
     for steps, rows in ((0, 3), (1, 9), (5, 17)):
@@ -144,11 +144,11 @@ def test_views_of_one_step_are_computed_again() -> None:
 
     last, ys = gc.scan(step, y0, x, dim="time")
     outputs = gc.grad((last * ys.sum("time")).sum(), [x, y0])
-    usual, keeping = native([x, y0], outputs), native([x, y0], outputs, "rematerialised")
+    usual, keeping = native([x, y0], outputs), native([x, y0], outputs, "scheduled")
     data = np.random.default_rng(2).normal(size=(6, 3, 9)), np.ones(9)
     for found, expected in zip(usual(*data), keeping(*data), strict=True):
         assert np.array_equal(found, expected)
-    assert recorded(usual.stages["rematerialised"]) < recorded(usual.stages["optimized"])
+    assert recorded(usual.stages["scheduled"]) < recorded(usual.stages["optimized"])
 
 
 def test_what_is_joined_at_each_step_has_the_same_bits() -> None:
@@ -161,7 +161,7 @@ def test_what_is_joined_at_each_step_has_the_same_bits() -> None:
 
     last, ys = gc.scan(step, y0, gc.concat([x, 1 - x], dim="row"), dim="time")
     outputs = gc.grad((last * ys.sum("time")).sum(), [x, y0])
-    usual, keeping = native([x, y0], outputs), native([x, y0], outputs, "rematerialised")
+    usual, keeping = native([x, y0], outputs), native([x, y0], outputs, "scheduled")
     data = np.random.default_rng(2).normal(size=(6, 12)), np.ones(24)
     for found, expected in zip(usual(*data), keeping(*data), strict=True):
         assert np.array_equal(found, expected)

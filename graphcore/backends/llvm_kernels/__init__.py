@@ -55,11 +55,11 @@ EMITTED: frozenset[Op] = frozenset(
 
 KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
-rematerialised = Pass("rematerialised", partial(rematerialise, costs=COSTS), EXPANDED)
+scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
 
 PASSES: Passes = [
     *COMMON,
-    rematerialised,
+    scheduled,
     Pass("kernels", lambda graph: with_every_kernel(graph), KERNELS),
 ]
 """The passes for machine code, without those that serve the costs of NumPy."""
@@ -73,7 +73,7 @@ def unavailable() -> str | None:
 def in_kernels(graph: Graph) -> Graph:
     """A graph as the passes for every target leave it, with kernels of machine code."""
     with nullcontext() if graph.trace is None else tracing(graph.trace):
-        made = with_every_kernel(rematerialised.change(graph))
+        made = with_every_kernel(scheduled.change(graph))
     return Graph(made.params, made.outputs, graph.trace)
 
 

@@ -1,0 +1,54 @@
+"""Sums with zeros around a part: the part is added at its place, and the zeros are never made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ops import elementwise, tensor
+
+from .engine import convert
+
+Adding = Callable[[Node, Node], Node]
+"""A rule for x + part, where the part puts zeros around its operand."""
+
+
+def adding_embedded(x: Node, part: Node) -> Node:
+    """x + embed(u) = overwrite(x, slice(x) + u)."""
+    (u,) = part.inputs
+    at = {name: part.attrs[name] for name in ("starts", "steps")}
+    there = tensor.slice_(x, sizes=u.type.shape, **at)
+    return tensor.overwrite(x, there + u, **at)
+
+
+def adding_scattered(x: Node, part: Node) -> Node:
+    """x + scatter(u) = scatter_add(x, u)."""
+    return tensor.scatter_add(x, *part.inputs, axes=part.attrs["axes"])
+
+
+def accumulate(graph: Graph, rules: Mapping[Op, Adding]) -> Graph:
+    """Sums with parts by the rules of their ops, where no other node needs the zeros."""
+    if graph.ops().isdisjoint(rules):
+        return graph
+    used = uses(graph)
+
+    def added(node: Node, x: Node, y: Node) -> Node:
+        for into, part, old in ((x, y, node.inputs[1]), (y, x, node.inputs[0])):
+            if used[old] == 1 and part.op in rules:
+                return rules[part.op](into, part)
+        return node.with_inputs(x, y)
+
+    return convert(graph, {elementwise.add: added})
+
+
+def uses(graph: Graph) -> Counter[Node]:
+    """How often each node is needed, in the graphs that nodes hold as well."""
+    counts = Counter(graph.outputs)
+    for node in graph.nodes():
+        counts.update(node.inputs)
+        for held in graphs(node):
+            counts += uses(held)
+    return counts
