@@ -139,6 +139,7 @@ def apart(made: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_guard(slot: entrance.Slot) -> entrance.Slot:
+    """A room with bytes behind it that nothing should write."""
     return entrance.Room(slot.bytes + GUARD) if isinstance(slot, entrance.Room) else slot
 
 

@@ -12,30 +12,17 @@ from hypothesis import strategies as st
 import graphcore as gc
 from graphcore.ir.sizes import evaluate
 from tests import interpreter
-from tests.random_loops import DIMS, FLOATS, Program, WrittenOut, arrays, inputs, programs
+from tests.random_loops import (
+    DIMS,
+    FLOATS,
+    Program,
+    WrittenOut,
+    arrays,
+    inputs,
+    programs,
+)
 from tests.reference import close
-
-Tensors = list[gc.Tensor]
-
-
-def partners(prefix: str, xs: Tensors) -> Tensors:
-    """A tensor of the same dims for each."""
-    return [gc.tensor(f"{prefix} {i}", x.sizes) for i, x in enumerate(xs)]
-
-
-def questions(ys: Tensors, xs: Tensors) -> tuple[Tensors, Tensors]:
-    """Values, derivatives of first and of second order; and the cotangents and tangents."""
-    cts, vs, ws = partners("ct", ys), partners("v", xs), partners("w", xs)
-    zero: Any = {"disconnected": "zero"}
-    back = gc.pullback(ys, xs, cts, **zero)
-    forth = gc.pushforward(ys, xs, vs, **zero)
-    second = [
-        *gc.pushforward(back, xs, vs, **zero),
-        *gc.pullback(back, xs, ws, **zero),
-        *gc.pullback(forth, xs, cts, **zero),
-        *gc.pushforward(forth, xs, ws, **zero),
-    ]
-    return [*ys, *back, *forth, *second], [*cts, *vs, *ws]
+from tests.tiers.drawing import questions
 
 
 def check(program: Program, seed: int, unknown: bool, stages: bool) -> None:

@@ -49,15 +49,11 @@ def check(seed: int) -> None:
             x[at] = before
 
 
-@pytest.mark.parametrize("first", range(0, DEFAULT, EACH))
+MORE = [pytest.param(x, marks=pytest.mark.slow) for x in range(DEFAULT, DEFAULT + SLOW, EACH)]
+
+
+@pytest.mark.parametrize("first", [*range(0, DEFAULT, EACH), *MORE])
 def test_a_nan_in_an_argument_is_found(first: int) -> None:
-    for seed in range(first, first + EACH):
-        check(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(DEFAULT, DEFAULT + SLOW, EACH))
-def test_a_nan_in_an_argument_of_more_programs_is_found(first: int) -> None:
     for seed in range(first, first + EACH):
         check(seed)
 

@@ -74,12 +74,15 @@ def programs(first: int, count: int, one: One) -> None:
 # ---- random graphs and loops, with derivatives of both modes and of second order
 
 
-def partners(prefix: str, xs: list[gc.Tensor]) -> list[gc.Tensor]:
+Tensors = list[gc.Tensor]
+
+
+def partners(prefix: str, xs: Tensors) -> Tensors:
     """A tensor of the same dims for each."""
     return [gc.tensor(f"{prefix} {i}", x.sizes) for i, x in enumerate(xs)]
 
 
-def questions(ys: list[gc.Tensor], xs: list[gc.Tensor]) -> tuple[list[gc.Tensor], list[gc.Tensor]]:
+def questions(ys: Tensors, xs: Tensors) -> tuple[Tensors, Tensors]:
     """Values, derivatives of first and of second order; and the cotangents and tangents."""
     cts, vs, ws = partners("ct", ys), partners("v", xs), partners("w", xs)
     zero: Any = {"disconnected": "zero"}
@@ -172,3 +175,14 @@ KINDS: dict[str, Callable[[int, int, One], None]] = {
     "graphs": by_hypothesis(random_graphs.programs(mixed=True), graph),
     "loops": by_hypothesis(st.one_of(random_loops.programs(1), random_loops.programs(2)), loop),
 }
+
+
+def differing(kind: str, first: int, count: int) -> list[str]:
+    """The programs of a kind whose results differ between the tiers, and how."""
+    found: list[str] = []
+
+    def one(name: Any, run: Any) -> None:
+        found.extend(f"{name}: {x.reason}" for x in run() if x.kind == "differs")
+
+    KINDS[kind](first, count, one)
+    return found

@@ -85,10 +85,6 @@ def widened(x: Array) -> Array:
     return x.astype(WIDE[x.dtype.kind]) if x.dtype.kind in WIDE else x
 
 
-def narrowed(x: Array, dtype: np.dtype) -> Array:
-    return x.astype(dtype) if x.dtype.kind in WIDE else x
-
-
 class Precise:
     """`compute` of the interpreter, on wide floats."""
 

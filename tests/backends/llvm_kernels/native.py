@@ -22,6 +22,7 @@ from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import Size, evaluate, unknown
 from graphcore.ops import leaf
 from graphcore.schedule.regions import as_one
+from tests.guards import GUARD, with_guard
 
 N, M = unknown("n"), unknown("m")
 SIZES = (0, 1, 7, 8, 9, 17, 1030)
@@ -33,15 +34,6 @@ needs_machine_code = pytest.mark.skipif(machine.refusal() is not None, reason="n
 def slowly(*values: object) -> list[Any]:
     """Parameters of slow tests, among those of tests that always run."""
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
-
-
-GUARD = 256
-"""How many bytes behind each room are watched."""
-
-
-def with_guard(slot: entrance.Slot) -> entrance.Slot:
-    """A room with bytes behind it that nothing should write."""
-    return entrance.Room(slot.bytes + GUARD) if isinstance(slot, entrance.Room) else slot
 
 
 def among(x: np.ndarray, rubbish: int) -> np.ndarray:
