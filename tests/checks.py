@@ -80,9 +80,11 @@ def written() -> str:
     """The node that is being written, or is the first to need a routine, and its line."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        for name in ("node", "root", "step"):
-            if isinstance(node := frame.f_locals.get(name), Node):
-                return f"{node.op} at {node.origin}"
+        for name in ("node", "root", "step", "roots"):
+            found = frame.f_locals.get(name)
+            for node in found if isinstance(found, list) else [found]:
+                if isinstance(node, Node):
+                    return f"{node.op} at {node.origin}"
         frame = frame.f_back
     return "no node"
 

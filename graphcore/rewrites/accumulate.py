@@ -16,6 +16,16 @@ Adding = Callable[[Node, Node], Node]
 """A rule for x + part, where the part puts zeros around its operand."""
 
 
+def add_embedded(graph: Graph) -> Graph:
+    """The graph in which parts of arrays are added at their places."""
+    return accumulate(graph, {tensor.embed: adding_embedded})
+
+
+def add_scattered(graph: Graph) -> Graph:
+    """The graph in which elements are added at their places."""
+    return accumulate(graph, {tensor.scatter: adding_scattered})
+
+
 def adding_embedded(x: Node, part: Node) -> Node:
     """x + embed(u) = overwrite(x, slice(x) + u)."""
     (u,) = part.inputs

@@ -16,10 +16,10 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, described, tracing
 from graphcore.ir.transform import unsettled
-from graphcore.ops import autodiff, tensor
+from graphcore.ops import autodiff
 from graphcore.ops.control import LOOPS
 
-from .accumulate import accumulate, adding_scattered
+from .accumulate import add_scattered
 from .contraction import contraction
 from .decompose import decomposition
 from .engine import RuleSet, simplify
@@ -136,9 +136,7 @@ COMMON: Passes = [
     products,
     Pass("factors shared", share_factors, EXPANDED),
     # An element is added at its place: a loop whose carry is updated walks no zeros.
-    Pass(
-        "scattered added", partial(accumulate, rules={tensor.scatter: adding_scattered}), EXPANDED
-    ),
+    Pass("scattered added", add_scattered, EXPANDED),
     Pass("optimized", tidied.change, EXPANDED),
 ]
 """The passes that suit every target, before those that serve the costs of one."""

@@ -169,6 +169,7 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
             n,
             lambda: small.cholesky(w, room.kind, own, n, info),
             lambda: call("U", call.size(n), own, call.stride(n), info),
+            small.MOST,
         )
         unless(w, info, node, "the matrix is not positive definite", index, room, own)
 
@@ -291,7 +292,7 @@ def factor(w: Writer, getrf: Call, n: Value, columns: Room, exchanges: Room, inf
         getrf(size, size, columns.pointer, getrf.stride(n), exchanges.pointer, info)
 
     given = getrf.kind, columns.pointer, exchanges.pointer, n, info
-    small.either(w, n, lambda: small.factored(w, *given), called)
+    small.either(w, n, lambda: small.factored(w, *given), called, small.MOST)
 
 
 def exchange(w: Writer, room: Room, pivots: Room) -> None:

@@ -33,7 +33,7 @@ SIDE_BY_SIDE = 4
 
 
 def either(
-    w: Writer, n: Value, own: Callable[[], None], other: Callable[[], None], most: int = MOST
+    w: Writer, n: Value, own: Callable[[], None], other: Callable[[], None], most: int
 ) -> None:
     """`own` where a matrix has at most so many rows, else `other`."""
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from graphcore.ir.graph import Graph
-from graphcore.ops import tensor
-from graphcore.rewrites.accumulate import accumulate, adding_embedded
+from graphcore.rewrites.accumulate import add_embedded
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, tidied
 
 from .layout import short_axes_first
@@ -12,7 +11,7 @@ from .layout import short_axes_first
 
 def accumulated(graph: Graph) -> Graph:
     """The graph in which parts are added at their places; their slices meet other views."""
-    new = accumulate(graph, {tensor.embed: adding_embedded})
+    new = add_embedded(graph)
     return graph if new is graph else tidied.change(new)
 
 

@@ -41,7 +41,7 @@ def test_programs_that_differ_in_constants_share_code(objects: list[str]) -> Non
     np.testing.assert_array_equal(first(x), [1, 21, 321])
     np.testing.assert_array_equal(second(x), [5, 75, 975])
     assert len(objects) == 1
-    program(1.0, 2.0)
+    program(1.0, 2.0)(x[:2])
     assert len(objects) == 2
 
 
