@@ -7,7 +7,7 @@ reads or writes, and all that costs more to compute again at another place than 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
@@ -27,7 +27,7 @@ from .joins import is_of_slices
 from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, is_small_product
 from .routines import ALONE, operands_in_rooms
-from .rows import Pair, Rows, is_long, pair_of
+from .rows import Pair, Rows, is_long
 
 CHEAP = 4
 """The largest cost of a value that is computed again at another place."""
@@ -74,11 +74,14 @@ class Plan(NamedTuple):
 
     `last` is the last step that reads each of these; outputs, and values that no step computes, are
     read until the end. `computed` are those that a nest or a routine stores where it is asked to.
+    `elsewhere` are values that are stored only as others read them at several places: which ones,
+    and whether many of them are read for one.
     """
 
     steps: list[Step]
     last: dict[Node, int]
     computed: set[Node]
+    elsewhere: dict[Node, dict[object, bool]]
 
 
 def walked(root: Node) -> Node:
@@ -191,14 +194,20 @@ class Order(NamedTuple):
     updates: frozenset[Node]
 
 
-def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> Plan:
+def plan(
+    graph: Graph,
+    known: Collection[Node],
+    order: Order | None = None,
+    again: Mapping[Node, int] | None = None,
+) -> Plan:
     """The nests of a graph, with its loops, branches and routines between them.
 
-    No node that is `known`, and none that only these need, is computed.
+    No node that is `known`, and none that only these need, is computed. The nodes of `again` are
+    computed wherever they are read, if so many places read them at most.
     """
     order = order or Order(in_order(graph.nodes()), frozenset())
     nodes, updates = needed(graph, order.nodes, known), order.updates
-    held = stored(graph, nodes, known, updates)
+    held, elsewhere = stored(graph, nodes, known, updates, again or {})
     steps: list[Step] = []
     place: dict[Node, int] = {}
     last: dict[Node, int] = {}
@@ -254,48 +263,7 @@ def plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> P
         for x in leaf.values(node) if several else [node]:
             last.setdefault(x, place[node])
     last |= dict.fromkeys(graph.outputs, len(steps))
-    return in_rows(Plan(steps, last, set(place)))
-
-
-def in_rows(plan: Plan) -> Plan:
-    """The same plan in which nests of the same rows that follow each other are one step."""
-    groups: list[Step] = []
-    for step in plan.steps:
-        if isinstance(step, Nest) and not any(walked(root) is not root for root in step.roots):
-            before = groups[-1] if groups else None
-            if isinstance(before, Rows) and (pair := pair_of(before.nests, step.roots)):
-                groups[-1] = pair
-                continue
-            if isinstance(before, Rows) and before.takes(step.roots):
-                continue
-            first = step.roots[0]
-            begun = Rows(first)
-            if reduces(first) and runs_inside(first) and begun.works and begun.takes(step.roots):
-                groups.append(begun)
-                continue
-        groups.append(step)
-    steps: list[Step] = []
-    number: list[int] = []
-    for step in groups:
-        parts: list[Step] = [step]
-        if isinstance(step, Rows):
-            after = [Nest(roots) for roots in step.leave_last()]
-            rows = [step] if step.gain else [Nest(roots) for roots in step.nests]
-            parts = [*rows, *after]
-        for part in parts:
-            number += [len(steps)] * (len(part.nests) if isinstance(part, Rows | Pair) else 1)
-            steps.append(part)
-    last = {x: number[at] if at < len(number) else len(steps) for x, at in plan.last.items()}
-    for at, step in enumerate(steps):
-        if isinstance(step, Rows):
-            step.own = frozenset([x for x in step.made if last[x] == at])
-    return Plan(steps, last, plan.computed)
-
-
-def runs_inside(root: Node) -> bool:
-    """Whether a reduction runs over the last axes of its operand, which are long."""
-    shape = root.inputs[0].type.shape
-    return bool(shape) and shape[: root.type.ndim] == root.type.shape and is_long(shape[-1])
+    return Plan(steps, last, set(place), elsewhere)
 
 
 def needed(graph: Graph, nodes: Sequence[Node], known: Collection[Node]) -> Sequence[Node]:
@@ -404,9 +372,14 @@ def unstored(waiting: Iterable[Node], updates: Collection[Node]) -> list[Node]:
 
 
 def stored(
-    graph: Graph, nodes: Sequence[Node], known: Collection[Node], updates: Collection[Node]
-) -> set[Node]:
-    """The nodes that get a room, or a register if they are small."""
+    graph: Graph,
+    nodes: Sequence[Node],
+    known: Collection[Node],
+    updates: Collection[Node],
+    again: Mapping[Node, int],
+) -> tuple[set[Node], dict[Node, dict[object, bool]]]:
+    """The nodes that get a room, or a register if they are small; those read at several places."""
+    elsewhere: dict[Node, dict[object, bool]] = {}
     cost: dict[Node, int] = {}
     depth: dict[Node, int] = {}
     held = readers(nodes, updates).union(graph.outputs, known, updates)
@@ -436,9 +409,13 @@ def stored(
         elif node not in held and node.op is t.expand:
             if is_kept(node.inputs[0], cost[node], keys):  # which has fewer places
                 held.add(node.inputs[0])
-        elif node in held or is_kept(node, cost[node], keys):
-            if node not in held and is_moved(node):
+        elif node in held:
+            keys = {space_of(node): False}
+        elif is_kept(node, cost[node], keys) and len(keys) > again.get(node, 0):
+            if is_moved(node):
                 moved.append(node)
+            else:
+                elsewhere[node] = keys
             held.add(node)
             keys = {space_of(node): False}
         elif counts_through(node) and not is_free(node.inputs[0]):
@@ -460,7 +437,7 @@ def stored(
     for node in reversed(moved):
         if lies_stored(node, held):
             held.discard(node)
-    return held
+    return held, elsewhere
 
 
 def is_moved(node: Node) -> bool:

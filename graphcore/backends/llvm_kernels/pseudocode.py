@@ -25,9 +25,10 @@ from graphcore.schedule.regions import without_kernels
 
 from .axes import long_axes
 from .loops import carried
-from .nests import Check, Nest, Order, plan, walked
+from .nests import Check, Nest, Order, walked
 from .phrases import phrase
 from .places import counts_through
+from .planning import best_plan
 from .products import is_own_product
 from .routines import ROUTINES
 from .rows import Pair, Rows
@@ -153,7 +154,7 @@ class Body:
         numbers = [x for x in graph.nodes() if x.op is leaf.constant and not x.type.shape]
         for x in numbers:
             self.known.setdefault(x, Stored(show_literal(x.attrs["value"])))
-        for step in plan(graph, self.known.keys(), order).steps:
+        for step in best_plan(graph, self.known.keys(), order).steps:
             if isinstance(step, Check):
                 self.check(step.node)
             elif isinstance(step, Nest):

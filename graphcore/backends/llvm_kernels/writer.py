@@ -25,8 +25,9 @@ from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .loops import CONTROL
 from .matvecs import product_by_routine, products_in_one_walk
-from .nests import Check, Nest, Order, Step, first_of, plan, reduces, runs_along_memory, walked
+from .nests import Check, Nest, Order, Step, first_of, reduces, runs_along_memory, walked
 from .places import At, Places, counted, counts_through, is_register, position
+from .planning import best_plan
 from .receiving import by_parts, overwritten
 from .reductions import together
 from .rooms import BYTES, Index, Room
@@ -277,7 +278,7 @@ class Writer:
                     p.numbers[x] = self.load(room)
                 else:
                     p.rooms[x] = room
-        planned = plan(graph, p.numbers.keys() | p.rooms.keys(), order)
+        planned = best_plan(graph, p.numbers.keys() | p.rooms.keys(), order)
         for at, step in enumerate(planned.steps):
             before = self.b.note
             if self.b.note_of is not None:

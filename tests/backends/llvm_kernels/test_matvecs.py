@@ -10,7 +10,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends.llvm_kernels import functions, machine, matvecs
-from graphcore.backends.llvm_kernels.nests import plan
+from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.backends.llvm_kernels.rows import Pair
 from graphcore.ir.graph import Graph
 from graphcore.ops import control
@@ -113,7 +113,7 @@ def test_a_product_and_that_of_the_transpose_with_it_are_one_walk(dtype: str) ->
     single = [t.matvec(x, v), t.matvec(turned, t.matvec(x, v))]
     several = t.matvec(t.transpose(y, perm=(0, 2, 1)), t.matvec(y, w))
     graph = Graph((v, x), (single[1],))
-    assert [type(step) for step in plan(graph, {v, x}).steps] == [Pair]
+    assert [type(step) for step in best_plan(graph, {v, x}).steps] == [Pair]
     both, apart = Both([*single, several]), Both([t.matvec(turned, given("z", N, dtype=dtype))])
     rng, last = np.random.default_rng(7), Both(single[1:])
     for n, m in (*SIZES, (500, 50)):
@@ -137,7 +137,7 @@ def test_matrices_that_loops_turn_are_not_copied() -> None:
     (loop, *_) = [y for y in f.stages["kernels"].every_node() if y.op is control.scan]
     assert not any(y.op is t.transpose for y in loop.inputs)
     body = loop.attrs["body"]
-    assert isinstance(plan(body, {*body.params}).steps[0], Pair)
+    assert isinstance(best_plan(body, {*body.params}).steps[0], Pair)
     given = np.random.default_rng(8).standard_normal((40, 7)), np.ones(7)
     for found, wanted in zip(f(*given), g(*given), strict=True):
         np.testing.assert_allclose(found, wanted, 1e-12, 1e-12)

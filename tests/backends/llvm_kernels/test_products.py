@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels.nests import plan
+from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ops import tensor as t
@@ -99,7 +99,7 @@ def test_products_read_operands_as_they_lie(view: str, dtype: str) -> None:
         sizes = {N: n, M: m}
         shapes = [tuple(sizes.get(size, size) for size in p.type.shape) for p in both.params]
         both.agree([some(rng, shape, dtype) for shape in shapes], (n, m), 8)
-    steps = plan(Graph(both.params, (node,)), both.params).steps
+    steps = best_plan(Graph(both.params, (node,)), both.params).steps
     assert steps == [node], "an operand is copied"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels.nests import plan
+from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
@@ -220,7 +220,7 @@ def test_several_in_one_walk() -> None:
         t.matvec(x, w),
     ]
     graph = Graph((w, x), tuple(made))
-    (nest,) = plan(graph, {w, x}).steps
+    (nest,) = best_plan(graph, {w, x}).steps
     assert nest.roots == made
     rng, both = np.random.default_rng(8), Both(made)
     for n in (0, 1, 2, 3, 4, 5, 9):
@@ -233,9 +233,9 @@ def test_reductions_of_other_sizes_or_of_other_values_have_walks_of_their_own() 
     one, other = t.sum_(x, axes=(1,)), t.sum_(y, axes=(1,))
     longer, later = t.sum_(z, axes=(1, 2)), t.max_(e.multiply(x, expanded(one)), axes=(1,))
     made = (one, other, longer, later)
-    steps = plan(Graph((x, y, z), made[:3]), {x, y, z}).steps
+    steps = best_plan(Graph((x, y, z), made[:3]), {x, y, z}).steps
     assert [[*step.roots] for step in steps] == [[y] for y in made[:3]]
-    (rows,) = plan(Graph((x, y, z), made), {x, y, z}).steps
+    (rows,) = best_plan(Graph((x, y, z), made), {x, y, z}).steps
     assert rows.nests == [[y] for y in made]
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels.nests import Nest, plan
+from graphcore.backends.llvm_kernels.nests import Nest
+from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.backends.llvm_kernels.rows import Rows
 from graphcore.ops import tensor
 
@@ -48,7 +49,7 @@ def test_rows(make: object) -> None:
 def test_a_softmax_is_one_step() -> None:
     x = gc.tensor("x", {"a": None, "b": None, "c": None})
     graph = gc.compile([x], gc.special.softmax(x, "c")).passes[-1].graph
-    (rows,) = plan(graph, set(graph.params)).steps
+    (rows,) = best_plan(graph, set(graph.params)).steps
     assert isinstance(rows, Rows)
     assert len(rows.own) == 3  # the largest value, exponentials and their sum
 
@@ -58,11 +59,11 @@ def test_a_layer_norm_is_one_step() -> None:
     x, y = (gc.tensor(name, {"a": None, "c": None}) for name in "xy")
     out = normalised(x, y)
     graph = gc.compile([x, y], out).passes[-1].graph
-    (rows,) = plan(graph, set(graph.params)).steps
+    (rows,) = best_plan(graph, set(graph.params)).steps
     assert isinstance(rows, Rows)
     assert len(rows.nests) == 5  # differences from the mean are not stored
     slopes = gc.compile([x, y], gc.grad(gc.sum(gc.sin(out)), [x, y])).passes[-1].graph
-    (rows,) = plan(slopes, set(slopes.params)).steps
+    (rows,) = best_plan(slopes, set(slopes.params)).steps
     assert isinstance(rows, Rows)
 
 
@@ -80,7 +81,7 @@ def test_rows_that_are_read_twice_are_read_in_blocks(make: object) -> None:
     x, y = (gc.tensor(name, {"a": None, "c": None}) for name in "xy")
     compiled = gc.compile([x, y], make(x, y))
     graph = compiled.passes[-1].graph
-    rows = plan(graph, set(graph.params)).steps[0]
+    rows = best_plan(graph, set(graph.params)).steps[0]
     assert isinstance(rows, Rows)
     assert not rows.stores_whole
     rng, both = np.random.default_rng(12), Both.of(compiled)
@@ -94,7 +95,7 @@ def test_what_comes_after_the_rows_is_computed_side_by_side() -> None:
     shares = gc.special.softmax(x, "c")
     size = gc.log((shares**2).sum("c"))
     graph = gc.compile([x], [shares, size]).passes[-1].graph
-    rows, last = plan(graph, set(graph.params)).steps
+    rows, last = best_plan(graph, set(graph.params)).steps
     assert isinstance(rows, Rows)
     assert isinstance(last, Nest)
 
@@ -103,4 +104,6 @@ def test_what_is_the_same_in_all_rows_is_not_stored_for_each() -> None:
     x, y = gc.tensor("x", {"a": None, "c": None}), gc.tensor("y", {"c": None})
     z = gc.exp(y) / (1 + y)
     graph = gc.compile([x, y], [x * z, gc.cos(x) - z]).passes[-1].graph
-    assert all(root.op is not tensor.expand for root in plan(graph, set(graph.params)).computed)
+    assert all(
+        root.op is not tensor.expand for root in best_plan(graph, set(graph.params)).computed
+    )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels.nests import MOST, Nest, plan
+from graphcore.backends.llvm_kernels.nests import MOST, Nest
+from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size
@@ -56,7 +57,7 @@ def test_a_nest_stores_so_many_values_at_most() -> None:
     x = given("x", N)
     made = tuple([e.add(x, t.expand(given(f"y{k}"), axes=(0,), sizes=(N,))) for k in range(30)])
     graph = Graph((x, *[y.inputs[1].inputs[0] for y in made]), made)
-    steps = plan(graph, set(graph.params)).steps
+    steps = best_plan(graph, set(graph.params)).steps
     assert all(isinstance(step, Nest) and len(step.roots) <= MOST for step in steps)
     assert sum(len(step.roots) for step in steps) == len(made)
 
@@ -69,7 +70,7 @@ def test_products_of_few_rows_are_arithmetic() -> None:
     both, rng = Both(made), np.random.default_rng(13)
     assert all(
         isinstance(step, Nest)
-        for step in plan(Graph((a, x, u, v), tuple(made)), {a, x, u, v}).steps
+        for step in best_plan(Graph((a, x, u, v), tuple(made)), {a, x, u, v}).steps
     )
     for n in SIZES:
         arrays = [rng.standard_normal(shape) for shape in ((2, 3), (n, 1), (1, 5), (3, n))]
