@@ -97,11 +97,14 @@ def machine_code(request: pytest.FixtureRequest) -> bool:
     return wants_native(request.config)
 
 
-@pytest.fixture(scope="session")
-def plain_machine_code(request: pytest.FixtureRequest) -> None:
-    """For tests of the text of machine code, to which `--checked` adds checks."""
+@pytest.fixture
+def plain_machine_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of the text of machine code as it is for AVX-512; `--checked` would add checks."""
     if request.config.getoption("--checked"):
         pytest.skip("machine code with checks has another text")
+    from graphcore.backends.llvm_kernels import storing
+
+    monkeypatch.setattr(storing, "masks_are_quick", lambda: True)
 
 
 @pytest.fixture(scope="session")

@@ -81,6 +81,11 @@ def type_of(kind: str, wide: int = 0) -> str:
     return f"<{wide} x {BITS[kind]}>" if wide else BITS[kind]
 
 
+def spelled(kind: str) -> str:
+    """A kind in the name of an intrinsic: integers have no sign there."""
+    return f"i{kind[1:]}" if kind[0] in "iu" else kind
+
+
 @lru_cache(maxsize=4096)
 def integer(x: int, kind: str = "i64") -> Value:
     """A constant of a kind of integers; those above the largest signed one are written negative."""

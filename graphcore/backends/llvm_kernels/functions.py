@@ -1,9 +1,10 @@
 """FUNCTIONS: elementary functions of vectors as IR, `(builder, *operands) -> value`.
 
 Kernels call them, as inlining them would gain nothing. Each is compiled once in a process, when the
-first kernel needs it. All are written for float64. `SINGLE` holds functions written for float32,
-with errors of up to two units in the last place; for the others float32 is computed in float64 and
-rounded, with errors of half a unit. `SHORT` holds shorter forms for that case.
+first kernel needs it, and so are the routines of `storing`. All are written for float64. `SINGLE`
+holds functions written for float32, with errors of up to two units in the last place; for the
+others float32 is computed in float64 and rounded, with errors of half a unit. `SHORT` holds shorter
+forms for that case.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TypeAlias
 
+from . import storing
 from .builder import Builder, Value, type_of
 from .loop_text import WEIGHTS
 from .machine import ATTRIBUTES, NONE, WITH_CARE, Code, levels, once, to_object
@@ -59,6 +61,9 @@ SINGLE = single.FUNCTIONS
 def define(full: str) -> str:
     """The module of a function, such as `exp.f64x8`."""
     name, kind, width = parts(full)
+    if name == storing.ROUTINE:
+        x = type_of(kind, width)
+        return module(f"define void @{full}({x} %x, ptr %p, i64 %n)", storing.routine(kind, width))
     b = Builder(width)
     params = [Value(f"%x{i}", kind, width) for i in range(arity(name))]
     if kind == "f32" and name in SINGLE:
@@ -111,7 +116,7 @@ def module(head: str, b: Builder) -> str:
     return "\n".join([*lines, *b.declared.values(), WEIGHTS, ATTRIBUTES, ""])
 
 
-CALLED = re.compile(r"^declare [^@]* @([a-z0-9_]+\.f(?:32|64)x\d+)\(", re.MULTILINE)
+CALLED = re.compile(r"^declare [^@]* @([a-z0-9_]+\.[fi]\d+x\d+)\(", re.MULTILINE)
 """Our own functions in a module; those of LLVM have names of their own."""
 
 

@@ -19,7 +19,7 @@ from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
 from .arithmetic import SCALAR, cast, kind_of, literal
-from .builder import TRUE, WIDTH, Builder, Value, integer, lanes
+from .builder import TRUE, WIDTH, Builder, Value, integer
 from .rooms import ZERO, Index, Memory, Room, index_of
 
 At: TypeAlias = tuple[Index, ...]
@@ -189,14 +189,7 @@ class Places(Memory):
 
     def left(self, stop: Value, i: Value) -> Value:
         """Which of the places from i on come before `stop`."""
-        left = self.b.sub(stop, i)
-        if left.number is None:
-            if (width := self.b.width) > WIDTH:  # as many small numbers are compared at once
-                left = self.b.convert("trunc", self.b.call("smin", left, integer(width)), "i32")
-            return self.b.op("icmp slt", lanes(*range(width), kind=left.kind), left)
-        if left.number >= self.b.width:
-            return TRUE
-        return lanes(*[int(k < left.number) for k in range(self.b.width)], kind="i1")
+        return self.stores.first(self.b.sub(stop, i))
 
     def each(
         self, size: Value, carried: Sequence[Value], body: Body, written_out: int = WRITTEN_OUT

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .builder import FALSE, PARTS, TRUE, Builder, Value, integer, type_of
+from .builder import FALSE, PARTS, TRUE, Builder, Value, integer, spelled, type_of
+from .storing import Stores
 
 BYTES = {
     **{"f64": 8, "f32": 4, "f16": 2, "i1": 1, "c128": 16, "c64": 8},
@@ -67,6 +68,7 @@ class Memory:
         self.b = b
         self.open: list[tuple[int, Value]] = []
         self.some: set[str] = set()
+        self.stores = Stores(b)
 
     # ---- indices
 
@@ -137,8 +139,15 @@ class Memory:
             return self.b.op("icmp ne", byte, integer(0, "i8"))
         return self._fetch(room, offset, mask)
 
-    def store(self, room: Room, index: Sequence[Index], mask: Value, x: Value) -> None:
-        """Put values into a room at places, where the mask holds."""
+    def store(
+        self,
+        room: Room,
+        index: Sequence[Index],
+        mask: Value,
+        x: Value,
+        left: Value | None = None,
+    ) -> None:
+        """Put values into a room at places, where the mask holds; else the first `left` of them."""
         offset = self.place(index[room.skipped :], room.shape)
         if room.kind in PARTS:
             part = room._replace(kind=PARTS[room.kind])
@@ -152,7 +161,7 @@ class Memory:
             byte = self.b.convert("zext", x, "i8")
             self._put(room._replace(kind="i8"), offset, mask, byte)
         else:
-            self._put(room, offset, mask, x)
+            self._put(room, offset, mask, x, left)
 
     def place(self, index: Sequence[Index], sizes: Sequence[Value]) -> Index:
         """The number of a place in row-major order, unless the index is that number."""
@@ -166,11 +175,15 @@ class Memory:
     def _halves(self, offset: Index, mask: Value) -> list[tuple[Index, Value]]:
         """The two runs of floats of complex values that follow each other, and their masks."""
         b, width = self.b, self.b.width
-        found = []
+        left, found = self.stores.lefts.get(mask.text), []
         for k in (0, 1):
             base = b.add(b.mul(offset.base, integer(2)), integer(k * width))
-            wanted = [(k * width + i) // 2 for i in range(width)]
-            found.append((Index(base, integer(1)), b.shuffle(mask, wanted) if mask.wide else mask))
+            half = mask
+            if left is not None:
+                half = self.stores.first(b.sub(b.mul(left, integer(2)), integer(k * width)))
+            elif mask.wide:
+                half = b.shuffle(mask, [(k * width + i) // 2 for i in range(width)])
+            found.append((Index(base, integer(1)), half))
         return found
 
     def _fetch_side_by_side(self, part: Room, offset: Index, mask: Value) -> Value:
@@ -211,20 +224,21 @@ class Memory:
         text = f"call {several} {name}({given}) {note}"
         return b.emit(kind, width, text, p, mask, least=room.level)
 
-    def _put(self, room: Room, offset: Index, mask: Value, x: Value) -> None:
+    def _put(
+        self, room: Room, offset: Index, mask: Value, x: Value, left: Value | None = None
+    ) -> None:
         b, kind, width = self.b, room.kind, self.b.width
         if not offset.is_wide:
             b.do(f"store {x.typed}, {self._address(room, offset.base).typed}")
             return
-        x, mask = b.widen(x), b.widen(mask)
+        x, align = b.widen(x), BYTES[kind]
         if offset.is_run:
-            p = self._address(room, offset.base)
-            name, types = f"@llvm.masked.store.v{width}{spelled(kind)}.p0", "ptr"
-        else:
-            p = self._addresses(room, offset)
-            name, types = f"@llvm.masked.scatter.v{width}{spelled(kind)}.v{width}p0", p.type
-        b.declared[name] = f"declare void {name}({x.type}, {types}, i32, {mask.type})"
-        b.do(f"call void {name}({x.typed}, {p.typed}, i32 {BYTES[kind]}, {mask.typed})")
+            self.stores.put(x, self._address(room, offset.base), align, mask, left)
+            return
+        p, mask = self._addresses(room, offset), b.widen(mask)
+        name = f"@llvm.masked.scatter.v{width}{spelled(kind)}.v{width}p0"
+        b.declared[name] = f"declare void {name}({x.type}, {p.type}, i32, {mask.type})"
+        b.do(f"call void {name}({x.typed}, {p.typed}, i32 {align}, {mask.typed})")
 
     def _address(self, room: Room, at: Value) -> Value:
         p = room.pointer
@@ -247,8 +261,3 @@ class Memory:
     def guards(self) -> tuple[str, ...]:
         """The numbers of steps on which values that are loaded here depend."""
         return tuple([steps.text for _, steps in self.open])
-
-
-def spelled(kind: str) -> str:
-    """A kind in the name of an intrinsic: integers have no sign there."""
-    return f"i{kind[1:]}" if kind[0] in "iu" else kind

@@ -102,8 +102,9 @@ def put(
 ) -> None:
     """Compute values at their places, and store them."""
     p = w.places
-    together(p, every(roots, indices), mask)
-    for places, root in zip(indices, roots, strict=True):
-        values = [(each, p.at(root, each, mask, stored=False)) for each in places]
-        for room in rooms[root]:
-            store_all(p, room, values, mask)
+    with p.stores.together():
+        together(p, every(roots, indices), mask)
+        for places, root in zip(indices, roots, strict=True):
+            values = [(each, p.at(root, each, mask, stored=False)) for each in places]
+            for room in rooms[root]:
+                store_all(p, room, values, mask)

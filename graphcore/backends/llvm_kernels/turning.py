@@ -6,12 +6,13 @@ Written out in each kernel, tiles of eight rows would be a third of the text of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
 from graphcore.ops import tensor as t
 
-from .builder import PARTS, WIDTH, Builder, Value, integer
+from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .entrance import Address
 from .functions import compiled, module
 from .machine import Code, once
@@ -121,10 +122,23 @@ def turned() -> str:
         def across(j: Value) -> Sequence[Value]:
             mask, run = p.left(columns, j), Index(j, integer(1))
             tile = [p.load(x, (row, run), mask) for row in several]
-            for k, column in enumerate(transposed(b, tile)):
-                there = b.add(j, integer(k))
-                holds = b.both(inside, b.op("icmp slt", there, columns))
-                p.store(y, (Index(there), Index(i, integer(1))), holds, column)
+            found = [*enumerate(transposed(b, tile))]
+
+            def stored(k: int, column: Value, mask: Value) -> Sequence[Value]:
+                p.store(y, (Index(b.add(j, integer(k))), Index(i, integer(1))), mask, column)
+                return ()
+
+            def whole() -> Sequence[Value]:
+                return [x for k, column in found for x in stored(k, column, TRUE)]
+
+            def part() -> Sequence[Value]:
+                for k, column in found:
+                    there = b.op("icmp slt", b.add(j, integer(k)), columns)
+                    b.branch(there, partial(stored, k, column, inside))
+                return ()
+
+            least = b.call("smin", b.sub(rows, i), b.sub(columns, j))
+            b.branch(b.op("icmp sge", least, integer(WIDTH)), whole, part)
             return ()
 
         p.looped(integer(0), columns, WIDTH, (), across)

@@ -214,10 +214,9 @@ def store_interleaved(p: Places, room: Room, at: At, values: Sequence[Value], ma
     first, stop = (b.mul(x, several) for x in (start, b.sub(sizes[-1], index[-1].base)))
     for j in range(len(values)):
         offset = integer(j * b.width)
-        inside = mask if mask.text == "true" else p.left(stop, offset)
         flat = Index(b.add(first, offset), integer(1))
         run = interleaved(b, values, j * b.width)
-        p.store(room, (*at[: room.skipped], flat), inside, run)
+        p.store(room, (*at[: room.skipped], flat), mask, run, b.sub(stop, offset))
 
 
 def interleaved(b: Builder, values: Sequence[Value], start: int) -> Value:
@@ -251,7 +250,12 @@ def store_turned(p: Places, room: Room, tiles: Sequence[tuple[At, Value]], mask:
         holds = TRUE if mask.text == "true" else b.op("icmp slt", i, across)
         at = [*first[:-1], Index(first[-1].base, integer(1))]
         at[axis] = Index(i)
-        p.store(room, tuple(at), b.both(inside, holds), column)
+
+        def stored(at: At = tuple(at), column: Value = column) -> Sequence[Value]:
+            p.store(room, at, inside, column)
+            return ()
+
+        b.branch(holds, stored)
 
 
 def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:

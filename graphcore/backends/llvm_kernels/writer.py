@@ -413,6 +413,10 @@ class Writer:
             return
 
         def place(indices: Sequence[Sequence[At]], mask: Value, tiled: bool = False) -> None:
+            with p.stores.together():
+                put(indices, mask, tiled)
+
+        def put(indices: Sequence[Sequence[At]], mask: Value, tiled: bool) -> None:
             together(p, every(rest, indices), mask)
             for places, root in zip(indices, rest, strict=True):
                 below = walked(root)

@@ -1,0 +1,93 @@
+"""Vectors of which only the first lanes are stored, by a routine or under masks."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels import functions, machine, storing
+from graphcore.ir.node import Node
+from graphcore.ops import elementwise as e
+from graphcore.ops import tensor as t
+
+from .native import Both, M, N, given, needs_machine_code, slowly
+
+pytestmark = needs_machine_code
+
+
+def twice(x: Node) -> Node:
+    return e.add(x, x)
+
+
+ROOTS: dict[str, Callable[[Node], Node]] = {
+    "elementwise": twice,
+    "interleaved": lambda x: t.expand(twice(x), axes=(2,), sizes=(3,)),
+    "turned": lambda x: t.transpose(twice(x), perm=(1, 0)),
+    "padded": lambda x: t.embed(x, shape=(N + 2, M + 3), starts=(1, 2), steps=(1, 1)),
+    "joined": lambda x: t.concat(twice(x), x, axis=1),
+    "added up": lambda x: t.sum_(x, axes=(0,)),
+}
+
+
+@pytest.mark.parametrize("width", [8, 16])
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
+def test_the_routine_stores_the_first_lanes(kind: str, width: int) -> None:
+    """And writes nowhere else."""
+    name = f"{storing.ROUTINE}.{kind}x{width}"
+    code = functions.compiled(through_memory(name, kind, width), "through")
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code["through"])
+    x = np.arange(1, width + 1, dtype=kind.replace("i", "int"))
+    for n in range(-1, width + 2):
+        y = np.zeros(3 * width, x.dtype)
+        call(x.ctypes.data, y[width:].ctypes.data, n)
+        wanted = np.zeros_like(y)
+        wanted[width : width + min(max(n, 0), width)] = x[: max(n, 0)]
+        np.testing.assert_array_equal(y, wanted)
+
+
+def through_memory(name: str, kind: str, width: int) -> str:
+    """IR of a function that loads a vector and gives it to the routine."""
+    x = f"<{width} x {kind}>"
+    return f"""define void @through(ptr %x, ptr %y, i64 %n) #0 {{
+  %v = load {x}, ptr %x, align 1
+  call void @{name}({x} %v, ptr %y, i64 %n)
+  ret void
+}}
+declare void @{name}({x}, ptr, i64) #0
+{machine.ATTRIBUTES}
+"""
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex128", *slowly("float32", "int64", "bool")])
+@pytest.mark.parametrize("name", ROOTS)
+def test_both_ways(name: str, dtype: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that end in a vector of every length, with masks that are quick and that are not."""
+    monkeypatch.setattr(storing, "masks_are_quick", lambda: quick)
+    monkeypatch.setattr(llvm_kernels, "MADE", {})
+    x = given("x", N, M, dtype=dtype)
+    both = Both([ROOTS[name](x)])
+    rng = np.random.default_rng(0)
+    for n, m in ((0, 3), (1, 1), (3, 7), (9, 8), (17, 10), (3, 20), (40, 29)):
+        both.agree([(100 * rng.standard_normal((n, m))).astype(dtype)], (n, m), 4)
+
+
+@pytest.mark.parametrize("m", [3, 7, 9, 15])
+def test_rows_of_known_sizes(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "masks_are_quick", lambda: False)
+    monkeypatch.setattr(llvm_kernels, "MADE", {})
+    x = given("x", 5, m, dtype="float32")
+    both = Both([root(x) for name, root in ROOTS.items() if name != "padded"])
+    both.agree([np.random.default_rng(0).standard_normal((5, m)).astype("float32")], (0, 0), 4)
+
+
+def test_stores_of_several_values_are_behind_one_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "masks_are_quick", lambda: False)
+    x = gc.tensor("x", {"i": None})
+    f = gc.compile([x], [x + 1, x * 2, x - 3], native=True)
+    assert f.llvm.count("label %way") == 2
