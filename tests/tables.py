@@ -23,6 +23,7 @@ from graphcore.ops import autodiff, elementwise, leaf, linalg, special, tensor
 from graphcore.ops.outside import CALLBACKS
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.decompose import DECOMPOSE
+from graphcore.rewrites.derivatives.custom import OWN
 
 Ops = set[Op]
 
@@ -79,7 +80,9 @@ ALL: dict[str, Callable[[], Ops]] = {
     "graphcore.rewrites.expand EXPAND": only(
         {autodiff.pullback, autodiff.pushforward, leaf.project}
     ),
-    "graphcore.rewrites.expand DROP": only(SHIELDS | INSIDE | {leaf.project, tensor.einsum}),
+    "graphcore.rewrites.expand DROP": only(
+        SHIELDS | INSIDE | OWN.keys() | {leaf.project, tensor.einsum}
+    ),
     "graphcore.rewrites.derivatives CONTROL": control,
     "graphcore.backends.llvm_kernels.phrases RULES": lambda: {leaf.constant, *PLACES},
     "graphcore.backends.llvm_kernels.pseudocode CONTROL": only({*LOOPS} - {kernel}),

@@ -9,20 +9,21 @@ from graphcore.analysis.paths import between, of_floats, refuse_unknown
 from graphcore.analysis.values import is_one
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import Asked, inherit, state
 from graphcore.ir.trace import Record, Rule, current
 from graphcore.ir.transform import substitute, transform
 from graphcore.ir.types import TupleType
-from graphcore.ops import autodiff, elementwise, leaf, tensor
+from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 
 from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
 from .derivatives.factors import quotient
 from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert, simplifier
+from .loops.view import trip_counts_inside
 from .plain import expand, negated, pick, sum_over, where
 from .shields import added, shielded
 from .tidy import tidy
@@ -243,6 +244,17 @@ def expand_pushforward(node: Node, *operands: Node) -> Node:
     return leaf.tuple_(*push_forward(*autodiff.grouped(node, operands)))
 
 
+def in_line(node: Node, *operands: Node) -> Node:
+    """A body that nothing differentiates any more, so that it shares values with what is around.
+
+    The numbers of steps that its loops find are those of this body: with them it stays.
+    """
+    body = convert(node.attrs["body"], DROP)
+    if trip_counts_inside(body):
+        return Node(node.op, operands, with_graphs(node, lambda held: convert(held, DROP)))
+    return leaf.tuple_(*substitute(body.outputs, dict(zip(body.params, operands, strict=True))))
+
+
 def drop_function(node: Node, x: Node, w: Node, v: Node, *rest: Node) -> Node:
     """A function of a matrix by its eigenvalues and vectors, as it was written."""
     numbers: int = node.attrs["numbers"]
@@ -261,6 +273,8 @@ EXPAND: dict[Op, Conversion] = {
     leaf.project: pick,
 }
 DROP: dict[Op, Conversion] = {
+    control.custom: in_line,
+    control.linear: in_line,
     autodiff.barrier: lambda node, x: x,
     autodiff.stop_gradient: lambda node, x: x,
     autodiff.svd_of: lambda node, x, *factors: leaf.tuple_(*factors),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
 
 import graphcore as gc
 from graphcore.ir.graph import Graph, graphs
+from graphcore.ops import control
 
 PRODUCTS = {"matmul", "matvec", "vecdot", "einsum"}
 X = gc.tensor("x", {"time": None, "in": 3})
@@ -144,3 +146,21 @@ def test_what_may_raise_stays_at_its_step() -> None:
     square = gc.tensor("m", {"time": None, "row": 3, "col": 3})
     _, ys = gc.scan(lambda c, m: (c, gc.diagonal(m, ("row", "col"), "row") * 2), (), square)
     assert inside(gc.compile([square], ys))["gather"] == 0
+
+
+def test_derivatives_share_the_loop_of_their_rule() -> None:
+    """z = a z + b; both derivatives are made of one solution, though each is asked for alone."""
+    a, b = gc.tensor("a", {}), gc.tensor("b", {})
+
+    def solve(a: gc.Tensor, b: gc.Tensor) -> gc.Tensor:
+        return gc.while_loop(lambda z: abs(a * z + b - z) > 1e-13, lambda z: a * z + b, b)
+
+    def rule(operands: Any, z: gc.Tensor, ct: gc.Tensor) -> Any:
+        v = solve(operands[0], ct)
+        return v * z, v
+
+    z = gc.custom_pullback(solve, rule)(a, b)
+    f = gc.compile([a, b], [z, gc.grad(z, a), gc.grad(z, b)])
+    ops = [node.op for node in f.stages["scheduled"].every_node()]
+    assert ops.count(control.while_loop) == 2
+    np.testing.assert_allclose(f(0.5, 3.0), (6, 12, 2), 1e-9)

@@ -1,7 +1,7 @@
 """Products of a matrix in memory with a vector, by routines that are compiled once in a process.
 
-Eight rows are read at once. Of a product with each row, lanes run along the rows, and the totals of
-all eight are added up as one vector; to add up rows, eight of them go to the lanes of the result in
+Several rows are read at once. Of a product with each row, lanes run along the rows, and the totals
+of all are added up as one vector; to add up rows, eight of them go to the lanes of the result in
 one pass. Sums are compensated after each block, as those of `folds` are.
 """
 
@@ -21,7 +21,7 @@ from .builder import FALSE, TRUE, Builder, Value, integer
 from .entrance import Address
 from .folds import BLOCK, rounding
 from .functions import compiled, module
-from .machine import Code, once
+from .machine import Code, levels, once
 from .matrices import each
 from .places import Places, is_register
 from .products import Operand, operand, start
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 LANES = {"f64": 8, "f32": 16}
 ROWS = 8
 """How many rows are read at once."""
+GROUP = 4
+"""How many rows are added up before they join the sum of a strip."""
+FEW = 6
+"""The most halves of vectors of a row that stay in registers with the sums of their columns."""
 STRIP = 24 * ROWS
 """How many rows are added up before their sum joins the total."""
 IN_CACHE = 2048
@@ -142,13 +146,23 @@ def store_product(w: Writer, given: Product, into: Room, before: Product | None 
                 call("across", part, x, own, many, columns, apart)
             call("down", part, own, scratch, many, columns, apart, begun)
 
+        def both(first: Value, many: Value) -> Sequence[Value]:
+            part, own = moved(b, a, b.mul(first, apart), kind), moved(b, v, first, kind)
+            call("twice", part, *inner, own, scratch, many, columns, apart)
+            return ()
+
+        def pieces(first: Value, many: Value) -> Sequence[Value]:
+            in_pieces(w, columns, many, lambda at, n, begun: read(b.add(first, at), n, begun))
+            return ()
+
         def strip(first: Value) -> Sequence[Value]:
             many = b.op("sub nsw", b.call("smin", b.add(first, integer(STRIP)), rows), first)
             if not matrix.turned:
                 part = moved(b, a, b.mul(first, apart), kind)
                 call("across", part, v, moved(b, y, first, kind), many, columns, apart)
             elif inner:
-                in_pieces(w, columns, many, lambda at, n, begun: read(b.add(first, at), n, begun))
+                short = b.op("icmp sle", columns, integer(FEW * LANES[kind] // 2))
+                b.branch(short, lambda: both(first, many), lambda: pieces(first, many))
             else:
                 read(first, many, FALSE)
             if matrix.turned:
@@ -212,8 +226,11 @@ def size(name: str) -> Value:
 
 
 def across(kind: str) -> str:
-    """The IR of `across`: y = x v. A row has the same sum, however many rows there are."""
-    b = Builder(LANES[kind])
+    """The IR of `across`: y = x v. A row has the same sum, however many rows there are.
+
+    AVX2 has registers for the sums of four rows, AVX-512 for those of eight.
+    """
+    b, many = Builder(LANES[kind]), ROWS if levels()[0] == "x86-64-v4" else GROUP
     p, rows, columns, apart = Places(b, integer), size("rows"), size("columns"), size("apart")
     x = Room(Value("%x", "ptr"), (rows, apart), kind)
     v, y = Room(Value("%v", "ptr"), (columns,), kind), Room(Value("%y", "ptr"), (rows,), kind)
@@ -240,15 +257,15 @@ def across(kind: str) -> str:
 
     def together() -> Sequence[Value]:
         """Those of the last group that come before it are computed again."""
-        last = b.sub(rows, integer(ROWS))
-        p.looped(integer(0), rows, ROWS, (), lambda i: group(ROWS, b.call("smin", i, last)))
+        last = b.sub(rows, integer(many))
+        p.looped(integer(0), rows, many, (), lambda i: group(many, b.call("smin", i, last)))
         return ()
 
     def alone() -> Sequence[Value]:
         p.looped(integer(0), rows, 1, (), partial(group, 1))
         return ()
 
-    b.branch(b.op("icmp sge", rows, integer(ROWS)), together, alone)
+    b.branch(b.op("icmp sge", rows, integer(many)), together, alone)
     b.do("ret void")
     return module(f"define void @across({READ} %x, {READ} %v, {WRITTEN_TO} %y, {SIZES})", b)
 
@@ -264,18 +281,32 @@ def down(kind: str) -> str:
     u, part = Room(Value("%u", "ptr"), (rows,), kind), sums_of(b, "part", kind)
     zero = b.widen(literal(0.0, kind))
 
-    def add(many: int, first: Value) -> Sequence[Value]:
-        places = [Index(b.add(first, integer(k))) for k in range(many)]
+    def add(first: Value) -> Sequence[Value]:
+        places = [Index(b.add(first, integer(k))) for k in range(ROWS)]
         factors = [b.widen(p.load(u, (i,), TRUE)) for i in places]
-        half = -(-many // 2)
 
         def columns_of(j: Index, mask: Value) -> Sequence[Value]:
-            sums = [zero] * min(many, 2)
-            for k, (i, factor) in enumerate(zip(places, factors, strict=True)):
-                sums[k // half] = b.call("fma", p.load(x, (i, j), mask), factor, sums[k // half])
-            total = sums[0] if many == 1 else b.op("fadd", *sums)
-            p.store(part, (j,), TRUE, b.op("fadd", p.load(part, (j,), TRUE), total))
-            return ()
+            total = p.load(part, (j,), TRUE)
+            for some in range(0, ROWS, GROUP):
+                sum = zero
+                for k in range(some, some + GROUP):
+                    sum = b.call("fma", p.load(x, (places[k], j), mask), factors[k], sum)
+                total = b.op("fadd", total, sum)
+            return stored(p, part, j, total)
+
+        p.lanes(columns, (), columns_of)
+        return ()
+
+    def add_rest(first: Value) -> Sequence[Value]:
+        stop = b.call("smin", b.add(first, integer(GROUP)), rows)
+
+        def columns_of(j: Index, mask: Value) -> Sequence[Value]:
+            def row(i: Value, sum: Value) -> Sequence[Value]:
+                at = Index(i)
+                return [b.call("fma", p.load(x, (at, j), mask), p.load(u, (at,), TRUE), sum)]
+
+            (sum,) = p.looped(first, stop, 1, [zero], row)
+            return stored(p, part, j, b.op("fadd", p.load(part, (j,), TRUE), sum))
 
         p.lanes(columns, (), columns_of)
         return ()
@@ -286,8 +317,8 @@ def down(kind: str) -> str:
         lambda: p.lanes(columns, (), lambda j, mask: stored(p, part, j, zero)),
     )
     whole = b.op("and", rows, integer(-ROWS))
-    p.looped(integer(0), whole, ROWS, (), partial(add, ROWS))
-    p.looped(whole, rows, 1, (), partial(add, 1))
+    p.looped(integer(0), whole, ROWS, (), add)
+    p.looped(whole, rows, GROUP, (), add_rest)
     b.do("ret void")
     given = f"{READ} %x, {READ} %u, {WRITTEN_TO} %part, {SIZES}, i1 %begun"
     return module(f"define void @down({given})", b)
@@ -326,7 +357,66 @@ def join(kind: str) -> str:
     return module(f"define void @join({given})", b)
 
 
-WRITTEN = {"across": across, "down": down, "join": join}
+def twice(kind: str) -> str:
+    """The IR of `twice`: y = x v and part = xᵀ y, as `across` and `down` compute them.
+
+    A row has so few vectors that it stays in registers, with the sums of the columns.
+    """
+    b = Builder(LANES[kind])
+    p, rows, columns, apart = Places(b, integer), size("rows"), size("columns"), size("apart")
+    x = Room(Value("%x", "ptr"), (rows, apart), kind)
+    v, y = Room(Value("%v", "ptr"), (columns,), kind), Room(Value("%y", "ptr"), (rows,), kind)
+    part, zero, short = sums_of(b, "part", kind), literal(0.0, kind), b.width // 2
+
+    def by(halves: int) -> Sequence[Value]:
+        """The routine for rows of so many halves of vectors."""
+        firsts = range(0, halves * short, b.width)
+        widths = [min(b.width, halves * short - first) for first in firsts]
+
+        def each_vector(do: Callable[[Index, Value], Value]) -> list[Value]:
+            found = []
+            for first, width in zip(firsts, widths, strict=True):
+                with b.side_by_side(width):
+                    mask = p.left(columns, integer(first)) if first == firsts[-1] else TRUE
+                    found.append(do(Index(integer(first), integer(1)), mask))
+            return found
+
+        factors = each_vector(lambda j, mask: p.load(v, (j,), mask))
+        none = [b.widen(zero, width) for width in widths]
+
+        def row(i: Value, *sums: Value) -> Sequence[Value]:
+            values = each_vector(lambda j, mask: p.load(x, (Index(i), j), mask))
+            total = none[0]
+            for value, factor in zip(values, factors, strict=True):
+                if value.wide == total.wide:
+                    total = b.call("fma", value, factor, total)
+                else:
+                    low, high = [b.shuffle(total, range(k, k + short)) for k in (0, short)]
+                    total = b.op("fadd", b.call("fma", value, factor, low), high)
+            found = in_lanes(b, [total])
+            p.store(y, (Index(i),), TRUE, found)
+            several = zip(values, sums, strict=True)
+            return [b.call("fma", value, found, sum) for value, sum in several]
+
+        def group(first: Value, *sums: Value) -> Sequence[Value]:
+            stop = b.call("smin", b.add(first, integer(GROUP)), rows)
+            more = p.looped(first, stop, 1, none, row)
+            return [b.op("fadd", *both) for both in zip(sums, more, strict=True)]
+
+        found = p.looped(integer(0), rows, GROUP, none, group)
+        for first, sum in zip(firsts, found, strict=True):
+            with b.side_by_side(sum.wide):
+                p.store(part, (Index(integer(first), integer(1)),), TRUE, sum)
+        return ()
+
+    last = b.sub(b.call("smax", columns, integer(1)), integer(1))
+    b.choose(b.op("sdiv", last, integer(short)), *[partial(by, n + 1) for n in range(FEW)])
+    b.do("ret void")
+    given = f"{READ} %x, {READ} %v, {WRITTEN_TO} %y, {WRITTEN_TO} %part, {SIZES}"
+    return module(f"define void @twice({given})", b)
+
+
+WRITTEN = {"across": across, "down": down, "join": join, "twice": twice}
 READ, WRITTEN_TO = "ptr noalias readonly", "ptr noalias"
 SIZES = "i64 %rows, i64 %columns, i64 %apart"
 

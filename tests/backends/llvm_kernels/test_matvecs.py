@@ -20,6 +20,18 @@ from graphcore.ops import tensor as t
 from .native import Both, M, N, given, needs_machine_code, some
 
 pytestmark = needs_machine_code
+IN_REGISTERS = (
+    (13, 4),
+    (11, 5),
+    (6, 12),
+    (9, 15),
+    (405, 20),
+    (30, 24),
+    (30, 25),
+    (18, 44),
+    (6, 49),
+)
+"""Matrices whose rows fit into registers, and others with a few columns more."""
 SIZES = ((0, 3), (3, 0), (1, 40), (7, 9), (8, 1), (17, 16), (200, 33), (9, 1030))
 
 
@@ -116,7 +128,7 @@ def test_a_product_and_that_of_the_transpose_with_it_are_one_walk(dtype: str) ->
     assert [type(step) for step in best_plan(graph, {v, x}).steps] == [Pair]
     both, apart = Both([*single, several]), Both([t.matvec(turned, given("z", N, dtype=dtype))])
     rng, last = np.random.default_rng(7), Both(single[1:])
-    for n, m in (*SIZES, (500, 50)):
+    for n, m in (*SIZES, *IN_REGISTERS, (500, 50)):
         values = [some(rng, shape, dtype) for shape in ((m,), (3, m), (n, m), (3, n, m))]
         first, second, _ = both.agree(values, (n, m), 4000.0, cancels=True)
         np.testing.assert_array_equal(apart.native([values[2], first], (n, m))[0], second)
