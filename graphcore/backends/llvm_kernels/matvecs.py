@@ -23,7 +23,7 @@ from .folds import BLOCK, rounding
 from .functions import compiled, module
 from .machine import Code, levels, once
 from .matrices import each
-from .places import Places, is_register
+from .places import Body, Places, is_register
 from .products import Operand, operand, start
 from .results import finished
 from .rooms import BYTES, Index, Room
@@ -246,7 +246,7 @@ def across(kind: str) -> str:
                 return [b.call("fma", p.load(x, (i, at), mask), right, sum) for i, sum in pairs]
 
             end = b.call("smin", b.add(j, integer(several)), columns)
-            sums = p.run(j, end, [b.widen(zero)] * many, term, several)
+            sums = whole_first(p, j, end, [b.widen(zero)] * many, term, several)
             return joined(b, total, lost, in_lanes(b, sums))
 
         none = b.widen(zero, many) if many > 1 else zero
@@ -294,7 +294,7 @@ def down(kind: str) -> str:
                 total = b.op("fadd", total, sum)
             return stored(p, part, j, total)
 
-        p.lanes(columns, (), columns_of)
+        whole_first(p, integer(0), columns, (), columns_of)
         return ()
 
     def add_rest(first: Value) -> Sequence[Value]:
@@ -419,6 +419,23 @@ def twice(kind: str) -> str:
 WRITTEN = {"across": across, "down": down, "join": join, "twice": twice}
 READ, WRITTEN_TO = "ptr noalias readonly", "ptr noalias"
 SIZES = "i64 %rows, i64 %columns, i64 %apart"
+
+
+def whole_first(
+    p: Places,
+    start: Value,
+    stop: Value,
+    carried: Sequence[Value],
+    body: Body,
+    most: int | None = None,
+) -> Sequence[Value]:
+    """body(index, mask, *carried) for whole vectors of places, then for the rest under a mask."""
+    b, side_by_side = p.b, integer(1)
+    end = b.add(start, b.op("and", b.sub(stop, start), integer(-b.width)))
+    whole: Body = lambda i, *now: body(Index(i, side_by_side), TRUE, *now)
+    rest: Body = lambda i, *now: body(Index(i, side_by_side), p.left(stop, i), *now)
+    carried = p.looped(start, end, b.width, carried, whole, most)
+    return p.looped(end, stop, b.width, carried, rest, b.width)
 
 
 def sums_of(b: Builder, name: str, kind: str) -> Room:

@@ -8,6 +8,7 @@ order, or one that is repeated over the batch, is read without a copy.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphcore.ir.node import Node
@@ -15,7 +16,7 @@ from graphcore.ir.sizes import Size, count
 from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of
-from .builder import Value, integer
+from .builder import TRUE, Value, integer
 from .matrices import Call, check_sizes, each, matrix
 from .results import changed, finished
 from .rooms import BYTES, Index, Room
@@ -117,7 +118,7 @@ def product(w: Writer, node: Node, homes: Homes) -> None:
         c = matrix(w, room, node.type, at)
         if own:
             source = call.size(i), call.size(k), call.number(1.0), a, call.stride(of_x)
-            call("U", "N" if x.turned else "T", *source, call.number(0.0), c, call.stride(i))
+            call("L", "N" if x.turned else "T", *source, call.number(0.0), c, call.stride(i))
             mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
             return
         ways = ["T" if side.turned else "N" for side in (y, x)]
@@ -131,19 +132,21 @@ def product(w: Writer, node: Node, homes: Homes) -> None:
 
 
 def mirror(w: Writer, room: Room) -> None:
-    """The lower triangle of a matrix put into the upper one as well, a few columns at a time."""
+    """The upper triangle of a matrix put into the lower one as well, a few columns at a time."""
     p, b, n = w.places, w.b, room.shape[0]
 
     def columns(i: Index, mask: Value) -> Sequence[Value]:
-        end = b.call("smin", b.add(i.base, integer(b.width)), n)
-
-        def row(j: Value) -> Sequence[Value]:
-            below = b.both(mask, b.op("icmp sgt", p.spelled(i), j))
-            value = p.load(changed(w, room), (i, Index(j)), below)
-            p.store(room, (Index(j), i), below, value)
+        def row(mask: Value, j: Value) -> Sequence[Value]:
+            value = p.load(changed(w, room), (i, Index(j)), mask)
+            p.store(room, (Index(j), i), mask, value)
             return ()
 
-        b.loop(integer(0), end, 1, (), row)
+        def first(j: Value) -> Sequence[Value]:
+            return row(b.both(mask, b.op("icmp slt", p.spelled(i), j)), j)
+
+        end = b.call("smin", b.add(i.base, integer(b.width)), n)
+        b.loop(b.add(i.base, integer(1)), end, 1, (), first)
+        b.loop(end, n, 1, (), partial(row, TRUE))
         return ()
 
     p.lanes(n, (), columns)
