@@ -15,8 +15,10 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import tensor as t
 
+from . import thin
 from .arithmetic import kind_of
-from .builder import TRUE, Value, integer
+from .builder import FALSE, TRUE, Value, integer
+from .entrance import Address
 from .matrices import Call, check_sizes, each, matrix
 from .results import changed, finished
 from .rooms import BYTES, Index, Room
@@ -112,20 +114,32 @@ def product(w: Writer, node: Node, homes: Homes) -> None:
     check_sizes(w, node, i, k, j)
     check_sizes(w, node, of_x, of_y, reason="rows or columns that lie 2**31 or more values apart")
     call = Call(w, "syrk" if own else "gemm", room.kind)
+    quick = FALSE if y.turned else thin.is_quicker(w.b, room.kind, i, k, j)
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         a, b = start(w, left, x.strides, index), start(w, right, y.strides, index)
         c = matrix(w, room, node.type, at)
+        w.b.branch(quick, lambda: by_our_own(a, b, c), lambda: by_blas(a, b, c))
+
+    def by_our_own(a: Value, b: Value, c: Value) -> Sequence[Value]:
+        routine = w.program.shared(("thin", room.kind), Address(thin.code(room.kind)["thin"]))
+        lying = (integer(1), of_x) if x.turned else (of_x, integer(1))
+        given = ", ".join([v.typed for v in (a, b, c, i, k, j, *lying, of_y)])
+        w.b.do(f"call void {routine.text}({given})")
+        return ()
+
+    def by_blas(a: Value, b: Value, c: Value) -> Sequence[Value]:
         if own:
             source = call.size(i), call.size(k), call.number(1.0), a, call.stride(of_x)
             call("L", "N" if x.turned else "T", *source, call.number(0.0), c, call.stride(i))
             mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
-            return
+            return ()
         ways = ["T" if side.turned else "N" for side in (y, x)]
         sizes = call.size(j), call.size(i), call.size(k)
         strides = call.stride(of_y), call.stride(of_x)
         ends = call.number(0.0), c, call.stride(j)
         call(*ways, *sizes, call.number(1.0), b, strides[0], a, strides[1], *ends)
+        return ()
 
     each(w, node.type.shape[:-2], one)
     finished(w, node, homes, room)

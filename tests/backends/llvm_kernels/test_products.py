@@ -36,7 +36,7 @@ def test_products(ways: str, dtype: str) -> None:
     if ways in ("right", "both"):
         y = matrix(given("y", *batch, M, k, dtype=dtype))
     both = Both([t.matmul(x, y)])
-    for n, m in ((0, 3), (1, 0), (7, 9), (9, 8), (17, 33)):
+    for n, m in ((0, 3), (1, 0), (7, 9), (9, 8), (17, 33), (6, 210)):
         sizes = {N: n, M: m}
         arrays = [
             some(rng, tuple(sizes.get(size, size) for size in p.type.shape), dtype)
@@ -50,7 +50,7 @@ def test_products_with_the_own_transpose(dtype: str) -> None:
     rng = np.random.default_rng(1)
     x = given("x", 2, N, M, dtype=dtype)
     both = Both([t.matmul(x, matrix(x)), t.matmul(matrix(x), x)])
-    for n, m in ((0, 3), (3, 0), (1, 1), (7, 9), (8, 17), (40, 3)):
+    for n, m in ((0, 3), (3, 0), (1, 1), (7, 9), (8, 17), (40, 3), (41, 43), (3, 600)):
         for y in both.agree([some(rng, (2, n, m), dtype)], (n, m), 8):
             if dtype[0] == "f":
                 np.testing.assert_array_equal(y, np.swapaxes(y, -1, -2))
@@ -95,12 +95,28 @@ def test_products_read_operands_as_they_lie(view: str, dtype: str) -> None:
     rng = np.random.default_rng(2)
     node = t.matmul(*VIEWS[view](dtype))
     both = Both([node])
-    for n, m in ((0, 3), (3, 0), (1, 1), (7, 9), (17, 33)):
+    for n, m in ((0, 3), (3, 0), (1, 1), (7, 9), (17, 33), (70, 35)):
         sizes = {N: n, M: m}
         shapes = [tuple(sizes.get(size, size) for size in p.type.shape) for p in both.params]
         both.agree([some(rng, shape, dtype) for shape in shapes], (n, m), 8)
     steps = best_plan(Graph(both.params, (node,)), both.params).steps
     assert steps == [node], "an operand is copied"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("sizes", [(3, 4, 5), (4, 4, 4), (10, 30, 12), (41, 42, 43), (2, 600, 5)])
+def test_products_of_known_sizes(sizes: tuple[int, int, int], dtype: str) -> None:
+    """By our routine, the first three, and by BLAS; what is not finite stays in its row."""
+    n, k, m = sizes
+    both = Both([t.matmul(given("x", n, k, dtype=dtype), given("y", k, m, dtype=dtype))])
+    rng = np.random.default_rng(4)
+    x, y = some(rng, (n, k), dtype), some(rng, (k, m), dtype)
+    both.agree([x, y], (0, 0), 8)
+    x[0, 0], x[1, 1] = np.nan, np.inf
+    (found,) = both.agree([x, y], (0, 0), 8)
+    assert np.isnan(found[0]).all()
+    assert not np.isfinite(found[1]).any()
+    assert np.isfinite(found[2:]).all()
 
 
 def test_neither_rows_nor_columns_side_by_side() -> None:
