@@ -236,6 +236,16 @@ def across(kind: str) -> str:
     v, y = Room(Value("%v", "ptr"), (columns,), kind), Room(Value("%y", "ptr"), (rows,), kind)
     several, zero = BLOCK * b.width, literal(0.0, kind)
 
+    def sums_of_few(first: Value) -> Sequence[Value]:
+        """The sums of several rows of one vector each, which begins to be read at once."""
+        at, mask = Index(integer(0), integer(1)), p.left(columns, integer(0))
+        rows_read = [p.load(x, (Index(b.add(first, integer(k))), at), mask) for k in range(many)]
+        right, none = p.load(v, (at,), mask), b.widen(zero)
+        total = in_lanes(b, [b.call("fma", row, right, none) for row in rows_read])
+        with b.side_by_side(many):
+            p.store(y, (Index(first, integer(1)),), TRUE, b.op("fadd", b.widen(zero), total))
+        return ()
+
     def group(many: int, first: Value) -> Sequence[Value]:
         places = [Index(b.add(first, integer(k))) for k in range(many)]
 
@@ -255,17 +265,22 @@ def across(kind: str) -> str:
             p.store(y, (Index(first, integer(many > 1)),), TRUE, total)
         return ()
 
-    def together() -> Sequence[Value]:
+    def together(compute: Callable[[Value], Sequence[Value]]) -> Sequence[Value]:
         """Those of the last group that come before it are computed again."""
         last = b.sub(rows, integer(many))
-        p.looped(integer(0), rows, many, (), lambda i: group(many, b.call("smin", i, last)))
+        p.looped(integer(0), rows, many, (), lambda i: compute(b.call("smin", i, last)))
+        return ()
+
+    def several_rows() -> Sequence[Value]:
+        ways = [partial(together, each) for each in (sums_of_few, partial(group, many))]
+        b.branch(b.op("icmp sle", columns, integer(b.width)), *ways)
         return ()
 
     def alone() -> Sequence[Value]:
         p.looped(integer(0), rows, 1, (), partial(group, 1))
         return ()
 
-    b.branch(b.op("icmp sge", rows, integer(many)), together, alone)
+    b.branch(b.op("icmp sge", rows, integer(many)), several_rows, alone)
     b.do("ret void")
     return module(f"define void @across({READ} %x, {READ} %v, {WRITTEN_TO} %y, {SIZES})", b)
 

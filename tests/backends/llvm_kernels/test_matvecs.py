@@ -32,7 +32,7 @@ IN_REGISTERS = (
     (6, 49),
 )
 """Matrices whose rows fit into registers, and others with a few columns more."""
-SIZES = ((0, 3), (3, 0), (1, 40), (7, 9), (8, 1), (17, 16), (200, 33), (9, 1030))
+SIZES = ((0, 3), (3, 0), (1, 40), (7, 9), (8, 1), (9, 6), (17, 16), (200, 33), (9, 1030))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
