@@ -88,10 +88,17 @@ def module_of(file: Path) -> str:
     return ".".join(file.relative_to(ROOT).with_suffix("").parts)
 
 
+INSIDE = ast.stmt, ast.excepthandler, ast.match_case
+"""What statements may stand in: the many expressions hold none."""
+
+
 @cache
-def walked(source: str) -> list[ast.AST]:
-    """Every node of the syntax tree of a file, which several tests read."""
-    return list(ast.walk(ast.parse(source)))
+def statements(source: str) -> list[ast.AST]:
+    """Every statement of a file, which several tests read, and what holds some of them."""
+    found: list[ast.AST] = [ast.parse(source)]
+    for node in found:
+        found += [child for child in ast.iter_child_nodes(node) if isinstance(child, INSIDE)]
+    return found
 
 
 def imports(source: str, module: str) -> Iterator[tuple[int, str]]:
@@ -100,7 +107,7 @@ def imports(source: str, module: str) -> Iterator[tuple[int, str]]:
     `module` ends with __init__ for a package's own file. `from m import name` counts as m.name,
     which may be a module.
     """
-    for node in walked(source):
+    for node in statements(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

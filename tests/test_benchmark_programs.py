@@ -48,6 +48,7 @@ def test_a_program_says_what_it_is(name: str) -> None:
     assert list(module.SIZES) == ["tiny", "small"]
 
 
+@pytest.mark.slow
 def test_a_program_is_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

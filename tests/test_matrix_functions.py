@@ -117,7 +117,7 @@ def polynomial_of(s: T) -> T:
     return 0.3 * times(square, cube) - cube + 2 * square - s + gc.eye(RC, dtype=s.dtype)
 
 
-@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("lower", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", ["float64", "complex128", *SINGLE])
 @pytest.mark.parametrize("name", MOST)
 def test_polynomials_are_those_of_the_matrix(

@@ -60,7 +60,7 @@ def params(names: Iterable[str], most: int) -> list[Any]:
     ("name", "dtype"),
     [
         pytest.param(name, dtype, marks=marks)
-        for dtype, most in (("float64", 3), ("float32", 1))
+        for dtype, most in (("float64", 2), ("float32", 1))
         for name, marks in mostly(CASES, most)
     ],
 )
@@ -98,7 +98,7 @@ def reliable(settled: bool) -> None:
     assert settled, "differences do not settle here: draw other values"
 
 
-@pytest.mark.parametrize("name", params([name for name in CASES if name != "stop_gradient"], 2))
+@pytest.mark.parametrize("name", params([name for name in CASES if name != "stop_gradient"], 1))
 def test_derivatives(name: str) -> None:
     case = CASES[name]
     xs = declare(case)

@@ -59,7 +59,7 @@ def drawn(depth: int) -> Any:
     )
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_loops_are_their_steps_written_out(depth: int, count: int) -> None:
     settings(max_examples=count)(drawn(depth)(check))()

@@ -15,7 +15,7 @@ from tests.random_programs.shrinking import smallest
 from tests.random_programs.statements import drawn
 
 EACH = 25
-DEFAULT, SLOW = 50, 4050
+DEFAULT, SLOW = 25, 4075
 
 
 def check(first: int) -> None:

@@ -81,6 +81,7 @@ def test_nan_is_a_wrong_answer() -> None:
         run_cases.compare("value", np.array(np.nan), np.array(1.0), 1e-10, None)
 
 
+@pytest.mark.slow
 def test_script() -> None:
     script = [sys.executable, str(HERE.parent / "run_cases.py"), str(FILE)]
     done = subprocess.run([*script, "nx#1748"], capture_output=True, text=True, check=False)

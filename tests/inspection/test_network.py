@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc as garbage
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 
 import networkx as nx
@@ -24,21 +25,14 @@ from tests.random_programs.running import built
 from tests.random_programs.statements import drawn
 from tests.test_linalg_programs import gaussian_process
 
-SEEDS = range(20)
+SEEDS = [0, 1, *range(4, 20)]  # 2 and 3 are refused
 
 
-def random_graphs() -> list[Graph]:
-    """The last stages of random programs."""
-    found = []
-    for seed in SEEDS:
-        try:
-            found.append(built(drawn(seed))[0].stages["scheduled"])
-        except gc.GraphError:
-            continue  # a program that is refused
-    return found
-
-
-RANDOM = random_graphs()
+@cache
+def last_stage(seed: int) -> Graph:
+    """Of a random program."""
+    graph: Graph = built(drawn(seed))[0].stages["scheduled"]
+    return graph
 
 
 def stage(name: str) -> Graph:
@@ -126,9 +120,10 @@ def reach(graph: Graph, start: Node, without: Node | None = None) -> set[Node]:
     return found
 
 
-@pytest.mark.parametrize("graph", RANDOM, ids=lambda graph: f"{len(graph)} nodes")
-def test_dominators_by_brute_force(graph: Graph) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_dominators_by_brute_force(seed: int) -> None:
     """One node dominates another if that is out of reach without it."""
+    graph = last_stage(seed)
     for start in graph.params:
         found = network.dominators(graph, start)
         everything = reach(graph, start)
@@ -140,8 +135,9 @@ def test_dominators_by_brute_force(graph: Graph) -> None:
         assert node in graph.nodes()
 
 
-@pytest.mark.parametrize("graph", RANDOM, ids=lambda graph: f"{len(graph)} nodes")
-def test_the_critical_path_by_brute_force(graph: Graph) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_critical_path_by_brute_force(seed: int) -> None:
+    graph = last_stage(seed)
     best: dict[Node, float] = {}
     for node in graph.nodes():
         best[node] = network.weight(node) + max([best[x] for x in node.inputs], default=0.0)
@@ -152,8 +148,9 @@ def test_the_critical_path_by_brute_force(graph: Graph) -> None:
     assert path.total >= path.cost
 
 
-@pytest.mark.parametrize("graph", RANDOM, ids=lambda graph: f"{len(graph)} nodes")
-def test_what_is_computed_again_by_brute_force(graph: Graph) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_computed_again_by_brute_force(seed: int) -> None:
+    graph = last_stage(seed)
     for x in graph.params:
         found = network.computed_again(graph, x.attrs["name"])
         assert set(found.nodes) == reach(graph, x) - {x}
@@ -236,8 +233,8 @@ CHECKS = [check_order, check_partition, check_paths]
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_our_walks_agree_with_networkx(check: Callable[[Graph], None]) -> None:
-    for graph in RANDOM:
-        check(graph)
+    for seed in SEEDS:
+        check(last_stage(seed))
     for name in ("lstm", "saddle", "gp", "power_iter"):
         check(stage(name))
 
