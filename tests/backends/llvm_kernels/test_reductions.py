@@ -254,3 +254,14 @@ def test_rows_that_are_added_up_at_once(dtype: str) -> None:
         for n in range(1, 10):
             for k, found in enumerate(both.native([table[:n], column], (n, m))):
                 np.testing.assert_array_equal(found, [each[k][0] for each in wanted[:n]])
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 15, 16, 17, 24, 263, 1032])
+def test_whole_vectors_and_the_rest(n: int, known: bool) -> None:
+    """Values that cost much have one total: it takes whole vectors, and then the lanes left."""
+    x = gc.tensor("x", {"a": 3, "b": n} if known else {"a": None, "b": None})
+    total = gc.sum(gc.exp(x) / (1 + gc.exp(-x) + x**2), "b")
+    data = np.random.default_rng(n).normal(size=(3, n))
+    wanted = (np.exp(data) / (1 + np.exp(-data) + data**2)).sum(1)
+    np.testing.assert_allclose(gc.compile([x], total, native=True)(data), wanted, rtol=1e-13)
