@@ -24,6 +24,7 @@ from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
+from graphcore.rewrites.layout import short_axes_first
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes
 from graphcore.rewrites.rematerialise import rematerialise
 from graphcore.schedule.pieces import cut_kernels
@@ -55,10 +56,12 @@ EMITTED: frozenset[Op] = frozenset(
 
 KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
+laid_out = Pass("laid out", partial(short_axes_first, as_they_lie=True), EXPANDED)
 scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
 
 PASSES: Passes = [
     *COMMON,
+    laid_out,
     scheduled,
     Pass("kernels", lambda graph: with_every_kernel(graph), KERNELS),
 ]
@@ -73,7 +76,7 @@ def unavailable() -> str | None:
 def in_kernels(graph: Graph) -> Graph:
     """A graph as the passes for every target leave it, with kernels of machine code."""
     with nullcontext() if graph.trace is None else tracing(graph.trace):
-        made = with_every_kernel(scheduled.change(graph))
+        made = with_every_kernel(scheduled.change(laid_out.change(graph)))
     return Graph(made.params, made.outputs, graph.trace)
 
 

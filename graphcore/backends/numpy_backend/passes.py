@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from graphcore.ir.graph import Graph
 from graphcore.rewrites.accumulate import add_embedded
+from graphcore.rewrites.layout import short_axes_first
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, tidied
-
-from .layout import short_axes_first
 
 
 def accumulated(graph: Graph) -> Graph:

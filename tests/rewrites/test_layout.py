@@ -8,9 +8,10 @@ import pytest
 import graphcore as gc
 from graphcore.backends import numpy_backend
 from graphcore.backends.numpy_backend import short
-from graphcore.backends.numpy_backend.layout import by_length, short_axes_first
 from graphcore.ir.graph import Graph
 from graphcore.ops import elementwise, tensor
+from graphcore.rewrites.layout import by_length, short_axes_first
+from tests.backends.llvm_kernels.native import needs_machine_code
 from tests.rewrites.examples import N, given
 
 
@@ -114,6 +115,32 @@ def test_one_pass_settles_the_order() -> None:
     once = short_axes_first(graph)
     assert once != graph
     assert short_axes_first(once) == once
+
+
+def test_what_lies_in_memory_stays_as_it_lies() -> None:
+    x, size = given("x", N, 3), given("s", N)
+    wide = tensor.expand(size, axes=(1,), sizes=(3,))
+    product = elementwise.multiply(elementwise.exp(x), wide)
+    graph = Graph((x, size), (product, elementwise.exp(wide)))
+    made = short_axes_first(graph, as_they_lie=True)
+    assert made.outputs[0] is product
+    assert made.outputs[1].op is tensor.transpose
+    assert short_axes_first(made, as_they_lie=True) == made
+
+
+@needs_machine_code
+def test_lanes_of_stored_values_follow_each_other() -> None:
+    """Pairs of neighbours are stored pair after pair, and read without gathers."""
+    x = gc.tensor("x", {"row": None, "column": None})
+    slope = gc.tanh(gc.windows(x, {"row": 2}, {"row": "side"}) / (1 + x.isel(row=slice(1, None))))
+    f = gc.compile([x], [slope * slope.sum("side"), slope.sum("row")], native=True)
+    assert "gather" not in f.llvm
+    values = np.random.default_rng(0).normal(size=(12, 19))
+    pairs = np.stack([values[:-1], values[1:]], -1)
+    wanted = np.tanh(pairs / (1 + values[1:, :, None]))
+    products, sums = f(values)
+    np.testing.assert_allclose(products, wanted * wanted.sum(-1, keepdims=True), 1e-12, 1e-14)
+    np.testing.assert_allclose(sums, wanted.sum(0), 1e-12, 1e-14)
 
 
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum])

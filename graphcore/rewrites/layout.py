@@ -1,6 +1,8 @@
-"""Layout: values whose short axes come first in memory, as NumPy's loops run along the last one.
+"""Layout: values whose short axes come first in memory, as loops run along the last one.
 
-Starting a loop costs as much as 50 values, so a loop over two or three is ten times too expensive.
+Starting a loop of NumPy costs as much as 50 values, so one over two or three is ten times too
+expensive. Machine code has its lanes along the last long axis: where short axes come after it, the
+values of lanes lie apart.
 """
 
 from __future__ import annotations
@@ -16,15 +18,16 @@ from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, tensor
-from graphcore.rewrites.engine import RuleSet, simplifier, simplify
-from graphcore.rewrites.motion import (
+
+from .engine import RuleSet, simplifier, simplify
+from .motion import (
     expand_of_expand,
     in_order,
     transpose_of_view,
     view_later,
     view_of_full,
 )
-from graphcore.rewrites.plain import Axes, transpose
+from .plain import Axes, transpose
 
 SHORT = 16
 """The largest size of a short axis."""
@@ -39,19 +42,22 @@ views.add(expand_of_expand, [tensor.expand], [])
 views.add(view_later, [Pointwise], [tensor.transpose])
 
 
-def short_axes_first(graph: Graph) -> Graph:
+def short_axes_first(graph: Graph, as_they_lie: bool = False) -> Graph:
     """The graph whose ops compute with short axes first, and read each other's results like that.
 
+    `as_they_lie` leaves ops as they are whose operands have their short axes last in memory: what
+    is gained would be lost where these are read with strides.
     Bodies of loops and branches are left as they are: the arrays of a single step are small, so
     that the call that makes a view would cost more than it saves.
     """
     simplified = simplifier(views)
 
-    results = {*graph.outputs}
+    results, bound = {*graph.outputs}, lying(graph) if as_they_lie else set()
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         """A product that is a result stays: BLAS minds no short axis, and it is stored in order."""
-        perm = None if node.op is tensor.matmul and node in results else order(node)
+        stays = node.op is tensor.matmul and node in results
+        perm = None if stays or not bound.isdisjoint(node.inputs) else order(node)
         return None if perm is None else (moved, simplified(moved(node, inputs, perm)))
 
     types = [type for type in set(map(type_of, graph.nodes())) if isinstance(type, TensorType)]
@@ -59,6 +65,28 @@ def short_axes_first(graph: Graph) -> Graph:
         return graph
     new = transform(graph, visit)
     return graph if new is graph else simplify(new, views)
+
+
+def lying(graph: Graph) -> set[Node]:
+    """The nodes whose short axes come last since they do so in memory.
+
+    That are arguments, constants, results of ops that are not computed in another order, and all
+    that is computed from these.
+    """
+    found: set[Node] = set()
+    for node in graph.nodes():
+        given = not node.inputs or not (Trait.VIEW in node.op.traits or is_moved(node))
+        type = node.type
+        if node.op is leaf.full or not isinstance(type, TensorType) or not by_length(type.shape):
+            continue
+        if given or not found.isdisjoint(node.inputs):
+            found.add(node)
+    return found
+
+
+def is_moved(node: Node) -> bool:
+    """Whether a node can be computed in another order of axes, which moves its operands too."""
+    return isinstance(node.op.axes, Pointwise | Joins | Ranges | Along | Reduces)
 
 
 def order(node: Node) -> Axes | None:
