@@ -8,7 +8,7 @@ on these alone.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any, TypeAlias
 
@@ -89,7 +89,7 @@ class Fixed(Tier):
     """One tier for all calls, as the user asked: the NumPy calls, or machine code without them."""
 
     def begin(self, replace: Callable[[Values], None]) -> Values:
-        """The program as it is called first; `replace` is given what is called later."""
+        """The program for its first call, which gives that for later calls to `replace`."""
         if self.native:
             from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
 
@@ -123,7 +123,7 @@ class Tiers(Tier):
         self.values: Values | None = None
 
     def begin(self, replace: Callable[[Values], None]) -> Values:
-        """The program as it is called first; `replace` is given what is called later."""
+        """The program for its first call, which gives that for later calls to `replace`."""
 
         def first(*args: Any) -> list[Array]:
             values = self.counting(replace) if self.gains() else calls(self.function, self.boundary)
@@ -153,7 +153,7 @@ class Tiers(Tier):
             cost = costs.get(sizes) or self.cost(sizes)
             self.spent = spent = self.spent + cost[0]
             if spent >= limit:
-                values = self.decided()
+                values = self.decided(sizes)
                 replace(values)
                 return values(*args)
             self.calls += 1
@@ -177,16 +177,19 @@ class Tiers(Tier):
         found = self.costs[sizes] = self.spending.cost(loops, known)
         return found
 
-    def decided(self) -> Values:
-        """The program as machine code, which is made once; as NumPy calls where there is none."""
+    def decided(self, sizes: Sequence[int]) -> Values:
+        """The program as machine code, which is made once; as NumPy calls where there is none.
+
+        The code for a call of these sizes is there then.
+        """
         with self.lock:
             if self.values is None:
-                made = self.machine_code()
+                made = self.machine_code(sizes)
                 self.values = made or calls(self.function, self.boundary)
                 self.native = made is not None
             return self.values
 
-    def machine_code(self) -> Values | None:
+    def machine_code(self, sizes: Sequence[int]) -> Values | None:
         """The program as machine code, if that can run here and computes some of the ops."""
         from graphcore.backends import llvm_kernels  # loaded by the first program that needs it
 
@@ -198,7 +201,8 @@ class Tiers(Tier):
             if kernel not in self.kernels.ops():
                 self.why = NO_GAIN
                 return None
-            return llvm_kernels.build(self.kernels, self.boundary.unknowns, self.boundary.bind)
+            boundary = self.boundary
+            return llvm_kernels.build(self.kernels, boundary.unknowns, boundary.bind, sizes)
         except Exception as error:  # nobody asked for machine code: the call goes on without it
             first, _, _ = str(error).partition("\n")
             self.why = f"machine code could not be made: {type(error).__name__}: {first}"

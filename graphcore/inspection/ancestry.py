@@ -182,7 +182,7 @@ class Ancestry:
     def forms(self, node: Node, at: int, ends: Set[Node] = frozenset()) -> dict[Node, Link | None]:
         """What a node becomes in one pass, each with the last change on the way; not beyond `ends`.
 
-        A set of rules does not record again what it rewrote in an earlier pass.
+        A set of rules records a rewrite in the first pass that makes it, not again in later ones.
         """
         found: dict[Node, Link | None] = {node: None}
         stack = [node]

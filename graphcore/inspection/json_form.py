@@ -458,9 +458,8 @@ class Reading:
         with inheriting(origin):
             try:
                 node = Node(op, operands, Attrs(given))
-            except (
-                Exception
-            ) as error:  # a type rule may fail in any way on operands that no program gives it
+            # a type rule may fail in any way on operands that no program gives it
+            except Exception as error:
                 said = f"{op.said}, {where}, is refused: {type_name(error)}{error}"
                 raise Damaged(said) from None
         check(node.type is picked(self.types, type, where), f"{where} is of type {node.type}")

@@ -276,9 +276,9 @@ def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]
 
 
 def given_to_bodies(node: Node, items: Sequence[Item]) -> Sequence[Item]:
-    """Of items for the operands of a node those for the params of its graphs.
+    """Those of the items for a node's operands that stand for params of the graphs it holds.
 
-    The number of a branch is given to no branch.
+    No branch is given the number by which it is chosen.
     """
     return items[1:] if node.op is switch else items
 

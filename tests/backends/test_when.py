@@ -330,6 +330,30 @@ def test_where_machine_code_cannot_be_made_numpy_runs(monkeypatch: pytest.Monkey
 
 @needs_machine_code
 @pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("with_host", [False, True])
+def test_where_llvm_fails_numpy_runs(monkeypatch: pytest.MonkeyPatch, with_host: bool) -> None:
+    """LLVM makes the code when it is first called, which must not fail in the user's call."""
+
+    def broken(*args: object, **named: object) -> object:
+        raise RuntimeError("cannot select: an instruction")
+
+    monkeypatch.setattr(llvm_kernels, "compiled", broken)
+    x = gc.tensor("x", {"row": None, "col": None})
+    y = gc.linalg.eigh(x)[0] if with_host else x * 0.75
+    f = gc.compile([x], (gc.exp(y) * y + 1.0625).sum())
+    given = np.diag(np.arange(30.0) / 31)
+    first = f(given)
+    with pytest.warns(RuntimeWarning, match="could not be made: RuntimeError: cannot select") as w:
+        assert [f(given) for _ in range(30)] == [first] * 30
+    assert len(w) == 1
+    assert w[0].filename == __file__
+    assert not f.native
+    with pytest.raises(RuntimeError, match="cannot select"):
+        gc.compile([x], (gc.exp(y) * y + 1.03125).sum(), native=True)(given)
+
+
+@needs_machine_code
+@pytest.mark.usefixtures("soon")
 def test_source_has_lines_and_labels_after_the_change() -> None:
     f = chain()
     changes(f, 100_000)

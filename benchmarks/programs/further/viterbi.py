@@ -46,10 +46,10 @@ def program() -> gc.Compiled:
 
 def reference(start: np.ndarray, moves: np.ndarray, seen: np.ndarray) -> dict[str, np.ndarray]:
     best, before = start + seen[0], []
-    for now in seen[1:]:
+    for each in seen[1:]:
         reached = best[:, None] + moves
         before.append(reached.argmax(0))
-        best = reached.max(0) + now
+        best = reached.max(0) + each
     path = [best.argmax()]
     for states in reversed(before):
         path.append(states[path[-1]])

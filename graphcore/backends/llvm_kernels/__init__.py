@@ -33,7 +33,6 @@ from graphcore.schedule.wholes import read_from_wholes
 
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
-from .captured import turned_inside
 from .entrance import Array, Bind, Hosted, Kernel, Program, Slot
 from .failures import Machine
 from .flops import COSTS
@@ -41,6 +40,7 @@ from .functions import compiled, module
 from .loops import CONTROL
 from .places import PLACES, is_register
 from .routines import ALONE, lacks
+from .transposes import turned_inside
 from .writer import Homes, Shared, Writer
 
 __all__ = [
@@ -221,8 +221,12 @@ def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
     return tuple([n for n in counts if names_in(n) <= names])
 
 
-def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., list[Array]]:
+def build(
+    graph: Graph, unknowns: tuple[str, ...], bind: Bind, sizes: Sequence[int] | None = None
+) -> Callable[..., list[Array]]:
     """The function of a graph with kernels, called with the arguments themselves.
+
+    The code for calls of these `sizes` is made now, that for others by the first call of it.
 
     A program that is one kernel has its fast entrance: `bind` checks and converts only arguments
     that machine code does not take as they are. NumPy runs all others, and calls their kernels; so
@@ -230,7 +234,7 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
     """
     by_value = any(isinstance(name, ValueOf) for name in unknowns)
     if (called := whole(graph)) is None or by_value:
-        run = numpy_backend.build(graph, unknowns, hosted).__call__
+        run = numpy_backend.build(graph, unknowns, hosted_now).__call__
         return lambda *args: run(*bind(args))
     made = machine_code(called.attrs["body"], unknowns)
 
@@ -238,7 +242,10 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
         with described_by(graph.trace):
             return made.failed(record, known).worded(called)
 
-    return Program(made.kernel, bind, failed).entrance()
+    program = Program(made.kernel, bind, failed)
+    if sizes is not None:
+        program.code_for(program.known(sizes))
+    return program.entrance()
 
 
 def hosted(body: Graph) -> numpy_backend.Compiled:
@@ -246,6 +253,13 @@ def hosted(body: Graph) -> numpy_backend.Compiled:
     sizes = sizes_needed(body)
     made = machine_code(body, sizes)
     return numpy_backend.Compiled(sizes, Hosted(made.kernel, made.failed).entrance())
+
+
+def hosted_now(body: Graph) -> numpy_backend.Compiled:
+    """The same function, whose machine code is made now."""
+    made = machine_code(body, sizes_needed(body))
+    made.kernel.code.at_once()
+    return hosted(body)
 
 
 def whole(graph: Graph) -> Node | None:

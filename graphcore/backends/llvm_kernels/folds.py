@@ -217,7 +217,7 @@ class Walk:
     def exactly(
         self, totals: Sequence[Value], added: Sequence[Value], parts: Sequence[Value]
     ) -> list[Value]:
-        """The totals with those of a block, less what rounding has added, and what it adds now."""
+        """The totals with those of a block less the errors `added`, then the errors of these."""
         b, others = self.b, [*parts]
         for k, x in zip(self.sums, added, strict=True):
             others[k] = rule_of(e.subtract, x.kind)(b, parts[k], x)

@@ -17,6 +17,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
+from importlib import import_module
 from itertools import count
 from threading import RLock
 from typing import Any, TypeVar, TypeVarTuple
@@ -67,7 +68,7 @@ def refusal() -> str | None:
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return "machine code is made on Linux for x86-64 only"
     try:
-        import llvmlite.binding  # noqa: F401 -- whether it can be imported is the question
+        import_module("llvmlite.binding")
     except (ImportError, OSError) as error:
         return f"llvmlite cannot be imported: {error}"
     if not levels():

@@ -56,19 +56,16 @@ def operand(x: Node, known: Container[Node] = ()) -> Operand:
     Memory of values that come before those `known` may have been given back.
     """
     node, axes = x, list[int | None](range(x.type.ndim))
-    while (
-        node not in known
-        and (below := looked_through(node, axes)) is not None
-        and None not in below[-2:]
-    ):
+    while node not in known:
+        below = looked_through(node, axes)
+        if below is None or None in below[-2:]:
+            break
         node, axes = node.inputs[0], below
     shape, last = node.type.shape, node.type.ndim - 1
     if last not in axes[-2:]:  # neither rows nor columns lie side by side
         node, axes, shape, last = x, [*range(x.type.ndim)], x.type.shape, x.type.ndim - 1
     strides = tuple([0 if axis is None else count(shape[axis + 1 :]) for axis in axes])
-    while node not in known and (
-        node.op is t.reshape or node.op is t.pack
-    ):  # the same values in the same order
+    while node not in known and node.op in (t.reshape, t.pack):
         (node,) = node.inputs
     return Operand(node, strides, axes[-2] == last)
 

@@ -18,7 +18,7 @@ TINY = {"f64": 2.0**-1000, "f32": 2.0**-120}
 LARGE = {"f64": 2.0**1000, "f32": 2.0**100}
 """Above this a divisor is scaled down: the reciprocal of the largest ones would lose bits."""
 UP = {"f64": 2.0**64, "f32": 2.0**32}
-"""The factor by which it is scaled up."""
+"""The factor by which a small divisor is scaled up, and a large one down."""
 
 
 def quotient(b: Builder, x: Value, y: Value) -> Value:

@@ -127,7 +127,7 @@ def followed(
             return [(x, axis, offset) for x in inputs]
         sizes = [x.type.shape[axis] for x in inputs]
         large = max(range(len(sizes)), key=lambda k: at_sample(sizes[k]))
-        start = starts_of(sizes)[large]
+        start = sum(sizes[:large])
         bounded(found, node, large, start - offset, sizes[large])
         return [(inputs[large], axis, offset - start)]
     unknown.add(node)
@@ -149,14 +149,6 @@ def bounded(found: Middle, node: Node, part: int, start: Size, size: Size) -> No
     found.parts[node] = part
     found.starts.append(start)
     found.stops.append(start + size)
-
-
-def starts_of(sizes: Sequence[Size]) -> list[Size]:
-    """Where each of several parts begins that follow each other."""
-    starts: list[Size] = [0]
-    for size in sizes[:-1]:
-        starts.append(starts[-1] + size)
-    return starts
 
 
 def split(

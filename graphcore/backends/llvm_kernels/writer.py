@@ -301,7 +301,10 @@ class Writer:
         if isinstance(step, Check):
             self.check(step.node, step.node.inputs[0])
         elif isinstance(step, Nest):
-            (by_parts if is_by_parts(step.roots[0]) else type(self).nest)(self, step.roots, homes)
+            if is_by_parts(step.roots[0]):
+                by_parts(self, step.roots, homes)
+            else:
+                self.nest(step.roots, homes)
         elif isinstance(step, Pair):
             products_in_one_walk(self, step, homes)
         elif isinstance(step, Rows):

@@ -47,7 +47,7 @@ def taken(y: gc.Tensor, x: gc.Tensor, monkeypatch: pytest.MonkeyPatch, **other: 
 def rooms(both: Both) -> int:
     """The bytes of all rooms of a kernel of known sizes."""
     slots = [slot for slot in both.kernel.slots if isinstance(slot, entrance.Room)]
-    return sum(int(slot.bytes) for slot in slots)  # type: ignore[arg-type]
+    return sum(int(slot.bytes) for slot in slots)
 
 
 def values(both: Both, array: np.ndarray) -> np.ndarray:

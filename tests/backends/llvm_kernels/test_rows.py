@@ -68,7 +68,7 @@ def test_a_layer_norm_is_one_step() -> None:
 
 
 def two_totals(x: Tensor, y: Tensor) -> Tensor:
-    """The largest value and the sum of exponentials, of which no row is stored."""
+    """The largest value of each row and its sum of exponentials, which are not stored."""
     return gc.special.logsumexp(x * y, "c")
 
 

@@ -35,7 +35,7 @@ PROGRAMS: dict[str, Callable[[gc.Tensor], gc.Tensor]] = {
     "rolled far": lambda x: x.roll(col=40) - x.roll(row=-3),
     "all around": all_around,
     "directions": directions,
-    "of what is computed": lambda x: all_around(gc.sin(x)),
+    "of computed values": lambda x: all_around(gc.sin(x)),
     "rolled twice": lambda x: rolled(rolled(x, 1, -1), 2, 3) * x,
     "thrice, and sums": lambda x: x.roll(col=1).roll(col=2).roll(col=3).sum(ROW) + x.sum(ROW),
     "summed along lanes": lambda x: (x * x.roll(col=1)).sum(COL),
@@ -90,6 +90,6 @@ def test_gradients(name: str) -> None:
 
 def test_rolled_values_are_read_where_they_lie() -> None:
     """One nest for the values and one for all that read them: no copy of a rolled tensor."""
-    text = compiled("of what is computed", True).source
+    text = compiled("of computed values", True).source
     assert text.count(" for row, col:") == 2
     assert text.count("\n        t") == 1

@@ -33,6 +33,8 @@ def turned_inside(graph: Graph) -> Graph:
 def with_matrices(loop: Loop) -> Loop:
     """The loop with matrices in place of transposes that only products with vectors read."""
     found = [x for x in loop.captured if turned(x.value) and is_for_products(x.param, loop)]
+    if not found:
+        return loop
     below = dict.fromkeys([x.value.inputs[0] for x in found])
     params = {x.value: x.param for x in reversed(loop.captured)}
     made = new_params("matrix", loop, [x for x in below if x not in params])
