@@ -119,10 +119,19 @@ class Checks:
         self.check_value(memory, room, found, b.widen(m) if found.wide else m)
         return found
 
-    def put(self, memory: Memory, room: Room, offset: Index, mask: Value, x: Value) -> None:
-        m = memory.b.widen(mask) if offset.is_wide else TRUE
+    def put(
+        self,
+        memory: Memory,
+        room: Room,
+        offset: Index,
+        mask: Value,
+        x: Value,
+        left: Value | None = None,
+    ) -> None:
+        m = mask if left is None else memory.stores.first(left)
+        m = memory.b.widen(m) if offset.is_wide else TRUE
         self.check(memory, room, offset, m, "writes", moves=False)
-        self.theirs["_put"](memory, room, offset, mask, x)
+        self.theirs["_put"](memory, room, offset, mask, x, left)
 
     def check(
         self, memory: Memory, room: Room, offset: Index, mask: Value, how: str, moves: bool

@@ -29,7 +29,7 @@ from graphcore.backends.numpy_backend import printing
 from graphcore.ir.sizes import Size, evaluate
 from graphcore.ir.types import TensorType
 
-from . import machine
+from . import capsules, machine
 from .arena import LINE, Need, packed
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -189,7 +189,7 @@ class Program:
     def function(self, name: str) -> Any:
         """The program behind a function of the entrance's machine code."""
         state = self.words, self.idle, self.prepare, self.failed, self.show
-        return ctypes.pythonapi.PyCMethod_New(definition(name).ctypes.data, state, None, None)
+        return new_function()(definition(name).ctypes.data, state, None, None)
 
     def prepare(self, *args: Any) -> tuple[Array, ...]:
         """A workspace for a call with these arguments, and the arrays that it takes for them."""
@@ -424,11 +424,8 @@ def constants() -> dict[str, int]:
 def numpy_api() -> Any:
     """NumPy's table of functions for C, whose places its headers document."""
     module = import_module("numpy._core._multiarray_umath")
-    api = ctypes.pythonapi
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = api.PyCapsule_GetPointer(module._ARRAY_API, None)
-    return ctypes.cast(address, ctypes.POINTER(ctypes.c_int64))
+    table = ctypes.c_void_p(capsules.pointer(module._ARRAY_API))
+    return ctypes.cast(table, ctypes.POINTER(ctypes.c_int64))
 
 
 METH_FASTCALL = 0x80
@@ -437,19 +434,22 @@ METH_FASTCALL = 0x80
 @machine.once
 def definition(function: str) -> Array:
     """The PyMethodDef of a function of the entrance, which stays in memory, as does its name."""
-    api = ctypes.pythonapi
-    api.PyCMethod_New.restype = ctypes.py_object
-    api.PyCMethod_New.argtypes = [
-        ctypes.c_void_p,
-        ctypes.py_object,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-    ]
     name = ctypes.cast(NAME, ctypes.c_void_p).value or 0
     return np.array([name, code()[function], METH_FASTCALL, 0], np.int64)
 
 
 NAME = ctypes.c_char_p(b"graphcore")
+
+
+@machine.once
+def new_function() -> Any:
+    """PyCMethod_New: a function of Python from its definition, its state, a module and a class.
+
+    It is an object of its own: two threads that look it up in `ctypes.pythonapi` for the first time
+    may each get another one there.
+    """
+    given = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *given)(("PyCMethod_New", ctypes.pythonapi))
 
 
 @cache

@@ -18,7 +18,7 @@ from graphcore.ops import elementwise as e
 
 from .arithmetic import literal, rule_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
-from .places import At, Places
+from .places import WRITTEN_OUT, At, Places
 from .rooms import Index
 
 Combine = Callable[[Value, Value], Value]
@@ -126,7 +126,16 @@ class Walk:
             return found[: len(now)]
         if n == len(self.sizes) - 1 and not self.wide:
             return self.run(integer(0), size, now, partial(self.one, n, inner))
-        return p.each(size, now, lambda i, *now: self.one(n, inner, i, TRUE, *now))
+        each = lambda i, *now: self.one(n, inner, i, TRUE, *now)
+        return p.each(size, now, each, self.few(n))
+
+    def few(self, n: int) -> int:
+        """The most places of axis n that are written out, so that few are with all axes after it.
+
+        The windows of a convolution would take LLVM seconds otherwise.
+        """
+        after = [size.number or 1 for size in self.sizes[n + 1 : None if self.wide else -1]]
+        return WRITTEN_OUT // max(prod([many for many in after if many <= WRITTEN_OUT]), 1)
 
     def block(
         self, n: int, inner: tuple[Index, ...], first: Value, end: Value, most: int

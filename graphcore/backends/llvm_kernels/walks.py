@@ -12,11 +12,11 @@ from graphcore.ir.sizes import Shape
 from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of
-from .axes import long_axes, space
+from .axes import UNROLLED, long_axes, space
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .flops import flops
-from .places import At, Places
-from .rooms import Index, Room
+from .places import WRITTEN_OUT, At, Places
+from .rooms import ZERO, Index, Room
 from .rows import is_long
 from .seams import Middle, split
 
@@ -27,6 +27,8 @@ FEW = 2
 """The most reductions that are computed in several rows at once: their sums are registers."""
 INTERLEAVED = 8
 """The most values that are interleaved to be stored as runs."""
+MANY = 2 * UNROLLED
+"""The most places of short axes and of those in front that are written out, together."""
 LIGHT = 4
 """The largest cost of a value that is added up in several rows at once."""
 
@@ -47,9 +49,11 @@ def walk(
     along a long axis at once: the last row is computed again where their number is no multiple of
     that. With `lanes_inside` no axis is side by side; else so many `vectors` of the last axis are
     done at once, where it is long enough. With `seams` the middle of the last axis is a loop of its
-    own.
+    own. Axes in front are written out as well where they have few places.
     """
     sizes = space(shapes[0])
+    short = max([len(written_out(shape, (ZERO,) * len(sizes))) for shape in shapes])
+    few = written_out_in_front(sizes, MANY // max(short, 1))
     grouped = axis % len(sizes) if rows > 1 else -1
 
     def inner(group: Sequence[At], mask: Value) -> Sequence[Value]:
@@ -72,10 +76,20 @@ def walk(
             else:
                 side_by_side(p, p.size(sizes[n]), vectors, lanes)
         else:
-            p.each(p.size(sizes[n]), (), further)
+            p.each(p.size(sizes[n]), (), further, few[n])
         return ()
 
     return inner([()], TRUE)
+
+
+def written_out_in_front(sizes: Shape, most: int) -> list[int]:
+    """How many places of each axis are written out, so that these are not too many together."""
+    found = []
+    for n in sizes:
+        found.append(min(most, WRITTEN_OUT))
+        if isinstance(n, int) and 0 < n <= found[-1]:
+            most //= n
+    return found
 
 
 def side_by_side(

@@ -265,3 +265,13 @@ def test_whole_vectors_and_the_rest(n: int, known: bool) -> None:
     data = np.random.default_rng(n).normal(size=(3, n))
     wanted = (np.exp(data) / (1 + np.exp(-data) + data**2)).sum(1)
     np.testing.assert_allclose(gc.compile([x], total, native=True)(data), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_windows_are_not_written_out_for_each_place(size: int) -> None:
+    """The slope of a convolution had 64 copies of its windows, which took LLVM seconds."""
+    x = gc.tensor("x", {"batch": 8, "row": 12, "col": 12, "in": 8})
+    w = gc.tensor("w", {"krow": size, "kcol": size, "in": 8, "out": 2})
+    y = gc.conv(x, w, {"row": "krow", "col": "kcol"}, contract="in")
+    f = gc.compile([x, w], gc.grad((y**2).sum(), x), native=True)
+    assert len(f.llvm.splitlines()) < 8_000
