@@ -79,9 +79,10 @@ def kept(
 ) -> set[Vertex]:
     """The values to keep, so that all that are needed cost least.
 
-    A value that is needed is kept, for the cost `keep`, or computed again, for the cost `again`,
-    from its operands, which are needed then. Values without a cost `again` can only be kept; values
-    without a cost `keep` are available for nothing. Where both cost the same, values are kept.
+    A value that is needed is either kept, which costs `keep`, or computed again, which costs
+    `again` and makes its operands needed. A value that has no entry in `again` can only be kept. A
+    value that has no entry in `keep` is there anyway and costs nothing. Of two equally cheap
+    choices, the one that keeps more values is taken.
 
     >>> kept(["y"], {"y": ["x"]}, {"x": 5, "y": 8}, {"y": 2})  # 5 + 2 < 8
     {'x'}

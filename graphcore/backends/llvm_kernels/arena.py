@@ -9,7 +9,7 @@ from typing import NamedTuple
 LINE = 64
 """Rooms begin at multiples of so many bytes."""
 DISTINCT = 500
-"""So many slots have one room each, which is fitted in by itself; more are used again and again."""
+"""The first so many slots hold one room each; from there on, slots of equal size are reused."""
 MANY = 1000
 """The most rooms that are fitted into each other: each is compared with all others."""
 
@@ -24,8 +24,9 @@ class Need(NamedTuple):
 def packed(needs: Sequence[Need]) -> tuple[list[int], int]:
     """Where each room begins, and how many bytes they take together.
 
-    The largest come first, of these the ones that are in use for longest, each to the first place
-    where it fits. So many that this would take long lie one after the other.
+    Rooms are placed one by one, larger ones first, and of equally large ones those that are in use
+    for longer: each at the first place where no room lies that is in use at the same time. More
+    than `MANY` lie one after the other, as placing them would take long.
     """
     if len(needs) > MANY:
         sizes = [-(-max(need.bytes, 1) // LINE) * LINE for need in needs]

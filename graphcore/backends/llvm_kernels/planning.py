@@ -47,13 +47,14 @@ def best_plan(graph: Graph, known: Collection[Node], order: Order | None = None)
     if not again:
         return first
     second = in_rows(plan(graph, known, order, {x: places[x] for x in again}))
-    less = stores(second, first) < stores(first, second) and memory(second) <= memory(first)
+    less = extra_bytes(second, first) < extra_bytes(first, second)
+    less = less and memory(second) <= memory(first)
     return second if less and made_in_rows(second) == rows else first
 
 
-def is_many(reading: tuple[object, bool]) -> bool:
+def is_many(place: tuple[object, bool]) -> bool:
     """Whether many places of a value are read for one of the reader."""
-    key, many = reading
+    key, many = place
     if many or not isinstance(key, tuple) or not key or not isinstance(key[0], Node):
         return many
     reader, _, further = key
@@ -65,7 +66,7 @@ def made_in_rows(plan: Plan) -> set[Node]:
     return {x for step in plan.steps if isinstance(step, Rows | Pair) for x in step.made}
 
 
-def stores(plan: Plan, other: Plan) -> int:
+def extra_bytes(plan: Plan, other: Plan) -> int:
     """The bytes of all values that a plan stores and another does not."""
     return sum([bytes_of(x.type) for x in plan.computed - other.computed])
 
@@ -92,10 +93,10 @@ def computed_again(places: dict[Node, int], stored: Collection[Node]) -> list[No
     for node, n in places.items():
         if known_bytes(node) <= IN_CACHE:
             continue
-        keep[node] = writing(node) + (n - 1) * reading(node)
+        keep[node] = time_to_store(node) + (n - 1) * time_to_read(node)
         if (made := computing(node, stored)) is not None:
             spent, operands[node] = made
-            again[node] = (n - 1) * (spent + sum(map(reading, operands[node])))
+            again[node] = (n - 1) * (spent + sum(map(time_to_read, operands[node])))
     stay = kept(keep, operands, keep, again)
     return [x for x in again if x not in stay]
 
@@ -120,12 +121,12 @@ def computing(node: Node, stored: Collection[Node]) -> tuple[int, list[Node]] | 
     return spent, [*read]
 
 
-def reading(node: Node) -> int:
+def time_to_read(node: Node) -> int:
     """The picoseconds to read a stored value."""
     return bytes_of(node.type) * COSTS.load(known_bytes(node)) if node.type.shape else 0
 
 
-def writing(node: Node) -> int:
+def time_to_store(node: Node) -> int:
     """The picoseconds to store a value."""
     return bytes_of(node.type) * COSTS.store(known_bytes(node))
 
