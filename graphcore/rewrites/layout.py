@@ -45,8 +45,9 @@ views.add(view_later, [Pointwise], [tensor.transpose])
 def short_axes_first(graph: Graph, as_they_lie: bool = False) -> Graph:
     """The graph whose ops compute with short axes first, and read each other's results like that.
 
-    `as_they_lie` leaves ops as they are whose operands have their short axes last in memory: what
-    is gained would be lost where these are read with strides.
+    With `as_they_lie`, an op whose operands have their short axes last in memory is left as it is:
+    reading these with strides would cost what is gained.
+
     Bodies of loops and branches are left as they are: the arrays of a single step are small, so
     that the call that makes a view would cost more than it saves.
     """
@@ -68,10 +69,10 @@ def short_axes_first(graph: Graph, as_they_lie: bool = False) -> Graph:
 
 
 def lying(graph: Graph) -> set[Node]:
-    """The nodes whose short axes come last since they do so in memory.
+    """The nodes whose short axes come last because those of an operand in memory do.
 
-    That are arguments, constants, results of ops that are not computed in another order, and all
-    that is computed from these.
+    Such operands are arguments, constants, and results of ops that cannot be computed in another
+    order.
     """
     found: set[Node] = set()
     for node in graph.nodes():

@@ -226,7 +226,7 @@ def build(
 ) -> Callable[..., list[Array]]:
     """The function of a graph with kernels, called with the arguments themselves.
 
-    The code for calls of these `sizes` is made now, that for others by the first call of it.
+    The code for calls of these `sizes` is made now, other code by the first call that needs it.
 
     A program that is one kernel has its fast entrance: `bind` checks and converts only arguments
     that machine code does not take as they are. NumPy runs all others, and calls their kernels; so
