@@ -245,9 +245,10 @@ def expand_pushforward(node: Node, *operands: Node) -> Node:
 
 
 def in_line(node: Node, *operands: Node) -> Node:
-    """A body that nothing differentiates any more, so that it shares values with what is around.
+    """The nodes of a body in place of its call: its derivatives have been taken by now.
 
-    The numbers of steps that its loops find are those of this body: with them it stays.
+    So nodes around the call share equal values with it. A body whose loops record their numbers of
+    steps stays a body: the records of two copies would have the same names.
     """
     body = convert(node.attrs["body"], DROP)
     if trip_counts_inside(body):

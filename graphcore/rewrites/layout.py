@@ -46,7 +46,7 @@ def short_axes_first(graph: Graph, as_they_lie: bool = False) -> Graph:
     """The graph whose ops compute with short axes first, and read each other's results like that.
 
     With `as_they_lie`, an op whose operands have their short axes last in memory is left as it is:
-    reading these with strides would cost what is gained.
+    it would read these with strides, which costs as much as the order gains.
 
     Bodies of loops and branches are left as they are: the arrays of a single step are small, so
     that the call that makes a view would cost more than it saves.

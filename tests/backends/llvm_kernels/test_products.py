@@ -106,7 +106,7 @@ def test_products_read_operands_as_they_lie(view: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("sizes", [(3, 4, 5), (4, 4, 4), (10, 30, 12), (41, 42, 43), (2, 600, 5)])
 def test_products_of_known_sizes(sizes: tuple[int, int, int], dtype: str) -> None:
-    """By our routine, the first three, and by BLAS; what is not finite stays in its row."""
+    """The first three sizes take our routine, the others BLAS; a nan or inf stays in its row."""
     n, k, m = sizes
     both = Both([t.matmul(given("x", n, k, dtype=dtype), given("y", k, m, dtype=dtype))])
     rng = np.random.default_rng(4)

@@ -1,4 +1,4 @@
-"""Vectors of which only the first lanes are stored, by a routine or under masks."""
+"""Stores of the first lanes of a vector: by a routine with AVX2, under a mask with AVX-512."""
 
 from __future__ import annotations
 
