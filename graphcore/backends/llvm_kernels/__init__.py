@@ -37,6 +37,7 @@ from .entrance import Array, Bind, Hosted, Kernel, Program, Slot
 from .failures import Machine
 from .flops import COSTS
 from .functions import compiled, module
+from .longer_runs import in_longer_runs
 from .loops import CONTROL
 from .places import PLACES, is_register
 from .routines import ALONE, lacks
@@ -82,7 +83,8 @@ def in_kernels(graph: Graph) -> Graph:
 
 def with_every_kernel(graph: Graph) -> Graph:
     """The graph with kernels; long ones call kernels for their pieces."""
-    return cut_kernels(with_kernels(read_from_wholes(turned_inside(graph)), computes))
+    lying = read_from_wholes(turned_inside(in_longer_runs(graph)))
+    return cut_kernels(with_kernels(lying, computes))
 
 
 def refused(graph: Graph) -> dict[str, Node]:

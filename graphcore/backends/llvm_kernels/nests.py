@@ -86,7 +86,22 @@ class Plan(NamedTuple):
 
 def walked(root: Node) -> Node:
     """The node whose places are walked to compute a root: stores move values, loads do not."""
-    return root.inputs[0] if root.op is t.transpose or counts_through(root) else root
+    return root.inputs[0] if is_turned(root) or counts_through(root) else root
+
+
+def is_turned(root: Node) -> bool:
+    """Whether a root is walked in the order of its operand, of which it is the transpose.
+
+    Windows that are copied with the places of each side by side read those side by side as well.
+    """
+    if root.op is not t.transpose:
+        return False
+    (seen,) = root.inputs
+    if seen.op is not t.windows or len(root.type.shape) - 1 not in long_axes(root.type.shape):
+        return True
+    axes, last = seen.attrs["axes"], root.attrs["perm"][-1] - seen.attrs["axes"][0]
+    runs = axes[-1] == seen.inputs[0].type.ndim - 1 and last == len(axes) - 1
+    return not runs or seen.attrs["dilations"][-1] != 1
 
 
 def space_of(root: Node) -> Shape:

@@ -9,12 +9,12 @@ from typing import Any
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape
-from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of
 from .axes import UNROLLED, long_axes, space
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .flops import flops
+from .nests import is_turned
 from .places import WRITTEN_OUT, At, Places
 from .rooms import ZERO, Index, Room
 from .rows import is_long
@@ -160,7 +160,7 @@ def turned_along(p: Places, roots: Sequence[Node]) -> int | None:
     Lanes along another axis would be scattered: of so many rows at once a tile is turned instead.
     """
     found: set[int] = set()
-    for root in (root for root in roots if root.op is t.transpose):
+    for root in (root for root in roots if is_turned(root)):
         shape, last = root.inputs[0].type.shape, root.attrs["perm"][-1]
         long = long_axes(shape)
         if len(long) < len(shape) or last == len(shape) - 1 or not is_long(shape[last]):

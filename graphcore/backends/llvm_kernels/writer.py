@@ -25,7 +25,17 @@ from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .loops import CONTROL
 from .matvecs import product_by_routine, products_in_one_walk
-from .nests import Check, Nest, Order, Step, first_of, reduces, runs_along_memory, walked
+from .nests import (
+    Check,
+    Nest,
+    Order,
+    Step,
+    first_of,
+    is_turned,
+    reduces,
+    runs_along_memory,
+    walked,
+)
 from .places import At, Places, counted, counts_through, is_register, position
 from .planning import best_plan
 from .receiving import by_parts, overwritten
@@ -423,7 +433,7 @@ class Writer:
             together(p, every(rest, indices), mask)
             for places, root in zip(indices, rest, strict=True):
                 below = walked(root)
-                turned, counted = root.op is t.transpose, below is not root
+                turned, counted = is_turned(root), below is not root
                 shape = tuple([p.size(n) for n in below.type.shape])
                 values: list[tuple[At, Value]] = []
                 for index in places:

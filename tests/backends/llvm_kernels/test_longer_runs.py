@@ -1,0 +1,99 @@
+"""Windows that are copied with their last axis and channels as one axis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends.llvm_kernels.longer_runs import in_longer_runs
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ops import elementwise as e
+from graphcore.ops import tensor as t
+
+from .native import Both, N, given, needs_machine_code
+
+pytestmark = needs_machine_code
+
+
+def copied(
+    x: Node, sizes: tuple[int, int], strides: tuple[int, int] = (1, 1), dilation: int = 1
+) -> Node:
+    """Each window of an image with its channels as one row, as convolutions multiply them."""
+    seen = t.windows(x, axes=(1, 2), sizes=sizes, strides=strides, dilations=(2, dilation))
+    turned = t.transpose(seen, perm=(0, 3, 4, 1, 2, 5))
+    b, y, x_, *window = turned.type.shape
+    return t.pack(turned, shape=(b * y * x_, window[0] * window[1] * window[2]))
+
+
+def rewritten(*values: Node) -> list[Node]:
+    """The values with their windows copied in longer runs."""
+    return [*in_longer_runs(Graph((), values)).outputs]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "complex128", "bool"])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
+@pytest.mark.parametrize(("width", "channels"), [(5, 3), (3, 2), (4, 15), (9, 4)])
+def test_values_are_those_of_numpy(
+    dtype: str, strides: tuple[int, int], width: int, channels: int
+) -> None:
+    x = given("x", N, 9, 13, channels, dtype=dtype)
+    both = Both(rewritten(copied(x, (2, width), strides)))
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 3):
+        both.agree([(9 * rng.standard_normal((n, 9, 13, channels))).astype(dtype)], (n, 0))
+
+
+def test_of_a_computed_image_and_too_few_places_for_a_window() -> None:
+    for length in (13, 4, 3):
+        x = given("x", N, 9, length, 3)
+        both = Both(rewritten(copied(e.exp(x), (2, 4)), copied(e.negative(x), (2, 3), (1, 2))))
+        both.agree([np.random.default_rng(1).standard_normal((2, 9, length, 3))], (2, 0), 4)
+
+
+def test_unknown_lengths() -> None:
+    x = given("x", 2, 9, N, 3)
+    seen = t.windows(x, axes=(1, 2), sizes=(3, 5), strides=(1, 2), dilations=(1, 1))
+    both = Both(rewritten(t.transpose(seen, perm=(0, 3, 4, 1, 2, 5))))
+    for n in (0, 4, 5, 6, 40):
+        both.agree([np.random.default_rng(1).standard_normal((2, 9, n, 3))], (n, 0))
+
+
+@pytest.mark.parametrize(("channels", "dilation", "size"), [(3, 1, 15), (16, 1, 5), (3, 2, 5)])
+def test_which_windows_are_copied_so(channels: int, dilation: int, size: int) -> None:
+    """Those of few channels, whose places follow each other."""
+    (rows,) = rewritten(copied(given("x", N, 9, 13, channels), (2, 5), dilation=dilation))
+    (seen,) = (node for node in Graph((), (rows,)).nodes() if node.op is t.windows)
+    assert seen.attrs["sizes"] == (2, size)
+
+
+def test_windows_in_the_body_of_a_loop() -> None:
+    x = gc.tensor("x", {"t": 4, "y": 9, "x": 13, "c": 3})
+    w = gc.tensor("w", {"ky": 2, "kx": 5, "c": 3, "o": 3})
+
+    def step(total: gc.Tensor, one: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
+        y = gc.conv(one + total, w, {"y": "ky", "x": "kx"}, contract="c")
+        return gc.tanh(y.mean()), y
+
+    outputs = gc.scan(step, 0.5, x, dim="t")
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal((4, 9, 13, 3)), rng.standard_normal((2, 5, 3, 3))]
+    plain, native = (gc.compile([x, w], outputs, native=native)(*given) for native in (False, True))
+    for a, b in zip(plain, native, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_convolutions_and_their_gradients(dtype: str) -> None:
+    x = gc.tensor("x", {"b": None, "y": 9, "x": None, "c": 3}, dtype=dtype)
+    w = gc.tensor("w", {"ky": 3, "kx": 5, "c": 3, "o": 4}, dtype=dtype)
+    y = gc.conv(x, w, {"y": "ky", "x": "kx"}, contract="c", padding="same", stride=2)
+    outputs = [y, *gc.grad((y * y).sum(), [x, w])]
+    plain, native = (gc.compile([x, w], outputs, native=native) for native in (False, True))
+    rng = np.random.default_rng(0)
+    for sizes in ((0, 9, 13, 3), (2, 9, 14, 3), (1, 9, 1, 3)):
+        values = [rng.standard_normal(s).astype(dtype) for s in (sizes, (3, 5, 3, 4))]
+        tol = 1e-4 if dtype == "float32" else 1e-12
+        for a, b in zip(plain(*values), native(*values), strict=True):
+            np.testing.assert_allclose(b, a, rtol=tol, atol=tol * 10)
