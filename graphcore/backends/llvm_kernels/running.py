@@ -1,12 +1,13 @@
 """Running reductions and recurrences: the places of one axis in turn.
 
 Along the last axis a value is carried from place to place, along others whole rows follow each
-other.
+other. Running extremes are found several at a time, as no order of steps rounds differently.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
@@ -15,8 +16,9 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from .arithmetic import cast, kind_of, literal, rule_of
-from .builder import TRUE, Value, integer
+from .builder import PARTS, TRUE, Value, integer
 from .places import At
+from .reductions import extreme
 from .results import changed, finished
 from .rooms import ZERO, Index
 
@@ -43,7 +45,42 @@ def running(w: Writer, node: Node, homes: Homes) -> None:
     def step(before: Value, at: At, mask: Value) -> Value:
         return combine(w.b, before, value(at, mask))
 
-    in_turn(w, node, homes, value, step)
+    last = node.attrs["axis"] == node.type.ndim - 1
+    if node.op in (t.cummax, t.cummin) and last and kind not in PARTS:
+        extremes_at_once(w, node, homes, value)
+    else:
+        in_turn(w, node, homes, value, step)
+
+
+def extremes_at_once(
+    w: Writer, node: Node, homes: Homes, value: Callable[[At, Value], Value]
+) -> None:
+    """Extremes along the last axis: within a vector, then with the last one before it."""
+    p, b, kind, room = w.places, w.b, kind_of(node), w.home(node)
+    *front, length = node.type.shape
+    combine = partial(rule_of(COMBINED[node.op], kind), b)
+    start = extreme(node.op is t.cummax)(node)
+
+    def vector(at: At, i: Index, mask: Value, before: Value) -> Sequence[Value]:
+        found, near = b.widen(value((*at, i), mask)), 1
+        while near < b.width:  # lanes combined with those `near` before them, or with themselves
+            places = [lane - near if lane >= near else lane for lane in range(b.width)]
+            found = combine(b.shuffle(found, places), found)
+            near *= 2
+        found = combine(before, found)
+        p.store(room, (*at, i), mask, found)
+        return [b.shuffle(found, [b.width - 1] * b.width)]
+
+    def row(at: At) -> Sequence[Value]:
+        if len(at) == len(front):
+            first = b.widen(start)
+            p.lanes(w.size(length), [first], lambda i, mask, now: vector(at, i, mask, now))
+            return ()
+        return p.each(w.size(front[len(at)]), (), lambda i: row((*at, i)))
+
+    with w.abreast(node):
+        row(())
+    finished(w, node, homes, room)
 
 
 def recurrence(w: Writer, node: Node, homes: Homes) -> None:

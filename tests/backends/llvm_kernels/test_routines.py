@@ -433,6 +433,22 @@ def test_running_reductions(axis: int, dtype: str) -> None:
         both.agree([x], (n, 0), 16)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint64", "bool"])
+def test_running_extremes_of_vectors(dtype: str) -> None:
+    """Bit by bit: every place is the extreme of those before it, whichever come together."""
+    x = given("x", 3, N, dtype=dtype)
+    both = Both([t.cummax(x, axis=1), t.cummin(x, axis=1)])
+    rng = np.random.default_rng(8)
+    for n in (0, 1, 7, 8, 16, 17, 70):
+        values = rng.integers(0, 100, (3, n)).astype(dtype)
+        if dtype[0] == "f":
+            values[0] = rng.choice([0.0, -np.inf, np.inf, -3.0], n)
+            values[1, n // 2 :] = np.nan
+        found = both.native([values], (n, 0))
+        for y, plain in zip(found, (np.maximum, np.minimum), strict=True):
+            np.testing.assert_array_equal(y, plain.accumulate(values, axis=1))
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_recurrences(axis: int) -> None:
     rng = np.random.default_rng(6)
