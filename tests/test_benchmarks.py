@@ -8,8 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import compile_time, linalg, loops, measure, memory, programs, rows, speed
+from benchmarks import (
+    compile_time,
+    linalg,
+    loops,
+    measure,
+    memory,
+    peaks,
+    programs,
+    rows,
+    speed,
+)
 from benchmarks.rows import ROWS, Row, Sizes
+from graphcore.backends import llvm_kernels
 from graphcore.ir.node import toposort
 
 every_row = pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
@@ -107,6 +118,17 @@ def test_chain_tasks(task: str) -> None:
 
 def test_the_logistic_task() -> None:
     assert compile_time.logistic(1).keys() == {"first", "later"}
+
+
+@pytest.mark.skipif(bool(llvm_kernels.unavailable()), reason="needs machine code")
+def test_peaks_are_measured_in_each_way() -> None:
+    cases = ["machine code"], [peaks.STORED], ["machine code", peaks.EACH]
+    found = [peaks.measured(peaks.Case("lstm", "tiny", *case)) for case in cases]
+    least = programs.Program("lstm").module.inputs("tiny")["w"].nbytes
+    assert all(peak and least < peak.planned < peak.first for peak in found)
+    ours, stored, checked = [peak.planned for peak in found if peak]
+    assert ours < stored
+    assert ours != checked
 
 
 def test_memory_is_watched(capsys: pytest.CaptureFixture[str]) -> None:
