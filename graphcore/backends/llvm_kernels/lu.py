@@ -7,6 +7,7 @@ LAPACK factors columns, into which each matrix is copied. Its row exchanges coun
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,10 +19,10 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops.leaf import values
 
-from . import matrices
+from . import batches, matrices
 from .arithmetic import kind_of, literal, rule_of
 from .builder import PARTS, TRUE, Value, integer
-from .matrices import Call, check_sizes, each, entries, is_set
+from .matrices import Call, check_sizes, each, entries, in_groups, is_set
 from .results import changed, finished
 from .rooms import Index, Room
 
@@ -90,7 +91,27 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
         entries(w, f.n, f.n, give)
         p.each(f.n, (), exchanged, 0)
 
-    each(w, a.type.shape[:-2], one)
+    def prepared() -> batches.Several:
+        own = batches.memory(w, node, a)
+
+        def several(at: At, mask: Value) -> None:
+            def give(i: Index, j: Index) -> None:
+                value = p.load(changed(w, own.columns), (j, i, batches.LANE), TRUE)
+                p.store(rooms[0], (*at, i, j), mask, value)
+
+            def exchanged(i: Value) -> Sequence[Value]:
+                found = p.load(changed(w, own.exchanges), (Index(i), batches.LANE), TRUE)
+                row = b.op("sub", b.convert("sext", found, "i64"), integer(1))
+                p.store(rooms[1], (*at, Index(i)), mask, row)
+                return ()
+
+            batches.factor(w, own, a, at, mask)
+            batches.entries(w, own.n, own.n, give)
+            p.looped(integer(0), own.n, 1, (), exchanged)
+
+        return several
+
+    in_groups(w, kind_of(a), a.type.shape[:-2], [f.n], one, prepared)
     w.know([packed, exchanges], [changed(w, room) for room in rooms])
 
 
@@ -138,8 +159,42 @@ def lu_solve(w: Writer, node: Node, homes: Homes) -> None:
         (sound,) = p.each(f.n, [TRUE], regular, 0)
         b.branch(sound, solved, singular)
 
-    each(w, node.type.shape[:-2], one)
+    prepared = partial(solved_abreast, w, node, room)
+    in_groups(w, room.kind, node.type.shape[:-2], (f.n, columns), one, prepared)
     finished(w, node, homes, room)
+
+
+def solved_abreast(w: Writer, node: Node, room: Room) -> batches.Several:
+    """The same for several matrices."""
+    p, b, (packed, exchanges, right) = w.places, w.b, node.inputs
+    f = batches.memory(w, node, packed)
+    x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
+    none = integer(0, "i32")
+
+    def several(at: At, mask: Value) -> Room:
+        def factors(j: Index, i: Index) -> Value:
+            unit = batches.unit(w, room.kind, i, j)
+            return b.select(mask, p.at(packed, (*at, i, j), mask), unit)
+
+        def diagonal(i: Value) -> Sequence[Value]:
+            at_i, info = (Index(i), batches.LANE), changed(w, f.info)
+            row = b.op("add", p.at(exchanges, (*at, Index(i)), mask), integer(1))
+            p.store(f.exchanges, at_i, TRUE, b.widen(b.convert("trunc", row, "i32")))
+            pivot = p.load(changed(w, f.columns), (Index(i), *at_i), TRUE)
+            found = p.load(info, (batches.LANE,), TRUE)
+            value = b.select(is_nonzero(w, pivot), found, integer(1, "i32"))
+            p.store(f.info, (batches.LANE,), TRUE, value)
+            return ()
+
+        batches.fill(w, f.columns, factors)
+        batches.fill(w, x, lambda i, j: p.at(right, (*at, i, j), mask))
+        p.store(f.info, (batches.LANE,), TRUE, b.widen(none))
+        p.looped(integer(0), f.n, 1, (), diagonal)
+        (batches.solve_transposed if node.attrs["transposed"] else batches.solve)(w, f, x)
+        batches.give(w, x, room, at, mask)
+        return f.info
+
+    return several
 
 
 def is_nonzero(w: Writer, x: Value) -> Value:
@@ -164,32 +219,49 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
         at = positions(index)
         if f is not None and getrf is not None:
             factor(w, f, a, at, getrf)
+        give(at, TRUE, f)
+
+    def give(
+        at: At, mask: Value, f: Factors | batches.Factors | None, lane: tuple[Index, ...] = ()
+    ) -> None:
+        every = b.widen if any(i.is_wide for i in at) else lambda x: x
 
         def pivot(i: Index) -> Value:
             if f is None:
-                return p.at(a, (*at, i, i))
-            return p.load(changed(w, f.columns), (i, i), TRUE)
+                return p.at(a, (*at, i, i), mask)
+            return p.load(changed(w, f.columns), (i, i, *lane), TRUE)
 
         def moved(i: Index) -> Value:
             if f is None:
-                row, first = p.at(node.inputs[1], (*at, i)), integer(0)
+                row, first = p.at(node.inputs[1], (*at, i), mask), integer(0)
             else:
-                found = p.load(changed(w, f.exchanges), (i,), TRUE)
+                found = p.load(changed(w, f.exchanges), (i, *lane), TRUE)
                 row, first = b.convert("sext", found, "i64"), integer(1)
             return b.op("icmp ne", row, b.op("add", i.base, first))
 
         if node.op is linalg.lu_det:
-            found = [product(w, n, kind, pivot, moved)]
+            found = [product(w, n, every(literal(1, kind)), pivot, moved)]
         else:
-            found = [*sign_and_log(w, n, kind, pivot, moved)]
+            start = every(literal(1, kind)), every(literal(0, PARTS.get(kind, kind)))
+            found = [*sign_and_log(w, n, kind, start, pivot, moved)]
             if node.op is linalg.det:
                 sign, log = found
                 size = rule_of(e.exp, log.kind)(b, log)
                 found = [rule_of(e.multiply, kind)(b, sign, complex_or(w, size, kind))]
         for room, value in zip(rooms, found, strict=True):
-            p.store(room, at, TRUE, value)
+            p.store(room, at, mask, value)
 
-    each(w, a.type.shape[:-2], one)
+    def prepared() -> batches.Several:
+        own = None if given else batches.memory(w, node, a)
+
+        def several(at: At, mask: Value) -> None:
+            if own is not None:
+                batches.factor(w, own, a, at, mask)
+            give(at, mask, own, (batches.LANE,))
+
+        return several
+
+    in_groups(w, kind, a.type.shape[:-2], () if given else (n,), one, prepared)
     if several:
         w.know(results, [changed(w, room) for room in rooms])
     else:
@@ -209,22 +281,23 @@ def turned(w: Writer, x: Value, where: Value) -> Value:
 def product(
     w: Writer,
     n: Value,
-    kind: str,
+    start: Value,
     pivot: Callable[[Index], Value],
     moved: Callable[[Index], Value],
 ) -> Value:
     """The product of the pivots, negative for an odd number of exchanges."""
 
     def step(i: Index, now: Value) -> Sequence[Value]:
-        return [turned(w, rule_of(e.multiply, kind)(w.b, now, pivot(i)), moved(i))]
+        return [turned(w, rule_of(e.multiply, now.kind)(w.b, now, pivot(i)), moved(i))]
 
-    return w.places.each(n, [literal(1, kind)], step, 0)[0]
+    return w.places.each(n, [start], step, 0)[0]
 
 
 def sign_and_log(
     w: Writer,
     n: Value,
     kind: str,
+    start: Sequence[Value],
     pivot: Callable[[Index], Value],
     moved: Callable[[Index], Value],
 ) -> Sequence[Value]:
@@ -247,7 +320,7 @@ def sign_and_log(
         own = times(b, sign, unit(x, size))
         return [turned(w, own, moved(i)), plus(b, total, log(b, size))]
 
-    return w.places.each(n, [literal(1, kind), literal(0, part)], step, 0)
+    return w.places.each(n, start, step, 0)
 
 
 # ---- tridiagonal systems

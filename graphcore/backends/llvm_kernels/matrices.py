@@ -18,7 +18,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import capsules, small
+from . import batches, capsules, small
 from .arithmetic import kind_of, literal, rule_of
 from .builder import TRUE, Value, integer
 from .entrance import Address
@@ -137,6 +137,32 @@ def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], Non
         return ()
 
     inner((), integer(0))
+
+
+def in_groups(
+    w: Writer,
+    kind: str,
+    shape: Shape,
+    sizes: Sequence[Value],
+    one: batches.One,
+    prepared: Callable[[], batches.Several],
+) -> None:
+    """`one` for each matrix of a batch, or several at a time, once that is `prepared`."""
+
+    def alone() -> Sequence[Value]:
+        each(w, shape, one)
+        return ()
+
+    def abreast() -> Sequence[Value]:
+        batches.each(w, shape, one, several)
+        return ()
+
+    worth = batches.are_worth_it(w, kind, shape, sizes)
+    if worth.text == "false":
+        alone()
+    else:
+        several = prepared()
+        w.b.branch(worth, abreast, alone)
 
 
 def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Value:
@@ -279,9 +305,32 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
         factor(w, getrf, n, factors, pivots, info)
         b.branch(is_set(w, info), lost, solved)
 
+    def several() -> batches.Several:
+        return side_by_side_solved(w, node, room)
+
     with w.abreast(node):
-        each(w, node.type.shape[:-2], one)
+        in_groups(w, room.kind, node.type.shape[:-2], (n, columns), one, several)
     finished(w, node, homes, room)
+
+
+def side_by_side_solved(w: Writer, node: Node, room: Room) -> batches.Several:
+    """The same for several matrices."""
+    f = batches.memory(w, node, node.inputs[0])
+    x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
+
+    def several(at: At, mask: Value) -> Room:
+        def right(i: Index, j: Index) -> Value:
+            if len(node.inputs) > 1:
+                return w.places.at(node.inputs[1], (*at, i, j), mask)
+            return batches.unit(w, room.kind, i, j)
+
+        batches.factor(w, f, node.inputs[0], at, mask, by_rows=True)
+        batches.fill(w, x, right)
+        batches.solve_transposed(w, f, x)
+        batches.give(w, x, room, at, mask)
+        return f.info
+
+    return several
 
 
 def factor(w: Writer, getrf: Call, n: Value, columns: Room, exchanges: Room, info: str) -> None:

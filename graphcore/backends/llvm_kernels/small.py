@@ -1,24 +1,26 @@
 """Small matrices are factored and solved by routines of our own: LAPACK takes longer to begin.
 
 They are compiled once in a process for each kind of values, and do in the same memory what
-LAPACK's would.
+LAPACK's would. Those `abreast` do it for as many matrices as there are lanes: each place holds that
+of all of them, side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise as e
 
 from .arithmetic import literal, rule_of
-from .builder import PARTS, TRUE, Builder, Value, integer
+from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .entrance import Address
 from .functions import compiled, module
 from .machine import Code, once
 from .places import Places
-from .rooms import Index, Room
+from .rooms import ZERO, Index, Room, index_of
 
 if TYPE_CHECKING:
     from .writer import Writer
@@ -57,20 +59,22 @@ def routine(w: Writer, name: str, kind: str) -> Value:
 
 def solve_triangular(
     w: Writer, kind: str, t: Value, x: Value, n: Value, columns: Value,
-    lower: bool, turned: bool = False, unit: bool = False,
+    lower: bool, turned: bool = False, unit: bool = False, name: str = "triangular",
 ) -> None:  # fmt: skip
     """x becomes the y with t y = x, row by row in memory; t lies there too, perhaps turned."""
     b, one = w.b, integer(1)
     strides = [one, n] if turned else [n, one]
     ways = [integer(0), one] if lower else [b.sub(n, one), integer(-1)]
     given = [t, x, n, columns, *strides, *ways, Value("true" if unit else "false", "i1")]
-    found = routine(w, "triangular", kind)
+    found = routine(w, name, kind)
     b.do(f"call void {found.text}({', '.join([v.typed for v in given])})")
 
 
-def factored(w: Writer, kind: str, a: Value, exchanges: Value, n: Value, info: str) -> None:
+def factored(
+    w: Writer, kind: str, a: Value, exchanges: Value, n: Value, info: str, name: str = "factor"
+) -> None:
     """As getrf: the factors of a matrix that lies column by column, and its row exchanges."""
-    found, given = routine(w, "factor", kind), [a, exchanges, n]
+    found, given = routine(w, name, kind), [a, exchanges, n]
     w.b.do(f"call void {found.text}({', '.join([v.typed for v in given])}, ptr {info})")
 
 
@@ -87,11 +91,24 @@ def code(name: str, kind: str) -> Code:
 
 
 class Text:
-    """A routine that is being written, and arithmetic of its kind of values."""
+    """A routine that is being written, and arithmetic of its kind of values.
 
-    def __init__(self, kind: str) -> None:
+    Each place of its rooms is that of `lanes` matrices; `lane` is the rest of an index.
+    """
+
+    def __init__(self, kind: str, lanes: int = 1) -> None:
         self.b = Builder()
         self.p, self.kind, self.n = Places(self.b, integer), kind, Value("%n", "i64")
+        self.lane = (Index(integer(0), integer(1)),) if lanes > 1 else ()
+        self.side_by_side = (integer(lanes),) if lanes > 1 else ()
+
+    def room(self, name: str, kind: str, *shape: Value) -> Room:
+        """Memory that the routine is given."""
+        return Room(Value(f"%{name}", "ptr"), (*shape, *self.side_by_side), kind)
+
+    def every(self, x: Value) -> Value:
+        """A number, for each of the matrices."""
+        return self.b.widen(x) if self.lane else x
 
     def rule(self, op: Op, *xs: Value) -> Value:
         """The value of an elementwise op."""
@@ -105,7 +122,11 @@ class Text:
         """What a place holds now."""
         self.b.names += 1
         now = room._replace(level=self.b.level, version=self.b.names)
-        return self.p.load(now, index, mask)
+        return self.p.load(now, (*index, *self.lane), mask)
+
+    def store(self, room: Room, *index: Index, value: Value, mask: Value = TRUE) -> None:
+        """Put a value at a place."""
+        self.p.store(room, (*index, *self.lane), mask, self.every(value))
 
     def count(self, start: Value, stop: Value, body: Callable[[Index], None]) -> None:
         """body(i) for each i from `start` to `stop`."""
@@ -131,15 +152,14 @@ class Text:
         return module(f"define void @{name}({given})", self.b)
 
 
-def triangular(kind: str) -> str:
+def triangular(kind: str, name: str = "triangular", lanes: int = 1) -> str:
     """The rows of the solution in turn: from each those before it are taken."""
-    text = Text(kind)
+    text = Text(kind, lanes)
     b, p, n = text.b, text.p, text.n
     columns, down, across, first, step = [
         Value(f"%{name}", "i64") for name in ("columns", "down", "across", "first", "step")
     ]
-    t = Room(Value("%t", "ptr"), (b.mul(n, n),), kind)
-    x = Room(Value("%x", "ptr"), (n, columns), kind)
+    t, x = text.room("t", kind, b.mul(n, n)), text.room("x", kind, n, columns)
     unit = Value("%unit", "i1")
 
     def solved(j: Index, mask: Value) -> Sequence[Value]:
@@ -155,7 +175,7 @@ def triangular(kind: str) -> str:
             (total,) = p.each(number.base, [text.load(x, Index(i), j, mask=mask)], term, 0)
             pivot = text.load(t, Index(b.add(begin, b.mul(i, across))))
             divided = text.rule(e.divide, total, pivot)
-            p.store(x, (Index(i), j), mask, b.select(unit, total, divided))
+            text.store(x, Index(i), j, value=b.select(unit, total, divided), mask=mask)
 
         text.count(integer(0), n, row)
         return ()
@@ -168,19 +188,23 @@ def triangular(kind: str) -> str:
         p.each(columns, (), lambda j: solved(j, TRUE), 0)
         return ()
 
-    b.branch(b.op("icmp sge", columns, integer(SIDE_BY_SIDE)), several, single)
+    if lanes > 1:
+        single()
+    else:
+        b.branch(b.op("icmp sge", columns, integer(SIDE_BY_SIDE)), several, single)
     sizes = "i64 %n, i64 %columns, i64 %down, i64 %across, i64 %first, i64 %step, i1 %unit"
-    return text.done("triangular", f"ptr noalias readonly %t, ptr noalias %x, {sizes}")
+    return text.done(name, f"ptr noalias readonly %t, ptr noalias %x, {sizes}")
 
 
-def factor(kind: str) -> str:
+def factor(kind: str, name: str = "factor", lanes: int = 1) -> str:
     """Column after column: the largest pivot comes first, and is removed from the others."""
-    text = Text(kind)
+    text = Text(kind, lanes)
     b, p, n = text.b, text.p, text.n
-    a = Room(Value("%a", "ptr"), (n, n), kind)  # its first index is the column
-    exchanges = Room(Value("%exchanges", "ptr"), (n,), "i32")
+    a, exchanges = text.room("a", kind, n, n), text.room("exchanges", "i32", n)
+    info = text.room("info", "i32", *[integer(1)] * (not text.lane))
+    first_index = () if text.lane else (ZERO,)
     part, one = PARTS.get(kind, kind), integer(1)
-    b.do("store i32 0, ptr %info")
+    text.store(info, *first_index, value=integer(0, "i32"))
 
     def column(k: Index) -> None:
         after = b.add(k.base, one)
@@ -190,33 +214,38 @@ def factor(kind: str) -> str:
             above = b.op("fcmp ogt", size, most)
             return [b.select(above, size, most), b.select(above, i, place)]
 
-        _, place = p.looped(k.base, n, 1, [literal(-1.0, part), k.base], larger)
-        p.store(exchanges, (k,), TRUE, b.convert("trunc", b.op("add", place, one), "i32"))
+        start = [text.every(x) for x in (literal(-1.0, part), k.base)]
+        _, place = p.looped(k.base, n, 1, start, larger)
+        text.store(exchanges, k, value=b.convert("trunc", b.op("add", place, one), "i32"))
 
         def exchange(j: Index) -> None:
-            pair = k, Index(place)
+            pair = k, index_of(place)
             values = [text.load(a, j, i) for i in pair]
             for i, value in zip(pair, reversed(values), strict=True):
-                p.store(a, (j, i), TRUE, value)
+                text.store(a, j, i, value=value)
 
-        text.count(integer(0), n, exchange)
+        def exchanged() -> Sequence[Value]:
+            text.count(integer(0), n, exchange)
+            return ()
+
+        b.branch(b.any_lane(b.op("icmp ne", place, k.base)), exchanged)
         pivot = text.load(a, k, k)
         zero = text.rule(e.equal, pivot, literal(0, kind))
-        before = b.now("i32", "load i32, ptr %info")
+        before = text.load(info, *first_index)
         first = b.both(zero, b.op("icmp eq", before, integer(0, "i32")))
         here = b.convert("trunc", b.op("add", k.base, one), "i32")
-        b.do(f"store {b.select(first, here, before).typed}, ptr %info")
+        text.store(info, *first_index, value=b.select(first, here, before))
         divisor = b.select(zero, literal(1, kind), pivot)
 
         def scale(i: Index) -> None:
-            p.store(a, (k, i), TRUE, text.rule(e.divide, text.load(a, k, i), divisor))
+            text.store(a, k, i, value=text.rule(e.divide, text.load(a, k, i), divisor))
 
         def remove(j: Index) -> None:
             factor = text.load(a, j, k)
 
             def row(i: Index) -> None:
                 value = text.less(text.load(a, j, i), factor, text.load(a, k, i))
-                p.store(a, (j, i), TRUE, value)
+                text.store(a, j, i, value=value)
 
             text.count(after, n, row)
 
@@ -224,7 +253,7 @@ def factor(kind: str) -> str:
         text.count(after, n, remove)
 
     text.count(integer(0), n, column)
-    return text.done("factor", "ptr noalias %a, ptr noalias %exchanges, i64 %n, ptr noalias %info")
+    return text.done(name, "ptr noalias %a, ptr noalias %exchanges, i64 %n, ptr noalias %info")
 
 
 def symmetric(kind: str) -> str:
@@ -272,6 +301,8 @@ def symmetric(kind: str) -> str:
 
 WRITTEN: dict[str, Callable[[str], str]] = {
     "triangular": triangular,
+    "triangular_abreast": partial(triangular, name="triangular_abreast", lanes=WIDTH),
     "factor": factor,
+    "factor_abreast": partial(factor, name="factor_abreast", lanes=WIDTH),
     "cholesky": symmetric,
 }

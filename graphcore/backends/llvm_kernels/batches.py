@@ -1,0 +1,229 @@
+"""Batches of small matrices: as many are factored and solved at a time as there are lanes.
+
+One small matrix has too little work for vectors. Each place of the memory here holds the values of
+several matrices side by side. What is computed for one does not depend on the others; those whose
+factors have a 0 on the diagonal are solved again, one by one, which words the failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Shape, Size
+from graphcore.ir.types import TensorType
+
+from . import small
+from .arithmetic import kind_of, literal
+from .builder import FALSE, PARTS, TRUE, WIDTH, Value, integer
+from .places import At
+from .results import changed
+from .rooms import Index, Room
+
+if TYPE_CHECKING:
+    from .writer import Writer
+
+MOST = 16
+"""The most rows and columns of matrices that are computed so: larger ones leave the first cache."""
+LEAST = 3
+"""The fewest matrices that are worth the time of as many as there are lanes."""
+LANE = Index(integer(0), integer(1))
+"""The last index of the memory here."""
+
+One = Callable[[Value, tuple[Value, ...]], None]
+Several = Callable[[At, Value], Room | None]
+
+
+class Factors(NamedTuple):
+    """Memory for the factors of several matrices, in columns, for exchanges, and for failures."""
+
+    columns: Room
+    exchanges: Room
+    info: Room
+    n: Value
+
+
+def bounded(size: Size) -> Size:
+    """A size that memory is taken for: larger matrices do not come here."""
+    return min(size, MOST) if isinstance(size, int) else MOST
+
+
+def sides(w: Writer, node: Node, kind: np.dtype, rows: Size, columns: Size) -> Room:
+    """Memory for several matrices, whose sizes may be smaller."""
+    shape = bounded(rows), bounded(columns), WIDTH
+    room = w.new(node, TensorType(kind, shape))
+    return room._replace(shape=(w.size(rows), w.size(columns), integer(WIDTH)))
+
+
+def memory(w: Writer, node: Node, a: Node) -> Factors:
+    """Memory that a node needs for factors until it is computed."""
+    n, whole = a.type.shape[-1], np.dtype(np.int32)
+    exchanges, info = (
+        w.new(node, TensorType(whole, shape)) for shape in ((bounded(n), WIDTH), (WIDTH,))
+    )
+    return Factors(sides(w, node, a.type.dtype, n, n), exchanges, info, w.size(n))
+
+
+def are_worth_it(w: Writer, kind: str, shape: Shape, sizes: Sequence[Value]) -> Value:
+    """Whether a batch has enough matrices of such `sizes`, and none is too large."""
+    if not shape or kind in PARTS:
+        return FALSE
+    found = at_least(w, w.size(shape[-1]), LEAST)
+    for n in sizes:
+        found = w.b.both(found, at_least(w, w.b.sub(integer(MOST), n), 0))
+    return found
+
+
+def each(w: Writer, shape: Shape, one: One, several: Several) -> None:
+    """several(index, mask) for the matrices of a batch, side by side along its last axis.
+
+    `several` returns the room that says which matrices have to be computed by `one`, if any.
+    """
+    p, b, width = w.places, w.b, w.b.width
+
+    def inner(index: tuple[Value, ...], at: Value) -> Sequence[Value]:
+        size = w.size(shape[len(index)])
+        if len(index) < len(shape) - 1:
+            return p.each(
+                size, (), lambda i: inner((*index, i.base), b.add(b.mul(at, size), i.base)), 0
+            )
+
+        def group(i: Index, mask: Value) -> Sequence[Value]:
+            info = several((*map(Index, index), i), mask)
+            if info is not None:
+                again(info, i.base, size, index, at)
+            return ()
+
+        with b.side_by_side(WIDTH):
+            return p.lanes(size, (), group)
+
+    def again(info: Room, start: Value, size: Value, index: tuple[Value, ...], at: Value) -> None:
+        def failed(k: Value) -> Value:
+            return b.op("icmp ne", p.load(changed(w, info), (Index(k),), TRUE), integer(0, "i32"))
+
+        def lane(k: Value) -> Sequence[Value]:
+            i = b.add(start, k)
+
+            def alone() -> Sequence[Value]:
+                with b.side_by_side(width):
+                    one(b.add(b.mul(at, size), i), (*index, i))
+                return ()
+
+            b.branch(failed(k), alone)
+            return ()
+
+        def some() -> Sequence[Value]:
+            p.looped(integer(0), integer(WIDTH), 1, (), lane)
+            return ()
+
+        found = p.load(changed(w, info), (LANE,), TRUE)
+        b.branch(b.any_lane(b.op("icmp ne", found, integer(0, "i32"))), some)
+
+    inner((), integer(0))
+
+
+def at_least(w: Writer, n: Value, least: int) -> Value:
+    """Whether a size is at least so large."""
+    if n.number is not None:
+        return TRUE if n.number >= least else FALSE
+    return w.b.op("icmp sge", n, integer(least))
+
+
+def entries(w: Writer, rows: Value, columns: Value, body: Callable[[Index, Index], None]) -> None:
+    """body(i, j) for each entry of the matrices, never written out: each is many instructions."""
+
+    def row(i: Value) -> Sequence[Value]:
+        def column(j: Value) -> Sequence[Value]:
+            body(Index(i), Index(j))
+            return ()
+
+        w.places.looped(integer(0), columns, 1, (), column)
+        return ()
+
+    w.places.looped(integer(0), rows, 1, (), row)
+
+
+def fill(w: Writer, room: Room, value: Callable[[Index, Index], Value]) -> None:
+    """Put the entries of several matrices side by side."""
+    put = lambda i, j: w.places.store(room, (i, j, LANE), TRUE, w.b.widen(value(i, j)))
+    entries(w, room.shape[0], room.shape[1], put)
+
+
+def give(w: Writer, room: Room, into: Room, at: At, mask: Value) -> None:
+    """Put the matrices that lie side by side into their places of the batch."""
+
+    def one(i: Index, j: Index) -> None:
+        value = w.places.load(changed(w, room), (i, j, LANE), TRUE)
+        w.places.store(into, (*at, i, j), mask, value)
+
+    entries(w, room.shape[0], room.shape[1], one)
+
+
+def factor(w: Writer, f: Factors, a: Node, at: At, mask: Value, by_rows: bool = False) -> None:
+    """Factor matrices of a batch, or their transposes; those that are not there are units."""
+    kind = kind_of(a)
+
+    def given(i: Index, j: Index) -> Value:
+        row, column = (i, j) if by_rows else (j, i)
+        value = w.places.at(a, (*at, row, column), mask)
+        return w.b.select(mask, value, unit(w, kind, i, j))
+
+    fill(w, f.columns, given)
+    below = kind, f.columns.pointer, f.exchanges.pointer, f.n
+    small.factored(w, *below, f.info.pointer.text, name="factor_abreast")
+
+
+def unit(w: Writer, kind: str, i: Index, j: Index) -> Value:
+    """An entry of the matrix with 1 on its diagonal."""
+    same = w.b.op("icmp eq", i.base, j.base)
+    return w.b.select(same, literal(1, kind), literal(0, kind))
+
+
+def solve(w: Writer, f: Factors, x: Room) -> None:
+    """x becomes the y with a y = x, for factored a."""
+    exchange(w, x, f.exchanges, integer(0), integer(1))
+    for lower in (True, False):
+        triangular(w, f, x, lower, turned=True, unit=lower)
+
+
+def solve_transposed(w: Writer, f: Factors, x: Room) -> None:
+    """x becomes the y with aᵀ y = x, for factored a."""
+    for lower in (True, False):
+        triangular(w, f, x, lower, turned=False, unit=not lower)
+    exchange(w, x, f.exchanges, w.b.sub(f.n, integer(1)), integer(-1))
+
+
+def triangular(w: Writer, f: Factors, x: Room, lower: bool, turned: bool, unit: bool) -> None:
+    """x becomes the y with t y = x, for a triangle of the factors."""
+    n, columns, _ = x.shape
+    given = x.kind, f.columns.pointer, x.pointer, n, columns
+    small.solve_triangular(w, *given, lower, turned, unit, "triangular_abreast")
+
+
+def exchange(w: Writer, x: Room, exchanges: Room, first: Value, step: Value) -> None:
+    """Exchange rows, beginning with the `first`; the exchanges count rows from 1."""
+    p, b, (n, columns, _) = w.places, w.b, x.shape
+
+    def row(k: Value) -> Sequence[Value]:
+        i = b.add(first, b.mul(step, k))
+        found = b.convert("sext", p.load(changed(w, exchanges), (Index(i), LANE), TRUE), "i64")
+        other = b.op("sub", found, integer(1))
+        pair = Index(i), Index(integer(0), integer(0), other)
+
+        def column(j: Value) -> Sequence[Value]:
+            values = [p.load(changed(w, x), (at, Index(j), LANE), TRUE) for at in pair]
+            for at, value in zip(pair, reversed(values), strict=True):
+                p.store(x, (at, Index(j), LANE), TRUE, value)
+            return ()
+
+        def some() -> Sequence[Value]:
+            p.looped(integer(0), columns, 1, (), column)
+            return ()
+
+        b.branch(b.any_lane(b.op("icmp ne", other, i)), some)
+        return ()
+
+    p.looped(integer(0), n, 1, (), row)
