@@ -1,13 +1,14 @@
-"""Products of matrices: calls of BLAS, one for each of a batch, that read operands as they lie.
+"""Products of matrices: calls of a routine, one for each of a batch.
 
-BLAS reads columns first, so that it takes a matrix that lies row by row as its transpose: for x y
-it computes yᵀ xᵀ. Rows may lie any distance apart, so that an operand whose axes are in another
-order, or one that is repeated over the batch, is read without a copy.
+Small and narrow products are computed by `thin`, others by `dense` on CPUs that it is made for,
+else by BLAS. That reads columns first, so that it takes a matrix that lies row by row as its
+transpose: for x y it computes yᵀ xᵀ. All read operands as they lie: rows may be any distance
+apart, so that an operand whose axes are in another order, or one that is repeated, is not copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import tensor as t
 
-from . import thin
+from . import dense, thin
 from .arithmetic import kind_of
 from .builder import FALSE, TRUE, Value, integer
 from .entrance import Address
@@ -48,6 +49,10 @@ class Operand(NamedTuple):
     def apart(self) -> Size:
         """How many values there are from one row to the next, or column if it is turned."""
         return self.strides[-1 if self.turned else -2]
+
+    def steps(self, apart: Value) -> tuple[Value, Value]:
+        """How many values there are from one row to the next, and from one column to the next."""
+        return (integer(1), apart) if self.turned else (apart, integer(1))
 
 
 def operand(x: Node, known: Container[Node] = ()) -> Operand:
@@ -108,35 +113,53 @@ def product(w: Writer, node: Node, homes: Homes) -> None:
     shapes = [side.type.shape for side in node.inputs]
     i, k, j = (w.size(n) for n in (*shapes[0][-2:], shapes[1][-1]))
     of_x, of_y = w.size(x.apart), w.size(y.apart)
-    check_sizes(w, node, i, k, j)
-    check_sizes(w, node, of_x, of_y, reason="rows or columns that lie 2**31 or more values apart")
-    call = Call(w, "syrk" if own else "gemm", room.kind)
-    quick = FALSE if y.turned else thin.is_quicker(w.b, room.kind, i, k, j)
+    lying = [n for side, apart in ((x, of_x), (y, of_y)) for n in side.steps(apart)]
+    is_thin = FALSE if y.turned else thin.is_quicker(w.b, room.kind, i, k, j)
+
+    def by_thin(*matrices: Value) -> Sequence[Value]:
+        routine = w.program.shared(("thin", room.kind), Address(thin.code(room.kind)["thin"]))
+        call(routine, *matrices, i, k, j, *lying[:2], of_y)
+        return ()
+
+    def by_dense(*matrices: Value) -> Sequence[Value]:
+        routine = w.program.shared(("dense", room.kind), Address(dense.code(room.kind)["dense"]))
+        call(routine, *matrices, i, k, j, *lying, TRUE if own else FALSE)
+        return ()
+
+    def call(routine: Value, *given: Value) -> None:
+        w.b.do(f"call void {routine.text}({', '.join([x.typed for x in given])})")
+
+    def by_blas(a: Value, b: Value, c: Value) -> Sequence[Value]:
+        if own:
+            source = blas.size(i), blas.size(k), blas.number(1.0), a, blas.stride(of_x)
+            blas("L", "N" if x.turned else "T", *source, blas.number(0.0), c, blas.stride(i))
+            return ()
+        ways = ["T" if side.turned else "N" for side in (y, x)]
+        sizes = blas.size(j), blas.size(i), blas.size(k)
+        strides = blas.stride(of_y), blas.stride(of_x)
+        ends = blas.number(0.0), c, blas.stride(j)
+        blas(*ways, *sizes, blas.number(1.0), b, strides[0], a, strides[1], *ends)
+        return ()
+
+    if dense.is_made_for(room.kind):
+        large: Callable[..., Sequence[Value]] = by_dense
+    else:
+        large, blas = by_blas, Call(w, "syrk" if own else "gemm", room.kind)
+        check_sizes(w, node, i, k, j)
+        far = "rows or columns that lie 2**31 or more values apart"
+        check_sizes(w, node, of_x, of_y, reason=far)
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         a, b = start(w, left, x.strides, index), start(w, right, y.strides, index)
         c = matrix(w, room, node.type, at)
-        w.b.branch(quick, lambda: by_our_own(a, b, c), lambda: by_blas(a, b, c))
 
-    def by_our_own(a: Value, b: Value, c: Value) -> Sequence[Value]:
-        routine = w.program.shared(("thin", room.kind), Address(thin.code(room.kind)["thin"]))
-        lying = (integer(1), of_x) if x.turned else (of_x, integer(1))
-        given = ", ".join([v.typed for v in (a, b, c, i, k, j, *lying, of_y)])
-        w.b.do(f"call void {routine.text}({given})")
-        return ()
-
-    def by_blas(a: Value, b: Value, c: Value) -> Sequence[Value]:
-        if own:
-            source = call.size(i), call.size(k), call.number(1.0), a, call.stride(of_x)
-            call("L", "N" if x.turned else "T", *source, call.number(0.0), c, call.stride(i))
-            mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
+        def by_large() -> Sequence[Value]:
+            large(a, b, c)
+            if own:
+                mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
             return ()
-        ways = ["T" if side.turned else "N" for side in (y, x)]
-        sizes = call.size(j), call.size(i), call.size(k)
-        strides = call.stride(of_y), call.stride(of_x)
-        ends = call.number(0.0), c, call.stride(j)
-        call(*ways, *sizes, call.number(1.0), b, strides[0], a, strides[1], *ends)
-        return ()
+
+        w.b.branch(is_thin, lambda: by_thin(a, b, c), by_large)
 
     each(w, node.type.shape[:-2], one)
     finished(w, node, homes, room)

@@ -18,7 +18,8 @@ from .functions import compiled, module
 from .machine import Code, once
 from .places import Places
 from .rooms import BYTES, Index, Room
-from .walks import transposed, turned_along
+from .squares import transposed
+from .walks import turned_along
 
 if TYPE_CHECKING:
     from .writer import Homes, Writer

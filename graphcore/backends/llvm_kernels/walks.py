@@ -19,6 +19,7 @@ from .places import WRITTEN_OUT, At, Places
 from .rooms import ZERO, Index, Room
 from .rows import is_long
 from .seams import Middle, split
+from .squares import transposed
 
 ROWS = 4
 """How many rows are added up at once, so that none waits for the last addition; how many vectors of
@@ -270,22 +271,3 @@ def store_turned(p: Places, room: Room, tiles: Sequence[tuple[At, Value]], mask:
             return ()
 
         b.branch(holds, stored)
-
-
-def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
-    """The columns of as many rows as there are lanes: halves, then quarters are exchanged."""
-    found, far = [*rows], len(rows) // 2
-    while far:
-        for i in [i for i in range(len(rows)) if not i & far]:
-            x, y = found[i], found[i + far]
-            found[i] = b.shuffle(x, [exchanged(k, far, len(rows), 0) for k in range(len(rows))], y)
-            found[i + far] = b.shuffle(
-                x, [exchanged(k, far, len(rows), far) for k in range(len(rows))], y
-            )
-        far //= 2
-    return found
-
-
-def exchanged(lane: int, far: int, width: int, shift: int) -> int:
-    """The lane of two rows that comes to a lane of the first of them, or of the second."""
-    return width + (lane - far) + shift if lane & far else lane + shift

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -167,3 +168,16 @@ def some(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float64
     if kind == "c":
         x = x + 1j * rng.standard_normal(shape)
     return np.asarray(x).astype(dtype)
+
+
+def fenced(words: int, behind: bool) -> np.ndarray:
+    """Words behind, or before, a page that nothing may access: who does ends the process."""
+    size = -(-8 * words // mmap.PAGESIZE) * mmap.PAGESIZE
+    pages = mmap.mmap(-1, size + 2 * mmap.PAGESIZE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    for page in (0, size + mmap.PAGESIZE):
+        assert protect(start + page, mmap.PAGESIZE, 0) == 0
+    offset = mmap.PAGESIZE + (0 if behind else size - 8 * words)
+    return np.frombuffer(pages, np.int64, words, offset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 from collections.abc import Callable
 
 import numpy as np
@@ -18,7 +17,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from .native import SIZES, Both, M, N, given, needs_machine_code, some
+from .native import SIZES, Both, M, N, fenced, given, needs_machine_code, some
 
 pytestmark = needs_machine_code
 
@@ -257,19 +256,6 @@ def test_order(axis: int, dtype: str) -> None:
         both.agree([array], (n, 0))
         array[array == 0] = 0  # NumPy gives zeros in any order
         values.agree([array], (n, 0))
-
-
-def fenced(words: int, behind: bool) -> np.ndarray:
-    """Words behind, or before, a page that nothing may access: who does ends the process."""
-    size = -(-8 * words // mmap.PAGESIZE) * mmap.PAGESIZE
-    pages = mmap.mmap(-1, size + 2 * mmap.PAGESIZE)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-    protect = ctypes.CDLL(None).mprotect
-    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    for page in (0, size + mmap.PAGESIZE):
-        assert protect(start + page, mmap.PAGESIZE, 0) == 0
-    offset = mmap.PAGESIZE + (0 if behind else size - 8 * words)
-    return np.frombuffer(pages, np.int64, words, offset)
 
 
 @pytest.mark.parametrize("behind", [True, False])

@@ -1,0 +1,144 @@
+"""Products of matrices by the routine for AVX-512."""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import product
+
+import numpy as np
+import pytest
+
+from graphcore.backends.llvm_kernels import dense, machine
+
+from .native import fenced, needs_machine_code
+
+pytestmark = [
+    needs_machine_code,
+    pytest.mark.skipif(machine.levels()[:1] != ("x86-64-v4",), reason="needs AVX-512"),
+]
+
+KINDS = {"f64": np.float64, "f32": np.float32}
+SIZES = [
+    *[(1, 1, 1), (3, 1, 2), (7, 3, 5), (8, 8, 8), (9, 300, 17), (8, 257, 24), (31, 3, 2)],
+    *[(2, 2, 100), (17, 600, 70), (270, 30, 49), (300, 513, 20), (16, 700, 60), (17, 16, 48)],
+]
+"""(rows, inner, columns) at and beside the ends of tiles, strips and blocks."""
+
+
+def multiplied(
+    x: np.ndarray, y: np.ndarray, z: np.ndarray | None = None, upper: bool = False
+) -> np.ndarray:
+    """x y by the routine, for matrices that are row-major or column-major."""
+    if z is None:
+        z = np.full((len(x), y.shape[1]), 7, x.dtype)
+    kind = next(kind for kind, dtype in KINDS.items() if x.dtype == dtype)
+    pointers, sizes = [ctypes.c_void_p] * 3, [ctypes.c_int64] * 7
+    call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(dense.code(kind)["dense"])
+    steps = [step // x.itemsize for step in (*x.strides, *y.strides)]
+    call(x.ctypes.data, y.ctypes.data, z.ctypes.data, *x.shape, y.shape[1], *steps, upper)
+    return z
+
+
+def matrices(
+    rng: np.random.Generator, sizes: tuple[int, int, int], dtype: type, turned: tuple[bool, bool]
+) -> tuple[np.ndarray, np.ndarray]:
+    rows, inner, columns = sizes
+    given = []
+    for shape, is_turned in zip(((rows, inner), (inner, columns)), turned):
+        x = rng.standard_normal(shape[::-1] if is_turned else shape).astype(dtype)
+        given.append(x.T if is_turned else x)
+    return given[0], given[1]
+
+
+@pytest.mark.parametrize("turned", [*product((False, True), repeat=2)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_products(kind: str, turned: tuple[bool, bool]) -> None:
+    """Within the bound for sums of blocks one after the other; (3.5) in Higham's book of 2002."""
+    rng, unit = np.random.default_rng(1), np.finfo(KINDS[kind]).eps / 2
+    for sizes in SIZES:
+        x, y = matrices(rng, sizes, KINDS[kind], turned)
+        exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
+        terms = min(sizes[1], dense.INNER) + -(-sizes[1] // dense.SHORT)
+        bound = terms * unit * (np.abs(x).astype(np.longdouble) @ np.abs(y))
+        assert (np.abs(multiplied(x, y) - exact) <= bound).all(), sizes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_bits_however_the_matrices_lie(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    for sizes in SIZES:
+        x, y = matrices(rng, sizes, KINDS[kind], (False, False))
+        found = multiplied(x, y)
+        copy = np.asfortranarray(x)
+        assert multiplied(copy, y).tobytes() == found.tobytes(), sizes
+        if sizes[0] > dense.FEW or sizes[1] * sizes[2] <= dense.IN_CACHE:
+            assert multiplied(x, np.asfortranarray(y)).tobytes() == found.tobytes(), sizes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [(8, 300, 200), (16, 40, 1000), (9, 1000, 41), (20, 900, 50)])
+def test_large_matrices_with_few_rows(kind: str, sizes: tuple[int, int, int]) -> None:
+    """They are read along their rows, and sums of fewer products are added up."""
+    for turned in product((False, True), repeat=2):
+        x, y = matrices(np.random.default_rng(3), sizes, KINDS[kind], turned)
+        tolerance = 1e-12 if kind == "f64" else 1e-4
+        wanted = x.astype(np.float64) @ y.astype(np.float64)
+        np.testing.assert_allclose(multiplied(x, y), wanted, tolerance, tolerance * sizes[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_of_nothing(kind: str) -> None:
+    for rows, inner, columns in ((3, 0, 4), (0, 3, 4), (3, 5, 0), (0, 0, 0), (300, 0, 1)):
+        x, y = np.ones((rows, inner), KINDS[kind]), np.ones((inner, columns), KINDS[kind])
+        assert (multiplied(x, y) == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_upper_triangle(kind: str) -> None:
+    """Some places below the diagonal are not computed; none above it depends on that."""
+    rng = np.random.default_rng(4)
+    for n in (1, 8, 23, 50, 300):
+        x = rng.standard_normal((n, 90)).astype(KINDS[kind])
+        whole, upper = multiplied(x, x.T), multiplied(x, x.T, upper=True)
+        assert np.triu(whole).tobytes() == np.triu(upper).tobytes()
+        assert n < 100 or (upper == 7).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nan_and_infinities_go_where_they_belong(kind: str) -> None:
+    """0 inf is nan; what lies beside a matrix has no effect on it."""
+    rng = np.random.default_rng(5)
+    for sizes in SIZES:
+        x, y = matrices(rng, sizes, KINDS[kind], (False, False))
+        x[rng.uniform(size=x.shape) < 0.02] = np.inf
+        y[rng.uniform(size=y.shape) < 0.02] = 0
+        x[-1, 0], y[-1, -1] = np.nan, -np.inf
+        with np.errstate(invalid="ignore"):
+            wanted = x @ y
+        found = multiplied(x, y)
+        for where in (np.isnan, np.isposinf, np.isneginf):
+            np.testing.assert_array_equal(where(found), where(wanted), err_msg=str(sizes))
+
+
+@pytest.mark.parametrize("behind", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_stays_in_its_memory(kind: str, behind: bool) -> None:
+    """Matrices that begin or end at a page that nothing may access."""
+    dtype = np.dtype(KINDS[kind])
+
+    def beside_a_fence(rows: int, columns: int) -> np.ndarray:
+        several = fenced(-(-rows * columns * dtype.itemsize // 8), behind).view(dtype)
+        count = rows * columns
+        return (several[:count] if behind else several[-count:]).reshape(rows, columns)
+
+    rng = np.random.default_rng(6)
+    for rows, inner, columns in SIZES:
+        for turned in product((False, True), repeat=2):
+            shapes = (rows, inner), (inner, columns)
+            x, y = [
+                beside_a_fence(*shape[::-1]).T if is_turned else beside_a_fence(*shape)
+                for shape, is_turned in zip(shapes, turned)
+            ]
+            x[:], y[:] = rng.integers(-9, 9, x.shape), rng.integers(-9, 9, y.shape)
+            found = multiplied(x, y, beside_a_fence(rows, columns))
+            np.testing.assert_array_equal(found, x @ y)
