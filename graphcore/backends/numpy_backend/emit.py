@@ -21,7 +21,7 @@ from graphcore.ir.sizes import Shape, Size, count
 from graphcore.ops import elementwise, leaf, linalg, outside, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
 
-from . import routines, short
+from . import fourier, routines, short
 from .by_function import with_attrs
 from .calls import Argument, Call, call, item, method, sequence
 from .outside import Caller
@@ -344,13 +344,12 @@ def argsort(node: Node, w: Writer, out: str) -> Call:
     return call(w.bind("argsort", routines.argsort), w.full(node.inputs[0]), *how)
 
 
-def fourier(node: Node, w: Writer, out: str) -> Call:
-    """NumPy divides the inverse by its size, unless `norm` says that the other is divided."""
+def transform(node: Node, w: Writer, out: str) -> Call:
     inverse = node.op is tensor.irfft or node.attrs.get("inverse", False)
     name = {tensor.rfft: "rfft", tensor.irfft: "irfft"}.get(node.op, "ifft" if inverse else "fft")
-    size = w.size(node.attrs["size"]) if node.op is tensor.irfft else "None"
-    how = (size, str(node.attrs["axis"]), *(("'forward'",) if inverse else ()))
-    return call(w.bind(name, getattr(np.fft, name)), w.full(node.inputs[0]), *how)
+    size = (w.size(node.attrs["size"]),) if node.op is tensor.irfft else ()
+    how = (str(node.attrs["axis"]), *size)
+    return call(w.bind(name, getattr(fourier, name)), w.full(node.inputs[0]), *how)
 
 
 def print_(node: Node, w: Writer, out: str) -> Call:
@@ -454,9 +453,9 @@ NEW: dict[Op, Emit] = {
     tensor.argmin: of_axis("argmin"),
     tensor.argsort: argsort,
     tensor.searchsorted: searchsorted,
-    tensor.fft: fourier,
-    tensor.rfft: fourier,
-    tensor.irfft: fourier,
+    tensor.fft: transform,
+    tensor.rfft: transform,
+    tensor.irfft: transform,
 }
 """Ops for which NumPy makes a new array, if the result has axes."""
 
