@@ -7,6 +7,7 @@ No two orders of words differ, so that results are the same bits however they ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from graphcore.ops import tensor as t
 
 from . import capsules, machine
 from .arithmetic import cast, kind_of, kind_of_dtype, rule_of
-from .builder import Builder, Value, integer, real
+from .builder import TRUE, WIDTH, Builder, Value, integer, real
 from .entrance import Address
 from .places import At
 from .results import changed, finished
@@ -30,6 +31,8 @@ from .rooms import Index, Room, index_of
 if TYPE_CHECKING:
     from .writer import Homes, Writer
 
+SEARCHED = 4 * WIDTH
+"""How many values are searched for at once: each step of a search waits for a value of the row."""
 WORD, NARROW = np.dtype(np.int64), np.dtype(np.int32)
 """Words, which are compared without sign: wide enough for all values, or for those of 4 bytes."""
 
@@ -70,7 +73,27 @@ def searched(w: Writer, node: Node, homes: Homes) -> None:
         start = b.widen(integer(0)) if wide else integer(0)
         p.store(room, index, mask, b.loop(integer(0), bits, 1, [start], one)[0])
 
-    p.everywhere(node.type.shape, place)
+    shape, many = node.type.shape, SEARCHED if values in p.rooms else b.width
+
+    def several(index: At, i: Index, mask: Value) -> Sequence[Value]:
+        place((*index, i), mask)
+        return ()
+
+    def inner(index: At) -> Sequence[Value]:
+        """All places behind some of the axes in front, whole groups first."""
+        n = w.size(shape[len(index)])
+        if len(index) < len(shape) - 1:
+            return p.each(n, (), lambda i: inner((*index, i)))
+        whole = b.op("and", n, integer(-many)) if n.number is None else integer(n.number & -many)
+        with b.side_by_side(many):
+            group = lambda i: several(index, Index(i, integer(1)), TRUE)
+            p.looped(integer(0), whole, many, (), group)
+        return p.run(whole, n, (), partial(several, index))
+
+    if shape:
+        inner(())
+    else:
+        place((), TRUE)
     finished(w, node, homes, room)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
@@ -230,14 +231,14 @@ def test_search(side: str, dtype: str) -> None:
     rows, u = given("rows", 3, N, dtype=dtype), given("u", 3, dtype=dtype)
     makes = [(x, v), (rows, v), (rows, u), (x, given("f", M, dtype="float64"))]
     both = Both([t.searchsorted(*pair, side=side) for pair in makes[: 3 + (dtype != "bool")]])
-    for n in SIZES:
-        shapes = {"x": (n,), "rows": (3, n), "v": (3, 11), "u": (3,), "f": (11,)}
+    for n, m in product(SIZES, (11, 70)):  # some, and groups of them
+        shapes = {"x": (n,), "rows": (3, n), "v": (3, m), "u": (3,), "f": (m,)}
         arrays = []
         for p in both.params:
             label = p.attrs["name"]
             values = with_ties(rng, shapes[label], str(p.type.dtype))
             arrays.append(np.sort(values, -1) if label in ("x", "rows") else values)
-        both.agree(arrays, (n, 11))
+        both.agree(arrays, (n, m))
 
 
 @pytest.mark.parametrize("dtype", ORDERED)
