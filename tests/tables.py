@@ -156,6 +156,7 @@ SOME: dict[str, str] = {
     "graphcore.ops.control LOOPS": "the node is no loop",
     "graphcore.rewrites.decompose DECOMPOSE": "the backend emits the op",
     "graphcore.rewrites.derivatives.linearity ALIKE": "how the result grows is not known",
+    "graphcore.rewrites.loops.zeros LINEAR": "a zero that goes through it is carried along",
     "graphcore.rewrites.functions NOT_ANALYTIC": "the op is analytic",
     "graphcore.rewrites.loops.placement VIEWS_OF_SUMS": "the op is applied to each term of a sum",
     "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",

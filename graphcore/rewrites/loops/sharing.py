@@ -27,6 +27,7 @@ from .view import (
     trip_counts_inside,
     with_loops,
 )
+from .zeros import zeros_known
 
 
 def tidy_bodies(graph: Graph) -> Graph:
@@ -233,9 +234,10 @@ def worth_saving(node: Node, local: set[str]) -> bool:
 
 
 def prune_loops(graph: Graph) -> Graph:
-    """Results, carries and operands that nothing depends on are left out."""
+    """Results, carries and operands that nothing depends on are left out, as are zeros carried."""
     if LOOPS.isdisjoint(graph.ops()):
         return graph
+    graph = zeros_known(graph)
     loops = {node: Loop.of(node) for node in graph.nodes() if node.op in LOOPS}
     return pruned(graph, loops, {node: node for node in loops})
 
