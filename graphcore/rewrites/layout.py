@@ -13,7 +13,7 @@ from graphcore.ir.axes import Along, Joins, Pointwise, Ranges, Reduces
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, type_of
 from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Shape
+from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ir.types import TensorType
@@ -46,14 +46,17 @@ def short_axes_first(graph: Graph, as_they_lie: bool = False) -> Graph:
     """The graph whose ops compute with short axes first, and read each other's results like that.
 
     With `as_they_lie`, an op whose operands have their short axes last in memory is left as it is:
-    it would read these with strides, which costs as much as the order gains.
+    it would read these with strides, which costs as much as the order gains. So is a long product
+    that is given in another shape.
 
     Bodies of loops and branches are left as they are: the arrays of a single step are small, so
     that the call that makes a view would cost more than it saves.
     """
     simplified = simplifier(views)
 
-    results, bound = {*graph.outputs}, lying(graph) if as_they_lie else set()
+    results, bound = {*graph.outputs}, set[Node]()
+    if as_they_lie:
+        results, bound = results | products_given(graph), lying(graph)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         """A product that is a result stays: BLAS minds no short axis, and it is stored in order."""
@@ -66,6 +69,26 @@ def short_axes_first(graph: Graph, as_they_lie: bool = False) -> Graph:
         return graph
     new = transform(graph, visit)
     return graph if new is graph else simplify(new, views)
+
+
+def products_given(graph: Graph) -> set[Node]:
+    """Products of long rows, as they lie, that are results in another shape: of convolutions."""
+    found = {*graph.outputs}
+    for node in reversed(graph.nodes()):
+        if node in found and node.op is tensor.reshape:
+            found.add(node.inputs[0])
+    products = {node for node in found if node.op is tensor.matmul}
+    rows = {node: node.inputs[0] for node in products}
+    return {
+        node
+        for node, x in rows.items()
+        if x.op is not tensor.transpose and not is_short(x.type.shape[-1])
+    }
+
+
+def is_short(size: Size) -> bool:
+    """Whether an axis comes before those that are not."""
+    return isinstance(size, int) and size <= SHORT
 
 
 def lying(graph: Graph) -> set[Node]:
@@ -106,7 +129,7 @@ def order(node: Node) -> Axes | None:
 
 def by_length(shape: Shape) -> Axes | None:
     """The short axes, then the long ones; None if they are in that order or all of one kind."""
-    short = [axis for axis, size in enumerate(shape) if isinstance(size, int) and size <= SHORT]
+    short = [axis for axis, size in enumerate(shape) if is_short(size)]
     long = [axis for axis in range(len(shape)) if axis not in short]
     wide = [axis for axis in short if shape[axis] != 1]
     return (*short, *long) if wide and long and wide[-1] > long[0] else None

@@ -97,3 +97,13 @@ def test_convolutions_and_their_gradients(dtype: str) -> None:
         tol = 1e-4 if dtype == "float32" else 1e-12
         for a, b in zip(plain(*values), native(*values), strict=True):
             np.testing.assert_allclose(b, a, rtol=tol, atol=tol * 10)
+
+
+@pytest.mark.parametrize(("channels", "rows_first"), [(3, True), (1, False)])
+def test_products_of_long_rows_are_given_as_they_lie(channels: int, rows_first: bool) -> None:
+    """Few outputs come first in other products, which are then turned for a result."""
+    x = gc.tensor("x", {"b": 4, "y": 40, "x": 40, "c": channels})
+    w = gc.tensor("w", {"ky": 3, "kx": 3, "c": channels, "o": 8})
+    run = gc.compile([x, w], gc.conv(x, w, {"y": "ky", "x": "kx"}, contract="c"), native=True)
+    (product,) = (n for n in run.stages["scheduled"].every_node() if n.op is t.matmul)
+    assert (product.type.shape[-1] == 8) == rows_first
