@@ -25,7 +25,7 @@ from .builder import WIDTH
 from .flops import flops
 from .joins import is_of_slices
 from .places import counts_through
-from .reductions import FOLDS, REDUCTIONS, is_small_product
+from .reductions import FOLDS, REDUCTIONS, axes_of, is_small_product
 from .routines import ALONE, operands_in_rooms
 from .rows import Pair, Rows, is_long
 
@@ -178,8 +178,7 @@ def runs_along_memory(root: Node) -> bool:
     x = root.inputs[0]
     if root.op in (t.matvec, t.vecdot):
         return not (x.op is t.transpose and x.attrs["perm"][-1] != x.type.ndim - 1)
-    axes = root.attrs.get("axes")
-    return axes is not None and root.op is not t.overlap_add and x.type.ndim - 1 in axes
+    return root.op is not t.overlap_add and x.type.ndim - 1 in axes_of(root)
 
 
 def is_alone(node: Node) -> bool:

@@ -6,6 +6,7 @@ Most are folds, and several folds of equal axes are done in one walk.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from graphcore.ir.sizes import Shape, count, lower_bound
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
+from . import extremes
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer
 from .folds import Fold, folded
@@ -109,13 +111,33 @@ def by(op: Op, start: Callable[[Node], Value]) -> Begin:
     return begin
 
 
+def extreme(largest: bool) -> Begin:
+    """The largest or smallest value: of floats, if lanes run along the axes, by their words."""
+    op = e.maximum if largest else e.minimum
+
+    def begin(p: Places, node: Node, index: At, mask: Value) -> Folding:
+        b, kind = p.b, kind_of(node)
+        fold, finish = by(op, no_extreme(largest))(p, node, index, mask)
+        if kind not in ("f64", "f32") or fold.is_wide:
+            return Folding(fold, finish)
+        compare, start = extremes.compared(node.type.dtype, largest)
+        in_words = fold._replace(
+            combine=partial(b.call, compare),
+            start=start,
+            value=lambda at, m: extremes.word_of(b, fold.value(at, m), largest),
+        )
+        return Folding(in_words, lambda total: finish(extremes.value_of(b, total)))
+
+    return begin
+
+
 def zero(node: Node) -> Value:
     """A zero that changes no sum, not even its sign."""
     kind = kind_of(node)
     return literal(complex(-0.0, -0.0) if kind in PARTS else -0.0 if kind[0] == "f" else 0, kind)
 
 
-def extreme(largest: bool) -> Callable[[Node], Value]:
+def no_extreme(largest: bool) -> Callable[[Node], Value]:
     """The initial value of the op, or one that changes no extreme."""
 
     def start(node: Node) -> Value:
@@ -140,6 +162,8 @@ def position_of(largest: bool) -> Rule:
     def rule(p: Places, node: Node, index: At, mask: Value) -> Value:
         (x,), b, axis = node.inputs, p.b, node.attrs["axis"]
         kind, wide = kind_of(x), any(i.is_wide for i in index)
+        if kind not in ("f16", *PARTS) and not wide:
+            return along(p, node, index, mask)
         spread = b.widen if wide else lambda x: x
 
         def step(i: Index, best: Value, where: Value) -> Sequence[Value]:
@@ -155,6 +179,24 @@ def position_of(largest: bool) -> Rule:
 
         first = [spread(literal(0, kind)), spread(integer(0))]
         return p.each(p.size(x.type.shape[axis]), first, step)[1]
+
+    def along(p: Places, node: Node, index: At, mask: Value) -> Value:
+        """In lanes along the axis: the extreme first, then the first place that has it."""
+        (x,), b, axis, most = node.inputs, p.b, node.attrs["axis"], integer(2**63 - 1)
+        compare, start = extremes.compared(x.type.dtype, largest)
+
+        def word(at: At, m: Value) -> Value:
+            return extremes.word_of(b, p.at(x, at, m), largest, zeros_alike=True)
+
+        def place(at: At, m: Value) -> Value:
+            return b.select(b.op("icmp eq", word(at, m), extreme), p.spelled(at[axis]), most)
+
+        find = Fold(
+            x.type.shape, (axis,), index, mask, partial(b.call, compare), start, word, False
+        )
+        (extreme,) = folded(p, find)
+        first = find._replace(combine=partial(b.call, "smin"), start=most, value=place)
+        return folded(p, first)[0]
 
     return rule
 
@@ -287,8 +329,8 @@ where there may be any number of columns.
 FOLDS: dict[Op, Begin] = {
     t.sum_: by(e.add, zero),
     t.prod: by(e.multiply, lambda node: literal(1, kind_of(node))),
-    t.max_: by(e.maximum, extreme(True)),
-    t.min_: by(e.minimum, extreme(False)),
+    t.max_: extreme(True),
+    t.min_: extreme(False),
     t.any_: by(e.logical_or, lambda node: FALSE),
     t.all_: by(e.logical_and, lambda node: TRUE),
     t.matvec: products(1, 0),

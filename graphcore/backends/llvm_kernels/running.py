@@ -18,7 +18,7 @@ from graphcore.ops import tensor as t
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import PARTS, TRUE, Value, integer
 from .places import At
-from .reductions import extreme
+from .reductions import no_extreme
 from .results import changed, finished
 from .rooms import ZERO, Index
 
@@ -59,7 +59,7 @@ def extremes_at_once(
     p, b, kind, room = w.places, w.b, kind_of(node), w.home(node)
     *front, length = node.type.shape
     combine = partial(rule_of(COMBINED[node.op], kind), b)
-    start = extreme(node.op is t.cummax)(node)
+    start = no_extreme(node.op is t.cummax)(node)
 
     def vector(at: At, i: Index, mask: Value, before: Value) -> Sequence[Value]:
         found, near = b.widen(value((*at, i), mask)), 1

@@ -82,6 +82,30 @@ def test_positions_of_extremes(dtype: str) -> None:
             both.agree([some(rng, (n, m), dtype)], (n, m))
 
 
+LIMITS = ["float64", "float32", "float16", "int64", "int8", "uint8", "uint64", "bool"]
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+def test_extremes_of_values_at_the_limits(dtype: str) -> None:
+    """Along the last axis, of whole vectors and of parts: of equal values the first one."""
+    rng, kind = np.random.default_rng(6), np.dtype(dtype).kind
+    if kind == "f":
+        values = [0.0, -0.0, 1.5, -np.inf, np.inf, np.nan, -np.nan, -1.5]
+    else:
+        limits = np.iinfo(np.uint8 if kind == "b" else dtype)
+        values = [limits.min, limits.max, limits.max // 2]
+    x = given("x", N, M, dtype=dtype)
+    ops = (t.argmax, t.argmin)
+    both = Both([op(x, axis=1) for op in ops] + [op(x, axes=(1,)) for op in (t.max_, t.min_)])
+    for m in (1, 7, 8, 9, 31, 64, 257):
+        for _ in range(8):
+            few = np.array(values, dtype)[: rng.integers(1, 9)]
+            some_values = few[rng.integers(0, len(few), (3, m))]
+            found = both.native([some_values], (3, m))
+            for op, y in zip((np.argmax, np.argmin, np.max, np.min), found, strict=True):
+                np.testing.assert_array_equal(y, op(some_values, 1))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "complex128"])
 def test_products(dtype: str) -> None:
     rng = np.random.default_rng(6)
