@@ -77,8 +77,8 @@ class Strip(NamedTuple):
 class Dense:
     """The IR of `dense`: z = x y, where rows of z follow each other.
 
-    Values of x lie `down` and `right` of each other, those of y `below` and `beside`. If `upper`
-    holds, values below the diagonal of z need not be computed.
+    Values of x lie `down` and `right` of each other, those of y `below` and `beside`, of which one
+    is 1. If `upper` holds, values below the diagonal of z need not be computed.
     """
 
     def __init__(self, kind: str) -> None:
