@@ -36,6 +36,7 @@ from .nests import (
     runs_along_memory,
     walked,
 )
+from .overwriting import in_results, overwriting
 from .places import At, Places, counted, counts_through, is_register, position
 from .planning import best_plan
 from .receiving import by_parts, overwritten
@@ -228,6 +229,7 @@ class Writer:
         self.places = Places(program.b, program.size)
         self.homes: Homes = {}
         self.taken: dict[Node, list[Taken]] = {}
+        self.over: dict[Node, Node] = {}
         self.around = dict(program.sizes)
 
     def inside(self) -> Writer:
@@ -257,6 +259,18 @@ class Writer:
     def home(self, node: Node) -> Room:
         """The room in which a node is computed: given, or new."""
         return self.homes[node][0] if node in self.homes else self.new(node)
+
+    def home_of_root(self, root: Node) -> Room:
+        """A room for a root of a nest: that of a value which the nest reads last, or a new one."""
+        if root in self.over:
+            x = self.over[root]
+            room = self.places.rooms.get(x)
+            for taken in self.taken.get(x, ()):
+                if room and self.program.fixed.get(room.pointer.text) == taken.number:
+                    self.taken[x].remove(taken)
+                    self.taken[root] = [taken]
+                    return self.room(root.type, room.pointer)
+        return self.new(root)
 
     def row(self, pointer: Value, type: TensorType, i: Value) -> Value:
         """Where the values of step i are among those of all steps."""
@@ -288,7 +302,11 @@ class Writer:
                     p.numbers[x] = self.load(room)
                 else:
                     p.rooms[x] = room
-        planned = best_plan(graph, p.numbers.keys() | p.rooms.keys(), order)
+        known = p.numbers.keys() | p.rooms.keys()
+        planned = best_plan(graph, known, order)
+        if not keep:
+            self.over = overwriting(planned, known)
+            self.homes = homes = in_results(self.over, homes, self.room)
         for at, step in enumerate(planned.steps):
             before = self.b.note
             if self.b.note_of is not None:
@@ -421,7 +439,7 @@ class Writer:
                 self.copy(root, homes.get(root, ()))
             else:
                 rest.append(root)
-        rooms = {root: homes.get(root) or [self.new(root)] for root in rest}
+        rooms = {root: homes.get(root) or [self.home_of_root(root)] for root in rest}
         if not (rest := turned_by_routine(self, rest, rooms)):
             return
 
