@@ -200,4 +200,4 @@ def test_names_that_are_no_programs_are_refused(capsys: pytest.CaptureFixture[st
     assert "no program nothing" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command.main(["logreg", "--further"])
-    assert "no program logreg; there are further.black_scholes" in capsys.readouterr().err
+    assert "no program logreg; there are further.american_option" in capsys.readouterr().err
