@@ -42,21 +42,27 @@ views.add(expand_of_expand, [tensor.expand], [])
 views.add(view_later, [Pointwise], [tensor.transpose])
 
 
-def short_axes_first(graph: Graph, as_they_lie: bool = False) -> Graph:
+def short_axes_first(graph: Graph) -> Graph:
     """The graph whose ops compute with short axes first, and read each other's results like that.
-
-    With `as_they_lie`, an op whose operands have their short axes last in memory is left as it is:
-    it would read these with strides, which costs as much as the order gains. So is a long product
-    that is given in another shape.
 
     Bodies of loops and branches are left as they are: the arrays of a single step are small, so
     that the call that makes a view would cost more than it saves.
     """
-    simplified = simplifier(views)
+    return arranged(graph, {*graph.outputs}, set())
 
-    results, bound = {*graph.outputs}, set[Node]()
-    if as_they_lie:
-        results, bound = results | products_given(graph), lying(graph)
+
+def short_axes_first_where_none_lies(graph: Graph) -> Graph:
+    """The same, but ops are left as they are that read values with short axes last in memory.
+
+    They would read these with strides, which costs as much as the order gains. A long product that
+    is given in another shape is left as it is, too.
+    """
+    return arranged(graph, {*graph.outputs} | products_given(graph), lying(graph))
+
+
+def arranged(graph: Graph, results: set[Node], bound: set[Node]) -> Graph:
+    """The graph with short axes first but in products among `results` and in readers of `bound`."""
+    simplified = simplifier(views)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         """A product that is a result stays: BLAS minds no short axis, and it is stored in order."""

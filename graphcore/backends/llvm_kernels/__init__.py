@@ -24,7 +24,7 @@ from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.layout import short_axes_first
+from graphcore.rewrites.layout import short_axes_first_where_none_lies
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes
 from graphcore.rewrites.rematerialise import rematerialise
 from graphcore.schedule.pieces import cut_kernels
@@ -57,7 +57,7 @@ EMITTED: frozenset[Op] = frozenset(
 
 KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
-laid_out = Pass("laid out", partial(short_axes_first, as_they_lie=True), EXPANDED)
+laid_out = Pass("laid out", short_axes_first_where_none_lies, EXPANDED)
 scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
 
 PASSES: Passes = [
