@@ -1,12 +1,13 @@
-"""Products of matrices by a routine of our own, for CPUs with AVX-512.
+"""Products of matrices by a routine of our own.
 
-OpenBLAS takes routines for AVX2 on such CPUs that it does not know, which reach half as much. The
-method is that of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008),
-section 4, but x is read as it lies: a strip of columns of y is copied to the stack, where it stays
-in the fastest cache, and read for eight rows of x at once, whose sums are in registers.
+OpenBLAS takes routines for AVX2 on CPUs with AVX-512 that it does not know. The method is that of
+Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), section 4, but x
+is read as it lies: a strip of columns of y is copied to the stack, where it stays in the fastest
+cache, and read for several rows of x at once, whose sums are in registers.
 
 Blocks of the inner axis are added up one after the other. They are shorter where few rows read a
-large y along its rows; otherwise the bits of a sum do not depend on how the matrices lie.
+large y along its rows; otherwise the bits of a sum do not depend on how the matrices lie, nor on
+the CPU.
 """
 
 from __future__ import annotations
@@ -23,32 +24,31 @@ from .places import Places
 from .rooms import Index, Room
 from .squares import transposed
 
-LANES = {"f64": 8, "f32": 16}
-ROWS = 8
+KINDS = "f64", "f32"
+LANES = {"x86-64-v4": {"f64": 8, "f32": 16}, "x86-64-v3": {"f64": 4, "f32": 8}}
+"""How many values one register holds, by the level of x86-64."""
+ROWS = {"x86-64-v4": 8, "x86-64-v3": 4}
 """How many rows of the result are computed at once."""
 WIDE = 3
-"""The vectors of a row of a strip: with eight rows, 24 of 32 registers hold sums."""
+"""The vectors of a row of a strip: with AVX-512 sums are in 24 of 32 registers, else 12 of 16."""
 INNER = 256
 """How much of the inner axis is walked before a sum goes to memory: a strip fits the cache L1."""
 TALL = 256
 """How many rows read a strip before the next one is copied: so much of x fits the cache L2."""
-FEW = 2 * ROWS
+FEW = 16
 """So few rows that a strip is read where it lies, if values of a row lie side by side."""
 IN_CACHE = 2**15
-"""So many values of y stay in the cache L2: eight rows read all strips before the next rows do."""
+"""So many values of y stay in the cache L2, and are read where they lie in the same way."""
+LOW = 32
+"""How many rows read such strips, so that the result is written along its rows."""
 SHORT = 16
 """How much of the inner axis few rows walk if y is larger: so many rows of y are read along."""
-
-
-def is_made_for(kind: str) -> bool:
-    """Whether the routine is made for values of a kind on this CPU, and so quicker than BLAS."""
-    return kind in LANES and levels()[0] == "x86-64-v4"
 
 
 @once
 def code(kind: str) -> Code:
     """The machine code of the routine for values of a kind."""
-    return compiled(Dense(kind).text(), "dense")
+    return compiled(Dense(kind, levels()[0]).text(), "dense")
 
 
 class Strip(NamedTuple):
@@ -81,8 +81,9 @@ class Dense:
     is 1. If `upper` holds, values below the diagonal of z need not be computed.
     """
 
-    def __init__(self, kind: str) -> None:
-        self.b = b = Builder(LANES[kind])
+    def __init__(self, kind: str, level: str) -> None:
+        self.b = b = Builder(LANES[level][kind])
+        self.several = ROWS[level]
         names = "rows", "inner", "columns", "down", "right", "below", "beside"
         self.sizes = [Value(f"%{name}", "i64") for name in names]
         self.rows, self.inner, self.columns, *strides = self.sizes
@@ -98,14 +99,15 @@ class Dense:
         wide = b.widen(literal(0.0, self.kind)).type
         b.lines[0].append(f"  %strip = alloca [{INNER * WIDE} x {wide}], align 64")
         is_few = b.op("icmp sle", self.rows, integer(FEW))
-        is_large = b.op("icmp sgt", b.mul(self.inner, self.columns), integer(IN_CACHE))
+        is_small = b.op("icmp sle", b.mul(self.inner, self.columns), integer(IN_CACHE))
         is_run = b.op("icmp eq", self.beside, integer(1))
-        in_rows = b.both(is_run, b.both(is_few, is_large))
-        inner = b.select(in_rows, integer(SHORT), integer(INNER))
-        tall = b.select(b.both(is_run, b.neither(is_large)), integer(ROWS), integer(TALL))
+        far = b.both(is_run, b.both(is_few, b.neither(is_small)))
+        inner = b.select(far, integer(SHORT), integer(INNER))
+        tall = b.select(b.both(is_run, is_small), integer(LOW), integer(TALL))
+        stays = b.both(is_run, b.op("or", is_few, is_small))
         # Without an inner axis there is a block of nothing, which clears the result.
         end = b.call("smax", self.inner, integer(1))
-        self.in_blocks(end, inner, partial(self.block, tall, is_run))
+        self.in_blocks(end, inner, partial(self.block, tall, is_run, stays))
         b.do("ret void")
         given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z"
         sizes = ", ".join([size.typed for size in self.sizes])
@@ -123,23 +125,25 @@ class Dense:
         blocks = b.op("udiv", b.add(stop, b.sub(most, integer(1))), most)
         self.p.looped(integer(0), blocks, 1, (), one)
 
-    def block(self, tall: Value, is_run: Value, k: Value, many: Value) -> None:
+    def block(self, tall: Value, is_run: Value, stays: Value, k: Value, many: Value) -> None:
         """The products of a block of the inner axis."""
         b, p = self.b, self.p
         many = b.call("smin", many, self.inner)
 
         def rows_from(i: Value, high: Value) -> None:
-            stays = b.both(b.op("icmp sle", high, integer(FEW)), is_run)
-
             def columns_from(j: Value) -> Sequence[Value]:
                 width = b.sub(self.columns, j)
                 masks = [p.left(width, integer(n * b.width)) for n in range(WIDE)]
                 y = self.moved(self.y, b.add(b.mul(k, self.below), b.mul(j, self.beside)))
-                by_rows = partial(self.copy_rows, y, many, masks)
+                whole = b.op("icmp sge", width, self.strip.shape[1])
+                in_place = b.both(stays, whole)
+                in_full = partial(self.copy_rows, y, many, [TRUE] * WIDE)
+                in_part = partial(self.copy_rows, y, many, masks)
+                by_rows = partial(b.branch, whole, in_full, in_part)
                 by_columns = partial(self.copy_columns, y, many, width)
-                b.branch(stays, tuple, partial(b.branch, is_run, by_rows, by_columns))
-                apart = b.select(stays, self.below, self.strip.shape[1])
-                pointer = b.select(stays, y.pointer, self.strip.pointer)
+                b.branch(in_place, tuple, partial(b.branch, is_run, by_rows, by_columns))
+                apart = b.select(in_place, self.below, self.strip.shape[1])
+                pointer = b.select(in_place, y.pointer, self.strip.pointer)
                 values = Room(pointer, (integer(0),), self.kind, b.level, b.names)
                 end = b.add(i, high)
                 last = b.call("smin", end, b.add(j, self.strip.shape[1]))
@@ -147,7 +151,7 @@ class Dense:
 
                 def tiles(vectors: int) -> Sequence[Value]:
                     strip = Strip(k, many, j, values, apart, masks[:vectors])
-                    p.looped(i, stop, ROWS, (), partial(self.tile, strip))
+                    p.looped(i, stop, self.several, (), partial(self.tile, strip))
                     return ()
 
                 number = b.op("udiv", b.sub(width, integer(1)), integer(b.width))
@@ -178,14 +182,15 @@ class Dense:
         return p.looped(integer(0), many, 1, (), row)
 
     def copy_columns(self, y: Room, many: Value, width: Value) -> Sequence[Value]:
-        """Copy a strip of y whose columns lie side by side, eight of them at once.
+        """Copy a strip of y whose columns lie side by side, several of them at once.
 
         Behind the last column that is copied again, and rows behind the last are not read.
         """
-        b, p, last = self.b, self.p, self.b.sub(width, integer(1))
+        b, p, side = self.b, self.p, min(self.b.width, WIDTH)
+        last = b.sub(width, integer(1))
 
         def columns(j: Value) -> Sequence[Value]:
-            places = [b.call("smin", b.add(j, integer(n)), last) for n in range(WIDTH)]
+            places = [b.call("smin", b.add(j, integer(n)), last) for n in range(side)]
             starts = [b.mul(place, self.beside) for place in places]
 
             def square(k: Value) -> Sequence[Value]:
@@ -197,42 +202,42 @@ class Dense:
                     p.store(self.strip, at, TRUE, row)
                 return ()
 
-            return p.looped(integer(0), many, WIDTH, (), square)
+            return p.looped(integer(0), many, side, (), square)
 
-        with b.side_by_side(WIDTH):
+        with b.side_by_side(side):
             stop = b.call("smin", width, self.strip.shape[1])
-            return p.looped(integer(0), stop, WIDTH, (), columns)
+            return p.looped(integer(0), stop, side, (), columns)
 
     def tile(self, strip: Strip, i: Value) -> Sequence[Value]:
-        """Products of eight rows with a strip, added to those of the blocks before.
+        """Products of several rows with a strip, added to those of the blocks before.
 
         Behind the last row it is computed again: all are read before the first one is written.
         """
         b, p, masks = self.b, self.p, strip.masks
         lanes = [Index(integer(n * b.width), integer(1)) for n in range(len(masks))]
         last = b.sub(self.rows, integer(1))
-        places = [b.call("smin", b.add(i, integer(n)), last) for n in range(ROWS)]
+        places = [b.call("smin", b.add(i, integer(n)), last) for n in range(self.several)]
         here = b.mul(strip.first, self.right)
         rows = [self.moved(self.x, b.add(b.mul(place, self.down), here)) for place in places]
         zero = b.widen(literal(0.0, self.kind))
 
         def term(_: Value, right: Value, below: Value, *sums: Value) -> Sequence[Value]:
-            pairs = zip(lanes, masks)
-            values = [p.load(strip.values, (p.plus(lane, below),), mask) for lane, mask in pairs]
+            values = [p.load(strip.values, (p.plus(lane, below),), TRUE) for lane in lanes]
             factors, new = [p.load(row, (Index(right),), TRUE) for row in rows], list[Value]()
             for n, sum in enumerate(sums):
                 factor = b.widen(factors[n // len(values)])
                 new.append(b.call("fma", factor, values[n % len(values)], sum))
             return b.add(right, self.right), b.add(below, strip.apart), *new
 
-        begin = [integer(0), integer(0), *[zero] * (ROWS * len(lanes))]
+        begin = [integer(0), integer(0), *[zero] * (self.several * len(lanes))]
         _, _, *found = p.looped(integer(0), strip.many, 1, begin, term)
         z = self.z._replace(level=b.level, version=b.names)
         there = [(Index(place), p.plus(lane, strip.left)) for place in places for lane in lanes]
 
         def put(values: Sequence[Value]) -> Sequence[Value]:
-            for n, (at, value) in enumerate(zip(there, values)):
-                p.store(z, at, masks[n % len(masks)], value)
+            with p.stores.together():
+                for n, (at, value) in enumerate(zip(there, values)):
+                    p.store(z, at, masks[n % len(masks)], value)
             return ()
 
         def added() -> Sequence[Value]:

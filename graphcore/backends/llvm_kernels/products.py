@@ -1,9 +1,9 @@
 """Products of matrices: calls of a routine, one for each of a batch.
 
-Small and narrow products are computed by `thin`, others by `dense` on CPUs that it is made for,
-else by BLAS. That reads columns first, so that it takes a matrix that lies row by row as its
-transpose: for x y it computes yᵀ xᵀ. All read operands as they lie: rows may be any distance
-apart, so that an operand whose axes are in another order, or one that is repeated, is not copied.
+Small and narrow products of floats are computed by `thin`, others by `dense`, and those of complex
+values by BLAS. That reads columns first, so that it takes a matrix that lies row by row as its
+transpose: for x y it computes yᵀ xᵀ. All read operands as they lie: rows may be any distance apart,
+so that an operand whose axes are in another order, or one that is repeated, is not copied.
 """
 
 from __future__ import annotations
@@ -130,10 +130,6 @@ def product(w: Writer, node: Node, homes: Homes) -> None:
         w.b.do(f"call void {routine.text}({', '.join([x.typed for x in given])})")
 
     def by_blas(a: Value, b: Value, c: Value) -> Sequence[Value]:
-        if own:
-            source = blas.size(i), blas.size(k), blas.number(1.0), a, blas.stride(of_x)
-            blas("L", "N" if x.turned else "T", *source, blas.number(0.0), c, blas.stride(i))
-            return ()
         ways = ["T" if side.turned else "N" for side in (y, x)]
         sizes = blas.size(j), blas.size(i), blas.size(k)
         strides = blas.stride(of_y), blas.stride(of_x)
@@ -141,10 +137,10 @@ def product(w: Writer, node: Node, homes: Homes) -> None:
         blas(*ways, *sizes, blas.number(1.0), b, strides[0], a, strides[1], *ends)
         return ()
 
-    if dense.is_made_for(room.kind):
+    if room.kind in dense.KINDS:
         large: Callable[..., Sequence[Value]] = by_dense
     else:
-        large, blas = by_blas, Call(w, "syrk" if own else "gemm", room.kind)
+        large, blas = by_blas, Call(w, "gemm", room.kind)
         check_sizes(w, node, i, k, j)
         far = "rows or columns that lie 2**31 or more values apart"
         check_sizes(w, node, of_x, of_y, reason=far)

@@ -30,7 +30,7 @@ from .phrases import phrase
 from .places import counts_through
 from .planning import best_plan
 from .products import is_own_product
-from .routines import ROUTINES
+from .routines import routines
 from .rows import Pair, Rows
 from .wording import LONGEST, At, Line, Names, Stored, Words, length, name_of
 
@@ -265,10 +265,9 @@ class Body:
         """A routine, or an update at positions."""
         named = Operands(self.view, {x: self.spelled(self.given(x)) for x in node.inputs})
         said = call(node, named)
-        names = ROUTINES.get(node.op, ())
-        if node.op is t.matmul:
-            names = ("syrk",) if is_own_product(node) else ("gemm",)
-        by = f" by {', '.join(names)}" if names else ""
+        by = f" by {', '.join(names)}" if (names := routines(node)) else ""
+        if node.op is t.matmul and not names:
+            by = " by dense, one triangle" if is_own_product(node) else " by dense"
         self.write(f"{self.results(node)} = {said}{by}{' in place' if over else ''}", node)
 
     def spelled(self, stored: Stored) -> str:

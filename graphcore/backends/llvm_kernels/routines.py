@@ -11,7 +11,7 @@ from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import exponentials, lu, matrices, receiving, running
+from . import dense, exponentials, lu, matrices, receiving, running
 from .arithmetic import kind_of, rule_of
 from .exponentials import EXPONENTIALS
 from .functions import is_missing
@@ -58,14 +58,18 @@ def lacks(node: Node) -> bool:
         return False
     if node.op in EXPONENTIALS and kind not in exponentials.KINDS:
         return True
-    return not has_routines(node, ROUTINES.get(node.op, ()))
+    return not has_routines(node, routines(node))
 
 
-ROUTINES = {
-    t.matmul: ("gemm", "syrk"),
-    **(matrices.ROUTINES | lu.ROUTINES | exponentials.ROUTINES),
-}
-"""The routines of LAPACK and BLAS that an op calls."""
+def routines(node: Node) -> Sequence[str]:
+    """The routines of LAPACK and BLAS that a node calls."""
+    if node.op is t.matmul:
+        return () if kind_of(node) in dense.KINDS else ("gemm",)
+    return ROUTINES.get(node.op, ())
+
+
+ROUTINES = matrices.ROUTINES | lu.ROUTINES | exponentials.ROUTINES
+"""The same for each op but products of matrices."""
 RULE = receiving.COMBINED | running.COMBINED
 """The elementwise op that an op applies to two values."""
 

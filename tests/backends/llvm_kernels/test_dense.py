@@ -1,4 +1,4 @@
-"""Products of matrices by the routine for AVX-512."""
+"""Products of matrices by a routine of our own, for each level of x86-64."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import dense, machine
+from graphcore.backends.llvm_kernels import dense, functions, machine, storing
 
 from .native import fenced, needs_machine_code
 
-pytestmark = [
-    needs_machine_code,
-    pytest.mark.skipif(machine.levels()[:1] != ("x86-64-v4",), reason="needs AVX-512"),
-]
+pytestmark = needs_machine_code
 
 KINDS = {"f64": np.float64, "f32": np.float32}
 SIZES = [
@@ -23,6 +20,19 @@ SIZES = [
     *[(2, 2, 100), (17, 600, 70), (270, 30, 49), (300, 513, 20), (16, 700, 60), (17, 16, 48)],
 ]
 """(rows, inner, columns) at and beside the ends of tiles, strips and blocks."""
+
+
+@pytest.fixture(autouse=True, params=machine.levels())
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both levels, as the routine takes the first that the CPU has."""
+    for module in (dense, functions, storing):
+        monkeypatch.setattr(module, "levels", lambda: (request.param,))
+    monkeypatch.setattr(storing, "masks_are_quick", lambda: request.param == "x86-64-v4")
+
+
+@machine.once
+def code(kind: str, level: str) -> machine.Code:
+    return functions.compiled(dense.Dense(kind, level).text(), "dense", level=level)
 
 
 def multiplied(
@@ -33,7 +43,9 @@ def multiplied(
         z = np.full((len(x), y.shape[1]), 7, x.dtype)
     kind = next(kind for kind, dtype in KINDS.items() if x.dtype == dtype)
     pointers, sizes = [ctypes.c_void_p] * 3, [ctypes.c_int64] * 7
-    call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(dense.code(kind)["dense"])
+    call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(
+        code(kind, dense.levels()[0])["dense"]
+    )
     steps = [step // x.itemsize for step in (*x.strides, *y.strides)]
     call(x.ctypes.data, y.ctypes.data, z.ctypes.data, *x.shape, y.shape[1], *steps, upper)
     return z
@@ -61,6 +73,18 @@ def test_products(kind: str, turned: tuple[bool, bool]) -> None:
         terms = min(sizes[1], dense.INNER) + -(-sizes[1] // dense.SHORT)
         bound = terms * unit * (np.abs(x).astype(np.longdouble) @ np.abs(y))
         assert (np.abs(multiplied(x, y) - exact) <= bound).all(), sizes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.skipif(len(machine.levels()) < 2, reason="needs AVX-512")
+def test_both_levels_give_the_same_bits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, found = np.random.default_rng(7), []
+    given = [matrices(rng, sizes, KINDS[kind], (False, False)) for sizes in SIZES]
+    for level in machine.levels():
+        monkeypatch.setattr(dense, "levels", lambda level=level: (level,))
+        monkeypatch.setattr(storing, "masks_are_quick", lambda level=level: level[-1] == "4")
+        found.append([multiplied(*pair).tobytes() for pair in given])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)

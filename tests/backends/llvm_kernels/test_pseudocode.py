@@ -142,8 +142,11 @@ def test_routines_are_named() -> None:
     a, b = gc.tensor("a", {"row": None, "col": None}), gc.tensor("b", {"col": None, "out": None})
     gram = gc.dot(a, a.rename(row="other"), dim="col")
     found = lines([a, b], gc.dot(a, b, dim="col"), gram)
-    assert "t0 = matmul(a, b) by gemm" in found
-    assert "t1 = matmul(a, transpose(a)) by syrk" in found
+    assert "t0 = matmul(a, b) by dense" in found
+    assert "t1 = matmul(a, transpose(a)) by dense, one triangle" in found
+    c = gc.tensor("c", {"col": None, "out": None}, dtype="complex128")
+    found = lines([a, c], gc.dot(a, c, dim="col"))
+    assert any(line.endswith("by gemm") for line in found), found
 
 
 def test_user_lines_stand_beside_steps() -> None:

@@ -201,9 +201,11 @@ def test_signatures_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert capsules.address("gemm", "f16") is None
     monkeypatch.setitem(capsules.BLAS, "gemm", "char, char, long, int, int")
     assert capsules.address.__wrapped__("gemm", "f64") is None
+    assert capsules.address.__wrapped__("gemm", "c128") is None
     monkeypatch.setattr(capsules, "address", capsules.address.__wrapped__)
-    x = given("x", N, N)
-    assert routines.lacks(t.matmul(x, x))
+    x, z = given("x", N, N), given("z", N, N, dtype="complex128")
+    assert routines.lacks(t.matmul(z, z))
+    assert not routines.lacks(t.matmul(x, x))  # it is a routine of our own
 
 
 # ---- search and order
