@@ -17,7 +17,15 @@ from unittest import mock
 from weakref import WeakValueDictionary
 
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels import exponentials, machine, matvecs, small, turning
+from graphcore.backends.llvm_kernels import (
+    dense,
+    exponentials,
+    machine,
+    matvecs,
+    small,
+    thin,
+    turning,
+)
 from graphcore.backends.llvm_kernels.builder import PARTS, TRUE, Value, integer
 from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
 from graphcore.ir.node import Node
@@ -25,7 +33,7 @@ from tests.guards import ZONE
 
 sites: list[str] = []
 """What was being written, and how, by the numbers that checks have."""
-ROUTINES = exponentials, matvecs, small, turning
+ROUTINES = dense, exponentials, matvecs, small, thin, turning
 """The modules whose `code` is a routine that accesses rooms."""
 KEPT: list[object] = []
 """Checked routines: programs that were made in a block may run after it."""

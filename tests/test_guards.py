@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc as memory
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,7 +16,15 @@ from graphcore.backends import llvm_kernels
 if why := llvm_kernels.unavailable():
     pytest.skip(why, allow_module_level=True)
 
-from graphcore.backends.llvm_kernels import exponentials, functions, matvecs, small, turning
+from graphcore.backends.llvm_kernels import (
+    dense,
+    exponentials,
+    functions,
+    matvecs,
+    small,
+    thin,
+    turning,
+)
 from graphcore.backends.llvm_kernels.builder import TRUE, Builder, Value, integer, real
 from graphcore.backends.llvm_kernels.places import Places
 from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
@@ -100,6 +109,12 @@ def test_places_are_checked(
 @pytest.mark.parametrize(
     ("module", "name", "op"),
     [
+        (dense.Dense, "text", lambda x: gc.dot(x, x.rename(row="other"), dim="col")),
+        (
+            vars(thin),
+            "thin",
+            lambda x: gc.dot(x, gc.sin(x[{"col": slice(3)}].rename(col="new")), dim="row"),
+        ),
         (vars(turning), "turned", gc.Tensor.transpose),
         (vars(exponentials), "product", gc.linalg.expm),
         (small.WRITTEN, "factor", gc.linalg.det),
@@ -107,14 +122,14 @@ def test_places_are_checked(
     ],
 )
 def test_places_in_routines_are_checked(
-    module: dict[str, Callable[..., str]],
+    module: dict[str, Callable[..., str]] | type,
     name: str,
     op: Callable[[gc.Tensor], gc.Tensor],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A routine that was compiled before is compiled again, with checks."""
     monkeypatch.setattr(small, "MOST", 16)
-    y, right = op(x), module[name]
+    y, right = op(x), module[name] if isinstance(module, dict) else getattr(module, name)
     wanted = gc.compile([x], y, native=True)(np.eye(9))
 
     def wrong(*given: str) -> str:
@@ -122,13 +137,31 @@ def test_places_in_routines_are_checked(
             patch.setattr(Memory, "place", lambda m, *at: m.plus(PLACE(m, *at), integer(1)))
             return right(*given)
 
-    monkeypatch.setitem(module, name, wrong)
+    if isinstance(module, dict):
+        monkeypatch.setitem(module, name, wrong)
+    else:
+        monkeypatch.setattr(module, name, wrong)
     with guards.guarded(), checks.checked():
         gc.compile([x], y, native=True)(np.eye(9))
         [found] = checks.found()
         assert "test_guards.py" in found
         guards.found()
     np.testing.assert_array_equal(gc.compile([x], y, native=True)(np.eye(9)), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("left", "right"), [*product(("ik", "ki"), ("kj", "jk"))])
+def test_products_stay_in_their_places(left: str, right: str, dtype: str) -> None:
+    a, b = [gc.tensor(dims, dict.fromkeys(dims), dtype=dtype) for dims in (left, right)]
+    with guards.guarded(), checks.checked():
+        outputs = [gc.dot(a, b, dim="k"), gc.dot(a, a.rename(i="other"), dim="k")]
+        f = gc.compile([a, b], outputs, native=True)
+        for i, k, j in ((0, 3, 2), (3, 0, 2), (1, 1, 1), (7, 9, 3), (17, 20, 41), (300, 260, 1)):
+            sizes = {"i": i, "k": k, "j": j}
+            f(*[np.ones([sizes[dim] for dim in dims], dtype) for dims in (left, right)])
+            assert checks.found() == [], sizes
+        del f
+        assert guards.found() == []
 
 
 def test_a_loop_without_steps_reads_nothing() -> None:

@@ -89,9 +89,17 @@ class Dense:
         self.rows, self.inner, self.columns, *strides = self.sizes
         self.down, self.right, self.below, self.beside = strides
         self.p, self.kind = Places(b, integer), kind
-        self.x, self.y = [Room(Value(f"%{name}", "ptr"), (integer(0),), kind) for name in "xy"]
+        self.x = self.given("x", (self.rows, self.down), (self.inner, self.right))
+        self.y = self.given("y", (self.inner, self.below), (self.columns, self.beside))
         self.z = Room(Value("%z", "ptr"), (self.rows, self.columns), kind)
         self.strip = Room(Value("%strip", "ptr"), (integer(INNER), integer(WIDE * b.width)), kind)
+
+    def given(self, name: str, *axes: tuple[Value, Value]) -> Room:
+        """A matrix as it lies: the size of each axis, and how far apart its places are."""
+        b, count = self.b, integer(1)
+        for size, apart in axes:
+            count = b.add(count, b.mul(b.sub(size, integer(1)), apart))
+        return Room(Value(f"%{name}", "ptr"), (count,), self.kind)
 
     def text(self) -> str:
         """The module."""
@@ -144,7 +152,8 @@ class Dense:
                 b.branch(in_place, tuple, partial(b.branch, is_run, by_rows, by_columns))
                 apart = b.select(in_place, self.below, self.strip.shape[1])
                 pointer = b.select(in_place, y.pointer, self.strip.pointer)
-                values = Room(pointer, (integer(0),), self.kind, b.level, b.names)
+                many_there = b.select(in_place, y.shape[0], integer(INNER * WIDE * b.width))
+                values = Room(pointer, (many_there,), self.kind, b.level, b.names)
                 end = b.add(i, high)
                 last = b.call("smin", end, b.add(j, self.strip.shape[1]))
                 stop = b.select(Value("%upper", "i1"), last, end)
@@ -166,7 +175,7 @@ class Dense:
         """A room that begins so many places on."""
         text = f"getelementptr {BITS[self.kind]}, {room.pointer.typed}, {places.typed}"
         pointer = self.b.emit("ptr", 0, text, room.pointer, places)
-        return room._replace(pointer=pointer)
+        return room._replace(pointer=pointer, shape=(self.b.sub(room.shape[0], places),))
 
     def copy_rows(self, y: Room, many: Value, masks: Sequence[Value]) -> Sequence[Value]:
         """Copy a strip of y whose rows lie side by side."""
@@ -184,7 +193,7 @@ class Dense:
     def copy_columns(self, y: Room, many: Value, width: Value) -> Sequence[Value]:
         """Copy a strip of y whose columns lie side by side, several of them at once.
 
-        Behind the last column that is copied again, and rows behind the last are not read.
+        Up to whole vectors the last one is copied again; rows behind the last are not read.
         """
         b, p, side = self.b, self.p, min(self.b.width, WIDTH)
         last = b.sub(width, integer(1))
@@ -204,8 +213,9 @@ class Dense:
 
             return p.looped(integer(0), many, side, (), square)
 
+        vectors = b.op("and", b.add(last, integer(b.width)), integer(-b.width))
+        stop = b.call("smin", vectors, self.strip.shape[1])
         with b.side_by_side(side):
-            stop = b.call("smin", width, self.strip.shape[1])
             return p.looped(integer(0), stop, side, (), columns)
 
     def tile(self, strip: Strip, i: Value) -> Sequence[Value]:

@@ -61,7 +61,8 @@ def thin(kind: str) -> str:
     rows, inner, columns, down, right, apart = [Value(f"%{name}", "i64") for name in names]
     p, zero, one = Places(b, integer), literal(0.0, kind), integer(1)
     last = b.sub(rows, one)
-    x = Room(Value("%x", "ptr"), (b.mul(rows, down),), kind)
+    count = b.add(b.add(b.mul(last, down), b.mul(b.sub(inner, one), right)), one)
+    x = Room(Value("%x", "ptr"), (count,), kind)
     y = Room(Value("%y", "ptr"), (inner, apart), kind)
     z = Room(Value("%z", "ptr"), (rows, columns), kind)
 
