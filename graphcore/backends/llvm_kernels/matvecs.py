@@ -454,8 +454,8 @@ def whole_first(
 
 
 def sums_of(b: Builder, name: str, kind: str) -> Room:
-    """A vector of sums of columns, in a whole number of vectors."""
-    most = b.op("add", size("columns"), integer(b.width - 1))
+    """Sums of columns, in a whole number of vectors: of no columns `twice` stores one."""
+    most = b.op("add", b.call("smax", size("columns"), integer(1)), integer(b.width - 1))
     return Room(Value(f"%{name}", "ptr"), (b.op("and", most, integer(-b.width)),), kind)
 
 

@@ -35,6 +35,7 @@ def program(*numbers: float) -> gc.Compiled:
     return gc.compile([x], gc.cumsum(x * gc.constant(np.array(numbers), "row"), "row"), native=True)
 
 
+@pytest.mark.usefixtures("plain_machine_code")
 def test_programs_that_differ_in_constants_share_code(objects: list[str]) -> None:
     first, second = program(1.0, 2.0, 3.0), program(5.0, 7.0, 9.0)
     x = np.array([1.0, 10.0, 100.0])
@@ -45,6 +46,7 @@ def test_programs_that_differ_in_constants_share_code(objects: list[str]) -> Non
     assert len(objects) == 2
 
 
+@pytest.mark.usefixtures("plain_machine_code")
 def test_code_stays_when_its_program_is_dropped(objects: list[str]) -> None:
     one = program(4.0, 6.0, 8.0)
     one(np.ones(3))
