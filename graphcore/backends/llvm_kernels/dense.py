@@ -6,8 +6,8 @@ is read as it lies: a strip of columns of y is copied to the stack, where it sta
 cache, and read for several rows of x at once, whose sums are in registers.
 
 Blocks of the inner axis are added up one after the other. They are shorter where few rows read a
-large y along its rows; otherwise the bits of a sum do not depend on how the matrices lie, nor on
-the CPU.
+large y along its rows, but not so short that there are many; otherwise the bits of a sum do not
+depend on how the matrices lie, nor on the CPU.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ LOW = 32
 """How many rows read such strips, so that the result is written along its rows."""
 SHORT = 16
 """How much of the inner axis few rows walk if y is larger: so many rows of y are read along."""
+SUMS = 256
+"""How many sums of so few products are added up: of a longer inner axis each has more."""
 
 
 @once
@@ -110,7 +112,8 @@ class Dense:
         is_small = b.op("icmp sle", b.mul(self.inner, self.columns), integer(IN_CACHE))
         is_run = b.op("icmp eq", self.beside, integer(1))
         far = b.both(is_run, b.both(is_few, b.neither(is_small)))
-        inner = b.select(far, integer(SHORT), integer(INNER))
+        short = b.call("smax", b.op("udiv", self.inner, integer(SUMS)), integer(SHORT))
+        inner = b.select(far, b.call("smin", short, integer(INNER)), integer(INNER))
         tall = b.select(b.both(is_run, is_small), integer(LOW), integer(TALL))
         stays = b.both(is_run, b.op("or", is_few, is_small))
         # Without an inner axis there is a block of nothing, which clears the result.

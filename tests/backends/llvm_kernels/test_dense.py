@@ -62,6 +62,11 @@ def matrices(
     return given[0], given[1]
 
 
+def additions(inner: int) -> int:
+    """The most that follow each other in a sum: within a block, and of blocks."""
+    return min(inner, dense.INNER) + max(-(-inner // dense.INNER), dense.SUMS)
+
+
 @pytest.mark.parametrize("turned", [*product((False, True), repeat=2)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_products(kind: str, turned: tuple[bool, bool]) -> None:
@@ -70,8 +75,7 @@ def test_products(kind: str, turned: tuple[bool, bool]) -> None:
     for sizes in SIZES:
         x, y = matrices(rng, sizes, KINDS[kind], turned)
         exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
-        terms = min(sizes[1], dense.INNER) + -(-sizes[1] // dense.SHORT)
-        bound = terms * unit * (np.abs(x).astype(np.longdouble) @ np.abs(y))
+        bound = additions(sizes[1]) * unit * (np.abs(x).astype(np.longdouble) @ np.abs(y))
         assert (np.abs(multiplied(x, y) - exact) <= bound).all(), sizes
 
 
@@ -108,6 +112,16 @@ def test_large_matrices_with_few_rows(kind: str, sizes: tuple[int, int, int]) ->
         tolerance = 1e-12 if kind == "f64" else 1e-4
         wanted = x.astype(np.float64) @ y.astype(np.float64)
         np.testing.assert_allclose(multiplied(x, y), wanted, tolerance, tolerance * sizes[1])
+
+
+@pytest.mark.parametrize("rows", [1, 20])
+def test_long_sums_of_equal_products(rows: int) -> None:
+    """All additions round in the same direction as long as the exponent stays."""
+    inner = 1_000_000
+    x, y = np.full((rows, inner), 0.1, np.float32), np.full((inner, 1), 0.3, np.float32)
+    exact = inner * np.float64(x[0, 0]) * np.float64(y[0, 0])
+    unit = np.finfo(np.float32).eps / 2
+    assert (np.abs(multiplied(x, y) - exact) <= additions(inner) * unit * exact).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
