@@ -1,4 +1,4 @@
-"""Batches of small matrices: as many are factored and solved at a time as there are lanes.
+"""Batches of matrices, one after the other; small ones, of floats, as many at a time as lanes.
 
 One small matrix has too little work for vectors. Each place of the memory here holds the values of
 several matrices side by side. What is computed for one does not depend on the others; those whose
@@ -22,6 +22,7 @@ from .builder import FALSE, PARTS, TRUE, WIDTH, Value, integer
 from .places import At
 from .results import changed
 from .rooms import Index, Room
+from .storing import reaches
 
 if TYPE_CHECKING:
     from .writer import Writer
@@ -67,42 +68,42 @@ def memory(w: Writer, node: Node, a: Node) -> Factors:
     return Factors(sides(w, node, a.type.dtype, n, n), exchanges, info, w.size(n))
 
 
-def are_worth_it(w: Writer, kind: str, shape: Shape, sizes: Sequence[Value]) -> Value:
-    """Whether a batch has enough matrices of such `sizes`, and none is too large."""
-    if not shape or kind in PARTS:
-        return FALSE
-    found = at_least(w, w.size(shape[-1]), LEAST)
-    for n in sizes:
-        found = w.b.both(found, at_least(w, w.b.sub(integer(MOST), n), 0))
-    return found
+def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], None]) -> None:
+    """body(number, index) for each matrix of a batch."""
+
+    def inner(index: tuple[Value, ...], at: Value) -> Sequence[Value]:
+        if len(index) == len(shape):
+            body(at, index)
+            return ()
+        size = w.size(shape[len(index)])
+        w.places.each(
+            size, (), lambda i: inner((*index, i.base), w.b.add(w.b.mul(at, size), i.base)), 0
+        )
+        return ()
+
+    inner((), integer(0))
 
 
-def each(w: Writer, shape: Shape, one: One, several: Several) -> None:
+def abreast(w: Writer, shape: Shape, one: One, several: Several) -> None:
     """several(index, mask) for the matrices of a batch, side by side along its last axis.
 
     `several` returns the room that says which matrices have to be computed by `one`, if any.
     """
-    p, b, width = w.places, w.b, w.b.width
+    p, b, width, size = w.places, w.b, w.b.width, w.size(shape[-1])
 
-    def inner(index: tuple[Value, ...], at: Value) -> Sequence[Value]:
-        size = w.size(shape[len(index)])
-        if len(index) < len(shape) - 1:
-            return p.each(
-                size, (), lambda i: inner((*index, i.base), b.add(b.mul(at, size), i.base)), 0
-            )
-
+    def row(at: Value, index: tuple[Value, ...]) -> None:
         def group(i: Index, mask: Value) -> Sequence[Value]:
             info = several((*map(Index, index), i), mask)
             if info is not None:
-                again(info, i.base, size, index, at)
+                again(info, i.base, index, at)
             return ()
 
         with b.side_by_side(WIDTH):
-            return p.lanes(size, (), group)
+            p.lanes(size, (), group)
 
-    def again(info: Room, start: Value, size: Value, index: tuple[Value, ...], at: Value) -> None:
-        def failed(k: Value) -> Value:
-            return b.op("icmp ne", p.load(changed(w, info), (Index(k),), TRUE), integer(0, "i32"))
+    def again(info: Room, start: Value, index: tuple[Value, ...], at: Value) -> None:
+        def failed(lanes: Index) -> Value:
+            return b.op("icmp ne", p.load(changed(w, info), (lanes,), TRUE), integer(0, "i32"))
 
         def lane(k: Value) -> Sequence[Value]:
             i = b.add(start, k)
@@ -112,24 +113,52 @@ def each(w: Writer, shape: Shape, one: One, several: Several) -> None:
                     one(b.add(b.mul(at, size), i), (*index, i))
                 return ()
 
-            b.branch(failed(k), alone)
+            b.branch(failed(Index(k)), alone)
             return ()
 
         def some() -> Sequence[Value]:
             p.looped(integer(0), integer(WIDTH), 1, (), lane)
             return ()
 
-        found = p.load(changed(w, info), (LANE,), TRUE)
-        b.branch(b.any_lane(b.op("icmp ne", found, integer(0, "i32"))), some)
+        b.branch(b.any_lane(failed(LANE)), some)
 
-    inner((), integer(0))
+    each(w, shape[:-1], row)
 
 
-def at_least(w: Writer, n: Value, least: int) -> Value:
-    """Whether a size is at least so large."""
-    if n.number is not None:
-        return TRUE if n.number >= least else FALSE
-    return w.b.op("icmp sge", n, integer(least))
+def in_groups(
+    w: Writer,
+    kind: str,
+    shape: Shape,
+    sizes: Sequence[Value],
+    one: One,
+    prepared: Callable[[], Several],
+) -> None:
+    """`one` for each matrix of a batch, or several at a time, once that is `prepared`."""
+
+    def alone() -> Sequence[Value]:
+        each(w, shape, one)
+        return ()
+
+    def side_by_side() -> Sequence[Value]:
+        abreast(w, shape, one, several)
+        return ()
+
+    worth = are_worth_it(w, kind, shape, sizes)
+    if worth.text == "false":
+        alone()
+    else:
+        several = prepared()
+        w.b.branch(worth, side_by_side, alone)
+
+
+def are_worth_it(w: Writer, kind: str, shape: Shape, sizes: Sequence[Value]) -> Value:
+    """Whether a batch has enough matrices of such `sizes`, and none is too large."""
+    if not shape or kind in PARTS:
+        return FALSE
+    found = reaches(w.b, w.size(shape[-1]), LEAST)
+    for n in sizes:
+        found = w.b.both(found, reaches(w.b, w.b.sub(integer(MOST), n), 0))
+    return found
 
 
 def entries(w: Writer, rows: Value, columns: Value, body: Callable[[Index, Index], None]) -> None:

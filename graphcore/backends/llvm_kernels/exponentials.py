@@ -19,12 +19,13 @@ from graphcore.ops import linalg
 
 from . import capsules
 from .arithmetic import cast, literal
+from .batches import each
 from .builder import TRUE, WIDTH, Builder, Value, integer
 from .entrance import Address
 from .folds import across
 from .functions import compiled, module
 from .machine import Code, once
-from .matrices import CALL, check_sizes, each, side_by_side
+from .matrices import CALL, check_sizes, side_by_side
 from .places import Places
 from .results import changed, finished
 from .rooms import Index, Room

@@ -21,8 +21,9 @@ from graphcore.ops.leaf import values
 
 from . import batches, matrices
 from .arithmetic import kind_of, literal, rule_of
+from .batches import each, entries, in_groups
 from .builder import PARTS, TRUE, Value, integer
-from .matrices import Call, check_sizes, each, entries, in_groups, is_set
+from .matrices import Call, check_sizes, is_set
 from .results import changed, finished
 from .rooms import Index, Room
 
@@ -106,7 +107,7 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
                 return ()
 
             batches.factor(w, own, a, at, mask)
-            batches.entries(w, own.n, own.n, give)
+            entries(w, own.n, own.n, give)
             p.looped(integer(0), own.n, 1, (), exchanged)
 
         return several

@@ -12,7 +12,6 @@ import numpy as np
 
 from graphcore.backends.numpy_backend.linalg import SINGULAR
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape
 from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
@@ -20,6 +19,7 @@ from graphcore.ops import tensor as t
 
 from . import batches, capsules, small
 from .arithmetic import kind_of, literal, rule_of
+from .batches import each, entries, in_groups
 from .builder import TRUE, Value, integer
 from .entrance import Address
 from .places import At
@@ -121,48 +121,6 @@ def check_sizes(
         if x.number is None or x.number >= 2**31:
             wrong = b.op("icmp sge", x, integer(2**31))
             w.program.failures.failed(b, wrong, node, reason)
-
-
-def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], None]) -> None:
-    """body(number, index) for each matrix of a batch."""
-
-    def inner(index: tuple[Value, ...], at: Value) -> Sequence[Value]:
-        if len(index) == len(shape):
-            body(at, index)
-            return ()
-        size = w.size(shape[len(index)])
-        w.places.each(
-            size, (), lambda i: inner((*index, i.base), w.b.add(w.b.mul(at, size), i.base)), 0
-        )
-        return ()
-
-    inner((), integer(0))
-
-
-def in_groups(
-    w: Writer,
-    kind: str,
-    shape: Shape,
-    sizes: Sequence[Value],
-    one: batches.One,
-    prepared: Callable[[], batches.Several],
-) -> None:
-    """`one` for each matrix of a batch, or several at a time, once that is `prepared`."""
-
-    def alone() -> Sequence[Value]:
-        each(w, shape, one)
-        return ()
-
-    def abreast() -> Sequence[Value]:
-        batches.each(w, shape, one, several)
-        return ()
-
-    worth = batches.are_worth_it(w, kind, shape, sizes)
-    if worth.text == "false":
-        alone()
-    else:
-        several = prepared()
-        w.b.branch(worth, abreast, alone)
 
 
 def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Value:
@@ -430,20 +388,6 @@ def side_by_side(
             return ()
 
         w.places.lanes(columns, (), several)
-        return ()
-
-    w.places.each(rows, (), row, 0)
-
-
-def entries(w: Writer, rows: Value, columns: Value, body: Callable[[Index, Index], None]) -> None:
-    """body(i, j) for each entry of a matrix."""
-
-    def row(i: Index) -> Sequence[Value]:
-        def column(j: Index) -> Sequence[Value]:
-            body(i, j)
-            return ()
-
-        w.places.each(columns, (), column, 0)
         return ()
 
     w.places.each(rows, (), row, 0)

@@ -17,12 +17,12 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of, literal
+from .batches import each
 from .builder import FALSE, TRUE, Builder, Value, integer
 from .entrance import Address
 from .folds import BLOCK, rounding
 from .functions import compiled, module
 from .machine import Code, levels, once
-from .matrices import each
 from .places import Body, Places, is_register
 from .products import Operand, operand, start
 from .results import finished

@@ -18,9 +18,10 @@ from graphcore.ops import tensor as t
 
 from . import dense, thin
 from .arithmetic import kind_of
+from .batches import each
 from .builder import FALSE, TRUE, Value, integer
 from .entrance import Address
-from .matrices import Call, check_sizes, each, matrix
+from .matrices import Call, check_sizes, matrix
 from .results import changed, finished
 from .rooms import BYTES, Index, Room
 
