@@ -163,7 +163,12 @@ class Dense:
 
                 def tiles(vectors: int) -> Sequence[Value]:
                     strip = Strip(k, many, j, values, apart, masks[:vectors])
-                    p.looped(i, stop, self.several, (), partial(self.tile, strip))
+                    tile = partial(self.tile, strip)
+                    alone = b.op("icmp eq", self.rows, integer(1))  # as in calls for one sample
+                    several = partial(
+                        p.looped, i, stop, self.several, (), partial(tile, self.several)
+                    )
+                    b.branch(alone, partial(tile, 1, i), several)
                     return ()
 
                 number = b.op("udiv", b.sub(width, integer(1)), integer(b.width))
@@ -221,15 +226,15 @@ class Dense:
         with b.side_by_side(side):
             return p.looped(integer(0), stop, side, (), columns)
 
-    def tile(self, strip: Strip, i: Value) -> Sequence[Value]:
-        """Products of several rows with a strip, added to those of the blocks before.
+    def tile(self, strip: Strip, several: int, i: Value) -> Sequence[Value]:
+        """Products of so many rows with a strip, added to those of the blocks before.
 
         Behind the last row it is computed again: all are read before the first one is written.
         """
         b, p, masks = self.b, self.p, strip.masks
         lanes = [Index(integer(n * b.width), integer(1)) for n in range(len(masks))]
         last = b.sub(self.rows, integer(1))
-        places = [b.call("smin", b.add(i, integer(n)), last) for n in range(self.several)]
+        places = [b.call("smin", b.add(i, integer(n)), last) for n in range(several)]
         here = b.mul(strip.first, self.right)
         rows = [self.moved(self.x, b.add(b.mul(place, self.down), here)) for place in places]
         zero = b.widen(literal(0.0, self.kind))
@@ -242,7 +247,7 @@ class Dense:
                 new.append(b.call("fma", factor, values[n % len(values)], sum))
             return b.add(right, self.right), b.add(below, strip.apart), *new
 
-        begin = [integer(0), integer(0), *[zero] * (self.several * len(lanes))]
+        begin = [integer(0), integer(0), *[zero] * (several * len(lanes))]
         _, _, *found = p.looped(integer(0), strip.many, 1, begin, term)
         z = self.z._replace(level=b.level, version=b.names)
         there = [(Index(place), p.plus(lane, strip.left)) for place in places for lane in lanes]

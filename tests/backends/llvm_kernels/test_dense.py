@@ -18,6 +18,7 @@ KINDS = {"f64": np.float64, "f32": np.float32}
 SIZES = [
     *[(1, 1, 1), (3, 1, 2), (7, 3, 5), (8, 8, 8), (9, 300, 17), (8, 257, 24), (31, 3, 2)],
     *[(2, 2, 100), (17, 600, 70), (270, 30, 49), (300, 513, 20), (16, 700, 60), (17, 16, 48)],
+    *[(1, 300, 50), (1, 40, 1000)],
 ]
 """(rows, inner, columns) at and beside the ends of tiles, strips and blocks."""
 
@@ -101,6 +102,15 @@ def test_equal_bits_however_the_matrices_lie(kind: str) -> None:
         assert multiplied(copy, y).tobytes() == found.tobytes(), sizes
         if sizes[0] > dense.FEW or sizes[1] * sizes[2] <= dense.IN_CACHE:
             assert multiplied(x, np.asfortranarray(y)).tobytes() == found.tobytes(), sizes
+
+
+@pytest.mark.parametrize("turned", [*product((False, True), repeat=2)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_alone_has_the_same_bits(kind: str, turned: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(8)
+    for columns in (3, 20, 49, 200):
+        x, y = matrices(rng, (7, 300, columns), KINDS[kind], turned)
+        assert multiplied(x[:1], y).tobytes() == multiplied(x, y)[:1].tobytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)
