@@ -37,6 +37,14 @@ def is_real(x: Node) -> bool:
     return bool(x.type.dtype.kind == "f")
 
 
+def is_part(x: Node) -> bool:
+    """Whether every element of `x` is known to be from 0 to 1 or nan, as the power e^-|y| is."""
+    if x.op is not elementwise.exp or not is_real(x):
+        return False
+    (power,) = x.inputs
+    return power.op is elementwise.negative and power.inputs[0].op is elementwise.absolute
+
+
 def is_finite(x: Node) -> bool:
     """Whether every element of `x` is known to be neither infinite nor nan."""
     return bound(x) < LARGE

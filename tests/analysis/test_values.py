@@ -11,6 +11,7 @@ from graphcore.analysis.values import (
     is_infinite,
     is_normal,
     is_one,
+    is_part,
     is_positive_zero,
     is_power_of_two,
     is_zero,
@@ -78,3 +79,11 @@ def test_distinct_positions() -> None:
     assert are_distinct([leaf.constant(value=Literal([2, 0, 1]), dims=None)])
     assert not are_distinct([leaf.constant(value=Literal([2, 0, 2]), dims=None)])
     assert are_distinct([tensor.argsort(X, axis=0, size=3, descending=False)])
+
+
+def test_powers_from_0_to_1() -> None:
+    exp, absolute, negative = elementwise.exp, elementwise.absolute, elementwise.negative
+    assert is_part(exp(negative(absolute(X))))
+    turned = elementwise.cast(X, dtype=np.dtype(np.complex128))
+    for x in (X, exp(X), exp(negative(X)), exp(absolute(X)), exp(negative(turned))):
+        assert not is_part(x)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias
 
+from graphcore.analysis.values import is_part
 from graphcore.ir.dtypes import promote
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, Trait
@@ -402,6 +403,8 @@ def elementwise(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
     found = plan(node.op, tuple([x.type.dtype for x in node.inputs]))
     assert found is not None, f"{node.op} has no rule for its operands"
     rule, kinds = found
+    if node.op is e.log1p and is_part(node.inputs[0]):
+        rule = function("log1p_of_part")
     result = rule(b, *[cast(b, x, kind) for x, kind in zip(xs, kinds, strict=True)])
     return cast(b, result, kind_of(node))
 

@@ -40,7 +40,7 @@ FUNCTIONS: dict[str, Function] = special.FUNCTIONS | {
         *(exponential.exp, exponential.exp2, exponential.expm1, exponential.sigmoid),
         *(exponential.sinh, exponential.cosh, exponential.tanh),
         *(logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p),
-        logarithm.log_hypot,
+        *(logarithm.log1p_of_part, logarithm.log_hypot),
         *(logarithm.softplus, logarithm.logaddexp, logarithm.logaddexp2),
         *(logarithm.arcsinh, logarithm.arccosh, logarithm.arctanh),
         *(angles.sin, angles.cos, angles.tan, angles.arcsin, angles.arccos),

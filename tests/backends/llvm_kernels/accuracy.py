@@ -49,6 +49,7 @@ def exact_functions() -> dict[str, Exact]:
         "log2": lambda x: m.log(x, 2),
         "log10": m.log10,
         "log1p": m.log1p,
+        "log1p_of_part": m.log1p,
         "cbrt": cbrt,
         "arctan2": m.atan2,
         "hypot": m.hypot,

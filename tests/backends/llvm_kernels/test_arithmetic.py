@@ -178,6 +178,19 @@ def test_ops_agree_with_numpy(op: Op, dtypes: tuple[np.dtype, ...]) -> None:
         np.testing.assert_array_equal(found, run_node(node, *arrays, wide=False))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_logarithms_of_one_and_a_power(dtype: str) -> None:
+    """The shorter form is for e^-|x|, not for other powers, which may be above 1."""
+    x = given("x", np.dtype(dtype))
+    values = np.array([*FLOATS, *np.linspace(-9, 9, 99)], dtype)
+    powers = {-elementwise.absolute(x): -abs(values), -x: -values, elementwise.absolute(x): values}
+    for power, exponent in powers.items():
+        node = elementwise.log1p(elementwise.exp(power))
+        with np.errstate(all="ignore"):
+            e = np.exp(exponent)
+            assert (distance(run_node(node, e), np.log1p(e)) <= 2).all()
+
+
 @pytest.mark.parametrize("start", DTYPES, ids=str)
 def test_casts(start: np.dtype) -> None:
     """NumPy's own casts of arrays and of single numbers differ in what no uint32 holds."""

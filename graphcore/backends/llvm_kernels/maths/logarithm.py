@@ -188,6 +188,19 @@ def log_of_sum(b: Builder, u: Pair, doubled: Value = FALSE) -> Value:
     return fma(b, k, real(LOG_2[0]), neg(b, t))
 
 
+def log1p_of_part(b: Builder, x: Value) -> Value:
+    """log(1 + x) of an x from 0 to 1: as `log` of 1 + x, or of half of it, whose m - 1 is exact."""
+    large = b.op("fcmp ogt", x, real(math.sqrt(2) - 1))
+    f = b.select(large, fma(b, x, real(0.5), real(-0.5)), x)
+    s = div(b, f, add(b, f, real(2.0)))
+    z = mul(b, s, s)
+    half = mul(b, mul(b, f, f), real(0.5))
+    r = fma(b, polynomial(b, z, *SERIES), z, half)
+    t = fma(b, s, r, b.select(large, real(LOG_2[1]), real(0.0)))
+    t = sub(b, sub(b, half, t), f)
+    return sub(b, b.select(large, real(LOG_2[0]), real(0.0)), t)
+
+
 def plus_one(b: Builder, x: Pair) -> Pair:
     """1 + x"""
     total = sum_of(b, real(1.0), x.high)
@@ -197,7 +210,7 @@ def plus_one(b: Builder, x: Pair) -> Pair:
 def softplus(b: Builder, x: Value) -> Value:
     """max(x, 0) + log(1 + e^-|x|)"""
     above = b.select(b.op("fcmp ogt", x, real(0.0)), x, real(0.0))
-    return unknown_too(b, add(b, above, log1p(b, exp(b, neg(b, fabs(b, x))))), x)
+    return unknown_too(b, add(b, above, log1p_of_part(b, exp(b, neg(b, fabs(b, x))))), x)
 
 
 def unknown_too(b: Builder, y: Value, x: Value) -> Value:
@@ -208,7 +221,8 @@ def logaddexp(b: Builder, x: Value, y: Value) -> Value:
     """The larger one + log(1 + e^-|x - y|)"""
     large = b.call("maximum", x, y)
     apart = neg(b, fabs(b, sub(b, x, y)))
-    found = add(b, large, log1p(b, exp(b, apart)))
+    found = add(b, large, log1p_of_part(b, exp(b, apart)))
+    found = b.select(b.op("fcmp uno", x, y), NAN, found)
     return b.select(equal(b, x, y), add(b, x, real(math.log(2))), found)
 
 
@@ -217,8 +231,9 @@ def logaddexp2(b: Builder, x: Value, y: Value) -> Value:
 
     large = b.call("maximum", x, y)
     apart = neg(b, fabs(b, sub(b, x, y)))
-    more = mul(b, log1p(b, exp2(b, apart)), real(PER_LOG_2[0]))
-    return b.select(equal(b, x, y), add(b, x, real(1.0)), add(b, large, more))
+    more = mul(b, log1p_of_part(b, exp2(b, apart)), real(PER_LOG_2[0]))
+    found = b.select(b.op("fcmp uno", x, y), NAN, add(b, large, more))
+    return b.select(equal(b, x, y), add(b, x, real(1.0)), found)
 
 
 # ---- inverse hyperbolic functions

@@ -16,7 +16,8 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     for f in (
         *(exponential.exp, exponential.exp2, exponential.expm1, exponential.sigmoid),
         *(exponential.sinh, exponential.cosh, exponential.tanh),
-        *(logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p, logarithm.softplus),
+        *(logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p),
+        *(logarithm.log1p_of_part, logarithm.softplus),
         *(logarithm.arcsinh, logarithm.arccosh, logarithm.arctanh),
         *(angles.sin, angles.cos, angles.tan, angles.arcsin, angles.arccos),
         *(angles.arctan, angles.arctan2, powers.power, powers.cbrt, normal.erf),

@@ -152,12 +152,17 @@ def log1p(b: Builder, x: Value) -> Value:
     return where_strange(b, is_strange(b, u, 1), y, lambda: at_edges(b, u, y))
 
 
+def log1p_of_part(b: Builder, x: Value) -> Value:
+    """log(1 + x) of an x from 0 to 1: of half of 1 + x where that is nearer to 1."""
+    large = b.op("fcmp ogt", x, number(math.sqrt(2) - 1))
+    f = b.select(large, fma(b, x, HALF, neg(b, HALF)), x)
+    return log_of(b, b.select(large, ONE, ZERO), f)
+
+
 def softplus(b: Builder, x: Value) -> Value:
     """max(x, 0) + log(1 + e^-|x|)"""
     above = b.select(b.op("fcmp ogt", x, ZERO), x, ZERO)
-    power = exp(b, neg(b, fabs(b, x)))
-    tail = itself_near_0(b, power, log_of_one_and(b, power))
-    return add(b, above, tail)
+    return add(b, above, log1p_of_part(b, exp(b, neg(b, fabs(b, x)))))
 
 
 # ---- inverse hyperbolic functions
