@@ -62,6 +62,7 @@ DEFENDED = {
     ("backends.llvm_kernels.calls", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.columns", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.rowwise", "backends.llvm_kernels.writer"): "the same",
+    ("backends.llvm_kernels.chainwise", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.routines", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.batches", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.lu", "backends.llvm_kernels.writer"): "the same",

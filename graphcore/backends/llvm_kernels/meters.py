@@ -26,7 +26,7 @@ from .functions import compiled
 from .loops import CONTROL
 from .machine import finished
 from .nests import Check, Nest, Step
-from .rows import Pair, Rows
+from .rows import Chain, Pair, Rows
 from .writer import Homes, Shared, Writer
 
 
@@ -143,7 +143,7 @@ class Metered(Writer):
         if isinstance(step, Nest):
             roots = step.roots
         else:
-            roots = [*step.made] if isinstance(step, Rows | Pair) else [step]
+            roots = [*step.made] if isinstance(step, Rows | Pair | Chain) else [step]
         known = self.places.rooms.keys() | self.places.numbers.keys()
         inside: dict[Node, None] = {}
         reads: dict[Node, None] = {}

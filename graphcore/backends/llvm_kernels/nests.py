@@ -27,7 +27,7 @@ from .joins import is_of_slices
 from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, axes_of, is_small_product
 from .routines import ALONE, operands_in_rooms
-from .rows import Pair, Rows, is_long
+from .rows import Chain, Pair, Rows, is_long
 
 CHEAP = 4
 """The largest cost of a value that is computed again at another place."""
@@ -56,13 +56,13 @@ class Check(NamedTuple):
     node: Node
 
 
-Step = Nest | Pair | Rows | Check | Node
+Step = Nest | Pair | Rows | Chain | Check | Node
 """A node is a loop, a branch, or machine code that stands alone."""
 
 
 def first_of(step: Step) -> Node:
     """The node that a step computes, or the first of them."""
-    if isinstance(step, Rows | Pair):
+    if isinstance(step, Rows | Pair | Chain):
         return next(iter(step.made))
     return (
         step.roots[0] if isinstance(step, Nest) else step.node if isinstance(step, Check) else step

@@ -25,9 +25,10 @@ from graphcore.ir.op import Trait
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
+from .chains import in_chains
 from .flops import COSTS, IN_CACHE
 from .nests import REPEATING, Nest, Order, Plan, Step, plan, reduces, walked
-from .rows import Pair, Rows, is_long, pair_of
+from .rows import Pair, Rows, pair_of, runs_inside
 
 
 def best_plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> Plan:
@@ -45,11 +46,11 @@ def best_plan(graph: Graph, known: Collection[Node], order: Order | None = None)
     }
     again = computed_again(places, first.computed.union(known))
     if not again:
-        return first
+        return in_chains(first)
     second = in_rows(plan(graph, known, order, {x: places[x] for x in again}))
     less = extra_bytes(second, first) < extra_bytes(first, second)
     less = less and memory(second) <= memory(first)
-    return second if less and made_in_rows(second) == rows else first
+    return in_chains(second if less and made_in_rows(second) == rows else first)
 
 
 def is_many(place: tuple[object, bool]) -> bool:
@@ -149,7 +150,7 @@ def in_rows(plan: Plan) -> Plan:
             if isinstance(before, Rows) and before.takes(step.roots):
                 continue
             first = step.roots[0]
-            begun = Rows(first)
+            begun = Rows(first.type.shape)
             if reduces(first) and runs_inside(first) and begun.works and begun.takes(step.roots):
                 groups.append(begun)
                 continue
@@ -170,9 +171,3 @@ def in_rows(plan: Plan) -> Plan:
         if isinstance(step, Rows):
             step.own = frozenset([x for x in step.made if last[x] == at])
     return plan._replace(steps=steps, last=last)
-
-
-def runs_inside(root: Node) -> bool:
-    """Whether a reduction runs over the last axes of its operand, which are long."""
-    shape = root.inputs[0].type.shape
-    return bool(shape) and shape[: root.type.ndim] == root.type.shape and is_long(shape[-1])

@@ -8,7 +8,7 @@ so that an operand whose axes are in another order, or one that is repeated, is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +21,7 @@ from .arithmetic import kind_of
 from .batches import each
 from .builder import FALSE, TRUE, Value, integer
 from .entrance import Address
-from .matrices import Call, check_sizes, matrix
+from .matrices import Call, check_sizes
 from .results import changed, finished
 from .rooms import BYTES, Index, Room
 
@@ -97,9 +97,9 @@ def is_own_product(node: Node) -> bool:
 
 
 def start(w: Writer, room: Room, strides: Sequence[Size], index: Sequence[Value]) -> Value:
-    """Where the matrix at an index of the batch begins."""
+    """Where the matrix at an index of the batch begins, or its row at a further index."""
     b, offset = w.b, integer(0)
-    for i, stride in zip(index, strides, strict=False):
+    for i, stride in zip(index[room.skipped :], strides[room.skipped :], strict=False):
         offset = b.add(offset, b.mul(i, w.size(stride)))
     bytes = b.mul(offset, integer(BYTES[room.kind]))
     text = f"getelementptr i8, {room.pointer.typed}, {bytes.typed}"
@@ -108,58 +108,63 @@ def start(w: Writer, room: Room, strides: Sequence[Size], index: Sequence[Value]
 
 def product(w: Writer, node: Node, homes: Homes) -> None:
     """x y; of a matrix with its own transpose one triangle, which is mirrored."""
+    x, y = map(operand, node.inputs)
+    for side in (x, y):
+        w.lying(side.base)
+    room, rows = w.home(node), w.size(node.type.shape[-2])
+    if room.kind not in dense.KINDS:
+        check_sizes(w, node, *map(w.size, (*node.inputs[0].type.shape[-2:], node.type.shape[-1])))
+        far = "rows or columns that lie 2**31 or more values apart"
+        check_sizes(w, node, w.size(x.apart), w.size(y.apart), reason=far)
+
+    def one(_: Value, index: tuple[Value, ...]) -> None:
+        some_rows_of_product(w, node, room, index, integer(0), rows)
+
+    each(w, node.type.shape[:-2], one)
+    finished(w, node, homes, room)
+
+
+def some_rows_of_product(
+    w: Writer, node: Node, room: Room, index: Sequence[Value], first: Value, rows: Value
+) -> None:
+    """So many rows of the product at an index of the batch, whose operands lie in memory."""
     own = is_own_product(node)
     x, y = map(operand, node.inputs)
-    left, right, room = w.lying(x.base), w.lying(y.base), w.home(node)
-    shapes = [side.type.shape for side in node.inputs]
-    i, k, j = (w.size(n) for n in (*shapes[0][-2:], shapes[1][-1]))
+    left, right = w.lying(x.base), w.lying(y.base)
+    k, j = w.size(node.inputs[0].type.shape[-1]), w.size(node.type.shape[-1])
     of_x, of_y = w.size(x.apart), w.size(y.apart)
     lying = [n for side, apart in ((x, of_x), (y, of_y)) for n in side.steps(apart)]
-    is_thin = FALSE if y.turned else thin.is_quicker(w.b, room.kind, i, k, j)
+    shape = node.type.shape
+    strides = [count(shape[axis + 1 :]) for axis in range(len(shape))]
+    a = start(w, left, x.strides, (*index, first))
+    b = start(w, right, y.strides, index)
+    c = start(w, room, strides, (*index, first))
 
-    def by_thin(*matrices: Value) -> Sequence[Value]:
+    def by_thin() -> Sequence[Value]:
         routine = w.program.shared(("thin", room.kind), Address(thin.code(room.kind)["thin"]))
-        call(routine, *matrices, i, k, j, *lying[:2], of_y)
+        call(routine, a, b, c, rows, k, j, *lying[:2], of_y)
         return ()
 
-    def by_dense(*matrices: Value) -> Sequence[Value]:
+    def by_dense() -> Sequence[Value]:
         routine = w.program.shared(("dense", room.kind), Address(dense.code(room.kind)["dense"]))
-        call(routine, *matrices, i, k, j, *lying, TRUE if own else FALSE)
+        call(routine, a, b, c, rows, k, j, *lying, TRUE if own else FALSE)
+        if own:
+            mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
         return ()
 
     def call(routine: Value, *given: Value) -> None:
         w.b.do(f"call void {routine.text}({', '.join([x.typed for x in given])})")
 
-    def by_blas(a: Value, b: Value, c: Value) -> Sequence[Value]:
-        ways = ["T" if side.turned else "N" for side in (y, x)]
-        sizes = blas.size(j), blas.size(i), blas.size(k)
-        strides = blas.stride(of_y), blas.stride(of_x)
-        ends = blas.number(0.0), c, blas.stride(j)
-        blas(*ways, *sizes, blas.number(1.0), b, strides[0], a, strides[1], *ends)
-        return ()
-
     if room.kind in dense.KINDS:
-        large: Callable[..., Sequence[Value]] = by_dense
-    else:
-        large, blas = by_blas, Call(w, "gemm", room.kind)
-        check_sizes(w, node, i, k, j)
-        far = "rows or columns that lie 2**31 or more values apart"
-        check_sizes(w, node, of_x, of_y, reason=far)
-
-    def one(at: Value, index: tuple[Value, ...]) -> None:
-        a, b = start(w, left, x.strides, index), start(w, right, y.strides, index)
-        c = matrix(w, room, node.type, at)
-
-        def by_large() -> Sequence[Value]:
-            large(a, b, c)
-            if own:
-                mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
-            return ()
-
-        w.b.branch(is_thin, lambda: by_thin(a, b, c), by_large)
-
-    each(w, node.type.shape[:-2], one)
-    finished(w, node, homes, room)
+        is_thin = FALSE if y.turned else thin.is_quicker(w.b, room.kind, rows, k, j)
+        w.b.branch(is_thin, by_thin, by_dense)
+        return
+    blas = Call(w, "gemm", room.kind)
+    ways = ["T" if side.turned else "N" for side in (y, x)]
+    sizes = blas.size(j), blas.size(rows), blas.size(k)
+    ends = blas.number(0.0), c, blas.stride(j)
+    numbers = blas.number(1.0), b, blas.stride(of_y), a, blas.stride(of_x)
+    blas(*ways, *sizes, *numbers, *ends)
 
 
 def mirror(w: Writer, room: Room) -> None:

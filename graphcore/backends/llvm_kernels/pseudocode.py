@@ -24,6 +24,7 @@ from graphcore.ops import tensor as t
 from graphcore.schedule.regions import without_kernels
 
 from .axes import long_axes
+from .chains import ROWS
 from .loops import carried
 from .nests import Check, Nest, Order, walked
 from .phrases import phrase
@@ -31,7 +32,7 @@ from .places import counts_through
 from .planning import best_plan
 from .products import is_own_product
 from .routines import routines
-from .rows import Pair, Rows
+from .rows import Chain, Pair, Rows
 from .wording import LONGEST, At, Line, Names, Stored, Words, length, name_of
 
 COLUMN = 64
@@ -164,6 +165,8 @@ class Body:
                     self.nest(roots)
             elif isinstance(step, Rows):
                 self.rows(step)
+            elif isinstance(step, Chain):
+                self.chain(step)
             elif step.op in CONTROL:
                 CONTROL[step.op](self, step)
             else:
@@ -231,14 +234,25 @@ class Body:
         self.known[root] = Stored(name, skipped=skipped)
         return lines
 
-    def rows(self, step: Rows) -> None:
+    def rows(self, step: Rows, by: str = "") -> None:
         """Nests that are computed row by row."""
         first, k = next(iter(step.made)), len(step.axes)
         index, axes = self.loops(self.view.labels[first][:k], step.axes)
-        self.write(f"for {axes}:")
+        self.write(f"for {axes}{by}:")
         self.indent += 1
         for roots in step.nests:
             self.nest(roots, tuple(index), step.own)
+        self.indent -= 1
+
+    def chain(self, step: Chain) -> None:
+        """Products and nests that are computed some rows at a time."""
+        self.write(f"for every {ROWS} rows:")
+        self.indent += 1
+        for part in step.steps:
+            if isinstance(part, Rows):
+                self.rows(part, " of these")
+            else:
+                self.alone(part, False)
         self.indent -= 1
 
     def given(self, node: Node) -> Stored:

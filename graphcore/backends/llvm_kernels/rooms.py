@@ -45,6 +45,8 @@ class Room(NamedTuple):
     """Memory of a stored value, row-major. Its content is known at `level`, as a `version`.
 
     If the value is stored one row at a time, the first `skipped` indices of a place are left out.
+    If it is stored some rows at a time, the pointer is where all of it would begin, of which only
+    these rows may be read: `readable` is the number of a place that can always be.
     """
 
     pointer: Value
@@ -53,6 +55,7 @@ class Room(NamedTuple):
     level: int = 0
     version: int = 0
     skipped: int = 0
+    readable: Value = integer(0)
 
 
 class Memory:
@@ -60,7 +63,7 @@ class Memory:
 
     `open` are the loops that are being written, each with its number of steps: a value that is
     loaded before such a loop may lie in no room at all if the loop has none, so it is loaded from
-    the start of its room instead. Every room can be read there, an empty one too.
+    the `readable` place of its room instead: the start can be read in an empty one too.
     `some` are the masks that hold in some lane wherever they are known.
     """
 
@@ -210,7 +213,7 @@ class Memory:
         at = offset.base if offset.vector is None else offset.vector
         mask = b.both(mask, self._runs(max(room.level, room.pointer.level, at.level, mask.level)))
         if not offset.is_wide:
-            p = self._address(room, b.select(mask, at, integer(0)))
+            p = self._address(room, b.select(mask, at, room.readable))
             return b.emit(kind, 0, f"load {one}, {p.typed} {note}", p, least=room.level)
         mask, align = b.widen(mask), f"i32 {BYTES[kind]}"
         if offset.is_run:

@@ -68,6 +68,12 @@ def is_long(size: Size) -> bool:
     return not isinstance(size, int) or size >= LONG
 
 
+def runs_inside(root: Node) -> bool:
+    """Whether a reduction runs over the last axes of its operand, which are long."""
+    shape = root.inputs[0].type.shape
+    return bool(shape) and shape[: root.type.ndim] == root.type.shape and is_long(shape[-1])
+
+
 class Pair:
     """A product with a matrix, x v, and that of the transpose with it, xᵀ (x v)."""
 
@@ -93,8 +99,8 @@ class Rows:
     `own` are the roots that no other step reads, so that one row of them is stored.
     """
 
-    def __init__(self, root: Node) -> None:
-        self.axes: Shape = root.type.shape
+    def __init__(self, axes: Shape) -> None:
+        self.axes = axes
         self.nests: list[list[Node]] = []
         self.made: dict[Node, None] = {}
         self.own: frozenset[Node] = frozenset()
@@ -151,3 +157,25 @@ class Rows:
         """The sizes of a row of a root."""
         shape: Shape = root.type.shape
         return shape[len(self.axes) :]
+
+
+class Chain:
+    """Products of matrices, and nests between them, computed for some rows at a time.
+
+    Attributes
+    ----------
+    axes
+        The sizes of the loops over rows.
+    steps
+        Products, and nests in rows, in order.
+    made
+        The values that the steps compute.
+    own
+        Those that no other step reads, so that only some rows of them are stored.
+    """
+
+    def __init__(self, axes: Shape) -> None:
+        self.axes = axes
+        self.steps: list[Node | Rows] = []
+        self.made: dict[Node, None] = {}
+        self.own: frozenset[Node] = frozenset()

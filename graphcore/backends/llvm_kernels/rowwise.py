@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
@@ -13,7 +13,7 @@ from .nests import reduces, runs_along_memory
 from .places import At
 from .reductions import together
 from .results import changed
-from .rooms import Index
+from .rooms import Index, Room
 from .rows import Rows
 from .walks import at_once, every, several, store_all, walk
 
@@ -29,33 +29,55 @@ def row_by_row(w: Writer, step: Rows, homes: Homes) -> None:
 
     Where no row is stored, some rows are taken through all nests together.
     """
-    p, k, blocks = w.places, len(step.axes), not step.stores_whole
-    rooms: Homes = {}
+    rooms = rooms_of(w, step, homes)
+    *outer, last = map(w.size, step.axes)
+    each_of(w, outer, lambda at: some_rows(w, step, at, integer(0), last, rooms))
+    for root in step.made:
+        w.places.rooms[root] = rooms[root][0]._replace(level=w.b.level)
+
+
+def rooms_of(w: Writer, step: Rows, homes: Homes) -> Homes:
+    """Rooms for the values of rows: of one row, or of all."""
+    rooms, k = dict[Node, list[Room]](), len(step.axes)
     for root in step.made:
         if root in step.own and root.type.ndim > k:
             one = w.new(root, TensorType(root.type.dtype, root.type.shape[k:]))
             rooms[root] = [one._replace(skipped=k)]
         else:
             rooms[root] = homes.get(root) or [w.new(root)]
+    return rooms
 
-    def inner(at: At) -> Sequence[Value]:
-        if len(at) < k - blocks:
-            p.each(p.size(step.axes[len(at)]), (), lambda i: inner((*at, i)), 0)
-        elif blocks:
-            in_blocks(w, step, at, rooms)
-        else:
-            for roots in step.nests:
-                one_row(w, roots, at, rooms)
+
+def each_of(w: Writer, sizes: Sequence[Value], body: Callable[[At], None], at: At = ()) -> None:
+    """body(at) for each place of axes."""
+
+    def inner(i: Index) -> Sequence[Value]:
+        each_of(w, sizes, body, (*at, i))
         return ()
 
-    inner(())
-    for root in step.made:
-        p.rooms[root] = rooms[root][0]._replace(level=w.b.level)
+    if len(at) == len(sizes):
+        body(at)
+    else:
+        w.places.each(sizes[len(at)], (), inner, 0)
 
 
-def in_blocks(w: Writer, step: Rows, at: At, rooms: Homes) -> None:
-    """Nests of one value a row, for all rows at the places `at` of the other axes."""
-    p, b, n = w.places, w.b, w.size(step.axes[-1])
+def some_rows(w: Writer, step: Rows, at: At, begin: Value, stop: Value, rooms: Homes) -> None:
+    """The rows from `begin` to `stop` at the places `at` of the other axes."""
+
+    def row(i: Value) -> Sequence[Value]:
+        for roots in step.nests:
+            one_row(w, roots, (*at, Index(i)), rooms)
+        return ()
+
+    if step.stores_whole:
+        w.places.looped(begin, stop, 1, (), row)
+    else:
+        in_blocks(w, step, at, begin, stop, rooms)
+
+
+def in_blocks(w: Writer, step: Rows, at: At, begin: Value, stop: Value, rooms: Homes) -> None:
+    """Nests of one value a row, for the rows from `begin` to `stop`."""
+    p, b = w.places, w.b
 
     def one_nest(roots: Sequence[Node], first: Value, end: Value) -> None:
         def rows(*indices: Index) -> Sequence[Value]:
@@ -75,12 +97,12 @@ def in_blocks(w: Writer, step: Rows, at: At, rooms: Homes) -> None:
             p.rooms[root] = changed(w, rooms[root][0])
 
     def block(first: Value) -> Sequence[Value]:
-        end = b.call("smin", b.add(first, integer(BLOCK)), n)
+        end = b.call("smin", b.add(first, integer(BLOCK)), stop)
         for roots in step.nests:
             one_nest(roots, first, end)
         return ()
 
-    p.looped(integer(0), n, BLOCK, (), block)
+    p.looped(begin, stop, BLOCK, (), block)
 
 
 def one_row(w: Writer, roots: Sequence[Node], at: At, rooms: Homes) -> None:

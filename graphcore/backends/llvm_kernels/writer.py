@@ -20,6 +20,7 @@ from .arithmetic import SCALAR, kind_of_dtype
 from .axes import is_by_parts
 from .builder import TRUE, WIDTH, Builder, Value, integer
 from .calls import Calls
+from .chainwise import some_rows_at_a_time
 from .columns import in_tiles
 from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
@@ -43,7 +44,7 @@ from .receiving import by_parts, overwritten
 from .reductions import together
 from .rooms import BYTES, Index, Room
 from .routines import ALONE
-from .rows import Pair, Rows
+from .rows import Chain, Pair, Rows
 from .rowwise import row_by_row
 from .seams import middle
 from .turning import turned_by_routine
@@ -337,6 +338,8 @@ class Writer:
             products_in_one_walk(self, step, homes)
         elif isinstance(step, Rows):
             row_by_row(self, step, homes)
+        elif isinstance(step, Chain):
+            some_rows_at_a_time(self, step, homes)
         elif step.op in CONTROL:
             CONTROL[step.op](self, step)
         else:
