@@ -24,6 +24,7 @@ from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
+from graphcore.rewrites.exponentials import share_exponentials
 from graphcore.rewrites.layout import short_axes_first_where_none_lies
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes
 from graphcore.rewrites.rematerialise import rematerialise
@@ -57,13 +58,15 @@ EMITTED: frozenset[Op] = frozenset(
 
 KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
+shared = Pass("exponentials shared", share_exponentials, EXPANDED)
 laid_out = Pass("laid out", short_axes_first_where_none_lies, EXPANDED)
 scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
 
+OWN = [shared, laid_out, scheduled]
+"""The passes that serve the costs of machine code, before kernels are made."""
 PASSES: Passes = [
     *COMMON,
-    laid_out,
-    scheduled,
+    *OWN,
     Pass("kernels", lambda graph: with_every_kernel(graph), KERNELS),
 ]
 """The passes for machine code, without those that serve the costs of NumPy."""
@@ -77,7 +80,10 @@ def unavailable() -> str | None:
 def in_kernels(graph: Graph) -> Graph:
     """A graph as the passes for every target leave it, with kernels of machine code."""
     with nullcontext() if graph.trace is None else tracing(graph.trace):
-        made = with_every_kernel(scheduled.change(laid_out.change(graph)))
+        made = graph
+        for own in OWN:
+            made = own.change(made)
+        made = with_every_kernel(made)
     return Graph(made.params, made.outputs, graph.trace)
 
 
