@@ -118,6 +118,7 @@ SOME: dict[str, str] = {
     "graphcore.backends.llvm_kernels EMITTED": "golden/no_machine_code.txt has it, with a reason",
     "graphcore.backends.llvm_kernels.arithmetic EXACT_HALVES": "float32 serves float16",
     "graphcore.backends.llvm_kernels.flops DIVISIONS": "the op costs no division",
+    "graphcore.backends.llvm_kernels.nests JOINED": "no element is looked for in parts",
     "graphcore.backends.llvm_kernels.nests REPEATING": "an element of an operand is read once",
     "graphcore.backends.llvm_kernels.flops SIMPLE": "the op costs a function",
     "graphcore.backends.llvm_kernels.flops VIEWS": "the op is no view",

@@ -42,6 +42,7 @@ from .longer_runs import in_longer_runs
 from .loops import CONTROL
 from .places import PLACES, is_register
 from .routines import ALONE, lacks
+from .taps import summed_in_place
 from .transposes import turned_inside
 from .writer import Homes, Shared, Writer
 
@@ -89,7 +90,7 @@ def in_kernels(graph: Graph) -> Graph:
 
 def with_every_kernel(graph: Graph) -> Graph:
     """The graph with kernels; long ones call kernels for their pieces."""
-    lying = read_from_wholes(turned_inside(in_longer_runs(graph)))
+    lying = read_from_wholes(turned_inside(in_longer_runs(summed_in_place(graph))))
     return cut_kernels(with_kernels(lying, computes))
 
 

@@ -42,6 +42,8 @@ READINGS = 16
 
 REPEATING = frozenset({t.expand, t.matvec, t.matmul, t.gather, t.overlap_add})
 """Ops that read a place of an operand many times."""
+JOINED = frozenset({t.embed, t.overwrite, t.concat})
+"""Ops whose place is looked for in their parts, which costs more than to read it from memory."""
 
 
 class Nest(NamedTuple):
@@ -425,6 +427,8 @@ def stored(
                 held.add(node.inputs[0])
         elif node in held:
             keys = {space_of(node): False}
+        elif of_many_places(node) and (cost[node] > CHEAP or node.inputs[0].op in JOINED):
+            held.add(node.inputs[0])
         elif is_kept(node, cost[node], keys) and len(keys) > again.get(node, 0):
             if is_moved(node):
                 moved.append(node)
@@ -467,6 +471,12 @@ def lies_stored(node: Node, held: set[Node]) -> bool:
     while node not in held and node.inputs and is_moved(node):
         node, rolls = node.inputs[0], rolls + (node.op is t.concat)
     return rolls <= 2 and (node in held or not node.inputs or node.op is leaf.project)
+
+
+def of_many_places(node: Node) -> bool:
+    """Whether a node is windows of many places: each place of its operand is read many times."""
+    places = count(node.attrs["sizes"]) if node.op is t.windows else 0
+    return not isinstance(places, int) or places > WIDTH
 
 
 def is_before(node: Node, cost: int) -> bool:

@@ -30,6 +30,8 @@ INTERLEAVED = 8
 """The most values that are interleaved to be stored as runs."""
 MANY = 2 * UNROLLED
 """The most places of short axes and of those in front that are written out, together."""
+SUMS = 8
+"""The most sums of several rows, at the places of their short axes: they are registers as well."""
 LIGHT = 4
 """The largest cost of a value that is added up in several rows at once."""
 
@@ -138,7 +140,11 @@ def every(roots: Sequence[Node], indices: Sequence[Sequence[At]]) -> list[tuple[
 
 def at_once(p: Places, roots: Sequence[Node]) -> int:
     """How many rows of reductions are computed at once: several where each waits for its sum."""
-    return ROWS if len(roots) <= FEW and cost(p, roots) <= LIGHT * len(roots) else 1
+    if len(roots) > FEW or cost(p, roots) > LIGHT * len(roots):
+        return 1
+    shapes = [root.type.shape for root in roots]
+    places = sum(len(written_out(shape, (ZERO,) * len(space(shape)))) for shape in shapes)
+    return max(min(ROWS, SUMS // max(places, 1)), 1)
 
 
 def cost(p: Places, roots: Sequence[Node]) -> int:
