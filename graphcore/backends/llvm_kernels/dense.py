@@ -46,6 +46,9 @@ SHORT = 16
 SUMS = 256
 """How many sums of so few products are added up: of a longer inner axis each has more."""
 
+PAGE_BY_PAGE = '"probe-stack"="inline-asm"'
+"""How the stack is taken: a full one ends at the page that guards it, and not behind that."""
+
 
 @once
 def code(kind: str) -> Code:
@@ -122,7 +125,7 @@ class Dense:
         b.do("ret void")
         given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z"
         sizes = ", ".join([size.typed for size in self.sizes])
-        return module(f"define void @dense({given}, {sizes}, i1 %upper)", b)
+        return module(f"define void @dense({given}, {sizes}, i1 %upper) {PAGE_BY_PAGE}", b)
 
     def in_blocks(self, stop: Value, most: Value, body: Callable[[Value, Value], object]) -> None:
         """body(first, many) for blocks of an axis of `stop` places, each of `most` or fewer."""

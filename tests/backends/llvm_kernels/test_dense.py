@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import signal
+import subprocess
+import sys
+import threading
 from itertools import product
 
 import numpy as np
@@ -190,3 +194,52 @@ def test_it_stays_in_its_memory(kind: str, behind: bool) -> None:
             x[:], y[:] = rng.integers(-9, 9, x.shape), rng.integers(-9, 9, y.shape)
             found = multiplied(x, y, beside_a_fence(rows, columns))
             np.testing.assert_array_equal(found, x @ y)
+
+
+def test_threads_with_small_stacks() -> None:
+    x, found = np.eye(300), list[np.ndarray]()
+    multiplied(x, x.T)  # so that it is compiled
+    before = threading.stack_size(2**17)
+    try:
+        thread = threading.Thread(target=lambda: found.append(multiplied(x, x.T)))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    np.testing.assert_array_equal(found[0], x)
+
+
+ON_A_FULL_STACK = """
+import ctypes, mmap, sys
+import numpy as np
+from graphcore.backends.llvm_kernels import dense, functions
+
+level, page, libc = sys.argv[1], mmap.PAGESIZE, ctypes.CDLL(None)
+below, stack = 16 * page, (10 if level[-1] == "4" else 6) * page
+memory = mmap.mmap(-1, below + page + stack)
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+assert libc.mprotect(ctypes.c_void_p(start + below), ctypes.c_size_t(page), 0) == 0
+code = functions.compiled(dense.Dense("f64", level).text(), "dense", level=level)
+pointers, sizes = [ctypes.c_void_p] * 3, [ctypes.c_int64] * 7
+call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(code["dense"])
+x = np.ones((8, 8))
+
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+def run(_):
+    call(x.ctypes.data, x.ctypes.data, np.empty((8, 8)).ctypes.data, *[8] * 4, 1, 8, 1, False)
+
+attributes, thread = (ctypes.c_char * 64)(), ctypes.c_ulong()
+libc.pthread_attr_init(attributes)
+place = ctypes.c_void_p(start + below + page), ctypes.c_size_t(stack)
+assert libc.pthread_attr_setstack(attributes, *place) == 0
+assert libc.pthread_create(ctypes.byref(thread), attributes, run, None) == 0
+libc.pthread_join(thread, None)
+print(np.count_nonzero(np.frombuffer(memory, np.uint8, below)), "bytes were written below")
+"""
+
+
+def test_a_full_stack_ends_the_process() -> None:
+    """Rather than to write below the page that guards it, where other memory may lie."""
+    given = [sys.executable, "-X", "faulthandler=0", "-c", ON_A_FULL_STACK, dense.levels()[0]]
+    done = subprocess.run(given, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGSEGV, done.stdout + done.stderr
