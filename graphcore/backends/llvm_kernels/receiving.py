@@ -1,4 +1,8 @@
-"""Updates of a tensor at positions, one after the other, so that positions may repeat."""
+"""Updates of a tensor at positions, one after the other, so that positions may repeat.
+
+To load a value that was just stored takes several times as long as to add to it. Where positions
+mostly repeat the one before, as sorted ones do, values to be added to are kept in a register.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of, literal, rule_of
-from .builder import TRUE, Value, integer
-from .places import At, counted, position
+from .builder import FALSE, TRUE, WIDTH, Value, integer
+from .folds import across
+from .places import At, Places, counted, position
 from .results import changed, finished
 from .rooms import ZERO, Index
 
@@ -28,6 +33,8 @@ COMBINED: dict[Op, Op] = {
     t.scatter_min: e.minimum,
 }
 """How an update is combined with the value before; updates of other ops replace it."""
+SAMPLE = 512
+"""How many positions are compared with the next one to see whether they mostly repeat it."""
 START = {t.scatter: 0, t.scatter_prod: 1}
 """The value of all places before the updates, unless the first operand has them."""
 
@@ -51,18 +58,24 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
             p.everywhere(node.type.shape, begin)
     side_by_side = node.type.ndim - 1 not in axes
 
-    def put(index: At, mask: Value) -> Sequence[Value]:
+    def put(index: At, mask: Value, *before: Value) -> Sequence[Value]:
+        """Update a place; `before` are the last one and its value, if these are known."""
         rest = iter(index[rank:])
         at = [ZERO if axis in axes else next(rest) for axis in range(node.type.ndim)]
         for axis, positions in zip(axes, indices, strict=True):
             i, wrong = counted(p, position(p, positions, index[:rank], TRUE), node.type.shape[axis])
             at[axis] = Index(b.select(wrong, integer(0), i))
-        value = p.at(updates, index, mask)
+        value, place = p.at(updates, index, mask), p.place(at, room.shape).base
         if node.op in COMBINED:
-            old = p.load(changed(w, room), at, mask)
+
+            def load() -> Sequence[Value]:
+                return [p.load(changed(w, room), at, mask)]
+
+            other = b.op("icmp ne", place, before[0]) if before else TRUE
+            (old,) = b.branch(other, load, lambda: before[1:])
             value = rule_of(COMBINED[node.op], kind)(b, old, value)
         p.store(room, at, mask, value)
-        return ()
+        return [place, value] if before else ()
 
     def inner(index: At) -> Sequence[Value]:
         n = len(index)
@@ -72,9 +85,38 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
             return p.lanes(w.size(shape[n]), (), lambda i, mask: put((*index, i), mask))
         return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
 
+    def in_register() -> Sequence[Value]:
+        nowhere = [integer(-1), literal(0, kind)]
+        p.each(w.size(shape[0]), nowhere, lambda i, *now: put((i,), TRUE, *now))
+        return ()
+
     with w.abreast(node):
-        inner(())
+        if node.op in COMBINED and kind in ("f64", "f32") and len(shape) == len(axes) == 1:
+            b.branch(mostly_repeat(p, indices[0]), in_register, lambda: inner(()))
+        else:
+            inner(())
     finished(w, node, homes, room)
+
+
+def mostly_repeat(p: Places, positions: Node) -> Value:
+    """Whether of the first positions three in four, or more, are the same as the one after them.
+
+    Where fewer are, branches that are predicted wrongly cost what is gained.
+    """
+    b = p.b
+    many = b.sub(p.size(positions.type.shape[0]), integer(1))
+    if many.number is not None and many.number < WIDTH:
+        return FALSE
+    stop = b.call("smin", many, integer(SAMPLE))
+
+    def count(i: Index, mask: Value, *found: Value) -> Sequence[Value]:
+        this, following = [position(p, positions, (k,), mask) for k in (i, p.plus(i, integer(1)))]
+        same = b.both(b.op("icmp eq", this, following), mask)
+        return [b.op("add", found[0], b.select(same, integer(1), integer(0)))]
+
+    (lanes,) = p.run(integer(0), stop, [b.widen(integer(0))], count)
+    found = across(b, lambda x, y: b.op("add", x, y), lanes)
+    return b.op("icmp sgt", b.mul(found, integer(4)), b.mul(stop, integer(3)))
 
 
 def lies_there(w: Writer, node: Node, homes: Homes) -> bool:

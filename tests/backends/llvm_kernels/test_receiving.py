@@ -1,0 +1,76 @@
+"""Updates at positions that repeat: sorted ones, and any others."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels.receiving import COMBINED, SAMPLE
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.op import Op
+from graphcore.ir.sizes import Size
+from graphcore.ops import tensor as t
+from graphcore.schedule.regions import as_one
+
+from .native import Both, M, N, given, needs_machine_code, some
+
+pytestmark = needs_machine_code
+
+KINDS = {
+    "sorted": lambda rng, n, m: np.sort(rng.integers(0, m, n)),
+    "the same": lambda rng, n, m: np.full(n, m - 1),
+    "in turn": lambda rng, n, m: np.arange(n) % m,
+    "sorted, then in any order": lambda rng, n, m: np.concatenate(
+        [np.repeat(np.arange(m), SAMPLE)[: SAMPLE + 1], rng.integers(0, m, n)]
+    )[:n],
+    "from the end": lambda rng, n, m: np.sort(rng.integers(-m, 0, n)),
+    "places in two ways": lambda rng, n, m: np.where(np.arange(n) % 2, -m, 0) + np.zeros(n, int),
+}
+
+
+def updated(op: Op, positions: Node, dtype: str) -> Node:
+    """The values y at positions, in a tensor of M places."""
+    y = given("y", N, dtype=dtype)
+    if op in (t.scatter, t.scatter_prod):
+        return op(y, positions, shape=(M,), axes=(0,))
+    return op(given("x", M, dtype=dtype), y, positions, axes=(0,))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", COMBINED, ids=str)
+def test_updates_are_combined_in_order(op: Op, kind: str, dtype: str) -> None:
+    both = Both([updated(op, given("i", N, dtype="int64"), dtype)])
+    rng = np.random.default_rng(3)
+    for n, m in ((0, 0), (0, 3), (1, 1), (2, 1), (9, 2), (40, 3), (700, 9), (2000, 3)):
+        values = {"i": KINDS[kind](rng, n, m) if n else np.zeros(0, int)}
+        values |= {"x": some(rng, (m,), dtype), "y": some(rng, (n,), dtype)}
+        if op is t.scatter_prod and dtype != "int64":
+            values["y"] = np.sign(values["y"]) + (values["y"] == 0)
+        both.agree([values[str(x.attrs["name"])] for x in both.params], (n, m), 400)
+
+
+def test_values_that_are_not_finite_stay_where_they_are() -> None:
+    both = Both([updated(t.scatter_add, given("i", N, dtype="int64"), "float64")])
+    positions, y = np.repeat(np.arange(5), 40), np.ones(200)
+    y[[3, 45, 130]] = np.nan, np.inf, -np.inf
+    (found,) = both.native([positions, np.zeros(5), y], (200, 5))
+    np.testing.assert_array_equal(found, [np.nan, np.inf, 40, -np.inf, 40])
+
+
+@pytest.mark.parametrize("places", [N, 6, 40])
+def test_which_updates_look_at_the_next_position(places: Size) -> None:
+    """Those of floats at positions of one axis, if these are not very few."""
+
+    def written(dtype: str) -> str:
+        i, y = given("i", places, dtype="int64"), given("y", places, dtype=dtype)
+        made = t.scatter(y, i, shape=(M,), axes=(0,))
+        return llvm_kernels.text(as_one(Graph((i, y), (made,))), ("n", "m"))
+
+    compared = re.compile(r"icmp eq <\d+ x i64>")
+    assert bool(compared.search(written("float64"))) == (places != 6)
+    assert not compared.search(written("int64"))
