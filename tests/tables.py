@@ -162,6 +162,8 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.loops.placement VIEWS_OF_SUMS": "the op is applied to each term of a sum",
     "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",
     "graphcore.rewrites.orders RULES": "no contraction is taken into the op",
+    "graphcore.rewrites.scales SUMS": "the op adds nothing up, or scales stay inside",
+    "graphcore.rewrites.scales SCALING": "the op is no scaling",
     "graphcore.analysis.matrices THROUGH": "the facts of operands say nothing of the result",
     "graphcore.analysis.matrices PARTS": "nothing is known of a factor",
 }

@@ -28,6 +28,7 @@ from .functions import functions_of_matrices
 from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
 from .orders import ordered
+from .scales import scale_less
 from .shared_factors import share_factors
 from .shields import drop_shields
 from .stabilise import stabilise
@@ -103,6 +104,7 @@ moved_out = Pass("moved out of loops", hoist, EXPANDED)
 products = Repeat(
     [
         Pass("contractions gathered", rewriting(tidy, contraction), EXPANDED),
+        Pass("scaled less", scale_less, EXPANDED),
         Pass("contractions ordered", ordered, EXPANDED),
         Pass("decomposed", rewriting(decomposition, tidy), EXPANDED),
     ],
