@@ -405,8 +405,16 @@ def elementwise(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
     rule, kinds = found
     if node.op is e.log1p and is_part(node.inputs[0]):
         rule = function("log1p_of_part")
-    result = rule(b, *[cast(b, x, kind) for x, kind in zip(xs, kinds, strict=True)])
+    given = [cast(b, x, kind) for x, kind in zip(xs, kinds, strict=True)]
+    if node.op is e.power and kinds == ("f64", "f64") and given[0].level < given[1].level:
+        rule, given = function("power_by_log"), [*given, *logarithm_of(b, given[0])]
+    result = rule(b, *given)
     return cast(b, result, kind_of(node))
+
+
+def logarithm_of(b: Builder, x: Value) -> list[Value]:
+    """The logarithm of a base, which is then found once for all exponents of a loop."""
+    return [function(name)(b, x) for name in ("log_high", "log_low")]
 
 
 def computed_in(node: Node) -> tuple[str, ...]:

@@ -48,7 +48,8 @@ FUNCTIONS: dict[str, Function] = special.FUNCTIONS | {
         *(normal.erf, normal.erfc, normal.ndtr),
         *(entropy.xlogy, entropy.xlog1py, entropy.entr, entropy.rel_entr, entropy.kl_div),
         *(entropy.logit, entropy.log1mexp, entropy.exprel, entropy.cosm1),
-        *(powers.power, powers.cbrt, division.hypot, division.fmod),
+        *(powers.power, powers.log_high, powers.log_low, powers.power_by_log),
+        *(powers.cbrt, division.hypot, division.fmod),
     )
 }
 SHORT: dict[str, Function] = {"hypot": short.hypot}

@@ -190,9 +190,13 @@ def test_accuracy(name: str, dtype: np.dtype) -> None:
         assert apart[at] <= bound, (where, [x[at] for x in xs], apart[at])
 
 
+PARTS = {"log_high", "log_low", "power_by_log"}
+"""Parts of `power`, which test_powers.py compares with it bit by bit."""
+
+
 def test_every_function_is_tried() -> None:
     own = functions.FUNCTIONS.keys() - (special.FUNCTIONS.keys() - SLOWLY.keys() - RANGES.keys())
-    assert RANGES.keys() | SLOWLY.keys() == own
+    assert RANGES.keys() | SLOWLY.keys() | PARTS == own
 
 
 SPECIAL = (

@@ -36,10 +36,24 @@ CUBE_ROOT = (
 
 def power(b: Builder, x: Value, y: Value) -> Value:
     """e^(y log|x|), with the sign that an odd y gives."""
-    size = fabs(b, x)
-    log = log_of_pair(b, single(size))
-    high = mul(b, y, log.high)
-    low = fma(b, y, log.low, fma(b, y, log.high, neg(b, high)))
+    log = log_of_pair(b, single(fabs(b, x)))
+    return power_by_log(b, x, y, log.high, log.low)
+
+
+def log_high(b: Builder, x: Value) -> Value:
+    """log|x|, rounded."""
+    return log_of_pair(b, single(fabs(b, x))).high
+
+
+def log_low(b: Builder, x: Value) -> Value:
+    """What rounding took from log|x|."""
+    return log_of_pair(b, single(fabs(b, x))).low
+
+
+def power_by_log(b: Builder, x: Value, y: Value, log: Value, rest: Value) -> Value:
+    """x^y where log|x| is known, rounded and with the rest."""
+    high = mul(b, y, log)
+    low = fma(b, y, rest, fma(b, y, log, neg(b, high)))
     bounded = clamp(b, high, -800.0, 800.0)
     low = b.select(equal(b, bounded, high), low, real(0.0))
     one, n = exp_of_pair(b, Pair(bounded, low))
