@@ -114,6 +114,8 @@ def own_rules() -> Ops:
 SOME: dict[str, str] = {
     "graphcore.analysis.cost FACTORED": "the cost of another op on matrices counts a factorisation",
     "graphcore.analysis.cost ITERATIVE": "another op on matrices is no iteration",
+    "graphcore.analysis.spending RANKS": "another op is no product of batches of matrices",
+    "graphcore.analysis.spending SEARCHES": "another op searches no rows",
     "graphcore.analysis.values BOUNDED": "no bound of the result is known",
     "graphcore.backends.llvm_kernels EMITTED": "golden/no_machine_code.txt has it, with a reason",
     "graphcore.backends.llvm_kernels.arithmetic EXACT_HALVES": "float32 serves float16",

@@ -7,7 +7,7 @@ within a factor of two of the measured time.
 
 Only ops that machine code computes in another way are counted. Products of matrices, unless they
 are many small ones, sorts, factorisations and Fourier transforms count as their calls alone, since
-the routines are the same.
+the routines are the same or as quick.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ INDEXING = 3e-6
 ROUTINE = 4e-6
 """A call of LAPACK, of a sort or of a transform."""
 LOOP = 2.0
-"""The number of operations that a loop or branch counts as."""
+"""The number of operations that a loop or branch counts as, and an op that gains alone."""
 STEP = 0.2e-6
 """A step of a loop without its body; each carry adds to it."""
 VALUE = {1: 0.5e-9, 10: 4e-9, 50: 20e-9}
@@ -52,6 +52,8 @@ MATRIX = 35e-9
 """A small matrix product of a batch: NumPy calls BLAS for each, or runs along short rows."""
 SMALL = 64
 """How many products of numbers such a matrix product has at most."""
+SEARCHED = 30e-9
+"""A value that is searched for in a row of values, or whose position in order is found."""
 PICKED = 4e-9
 """A value that is picked by its position, or written to one."""
 
@@ -85,7 +87,7 @@ class Spending:
             own, seconds, values = parts(node)
             self._add(into, times, share * own)
             self._add(into, times * values, share * seconds)
-            if is_batch_of_small(node):
+            if gains_alone(node):
                 self.work += LOOP
             elif own > VIEW and not is_routine(node):
                 self.work += 1.0
@@ -138,18 +140,34 @@ def is_free(node: Node) -> bool:
 
 
 def is_routine(node: Node) -> bool:
-    """Whether machine code and NumPy call the same routine for an op."""
+    """Whether machine code and NumPy call the same routine for an op, or one as quick."""
     kind = node.op.axes
-    moves = isinstance(kind, Along) and kind.moves
-    return moves or isinstance(kind, Matrices) or node.op is tensor.searchsorted
+    moves = isinstance(kind, Along) and kind.moves and node.op is not tensor.argsort
+    return moves or isinstance(kind, Matrices)
+
+
+def gains_alone(node: Node) -> bool:
+    """Whether machine code computes an op, without others to join, in a part of NumPy's time.
+
+    NumPy calls a function for each short row of a reduction and for each small matrix of a batch,
+    waits in recurrences for each result, and sorts positions by comparing values.
+    """
+    kind = node.op.axes
+    runs = isinstance(kind, Reduces) or (isinstance(kind, Along) and not kind.moves)
+    return runs or node.op in SEARCHES or is_batch_of_small(node)
 
 
 def is_batch_of_small(node: Node) -> bool:
-    """Whether a node is many small products of matrices, for which machine code has own loops."""
-    if node.op is not tensor.matmul or node.type.ndim < 3:
+    """Whether a node is many small products, for which machine code has own loops."""
+    if (rank := RANKS.get(node.op)) is None or node.type.ndim <= rank:
         return False
-    places = count((*node.type.shape[-2:], node.inputs[0].type.shape[-1]))
+    places = count((*node.type.shape[node.type.ndim - rank :], node.inputs[0].type.shape[-1]))
     return isinstance(places, int) and places <= SMALL
+
+
+RANKS = {tensor.matmul: 2, tensor.matvec: 1, tensor.vecdot: 0}
+"""How many axes of the result of a product are not batch."""
+SEARCHES = {tensor.argsort, tensor.searchsorted}
 
 
 def parts(node: Node) -> tuple[float, float, Size]:
@@ -157,15 +175,17 @@ def parts(node: Node) -> tuple[float, float, Size]:
     kind, several = node.op.axes, not isinstance(node.type, TensorType)
     if is_free(node):
         return 0.0, 0.0, 0
+    made = 0 if several else node.type.count
     if is_batch_of_small(node):
-        return CALL, MATRIX, count(node.type.shape[:-2])
+        return CALL, MATRIX, count(node.type.shape[: node.type.ndim - RANKS[node.op]])
     if Trait.PRODUCT in node.op.traits:
         return CALL, 0.0, 0
     if several or is_routine(node):
         return ROUTINE, 0.0, 0
+    if node.op in SEARCHES:
+        return ROUTINE, SEARCHED, made
     if Trait.VIEW in node.op.traits:
         return VIEW, 0.0, 0
-    made = node.type.count
     if not any(x.type.shape for x in (node, *node.inputs)):
         return NUMBER, 0.0, 0
     if node.op in elementwise.UFUNC:

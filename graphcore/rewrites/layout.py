@@ -1,8 +1,6 @@
-"""Layout: values whose short axes come first in memory, as loops run along the last one.
+"""Layout for machine code: values whose short axes come first in memory.
 
-Starting a loop of NumPy costs as much as 50 values, so one over two or three is ten times too
-expensive. Machine code has its lanes along the last long axis: where short axes come after it, the
-values of lanes lie apart.
+Its lanes run along the last long axis: where short axes come after it, their values lie apart.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ SHORT = 16
 """The largest size of a short axis."""
 
 ROW_BY_ROW = frozenset({tensor.argmax, tensor.argmin, tensor.logcumsumexp, tensor.recurrence})
-"""Ops that NumPy computes one row after the other: another order of axes is no quicker."""
+"""Ops that are computed one row after the other: another order of axes is no quicker."""
 
 views = RuleSet()
 views.add(view_of_full, [tensor.transpose, tensor.expand], [leaf.full])
@@ -45,23 +43,14 @@ views.add(view_later, [Pointwise], [tensor.transpose])
 def short_axes_first(graph: Graph) -> Graph:
     """The graph whose ops compute with short axes first, and read each other's results like that.
 
-    Bodies of loops and branches are left as they are: the arrays of a single step are small, so
-    that the call that makes a view would cost more than it saves.
+    Bodies of loops and branches are left as they are: the arrays of a single step are small. So are
+    ops that read values with short axes last in memory: they would read these with strides, which
+    costs as much as the order gains. A long product that is given in another shape is left, too.
     """
-    return arranged(graph, {*graph.outputs}, set())
-
-
-def short_axes_first_where_none_lies(graph: Graph) -> Graph:
-    """The same, but ops are left as they are that read values with short axes last in memory.
-
-    They would read these with strides, which costs as much as the order gains. A long product that
-    is given in another shape is left as it is, too.
-    """
-    return arranged(graph, {*graph.outputs} | products_given(graph), lying(graph))
-
-
-def arranged(graph: Graph, results: set[Node], bound: set[Node]) -> Graph:
-    """The graph with short axes first but in products among `results` and in readers of `bound`."""
+    types = [type for type in set(map(type_of, graph.nodes())) if isinstance(type, TensorType)]
+    if not any(by_length(type.shape) for type in types):
+        return graph
+    results, bound = {*graph.outputs} | products_given(graph), lying(graph)
     simplified = simplifier(views)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
@@ -70,9 +59,6 @@ def arranged(graph: Graph, results: set[Node], bound: set[Node]) -> Graph:
         perm = None if stays or not bound.isdisjoint(node.inputs) else order(node)
         return None if perm is None else (moved, simplified(moved(node, inputs, perm)))
 
-    types = [type for type in set(map(type_of, graph.nodes())) if isinstance(type, TensorType)]
-    if not any(by_length(type.shape) for type in types):
-        return graph
     new = transform(graph, visit)
     return graph if new is graph else simplify(new, views)
 

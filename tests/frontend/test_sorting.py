@@ -10,7 +10,6 @@ import pytest
 import scipy.stats
 
 import graphcore as gc
-from graphcore.backends.numpy_backend import routines
 from tests.interpreter import position_in_order
 
 NAN, INF = np.nan, np.inf
@@ -53,25 +52,6 @@ def test_order_is_stable_with_nan_as_the_largest(dtype: str, descending: bool) -
         np.testing.assert_array_equal(order, wanted)
         np.testing.assert_array_equal(ordered, np.take_along_axis(x, wanted, 1))
         assert ordered.dtype == x.dtype
-
-
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", ["float64", "int64"])
-def test_few_of_many_are_the_first_of_all(dtype: str, descending: bool) -> None:
-    """Picked by partition: the same as a full order, ties and nan included."""
-    random = np.random.default_rng(1)
-    for x in (messy(random, (3, 1024), dtype), random.permutation(2048).astype(dtype)[None]):
-        whole = routines.order(x, descending)
-        for size in (1, 2, 17, 128):
-            found = routines.argsort(x, 1, size, descending)
-            np.testing.assert_array_equal(found, whole[:, :size])
-            np.testing.assert_array_equal(routines.argsort(x.T, 0, size, descending), found.T)
-
-
-def test_distinct_floats_take_the_quick_order() -> None:
-    x = np.random.default_rng(2).normal(size=(2, 500))
-    for y in (x, np.where(x > 1, NAN, x), x.round(1)):
-        np.testing.assert_array_equal(routines.order(y, False), y.argsort(1, kind="stable"))
 
 
 def test_top_k() -> None:

@@ -25,7 +25,7 @@ from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.exponentials import share_exponentials
-from graphcore.rewrites.layout import short_axes_first_where_none_lies
+from graphcore.rewrites.layout import short_axes_first
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes
 from graphcore.rewrites.rematerialise import rematerialise
 from graphcore.schedule.pieces import cut_kernels
@@ -60,7 +60,7 @@ EMITTED: frozenset[Op] = frozenset(
 KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
 shared = Pass("exponentials shared", share_exponentials, EXPANDED)
-laid_out = Pass("laid out", short_axes_first_where_none_lies, EXPANDED)
+laid_out = Pass("laid out", short_axes_first, EXPANDED)
 scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
 
 OWN = [shared, laid_out, scheduled]

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from graphcore.analysis.values import are_distinct, is_positive_zero
+from graphcore.analysis.values import are_distinct
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, for_every
-from graphcore.ir.sizes import Shape, Size, count
+from graphcore.ir.sizes import Shape, Size
 from graphcore.ops import elementwise, leaf, linalg, outside, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
 
-from . import fourier, routines, short
+from . import fourier, routines
 from .by_function import with_attrs
 from .calls import Argument, Call, call, item, method, sequence
 from .outside import Caller
@@ -60,45 +60,14 @@ def reduction(name: str, function: np.ufunc, sign: int = 0) -> Emit:
         over = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
         initial = attrs.get("initial")
         start = () if initial is None else (w.literal(initial),)
-        if folds(node):
-            return fold(w.bind(name, function), node, w, out, *start)
         sizes = [x.type.shape[axis] for axis in over]
         if sign and not start and not all(isinstance(size, int) and size for size in sizes):
             start = (w.bind(f"{name}_start_{w.dtype(x.type.dtype)}", limit(x, sign)),)
-        if is_partial(node, w):
-            how = w.bind(name, function), w.full(x), str(over), out, *start
-            return call(w.bind("reduce", short.reduce), *how)
         reduce = w.bind(f"{name}_reduce", function.reduce)
         axis = str(over[0] if len(over) == 1 else over)
         return call(reduce, w.full(x), axis, "None", out, *(("False", *start) if start else ()))
 
     return emit
-
-
-def is_partial(node: Node, w: Writer) -> bool:
-    """Whether `node` reduces some of several axes and is in no loop, where arrays are small."""
-    return w.block == 0 and 0 < len(node.attrs.get("axes", ())) < node.inputs[0].type.ndim
-
-
-def folds(node: Node) -> bool:
-    """Whether `node` reduces only a few elements to each value: along short axes, or of windows."""
-    (x,) = node.inputs
-    if "axes" not in node.attrs or len(node.attrs["axes"]) == x.type.ndim:
-        return False
-    places = count(x.type.shape[axis] for axis in node.attrs["axes"])
-    return isinstance(places, int) and (0 < places <= short.SHORT or of_windows(x))
-
-
-def of_windows(x: Node) -> bool:
-    """Whether `x` is a view of windows."""
-    while x.op in (tensor.transpose, tensor.slice_):
-        x = x.inputs[0]
-    return x.op is tensor.windows
-
-
-def fold(function: str, node: Node, w: Writer, out: str, *start: str) -> Call:
-    (x,), axes = node.inputs, node.attrs["axes"]
-    return call(w.bind("fold", short.fold), function, w.full(x), str(axes), out, *start)
 
 
 def limit(x: Node, sign: int) -> object:
@@ -218,8 +187,6 @@ def product(name: str, rank: int) -> Emit:
 
     def emit(node: Node, w: Writer, out: str) -> Call:
         operands, kind = map(w.full, node.inputs), node.type.dtype.kind
-        if node.type.ndim > rank and kind != "c":
-            return call(w.bind(f"each_{name}", getattr(short, name)), *operands, out)
         if node.type.ndim > rank or (rank == 2 and kind in "fc" and w.block == 0):
             return call(w.bind(name, getattr(np, name)), *operands, out)
         return call(w.bind("dot", np.dot), *operands, out)
@@ -236,18 +203,13 @@ def concat(node: Node, w: Writer, out: str) -> Call:
 
 
 def where(node: Node, w: Writer, out: str) -> Argument:
-    """A choice; between a real float and 0 by its bits, quicker where the condition varies."""
+    """A choice: of two numbers in Python's words where the condition is one."""
     condition, x, y = node.inputs
     one = condition.inputs[0] if repeats_number(condition) else condition
     if is_number(one.type):
         chosen = Call("{1} if {0} else {2}", (w.scalar(one), w.array(x), w.array(y)))
         w.do(call(w.bind("copyto", np.copyto), out, chosen), node)
         return out
-    if node.type.dtype.kind == "f" and node.type.shape:
-        if is_positive_zero(y):
-            return call(w.bind("keep", routines.keep), w.array(condition), w.array(x), out)
-        if is_positive_zero(x):
-            return call(w.bind("omit", routines.omit), w.array(condition), w.array(y), out)
     return call(w.bind("either", routines.either), *map(w.array, node.inputs), out)
 
 
@@ -325,8 +287,6 @@ def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0
                 return call(w.bind("place", routines.place), begin, *where)
             return call(w.bind("combine", routines.combine), *ufuncs, begin, *where)
         axes, indexed = str(node.attrs["axes"]), sequence(*spelled_indices(node, w))
-        if combine == (np.add,) and not first and node.type.dtype.kind == "f":
-            return call(w.bind("sums", routines.sums), axes, indexed, w.array(updates), out)
         function = w.bind(routine.__name__, routine)
         return call(function, *ufuncs, begin, axes, indexed, w.array(updates), out)
 

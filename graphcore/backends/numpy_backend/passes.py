@@ -1,14 +1,16 @@
-"""The passes for NumPy: first the passes for every target, then those that serve its costs."""
+"""The passes for NumPy: first the passes for every target, then the one that serves its costs."""
 
 from __future__ import annotations
 
+from graphcore.ir.graph import Graph
 from graphcore.rewrites.accumulate import add_embedded
-from graphcore.rewrites.layout import short_axes_first
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, tidied
 
-PASSES: Passes = [
-    *COMMON,
-    Pass("accumulated", add_embedded, EXPANDED),
-    tidied,  # slices of the parts meet other views
-    Pass("scheduled", short_axes_first, EXPANDED),
-]
+
+def parts_added(graph: Graph) -> Graph:
+    """The graph in which parts are added at their places, where slices of them meet other views."""
+    added = add_embedded(graph)
+    return graph if added is graph else tidied.change(added)
+
+
+PASSES: Passes = [*COMMON, Pass("scheduled", parts_added, EXPANDED)]
