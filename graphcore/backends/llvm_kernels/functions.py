@@ -65,6 +65,9 @@ def define(full: str) -> str:
     if name == storing.ROUTINE:
         x = type_of(kind, width)
         return module(f"define void @{full}({x} %x, ptr %p, i64 %n)", storing.routine(kind, width))
+    if name == storing.LOADING:
+        x = type_of(kind, width)
+        return module(f"define {x} @{full}(ptr %p, i64 %n)", storing.loading(kind, width))
     b = Builder(width)
     params = [Value(f"%x{i}", kind, width) for i in range(arity(name))]
     if kind == "f32" and name in SINGLE:

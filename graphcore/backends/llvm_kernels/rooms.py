@@ -206,24 +206,27 @@ class Memory:
 
     def _fetch(self, room: Room, offset: Index, mask: Value) -> Value:
         b, kind, note = self.b, room.kind, f"; {room.version}"
-        width, one = b.width, type_of(kind)
-        several = type_of(kind, width)
+        width, several = b.width, type_of(kind, b.width)
         if not offset.is_wide and mask.wide:  # one place for all lanes, if any wants it
             mask = TRUE if mask.text in self.some else b.any_lane(mask)
         at = offset.base if offset.vector is None else offset.vector
-        mask = b.both(mask, self._runs(max(room.level, room.pointer.level, at.level, mask.level)))
+        left = self.stores.lefts.get(mask.text)
+        runs = self._runs(max(room.level, room.pointer.level, at.level, mask.level))
+        mask = b.both(mask, runs)
+        if left is not None:
+            left = b.select(runs, left, integer(0))
         if not offset.is_wide:
             p = self._address(room, b.select(mask, at, room.readable))
-            return b.emit(kind, 0, f"load {one}, {p.typed} {note}", p, least=room.level)
-        mask, align = b.widen(mask), f"i32 {BYTES[kind]}"
+            return b.emit(kind, 0, f"load {type_of(kind)}, {p.typed} {note}", p, least=room.level)
+        mask, align = b.widen(mask), BYTES[kind]
         if offset.is_run:
             p = self._address(room, at)
-            name, types = f"@llvm.masked.load.v{width}{spelled(kind)}.p0", "ptr"
-        else:
-            p = self._addresses(room, offset)
-            name, types = f"@llvm.masked.gather.v{width}{spelled(kind)}.v{width}p0", p.type
-        b.declared[name] = f"declare {several} {name}({types}, i32, {mask.type}, {several})"
-        given = f"{p.typed}, {align}, {mask.typed}, {several} zeroinitializer"
+            text = f"{self.stores.get(kind, p, align, mask, left)} {note}"
+            return b.emit(kind, width, text, p, mask, least=room.level)
+        p = self._addresses(room, offset)
+        name = f"@llvm.masked.gather.v{width}{spelled(kind)}.v{width}p0"
+        b.declared[name] = f"declare {several} {name}({p.type}, i32, {mask.type}, {several})"
+        given = f"{p.typed}, i32 {align}, {mask.typed}, {several} zeroinitializer"
         text = f"call {several} {name}({given}) {note}"
         return b.emit(kind, width, text, p, mask, least=room.level)
 

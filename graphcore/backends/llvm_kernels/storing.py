@@ -2,6 +2,7 @@
 
 AVX-512 stores under a mask as quickly as without one. CPUs with AVX2 alone may take ten times as
 long: there a branch stores whole vectors as they are, and a routine the first lanes of the others.
+They load values of one or two bytes under a mask one by one, so a routine loads these, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from .machine import levels
 
 ROUTINE = "put"
 """`put.i64x8` stores the first of eight values of 64 bits."""
+LOADING = "first"
+"""`first.i8x8` loads the first of eight values of 8 bits."""
 
 
 @cache
@@ -74,6 +77,16 @@ class Stores:
         self.waiting, self.level = before
         if stores:
             self._make(stores)
+
+    def get(self, kind: str, pointer: Value, align: int, mask: Value, left: Value | None) -> str:
+        """The instruction that loads the lanes where a mask holds: the first `left`, if known."""
+        b = self.b
+        slow = kind[1:] in ("8", "16") and kind[0] != "f" and not masks_are_quick()
+        if not slow or left is None or left.number is not None:
+            return masked_load(b, kind, pointer, mask, align)
+        vector, name = type_of(kind, mask.wide), f"@{LOADING}.i{8 * align}x{mask.wide}"
+        b.declared[name] = f"declare {vector} {name}(ptr, i64) #0"
+        return f"call {vector} {name}({pointer.typed}, {left.typed})"
 
     def put(
         self, x: Value, pointer: Value, align: int, mask: Value, left: Value | None = None
@@ -154,6 +167,31 @@ def stored(b: Builder, x: Value, p: Value, align: int) -> Sequence[Value]:
     """Nothing, after all lanes are stored."""
     b.do(plainly(x, p, align))
     return ()
+
+
+def loading(kind: str, width: int) -> Builder:
+    """The body of a routine that loads the first n lanes of a vector from p."""
+    b, align = Builder(width), int(kind[1:]) // 8
+    p, n, vector = Value("%p", "ptr"), Value("%n", "i64"), type_of(kind, width)
+
+    def in_full() -> Sequence[Value]:
+        return [b.now(kind, f"load {vector}, {p.typed}, align {align}", width)]
+
+    def in_part() -> Sequence[Value]:
+        mask = b.op("icmp slt", lanes(*range(width)), n)
+        return [b.now(kind, masked_load(b, kind, p, mask, align), width)]
+
+    (x,) = b.branch(reaches(b, n, width), in_full, in_part)
+    b.do(f"ret {x.typed}")
+    return b
+
+
+def masked_load(b: Builder, kind: str, p: Value, mask: Value, align: int) -> str:
+    """The instruction that loads the lanes for which a mask holds, and zeros for the others."""
+    vector = type_of(kind, mask.wide)
+    name = f"@llvm.masked.load.v{mask.wide}{spelled(kind)}.p0"
+    b.declared[name] = f"declare {vector} {name}(ptr, i32, {mask.type}, {vector})"
+    return f"call {vector} {name}({p.typed}, i32 {align}, {mask.typed}, {vector} zeroinitializer)"
 
 
 def routine(kind: str, width: int) -> Builder:

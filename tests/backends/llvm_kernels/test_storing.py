@@ -1,4 +1,7 @@
-"""Stores of the first lanes of a vector: by a routine with AVX2, under a mask with AVX-512."""
+"""Stores of the first lanes of a vector: by a routine with AVX2, under a mask with AVX-512.
+
+And loads of those of small values.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ import pytest
 import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import functions, machine, storing
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
-from .native import Both, M, N, given, needs_machine_code, slowly
+from .native import Both, M, N, fenced, given, needs_machine_code, slowly
 
 pytestmark = needs_machine_code
 
@@ -48,6 +52,47 @@ def test_the_routine_stores_the_first_lanes(kind: str, width: int) -> None:
         wanted = np.zeros_like(y)
         wanted[width : width + min(max(n, 0), width)] = x[: max(n, 0)]
         np.testing.assert_array_equal(y, wanted)
+
+
+@pytest.mark.parametrize("width", [8, 16])
+@pytest.mark.parametrize("kind", ["i8", "i16"])
+def test_the_routine_loads_the_first_lanes(kind: str, width: int) -> None:
+    """And reads nothing behind them, where a page begins that may not be read."""
+    name, vector = f"{storing.LOADING}.{kind}x{width}", f"<{width} x {kind}>"
+    ir = f"""define void @through(ptr %x, ptr %y, i64 %n) #0 {{
+  %v = call {vector} @{name}(ptr %x, i64 %n)
+  store {vector} %v, ptr %y, align 1
+  ret void
+}}
+declare {vector} @{name}(ptr, i64) #0
+{machine.ATTRIBUTES}
+"""
+    code = functions.compiled(ir, "through")
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code["through"])
+    for n in range(-1, width + 2):
+        count = min(max(n, 0), width)
+        memory = fenced(32, behind=False).view(kind.replace("i", "int"))
+        x = memory[memory.size - count :]
+        x[:] = np.arange(1, count + 1)
+        y = np.full(width, -1, x.dtype)
+        call(x.ctypes.data, y.ctypes.data, n)
+        np.testing.assert_array_equal(y, [*x, *[0] * (width - count)])
+
+
+def test_masks_of_bytes_are_loaded_by_a_routine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where masks are slow; rows of every length, with conditions and small integers."""
+    monkeypatch.setattr(storing, "masks_are_quick", lambda: False)
+    monkeypatch.setattr(llvm_kernels, "MADE", {})
+    keep, small = given("keep", N, M, dtype="bool"), given("small", M, dtype="int8")
+    x = given("x", N, M)
+    wide = t.expand(small, axes=(0,), sizes=(N,))
+    both = Both([e.where(keep, x, e.cast(wide, dtype=x.type.dtype))])
+    graph = Graph(both.params, (e.where(keep, x, x),))
+    assert f"@{storing.LOADING}.i8x8" in llvm_kernels.written(graph, ("n", "m"))[0]
+    rng = np.random.default_rng(0)
+    for n, m in ((0, 3), (1, 1), (3, 7), (9, 8), (17, 10), (3, 20), (40, 0)):
+        values = rng.random((n, m)) > 0.5, rng.integers(-9, 9, m).astype("int8"), rng.random((n, m))
+        both.agree([*values], (n, m), 4)
 
 
 def through_memory(name: str, kind: str, width: int) -> str:
