@@ -91,7 +91,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         return ()
 
     with w.abreast(node):
-        if node.op in COMBINED and kind in ("f64", "f32") and len(shape) == len(axes) == 1:
+        if node.op in COMBINED and kind in ("f64", "f32") and rank == len(shape) == len(axes) == 1:
             b.branch(mostly_repeat(p, indices[0]), in_register, lambda: inner(()))
         else:
             inner(())

@@ -74,3 +74,15 @@ def test_which_updates_look_at_the_next_position(places: Size) -> None:
     compared = re.compile(r"icmp eq <\d+ x i64>")
     assert bool(compared.search(written("float64"))) == (places != 6)
     assert not compared.search(written("int64"))
+
+
+@pytest.mark.parametrize("op", [t.scatter_add, t.scatter_max], ids=str)
+def test_a_row_at_one_position(op: Op) -> None:
+    """The position has no axis, and the update one, as positions of single values have."""
+    x, y = given("x", M, N), given("y", N)
+    both = Both([op(x, y, given("i", dtype="int64"), axes=(0,))])
+    rng = np.random.default_rng(4)
+    for n, m in ((1, 1), (9, 2), (40, 3)):
+        values = {"x": some(rng, (m, n), "float64"), "y": some(rng, (n,), "float64")}
+        values["i"] = np.array(m - 1)
+        both.agree([values[str(x.attrs["name"])] for x in both.params], (n, m), 400)
