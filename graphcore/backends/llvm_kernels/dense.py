@@ -17,7 +17,7 @@ from functools import partial
 from typing import NamedTuple
 
 from .arithmetic import literal
-from .builder import BITS, TRUE, WIDTH, Builder, Value, integer
+from .builder import BITS, FALSE, TRUE, WIDTH, Builder, Value, integer
 from .functions import compiled, module
 from .machine import Code, levels, once
 from .places import Places
@@ -167,7 +167,9 @@ class Dense:
                 def tiles(vectors: int) -> Sequence[Value]:
                     strip = Strip(k, many, j, values, apart, masks[:vectors])
                     tile = partial(self.tile, strip)
-                    alone = b.op("icmp eq", self.rows, integer(1))  # as in calls for one sample
+                    alone = FALSE
+                    if self.several == WIDTH:  # with AVX2, LLVM spills the sums of both ways
+                        alone = b.op("icmp eq", self.rows, integer(1))  # as for one sample
                     several = partial(
                         p.looped, i, stop, self.several, (), partial(tile, self.several)
                     )
