@@ -1,0 +1,41 @@
+"""How Sphinx builds the site: `python -m sphinx -W --keep-going -b html docs build/docs`.
+
+Pages are MyST Markdown. What they load is in the site itself: no fonts, scripts or mathematics from
+elsewhere, so that it reads the same without a network. `tests/docs` runs every snippet of a page.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed
+
+project = "graphcore"
+author = "The graphcore developers"
+copyright = "The graphcore developers"
+version = release = installed("graphcore")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.doctest",
+]
+exclude_patterns = ["_build"]
+nitpicky = False
+
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
+myst_heading_anchors = 3
+myst_links_external_new_tab = False
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_title = f"graphcore {release}"
+html_static_path = ["_static"]
+html_show_sphinx = False
+html_copy_source = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"

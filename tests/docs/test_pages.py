@@ -1,0 +1,41 @@
+"""The snippets of README and of all pages run, in order, and print and draw what is shown."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.docs import pages
+
+RUNNABLE = [page for page in pages.PAGES if pages.BLOCK.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=pages.name)
+def test_snippets_print_what_is_shown(
+    page: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    text = page.read_text(encoding="utf-8")
+    ran = list(pages.run(text))
+    drawn = {file.name for file in tmp_path.iterdir() if file.suffix in (".svg", ".png")}
+    if request.config.getoption("--update-golden"):
+        for snippet in ran:
+            text = snippet.corrected(text)
+        page.write_text(text, encoding="utf-8")
+        for figure in drawn & pages.figures(page):
+            (page.parent / "figures").mkdir(exist_ok=True)
+            shutil.copy(figure, page.parent / "figures" / figure)
+        return
+    for snippet in ran:
+        assert snippet.right, f"{snippet.code}\nprints\n\n{snippet.printed}"
+    assert drawn >= pages.figures(page), "a figure of the page that no snippet draws"
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=pages.name)
+def test_figures_exist(page: Path) -> None:
+    missing = [n for n in pages.figures(page) if not (page.parent / "figures" / n).exists()]
+    assert missing == [], "pytest tests/docs --update-golden draws the figures"
