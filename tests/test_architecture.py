@@ -200,7 +200,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
     [
         ("graphcore.__init__", "from .compiled import compile\nfrom . import frontend, backends"),
         ("graphcore.compiled", "from .rewrites import pipeline\nimport graphcore.frontend"),
-        ("graphcore.demo.digits", "import graphcore as gc"),
+        ("graphcore.demo.datasets", "import graphcore as gc"),
         ("graphcore.backends.numpy_backend.emit", "from ... import ops, rewrites\nimport scipy"),
         ("graphcore.rewrites.derivatives", "from .engine import convert\nfrom ..ops import plain"),
         ("graphcore.rewrites.lower", "from graphcore.ops import named"),

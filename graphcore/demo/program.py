@@ -11,7 +11,7 @@ from rich.console import Console
 
 from graphcore.compiled import Compiled
 
-from . import by_hand, digits, model, terminal, training
+from . import by_hand, datasets, model, terminal, training
 
 DESCRIPTION = """\
 Train a small network on handwritten digits, and show it on the way from named axes to NumPy: the
@@ -25,7 +25,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     out = terminal.console(options.color)
     talk = terminal.console(options.color, options.quiet)
-    training_set, test_set = digits.split(digits.load())
+    training_set, test_set = datasets.digits().split()
     talk.print(
         f"[bold]graphcore[/] learns to read handwritten digits: {len(training_set.label):,} to "
         f"train on, {len(test_set.label)} to test on.\n"
@@ -63,7 +63,7 @@ def show_program(out: Console, network: model.Network) -> Compiled:
 
 
 def train(
-    out: Console, step: Compiled, digits: digits.Digits, options: argparse.Namespace
+    out: Console, step: Compiled, digits: datasets.Digits, options: argparse.Namespace
 ) -> by_hand.Weights:
     """The weights after training, with a progress bar."""
     rng = np.random.default_rng(options.seed)
@@ -92,7 +92,7 @@ def compare(
     out: Console,
     step: Compiled,
     weights: by_hand.Weights,
-    digits: digits.Digits,
+    digits: datasets.Digits,
     options: argparse.Namespace,
 ) -> None:
     """The time of one training step here and in NumPy, for a batch and for all digits at once."""
@@ -115,7 +115,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
     number("--epochs", integer(1, 100_000), 20, "how often to see each digit")
     number("--hidden", integer(1, 4096), 64, "size of the hidden layer")
-    number("--batch", integer(1, digits.TRAINING), 32, "digits in a step")
+    number("--batch", integer(1, datasets.TRAINING), 32, "digits in a step")
     number("--rate", rate, 0.1, "learning rate")
     number("--seed", integer(0, 2**63), 0, "of the first weights and of the order of digits")
     switch = parser.add_argument

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .by_hand import Weights
-from .digits import Digits
+from .datasets import Digits
 
 Step = Callable[..., Any]
 

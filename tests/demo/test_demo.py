@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphcore.demo import by_hand, digits, model, training
+from graphcore.demo import by_hand, datasets, model, training
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 # A shell that runs tests in the background may have them ignore SIGINT, which children inherit.
 LISTENING = """\
@@ -48,38 +48,9 @@ def accuracy(output: str) -> float:
     return float(found[1])
 
 
-def test_the_digits_are_those_of_the_original() -> None:
-    image, label = digits.load()
-    assert image.shape == (1797, 8, 8)
-    assert label.dtype == np.int64
-    counts = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
-    assert np.bincount(label).tolist() == counts
-    ink = image * digits.INK
-    assert set(np.unique(ink)) == set(range(17))
-    assert ink.sum() == 561718
-    assert label[:10].tolist() == list(range(10))
-    assert ink[0, 0].tolist() == [0, 0, 5, 13, 9, 1, 0, 0]
-
-
-def test_the_licence_is_told_beside_the_data() -> None:
-    text = (ROOT / "graphcore" / "demo" / "DIGITS.md").read_text("utf-8")
-    for part in ("Alpaydin", "Kaynak", "10.24432/C50P49", "CC BY 4.0"):
-        assert part in text
-
-
-def test_no_digit_is_in_both_parts() -> None:
-    every = digits.load()
-    numbered = digits.Digits(np.arange(1797.0), every.label)
-    trained, tested = digits.split(numbered)
-    assert (len(trained.image), len(tested.image)) == (1297, 500)
-    assert sorted([*trained.image, *tested.image]) == list(range(1797))
-    assert np.array_equal(every.label[tested.image.astype(int)], tested.label)
-    assert np.bincount(tested.label, minlength=10).min() >= 35
-
-
 def test_the_step_by_hand_is_the_compiled_step() -> None:
     step = model.Network(5).training_step()
-    image, label = digits.load()
+    image, label = datasets.digits()
     rng = np.random.default_rng(1)
     weights = training.random_weights(5, rng)
     velocity = {name: rng.normal(size=w.shape) for name, w in weights.items()}
@@ -100,7 +71,7 @@ def test_a_difference_is_seen() -> None:
 def test_training_sees_every_digit_once_an_epoch() -> None:
     seen: list[tuple[int, int]] = []
     sizes: list[int] = []
-    data = digits.Digits(np.arange(10.0), np.arange(10))
+    data = datasets.Digits(np.arange(10.0), np.arange(10))
 
     def step(image: np.ndarray, label: np.ndarray, *state: object) -> tuple[object, ...]:
         assert np.array_equal(image, label)
