@@ -79,21 +79,6 @@ def test_snippets_print_what_is_shown(request: Any) -> None:
             assert got.rstrip() == shown.rstrip(), code
 
 
-def test_files_named_for_developers_exist() -> None:
-    """Parts of the map, and paths in the text below it, whatever folder they are given from."""
-    root = README.parent
-    text = README.read_text(encoding="utf-8").partition("## For developers")[2]
-    parts = re.findall(r"^(graphcore/[\w./]+|tests|benchmarks)\s", text, re.MULTILINE)
-    assert len(parts) == 14
-    assert [part for part in parts if not (root / part).exists()] == []
-    named = {*re.findall(r"`((?:\w+/)*\w+\.py|(?:\w+/)+\w+)`", text)}
-    named |= {path for line in text.splitlines() for path in re.findall(r" (tests/\S+\.py)", line)}
-    assert len(named) > 25
-    folders = [root / folder for folder in ("graphcore", "tests", "benchmarks")]
-    files = ["/" + path.relative_to(root).as_posix() for f in folders for path in f.rglob("*")]
-    assert [x for x in named if not any(file.endswith(f"/{x}") for file in files)] == []
-
-
 def test_programs_shown_are_those_of_the_benchmarks() -> None:
     """Each pair of excerpts stands in the files, and has as many lines as it is said to have."""
     text = README.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from tests.test_loop_programs import close
+from tests.loops.test_loop_programs import close
 
 Step = Callable[[Any, Any, Any], Any]
 ZERO: Any = {"disconnected": "zero"}

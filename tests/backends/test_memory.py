@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
-from tests import random_graphs, random_loops
+from tests.laws import random_graphs
+from tests.loops import random_loops
 from tests.poison import poisoned
 from tests.ways import require_same_bits
 

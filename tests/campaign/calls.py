@@ -15,7 +15,7 @@ import numpy as np
 
 import graphcore as gc
 from tests.operations import CASES
-from tests.test_ops import declare
+from tests.ops.test_ops import declare
 
 MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
 X = gc.tensor("x", {"row": 3, "col": 4})

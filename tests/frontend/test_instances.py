@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
-from tests.random_graphs import DIMS, Program, arrays, inputs, programs
+from tests.laws.random_graphs import DIMS, Program, arrays, inputs, programs
 from tests.reference import close
 
 exactly = np.testing.assert_array_equal

@@ -11,8 +11,8 @@ import graphcore as gc
 from graphcore.ir.node import toposort
 from tests.operations import CASES, control, derivatives
 from tests.operations.case import DEFAULT
+from tests.ops.test_ops import declare, draw
 from tests.reference import close
-from tests.test_ops import declare, draw
 
 exactly = np.testing.assert_array_equal
 # The rest of the table is slow.

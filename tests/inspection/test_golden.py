@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import graphcore as gc
-from tests.test_linalg_programs import gaussian_process
+from tests.linalg.test_linalg_programs import gaussian_process
 
 
 def logistic_regression() -> gc.Compiled:

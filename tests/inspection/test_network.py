@@ -21,9 +21,9 @@ from graphcore.ops import autodiff, control
 from graphcore.schedule.order import in_order, order_of_body
 from graphcore.schedule.regions import groups, is_repeated
 from tests.inspection.test_golden import logistic_regression
+from tests.linalg.test_linalg_programs import gaussian_process
 from tests.random_programs.running import built
 from tests.random_programs.statements import drawn
-from tests.test_linalg_programs import gaussian_process
 
 SEEDS = [0, 1, *range(4, 20)]  # 2 and 3 are refused
 

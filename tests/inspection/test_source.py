@@ -17,7 +17,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import OPS
 from graphcore.ir.sizes import Size, maximum, minimum, unknown
-from tests.random_graphs import FLOATS, Program, inputs, programs
+from tests.laws.random_graphs import FLOATS, Program, inputs, programs
 
 x = gc.tensor("x); import os #\n", {"class": None, "lambda": 3})
 w = gc.tensor("w", {"lambda": 3}, dtype="complex64")

@@ -17,7 +17,7 @@ from graphcore.inspection.why import Explained
 from graphcore.ir.provenance import described_by
 from tests.inspection.programs import every_program
 from tests.inspection.test_golden import logistic_regression
-from tests.test_linalg_programs import gaussian_process
+from tests.linalg.test_linalg_programs import gaussian_process
 
 HERE = "test_why.py"
 EVERY = every_program("eight_schools", "gp", "kmeans", "logreg", "lstm", "mlp", "stockham_fft")

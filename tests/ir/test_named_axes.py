@@ -15,7 +15,7 @@ from graphcore.ir.types import TensorType
 from tests import reference
 from tests.operations import CASES
 from tests.operations.case import DEFAULT
-from tests.test_ops import declare, draw
+from tests.ops.test_ops import declare, draw
 
 FEW = 2
 """Nodes of each op that are tried."""

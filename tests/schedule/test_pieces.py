@@ -16,7 +16,8 @@ from graphcore.schedule import pieces
 from graphcore.schedule.order import finders
 from graphcore.schedule.pieces import in_pieces
 from graphcore.schedule.regions import is_given, is_repeated, without_kernels
-from tests import random_graphs, random_loops
+from tests.laws import random_graphs
+from tests.loops import random_loops
 
 
 def length(graph: Graph) -> int:

@@ -28,7 +28,9 @@ from graphcore.schedule.regions import (
     with_kernels,
     without_kernels,
 )
-from tests import interpreter, random_graphs, random_loops
+from tests import interpreter
+from tests.laws import random_graphs
+from tests.loops import random_loops
 
 SCHEDULED = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 

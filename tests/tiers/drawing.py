@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import graphcore as gc
 from graphcore.ir.sizes import evaluate
-from tests import random_graphs, random_loops
+from tests.laws import random_graphs
+from tests.loops import random_loops
 from tests.random_programs.drawing import Program
 from tests.random_programs.running import built
 from tests.random_programs.statements import drawn

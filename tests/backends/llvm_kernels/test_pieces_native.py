@@ -14,8 +14,8 @@ from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import entrance
 from graphcore.ops.schedule import kernel
 from graphcore.schedule import pieces
+from tests.loops.random_loops import Block, Carries, Count, Own, Program
 from tests.machine_code import kernels
-from tests.random_loops import Block, Carries, Count, Own, Program
 from tests.tiers import drawing
 from tests.tiers.comparing import Both, attempt
 from tests.tiers.drawing import differing

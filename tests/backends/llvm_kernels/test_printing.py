@@ -14,7 +14,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends.llvm_kernels import entrance
-from tests.test_native_robust import resident
+from tests.backends.llvm_kernels.test_native_robust import resident
 
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from types import ModuleType
 
 from tests.operations import CASES
-from tests.test_completeness import CREATION, MODULES, NOT_FUNCTIONS_OF_VALUES
-from tests.test_edges import COMPLEX
-from tests.test_ops import declare
+from tests.ops.test_completeness import CREATION, MODULES, NOT_FUNCTIONS_OF_VALUES
+from tests.ops.test_edges import COMPLEX
+from tests.ops.test_ops import declare
 
 HEAD = """\
-What tests/test_ops.py checks of every public function, by its cases in tests/operations: the value, dims and
+What tests/ops/test_ops.py checks of every public function, by its cases in tests/operations: the value, dims and
 dtype against xarray, NumPy or SciPy, in f64 and f32, with sizes known and unknown, and 1 and 0 among them;
 d: pullback and pushforward against differences and each other, first and second order;
-v: vectorised over one more dim equals a loop; c: complex values and derivatives (tests/test_edges.py).
+v: vectorised over one more dim equals a loop; c: complex values and derivatives (tests/ops/test_edges.py).
 """  # noqa: E501  # as wide as the table
 
 

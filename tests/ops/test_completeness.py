@@ -14,8 +14,8 @@ from graphcore.ir.op import Op
 from graphcore.ops import elementwise, leaf, named
 from graphcore.rewrites.derivatives import PARTIALS
 from tests.operations import CASES
-from tests.tables import INTERNAL
-from tests.test_ops import declare
+from tests.ops.tables import INTERNAL
+from tests.ops.test_ops import declare
 
 NOT_FUNCTIONS_OF_VALUES = {
     *(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from tests.test_loop_programs import close
+from tests.loops.test_loop_programs import close
 
 # ---- powers: acc * x, again and again
 

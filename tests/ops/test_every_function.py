@@ -13,7 +13,7 @@ from graphcore.ir.sizes import evaluate
 from tests import guards
 from tests.operations import CASES, convolution, linalg
 from tests.operations.case import DEFAULT, Case
-from tests.test_ops import declare, draw
+from tests.ops.test_ops import declare, draw
 from tests.tiers.comparing import Both, Verdict, attempt, same
 from tests.tiers.drawing import asked, forms
 

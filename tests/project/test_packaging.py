@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 import numpy as np, graphcore as gc
 x = gc.tensor("x", {"batch": None, "feature": 3}); w = gc.tensor("w", {"feature": 3})

@@ -18,8 +18,8 @@ from graphcore.ops import elementwise, special
 from tests import interpreter, reference
 from tests.operations import CASES
 from tests.operations.case import DEFAULT
-from tests.test_completeness import INTERNAL
-from tests.test_ops import declare, draw
+from tests.ops.test_completeness import INTERNAL
+from tests.ops.test_ops import declare, draw
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

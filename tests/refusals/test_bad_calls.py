@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_calls import CASES, NO_OPERANDS, refusal
+from tests.refusals.bad_calls import CASES, NO_OPERANDS, refusal
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OPERAND = re.compile(r"[\w)]: \(?(bool|[iufc]\d+)\[.*\], built at \S+:\d|declared as|result is")
 
 
@@ -35,7 +35,7 @@ def test_a_refusal_says_what_is_wrong_and_what_to_do(
 
 def test_all_refusals(golden: Callable[[str, str], None]) -> None:
     """In a process of its own: a tensor that another test made as well is the same object."""
-    program = "from tests.bad_calls import text; print(text())"
+    program = "from tests.refusals.bad_calls import text; print(text())"
     result = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -17,7 +17,7 @@ from graphcore.backends.numpy_backend import PASSES
 from graphcore.ir.graph import Graph
 from graphcore.rewrites import pipeline
 from tests import interpreter, reference
-from tests.random_graphs import DIMS, FLOATS, Program, arrays, inputs, programs
+from tests.laws.random_graphs import DIMS, FLOATS, Program, arrays, inputs, programs
 from tests.reference import close
 
 SEEDS = st.integers(0, 1000)

@@ -10,8 +10,8 @@ import xarray
 
 import graphcore as gc
 from graphcore import linalg as L
-from tests.linalg_table import PQ, TABLE
-from tests.test_linalg import close, meant
+from tests.linalg.linalg_table import PQ, TABLE
+from tests.linalg.test_linalg import close, meant
 
 BATCH = ("b", *PQ)
 

@@ -11,7 +11,7 @@ import pytest
 
 from graphcore.backends import llvm_kernels
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 LOAD = """
 import pickle, sys

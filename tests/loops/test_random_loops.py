@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import graphcore as gc
 from graphcore.ir.sizes import evaluate
 from tests import interpreter
-from tests.random_loops import DIMS, FLOATS, Program, WrittenOut, arrays, inputs, programs
+from tests.loops.random_loops import DIMS, FLOATS, Program, WrittenOut, arrays, inputs, programs
 from tests.reference import close
 from tests.tiers.drawing import questions
 

@@ -11,7 +11,7 @@ from graphcore.ir.axes import Kind, Opaque, Pointwise
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType
-from tests.tables import ALL, DERIVATIVES, PARTS_OF_OTHERS, SOME, holes, tables
+from tests.ops.tables import ALL, DERIVATIVES, PARTS_OF_OTHERS, SOME, holes, tables
 
 FOUND: dict[str, Any] = dict(tables())
 
@@ -21,7 +21,7 @@ def is_part(name: str) -> bool:
 
 
 def test_every_table_says_which_ops_it_holds() -> None:
-    """A new table keyed by ops is entered in ALL or SOME of tests/tables.py."""
+    """A new table keyed by ops is entered in ALL or SOME of tests/ops/tables.py."""
     said = {*ALL, *SOME, *DERIVATIVES}
     assert sorted(name for name in FOUND if name not in said and not is_part(name)) == []
     assert sorted(said - FOUND.keys()) == [], "these tables are gone: leave them out"

@@ -1,5 +1,5 @@
-"""Linear algebra: every op and variant of tests/linalg_table.py, in every batch and layout, real
-and complex, against NumPy and SciPy one matrix at a time, and their differences.
+"""Linear algebra: every op and variant of linalg_table.py, in every batch and layout, real and
+complex, against NumPy and SciPy one matrix at a time, and their differences.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from tests.linalg_table import TABLE, Variant
+from tests.linalg.linalg_table import TABLE, Variant
 
 Layout = tuple[str, ...]
 LAYOUTS: dict[tuple[int, ...], Layout] = {
@@ -171,7 +171,7 @@ def test_single_precision(name: str, dtype: str) -> None:
 
 
 HEAD = """\
-What tests/test_linalg.py checks of every op of linear algebra, in all its variants (tests/linalg_table.py):
+What tests/linalg/test_linalg.py checks of every op of linear algebra, in all its variants (tests/linalg/linalg_table.py):
 in the batches (), (3,), (2, 3) and (0,), with the dims in several orders and the two of matrices apart,
 r: real values, against NumPy and SciPy one matrix at a time; f: the same in single precision; d: pullback and
 pushforward against differences of these; s: second order, pushforward and pullback of the pullback;

@@ -6,8 +6,8 @@ Each is run after `PRELUDE`, as the line of a user's file model.py.
 from __future__ import annotations
 
 import graphcore as gc
-from tests.bad_arguments import CALL
-from tests.bad_names import NAMES
+from tests.refusals.bad_arguments import CALL
+from tests.refusals.bad_names import NAMES
 
 PRELUDE = """\
 import numpy as np
