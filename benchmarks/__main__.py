@@ -1,8 +1,9 @@
 """The programs of benchmarks/programs: checked against their references, timed against peers.
 
 python -m benchmarks --check [NAME ...] [--further]
-python -m benchmarks [NAME ...] [--further] [--size SIZE] [--json FILE] [--markdown FILE.md]
-                     [--plot FILE.png]
+python -m benchmarks [NAME ...] [--further] [--size SIZE] [--json FILE] [--csv FILE]
+
+A line is printed for each program once it is measured: our time, the best peer's, and their ratio.
 """
 
 from __future__ import annotations
@@ -13,13 +14,22 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from unittest import mock
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+import benchmarks.programs
 from benchmarks import race, report
-from benchmarks.measure import settle_allocator, use_one_thread
-from benchmarks.programs import FURTHER, NAMES, Program
+from benchmarks.measure import (
+    AVX2_ALONE,
+    hardware,
+    hold_machine_code,
+    settle_allocator,
+    start_anew,
+    use_one_thread,
+)
+from benchmarks.programs import FURTHER, NAMES, PEERS, Program
 
 
 def bar(out: Console) -> Progress:
@@ -65,14 +75,17 @@ def measure(
     rounds: int,
     out: Console,
     clock: race.Clock = time.perf_counter,
+    first: bool = True,
 ) -> list[race.Result]:
-    """Race all."""
+    """Race all, and print a line for each as it is done."""
     results = []
     with bar(out) as progress:
         task = progress.add_task("", total=len(programs))
         for program in programs:
             progress.update(task, description=program.name)
-            results.append(race.run(program, size, rounds, clock))
+            results.append(race.run(program, size, rounds, clock, first))
+            row = report.row_of(report.measured(results[-1]))
+            out.print(report.line(row), soft_wrap=True)
             progress.advance(task)
     return results
 
@@ -89,9 +102,12 @@ def options(arguments: Iterable[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", choices=["tiny", "small"], default="small")
     parser.add_argument("--rounds", type=int, default=9, help="samples of each (default 9)")
     parser.add_argument("--all-threads", action="store_true", help="not only one thread each")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
-    parser.add_argument("--markdown", type=Path, metavar="FILE.md", help="write the README's table")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the ratios of times")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, metavar="PEER", default=PEERS,
+                        help=f"only some of {', '.join(PEERS)}")  # fmt: skip
+    parser.add_argument("--calls", action="store_true", help="no first calls and no memory")
+    parser.add_argument("--avx2", action="store_true", help="hold all libraries to AVX2")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was measured")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a row for each program")
     chosen = parser.parse_args(arguments)
     there = FURTHER if chosen.further else NAMES
     unknown = [name for name in chosen.names if name not in there]
@@ -107,20 +123,24 @@ def main(arguments: Iterable[str] | None = None) -> int:
     programs = [Program(name) for name in chosen.names]
     if chosen.check:
         return min(check(programs, out), 1)
-    if not chosen.all_threads:
-        use_one_thread()
+    settings = AVX2_ALONE if chosen.avx2 else {}
+    if chosen.all_threads:
+        start_anew(settings)
+    else:
+        use_one_thread(settings)
+    hold_machine_code()
     settle_allocator()
+    for name, value in hardware().items():
+        out.print(f"{name}: {value}", soft_wrap=True)
     clock = time.perf_counter if chosen.all_threads else time.process_time
-    results = measure(programs, chosen.size, chosen.rounds, out, clock)
+    with mock.patch.object(benchmarks.programs, "PEERS", chosen.peers):
+        results = measure(programs, chosen.size, chosen.rounds, out, clock, not chosen.calls)
     found = report.as_json(results, "all" if chosen.all_threads else "one")
-    out.print(report.table(found))
-    out.print(*report.misses(found), sep="\n", soft_wrap=True)
+    out.print(*report.findings(found), sep="\n", soft_wrap=True)
     if chosen.json:
         chosen.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    if chosen.markdown:
-        chosen.markdown.write_text(report.markdown(found), encoding="utf-8")
-    if chosen.plot:
-        report.plot(found, chosen.plot)
+    if chosen.csv:
+        report.write(report.rows(found), chosen.csv, found["about"])
     return 0
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 import graphcore as gc
-from benchmarks.measure import peak_resident, resident, seconds
+from benchmarks.measure import environment, peak_resident, resident, seconds
 
 Times = dict[str, float]
 
@@ -122,7 +122,7 @@ TASKS: dict[str, Callable[[Any], Times]] = {
 def fresh(task: str, argument: object = "") -> Times:
     """What a task measures in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.compile_time", "--task", task, str(argument)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment())
     times: Times = json.loads(done.stdout)
     return times
 
@@ -131,7 +131,11 @@ def import_seconds(module: str) -> float:
     """Seconds of one import in a fresh interpreter."""
     code = f"from time import perf_counter as t; a = t(); import {module}; print(t() - a)"
     command = [sys.executable, "-c", code]
-    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return float(
+        subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, text=True, env=environment()
+        ).stdout
+    )
 
 
 def report_imports(processes: int) -> None:

@@ -1,6 +1,6 @@
 """How close kernels of few operations a value come to what memory allows, beside their peers.
 
-python -m benchmarks.limits [--kernels NAME ...] [--dtype float32] [--rounds N] [--json PATH]
+python -m benchmarks.limits [--kernels NAME ...] [--dtype float32] [--rounds N] [--csv FILE]
 
 Each kernel is timed on operands that stay in cache and on those that do not: processor time, in
 turn, least of all rounds. Its limit is the longest of three times, and its share is the limit over
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
@@ -29,7 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphcore as gc
-from benchmarks.measure import Call, interleaved, use_one_thread
+from benchmarks import report
+from benchmarks.measure import Call, hardware, interleaved, use_one_thread
 
 Function = Callable[..., Any]
 Sizes = dict[str, int]
@@ -205,6 +205,9 @@ ROWS, MATRIX = ("row col",), ("row col", "col")
 LINE: tuple[Sizes, ...] = ({"row": 65_536}, {"row": 10_000_000})
 SQUARE: tuple[Sizes, ...] = ({"row": 256, "col": 256}, {"row": 3_000, "col": 3_000})
 TALL: tuple[Sizes, ...] = (SMALL, LARGE, {"row": 100_000, "col": 20})
+CUBES: tuple[Sizes, ...] = tuple(
+    [dict.fromkeys(("row", "inner", "col"), n) for n in (64, 128, 256, 512, 1024)]
+)
 DOT = lambda a, b: gc.dot(a, b, dim="col")
 
 KERNELS = {
@@ -216,6 +219,13 @@ KERNELS = {
     "attention": Kernel(SCORES, our_attention, attention, LENGTHS, exps="query key", products=2),
     "attention, heads": Kernel(
         HEADS, our_attention, attention, BATCHES, exps="head query key", products=2
+    ),
+    "matmul": Kernel(
+        ("row inner", "inner col"),
+        lambda a, b: gc.dot(a, b, dim="inner"),
+        lambda m, a, b: a @ b,
+        CUBES,
+        products=1,
     ),
     "matvec": Kernel(MATRIX, DOT, lambda m, a, x: a @ x, (SQUARE[0], LARGE)),
     "matvec turned": Kernel(("col row", "col"), DOT, lambda m, a, x: a.T @ x, (SQUARE[0], LARGE)),
@@ -384,7 +394,8 @@ def run(name: str, rounds: int, dtype: str) -> Iterator[dict[str, Any]]:
             bounds["products, exp"] = bounds.pop("exp") + bounds.pop("products")
         limit = max(bounds, key=lambda name: bounds[name])
         yield {
-            **{"name": name, "sizes": list(sizes.values()), "bytes": bytes, "limit": limit},
+            **{"name": name, "sizes": " ".join(map(str, sizes.values()))},
+            **{"dtype": dtype, "bytes": bytes, "flops": flops, "limit": limit},
             **{"share": bounds[limit] / times["ours"], **times},
         }
 
@@ -394,9 +405,10 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="*", default=tuple(KERNELS))
     parser.add_argument("--dtype", default="float64")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a row for each size")
     options = parser.parse_args()
     use_one_thread()
+    print(*[f"{name}: {value}" for name, value in hardware().items()], sep="\n")
     for setting, value in MALLOPT.items():
         ctypes.CDLL(None).mallopt(setting, value)
     rows = []
@@ -405,14 +417,13 @@ def main() -> None:
             rows.append(row)
             who = [w for w in ("NumPy", "JAX", "PyTorch") if w in row]
             over = "".join([f"{w:>9}{row[w] / row['ours']:6.2f}" for w in who])
-            sizes = " ".join(map(str, row["sizes"]))
             times = f"{row['ours'] * 1e6:12.1f} us{row['bytes'] / row['ours'] / 1e9:7.1f} GB/s"
             print(
-                f"{name:22}{sizes:>14}{times}{row['share']:7.0%} {row['limit']:14}{over}",
+                f"{name:22}{row['sizes']:>14}{times}{row['share']:7.0%} {row['limit']:14}{over}",
                 flush=True,
             )
-    if options.json:
-        options.json.write_text(json.dumps(rows), encoding="utf-8")
+    if options.csv:
+        report.write(rows, options.csv, report.about())
 
 
 if __name__ == "__main__":

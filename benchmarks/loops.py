@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import graphcore as gc
-from benchmarks.measure import peak_resident, resident, seconds
+from benchmarks.measure import environment, peak_resident, resident, seconds
 
 POLICIES: dict[str, int | str | None] = {"none": None, "every 1,000": 1000, "log": "log"}
 Measured = dict[str, float]
@@ -82,7 +82,7 @@ def compile_seconds(repeats: int = 5) -> Measured:
 def fresh(*task: Any) -> Measured:
     """What a task measures in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.loops", "--task", *map(str, task)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment())
     measured: Measured = json.loads(done.stdout)
     return measured
 

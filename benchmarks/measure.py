@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import statistics
 import sys
 import time
@@ -11,6 +12,10 @@ import timeit
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphcore.backends.llvm_kernels import machine
 
 ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -21,20 +26,84 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
 }
-STARTED = "GRAPHCORE_ONE_THREAD"
-"""Set in the environment of a process that was started with one thread."""
+AVX2_ALONE = {
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "XLA_FLAGS": f"{ONE_THREAD['XLA_FLAGS']} --xla_cpu_max_isa=AVX2",
+    "GRAPHCORE_AVX2_ALONE": "yes",
+}
+"""What holds all libraries to AVX2 on a CPU with AVX-512; ours by `hold_machine_code`."""
+LEFT_TO_OPENBLAS = "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"
+"""Unset in what is measured: OpenBLAS takes the kernels that it would take for anybody."""
+STARTED = "GRAPHCORE_BENCHMARKS"
+"""Set in the environment of a process that was started anew."""
 
 
-def use_one_thread() -> None:
+def environment() -> dict[str, str]:
+    """The environment of processes that are measured."""
+    return {name: value for name, value in os.environ.items() if name not in LEFT_TO_OPENBLAS}
+
+
+def start_anew(settings: Mapping[str, str]) -> None:
+    """Start this process anew, once, so that its libraries are started with some settings."""
+    if STARTED in os.environ:  # what a script has set since is as it wants it
+        return
+    sys.stdout.flush()
+    os.execve(sys.executable, sys.orig_argv, {**environment(), **settings, STARTED: "yes"})
+
+
+def use_one_thread(settings: Mapping[str, str] = {}) -> None:
     """Start this process anew, once, so that its libraries are started with one thread.
 
     XLA has no such option: it takes as many threads as it finds CPUs, so that it gets one CPU.
     """
-    if STARTED in os.environ:  # what a script has set since is as it wants it
-        return
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    sys.stdout.flush()
-    os.execve(sys.executable, sys.orig_argv, os.environ | ONE_THREAD | {STARTED: "yes"})
+    if STARTED not in os.environ:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    start_anew({**ONE_THREAD, **settings})
+
+
+def hold_machine_code() -> None:
+    """Make machine code for AVX2 in a process that was started with `AVX2_ALONE`."""
+    if "GRAPHCORE_AVX2_ALONE" in os.environ:
+        machine.LEVELS["x86-64-v4"] = ("left out",)
+        machine.levels.cache_clear()
+
+
+def hardware() -> dict[str, str]:
+    """The CPU, its vector extensions, and which of them NumPy, BLAS and our machine code use."""
+    said = Path("/proc/cpuinfo")
+    lines = said.read_text(encoding="utf-8").splitlines() if said.exists() else []
+    known = {name.strip(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
+    flags = [x for x in known.get("flags", "").split() if x.startswith(("avx", "fma"))]
+    found = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": f"{os.cpu_count()} CPUs, {known.get('model name', platform.processor())}",
+        "flags": " ".join(flags),
+        "numpy uses": " ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"]),
+        "machine code": "none" if machine.refusal() else machine.levels()[0],
+    }
+    return found | {f"blas of {library}": kernels for library, kernels in blas().items()}
+
+
+def blas() -> dict[str, str]:
+    """The BLAS that NumPy and SciPy have loaded, each with the CPU whose kernels it runs."""
+    import scipy.linalg  # noqa: F401
+
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        return {"numpy": f"{built['name']} {built['version']} (threadpoolctl knows its kernels)"}
+    return {
+        Path(x["filepath"]).parent.name.partition(".")[0]: (
+            f"{x['internal_api']} {x['version']}, {x.get('architecture', 'unknown')} kernels"
+        )
+        for x in threadpool_info()
+        if x["user_api"] == "blas"
+    }
 
 
 def settle_allocator() -> None:

@@ -1,6 +1,6 @@
 """Peak memory of programs of benchmarks/programs, beside JAX, and with checkpoints.
 
-python -m benchmarks.peaks [NAME ...] [--size SIZE]
+python -m benchmarks.peaks [NAME ...] [--size SIZE] [--csv FILE]
 
 Without names: the ten programs that take the most as machine code, then the gradients of lstm and
 gpt, on longer inputs, with checkpoints in their loops. Each is measured in a process of its own,
@@ -26,13 +26,15 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
 import graphcore as gc
+from benchmarks import report
 from benchmarks.measure import (
     Call,
     forget_peak,
@@ -186,12 +188,16 @@ def planned(name: str, size: str) -> int:
         return sum([*rooms, *[int(x.nbytes) for x in results.values()]])
 
 
-def show(title: str, cases: Sequence[Case], label: Callable[[Case], str]) -> None:
-    """A table, row by row as they are measured."""
+def show(title: str, cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
+    """A table, row by row as they are measured; and its rows for CSV."""
     print(f"\n{title}\n{'MB':44}{'calls':>9} {'first':>9} {'planned':>9}  {'time':>8}")
     for case in cases:
-        said = str(measured(case) or "-")
-        print(f"{label(case):44}{said}", flush=True)
+        found = measured(case)
+        print(f"{case.name:18}{f'{case.way}, {case.checkpoint}':26}{found or '-'}", flush=True)
+        if found:
+            *memory, taken = found
+            columns = zip(("calls_mb", "first_mb", "planned_mb"), memory)
+            yield {**case._asdict(), **{n: x / 1e6 for n, x in columns}, "us": taken * 1e6}
 
 
 def main() -> None:
@@ -203,6 +209,7 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--size", choices=["tiny", "small"], default="small")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a row for each case")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     use_one_thread()
@@ -213,15 +220,14 @@ def main() -> None:
     if not names:
         names = sorted(NAMES, key=lambda name: -planned(name, chosen.size))[:MANY]
     cases = [Case(name, chosen.size, way) for name in names for way in WHO]
-    show(f"peaks at size {chosen.size}", cases, lambda x: f"{x.name:18}{x.way}")
+    rows = list(show(f"peaks at size {chosen.size}", cases))
     if not chosen.names:
         ours = [Case(name, "longer", "machine code", k) for name in LONGER for k in CHECKPOINTS]
         jax = [Case("lstm", "longer", "JAX", k) for k in ("none", EACH)]
-        show(
-            "checkpoints, on longer inputs",
-            [*ours, *jax, Case("gpt", "longer", "JAX")],
-            lambda x: f"{x.name:18}{x.way}, {x.checkpoint}",
-        )
+        gpt = Case("gpt", "longer", "JAX")
+        rows += show("checkpoints, on longer inputs", [*ours, *jax, gpt])
+    if chosen.csv:
+        report.write(rows, chosen.csv, report.about())
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from benchmarks.measure import (
     Call,
     Spread,
     forget_peak,
+    hold_machine_code,
     interleaved,
     peak_resident,
     resident,
@@ -67,8 +68,14 @@ class Result(NamedTuple):
         return "native" if "native" in self.medians else "graphcore"
 
 
-def run(program: Program, size: str, rounds: int, clock: Clock = time.perf_counter) -> Result:
-    """Compare all with the reference, then measure them in turn, then each alone."""
+def run(
+    program: Program,
+    size: str,
+    rounds: int,
+    clock: Clock = time.perf_counter,
+    first: bool = True,
+) -> Result:
+    """Compare all with the reference, then measure them in turn, then each `first` call alone."""
     given = program.module.inputs(size)
     expected = program.module.reference(**given)
     calls, functions = {}, dict(program.functions())
@@ -84,7 +91,7 @@ def run(program: Program, size: str, rounds: int, clock: Clock = time.perf_count
         medians,
         {who: min(times) for who, times in samples.items()},
         over,
-        {who: in_its_own_process(program, size, who) for who in calls},
+        {who: in_its_own_process(program, size, who) for who in calls if first},
         where(functions["graphcore"], given),
     )
 
@@ -137,4 +144,5 @@ def first_call(name: str, size: str, who: str) -> Alone:
 
 
 if __name__ == "__main__":
+    hold_machine_code()
     print(json.dumps(alone(*sys.argv[1:])))

@@ -1,25 +1,25 @@
-"""The measurements of the programs: JSON, tables, missed targets, a plot.
+"""The measurements of the programs as JSON and CSV, and what they come to.
 
-python -m benchmarks.report FILE.json ...
+python -m benchmarks.report FILE.json ... --csv FILE.csv
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import datetime
 import importlib.metadata
 import importlib.util
 import json
-import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import statistics
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from benchmarks.measure import seconds
-from benchmarks.programs import OURS, PEERS
+from benchmarks.measure import hardware, seconds
+from benchmarks.programs import PEERS
 from benchmarks.race import AGAIN, Result
 
 TITLES = {
@@ -29,46 +29,58 @@ TITLES = {
     "jax": "JAX",
     "torch": "PyTorch",
     "pytensor": "PyTensor",
-    "again": "again",
 }
+COLUMNS = {"graphcore": "numpy_calls", "native": "machine_code"}
+"""What our two targets are called in CSV; peers have their names."""
+RUNS = "runs.csv"
+"""The file beside the others that says when, where and with which versions each was measured."""
 SLOW = 1 / 1.3
-"""Where a peer takes a smaller part of our time, a program is one of those that are missed."""
+"""Where a peer takes a smaller part of our time, it is said what NumPy calls spend theirs on."""
 LATE = 0.5
-"""And where our first call takes more seconds."""
+"""First calls of more seconds are listed."""
 
 Report = Mapping[str, Any]
 """What `as_json` returns."""
+Row = Mapping[str, Any]
+"""A line of CSV: text, numbers, and None where there is nothing."""
 
 
-def as_json(results: Iterable[Result], threads: str) -> dict[str, Any]:
-    """Everything, with what it was measured on; times in seconds, memory in bytes."""
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
-        "threads": threads,
-        "versions": versions(),
-        "programs": [
-            {
-                "name": result.name,
-                "size": result.size,
-                "medians": result.medians,
-                "least": result.least,
-                "ours": result.ours,
-                "over ours": {w: r._asdict() for w, r in result.over_ours.items()},
-                "first call": {who: one.seconds for who, one in result.alone.items()},
-                "peak": {who: one.bytes for who, one in result.alone.items()},
-                "where": result.where.as_json(),
-            }
-            for result in results
-        ],
-    }
+def about() -> dict[str, str]:
+    """When and on what something is measured."""
+    here = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    said = subprocess.run(here, capture_output=True, text=True, check=False).stdout.strip()
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"date": today, "commit": said or "unknown", **hardware(), **versions()}
 
 
 def versions() -> dict[str, str]:
-    libraries = ["numpy", "scipy", "llvmlite", "jax", "torch", "pytensor"]
+    libraries = ["numpy", "scipy", "llvmlite", *[who for who in PEERS if who != "numpy"]]
     installed = [name for name in libraries if importlib.util.find_spec(name) is not None]
     found = {name: importlib.metadata.version(name) for name in installed}
     return {"python": platform.python_version(), **found}
+
+
+def as_json(results: Iterable[Result], threads: str) -> dict[str, Any]:
+    """Everything, with what it was measured on."""
+    return {
+        "about": {**about(), "threads": threads},
+        "programs": [measured(result) for result in results],
+    }
+
+
+def measured(result: Result) -> dict[str, Any]:
+    """What was measured of one program; times in seconds, memory in bytes."""
+    return {
+        "name": result.name,
+        "size": result.size,
+        "medians": result.medians,
+        "least": result.least,
+        "ours": result.ours,
+        "over ours": {w: r._asdict() for w, r in result.over_ours.items()},
+        "first call": {who: one.seconds for who, one in result.alone.items()},
+        "peak": {who: one.bytes for who, one in result.alone.items()},
+        "where": result.where.as_json(),
+    }
 
 
 def merged(reports: Sequence[Report]) -> Report:
@@ -77,41 +89,102 @@ def merged(reports: Sequence[Report]) -> Report:
     return {**reports[0], "programs": list(rows.values())}
 
 
-def present(report: Report) -> list[str]:
-    """The peers that any program has been run by."""
-    return [who for who in PEERS if any(who in row["medians"] for row in report["programs"])]
+def rows(report: Report) -> list[Row]:
+    """A line of CSV for each program."""
+    return [row_of(program) for program in report["programs"]]
 
 
-def compilers(report: Report) -> list[str]:
-    """Whose first calls are shown: all that compile."""
-    return [*OURS, *(who for who in present(report) if who != "numpy")]
+def row_of(program: Report) -> Row:
+    """The times of calls, of all others over ours with quartiles, first calls, and memory."""
+    name = program["name"].removeprefix("further.")
+    row: dict[str, Any] = {"program": name, "size": program["size"]}
+    everyone, others = {**COLUMNS, **dict(zip(PEERS, PEERS))}, [*PEERS, AGAIN]
+    over = {who: program["over ours"].get(who, {}) for who in others}
+    for unit, scale, taken in (
+        ("us", 1e6, program["medians"]),
+        ("first_ms", 1e3, program["first call"]),
+        ("mb", 2**-20, program["peak"]),
+    ):
+        row |= {
+            f"{c}_{unit}": taken[w] * scale if w in taken else None for w, c in everyone.items()
+        }
+    row |= {f"{who}_ratio": over[who].get("median") for who in others}
+    return row | {f"{w}_ratio_{end}": over[w].get(end) for w in others for end in ("low", "high")}
 
 
-def titles(report: Report, between: str) -> list[str]:
-    peers = [TITLES[who] for who in (*present(report), AGAIN)]
-    alone = [
-        f"{what}{between}{TITLES[who]}" for what in ("first", "MB") for who in compilers(report)
+def write(found: Sequence[Row], path: Path, measured: Mapping[str, str]) -> None:
+    """Write lines of CSV, and into the folder's list of runs what they were measured on."""
+    save(found, path)
+    runs = path.with_name(RUNS)
+    others = [run for run in read(runs) if run["file"] != path.name] if runs.exists() else []
+    save(sorted([*others, {"file": path.name, **measured}], key=lambda run: run["file"]), runs)
+
+
+def save(found: Sequence[Row], path: Path) -> None:
+    columns = list(dict.fromkeys(name for row in found for name in row))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        for row in found:
+            digits = {n: f"{x:.4g}" if isinstance(x, float) else x for n, x in row.items()}
+            writer.writerow(digits)
+
+
+def read(path: Path) -> list[Row]:
+    """Lines of CSV: what is a number as a number, None where there is nothing."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: value_of(x) for name, x in row.items()} for row in csv.DictReader(file)]
+
+
+def value_of(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text or None
+
+
+def ours(row: Row, unit: str = "us") -> float | None:
+    """The value of our better target: machine code where the program has it."""
+    better = "numpy_calls" if row["machine_code_us"] is None else "machine_code"
+    value: float | None = row[f"{better}_{unit}"]
+    return value
+
+
+def best(row: Row, peers: Sequence[str] = PEERS) -> tuple[str, float]:
+    """The fastest peer, and its time over ours."""
+    ratios = {who: row[f"{who}_ratio"] for who in peers if row[f"{who}_ratio"] is not None}
+    fastest = min(ratios, key=lambda who: ratios[who])
+    return fastest, ratios[fastest]
+
+
+def cells(row: Row) -> list[str]:
+    """The program, our time, the best peer's, their ratio, our first call and its megabytes."""
+    who, ratio = best(row)
+    late, memory = ours(row, "first_ms"), ours(row, "mb")
+    return [
+        row["program"],
+        seconds((ours(row) or 0) / 1e6),
+        f"{TITLES[who]} {seconds(row[f'{who}_us'] / 1e6)}",
+        times(ratio),
+        "-" if late is None else seconds(late / 1e3),
+        "-" if memory is None else f"{memory:.1f}",
     ]
-    return ["program", *(TITLES[who] for who in OURS), *peers, *alone]
 
 
-def rows(report: Report, missed: Callable[[str], str]) -> Iterator[list[str]]:
-    """A row a program: our times, those of the peers over our best, first calls, memory."""
-    for row in report["programs"]:
-        over, first, peak = row["over ours"], row["first call"], row["peak"]
-        ratios = {who: times(over[who]["median"]) for who in over}
-        calls = {who: seconds(first[who]) for who in first}
-        memory = {who: f"{peak[who] / 2**20:.1f}" for who in peak}
-        ratios |= {who: missed(ratios[who]) for who in over if over[who]["median"] < SLOW}
-        calls |= {who: missed(calls[who]) for who in OURS if first.get(who, 0) > LATE}
-        ours = {who: seconds(row["medians"][who]) for who in OURS if who in row["medians"]}
-        yield [
-            row["name"],
-            *(ours.get(who, "-") for who in OURS),
-            *(ratios.get(who, "-") for who in (*present(report), AGAIN)),
-            *(calls.get(who, "-") for who in compilers(report)),
-            *(memory.get(who, "-") for who in compilers(report)),
-        ]
+def line(row: Row) -> str:
+    """What is printed of a program once it is measured."""
+    name, us, peer, ratio, *_ = cells(row)
+    return f"{name:18}{us:>9}   {peer:20} {ratio:>6}"
+
+
+def mean(found: Sequence[Row], peers: Sequence[str] = PEERS) -> float:
+    """The geometric mean of the times of the best of some peers over ours."""
+    return statistics.geometric_mean([best(row, peers)[1] for row in found])
+
+
+def losses(found: Sequence[Row]) -> list[Row]:
+    """The programs that a peer runs faster, the worst first."""
+    return sorted([row for row in found if best(row)[1] < 1], key=lambda row: best(row)[1])
 
 
 def times(ratio: float) -> str:
@@ -123,83 +196,34 @@ def times(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
-def table(report: Report) -> Table:
-    """For a terminal; an exclamation mark marks a missed target."""
-    shown = Table(box=None, pad_edge=False, header_style="dim")
-    for title in titles(report, "\n"):
-        shown.add_column(title, justify="left" if title == "program" else "right", no_wrap=True)
-    for row in rows(report, lambda text: f"[red]!{text}[/]"):
-        shown.add_row(*row)
-    return shown
-
-
-def misses(report: Report) -> Iterator[str]:
-    """Where NumPy calls spend the time of programs that run as such and are slower than a peer's;
-    first calls that are late.
+def findings(report: Report) -> Iterator[str]:
+    """The mean, programs that a peer runs faster, with where their NumPy calls spend the time if
+    they run as such, and first calls that are late.
     """
-    for row in report["programs"]:
-        over = {ratio["median"]: TITLES[who] for who, ratio in row["over ours"].items()}
-        if row["ours"] == "graphcore" and min(over) < SLOW:
-            yield f"{row['name']}, {over[min(over)]} {times(min(over))}: {row['where']['said']}"
-    first = {row["name"]: row["first call"][row["ours"]] for row in report["programs"]}
-    late = [f"{name} {seconds(taken)}" for name, taken in first.items() if taken > LATE]
+    found = rows(report)
+    yield f"best peer over ours, geometric mean of {len(found)}: {times(mean(found))}"
+    lost = [f"{row['program']} {times(best(row)[1])}" for row in losses(found)]
+    yield f"a peer is faster: {', '.join(lost) or 'none'}"
+    for program, row in zip(report["programs"], found, strict=True):
+        who, ratio = best(row)
+        if program["ours"] == "graphcore" and ratio < SLOW:
+            yield f"{row['program']}, {TITLES[who]} {times(ratio)}: {program['where']['said']}"
+    first = {row["program"]: ours(row, "first_ms") for row in found}
+    late = [f"{name} {seconds(ms / 1e3)}" for name, ms in first.items() if ms and ms > LATE * 1e3]
     yield f"first calls over {LATE} s: {', '.join(late) or 'none'}"
-
-
-def markdown(report: Report) -> str:
-    """The table for the README; programs that a peer runs much faster are in bold."""
-    named = {"python": "Python", "scipy": "SciPy", "llvmlite": "llvmlite", **TITLES}
-    versions = ", ".join(f"{named[name]} {known}" for name, known in report["versions"].items())
-    torch = "torch" in present(report)
-    said = (
-        f"{report['date']}, {report['machine']}, {report['threads']} thread; {versions}; medians "
-        "of calls in turn, by the time of the processor where there is one thread. Each library "
-        "has a column with its time divided by that of machine code, or of NumPy calls where a "
-        "program has no machine code; machine code itself was measured again in the same turns, "
-        "to show how far equal functions are apart. In bold: a peer is faster by more than "
-        f"{1 / SLOW:.2g}, or a first call of ours takes over {LATE} s. First calls are seconds of "
-        "the processor; memory is their peak, in MB. "
-        f"{'PyTorch is not compiled, which takes a C++ compiler.' if torch else ''}"
-    ).rstrip()
-    head = titles(report, ": ")
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows(report, "**{}**".format)]
-    shown = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([said, "", *shown, "", *(f"- {line}" for line in misses(report)), ""])
-
-
-def plot(report: Report, path: Path) -> None:
-    """Times of the peers over ours, a line a program."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    over = {
-        row["name"]: {who: ratio["median"] for who, ratio in row["over ours"].items()}
-        for row in report["programs"]
-    }
-    ordered = sorted(over, key=lambda name: min(over[name].values()))
-    figure, axes = pyplot.subplots(figsize=(7, 1.2 + 0.25 * len(ordered)), layout="constrained")
-    for who in present(report):
-        points = [(over[name][who], y) for y, name in enumerate(ordered) if who in over[name]]
-        axes.plot([x for x, _ in points], [y for _, y in points], "o", label=TITLES[who])
-    axes.axvline(1, color="0.5", linewidth=1)
-    axes.set_xscale("log")
-    axes.set_yticks(range(len(ordered)), ordered)
-    axes.set_xlabel("time of the peer / time of graphcore (right of 1: graphcore is faster)")
-    axes.grid(axis="x", alpha=0.3)
-    axes.legend()
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.report", description="Markdown of what was measured."
+        prog="python -m benchmarks.report", description="CSV of what was measured."
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
-    files = parser.parse_args(arguments).files
-    print(markdown(merged([json.loads(file.read_text(encoding="utf-8")) for file in files])))
+    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
+    chosen = parser.parse_args(arguments)
+    found = merged([json.loads(file.read_text(encoding="utf-8")) for file in chosen.files])
+    print(*map(line, rows(found)), *findings(found), sep="\n")
+    if chosen.csv:
+        write(rows(found), chosen.csv, found["about"])
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from benchmarks import (
 )
 from benchmarks.rows import ROWS, Row, Sizes
 from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels import machine
 from graphcore.ir.node import toposort
 
 every_row = pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
@@ -190,13 +191,32 @@ def test_a_process_is_started_with_one_thread_once(monkeypatch: pytest.MonkeyPat
     """A script that sets a variable otherwise after that is not started again and again."""
     started: list[dict[str, str]] = []
     monkeypatch.delenv(measure.STARTED, raising=False)
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     monkeypatch.setattr(os, "sched_setaffinity", lambda process, cpus: None)
     monkeypatch.setattr(os, "execve", lambda path, arguments, new: started.append(dict(new)))
     measure.use_one_thread()
     (new,) = started
     assert new.items() >= measure.ONE_THREAD.items()
+    assert not new.keys() & set(measure.LEFT_TO_OPENBLAS)
     for name in (measure.STARTED, "XLA_FLAGS"):
         monkeypatch.setenv(name, new[name])
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
     measure.use_one_thread()
     assert len(started) == 1
+
+
+def test_what_is_measured_on_is_said() -> None:
+    found = measure.hardware()
+    assert found.keys() >= {"system", "cpu", "flags", "numpy uses", "machine code"}
+    assert all(found["blas of numpy"].split())
+
+
+def test_machine_code_is_held_to_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
+    if len(machine.levels()) < 2:
+        pytest.skip("needs AVX-512")
+    monkeypatch.setattr(machine, "LEVELS", dict(machine.LEVELS))
+    monkeypatch.setenv("GRAPHCORE_AVX2_ALONE", "yes")
+    measure.hold_machine_code()
+    assert machine.levels() == ("x86-64-v3",)
+    monkeypatch.undo()
+    machine.levels.cache_clear()
