@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.backends.door import listed
+from graphcore.backends.argument_checks import listed
 from graphcore.compiled import Compiled, compile
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.calls import worded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from graphcore.backends.door import listed
+from graphcore.backends.argument_checks import listed
 from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.tracing import constants
 from graphcore.ir.errors import GraphTypeError

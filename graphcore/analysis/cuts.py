@@ -22,34 +22,36 @@ def minimum_cut(
     The cut are the edges that lead out of this side. Of several cheapest cuts this is the one that
     leaves the fewest vertices on the side of the source. Capacities are integers, or infinite.
 
-    A maximal flow is found by Dinic's algorithm: of the shortest paths with room for more, as many
-    are filled as there are, before those that are longer.
+    A maximal flow is found by Dinic's algorithm: of the shortest paths with residual capacity, as
+    many are filled as there are, before those that are longer.
 
     Raises
     ------
     ValueError
         If a path has only infinite edges, so that no cut is finite.
     """
-    room: dict[Vertex, dict[Vertex, float]] = {source: {}, sink: {}}
+    residual: dict[Vertex, dict[Vertex, float]] = {source: {}, sink: {}}
     for (a, b), capacity in capacities.items():
-        room.setdefault(a, {})[b] = room.get(a, {}).get(b, 0) + capacity
-        room.setdefault(b, {}).setdefault(a, 0)
-    while sink in (distance := distances(room, source)):
-        left = {a: [b for b in room[a] if distance.get(b) == n + 1] for a, n in distance.items()}
+        residual.setdefault(a, {})[b] = residual.get(a, {}).get(b, 0) + capacity
+        residual.setdefault(b, {}).setdefault(a, 0)
+    while sink in (distance := distances(residual, source)):
+        left = {
+            a: [b for b in residual[a] if distance.get(b) == n + 1] for a, n in distance.items()
+        }
         path = [source]
         while path:
             a = path[-1]
             if a == sink:
                 edges = list(pairwise(path))
-                flow = min(room[a][b] for a, b in edges)
+                flow = min(residual[a][b] for a, b in edges)
                 if flow == inf:
                     raise ValueError("no cut is finite: a path has only infinite edges")
                 for a, b in edges:
-                    room[a][b] -= flow
-                    room[b][a] += flow
+                    residual[a][b] -= flow
+                    residual[b][a] += flow
                 path = [source]
             elif ahead := left[a]:
-                if room[a][ahead[-1]] > 0:
+                if residual[a][ahead[-1]] > 0:
                     path.append(ahead[-1])
                 else:
                     ahead.pop()
@@ -60,11 +62,13 @@ def minimum_cut(
     return set(distance)
 
 
-def distances(room: Mapping[Vertex, Mapping[Vertex, float]], source: Vertex) -> dict[Vertex, int]:
-    """How many edges with room lead from the source to each vertex that it reaches."""
+def distances(
+    residual: Mapping[Vertex, Mapping[Vertex, float]], source: Vertex
+) -> dict[Vertex, int]:
+    """How many edges with residual capacity lead from the source to each vertex that it reaches."""
     found, reached = {source: 0}, [source]
     for a in reached:
-        for b, left in room[a].items():
+        for b, left in residual[a].items():
             if left > 0 and b not in found:
                 found[b] = found[a] + 1
                 reached.append(b)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, branch, leaves, levels
 
-from .door import CURE_DATASET, Parameter, is_dataset, listed, quoted, refusal
+from .argument_checks import CURE_DATASET, Parameter, is_dataset, listed, quoted, refusal
 
 Tree = Any
 """A structure of arrays or, in a form, of the numbers of inputs."""

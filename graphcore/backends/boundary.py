@@ -18,7 +18,7 @@ from graphcore.ir.sizes import Expression, Size, code, evaluate, unknown, unknow
 from graphcore.ir.types import TensorType
 from graphcore.ops.leaf import input_
 
-from .door import LARGEST_VALUE, Checks, Needed, Parameter, Sized, Unknown
+from .argument_checks import LARGEST_VALUE, Checks, Needed, Parameter, Sized, Unknown
 from .python_code import python_code
 
 Array = npt.NDArray[Any]

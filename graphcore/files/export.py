@@ -243,7 +243,7 @@ class File:
 
     def entrance(self, arguments: Sequence[Tree]) -> str:
         """The checks of arguments, and the function that binds them to the program's."""
-        define = partial(self.door, "graphcore.backends.door")
+        define = partial(self.check_definition, "graphcore.backends.argument_checks")
         made = []
         for param in self.boundary.params:
             of = [param.number, values.text(param.name), values.strings(param.dims)]
@@ -264,14 +264,14 @@ class File:
                     **x._asdict(),
                     "left": Written(self.sized(x.left)),
                     "right": Written(self.sized(x.right)),
-                    "kind": Written(self.door(x.kind.__module__, x.kind.__name__)),
+                    "kind": Written(self.check_definition(x.kind.__module__, x.kind.__name__)),
                 },
             )
             for x in checks.needed
         ]
         lists = {"UNKNOWNS": unknown, "SIZED": sized, "NEEDED": needed}
         forms = f"[{', '.join(self.form(form) for form in arguments)}]"
-        finder = self.door("graphcore.backends.arguments", "Arguments")
+        finder = self.check_definition("graphcore.backends.arguments", "Arguments")
         lines = [
             block("PARAMETERS", [line.rstrip(",") for line in made]),
             *[block(name, rows) for name, rows in lists.items()],
@@ -285,13 +285,15 @@ class File:
             lines += [f"convert{i} = PARAMETERS[{i}].convert"]
         return "\n".join(lines) + f"\n\n\n{self.boundary.source}"
 
-    def door(self, module: str, name: str) -> str:
+    def check_definition(self, module: str, name: str) -> str:
         """A definition of the checks of arguments."""
         return self.definitions.name(Name(module, name))
 
     def sized(self, size: Any) -> str:
         """One check of a size."""
-        return row(self.door("graphcore.backends.door", "Sized"), size._asdict())
+        return row(
+            self.check_definition("graphcore.backends.argument_checks", "Sized"), size._asdict()
+        )
 
     def outputs(self, results: Tree) -> str:
         """The function that users call."""

@@ -396,9 +396,9 @@ def spread(mask: Mask, axis_of: Mapping[int, int], shape: Sequence[int]) -> Mask
     gone = tuple(axis for axis in range(mask.ndim) if axis not in axis_of.values())
     reduced = np.asarray(mask.any(gone), bool)
     order = sorted(axis_of.values())
-    turned = reduced.transpose([order.index(axis_of[axis]) for axis in sorted(axis_of)])
+    transposed = reduced.transpose([order.index(axis_of[axis]) for axis in sorted(axis_of)])
     index = tuple(slice(None) if axis in axis_of else None for axis in range(len(shape)))
-    return np.broadcast_to(turned[index], shape)
+    return np.broadcast_to(transposed[index], shape)
 
 
 def kinds(x: Array) -> list[Mask]:

@@ -50,7 +50,7 @@ def short_axes_first(graph: Graph) -> Graph:
     types = [type for type in set(map(type_of, graph.nodes())) if isinstance(type, TensorType)]
     if not any(by_length(type.shape) for type in types):
         return graph
-    results, bound = {*graph.outputs} | products_given(graph), lying(graph)
+    results, bound = {*graph.outputs} | products_given(graph), bound_by_memory(graph)
     simplified = simplifier(views)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
@@ -83,7 +83,7 @@ def is_short(size: Size) -> bool:
     return isinstance(size, int) and size <= SHORT
 
 
-def lying(graph: Graph) -> set[Node]:
+def bound_by_memory(graph: Graph) -> set[Node]:
     """The nodes whose short axes come last because those of an operand in memory do.
 
     Such operands are arguments, constants, and results of ops that cannot be computed in another

@@ -32,8 +32,8 @@ class Factor(NamedTuple):
 
     def value(self) -> Node:
         """The factor itself."""
-        turned = self.conjugated and self.node.type.dtype.kind == "c"
-        value = e.conjugate(self.node) if turned else self.node
+        conjugates = self.conjugated and self.node.type.dtype.kind == "c"
+        value = e.conjugate(self.node) if conjugates else self.node
         return full_like(value, 1) / value if self.inverted else value
 
 

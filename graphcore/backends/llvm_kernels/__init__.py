@@ -28,9 +28,9 @@ from graphcore.rewrites.exponentials import share_exponentials
 from graphcore.rewrites.layout import short_axes_first
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes
 from graphcore.rewrites.rematerialise import rematerialise
+from graphcore.schedule.parts import read_parts_in_results
 from graphcore.schedule.pieces import cut_kernels
 from graphcore.schedule.regions import sizes_needed, with_kernels
-from graphcore.schedule.wholes import read_from_wholes
 
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
@@ -90,7 +90,7 @@ def in_kernels(graph: Graph) -> Graph:
 
 def with_every_kernel(graph: Graph) -> Graph:
     """The graph with kernels; long ones call kernels for their pieces."""
-    lying = read_from_wholes(turned_inside(in_longer_runs(summed_in_place(graph))))
+    lying = read_parts_in_results(turned_inside(in_longer_runs(summed_in_place(graph))))
     return cut_kernels(with_kernels(lying, computes))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.backends.door import RANK
+from graphcore.backends.argument_checks import RANK
 from graphcore.ir.types import TensorType, show_tensor
 from graphcore.ops.outside import Function
 

@@ -290,19 +290,19 @@ class Recorder:
     """The results of single steps, whose number is known only after the last."""
 
     def __init__(self, like: Array) -> None:
-        self.room = np.empty((8, *like.shape), like.dtype)
+        self.buffer = np.empty((8, *like.shape), like.dtype)
         self.count = 0
 
     def append(self, value: Array) -> None:
         """The result of one more step."""
-        if self.count == len(self.room):
-            self.room = np.concatenate([self.room, np.empty_like(self.room)])
-        self.room[self.count] = value
+        if self.count == len(self.buffer):
+            self.buffer = np.concatenate([self.buffer, np.empty_like(self.buffer)])
+        self.buffer[self.count] = value
         self.count += 1
 
     def all(self) -> Array:
         """The results of all steps, along a new first axis."""
-        return self.room[: self.count]
+        return self.buffer[: self.count]
 
 
 def choose(index: Array | int, branches: int) -> int:

@@ -1,8 +1,8 @@
 """The core of `Tensor`: one object for each node, its properties, and the protocols it refuses.
 
 `frontend/tensor.py` completes the class with operators and methods, which are the functions of the
-rooms. These need only this file, so imports run one way. Type checkers need the methods as well:
-for them alone, `Tensor` here is the completed class.
+other packages. These need only this file, so imports run one way. Type checkers need the methods as
+well: for them alone, `Tensor` here is the completed class.
 """
 
 from __future__ import annotations

@@ -117,25 +117,25 @@ def exactly(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | 
     dim, *_ = dims[axis:] if given else dims or ("row",)
     if name in INSTEAD:
         return f"use {INSTEAD[name].format(dim, name)}"
-    for home in sorted(("", *SPACES), key=lambda home: home != space):
-        ours = public(home)
+    for candidate in sorted(("", *SPACES), key=lambda candidate: candidate != space):
+        ours = public(candidate)
         if name in ours or (name.startswith("nan") and name[3:] in ours):
             more = [] if name in ours else ["skipna=True"]
             key = name if name in ours else name[3:]
             over = (dim,) if given else dims
             arguments = [*written(ours[key], dim, over), *more]
-            return f"use {public_path(home, key)}({', '.join(arguments)})"
+            return f"use {public_path(candidate, key)}({', '.join(arguments)})"
     return ""
 
 
 def nearly(name: str, space: str = "") -> str:
     """A suggestion of the most similar public name, preferably in `space`, or ""."""
-    homes: dict[str, str] = {}
-    for home in sorted(("", *SPACES), key=lambda home: home != space):
-        for key in getattr(module_of(home), "__all__", ()):
-            homes.setdefault(key, home)
-    near = get_close_matches(name, homes, 1, CUTOFF)
-    return f"did you mean {public_path(homes[near[0]], near[0])}?" if near else ""
+    spaces: dict[str, str] = {}
+    for candidate in sorted(("", *SPACES), key=lambda candidate: candidate != space):
+        for key in getattr(module_of(candidate), "__all__", ()):
+            spaces.setdefault(key, candidate)
+    near = get_close_matches(name, spaces, 1, CUTOFF)
+    return f"did you mean {public_path(spaces[near[0]], near[0])}?" if near else ""
 
 
 def written(function: Callable[..., Any], dim: str, over: Sequence[str]) -> list[str]:

@@ -140,8 +140,8 @@ def nearest(x: Tensor, dims: DimPair) -> Tensor:
     if same(minimum(m, n), n):
         return wrap(matrices.polar(whole, dims=dims, new=dims))
     if same(minimum(m, n), m):
-        turned = matrices.polar(conjugate(x).node, dims=dims[::-1], new=dims[::-1])
-        return transpose(conjugate(wrap(turned)), ..., *dims)
+        factor = matrices.polar(conjugate(x).node, dims=dims[::-1], new=dims[::-1])
+        return transpose(conjugate(wrap(factor)), ..., *dims)
     rank = apart(Hidden("rank"), whole.type.dims)
     u, _, vh = svd(x, dims, new=rank)
     return dot(u, vh, dim=rank)

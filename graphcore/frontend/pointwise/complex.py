@@ -87,5 +87,5 @@ def angle(z: Operand, deg: bool = False) -> Tensor:
     >>> gc.compile([], gc.angle(gc.constant([1j, -1], "row"), deg=True))()
     array([ 90., 180.])
     """
-    turned = arctan2(imag(z), real(z))
-    return rad2deg(turned) if deg else turned
+    radians = arctan2(imag(z), real(z))
+    return rad2deg(radians) if deg else radians

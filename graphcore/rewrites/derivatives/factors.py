@@ -231,8 +231,8 @@ def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     top = tensor.argmax(modulus, axis=axis)
     chosen = equal(index(v, -2), columns(top, v))
     pivot, moved = (sum_over(where(chosen, x, 0), (axis,)) for x in (v, dv))
-    turned = imag(moved) / nonzero(real(pivot))
-    change = cast(grown, w.type.dtype) + cast(turned, w.type.dtype) * full_like(w, 1j)
+    phase = imag(moved) / nonzero(real(pivot))
+    change = cast(grown, w.type.dtype) + cast(phase, w.type.dtype) * full_like(w, 1j)
     return diagonal(c), dv - v * columns(change, v)
 
 

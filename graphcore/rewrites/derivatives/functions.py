@@ -35,19 +35,19 @@ def matrix_function_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
     fixed, directions = node.inputs[: 3 + numbers], node.inputs[3 + numbers :]
     x = t(ct)
 
-    def turned(*some: Node) -> Node:
+    def transposed_function(*some: Node) -> Node:
         return t(Node(node.op, (*fixed, *some), node.attrs))
 
     places = range(len(directions) + 1)
-    total = turned(*directions, x)
+    total = transposed_function(*directions, x)
     for i in places[1:]:
-        total = total + turned(*directions[i:], x, *directions[:i])
+        total = total + transposed_function(*directions[i:], x, *directions[:i])
     by_numbers, letters = [], tuple(range(ct.type.ndim))
     for i in range(numbers):
         moved = node.op(*node.inputs, f=slope(f, 1 + i), numbers=numbers)
         sides = (letters, letters)
         by_numbers.append(tensor.einsum(ct, moved, operands=sides, result=letters[:-2]))
-    shares = [turned(*directions[i + 1 :], x, *directions[:i]) for i in places[:-1]]
+    shares = [transposed_function(*directions[i + 1 :], x, *directions[:i]) for i in places[:-1]]
     return total, None, None, *by_numbers, *shares
 
 

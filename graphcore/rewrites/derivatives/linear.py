@@ -119,9 +119,9 @@ def lasting(node: Node) -> Node:
     (x, updates, *indices), axes = node.inputs, node.attrs["axes"]
     shape: Shape = indices[0].type.shape
     numbers = reshape(leaf.iota(size=count(shape), dtype=INT, dims=None), shape)
-    room = full(0, INT, tuple(x.type.shape[axis] for axis in axes))
+    buffer = full(0, INT, tuple(x.type.shape[axis] for axis in axes))
     order = tuple(range(len(axes)))
-    last = tensor.gather(tensor.put(room, numbers, *indices, axes=order), *indices, axes=order)
+    last = tensor.gather(tensor.put(buffer, numbers, *indices, axes=order), *indices, axes=order)
     rest = range(len(shape), updates.type.ndim)
     return expand(elementwise.equal(last, numbers), rest, updates.type.shape)
 

@@ -132,10 +132,10 @@ def function_vjp(node: Node, ct: Node) -> tuple[Node]:
     """ā = Df(aᵀ)[ȳ], the upper right block of f of [[aᵀ, ȳ], [0, aᵀ]] (Higham 2008, 3.16)"""
     (a,) = node.inputs
     n = size(a, -1)
-    turned = t(a)
+    transposed = t(a)
     block = (
-        padded(turned, 2 * n, 2 * n)
-        + padded(turned, 2 * n, 2 * n, (n, n))
+        padded(transposed, 2 * n, 2 * n)
+        + padded(transposed, 2 * n, 2 * n, (n, n))
         + padded(ct, 2 * n, 2 * n, (0, n))
     )
     return (after(first(Node(node.op, (block,), node.attrs), -2, n), -1, n),)

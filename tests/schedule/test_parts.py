@@ -10,7 +10,7 @@ import pytest
 import graphcore as gc
 from graphcore.ir.graph import Graph
 from graphcore.ops.tensor import overwrite, slice_
-from graphcore.schedule.wholes import read_from_wholes
+from graphcore.schedule.parts import read_parts_in_results
 from tests.backends.llvm_kernels.native import needs_machine_code
 
 INNER = slice(1, -1)
@@ -36,15 +36,15 @@ def twice(x: gc.Tensor, into: gc.Tensor) -> object:
     return y, mean(y) + y[{"place": INNER}]
 
 
-def slices_of_wholes(graph: Graph) -> int:
+def slices_of_results(graph: Graph) -> int:
     nodes = [*graph.every_node()]
     return sum(x.op is slice_ and x.inputs[0].op is overwrite for x in nodes)
 
 
 def test_a_part_is_read_in_the_whole() -> None:
     before = scheduled(twice).stages["optimized"]
-    after = read_from_wholes(before)
-    assert slices_of_wholes(after) == slices_of_wholes(before) + 1
+    after = read_parts_in_results(before)
+    assert slices_of_results(after) == slices_of_results(before) + 1
     (whole,) = [node for node in after.nodes() if node.op is overwrite]
     assert [node for node in after.nodes() if whole.inputs[1] in node.inputs] == [whole]
 
@@ -60,7 +60,7 @@ def test_so_it_is_in_the_body_of_a_loop(random: np.random.Generator) -> None:
     made = gc.fori_loop(0, 5, step, (x, into))
     native, calls = (gc.compile([x, into], [*made], native=tier) for tier in (True, False))
     graph = calls.stages["optimized"]
-    assert slices_of_wholes(read_from_wholes(graph)) > slices_of_wholes(graph)
+    assert slices_of_results(read_parts_in_results(graph)) > slices_of_results(graph)
     for size in (2, 3, 9, 17, 40):
         given = random.standard_normal((2, size))
         for found, wanted in zip(native(*given), calls(*given), strict=True):
@@ -82,7 +82,7 @@ def test_so_it_is_in_the_body_of_a_loop(random: np.random.Generator) -> None:
 )
 def test_other_parts_stay(f: Callable[[gc.Tensor, gc.Tensor], object]) -> None:
     graph = scheduled(f).stages["optimized"]
-    assert read_from_wholes(graph) is graph
+    assert read_parts_in_results(graph) is graph
 
 
 def test_few_places_are_written_where_the_others_are() -> None:
@@ -91,4 +91,4 @@ def test_few_places_are_written_where_the_others_are() -> None:
         return into.at[{"place": slice(3)}].set(part), part * x[{"place": slice(3, 6)}]
 
     graph = scheduled(f, 100).stages["optimized"]
-    assert read_from_wholes(graph) is graph
+    assert read_parts_in_results(graph) is graph
