@@ -69,7 +69,7 @@ def run(text: str) -> Iterator[Snippet]:
         linecache.cache["model.py"] = len(code), None, code.splitlines(keepends=True), "model.py"
         with contextlib.redirect_stdout(out):
             try:
-                exec(compile(code, "model.py", "exec"), scope)
+                exec(compile(code, "model.py", "exec", dont_inherit=True), scope)
             except Exception as error:
                 if not shown:
                     raise
