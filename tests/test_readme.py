@@ -9,10 +9,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import graphcore as gc
-
 README = Path(__file__).parent.parent / "README.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
@@ -32,35 +28,6 @@ def run_blocks(text: str) -> list[tuple[str, str | None, str]]:
             exec(compile(code, "model.py", "exec"), scope)
         ran.append((code, shown, PLACE.sub(r"\1:…", out.getvalue())))
     return ran
-
-
-CELL = re.compile(r"^\|.*?(?<!\\)\|(.*)\|$", re.MULTILINE)
-
-
-def scope_of_tables() -> dict[str, Any]:
-    """What the snippets in the tables speak of."""
-    x, w = gc.tensor("x", {"row": 2, "col": None}), gc.tensor("w", {"row": 2})
-    return {
-        **{"gc": gc, "np": np, "x": x, "w": w, "loss": (x * w).sum(), "array": np.ones(2)},
-        "xs": gc.tensor("xs", {"batch": None, "row": 2, "col": None}),
-        "ids": gc.constant([0, 1], "row"),
-        "positions": [1, 0],
-    }
-
-
-def test_snippets_of_the_tables_run() -> None:
-    """Whatever stands in the second column and speaks of tensors is an expression."""
-    text = README.read_text(encoding="utf-8")
-    tables = text[text.index("## Coming from") : text.index("## Limits")]
-    snippets = [
-        snippet
-        for row in CELL.findall(tables)
-        for snippet in re.findall("`([^`]+)`", row)
-        if re.match(r"(gc\.|np\.|x\b|w\b|\(x)", snippet)
-    ]
-    assert len(snippets) > 80
-    for snippet in snippets:
-        assert eval(snippet, scope_of_tables()) is not None, snippet
 
 
 def test_snippets_print_what_is_shown(request: Any) -> None:
