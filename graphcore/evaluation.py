@@ -62,7 +62,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     """
     found, mirrored = flatten(tree, "evaluate")
     outputs = [y.node for y in found]
-    given = mapping("evaluate", {} if values is None else values, None, "x: array")
+    given = mapping("evaluate", {} if values is None else values, None, "{x: array}")
     params = [key.node if isinstance(key, Base) else named(key, outputs) for key in given]
     graph = program(
         "evaluate",
@@ -70,7 +70,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
         outputs,
         lambda name: (
             f"needs the value of input '{name}'",
-            f"give it too: gc.evaluate(y, {{{name!r}: array, ...}}), or y.eval({name}=array, ...)",
+            f"give it too: gc.evaluate(y, {{{name!r}: array}}), or y.eval({name}=array)",
         ),
     )
     forms: list[Any] = list(range(len(params)))
@@ -96,7 +96,7 @@ def named(name: object, outputs: list[Node]) -> Node:
 
 def value(y: Tensor, values: Values | None, named: Values) -> Any:
     """The array that a tensor becomes."""
-    return evaluate(y, mapping("eval", values, named, "x: array"))
+    return evaluate(y, mapping("eval", values, named, "{x: array}"))
 
 
 Tensor._evaluator = staticmethod(value)

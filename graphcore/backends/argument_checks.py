@@ -146,7 +146,7 @@ class Parameter:
         weak = not hasattr(value, "dtype")
         smaller_kind = RANK[have.kind] <= RANK[self.dtype.kind]
         if not (smaller_kind if weak else np.can_cast(have, self.dtype)):
-            cure = f"convert it with .astype({str(self.dtype)!r})"
+            cure = f"convert it: array.astype({str(self.dtype)!r})"
             if RANK[have.kind] > RANK[self.dtype.kind] == RANK["f"]:
                 cure = "pass its real part, value.real"
             elif smaller_kind and array.ndim == 0:

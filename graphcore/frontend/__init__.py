@@ -3,7 +3,8 @@
 from importlib import import_module
 from pkgutil import walk_packages
 
-from .core.calls import SPACES, word_functions
+from .core.calls import word_functions
+from .core.paths import SPACES
 
 public_names: list[str] = []
 """The public names of `gc` itself, without those of its modules, such as `gc.linalg`."""

@@ -322,12 +322,13 @@ def sizes_of(
     function: str, x: Operand, dims: tuple[str, ...], n: Mapping[str, SizeLike] | None
 ) -> dict[str, SizeLike]:
     """The sizes that are given for some of `dims`."""
-    sizes = mapping(function, {} if n is None else n, None, "'row': 8", wrap(single(function, x)))
+    node = single(function, x)
+    sizes = mapping(function, {} if n is None else n, None, "n={'dim': 8}", node)
     for dim in sizes:
         if dim not in dims:
             cure = close_match(str(dim), dims)
             reason = f"n has a size for {dim!r}, which is not transformed"
-            raise refusal(function, reason, wrap(single(function, x)), cure=cure)
+            raise refusal(function, reason, node, cure=cure)
     return sizes
 
 

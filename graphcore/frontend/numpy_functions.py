@@ -11,8 +11,9 @@ import numpy as np
 from graphcore.ir.errors import GraphError, GraphTypeError
 
 from .core.base import Base, refusal
-from .core.calls import SPACES, tensors
-from .core.instead import instead, public
+from .core.calls import tensors
+from .core.instead import instead
+from .core.paths import SPACES, public
 
 AXISLESS = frozenset(
     {

@@ -34,13 +34,15 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("function", (FUNCTIONS | METHODS).values(), ids=FUNCTIONS | METHODS)
-def test_every_public_function_words_a_call_that_does_not_fit(function: object) -> None:
+@pytest.mark.parametrize("name", FUNCTIONS | METHODS)
+def test_every_public_function_words_a_call_that_does_not_fit(name: str) -> None:
+    function = (FUNCTIONS | METHODS)[name]
+    names = f"({function.__name__}|{name.rpartition('.')[2]})"
     assert worded(function) is function
     parameters = inspect.signature(function).parameters.values()
     kinds = {p.kind for p in parameters}
     if inspect.Parameter.VAR_KEYWORD not in kinds:
-        with pytest.raises(gc.GraphTypeError, match=f"^{function.__name__}: takes no exis\n") as e:
+        with pytest.raises(gc.GraphTypeError, match=f"^{names}: takes no exis\n") as e:
             function(exis=0)
         assert "\n  cure: " in str(e.value)
     if inspect.Parameter.VAR_POSITIONAL not in kinds:
@@ -71,16 +73,16 @@ def test_every_public_function_words_a_call_that_does_not_fit(function: object) 
         ("gc.sort(x)", "dim is missing", "write gc.sort(x, dim, descending=False)"),
         ("gc.cond(x)", "then and otherwise are missing", "gc.cond(pred, then, otherwise, *op"),
         ("gc.exp(x, x)", "2 arguments are given by position, but it takes 1: x", "write gc.exp(x)"),
-        ("gc.linalg.inv()", "x is missing", "gc.linalg.inv(x, dims=('row', 'col'), *, check=True)"),
+        ("gc.linalg.inv()", "x is missing", "gc.linalg.inv(x, dims=('row', 'col'), check=True)"),
         (
             "gc.compile([x], x).diff('named')",
             "after is missing",
-            "write .diff(before, after, *, limit=400, width=None)",
+            "write f.diff(before, after, limit=400, width=None)",
         ),
         (
             "gc.compile(x)",
             "outputs is missing",
-            "gc.compile(inputs, outputs, *, returns='numpy', native=None)",
+            "gc.compile(inputs, outputs, returns='numpy', native=None)",
         ),
         ("x.rolling(row=2).sum(axis=0)", "takes no axis", "leave it out"),
     ],

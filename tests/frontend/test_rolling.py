@@ -117,7 +117,7 @@ def test_a_window_without_a_value_has_no_derivative(name: str, min_periods: int 
     [
         (lambda x: x.rolling(tme=2), "did you mean 'time'"),
         (lambda x: x.rolling(time=0), "at least one element"),
-        (lambda x: x.rolling(), "write rolling"),
+        (lambda x: x.rolling(), r"write x.rolling\({'time': 3}\)"),
         (lambda x: x.rolling(time=3, min_periods=0), "min_periods=0"),
         (lambda x: x.rolling({"time": 2}, row=2), "not both"),
         (lambda x: x.rolling(time=2, center={"row": True}), "each of the dims"),

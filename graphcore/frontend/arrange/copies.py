@@ -154,7 +154,8 @@ def split(
     node = single("split", x)
     if isinstance(parts, Mapping):
         if len(parts) != 1 or dim is not None:
-            raise refusal("split", "splits one dim", node, cure="write split(x, {'dim': parts})")
+            cure = "write gc.split(x, parts, dim='row')"
+            raise refusal("split", "splits one dim", node, cure=cure)
         ((dim, parts),) = parts.items()
     name = dim_of("split", node, dim)
     sizes = sizes_of_parts(node, name, parts)

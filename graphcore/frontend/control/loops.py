@@ -406,7 +406,7 @@ def fori_loop(
         return last
     for end in (single("fori_loop", lower), single("fori_loop", upper)):
         if end.type.dtype.kind not in "iu":
-            cure = "cast it with astype('int64')"
+            cure = "cast it: x.astype('int64')"
             reason = f"ends are integers, not {end.type}"
             raise refusal("fori_loop", reason, end, cure=cure, kind=GraphTypeError)
     first = astype(lower, INT)

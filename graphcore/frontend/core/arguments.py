@@ -26,6 +26,7 @@ from graphcore.ops.named import close_match
 from .base import Base, Tensor, brief, refusal
 from .lift import Operand, check_dims, single
 from .lift import dtype_of as dtype_of
+from .paths import call_with
 
 Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
 """One dim, several, or all of them (None or ...)."""
@@ -165,7 +166,8 @@ def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str,
         found = names(function, dims)
         sizes = (None,) * len(found) if shape is None else as_tuple(shape)
         if len(sizes) != len(found):
-            cure = f"map dims to sizes: {{{found[0]!r}: size, ...}}" if found else "leave it out"
+            listed = ", ".join(f"{name!r}: size" for name in found)
+            cure = f"map dims to sizes: {{{listed}}}" if found else "leave it out"
             reason = f"shape {shape} does not have one size for each of the dims {found}"
             raise refusal(function, reason, cure=cure)
         pairs = list(zip(found, sizes, strict=True))
@@ -240,8 +242,8 @@ def value_of(function: str, what: str, x: Base) -> Size:
     elif node.op is leaf.full and not type.dims and type.dtype.kind in "iu":
         return int(node.attrs["value"].array)
     reason = f"{what} is the value of a tensor that is no integer input"
-    cure = "sizes are known before values are computed: make it an input, gc.tensor('n', {}, "
-    raise refusal(function, reason, x, cure=f"{cure}dtype='int64')", kind=GraphTypeError)
+    cure = "give an input: gc.tensor('n', {}, dtype='int64'); sizes are known before all values"
+    raise refusal(function, reason, x, cure=cure, kind=GraphTypeError)
 
 
 LARGEST_SIZE = 2**63 - 1
@@ -333,8 +335,15 @@ def check_word(
 def mapping(
     function: str, given: object, more: Mapping[str, Any] | None, what: str, *operands: Base | Node
 ) -> dict[Any, Any]:
-    """The pairs of a dict or of keywords; of a dict alone if `more` is None."""
-    cure = f"write {function}(x, {{{what}}}){'' if more is None else ' or keywords'}"
+    """The pairs of a dict or of keywords; of a dict alone if `more` is None.
+
+    Errors show `what` to write, where 'dim' stands for a dim of the first operand.
+    """
+    dims = [
+        repr(dim) for x in operands[:1] for dim in (x.node if isinstance(x, Base) else x).type.dims
+    ]
+    arguments = what.replace("'dim'", dims[0] if dims else "'row'")
+    cure = f"write {call_with(function, arguments)}{'' if more is None else ', or keywords'}"
     if given is None and more is not None:
         given = {}
     if not isinstance(given, Mapping):

@@ -114,6 +114,10 @@ class Base:
         reason = f"asked for {what}, but a symbolic tensor has no value yet"
         return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
 
+    def _some_dim(self) -> str:
+        """A dim that cures speak of."""
+        return next(iter(self.dims), "row")
+
     if TYPE_CHECKING:
 
         def __iter__(self) -> None:
@@ -137,11 +141,11 @@ class Base:
 
         def __iter__(self) -> NoReturn:
             raise self._no_value(
-                "items to iterate over", "index one element with x.isel(dim=position)"
+                "items to iterate over", f"index one element: x.isel({self._some_dim()}=0)"
             )
 
         def __len__(self) -> int:
-            raise self._no_value("a length", "use x.ndim, x.size or x.sizes['dim']")
+            raise self._no_value("a length", f"use x.ndim, x.size or x.sizes[{self._some_dim()!r}]")
 
         def __contains__(self, item: object) -> bool:
             raise self._no_value("members", "use (x == value).any()")
@@ -156,7 +160,7 @@ class Base:
             raise self._no_value("a number", COMPILE)
 
         def __index__(self) -> int:
-            raise self._no_value("an integer", "index with it instead: y.isel(dim=x)")
+            raise self._no_value("an integer", "index with it: y.isel(row=index)")
 
         def __array__(self, *args: object, **kwargs: object) -> NoReturn:
             raise self._no_value("an array", f"{COMPILE}; gc.concat([x, y], 'new') joins tensors")

@@ -24,13 +24,11 @@ import numpy as np
 from graphcore.ir.errors import GraphError, GraphTypeError
 
 from .base import Base, brief, refusal
+from .paths import call_of, path_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 K = TypeVar("K")
-
-SPACES = ("fft", "linalg", "optimize", "signal", "special", "tree")
-"""Modules whose functions are called by the name of the module as well."""
 
 ELSEWHERE = {
     "a_min": "min",
@@ -157,8 +155,8 @@ def unkind(
     if kind is WORD and name == "name":
         reason = f"{brief(value)} is not a name"
     operands = tensors((*args, *options.values()))
-    cure = kind.cure or f"write {form(function)}"
-    return refusal(function.__name__, reason, *operands, cure=cure, kind=GraphTypeError)
+    cure = kind.cure or f"write {call_of(function)}"
+    return refusal(name_of(function), reason, *operands, cure=cure, kind=GraphTypeError)
 
 
 def tensors(values: Iterable[object]) -> Iterator[Base]:
@@ -204,6 +202,9 @@ def misfit(
         for key, p in parameters.items()
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
+    bound = args[:1] and positional[:1] == ["self"]
+    if bound:
+        positional, args = positional[1:], args[1:]
     operands = list(tensors((*args, *options.values())))
     given = dict.fromkeys([*positional[: len(args)], *options])
     missing = [
@@ -211,9 +212,10 @@ def misfit(
         for key, p in parameters.items()
         if p.default is p.empty
         and key not in given
+        and not (bound and key == "self")
         and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
-    cure = f"write {form(function)}"
+    cure = f"write {call_of(function)}"
     if unknown := [key for key in options if key not in parameters]:
         reason = f"takes no {', '.join(unknown)}"
         known = [key for key in parameters if key not in given]
@@ -224,13 +226,18 @@ def misfit(
     elif missing:
         reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
         if args and positional[0] == "y" and inspect.isroutine(args[0]):
-            cure = for_function(function.__name__)
+            cure = for_function(name_of(function))
     else:
         listed = f": {', '.join(positional)}" if positional else ""
         reason = (
             f"{len(args)} arguments are given by position, but it takes {len(positional)}{listed}"
         )
-    return refusal(function.__name__, reason, *operands, cure=cure, kind=GraphTypeError)
+    return refusal(name_of(function), reason, *operands, cure=cure, kind=GraphTypeError)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name that a user writes for a function."""
+    return path_of(function).rpartition(".")[2]
 
 
 def for_function(derivative: str) -> str:
@@ -239,16 +246,6 @@ def for_function(derivative: str) -> str:
         f"call it first: gc.{derivative}(f(x), x); for a function of arrays, return that from one: "
         f"@gc.function(x=dims) def df(x): return gc.{derivative}(f(x), x)"
     )
-
-
-def form(function: Callable[..., Any]) -> str:
-    """How a function is called: its name and its parameters with their defaults."""
-    signature = inspect.signature(function)
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    method = "." in function.__qualname__
-    shown = signature.replace(parameters=bare[method:], return_annotation=signature.empty)
-    space = next((f"{word}." for word in SPACES if word in function.__module__.split(".")), "")
-    return f"{'.' if method else f'gc.{space}'}{function.__name__}{shown}"
 
 
 def keyword_cure(name: str, value: object, known: Sequence[str], operands: list[Base]) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphcore.ir.errors import GraphAttributeError, GraphError
 
 from .base import COMPILE, Base, refusal
-from .calls import SPACES
+from .paths import SPACES, module_of, public, public_path
 
 INSTEAD = {
     **dict.fromkeys(("concatenate", "append", "cat"), "gc.concat(xs, dim={0!r})"),
@@ -152,11 +149,6 @@ def written(function: Callable[..., Any], dim: str, over: Sequence[str]) -> list
     return [*shown, f"dims={dim!r}"] if "str |" in str(parameters["dims"].annotation) else shown
 
 
-def public_path(space: str, name: str) -> str:
-    """How a user writes a name of a module: `gc.special.erf`."""
-    return f"gc.{space}.{name}" if space else f"gc.{name}"
-
-
 def absent(space: str = "") -> Callable[[str], NoReturn]:
     """The `__getattr__` of graphcore, or of one of its modules, for names that it lacks."""
 
@@ -210,17 +202,3 @@ class Listing:
 def dim_cure(dim: str) -> str:
     """The replacement for `x.dim`."""
     return f"{dim!r} is a dim: x.sizes[{dim!r}] is its size, x.isel({dim}=0) a part"
-
-
-def module_of(space: str) -> ModuleType:
-    """`gc`, or one of the modules whose functions are called by its name as well."""
-    root = __name__.partition(".")[0]
-    return sys.modules[f"{root}.frontend.{space}" if space else root]
-
-
-@cache
-def public(space: str = "") -> Mapping[str, Callable[..., Any]]:
-    """The public functions of `gc`, or of one of its modules, by name."""
-    module = module_of(space)
-    found = {name: getattr(module, name) for name in module.__all__}
-    return {name: value for name, value in found.items() if inspect.isfunction(value)}

@@ -296,7 +296,7 @@ def one_hot(
     """
     node = single("one_hot", x)
     if node.type.dtype.kind not in "iu":
-        cure = "cast it with astype('int64')"
+        cure = "cast it: x.astype('int64')"
         raise refusal("one_hot", "positions are integers", node, cure=cure, kind=GraphTypeError)
     place = new_places("one_hot", node, dim, classes)
     return astype(equal(wrap(node), place), made_dtype("one_hot", dtype, like, default()))

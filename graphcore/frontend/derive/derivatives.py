@@ -312,7 +312,7 @@ def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None
     check_word(name, "disconnected", disconnected, ("error", "zero"), *ys)
     for y in ys:
         if not differentiable(y.type.dtype):
-            cure = "cast it with astype('float64') if it should be a number"
+            cure = "if it should be a number, cast it: y.astype('float64')"
             raise refused(name, f"the result is {y.type.dtype}, not a float", [y], cure)
     for x in wrt:
         if not differentiable(x.type.dtype):

@@ -63,7 +63,7 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
            [18.,  0.]])
     """
     tensors, rebuild = flatten(outputs, "vectorize: outputs")
-    replace = mapping("vectorize", replace, None, "x: x_with_more_dims")
+    replace = mapping("vectorize", replace, None, "{x: x_with_more_dims}")
     for old, wide in replace.items():
         for x in (old, wide):
             if not isinstance(x, Base):

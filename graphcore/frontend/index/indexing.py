@@ -79,7 +79,7 @@ def isel(
     <Tensor: i64[pick=4]>
     """
     node = single("isel", x)
-    wanted = mapping("isel", indexers, more, "'dim': position", node)
+    wanted = mapping("isel", indexers, more, "{'dim': 0}", node)
     dims = present("isel", node, names("isel", tuple(wanted), node), missing_dims)
     return wrap(select_by_name(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
 
@@ -301,7 +301,7 @@ def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
     """
     node, at = single("take_along", x), single("take_along", index)
     if at.type.dtype.kind not in "iu":
-        cure = "positions are integers: cast them with astype('int64')"
+        cure = "positions are integers: index.astype('int64')"
         reason = f"takes no positions of {at.type.dtype}"
         raise refusal("take_along", reason, node, at, cure=cure, kind=GraphTypeError)
     return wrap(named.gather(node, at, dims=(dim_of("take_along", node, dim),)))

@@ -41,7 +41,7 @@ def cut(x: Node, dim: str, start: Size, size: Size) -> Node:
 
 def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Size]:
     """An integer or a size for each of some dims of `x`."""
-    wanted = mapping(function, given, more, "'dim': 1", x)
+    wanted = mapping(function, given, more, "{'dim': 1}", x)
     require_dims(function, x, names(function, tuple(wanted), x))
     return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
 
@@ -91,7 +91,7 @@ def thin(x: Operand, steps: Mapping[str, int] | int | None = None, /, **more: in
     array([1, 4])
     """
     if steps is None and not more:
-        raise refusal("thin", "there is no step", single("thin", x), cure="write thin(x, 2)")
+        raise refusal("thin", "there is no step", single("thin", x), cure="write x.thin(2)")
     return sliced("thin", x, steps, more, lambda step, size: slice(None, None, step))
 
 

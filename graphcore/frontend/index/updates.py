@@ -130,7 +130,7 @@ class Region(Listing):
     def divide(self, y: Operand) -> Tensor:
         """`x` divided by `y` there, or by the product of several values; `x` must be a float."""
         if self._x.dtype.kind not in "fc":
-            cure = "cast it with astype('float64')"
+            cure = "cast it: x.astype('float64')"
             reason = f"quotients cannot be cast to {self._x.dtype}"
             raise refusal("at.divide", reason, self._x, cure=cure, kind=GraphTypeError)
         return self._scale("at.divide", e.divide, y)
@@ -182,7 +182,7 @@ class Region(Listing):
         region, dtype = self._region(), self._x.dtype
         _, values = common(function, region, y)
         if not np.can_cast(values.type.dtype, dtype, "same_kind"):
-            cast = f"cast them with astype({str(dtype)!r})"
+            cast = f"cast them: y.astype({str(dtype)!r})"
             part = "take their real part" if values.type.dtype.kind == "c" else cast
             cure = f"{part}, or cast the tensor that is updated"
             reason = f"values of {values.type.dtype} cannot be cast to {dtype}"

@@ -158,7 +158,7 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
 def equation(spec: str, *nodes: Node) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """The dims listed for each operand and for the result."""
     left, arrow, right = spec.partition("->")
-    cure = "write einsum('row inner, inner col -> row col', x, y)"
+    cure = "write gc.einsum('row inner, inner col -> row col', x, y)"
     if not arrow:
         raise refusal("einsum", f"{spec!r} has no arrow", *nodes, cure=cure)
     *operands, result = (tuple(part.split()) for part in [*left.split(","), right])

@@ -103,7 +103,7 @@ def mask_of(function: str, where: Operand) -> Tensor:
     """The mask that a user gave as `where`."""
     node = single(function, where)
     if node.type.dtype.kind != "b":
-        cure = "compare it, for instance `where=x != 0`"
+        cure = "compare it: where=(x != 0)"
         raise refusal(function, f"where= is {node.type}, not bool", node, cure=cure,
                       kind=GraphTypeError)  # fmt: skip
     return wrap(node)

@@ -124,7 +124,7 @@ def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **more: str
 def with_names(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
     """`x` with new names for some dims."""
     node = single(function, x)
-    pairs = mapping(function, given, more, "'old': 'new'", node)
+    pairs = mapping(function, given, more, "{'dim': 'new'}", node)
     for new in pairs.values():
         if not isinstance(new, str):
             cure = "dims are named by strings"
@@ -171,7 +171,7 @@ def expand_dims(
         raise refusal("expand_dims", reason, node, cure=cure, kind=GraphTypeError)
     if dim is not None and not isinstance(dim, Mapping):
         dim = dict.fromkeys(new_names(node, dim), 1)
-    wanted = mapping("expand_dims", dim, sizes, "'new': size", node)
+    wanted = mapping("expand_dims", dim, sizes, "{'new': 3}", node)
     for name in names("expand_dims", tuple(wanted)):
         if name in node.type.dims:
             cure = "choose a new name"
@@ -372,7 +372,7 @@ def stack(
     <Tensor: f64[batch, pixel=6]>
     """
     node = single("stack", x)
-    for name, merged in mapping("stack", dims, more, "'new': ('row', 'col')", node).items():
+    for name, merged in mapping("stack", dims, more, "{'new': ('dim',)}", node).items():
         parts = as_tuple(merged)
         dots = dots_in("stack", parts, node)
         chosen = names("stack", [dim for dim in parts if dim is not ...], node)
@@ -413,10 +413,10 @@ def unstack(
            [4, 5, 6]])
     """
     node = single("unstack", x)
-    for dim, parts in mapping("unstack", dims, more, "'old': {'new': size}", node).items():
+    for dim, parts in mapping("unstack", dims, more, "{'dim': {'new': size}}", node).items():
         require_dims("unstack", node, names("unstack", (dim,), node))
         if not isinstance(parts, Mapping):
-            cure = f"write unstack(x, {dim}={{'new': size, ...}})"
+            cure = f"write x.unstack({{{dim!r}: {{'new': size}}}})"
             raise refusal(
                 "unstack", f"{parts!r} is not a dict", node, cure=cure, kind=GraphTypeError
             )

@@ -90,7 +90,7 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
 
 def sides(pattern: str, node: Node) -> tuple[list[Item], list[Item]]:
     """The items of both sides of a pattern."""
-    cure = "write rearrange('(h dh)=y w -> h (dh w)=z', x, dh=2)"
+    cure = "write gc.rearrange('(h dh)=y w -> h (dh w)=z', x, dh=2)"
     if not isinstance(pattern, str) or pattern.count("->") != 1:
         raise refusal("rearrange", f"{pattern!r} is not text with one arrow", node, cure=cure)
     found = []

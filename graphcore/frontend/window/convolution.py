@@ -140,7 +140,8 @@ def conv_transpose(
     """
     function = "conv_transpose"
     values, weights, moves = kernel_moves(function, x, kernel, dims, stride, dilation)
-    given_sizes = mapping(function, {} if sizes is None else sizes, None, "'dim': size")
+    shown = "kernel, 'dim', sizes={'dim': size}"
+    given_sizes = mapping(function, {} if sizes is None else sizes, None, shown, values)
     moved = tuple(move.dim for move in moves)
     for dim in given_sizes:
         if dim not in moved:
@@ -347,10 +348,14 @@ def pooled(
 ) -> tuple[Node, list[Move]]:
     """`x`, and windows that by default do not overlap."""
     node = single(function, x)
-    dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", node)), node)
+    dims = names(function, tuple(mapping(function, sizes, None, "{'dim': size}", node)), node)
     require_dims(function, node, dims)
     if not dims:
-        cure = f"write gc.{function}(x, {{'row': 2}})"
+        cure = (
+            f"write gc.{function}(x, {{{node.type.dims[0]!r}: 2}})"
+            if node.type.dims
+            else "name a dim"
+        )
         raise refusal(function, "sizes name no dim", node, cure=cure)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
     new = hidden([f"{dim} window" for dim in dims], node.type.dims).values()

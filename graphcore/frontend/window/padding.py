@@ -85,7 +85,7 @@ def pad(
     array([0, 1, 2, 3, 0])
     """
     node = single("pad", x)
-    widths = mapping("pad", pad_width, more, "'dim': (before, after)", node)
+    widths = mapping("pad", pad_width, more, "{'dim': (1, 1)}", node)
     require_dims("pad", node, names("pad", tuple(widths), node))
     check_word("pad", "mode", mode, MODES, node)
     beyond, option, default = MODES[mode]

@@ -79,7 +79,7 @@ def rolling(
     [array([       nan,        nan, 2.33333333, 4.66666667]), array([1., 2., 4., 8.])]
     """
     value = wrap(single("rolling", x))
-    sizes = mapping("rolling", dim, windows, "'time': 3", value)
+    sizes = mapping("rolling", dim, windows, "{'dim': 3}", value)
     return Rolling(value, sizes, min_periods, center)
 
 
@@ -122,7 +122,7 @@ def coarsen(
     [array([ 3., 12.]), array([ 3., 12., 16.])]
     """
     value = wrap(single("coarsen", x))
-    sizes = mapping("coarsen", dim, windows, "'time': 3", value)
+    sizes = mapping("coarsen", dim, windows, "{'dim': 3}", value)
     return Coarsen(value, sizes, boundary, side)
 
 
@@ -141,7 +141,8 @@ class Windowed(Listing):
         windows = [f"{dim} window" for dim in self._dims]
         self._places = tuple(hidden(windows, node.type.dims).values())
         if not self._dims or 0 in self._sizes:
-            cure = f"write {function}(x, time=3); a window has at least one element"
+            dim = next(iter(node.type.dims), "row")
+            cure = f"write x.{function}({{{dim!r}: 3}}); a window has at least one element"
             raise refusal(function, f"windows of sizes {dict(sizes)}", node, cure=cure)
 
     def __repr__(self) -> str:
@@ -255,7 +256,7 @@ class Rolling(Windowed):
         `fill_value` stands beyond the ends: by default nan, for which integers become floats.
         """
         given = {self._dims[0]: window_dim} if isinstance(window_dim, str) else window_dim
-        new = each("construct", self._dims, mapping("construct", given, more, "'time': 'lag'"))
+        new = each("construct", self._dims, mapping("construct", given, more, "{'dim': 'lag'}"))
         x, fill = with_fill("construct", self._x.node, fill_value)
         extended = self._extended(x, wrap(fill))
         return self._seen(extended, names("construct", new), steps("construct", self._dims, stride))
@@ -322,10 +323,10 @@ class Coarsen(Windowed):
         self, window_dim: Mapping[str, tuple[str, str]] | None = None, **more: tuple[str, str]
     ) -> Tensor:
         """The blocks themselves: each dim becomes two, of blocks and of elements within a block."""
-        given = mapping("construct", window_dim, more, "'time': ('year', 'month')")
+        given = mapping("construct", window_dim, more, "{'dim': ('year', 'month')}")
         pairs = [names("construct", pair) for pair in each("construct", self._dims, given)]
         if any(len(pair) != 2 for pair in pairs):
-            cure = "name two for each: construct(time=('year', 'month'))"
+            cure = f"name two for each: .construct({{{self._dims[0]!r}: ('year', 'month')}})"
             raise refusal("construct", f"{given} are not pairs of dims", self._x, cure=cure)
         x = self._x
         if "pad" in self._boundaries:

@@ -88,7 +88,7 @@ def overlap_add(
     array([ 1, 11, 11, 10])
     """
     node = single("overlap_add", x)
-    sizes = mapping("overlap_add", sizes, None, "'dim': size", node)
+    sizes = mapping("overlap_add", sizes, None, "{'dim': size}, 'lag'", node)
     attrs = window_attrs("overlap_add", node, dict.fromkeys(sizes, 1), names, stride, dilation)
     require_dims("overlap_add", node, attrs["names"])
     rows = zip(*[attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)
@@ -115,7 +115,7 @@ def window_attrs(
     dilation: int | Mapping[str, int],
 ) -> dict[str, Any]:
     """The attrs of an op on windows, from the arguments of a user."""
-    dims = names(function, tuple(mapping(function, sizes, None, "'dim': size", x)), x)
+    dims = names(function, tuple(mapping(function, sizes, None, "{'dim': size}, 'lag'", x)), x)
     require_dims(function, x, dims)
     new_names = each(
         function, dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new

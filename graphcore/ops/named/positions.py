@@ -11,7 +11,7 @@ from graphcore.ir.types import TensorType
 
 from .dims import Dims, drop, has, new_dims, union
 
-CURE = "cast them with astype('int64')"
+CURE = "cast them: x.astype('int64')"
 
 
 @op(axes=Ranges(How.MOVED), said="isel")
