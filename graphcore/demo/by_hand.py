@@ -1,17 +1,17 @@
-"""The training step of `model.Network` in NumPy, derivative and all, as one writes it by hand."""
+"""The step of training of `examples/digits.py` in NumPy, derivative and all, written by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from .model import MOMENTUM
-
 Floats = npt.NDArray[np.float64]
 Weights = dict[str, Floats]
 
+MOMENTUM = 0.9
 
-def training_step(
+
+def step(
     image: Floats, label: npt.NDArray[np.int64], weights: Weights, velocity: Weights, rate: float
 ) -> tuple[np.float64, Weights, Weights]:
     """The loss, the new weights and the new velocity."""
@@ -43,6 +43,6 @@ def training_step(
         "b2": p.sum(axis=0),
     }
 
-    faster = {name: MOMENTUM * velocity[name] - rate * gradient[name] for name in weights}
-    better = {name: weights[name] + faster[name] for name in weights}
-    return loss, better, faster
+    new_velocity = {n: MOMENTUM * velocity[n] - rate * gradient[n] for n in weights}
+    new_weights = {n: weights[n] + new_velocity[n] for n in weights}
+    return loss, new_weights, new_velocity

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from graphcore.demo import by_hand, datasets, model, training
+from graphcore.demo import by_hand, datasets, listing, timing
+from graphcore.demo.examples import digits
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,56 +51,93 @@ def accuracy(output: str) -> float:
 
 
 def test_the_step_by_hand_is_the_compiled_step() -> None:
-    step = model.Network(5).training_step()
     image, label = datasets.digits()
     rng = np.random.default_rng(1)
-    weights = training.random_weights(5, rng)
+    weights = digits.random_weights(5, rng)
     velocity = {name: rng.normal(size=w.shape) for name, w in weights.items()}
     for count in (33, 2, 1):
         arguments = image[:count], label[:count], weights, velocity, 0.3
-        race = training.race(step, by_hand.training_step, arguments, seconds=0)
-        assert race.difference < 1e-13
-        assert min(race.ours, race.theirs) > 0
+        ours, theirs = digits.step(*arguments), by_hand.step(*arguments)
+        assert timing.largest_difference(ours, theirs) < 1e-13
 
 
 def test_a_difference_is_seen() -> None:
     a = [np.float64(1), {"w": np.array([2.0, 4.0]), "zero": np.zeros(2)}]
     b = (np.float64(1), {"w": np.array([2.0, 5.0]), "zero": np.zeros(2)})
-    assert training.largest_difference(a, b) == pytest.approx(0.2)
-    assert training.largest_difference(b, b) == 0
+    assert timing.largest_difference(a, b) == pytest.approx(0.2)
+    assert timing.largest_difference(b, b) == 0
 
 
-def test_training_sees_every_digit_once_an_epoch() -> None:
-    seen: list[tuple[int, int]] = []
-    sizes: list[int] = []
-    data = datasets.Digits(np.arange(10.0), np.arange(10))
+def test_times_are_measured_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, str]] = []
+    run = subprocess.run
+
+    def watched(*args: Any, env: dict[str, str], **options: Any) -> Any:
+        given.append(env)
+        return run(*args, env=env, **options)
+
+    monkeypatch.setattr(timing.subprocess, "run", watched)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    (race,) = timing.races([3], hidden=5)
+    assert race.digits == 3
+    assert min(race.ours, race.theirs) > 0
+    assert race.difference < 1e-13
+    (env,) = given
+    for library in ("OPENBLAS", "MKL", "OMP"):
+        assert env[f"{library}_NUM_THREADS"] == "1"
+
+
+def test_samples_are_taken_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+    called = ""
+
+    def advance(name: str, seconds: float) -> None:
+        nonlocal clock, called
+        clock, called = clock + seconds, called + name
+
+    monkeypatch.setattr(timing.time, "process_time", lambda: clock)
+    monkeypatch.setattr(timing, "ROUNDS", 3)
+    slow, slower = (lambda: advance("a", 1.0)), (lambda: advance("b", 3.0))
+    assert timing.interleaved(slow, slower) == [1.0, 3.0]
+    assert called.endswith("ababab")
+
+
+def test_training_sees_every_digit_once_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
 
     def step(image: np.ndarray, label: np.ndarray, *state: object) -> tuple[object, ...]:
         assert np.array_equal(image, label)
-        sizes.append(len(label))
-        return float(label.sum()), state[0], state[1]
+        seen.append(label.tolist())
+        return float(len(label)), state[0], state[1]
 
-    weights = {"w": np.zeros(1)}
-    rng = np.random.default_rng(0)
-    report = lambda epoch, loss: seen.append((epoch, int(loss)))
-    assert training.train(step, weights, data, 2, 4, 0.1, rng, report) is weights
-    assert sizes == [4, 4, 2] * 2
-    assert [sum(n for epoch, n in seen if epoch == e) for e in (1, 2)] == [45, 45]
-    assert seen[:3] != [(1, n) for _, n in seen[3:]]
+    monkeypatch.setattr(digits, "step", step)
+    epochs = [
+        (epoch, loss) for epoch, loss, _ in digits.train(np.arange(10.0), np.arange(10), 2, 5, 4)
+    ]
+    assert epochs == [(1, pytest.approx(10 / 3)), (2, pytest.approx(10 / 3))]
+    assert [len(batch) for batch in seen] == [4, 4, 2] * 2
+    first, second = np.concatenate(seen[:3]).tolist(), np.concatenate(seen[3:]).tolist()
+    assert sorted(first) == sorted(second) == list(range(10))
+    assert first != second
 
 
 def test_a_short_run() -> None:
     result = demo("--epochs", "2", "--hidden", "16", "--seed", "3")
     assert (result.returncode, result.stderr) == (0, "")
     assert accuracy(result.stdout) > 0.8
-    assert result.stdout.count(" = pullback(") == 2
-    assert re.search(r"f64\[sample, class=10\] += log_softmax\(.*model\.py:\d+", result.stdout)
-    assert re.search(r"(?m)^expanded +\d+", result.stdout)
-    assert "softplus" in result.stdout
+    program = listing.first_part("digits")
+    for number, line in enumerate(program.text.splitlines(), program.first):
+        assert not line or f"{number:3}  {line}\n" in result.stdout
+    assert result.stdout.count(" = pullback(") == 1
+    assert re.search(r"f64\[sample, class=10\] += log_softmax\(.*digits\.py:\d+", result.stdout)
+    assert "log_softmax: (x - m) - log(sum(e^(x - m)))" in result.stdout
     assert "40 of 32 and one of 17 digits" in result.stdout
-    assert "82/82 steps" in result.stdout
+    assert "2/2 epochs" in result.stdout
     assert re.search(r"(?m)^1,297 digits .*x ", result.stdout)
+    assert str(listing.path("digits")) in result.stdout
     assert re.search(r"[\x00-\x09\x0b-\x1f\x7f]", result.stdout) is None
+    wide = [line for line in result.stdout.splitlines() if len(line) > 100]
+    assert [line for line in wide if not line.startswith("The program above is")] == []
 
 
 def test_quiet_says_only_results() -> None:
@@ -111,7 +150,10 @@ def test_quiet_says_only_results() -> None:
 def test_help() -> None:
     result = demo("--help")
     assert (result.returncode, result.stderr) == (0, "")
-    for flag in ("--epochs", "--hidden", "--batch", "--rate", "--seed", "--quiet", "--no-color"):
+    for flag in (
+        *("--epochs", "--hidden", "--batch", "--rate", "--seed", "--quiet", "--no-color"),
+        *("--example", "--copy", "--page", "--force"),
+    ):
         assert flag in result.stdout
 
 
@@ -123,6 +165,7 @@ def test_help() -> None:
         (["--hidden", "many"], "--hidden: invalid whole number value: 'many'"),
         (["--rate", "nan"], "--rate: nan is not a positive number"),
         (["--seed", "-1"], "--seed: -1 is not from 0 to"),
+        (["--example", "all"], "--example: invalid choice: 'all'"),
     ],
 )
 def test_wrong_arguments(
@@ -158,9 +201,16 @@ def test_an_interrupt_ends_it_quietly(long_run: subprocess.Popen[str]) -> None:
     assert errors == "interrupted\n"
 
 
-def test_importing_graphcore_does_not_import_rich() -> None:
+def test_rich_is_imported_by_the_demo_alone() -> None:
     program = "import sys, graphcore; assert 'rich' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], env=environment(), check=True, timeout=60)
+    package = ROOT / "graphcore"
+    found = [
+        file
+        for file in package.rglob("*.py")
+        if re.search(r"(?:from|import) rich", file.read_text("utf-8"))
+    ]
+    assert {file.relative_to(package).parts[0] for file in found} == {"demo"}
 
 
 @pytest.mark.slow

@@ -1,0 +1,1 @@
+"""Programs to read, run and change: `python -m graphcore --example NAME` shows and runs one."""
