@@ -1,14 +1,17 @@
-"""A symbolic named-axis differentiable array compiler.
+"""A differentiable array compiler for named axes.
+
+`tensor` makes an input with named dims, and functions of tensors build a program. `grad` builds its
+derivative. `compile` makes a function of arrays that computes it. help(gc.sum) is about one name.
 
 >>> import graphcore as gc
->>> x, w = gc.tensor("x", {"batch": None, "feature": 8}), gc.tensor("w", {"feature": 8})
->>> gc.dot(x, w, dim="feature")
-<Tensor: f64[batch]>
+>>> x = gc.tensor("x", {"row": None})
+>>> y = gc.sum(x**2)
+>>> gc.compile([x], [y, gc.grad(y, x)])([1.0, 2.0, 3.0])
+[array(14.), array([2., 4., 6.])]
 """
 
 from typing import TYPE_CHECKING
 
-from . import frontend
 from .compiled import Compiled as Compiled
 from .compiled import compile as compile
 from .evaluation import evaluate as evaluate
@@ -25,6 +28,7 @@ from .frontend.arrange.raveling import *
 from .frontend.control.branches import *
 from .frontend.control.loops import *
 from .frontend.control.printing import *
+from .frontend.core import contents
 from .frontend.core.arguments import Dim as Dim
 from .frontend.core.calls import worded
 from .frontend.core.defaults import default_dtype as default_dtype
@@ -78,27 +82,20 @@ from .ir.errors import GraphValueError as GraphValueError
 from .saving import load as load
 from .saving import save as save
 
+__version__: str
+"""The version that is installed, as pyproject.toml has it."""
+
 debug_print = worded(debug_print)  # which stands where the frontend is not known
 
 if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
-    __all__ = [
-        *(
-            "Compiled",
-            "check_grads",
-            "compile",
-            "Function",
-            "debug_print",
-            "evaluate",
-            "fft",
-            "function",
-            "linalg",
-            "load",
-            "optimize",
-            "signal",
-        ),
-        *("save", "special", "tree"),
-        *("Dim", "Operand", "Tree"),
-        *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
-        *frontend.public_names,
-    ]
-    __getattr__, __dir__ = absent(), lambda: __all__
+
+    def __getattr__(name):
+        """The version, read when it is asked for; other names are refused."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("graphcore")
+        return absent()(name)
+
+    __dir__ = contents.names
+    __doc__ = contents.described(__doc__, globals())

@@ -203,7 +203,7 @@ def cov(
     *,
     skipna: bool = False,
 ) -> Tensor:
-    """Covariance of two tensors over one dim, several, or all (None) of theirs.
+    """Covariance of two tensors over dims.
 
     The sum of conj(x - mean x) (y - mean y) over (count - ddof), nan where that is not positive;
     other dims align by name.
@@ -243,7 +243,7 @@ def cov(
 def corr(
     x: Operand, y: Operand, dim: Dim = None, weights: Operand | None = None, *, skipna: bool = False
 ) -> Tensor:
-    """Pearson's correlation of two tensors over one dim, several, or all (None) of theirs.
+    """Pearson's correlation of two tensors over dims.
 
     Their covariance over the product of their standard deviations; nan where one of these is 0.
 

@@ -137,7 +137,7 @@ def public() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
     """Every public function and method by its name, with what holds it."""
     found = {}
     for holder in (*MODULES, *KINDS):
-        names = holder.__all__ if inspect.ismodule(holder) else (*dir(holder), *OPERATORS)
+        names = dir(holder) if inspect.ismodule(holder) else (*dir(holder), *OPERATORS)
         path = holder.__name__.rpartition(".")[2]
         for name in names:
             value = getattr(holder, name, None)

@@ -18,7 +18,7 @@ MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
 FUNCTIONS = {
     f"{module.__name__}.{name}": value
     for module in MODULES
-    for name in module.__all__
+    for name in dir(module)
     if inspect.isfunction(value := getattr(module, name))
 }
 METHODS = {

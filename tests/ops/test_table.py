@@ -23,7 +23,7 @@ def functions() -> dict[str, list[str]]:
     found: dict[int, list[str]] = {}
     for module in MODULES:
         prefix = module.__name__.removeprefix("graphcore").removeprefix(".frontend").lstrip(".")
-        for name in module.__all__:
+        for name in dir(module):
             value = vars(module)[name]
             if name not in NOT_FUNCTIONS_OF_VALUES and not isinstance(value, ModuleType):
                 found.setdefault(id(value), []).append(f"{prefix}.{name}".lstrip("."))

@@ -177,9 +177,9 @@ def entered(error: TypeError) -> bool:
     return error.__traceback__ is not None and error.__traceback__.tb_next is not None
 
 
-def word_functions(module: ModuleType) -> None:
-    """Replaces the public functions of a module by their `worded` forms."""
-    for name in getattr(module, "__all__", ()):
+def word_functions(module: ModuleType, names: Iterable[str]) -> None:
+    """Replaces the public functions of a module, which has these names, by `worded` ones."""
+    for name in names:
         if inspect.isfunction(value := getattr(module, name)):
             setattr(module, name, worded(value))
 

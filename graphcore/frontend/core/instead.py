@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphcore.ir.errors import GraphAttributeError, GraphError
 
+from . import contents
 from .base import COMPILE, Base, refusal
-from .paths import SPACES, module_of, public, public_path
+from .paths import SPACES, public, public_path
 
 INSTEAD = {
     **dict.fromkeys(("concatenate", "append", "cat"), "gc.concat(xs, dim={0!r})"),
@@ -129,7 +130,7 @@ def nearly(name: str, space: str = "") -> str:
     """A suggestion of the most similar public name, preferably in `space`, or ""."""
     spaces: dict[str, str] = {}
     for candidate in sorted(("", *SPACES), key=lambda candidate: candidate != space):
-        for key in getattr(module_of(candidate), "__all__", ()):
+        for key in contents.names(candidate):
             spaces.setdefault(key, candidate)
     near = get_close_matches(name, spaces, 1, CUTOFF)
     return f"did you mean {public_path(spaces[near[0]], near[0])}?" if near else ""

@@ -12,6 +12,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from . import contents
 from .base import Base
 
 SPACES = ("fft", "linalg", "optimize", "signal", "special", "tree")
@@ -39,7 +40,7 @@ def module_of(space: str) -> ModuleType:
 def public(space: str = "") -> Mapping[str, Callable[..., Any]]:
     """The public functions of `gc`, or of one of its modules, by name."""
     module = module_of(space)
-    found = {name: getattr(module, name) for name in module.__all__}
+    found = {name: getattr(module, name) for name in contents.names(space)}
     return {name: value for name, value in found.items() if inspect.isfunction(value)}
 
 

@@ -47,7 +47,7 @@ def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> d
 
 
 def flip(x: Operand, dim: Dim = None) -> Tensor:
-    """`x` reversed along one dim, several, or all (None).
+    """`x` reversed along dims.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.flip(gc.constant([1, 2, 3], "t"), dim="t"))()

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from graphcore.frontend.core import contents
 from graphcore.frontend.core.instead import absent
 
-from . import building, factors, functions, numbers, products, solving
 from .building import *
 from .factors import *
 from .functions import *
@@ -12,13 +12,6 @@ from .numbers import *
 from .products import *
 from .solving import *
 
-if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
-    __all__ = [
-        *building.__all__,
-        *factors.__all__,
-        *functions.__all__,
-        *numbers.__all__,
-        *products.__all__,
-        *solving.__all__,
-    ]
-    __getattr__, __dir__ = absent("linalg"), lambda: __all__
+if not TYPE_CHECKING:  # type checkers would then accept any name
+    __getattr__, __dir__ = absent("linalg"), lambda: contents.names("linalg")
+    __doc__ = contents.described(__doc__, globals(), "linalg")

@@ -39,7 +39,7 @@ Places: TypeAlias = "Callable[[Tensor, Any], tuple[Tensor, Tensor]]"
 
 @parameters(**SKIPPED)
 def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Median over one dim, several, or all (None): the middle element, or the mean of the two.
+    """Median over dims: the middle element, or the mean of the two.
 
     Floats keep their dtype, all others become float64. The median is nan if any element counted is,
     or if there is none. The derivative goes to the middle elements; of tied ones to those that a
@@ -63,7 +63,7 @@ def quantile(
     where: Mask = None,
     skipna: bool = False,
 ) -> Tensor:
-    """Quantiles over one dim, several, or all (None): the value below which a fraction `q` lies.
+    """Quantiles over dims: the value below which a fraction `q` lies.
 
     Floats keep their dtype, all others become float64. A quantile is nan if any element counted is,
     or if there is none. The derivative goes to the elements between which the quantile lies; of

@@ -19,7 +19,7 @@ __all__ = ["astype"]
 
 
 def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
-    """`x` in another dtype, converted as by NumPy's `astype`.
+    """`x` in another dtype, as by NumPy's `astype`.
 
     Complex values are not cast to real dtypes, which would drop the imaginary part: use `x.real` or
     `abs(x)`.

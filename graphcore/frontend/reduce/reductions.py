@@ -66,7 +66,7 @@ def sum(
     skipna: bool = False,
     min_count: int | None = None,
 ) -> Tensor:
-    """Sum over one dim, several, or all (None).
+    """Sum over dims.
 
     Small integers and bool are widened, as in NumPy. The sum of no elements is 0.
 
@@ -88,7 +88,7 @@ def prod(
     skipna: bool = False,
     min_count: int | None = None,
 ) -> Tensor:
-    """Product over one dim, several, or all (None).
+    """Product over dims.
 
     Small integers and bool are widened, as in NumPy. The product of no elements is 1.
 
@@ -116,7 +116,7 @@ def total(data: Masked, op: Op, neutral: int, min_count: int | None, *, leaves_o
 
 @parameters(**SKIPPED)
 def mean(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Mean over one dim, several, or all (None).
+    """Mean over dims.
 
     Floats keep their dtype, all others become float64. The mean of no elements is nan.
 
@@ -137,7 +137,7 @@ def var(
     where: Mask = None,
     skipna: bool = False,
 ) -> Tensor:
-    """Variance over one dim, several, or all (None): the sum of |x - mean|^2 over (count - ddof).
+    """Variance over dims: `sum(abs(x - mean) ** 2) / (count - ddof)`.
 
     The dtype is that of the mean, and real where `x` is complex. The count is that of the elements
     not left out; the variance is nan where the count is not larger than `ddof`.
@@ -159,7 +159,7 @@ def std(
     where: Mask = None,
     skipna: bool = False,
 ) -> Tensor:
-    """Standard deviation over one dim, several, or all (None): the square root of `var`.
+    """Standard deviation over dims: the square root of `var`.
 
     Where all elements are equal the derivative is 0.
 
@@ -182,7 +182,7 @@ def max(
     skipna: bool = False,
     initial: complex | None = None,
 ) -> Tensor:
-    """Largest element over one dim, several, or all (None); nan if any element is nan.
+    """Largest element over dims; nan if any element is nan.
 
     Tied elements share the derivative evenly. Without `initial` an empty dim is refused. Where
     `where` or `skipna` leave no element the result is nan, so `where` without `initial` is refused
@@ -206,7 +206,7 @@ def min(
     skipna: bool = False,
     initial: complex | None = None,
 ) -> Tensor:
-    """Smallest element over one dim, several, or all (None); nan if any element is nan.
+    """Smallest element over dims; nan if any element is nan.
 
     Tied elements share the derivative evenly. Without `initial` an empty dim is refused. Where
     `where` or `skipna` leave no element the result is nan, so `where` without `initial` is refused
@@ -223,7 +223,7 @@ def min(
 
 @parameters(**SKIPPED)
 def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Peak to peak over one dim, several, or all (None): the largest element minus the smallest.
+    """Peak to peak over dims: the largest element minus the smallest.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.ptp(gc.constant([[3, 1], [2, 6]], ("row", "col")), dim="row"))()
@@ -235,7 +235,7 @@ def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False
 
 @parameters(**REDUCED)
 def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """Whether any element is true, that is, not 0, over one dim, several, or all (None).
+    """Whether any element over dims is true, that is, not 0.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[0, 1], [0, 2]], ("row", "col"))
@@ -247,7 +247,7 @@ def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 
 @parameters(**REDUCED)
 def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """Whether all elements are true, that is, not 0, over one dim, several, or all (None).
+    """Whether all elements over dims are true, that is, not 0.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[0, 1], [0, 2]], ("row", "col"))
@@ -259,7 +259,7 @@ def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 
 @parameters(**REDUCED)
 def count(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """Number of elements that are not nan, over one dim, several, or all (None), in int64.
+    """Number of elements over dims that are not nan, in int64.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[1.0, float("nan")], [2.0, 3.0]], ("row", "col"))

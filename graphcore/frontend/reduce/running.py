@@ -38,7 +38,7 @@ __all__ = [
 
 @parameters(**ALONG)
 def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Running sum along one dim, or along several or all (None), one after the other.
+    """Running sum along dims, in turn.
 
     Small integers and bool are widened, as in NumPy. Elements left out add nothing.
 
@@ -53,7 +53,7 @@ def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
 
 @parameters(**ALONG)
 def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Running product along one dim, or along several or all (None), one after the other.
+    """Running product along dims, in turn.
 
     Small integers and bool are widened, as in NumPy. Elements left out change nothing.
 
@@ -114,7 +114,7 @@ def after(first: complex, x: Tensor, dim: str) -> Tensor:
 
 @parameters(**ALONG)
 def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Largest element so far along one dim, or along several or all (None), one after the other.
+    """Largest element so far along dims, in turn.
 
     After a nan the result is nan, unless it is left out; before the first element counted it is nan
     as well. Tied elements share the derivative evenly. As `numpy.maximum.accumulate`.
@@ -128,7 +128,7 @@ def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
 
 @parameters(**ALONG)
 def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
-    """Smallest element so far along one dim, or along several or all (None), one after the other.
+    """Smallest element so far along dims, in turn.
 
     After a nan the result is nan, unless it is left out; before the first element counted it is nan
     as well. Tied elements share the derivative evenly. As `numpy.minimum.accumulate`.
@@ -144,7 +144,7 @@ def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
 def logcumsumexp(
     x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False
 ) -> Tensor:
-    """log(cumsum(exp(x))) along one dim, or several or all (None) in turn; without overflow.
+    """`log(cumsum(exp(x)))` along dims, one after the other, without overflow.
 
     The result is -inf as long as all of `x` is. Floats keep their dtype; elements left out add
     nothing.

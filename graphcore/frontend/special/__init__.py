@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from graphcore.frontend.core import contents
 from graphcore.frontend.core.instead import absent
 
-from . import formulas, functions, softmaxes
 from .formulas import *
 from .functions import *
 from .softmaxes import *
 
-if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
-    __all__ = [*formulas.__all__, *functions.__all__, *softmaxes.__all__]
-    __getattr__, __dir__ = absent("special"), lambda: __all__
+if not TYPE_CHECKING:  # type checkers would then accept any name
+    __getattr__, __dir__ = absent("special"), lambda: contents.names("special")
+    __doc__ = contents.described(__doc__, globals(), "special")

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy.typing as npt
 
-from graphcore.ir.dtypes import real_of
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, maximum, minimum
-from graphcore.ops import named
-from graphcore.ops.named import close_match
-
-from .arrange.moves import roll
-from .core.arguments import (
+from graphcore.frontend.arrange.moves import roll
+from graphcore.frontend.core.arguments import (
     Dim,
     SizeLike,
     check_word,
@@ -26,17 +20,21 @@ from .core.arguments import (
     size_of,
     unordered,
 )
-from .core.base import Tensor, refusal, wrap
-from .core.documents import parameters
-from .core.instead import absent
-from .core.lift import Operand, single
-from .create.ranges import arange
-from .index.indexing import isel
-from .pointwise.casting import astype
-from .pointwise.complex import conjugate
-from .pointwise.elementwise import sqrt
-from .pointwise.formulas import where
-from .window.padding import pad
+from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.create.ranges import arange
+from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.pointwise.elementwise import sqrt
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.window.padding import pad
+from graphcore.ir.dtypes import real_of
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, maximum, minimum
+from graphcore.ops import named
+from graphcore.ops.named import close_match
 
 __all__ = [
     "fft",
@@ -54,9 +52,6 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
-
-if not TYPE_CHECKING:  # type checkers would then accept any name
-    __getattr__, __dir__ = absent("fft"), lambda: __all__
 
 Norm = Literal["backward", "ortho", "forward"]
 INVERSE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.callbacks import callback
+from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.trees import T, Tree, flatten
+from graphcore.frontend.create.inputs import constant, zeros_like
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.pointwise.elementwise import absolute, cos, minimum, sqrt
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
-
-from .core.base import Tensor, wrap
-from .core.callbacks import callback
-from .core.instead import absent
-from .core.lift import Operand, single
-from .core.trees import T, Tree, flatten
-from .create.inputs import constant, zeros_like
-from .pointwise.casting import astype
-from .pointwise.complex import conjugate
-from .pointwise.elementwise import absolute, cos, minimum, sqrt
-from .pointwise.formulas import where
-from .tree import map as each
 
 __all__ = [
     "Optimizer",
@@ -380,7 +378,3 @@ def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
 def counted(step: Operand) -> Tensor:
     """The number of a step as a tensor."""
     return wrap(single("schedule", step))
-
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = absent("optimize"), lambda: __all__

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy.typing as npt
 
-from graphcore.ir.sizes import Size, maximum, minimum, same
-
-from .core.arguments import (
+from graphcore.frontend.core.arguments import (
     Dim,
     SizeLike,
     check_word,
@@ -19,22 +17,22 @@ from .core.arguments import (
     size_of,
     unordered,
 )
-from .core.base import Tensor, wrap
-from .core.costs import fast_transform_size
-from .core.documents import parameters
-from .core.instead import absent
-from .core.lift import Operand, common, single
-from .core.precision import default
-from .create.inputs import ones_like
-from .create.ranges import arange
-from .fft import fftn, ifftn, irfftn, rfftn
-from .index.slices import cut, flip
-from .pointwise.casting import astype
-from .pointwise.complex import conjugate
-from .pointwise.elementwise import absolute, cos, equal
-from .pointwise.formulas import where
-from .shape.dims import with_size
-from .window.convolution import conv
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.costs import fast_transform_size
+from graphcore.frontend.core.documents import parameters
+from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.core.precision import default
+from graphcore.frontend.create.inputs import ones_like
+from graphcore.frontend.create.ranges import arange
+from graphcore.frontend.fft import fftn, ifftn, irfftn, rfftn
+from graphcore.frontend.index.slices import cut, flip
+from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.pointwise.elementwise import absolute, cos, equal
+from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.shape.dims import with_size
+from graphcore.frontend.window.convolution import conv
+from graphcore.ir.sizes import Size, maximum, minimum, same
 
 __all__ = [
     "bartlett",
@@ -45,9 +43,6 @@ __all__ = [
     "hamming",
     "hann",
 ]
-
-if not TYPE_CHECKING:  # type checkers would then accept any name
-    __getattr__, __dir__ = absent("signal"), lambda: __all__
 
 ConvolveMode = Literal["full", "same", "valid"]
 

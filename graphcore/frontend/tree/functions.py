@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from graphcore.frontend.core.arguments import listed
+from graphcore.frontend.core.base import Base, brief, refusal
+from graphcore.frontend.core.callbacks import callback, require_function
 from graphcore.ir import structures
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, Registered
-
-from .core.arguments import listed
-from .core.base import Base, brief, refusal
-from .core.callbacks import callback, require_function
-from .core.instead import absent
 
 __all__ = ["flatten", "leaves", "map", "register", "unflatten"]
 
@@ -187,7 +185,3 @@ def register(
     together = callback("tree.register", "unflatten", unflatten, "rest", "parts")
     structures.REGISTERED[kind] = Registered(apart, together)
     return kind
-
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = absent("tree"), lambda: __all__

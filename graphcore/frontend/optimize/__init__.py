@@ -1,0 +1,17 @@
+"""`gc.optimize`: gradient methods as pure functions of trees.
+
+An optimizer is a pair of functions: `init(params)` is the state before the first step, and
+`update(params, grads, state)` the pair of params and state after one. Nothing is changed in place,
+so that a step runs in a program, in a loop, under `vectorize`, and has derivatives itself.
+"""
+
+from typing import TYPE_CHECKING
+
+from graphcore.frontend.core import contents
+from graphcore.frontend.core.instead import absent
+
+from .methods import *
+
+if not TYPE_CHECKING:  # type checkers would then accept any name
+    __getattr__, __dir__ = absent("optimize"), lambda: contents.names("optimize")
+    __doc__ = contents.described(__doc__, globals(), "optimize")

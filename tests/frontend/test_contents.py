@@ -1,0 +1,63 @@
+"""The lists of public names: whole, in themes, and short in help()."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import pydoc
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import graphcore as gc
+from graphcore import frontend
+from graphcore.frontend.core import contents
+from graphcore.frontend.core.paths import SPACES
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTSIDE = {
+    *("Compiled", "compile", "evaluate", "debug_print", "function", "Function", "check_grads"),
+    *("save", "load", "Dim", "Operand", "Tree"),
+    *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
+    *SPACES,
+}
+"""Public names that no module of the frontend has in its `__all__`."""
+MODULES = {space: getattr(gc, space) for space in SPACES} | {"": gc}
+
+
+def public(space: str) -> set[str]:
+    """The names that the modules of the frontend have in `__all__`."""
+    found: set[str] = set()
+    for module in pkgutil.walk_packages(frontend.__path__, f"{frontend.__name__}."):
+        room = module.name.split(".")[2]
+        if (room if room in SPACES else "") == space:
+            found |= set(getattr(importlib.import_module(module.name), "__all__", ()))
+    return found
+
+
+@pytest.mark.parametrize("space", MODULES)
+def test_dir_lists_every_public_name_once(space: str) -> None:
+    names = contents.names(space)
+    assert sorted(names) == sorted(set(names))
+    assert set(names) == public(space) | (set() if space else OUTSIDE)
+    assert sorted(dir(MODULES[space])) == sorted(names)
+
+
+@pytest.mark.parametrize("space", MODULES)
+def test_help_has_a_line_for_each_name(space: str) -> None:
+    text = pydoc.render_doc(MODULES[space], renderer=pydoc.plaintext)
+    assert len(text.splitlines()) < 300
+    for name in contents.names(space):
+        value = getattr(MODULES[space], name)
+        if not isinstance(value, ModuleType):
+            assert contents.summary(name, value).replace("`", "").removesuffix(".") in text
+        assert name in text.replace(",", " ").split()
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert gc.__version__ == project["version"]
+    assert "__version__" not in dir(gc)
+    assert f"VERSION\n    {gc.__version__}" in pydoc.render_doc(gc, renderer=pydoc.plaintext)
