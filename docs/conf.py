@@ -6,7 +6,11 @@ elsewhere, so that it reads the same without a network. `tests/docs` runs every 
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "graphcore"
 author = "The graphcore developers"
@@ -18,23 +22,27 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.doctest",
+    "api",
 ]
 exclude_patterns = ["_build"]
+default_role = "code"
+add_module_names = False
 nitpicky = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 
+autodoc_class_signature = "separated"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = f"graphcore {release}"
-html_static_path = ["_static"]
 html_show_sphinx = False
 html_copy_source = False
 pygments_style = "friendly"

@@ -69,14 +69,14 @@ class Weighted(Listing):
         return ratio(self.sum(dim, skipna=skipna), self._total(dim))
 
     def sum_of_squares(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
-        """Sum of |x - mean|^2 times the weights."""
+        """`sum(abs(x - mean) ** 2 * weights)`."""
         middle = ratio(self.sum(dim, skipna=skipna), self._total(dim), 0)
         away = self._filled(skipna) - middle
         squares = squared_modulus(choose(notnull(self.x), away, 0) if skipna else away)
         return self._sum(squares, dim)
 
     def var(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
-        """Sum of |x - mean|^2 times the weights, over the sum of the weights."""
+        """`sum(abs(x - mean) ** 2 * weights) / sum(weights)`."""
         return ratio(self.sum_of_squares(dim, skipna=skipna), self._total(dim))
 
     def std(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:

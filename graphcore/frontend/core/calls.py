@@ -81,6 +81,14 @@ ARGUMENT_KINDS = {
 Checked = tuple[int, str, ArgumentKind, object]
 """The position, name, kind and default of an argument."""
 
+
+class Written(str):
+    """An annotation as it is written: signatures show it without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 _worded: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
@@ -92,6 +100,10 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
     """
     if function in _worded:
         return _worded[function]
+    function.__annotations__ = {
+        name: Written(said) if isinstance(said, str) else said
+        for name, said in function.__annotations__.items()
+    }
     checked: list[Checked] | None = None  # until the first call, which spares the import
 
     @wraps(function)

@@ -355,7 +355,7 @@ def isneginf(x: Operand) -> Tensor:
 def isclose(
     x: Operand, y: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |x - y| <= atol + rtol * |y|; equal infinities are close.
+    """Whether `|x - y| <= atol + rtol * |y|`; equal infinities are close.
 
     Parameters
     ----------

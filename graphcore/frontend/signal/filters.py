@@ -61,7 +61,7 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
         One dim, several, or None for all that both have.
     mode
         "full", wherever `x` and `y` overlap: size x + y - 1. "same", the central part of that, of
-        the size of `x`. "valid", where the smaller lies within the other: size |x - y| + 1.
+        the size of `x`. "valid", where the smaller lies within the other: its size is `abs(n - m) + 1`, for sizes n of `x` and m of `y`.
 
     Examples
     --------

@@ -1,0 +1,206 @@
+"""Directives of the API pages, which take the public names by theme from the package.
+
+`{names} THEME` is a table with one line for each name of a theme, and `{entries} SECTION` describes
+the names of one section. Themes and sections are those of `graphcore.frontend.core.contents`; a
+module of `gc`, such as `linalg`, is a theme of its own name. `{methods} CLASS` is a table of the
+public methods and properties of a class, and `{members} CLASS` describes them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import graphcore as gc
+from graphcore.frontend.core import contents
+
+CLASSES = {"Tensor": gc.Tensor, "Compiled": gc.Compiled}
+
+
+class Written(SphinxDirective):
+    """A directive that stands for the reStructuredText that it writes."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of the text."""
+        lines = ["```{eval-rst}", *self.write(self.arguments[0]), "```"]
+        found = nodes.Element()
+        self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, found)
+        return found.children
+
+    def write(self, name: str) -> Iterator[str]:
+        """The lines of reStructuredText."""
+        raise NotImplementedError
+
+
+class Names(Written):
+    """A table of the names of a theme."""
+
+    def write(self, name: str) -> Iterator[str]:
+        """One row for each function, with its other names."""
+        space, parts = theme(name)
+        if space:
+            yield from (f".. py:module:: graphcore.{space}", "")
+        yield from table()
+        for listed in parts.values():
+            for group in contents.grouped(listed, vars(module(space))):
+                value = getattr(module(space), group[0])
+                links = ", ".join(f":py:obj:`{x} <{path(space, x)}>`" for x in group)
+                yield from row(links, contents.summary(group[0], value))
+
+
+class Entries(Written):
+    """The descriptions of the names of one section."""
+
+    def write(self, name: str) -> Iterator[str]:
+        """One entry for each function; its other names refer to it."""
+        space, listed = section(name)
+        for group in contents.grouped(listed, vars(module(space))):
+            main, *others = group
+            value = getattr(module(space), main)
+            yield from entry(path(space, main), main, value)
+            for other in others:
+                yield from (
+                    "",
+                    f".. py:function:: {path(space, other)[10:]}(...)",
+                    "   :module: graphcore",
+                    "",
+                )
+                yield f"   Another name of :py:obj:`{main} <{path(space, main)}>`."
+
+
+class Result(Written):
+    """The description of a class of results, by its place in the package."""
+
+    def write(self, name: str) -> Iterator[str]:
+        """The entry of the class with its members."""
+        place, _, kind = name.rpartition(".")
+        made = getattr(import_module(f"graphcore.{place}"), kind)
+        fields = ", ".join(getattr(made, "__match_args__", ()))  # which its docstring describes
+        yield from ("", f".. autoclass:: graphcore.{name}", "   :members:")
+        yield f"   :exclude-members: {fields}"
+
+
+class Methods(Written):
+    """A table of the public members of a class."""
+
+    def write(self, name: str) -> Iterator[str]:
+        """One row for each method and property."""
+        yield from table()
+        for member, value in members(name):
+            yield from row(f":py:obj:`{member} <graphcore.{name}.{member}>`", first_line(value))
+
+
+class Members(Written):
+    """The descriptions of the public members of a class."""
+
+    def write(self, name: str) -> Iterator[str]:
+        """One entry for each; what is a function of `gc` too is described there."""
+        for member, value in members(name):
+            full = f"graphcore.{name}.{member}"
+            function = getattr(gc, "keep_where" if member == "where" else member, None)
+            if name == "Tensor" and member in dir(gc) and function is value:
+                yield from ("", f".. py:method:: Tensor.{member}{without_first(value)}")
+                yield from ("   :module: graphcore", "")
+                yield f"   {first_line(value)} See :py:obj:`gc.{member} <graphcore.{member}>`."
+            else:
+                yield from (
+                    ("", f".. autoproperty:: {full}")
+                    if is_property(value)
+                    else (
+                        "",
+                        f".. automethod:: {full}{without_first(value)}",
+                    )
+                )
+
+
+def table() -> Iterator[str]:
+    """The head of a table of two columns."""
+    yield from (".. list-table::", "   :class: names", "   :widths: auto", "")
+
+
+def row(left: str, right: str) -> Iterator[str]:
+    """A row of a table."""
+    yield from (f"   * - {left}", f"     - {right}")
+
+
+def entry(full: str, name: str, value: Any) -> Iterator[str]:
+    """The entry of a function, class or type."""
+    if name in contents.ALIASES:
+        yield from ("", f".. py:type:: {full}", "", f"   {contents.ALIASES[name]}")
+    elif isinstance(value, ModuleType):
+        yield from ("", f".. py:module:: {full}", "", contents.summary(name, value))
+    elif inspect.isclass(value):
+        kind = "autoexception" if issubclass(value, Exception) else "autoclass"
+        yield from ("", f".. {kind}:: {full}")
+    else:
+        yield from ("", f".. autofunction:: {full}{inspect.signature(value)}")
+
+
+def module(space: str) -> Any:
+    """`gc`, or one of its modules."""
+    return getattr(gc, space) if space else gc
+
+
+def path(space: str, name: str) -> str:
+    """The full name, by which links find it."""
+    return f"graphcore.{space}.{name}" if space else f"graphcore.{name}"
+
+
+def theme(name: str) -> tuple[str, dict[str, list[str]]]:
+    """The module of a theme, and its sections."""
+    space = name if name in contents.SPACES else ""
+    return space, contents.themes(space)[name]
+
+
+def section(name: str) -> tuple[str, list[str]]:
+    """The module of a section, and its names."""
+    for space in ("", *contents.SPACES):
+        for parts in contents.themes(space).values():
+            if name in parts:
+                return space, parts[name]
+    raise KeyError(name)
+
+
+def members(name: str) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties of a class."""
+    for member in dir(CLASSES[name]):
+        value = getattr(CLASSES[name], member)
+        if not member.startswith("_") and (callable(value) or is_property(value)):
+            yield member, value
+
+
+def is_property(value: object) -> bool:
+    """Whether a member of a class is a property."""
+    return isinstance(value, property)
+
+
+def first_line(value: object) -> str:
+    """The first line of a docstring."""
+    return (inspect.getdoc(value) or "").partition("\n")[0]
+
+
+def without_first(function: Any) -> str:
+    """The signature of a function as a method."""
+    _, *rest = inspect.signature(function).parameters.values()
+    return str(inspect.signature(function).replace(parameters=rest))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the directives."""
+    app.add_directive("names", Names)
+    app.add_directive("entries", Entries)
+    app.add_directive("result", Result)
+    app.add_directive("methods", Methods)
+    app.add_directive("members", Members)
+    return {"parallel_read_safe": True}
