@@ -68,7 +68,7 @@ class GroupBy(Listing):
         return self._ratio(self._sum(as_float(self._filled(0, skipna))), skipna)
 
     def var(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
-        """`sum(abs(x - mean) ** 2) / (n - ddof)` for n elements; nan where that is a division by 0."""
+        """`sum(abs(x - mean) ** 2) / (n - ddof)` for n elements; nan where n is `ddof`."""
         ddof = whole("var", ddof, "ddof", self._segments.x.node, least=0)
         middle = self.mean(skipna=skipna)
         squares = squared_modulus(self._segments.x - self.expand(middle))

@@ -32,9 +32,9 @@ def norm(
 ) -> Tensor:
     """Norm of vectors along one dim, or of all elements over several dims.
 
-    `sum(abs(x) ** ord) ** (1 / ord)`, without overflow. Over both dims of a matrix, `ord=2` is the Frobenius
-    norm. The derivative at a zero vector is 0; for `ord` other than 2 it is also 0 with respect to
-    elements that are 0. The norm of no elements is 0, or inf if `ord` is negative.
+    `sum(abs(x) ** ord) ** (1 / ord)`, without overflow. Over both dims of a matrix, `ord=2` is the
+    Frobenius norm. The derivative at a zero vector is 0; for `ord` other than 2 it is also 0 with
+    respect to elements that are 0. The norm of no elements is 0, or inf if `ord` is negative.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ ConvolveMode = Literal["full", "same", "valid"]
 
 
 def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
-    """Convolution along dims: z[k] = sum over j of x[k - j] * y[j].
+    """Convolution along dims: `z[k] = sum over j of x[k - j] * y[j]`.
 
     Other dims align by name. The cost is the product of both sizes. `gc.conv` is the convolution of
     neural networks, which does not flip `y`.
@@ -60,8 +60,9 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
     dim
         One dim, several, or None for all that both have.
     mode
-        "full", wherever `x` and `y` overlap: size x + y - 1. "same", the central part of that, of
-        the size of `x`. "valid", where the smaller lies within the other: its size is `abs(n - m) + 1`, for sizes n of `x` and m of `y`.
+        The part of the result, for sizes n of `x` and m of `y`. "full": wherever they overlap, of
+        size `n + m - 1`. "same": the central part of that, of size n. "valid": where the smaller
+        lies within the other, of size `abs(n - m) + 1`.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
 
 
 def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
-    """Cross-correlation along dims: z[k] = sum over j of x[k + j] * conj(y[j]).
+    """Cross-correlation along dims: `z[k] = sum over j of x[k + j] * conj(y[j])`.
 
     Parameters
     ----------
@@ -243,7 +244,7 @@ def bartlett(
     dtype: npt.DTypeLike | None = None,
     like: Operand | None = None,
 ) -> Tensor:
-    """The Bartlett window, the triangle 1 - |2 k / n - 1|, along one dim.
+    """The Bartlett window, the triangle `1 - |2 k / n - 1|`, along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.bartlett(5, dim="time"))()
