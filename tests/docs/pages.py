@@ -23,6 +23,9 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOT
 FIGURE = re.compile(
     r"!\[[^\]]*\]\((figures/[\w.]+)\)|^```\{(?:image|figure)\} (figures/[\w.]+)", re.M
 )
+OF_PROGRAMS = {"stages.svg", "speed.svg"}
+"""Figures that `python -m benchmarks.figures` draws, not a snippet of the page that shows them."""
+
 PLACE = re.compile(r"(  (?!model)[\w/]+\.py):\d+(?=  )")
 """A place of the library in an answer of `f.why`: its line changes with the library."""
 
