@@ -106,7 +106,7 @@ def demo(out: Console, options: argparse.Namespace) -> None:
 
     terminal.heading(talk, "Now you", 7)
     talk.print(f"The program above is [bold]{listing.path('digits')}[/]", soft_wrap=True)
-    talk.print("These show more:\n")
+    talk.print("More to run:\n")
     terminal.show_commands(talk, COMMANDS)
 
 

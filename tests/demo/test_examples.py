@@ -107,11 +107,12 @@ def test_sampler() -> None:
     p /= p.sum()
     mean = p @ np.hstack([means, values])
     square = p @ np.hstack([np.square(means) + variances, np.square(values)])
-    kept, deviation = run["kept"].reshape(-1, 4), np.sqrt(square - mean**2)
-    assert np.all(abs(kept.mean(axis=0) - mean) < 0.1 * deviation)
-    assert kept.std(axis=0) == pytest.approx(deviation, rel=0.1)
-    assert np.all(run["rhat"] < 1.02)
-    assert np.mean(run["accepted"]) > 0.8
+    found, deviation = np.stack(list(run["found"].values())), np.sqrt(square - mean**2)
+    assert np.all(abs(found.mean(axis=(1, 2)) - mean) < 0.1 * deviation)
+    assert found.std(axis=(1, 2)) == pytest.approx(deviation, rel=0.1)
+    chains = found.mean(axis=2) - mean[:, None]
+    assert np.all(abs(chains) < 0.25 * deviation[:, None])
+    assert (np.diff(found, axis=2) != 0).mean() > 0.8  # accepted
     probability = scipy.stats.norm.cdf(mean[1] / deviation[1])
     shown = re.search(r"the trend is positive: (0\.\d\d)", run.output)
     assert shown
