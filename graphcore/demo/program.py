@@ -19,7 +19,7 @@ from .listing import Lines
 from .options import parse
 
 INTRODUCTION = """\
-[bold]graphcore[/] compiles formulas over named axes, and their derivatives, to fast code.
+[bold]graphcore[/] compiles formulas over named axes, and their derivatives.
 Here a small network learns to read handwritten digits: {:,} to train on, {:,} to test on.
 [dim]Images: Alpaydin and Kaynak (1998), CC BY 4.0, https://doi.org/10.24432/C50P49[/]"""
 
