@@ -63,7 +63,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     found, mirrored = flatten(tree, "evaluate")
     outputs = [y.node for y in found]
     given = mapping("evaluate", {} if values is None else values, None, "{x: array}")
-    params = [key.node if isinstance(key, Base) else named(key, outputs) for key in given]
+    params = [key.node if isinstance(key, Base) else input_named(key, outputs) for key in given]
     graph = program(
         "evaluate",
         params,
@@ -78,7 +78,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     return compiled(*given.values())
 
 
-def named(name: object, outputs: list[Node]) -> Node:
+def input_named(name: object, outputs: list[Node]) -> Node:
     """The input of this name that the outputs need."""
     graph = Graph((), tuple(outputs))
     inputs = {str(node.attrs["name"]): node for node in leaf.inputs_among(graph.nodes())}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.backends.argument_checks import listed
+from graphcore.backends.argument_checks import join_names
 from graphcore.compiled import Compiled, compile
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.calls import worded
@@ -147,7 +147,7 @@ def check_grads(
     inputs = [*map(wrap, leaf.inputs_among(toposort([t.node for t in (*ys, *xs)])))]
     names = [path for path, _ in paths(y, "y")]
     with np.errstate(all="ignore"):
-        found = Checked(ys, xs, inputs, names, given(values, inputs), rtol).worst(most)
+        found = Checked(ys, xs, inputs, names, input_arrays(values, inputs), rtol).worst(most)
     if not found.error <= found.allowed:
         (x,) = [x for x in xs if x.name == found.wrt]
         cure = "look at the rules given to custom_pullback or callback; or, if the values are near "
@@ -156,7 +156,9 @@ def check_grads(
     return found
 
 
-def given(values: Mapping[Tensor | str, npt.ArrayLike], inputs: Sequence[Tensor]) -> dict[str, Any]:
+def input_arrays(
+    values: Mapping[Tensor | str, npt.ArrayLike], inputs: Sequence[Tensor]
+) -> dict[str, Any]:
     """The array of each input, by name."""
     if not isinstance(values, Mapping):
         cure = "give an array for each input: {x: array}"
@@ -167,7 +169,7 @@ def given(values: Mapping[Tensor | str, npt.ArrayLike], inputs: Sequence[Tensor]
     for key, value in values.items():
         name = key.name if isinstance(key, Base) else key
         if name not in known:
-            cure = f"give arrays for {listed(sorted(known))}"
+            cure = f"give arrays for {join_names(sorted(known))}"
             raise refusal("check_grads", f"y needs no input {brief(name)}", *inputs, cure=cure)
         arrays[str(name)] = value
     for x in inputs:
@@ -209,7 +211,7 @@ class Checked:
         self.rtol = self.eps**EXACT if rtol is None else rtol
         random = np.random.default_rng(0)
         self.random = random
-        self.cts = [drawn(random, y) for y in self.results]
+        self.cts = [random_like(random, y) for y in self.results]
         self.pulled = self.back(*self.arrays, *self.cts)
 
     def worst(self, most: int) -> Entry:
@@ -250,8 +252,8 @@ class Checked:
         allowed = self.rtol * largest + noise
         error = max(map(distance, pushed, differed), default=0.0)
         terms = sum(float(np.abs(ct * y).sum()) for ct, y in zip(self.cts, pushed, strict=True))
-        along = sum(paired(ct, y) for ct, y in zip(self.cts, pushed, strict=True))
-        pulled = np.asarray(paired(self.pulled[number][place], unit))
+        along = sum(pairing(ct, y) for ct, y in zip(self.cts, pushed, strict=True))
+        pulled = np.asarray(pairing(self.pulled[number][place], unit))
         # Both modes are exact but for rounding, which grows with the terms of the sum.
         between = ratio(distance(pulled, np.asarray(along)), self.rtol * terms + noise)
         off = max(ratio(error, allowed), between)
@@ -275,12 +277,12 @@ class Checked:
         cts = [np.zeros_like(ct) for ct in self.cts]
         cts[number][place] = 1
         pulled = self.back(*self.arrays, *cts)[column.number][column.place]
-        entry = complex(paired(pulled, column.unit))
+        entry = complex(pairing(pulled, column.unit))
         pushed, differed = column.pushed[number][place], column.differed[number][place]
         if np.iscomplexobj(pushed):  # the imaginary part is that of another cotangent
             cts[number][place] = -1j
             pulled = self.back(*self.arrays, *cts)[column.number][column.place]
-            entry += 1j * paired(pulled, column.unit)
+            entry += 1j * pairing(pulled, column.unit)
         several = [complex(np.asarray(x)) for x in (entry, pushed, differed)]
         error = max(distance(np.asarray(a), np.asarray(b)) for a in several for b in several)
         reverse, forward, central = [value if value.imag else value.real for value in several]
@@ -315,7 +317,7 @@ def function(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Compiled:
     return compile(list(inputs), list(outputs), native=False)
 
 
-def drawn(random: np.random.Generator, like: Array) -> Array:
+def random_like(random: np.random.Generator, like: Array) -> Array:
     """Random values of the shape and dtype of an array."""
     made = random.normal(size=like.shape)
     if like.dtype.kind == "c":
@@ -332,7 +334,7 @@ def differences(moved: Callable[[float], list[Array]], step: float) -> list[Arra
     return [(4 * b - a) / 3 for a, b in zip(coarse, fine, strict=True)]
 
 
-def paired(x: Any, y: Any) -> float:
+def pairing(x: Any, y: Any) -> float:
     """The real part of the sum of products, as cotangents and tangents are paired."""
     return float(np.sum(x * y).real)
 

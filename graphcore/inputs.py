@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from graphcore.backends.argument_checks import listed
+from graphcore.backends.argument_checks import join_names
 from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.tracing import constants
 from graphcore.ir.errors import GraphTypeError
@@ -56,7 +56,7 @@ def program(
 def not_listed(params: Sequence[Node]) -> Absent:
     """The words for an input that is missing in a list."""
     names = [x.attrs["name"] for x in leaf.inputs_among(params)]
-    cure = f"add it to the list of inputs ({listed(names) or 'now empty'})"
+    cure = f"add it to the list of inputs ({join_names(names) or 'now empty'})"
     return lambda name: (f"the outputs need input '{name}', which is not among the inputs", cure)
 
 

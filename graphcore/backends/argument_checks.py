@@ -27,14 +27,14 @@ def refusal(
     return kind("\n".join([*lines, f"  cure: {cure}"]))
 
 
-def quoted(name: object) -> str:
+def quote(name: object) -> str:
     """A name given by a user, on one line."""
     return f"'{show_dim(str(name))}'"
 
 
-def listed(names: Iterable[object]) -> str:
+def join_names(names: Iterable[object]) -> str:
     """Names separated by commas; if there are many, only the first."""
-    shown = [quoted(name) for name in names]
+    shown = [quote(name) for name in names]
     return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
 
 
@@ -76,15 +76,15 @@ class Parameter:
 
     def place(self, axis: int | None) -> str:
         """Where a size comes from: a dim, or the value."""
-        return "the value of" if axis is None else f"from dim {quoted(self.dims[axis])} of"
+        return "the value of" if axis is None else f"from dim {quote(self.dims[axis])} of"
 
     def convert(self, value: Any) -> Array:
         """`value` as an array of the declared dtype and dims."""
         array = self._cast(self._ordered(value) if hasattr(value, "dims") else value)
         if array.ndim != len(self.dims):
             raise refusal(
-                f"input {self.shown} has {len(self.dims)} dims ({listed(self.dims)}), but got an "
-                f"array of shape {array.shape}",
+                f"input {self.shown} has {len(self.dims)} dims ({join_names(self.dims)}), but got "
+                f"an array of shape {array.shape}",
                 self.declared,
                 cure="pass an array with these dims in this order",
             )
@@ -96,14 +96,14 @@ class Parameter:
 
     def of_another_size(self, dim: str, got: int, want: object, cure: str) -> GraphError:
         """The refusal of an array, for one of its dims."""
-        reason = f"dim {quoted(dim)} of input {self.shown} has size {got}, but must have {want}"
+        reason = f"dim {quote(dim)} of input {self.shown} has size {got}, but must have {want}"
         return refusal(reason, self.declared, cure=cure)
 
     def unsized(self, dim: str) -> str:
         """The cure for a size that was declared as a number."""
         return (
             "pass an array of the declared size, or declare the dim with an unknown size, "
-            f"{{{quoted(dim)}: None}}"
+            f"{{{quote(dim)}: None}}"
         )
 
     def _ordered(self, value: Any) -> Any:
@@ -113,7 +113,8 @@ class Parameter:
         given = tuple(value.dims)
         if sorted(given, key=str) != sorted(self.dims):
             raise refusal(
-                f"input {self.shown} has dims {listed(self.dims)}, but got dims {listed(given)}",
+                f"input {self.shown} has dims {join_names(self.dims)}, "
+                f"but got dims {join_names(given)}",
                 self.declared,
                 cure="rename or index the argument to these dims",
             )
@@ -227,7 +228,7 @@ class Checks(NamedTuple):
                 ]
                 shown = f"{size.said} = {want}: {'; '.join(others)}" if others else f"{want}"
                 cure = "pass arrays of matching sizes, or give the dim a size of its own where it "
-                cure += f"is declared, such as {{{quoted(dim)}: 'n_other'}}"
+                cure += f"is declared, such as {{{quote(dim)}: 'n_other'}}"
                 raise param.of_another_size(dim, got, shown, cure if others else param.unsized(dim))
         for need in self.needed:
             left, right = need.left.value(*sizes), need.right.value(*sizes)
@@ -240,7 +241,7 @@ class Checks(NamedTuple):
                 agree = "whose sizes agree" if need.relation == "==" else "of sufficient size"
                 raise refusal(
                     f"{need.operation} needs {need.left.said} {need.relation} {need.right.said} "
-                    f"for dim {quoted(need.dim)}, but they are {left} and {right}",
+                    f"for dim {quote(need.dim)}, but they are {left} and {right}",
                     *how,
                     cure=f"pass arrays {agree}",
                     kind=need.kind,

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, branch, leaves, levels
 
-from .argument_checks import CURE_DATASET, Parameter, is_dataset, listed, quoted, refusal
+from .argument_checks import CURE_DATASET, Parameter, is_dataset, join_names, quote, refusal
 
 Tree = Any
 """A structure of arrays or, in a form, of the numbers of inputs."""
@@ -43,8 +43,8 @@ class Arguments:
             param = self._names.get(name)
             if param is None:
                 near = get_close_matches(name[:60], [known[:60] for known in self._names], 1)
-                cure = f"did you mean {quoted(near[0])}?" if near else "pass inputs by their names"
-                raise self._refused(f"there is no input {quoted(name)}", self._params, cure)
+                cure = f"did you mean {quote(near[0])}?" if near else "pass inputs by their names"
+                raise self._refused(f"there is no input {quote(name)}", self._params, cure)
             if param.number in found:
                 reason = f"input {param.shown} is given twice"
                 raise self._refused(reason, [param], "pass it by position or by name")
@@ -64,7 +64,8 @@ class Arguments:
             found[form] = value
             return
         if (parts := parts_like(form, value)) is None:
-            reason = f"{written(path)} must be {described(form)}, but is {shown(value)}"
+            what = describe_argument(value)
+            reason = f"{path_text(path)} must be {describe_form(form)}, but is {what}"
             params = [self._params[number] for _, number in leaves(form)]
             raise self._refused(reason, params, "pass arguments in the form of the inputs")
         for at, part in enumerate(form.parts):
@@ -75,23 +76,23 @@ class Arguments:
         return refusal(reason, *declared, cure=cure, kind=GraphTypeError)
 
 
-def described(form: Branch) -> str:
+def describe_form(form: Branch) -> str:
     """One level of a form in words."""
     kind = form.kind.__name__
     if form.has_fields:
         static = [f" with {name}={value!r:.60}" for name, value in form.rest]
-        return f"a {kind} of fields {listed(form.keys)}{' and'.join(static)}"
-    what = f"keys {listed(form.keys)}" if form.kind is dict else f"{len(form.parts)} parts"
+        return f"a {kind} of fields {join_names(form.keys)}{' and'.join(static)}"
+    what = f"keys {join_names(form.keys)}" if form.kind is dict else f"{len(form.parts)} parts"
     return f"a {kind} of {what}"
 
 
-def shown(value: Any) -> str:
+def describe_argument(value: Any) -> str:
     """A short description of an argument."""
     if (level := branch(value)) is not None and level.has_fields:
-        return described(level)
+        return describe_form(level)
     match value:
         case Mapping():
-            return f"a {type(value).__name__} of keys {listed(value)}"
+            return f"a {type(value).__name__} of keys {join_names(value)}"
         case list() | tuple():
             return f"a {type(value).__name__} of {len(value)} parts"
     if hasattr(value, "shape"):
@@ -99,12 +100,12 @@ def shown(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.60}"
 
 
-def written(path: Path) -> str:
+def path_text(path: Path) -> str:
     """A path as text."""
     if isinstance(path, str):
         return path
     above, level, at = path
-    return written(above) + [key for key, _ in level][at]
+    return path_text(above) + [key for key, _ in level][at]
 
 
 def parts_like(level: Branch, value: Any) -> Sequence[Any] | None:

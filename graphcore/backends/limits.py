@@ -34,13 +34,13 @@ def limits() -> Machine:
 def fastest(call: Callable[[], object]) -> float:
     """The seconds of the fastest of several calls, after a first one."""
     call()
-    best, begin = clocked(call), perf_counter()
+    best, begin = time_of_call(call), perf_counter()
     while perf_counter() - begin < PATIENCE:
-        best = min(best, clocked(call))
+        best = min(best, time_of_call(call))
     return best
 
 
-def clocked(call: Callable[[], object]) -> float:
+def time_of_call(call: Callable[[], object]) -> float:
     """The seconds that a call takes."""
     begin = perf_counter()
     call()

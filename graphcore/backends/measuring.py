@@ -29,7 +29,7 @@ from graphcore.ir.provenance import described_by
 from graphcore.schedule.regions import without_kernels
 
 from .boundary import Boundary
-from .limits import clocked, limits
+from .limits import limits, time_of_call
 from .numpy_backend import build
 from .numpy_backend.printing import silence
 from .numpy_times import Lines, Way, numbers
@@ -82,9 +82,9 @@ def profile(
             from .kernel_times import way_for  # loaded where there is machine code
 
             way = way_for(kernels, boundary, given, sizes)
-        measured, seconds, repeats, begin = way.measure(), clocked(call), 1, perf_counter()
+        measured, seconds, repeats, begin = way.measure(), time_of_call(call), 1, perf_counter()
         while repeats < MOST and perf_counter() - begin < LONGEST:
-            seconds, repeats = min(seconds, clocked(call)), repeats + 1
+            seconds, repeats = min(seconds, time_of_call(call)), repeats + 1
             measured = way.measure()
     seconds = min(seconds, measured)  # a call that is measured does all that others do
     machine = limits()

@@ -12,7 +12,7 @@ from graphcore.inspection.profile import Machine, Ran, Run
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, evaluate, unknowns
 
-from .limits import clocked
+from .limits import time_of_call
 from .numpy_backend import Function
 from .numpy_backend.timed import Inside, Spent, Timed, look_twice
 
@@ -56,7 +56,7 @@ class Lines:
         """Measure a call once more; the seconds of the fastest so far."""
         self.running.reset()
         before = [*self.function.code.steps]
-        seconds = clocked(lambda: self.timed(*self.bound))
+        seconds = time_of_call(lambda: self.timed(*self.bound))
         if seconds < self.seconds:
             self.seconds = seconds
             self.spent, self.blocks = self.running.found()

@@ -90,8 +90,8 @@ def write(program: Program, file: Path) -> None:
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "arguments": [written(form, writing) for form in arguments],
-        "results": written(results, writing),
+        "arguments": [form_data(form, writing) for form in arguments],
+        "results": form_data(results, writing),
         "returns": returns,
         "native": native,
         "graph": writing.document(graph),
@@ -111,26 +111,26 @@ def member(at: int) -> str:
     return f"arrays/{at}.npy"
 
 
-def written(form: Form, writing: Writing) -> Any:
+def form_data(form: Form, writing: Writing) -> Any:
     """A form."""
     match form:
         case int():
             return form
         case list() if type(form) is list:
-            return {"list": [written(x, writing) for x in form]}
+            return {"list": [form_data(x, writing) for x in form]}
         case tuple() if type(form) is tuple:
-            return {"tuple": [written(x, writing) for x in form]}
+            return {"tuple": [form_data(x, writing) for x in form]}
         case dict() if type(form) is dict:
             return {
-                "dict": [[key_of(key, writing), written(x, writing)] for key, x in form.items()]
+                "dict": [[key_of(key, writing), form_data(x, writing)] for key, x in form.items()]
             }
         case tuple() if hasattr(form, "_fields"):
             kind: Any = type(form)
-            parts = [written(x, writing) for x in form]
+            parts = [form_data(x, writing) for x in form]
             return {"named": [kind.__name__, list(kind._fields), parts]}
         case Branch(has_fields=True):
-            parts = [written(x, writing) for x in form.parts]
-            static = [[name, fixed(value, writing)] for name, value in form.rest]
+            parts = [form_data(x, writing) for x in form.parts]
+            static = [[name, static_value(value, writing)] for name, value in form.rest]
             return {"fields": [form.kind.__name__, list(form.keys), parts, static]}
     kind = form.kind if isinstance(form, Branch) else type(form)
     cure = "compile it with lists, tuples, dicts and dataclasses, or pickle it"
@@ -142,7 +142,7 @@ def key_of(key: Any, writing: Writing) -> Any:
     return simple(key, f"a dict has the key {key!r:.60}", writing)
 
 
-def fixed(value: Any, writing: Writing) -> Any:
+def static_value(value: Any, writing: Writing) -> Any:
     """The value of a static field."""
     return simple(value, f"a static field is {value!r:.60}", writing)
 

@@ -45,7 +45,7 @@ class Module:
                 self.imported |= imports(statement, module.__name__)
             elif isinstance(following, ast.Expr) and isinstance(statement, VALUES):
                 last = following.end_lineno or last  # the docstring of a value
-            for name in defined(statement):
+            for name in defined_names(statement):
                 self.defined[name], self.trees[name] = (first, last), statement
 
     def source(self, name: str) -> str:
@@ -55,7 +55,7 @@ class Module:
 
 
 @cache
-def read(module: str) -> Module:
+def module_statements(module: str) -> Module:
     """The statements of a module of this package."""
     return Module(import_module(module))
 
@@ -66,7 +66,7 @@ def decorators(statement: ast.AST) -> list[ast.expr]:
     return found
 
 
-def defined(statement: ast.stmt) -> Iterator[str]:
+def defined_names(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement at the top of a module defines."""
     match statement:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
@@ -102,10 +102,10 @@ def free_names(tree: ast.AST) -> list[ast.Name]:
 
     def walk(node: ast.AST, local: frozenset[str]) -> None:
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            for part in (*decorators(node), *defaults(node), *annotated(node)):
+            for part in (*decorators(node), *defaults(node), *annotations_of(node)):
                 walk(part, local)
             for inner in body_of(node):
-                walk(inner, local | bound(node))
+                walk(inner, local | bound_names(node))
             return
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             local |= {
@@ -133,7 +133,7 @@ def defaults(node: ast.FunctionDef | ast.Lambda) -> list[ast.expr]:
     return [x for x in (*node.args.defaults, *node.args.kw_defaults) if x is not None]
 
 
-def annotated(node: ast.FunctionDef | ast.Lambda) -> list[ast.expr]:
+def annotations_of(node: ast.FunctionDef | ast.Lambda) -> list[ast.expr]:
     """The annotations of parameters and of the result."""
     found = [x.annotation for x in parameters(node) if x.annotation is not None]
     result = getattr(node, "returns", None)
@@ -147,7 +147,7 @@ def parameters(node: ast.FunctionDef | ast.Lambda) -> list[ast.arg]:
     return [x for x in several if x is not None]
 
 
-def bound(node: ast.FunctionDef | ast.Lambda) -> set[str]:
+def bound_names(node: ast.FunctionDef | ast.Lambda) -> set[str]:
     """The names that are a function's own: parameters, and names that it assigns or imports."""
     found = {x.arg for x in parameters(node)}
     stack = body_of(node)
@@ -205,7 +205,7 @@ class Definitions:
         of = self.instead.get(of, of)
         if of in self.names:
             return self.names[of]
-        module = read(of.module)
+        module = module_statements(of.module)
         if of.name not in module.defined:
             statement, own = module.imported[of.name]
             if own is not None:

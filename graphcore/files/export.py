@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from graphcore.backends.boundary import Boundary
-from graphcore.backends.numpy_backend.errors import Failing, axis_of, failing, indexed
+from graphcore.backends.numpy_backend.errors import Failing, axis_of, failing, indexed_tensor
 from graphcore.backends.numpy_backend.function import Function, on_line
-from graphcore.backends.numpy_backend.source import Line, unpacked
+from graphcore.backends.numpy_backend.source import Line, unpacking_line
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.op import may_raise
 from graphcore.ir.provenance import described_by, user_line
@@ -31,7 +31,7 @@ from graphcore.ir.structures import Branch, stand_in
 from graphcore.ops.outside import Function as Outside
 
 from . import standalone, values
-from .definitions import FUTURE, OURS, Definitions, Name, read
+from .definitions import FUTURE, OURS, Definitions, Name, module_statements
 
 Tree = Any
 
@@ -47,7 +47,7 @@ RESERVED = (
 )
 """Names that a file has for parts of its own."""
 FLOATING = 'with np.errstate(all="ignore"):'
-STEP, EXPLAINED = (Name(standalone.__name__, name) for name in ("Step", "explained"))
+STEP, EXPLAIN = (Name(standalone.__name__, name) for name in ("Step", "explain"))
 FAILING = Name(Failing.__module__, Failing.__name__)
 INSTEAD = {Name(user_line.__module__, "user_line"): Name(standalone.__name__, "user_line")}
 
@@ -171,14 +171,14 @@ class File:
         """A function that one of ours has made, or that a table of ours holds."""
         module = getattr(value, "__module__", "") or ""
         if module.startswith(RUNTIME):
-            for table, held in vars(read(module).module).items():
+            for table, held in vars(module_statements(module).module).items():
                 for key, entry in held.items() if isinstance(held, dict) else ():
-                    if entry is value and key in read(module).defined:
+                    if entry is value and key in module_statements(module).defined:
                         self.definitions.name(Name(module, key))
                         return f"{self.definitions.name(Name(module, table))}[{key!r}]"
             maker, _, inner = getattr(value, "__qualname__", "").partition(".<locals>.")
-            if inner and maker in read(module).defined:
-                function = getattr(read(module).module, maker)
+            if inner and maker in module_statements(module).defined:
+                function = getattr(module_statements(module).module, maker)
                 cells = inspect.getclosurevars(value).nonlocals
                 given = [cells.get(name, self) for name in inspect.signature(function).parameters]
                 if self not in given:
@@ -208,7 +208,12 @@ class File:
         listed = ",\n        ".join(made)
         returned = f"[\n        {listed},\n    ]" if made else "[]"
         return "\n".join(
-            ["def buffers(sizes):", *unpacked(sizes, "sizes"), *lines, f"    return {returned}"]
+            [
+                "def buffers(sizes):",
+                *unpacking_line(sizes, "sizes"),
+                *lines,
+                f"    return {returned}",
+            ]
         )
 
     def steps(self) -> str:
@@ -233,7 +238,7 @@ class File:
         if line.operands:
             axes = node.attrs["axes"]
             names = {size: f"values[{name!r}]" for size, name in self.function.code.sizes.items()}
-            sizes = [code(indexed(node).type.shape[axis], names) for axis in axes]
+            sizes = [code(indexed_tensor(node).type.shape[axis], names) for axis in axes]
             of.append(values.strings(axis_of(node, axis) for axis in axes))
             of.append(f"lambda values: ({', '.join(sizes)},)")
             of.append(values.strings(line.operands[-len(axes) :]))
@@ -297,7 +302,7 @@ class File:
 
     def outputs(self, results: Tree) -> str:
         """The function that users call."""
-        explained = self.definitions.name(EXPLAINED)
+        explain = self.definitions.name(EXPLAIN)
         returned = self.form(results, "results")
         inputs = [
             f"    # {show_dim(param.name)}: {type}"
@@ -312,7 +317,7 @@ class File:
             f"        {FLOATING}",
             "            results = run(arrays, sizes, buffers(sizes))",
             "    except (ArithmeticError, IndexError, MemoryError, ValueError) as error:",
-            f"        raise {explained}(error, {self.first.name}, STEPS) from error",
+            f"        raise {explain}(error, {self.first.name}, STEPS) from error",
             f"    return {returned}",
         ]
         return "\n".join(lines)
@@ -424,8 +429,8 @@ def definition_of(value: Any) -> Name | None:
     module = getattr(value, "__module__", None) or ""
     modules = [module] if module.startswith(OURS) else RUNTIME_MODULES if callable(value) else []
     for known in modules:
-        for name in read(known).defined:
-            if getattr(read(known).module, name, None) is value:
+        for name in module_statements(known).defined:
+            if getattr(module_statements(known).module, name, None) is value:
                 return Name(known, name)
     return None
 

@@ -7,7 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from graphcore.backends.numpy_backend.errors import Failing, in_step_of, outside_of, said_of
+from graphcore.backends.numpy_backend.errors import (
+    Failing,
+    describe_op_error,
+    in_step_of,
+    outside_of,
+)
 
 
 def user_line() -> str:
@@ -32,7 +37,7 @@ class Step(NamedTuple):
     positions: tuple[str, ...] = ()
 
 
-def explained(error: Exception, first: Callable[..., Any], steps: Mapping[int, Step]) -> Exception:
+def explain(error: Exception, first: Callable[..., Any], steps: Mapping[int, Step]) -> Exception:
     """The error of a call that fails for its values, with the op, its dims and the user's line.
 
     `steps` are numbered by their lines, counted from that of the function `first`.
@@ -46,10 +51,10 @@ def explained(error: Exception, first: Callable[..., Any], steps: Mapping[int, S
             step = steps.get(line, step)
         trace = trace.tb_next
     if step is None:
-        return said_of(error, None)
+        return describe_op_error(error, None)
     within = [in_step_of(values[name], loop) for name, loop in step.loops]
     found = None
     if isinstance(error, IndexError) and step.axes:
         places = [values[name] for name in step.positions]
         found = outside_of(step.axes, step.sizes(values), places)
-    return said_of(error, step.op, *(found or ("", "")), *within)
+    return describe_op_error(error, step.op, *(found or ("", "")), *within)

@@ -32,17 +32,17 @@ def array(value: np.ndarray[Any, Any]) -> str:
     dtype = repr(value.dtype.str)
     if value.size <= FEW and not np.isnan(value).any():
         numbers = value.tolist()
-        return f"np.array({nested(numbers)}, {dtype}).reshape({value.shape})"
+        return f"np.array({nested_numbers(numbers)}, {dtype}).reshape({value.shape})"
     rows = textwrap.wrap(b64encode(value.tobytes()).decode("ascii"), WIDTH) or [""]
     data = "\n    ".join(f'"{row}"' for row in rows)
     read = "base64.b64decode(\n    " + data + "\n)"
     return f"np.frombuffer({read}, {dtype}).reshape({value.shape})"
 
 
-def nested(numbers: Any) -> str:
+def nested_numbers(numbers: Any) -> str:
     """Numbers in nested lists."""
     if isinstance(numbers, list):
-        return f"[{', '.join(map(nested, numbers))}]"
+        return f"[{', '.join(map(nested_numbers, numbers))}]"
     return number(numbers)
 
 

@@ -119,9 +119,9 @@ def as_network(graph: Graph) -> Any:
 
 def as_folded(graph: Graph, title: str) -> str:
     """The graph of `Graph.folded`."""
-    from .page import folded
+    from .page import fold_html
 
-    return folded(title, {"graph": graph})
+    return fold_html(title, {"graph": graph})
 
 
 Graph.folded = as_folded

@@ -260,7 +260,7 @@ class Ancestry:
     def users(self, at: int) -> Mapping[Node, list[Node]]:
         """The nodes of a stage that use each node."""
         if at not in self._users:
-            self._users[at] = inverted((node, node.inputs) for node in self.present[at])
+            self._users[at] = invert((node, node.inputs) for node in self.present[at])
         return self._users[at]
 
     def rewritten(self, at: int) -> Mapping[Node, list[Link]]:
@@ -268,7 +268,7 @@ class Ancestry:
         if at not in self._rewritten:
             links = [link for some in self.out.values() for link in some if link.at <= at]
             ruled = [link for link in links if link.rule is not None]
-            self._rewritten[at] = inverted((link, link.before.inputs) for link in ruled)
+            self._rewritten[at] = invert((link, link.before.inputs) for link in ruled)
         return self._rewritten[at]
 
 
@@ -303,7 +303,7 @@ def path(node: Node, forms: Mapping[Node, Link | None]) -> list[Link]:
 User = TypeVar("User")
 
 
-def inverted(pairs: Iterable[tuple[User, Iterable[Node]]]) -> dict[Node, list[User]]:
+def invert(pairs: Iterable[tuple[User, Iterable[Node]]]) -> dict[Node, list[User]]:
     """For each node the users that have it among their own."""
     found: dict[Node, list[User]] = {}
     for user, nodes in pairs:

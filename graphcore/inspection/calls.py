@@ -56,10 +56,10 @@ def call(node: Node, view: View) -> str:
 
 def fallback(node: Node, view: View) -> str:
     """Attrs of ops that `PHRASES` does not know; graphs among them follow below the line."""
-    return listed({key: value for key, value in node.attrs.items() if not holds(value)}, view)
+    return attr_texts({key: value for key, value in node.attrs.items() if not holds(value)}, view)
 
 
-def listed(attrs: Mapping[str, object], view: View) -> str:
+def attr_texts(attrs: Mapping[str, object], view: View) -> str:
     """Attrs as they are."""
     return few(
         f"{key} {view.size(value) if isinstance(value, Expression) else show(value)}"
@@ -87,7 +87,7 @@ def axes(labels: Labels, positions: Iterable[int]) -> str:
     return few(axis(labels, position) for position in positions)
 
 
-def worked(node: Node, view: View) -> str:
+def axes_text(node: Node, view: View) -> str:
     """`over row`, `along time`: the axes or dims that an op works along."""
     kind = node.op.axes
     assert isinstance(kind, Attr)
@@ -105,7 +105,7 @@ def worked_and_more(node: Node, view: View) -> str:
     more = {name: value for name, value in node.attrs.items() if name != kind.attr and value}
     flags = [name for name, value in more.items() if value is True]
     valued = {name: value for name, value in more.items() if value is not True}
-    return ", ".join(filter(None, [worked(node, view), *flags, listed(valued, view)]))
+    return ", ".join(filter(None, [axes_text(node, view), *flags, attr_texts(valued, view)]))
 
 
 def result_axes(word: str) -> Phrase:
@@ -119,7 +119,7 @@ def places(start: Size, size: Size, step: int, view: View) -> str:
     return f"{first}:+{count}" if step == 1 else f"{first}:+{count}:{step}"
 
 
-def ranged(node: Node, view: View) -> str:
+def range_texts(node: Node, view: View) -> str:
     """The ranges of named dims: of the operand in `slice`, of the result where it is put."""
     attrs, part = node.attrs, part_of(node)
     sizes = [part.size(dim) for dim in attrs["dims"]]
@@ -155,16 +155,18 @@ def part_of(node: Node) -> TensorType:
 def arriving(node: Node, view: View) -> str:
     """`batch → class=3`: the dims of updates that vanish, and those they go to."""
     attrs = node.attrs
-    to = sized(attrs["dims"], attrs["sizes"], view) if "sizes" in attrs else dims(attrs["dims"])
+    to = (
+        size_texts(attrs["dims"], attrs["sizes"], view) if "sizes" in attrs else dims(attrs["dims"])
+    )
     return f"{dims(attrs['over'])} → {to}".lstrip()
 
 
-def split(node: Node, view: View) -> str:
+def reshape_text(node: Node, view: View) -> str:
     """`row, col → place`, `place → row=2, col=3`."""
     attrs = node.attrs
     if "name" in attrs:
         return f"{dims(attrs['dims'])} → {show_dim(attrs['name'])}"
-    return f"{show_dim(attrs['dim'])} → {sized(attrs['names'], attrs['sizes'], view)}"
+    return f"{show_dim(attrs['dim'])} → {size_texts(attrs['names'], attrs['sizes'], view)}"
 
 
 def index(node: Node, view: View) -> str:
@@ -172,7 +174,7 @@ def index(node: Node, view: View) -> str:
     return few(f"{show_dim(dim)}[{view.size(position)}]" for dim, position in pairs)
 
 
-def sized(names: Iterable[str], sizes: Iterable[Size], view: View) -> str:
+def size_texts(names: Iterable[str], sizes: Iterable[Size], view: View) -> str:
     """`batch, class=3`."""
     pairs = zip(map(show_dim, names), map(view.size, sizes), strict=True)
     return few(dim if dim == size else f"{dim}={size}" for dim, size in pairs)
@@ -251,17 +253,17 @@ def extreme(word: str) -> Phrase:
     def phrase(node: Node, view: View) -> str:
         initial = node.attrs.get("initial")
         bound = [] if initial is None else [f"{word} {initial.item():.4g}"]
-        return "; ".join([worked(node, view), *bound])
+        return "; ".join([axes_text(node, view), *bound])
 
     return phrase
 
 
-def ordered(node: Node, view: View) -> str:
+def sort_text(node: Node, view: View) -> str:
     """`along col; first 3; descending`."""
     size, x = node.attrs["size"], node.inputs[0].type
     first = "" if x.shape == node.type.shape else f"first {view.size(size)}"
     descending = "descending" if node.attrs["descending"] else ""
-    return "; ".join(filter(None, [worked(node, view), first, descending]))
+    return "; ".join(filter(None, [axes_text(node, view), first, descending]))
 
 
 def matrices(node: Node, view: View) -> str:
@@ -306,12 +308,12 @@ WHOLE: dict[Op, Phrase] = {
 """The text after the names of ops for which it is more than operands and attrs."""
 
 
-def printed(node: Node, view: View) -> str:
+def print_text(node: Node, view: View) -> str:
     """The label; the number is that of the process."""
     return f"as {show_name(node.attrs['label'])}" if node.attrs["label"] else ""
 
 
-def called(node: Node, view: View) -> str:
+def outside_text(node: Node, view: View) -> str:
     """`brentq, for each row`: the user's function, and the dims that it does not know."""
     batch = node.attrs.get("batch")
     if batch is None:
@@ -325,7 +327,7 @@ PHRASES: dict[Op, Phrase] = {
     elementwise.cast: lambda node, view: f"to {show_dtype(node.attrs['dtype'])}",
     named.squeeze: lambda node, view: dims(node.attrs["dims"]),
     named.index: index,
-    **dict.fromkeys((named.argsort, tensor.argsort), ordered),
+    **dict.fromkeys((named.argsort, tensor.argsort), sort_text),
     **dict.fromkeys((named.max_, tensor.max_), extreme("at least")),
     **dict.fromkeys((named.min_, tensor.min_), extreme("at most")),
 }
@@ -339,17 +341,17 @@ def by_dims(of_dims: Phrase, of_axes: Phrase) -> Phrase:
 
 BY_KIND: dict[type[Kind], Phrase] = {
     **dict.fromkeys((Reduces, Along), worked_and_more),
-    **dict.fromkeys((Joins, Indexes), worked),
-    Seen: printed,
-    Calls: called,
+    **dict.fromkeys((Joins, Indexes), axes_text),
+    Seen: print_text,
+    Calls: outside_text,
     Inserts: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", result_axes("new")),
     Permutes: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", transpose),
     Renames: lambda node, view: few(
         f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
     ),
     Reshapes: nothing,
-    Splits: split,
-    Ranges: by_dims(ranged, slice_axes),
+    Splits: reshape_text,
+    Ranges: by_dims(range_texts, slice_axes),
     Contracts: einsum,
     **dict.fromkeys((Matrices, NamedMatrices), matrices),
     **dict.fromkeys((Windows, Overlaps), by_dims(window_dims, window_axes)),

@@ -203,7 +203,7 @@ def check(
         onsets = [*blame.onsets.values()][::-1]
         chosen = of_one_kind(onsets)[: None if every else 1]
         if outputs and not onsets:
-            return Faults([unexplained(graph, outputs[0], names)])
+            return Faults([fault_of_result(graph, outputs[0], names)])
         return Faults(fault(onset, compute, outputs) for onset in chosen)
 
 
@@ -235,7 +235,7 @@ def plain(value: complex) -> complex:
     return value if value.imag or value.imag != value.imag else value.real
 
 
-def unexplained(graph: Graph, output: Output, names: Sequence[str]) -> Fault:
+def fault_of_result(graph: Graph, output: Output, names: Sequence[str]) -> Fault:
     """The fault for a result that is finite if it is computed one op at a time."""
     node = graph.outputs[names.index(output.name)]
     line = node.origin
@@ -263,7 +263,7 @@ def fault(onset: Onset, compute: Again, outputs: tuple[Output, ...]) -> Fault:
         linecache.getline(line.file, line.line).strip(),
         place_of(labels_in(frame.graph, node, onset.item), onset.at),
         onset.elements,
-        tuple(read(onset, compute)),
+        tuple(operands_at(onset, compute)),
         tuple(Step(loop.said, loop.origin, step) for loop, step in onset.steps),
         outputs if onset.reached else (),
         text,
@@ -280,7 +280,7 @@ WORDS = {
 """The causes that are no op's own, by kind, and whether the node has operands."""
 
 
-def read(onset: Onset, compute: Again) -> Iterable[Operand]:
+def operands_at(onset: Onset, compute: Again) -> Iterable[Operand]:
     """The operands at the place of an onset."""
     node, frame = onset.node, onset.frame
     y = frame.of(node)[onset.item]

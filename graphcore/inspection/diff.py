@@ -8,8 +8,8 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import described_by
 
-from .printer import aligned, below, describe, legend, returned
-from .text import DIM, GREEN, RED, folded, in_full, paint
+from .printer import align_columns, below, describe, legend, return_line
+from .text import DIM, GREEN, RED, fold, in_full, paint
 from .view import View, input_names
 
 STYLE = {" ": DIM, "-": RED, "+": GREEN}
@@ -26,7 +26,7 @@ def diff(
     """Lines of nodes removed (-), added (+) and, near those, kept; a kept node has one name."""
     with described_by(after.trace or before.trace), in_full(limit is None):
         *lines, counts = differing(before, after, color)
-    return "\n".join([*folded(lines, limit, width), counts])
+    return "\n".join([*fold(lines, limit, width), counts])
 
 
 def differing(before: Graph, after: Graph, color: bool) -> list[str]:
@@ -37,7 +37,7 @@ def differing(before: Graph, after: Graph, color: bool) -> list[str]:
     view = View(order, inputs, {*before.outputs, *after.outputs}, {})
     shown = list(around_changes([signs[node] for node in view.lines]))
     lines = describe([view.lines[at] for group in shown for at in group], view)
-    text = iter(zip(lines, aligned(lines), strict=True))
+    text = iter(zip(lines, align_columns(lines), strict=True))
     result = []
     end = 0
     for group in shown:
@@ -50,7 +50,7 @@ def differing(before: Graph, after: Graph, color: bool) -> list[str]:
             result += [paint(f"{sign} {part}", STYLE[sign], color) for part in [first, *rest]]
         end = group.stop
     result += skipped(len(view.lines) - end, color)
-    result += returns(returned(before, view), returned(after, view), color)
+    result += returns(return_line(before, view), return_line(after, view), color)
     counts = [sum(signs[node] == sign for node in view.lines) for sign in " -+"]
     result += [f"  {line}" for line in legend(view.sizes)]
     return [*result, "{:,} kept, {:,} removed, {:,} added".format(*counts)]

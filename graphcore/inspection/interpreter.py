@@ -128,7 +128,7 @@ class Interpreter:
         if not node.inputs:
             return [leaf_value(node, frame.sizes)]
         if node.op is tensor.expand:
-            return [expanded(operands[0], node, frame.sizes)]
+            return [expand_view(operands[0], node, frame.sizes)]
         return self._compute(node, operands, frame.sizes)
 
     def _outputs(
@@ -226,7 +226,7 @@ def leaf_value(node: Node, sizes: Mapping[str, int]) -> Array:
     return np.arange(size, dtype=type.dtype) if node.op is leaf.iota else np.array(size, type.dtype)
 
 
-def expanded(x: Array, node: Node, sizes: Mapping[str, int]) -> Array:
+def expand_view(x: Array, node: Node, sizes: Mapping[str, int]) -> Array:
     """A view that repeats `x` along new axes."""
     shape = [evaluate(size, sizes) for size in node.type.shape]
     return np.broadcast_to(np.expand_dims(x, node.attrs["axes"]), shape)

@@ -267,7 +267,7 @@ def number(value: Any, where: str) -> int:
     return found
 
 
-def picked(some: list[Any], value: Any, where: str) -> Any:
+def item_at(some: list[Any], value: Any, where: str) -> Any:
     """The item of this number, which must come before what uses it."""
     check(0 <= number(value, where) < len(some), f"{where} is the number of nothing before it")
     return some[value]
@@ -382,7 +382,7 @@ class Reading:
         """A user's line."""
         check(isinstance(row, list) and len(row) == 5, f"{where} has not five parts")
         file, line, via, caller, function = row
-        via = None if via is None else picked(self.origins, via, where)
+        via = None if via is None else item_at(self.origins, via, where)
         if caller is not None:
             check(isinstance(caller, list) and len(caller) == 2, f"{where} has no caller")
             caller = string(caller[0], where), number(caller[1], where)
@@ -393,7 +393,7 @@ class Reading:
     def type(self, row: Any, where: str) -> Type:
         """The type of one value, or of several."""
         if isinstance(row, list):
-            found = [picked(self.types, at, where) for at in row]
+            found = [item_at(self.types, at, where) for at in row]
             check(all(isinstance(x, TensorType) for x in found), f"{where} has several in one")
             return TupleType(tuple(found))
         dtype, shape, dims = fields(row, where, "dtype", "shape", "dims")
@@ -422,11 +422,11 @@ class Reading:
             case "literal":
                 return literal_of(inner, where)
             case "array":
-                return picked(self.arrays, inner, where)
+                return item_at(self.arrays, inner, where)
             case "size":
                 return size_of(value, where)
             case "graph":
-                return picked(self.graphs, inner, where)
+                return item_at(self.graphs, inner, where)
             case "op":
                 return op_of(inner, where)
         raise Damaged(f"{where} is of the kind {kind!r:.20}, which there is not")
@@ -440,7 +440,7 @@ class Reading:
         for each in items(rows, where):
             self.node(each, nodes, trace, f"node {len(nodes)} of {where}")
         sides = [
-            tuple(picked(nodes, at, where) for at in items(side, where))
+            tuple(item_at(nodes, at, where) for at in items(side, where))
             for side in (params, outputs)
         ]
         return Graph(sides[0], sides[1], trace)
@@ -449,8 +449,8 @@ class Reading:
         """The next node, built by the type rule of its op."""
         names = "op", "inputs", "attrs", "type", "origin", "labels"
         op, inputs, attrs, type, origin, labels = fields(row, where, *names)
-        op, origin = op_of(op, where), picked(self.origins, origin, where)
-        operands = tuple(picked(nodes, at, where) for at in items(inputs, where))
+        op, origin = op_of(op, where), item_at(self.origins, origin, where)
+        operands = tuple(item_at(nodes, at, where) for at in items(inputs, where))
         check(isinstance(attrs, dict), f"{where} has no attrs")
         given = {key: self.value(value, f"{key!r:.40} of {where}") for key, value in attrs.items()}
         for key, value in given.items():
@@ -462,7 +462,7 @@ class Reading:
             except Exception as error:
                 said = f"{op.said}, {where}, is refused: {type_name(error)}{error}"
                 raise Damaged(said) from None
-        check(node.type is picked(self.types, type, where), f"{where} is of type {node.type}")
+        check(node.type is item_at(self.types, type, where), f"{where} is of type {node.type}")
         nodes.append(node)
         if labels is not None:
             labels = tuple(x if x is None else name_of(x, where) for x in items(labels, where))

@@ -27,7 +27,7 @@ from graphcore.ir.provenance import described_by, state
 from graphcore.ir.types import TensorType
 
 from .printed import PrintedNode, PrintedNodes
-from .text import folded, one_line
+from .text import fold, one_line
 
 Weight = Callable[[Node], float]
 LEAST = 1e-9
@@ -41,10 +41,10 @@ START = "start"
 
 def to_networkx(graph: Graph) -> nx.MultiDiGraph:
     """The graph of `Graph.to_networkx`."""
-    return exported(graph, identified(graph), PrintedNodes(graph))
+    return export_graph(graph, stable_names(graph), PrintedNodes(graph))
 
 
-def exported(graph: Graph, ids: dict[Node, str], nodes: PrintedNodes) -> nx.MultiDiGraph:
+def export_graph(graph: Graph, ids: dict[Node, str], nodes: PrintedNodes) -> nx.MultiDiGraph:
     """One graph; those that its nodes hold are facts of these nodes."""
     made = nx.MultiDiGraph(
         params=[ids[x] for x in graph.params], outputs=[ids[x] for x in graph.outputs]
@@ -62,7 +62,7 @@ def facts(node: Node, ids: dict[Node, str], nodes: PrintedNodes) -> dict[str, An
 
     def shown(value: Any) -> Any:
         if isinstance(value, Graph):
-            return exported(value, ids, nodes)
+            return export_graph(value, ids, nodes)
         if isinstance(value, tuple) and value and isinstance(value[0], Graph):
             return tuple(map(shown, value))
         return value
@@ -84,7 +84,7 @@ def facts(node: Node, ids: dict[Node, str], nodes: PrintedNodes) -> dict[str, An
     }
 
 
-def identified(graph: Graph) -> dict[Node, str]:
+def stable_names(graph: Graph) -> dict[Node, str]:
     """A name for each node, of bodies as well, that is the same in every stage and process."""
     ids: dict[Node, str] = {}
 
@@ -156,7 +156,7 @@ class Path(NamedTuple):
             f"{share(cost, self.total)}  {line}"
             for cost, line in zip(self.costs, self.lines, strict=True)
         ]
-        return listed(rows, limit, width, f"{share(self.cost, self.total)}  of the cost")
+        return fold_lines(rows, limit, width, f"{share(self.cost, self.total)}  of the cost")
 
     def __str__(self) -> str:
         return self.text()
@@ -178,7 +178,7 @@ def critical_path(graph: Graph, cost: Weight = weight) -> Path:
     for _, node, edge in network.edges(data=True):
         edge["cost"] = costs[node] or LEAST
     nodes = tuple(nx.dag_longest_path(network, weight="cost", default_weight=0)[1:])
-    lines = printed(graph, nodes)
+    lines = node_lines(graph, nodes)
     return Path(nodes, tuple(costs[x] for x in nodes), sum(costs.values()), lines)
 
 
@@ -207,7 +207,7 @@ class Dominators(NamedTuple):
             for node, above in self.above.items()
             if node is not self.start
         ]
-        return listed(rows, limit, width)
+        return fold_lines(rows, limit, width)
 
     def __str__(self) -> str:
         return self.text()
@@ -235,7 +235,7 @@ def dominators(graph: Graph, start: Any = None) -> Dominators:
     order = [node for node in graph.nodes() if node in known]
     above = {node: known[node] for node in order}
     direct = {x: None if y is START or x is root else y for x, y in above.items()}
-    lines = dict(zip(order, printed(graph, order), strict=True))
+    lines = dict(zip(order, node_lines(graph, order), strict=True))
     return Dominators(first, direct, lines)
 
 
@@ -249,7 +249,7 @@ class Again(NamedTuple):
 
     def text(self, limit: int | None = 200, width: int | None = 120) -> str:
         """The nodes as text: at most `limit` lines, cut at `width`; None leaves out nothing."""
-        return listed(self.lines, limit, width, f"{share(self.cost, self.total)} of the cost")
+        return fold_lines(self.lines, limit, width, f"{share(self.cost, self.total)} of the cost")
 
     def __str__(self) -> str:
         return self.text()
@@ -271,7 +271,7 @@ def computed_again(graph: Graph, changed: Any, cost: Weight = weight) -> Again:
     nodes = {y for x in some for y in nx.descendants(network, found_in(graph, x))}
     order = tuple(node for node in graph.nodes() if node in nodes)
     total = sum(map(cost, graph.nodes()))
-    return Again(order, sum(map(cost, order)), total, printed(graph, order))
+    return Again(order, sum(map(cost, order)), total, node_lines(graph, order))
 
 
 def plain(graph: Graph) -> nx.DiGraph:
@@ -298,18 +298,18 @@ def found_in(graph: Graph, wanted: Any) -> Node:
     return wanted
 
 
-def printed(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
+def node_lines(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
     """The lines of nodes as the stage prints them."""
     found: dict[Node, PrintedNode] = PrintedNodes(graph).of
     with described_by(graph.trace or state.trace):
         return tuple(found[node].line for node in nodes)
 
 
-def listed(
+def fold_lines(
     lines: Iterable[str], limit: int | None, width: int | None, last: str | None = None
 ) -> str:
     """The lines, folded, and a last one."""
-    return "\n".join([*folded([*lines], limit, width), *([] if last is None else [last])])
+    return "\n".join([*fold([*lines], limit, width), *([] if last is None else [last])])
 
 
 def share(part: float, whole: float) -> str:

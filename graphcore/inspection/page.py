@@ -33,7 +33,7 @@ def page(compiled: Any) -> str:
     parts = {
         "/*STYLE*/": part("page.css"),
         "/*SCRIPT*/": "\n".join(map(part, SCRIPT)),
-        "/*DATA*/": embedded(page_data(compiled)),  # last: it may hold the other marks
+        "/*DATA*/": embed_json(page_data(compiled)),  # last: it may hold the other marks
     }
     text = part("page.html")
     for mark, content in parts.items():
@@ -47,12 +47,12 @@ def part(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
 
 
-def embedded(data: Any) -> str:
+def embed_json(data: Any) -> str:
     """Data as JSON that no markup can end: other characters than ASCII are escaped as well."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(MARKUP)
 
 
-def folded(title: str, graphs: dict[str, Graph]) -> str:
+def fold_html(title: str, graphs: dict[str, Graph]) -> str:
     """HTML that shows a title and, when it is opened, the first and last lines of graphs."""
     blocks = []
     for name, graph in graphs.items():

@@ -39,7 +39,7 @@ from graphcore.ir.sizes import Size
 from .ancestry import Link, asking
 from .calls import call
 from .network import cost_of
-from .printer import legend, returned
+from .printer import legend, return_line
 from .text import one_line
 from .view import View, bodies, input_names
 from .why import Explained
@@ -116,7 +116,7 @@ class Data:
             shown = one_line(view.name(node), LONGEST)
             lines.append([shown, text, self.numbers[node], depth, len(held), times])
             lines += held
-        lines.append(["", one_line(returned(graph, view), LONGEST), -1, depth, 0, 0])
+        lines.append(["", one_line(return_line(graph, view), LONGEST), -1, depth, 0, 0])
         return lines
 
     # ---- nodes

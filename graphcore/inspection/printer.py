@@ -12,7 +12,7 @@ from graphcore.ir.provenance import described_by, state
 from graphcore.ir.sizes import Size
 
 from .calls import call
-from .text import BOLD, DIM, folded, in_full, one_line, paint
+from .text import BOLD, DIM, fold, in_full, one_line, paint
 from .view import View, bodies, input_names
 
 WIDEST = (32, 44, 64, 24)
@@ -61,7 +61,7 @@ def format_graph(
         blocks = graph_lines(graph, {}, sizes, color=color, limit=limit, note=note)
         lines = [line for block in blocks for line in block.split("\n")]
         most = None if limit is None else BODIES * max(limit, 1)
-        return "\n".join([*folded(lines, most, width), *legend(sizes, limit, width)])
+        return "\n".join([*fold(lines, most, width), *legend(sizes, limit, width)])
 
 
 def graph_lines(
@@ -82,13 +82,13 @@ def graph_lines(
         first = limit - limit // 2
         head, middle, tail = head[:first], head[first:last], head[last:]
     lines = describe([*head, *tail], view, note)
-    text = aligned(lines, color=color)
+    text = align_columns(lines, color=color)
     for at, line in enumerate(lines):
         held = below(line.node, view, color=color, limit=limit, note=note)
         text[at] = "\n".join([text[at], *held])
     if middle:
         text.insert(len(head), paint(f"... {summary(middle)} ...", DIM, color))
-    return [*text, returned(graph, view)]
+    return [*text, return_line(graph, view)]
 
 
 def legend(
@@ -96,7 +96,7 @@ def legend(
 ) -> list[str]:
     """The lines that write out long sizes after their names."""
     longest = LONGEST if limit is not None and width is None else width
-    return folded([f"{name} = {size}" for size, name in sizes.items()], limit, longest)
+    return fold([f"{name} = {size}" for size, name in sizes.items()], limit, longest)
 
 
 def describe(nodes: Iterable[Node], view: View, note: Note | None = None) -> list[Line]:
@@ -119,7 +119,7 @@ def file_name(name: str) -> str:
     return one_line(name, 24)
 
 
-def aligned(lines: Sequence[Line], *, color: bool = False) -> list[str]:
+def align_columns(lines: Sequence[Line], *, color: bool = False) -> list[str]:
     """The columns of each line side by side."""
     name, type, code, note = (
         column_width([str(line[column]) for line in lines], widest)
@@ -152,7 +152,7 @@ def below(
     return lines
 
 
-def returned(graph: Graph, view: View) -> str:
+def return_line(graph: Graph, view: View) -> str:
     """The last line, with the results of the graph."""
     return f"return {view.names(graph.outputs)}".rstrip()
 

@@ -16,7 +16,7 @@ from graphcore.ops import elementwise
 
 from .memory import Memory
 from .printed import PrintedNodes
-from .text import few, folded, one_line
+from .text import few, fold, one_line
 
 
 class Machine(NamedTuple):
@@ -197,7 +197,7 @@ class Profile:
             f"  {show_bytes(x.bytes):>8}  {x.name}  {place(x.line)}" for x in self.memory.holders
         ]
         rows = [row for rows in tables for row in ("", *rows)]
-        return "\n".join([*head, *rows, "", peak, *folded(held, limit)])
+        return "\n".join([*head, *rows, "", peak, *fold(held, limit)])
 
 
 def table(name: str, parts: Sequence[Part], whole: float, limit: int | None) -> list[str]:
@@ -210,7 +210,7 @@ def table(name: str, parts: Sequence[Part], whole: float, limit: int | None) -> 
         cells = zip(line, widths, strict=True)
         shown = [f"{x:>{n}}" if 0 < i < 7 else f"{x:<{n}}" for i, (x, n) in enumerate(cells)]
         lines.append("  ".join(shown).rstrip())
-    return [lines[0], *folded(lines[1:], limit)]
+    return [lines[0], *fold(lines[1:], limit)]
 
 
 def row(part: Part, whole: float, is_step: bool) -> tuple[str, ...]:
@@ -291,7 +291,9 @@ def nest_of(ran: Ran, names: Names, number: Number, machine: Machine, scale: flo
     first, calls = ran.roots[0], ran.calls
     bytes, flops, least = 0, 0.0, 0.0
     if not graphs(first):
-        bytes = calls * (sum([bytes_of(x.type, number) for x in ran.roots]) + read(ran, number))
+        bytes = calls * (
+            sum([bytes_of(x.type, number) for x in ran.roots]) + bytes_read(ran, number)
+        )
         costs = {x: work(Run(x, calls, 0.0), number).flops for x in ran.inside}
         flops = sum(costs.values())
         least = machine.bound(sum([single(*cost) for cost in costs.items()]), bytes, calls)
@@ -301,7 +303,7 @@ def nest_of(ran: Ran, names: Names, number: Number, machine: Machine, scale: flo
     return Part(name, says, first.origin, ran.seconds * scale, calls, bytes, flops, least)
 
 
-def read(ran: Ran, number: Number) -> int:
+def bytes_read(ran: Ran, number: Number) -> int:
     """The bytes of the stored values that a nest reads in one run, each of them once."""
     reads: dict[Node, int] = dict.fromkeys(ran.reads, 0)
     for node in ran.inside:
@@ -329,7 +331,7 @@ class Steps(NamedTuple):
     nests: Sequence[frozenset[int]]
 
 
-def gathered(
+def merge_steps(
     steps: Steps,
     key: Callable[[Origin], Hashable],
     named: Callable[[Origin], tuple[str, str, Origin]],
@@ -381,7 +383,7 @@ def by_line(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part, ...]
         name = f"{one_line(basename(line.file), 24)}:{line.line}"
         return name, one_line(source(line.file, line.line).strip(), 100), line._replace(via=None)
 
-    return gathered(steps, lambda line: line[:2], named)
+    return merge_steps(steps, lambda line: line[:2], named)
 
 
 def by_derivative(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part, ...]:
@@ -398,4 +400,4 @@ def by_derivative(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part
             return "no derivative", "", line
         return place(by), one_line(source(by.file, by.line).strip(), 100), by
 
-    return gathered(steps, lambda line: (by := asked(line)) and place(by), named)
+    return merge_steps(steps, lambda line: (by := asked(line)) and place(by), named)

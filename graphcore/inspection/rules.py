@@ -43,7 +43,7 @@ class Said(NamedTuple):
         return f"{self.place}  {': '.join(filter(None, [self.name, self.equation]))}"
 
 
-def said(rule: Rule) -> Said:
+def rule_text(rule: Rule) -> Said:
     """What a rule says, read from its source."""
     rule = inspect.unwrap(rule)
     rule = rule.func if isinstance(rule, partial) else rule

@@ -47,9 +47,9 @@ class Shown:
 
     def _repr_html_(self: Any) -> str:
         """The program in a notebook: a line, and its stages folded."""
-        from .page import folded
+        from .page import fold_html
 
-        return folded(repr(self), self.stages)
+        return fold_html(repr(self), self.stages)
 
 
 def file_at(function: str, path: object, such_as: str) -> Path:

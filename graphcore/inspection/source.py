@@ -32,11 +32,11 @@ def as_source(graph: Graph) -> str:
     n1 = OPS['named.sum'](n0, dims=('row', ))
     """
     lines = [IMPORTS]
-    made = written(graph, {}, lines)
+    made = graph_expression(graph, {}, lines)
     return "\n".join([*lines, f"graph = {made}", ""])
 
 
-def written(graph: Graph, names: dict[Node, str], lines: list[str]) -> str:
+def graph_expression(graph: Graph, names: dict[Node, str], lines: list[str]) -> str:
     """The expression that makes a graph, once the lines that make its nodes are written."""
     for node in graph.nodes():
         if node in names:
@@ -78,5 +78,5 @@ def spell(value: object, names: dict[Node, str], lines: list[str]) -> str:
         case tuple():
             return f"({''.join(f'{spell(item, names, lines)}, ' for item in value)})"
         case Graph():
-            return written(value, names, lines)
+            return graph_expression(value, names, lines)
     return repr(value)

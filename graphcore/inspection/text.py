@@ -52,16 +52,16 @@ def in_full(whole: bool = True) -> Iterator[None]:
         bounds.whole = before
 
 
-def folded(lines: Sequence[str], limit: int | None, width: int | None = None) -> list[str]:
+def fold(lines: Sequence[str], limit: int | None, width: int | None = None) -> list[str]:
     """The first and last of more than `limit` lines, each cut at `width`; None cuts nothing."""
     if limit is not None and len(lines) > limit:
         first, last = limit - limit // 2, len(lines) - limit // 2
         more = f"... {last - first:,} lines more ..."
         lines = [*lines[:first], more, *lines[last:]]
-    return [line if width is None else clipped(line, width) for line in lines]
+    return [line if width is None else clip(line, width) for line in lines]
 
 
-def clipped(line: str, width: int) -> str:
+def clip(line: str, width: int) -> str:
     """A line cut after so many characters; colours count as none, and end with it."""
     parts = COLOUR.split(line)  # text and colours in turn
     if sum(map(len, parts[::2])) <= width:

@@ -96,7 +96,7 @@ class Tensors(tuple[Value, ...]):
         """The table; of more rows than `limit` only the first and last are shown."""
         rows = [HEAD, *map(row, self)]
         widths = [max(len(line[i]) for line in rows) for i in range(len(HEAD))]
-        lines = ["  ".join(aligned(line, widths)).rstrip() for line in rows]
+        lines = ["  ".join(align_columns(line, widths)).rstrip() for line in rows]
         if limit is not None and len(self) > limit:
             first, last = limit - limit // 2, limit // 2
             more = f"... {len(self) - limit:,} tensors more ..."
@@ -124,7 +124,7 @@ def row(value: Value) -> tuple[str, ...]:
     )
 
 
-def aligned(columns: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+def align_columns(columns: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
     """The columns of a row: numbers to the right."""
     for i, (text, width) in enumerate(zip(columns, widths, strict=True)):
         yield f"{text:>{width}}" if 2 <= i <= 7 else f"{text:<{width}}"

@@ -16,7 +16,7 @@ from graphcore.ops import leaf
 
 from .ancestry import Ancestry, Link
 from .printed import PrintedNode, PrintedNodes
-from .rules import said
+from .rules import rule_text
 from .text import few, one_line, show_name
 
 LINE = re.compile(r"(.+):(\d+)")
@@ -79,7 +79,7 @@ class Step(NamedTuple):
     asked: Origin | None = None
 
     def __str__(self) -> str:
-        rule = "" if self.rule is None else f"  {said(self.rule)}"
+        rule = "" if self.rule is None else f"  {rule_text(self.rule)}"
         if self.asked is None:
             return f"{self.before.op.name} → {self.after.op.name}{rule}"
         inputs = self.before.inputs
@@ -349,7 +349,7 @@ def why(compiled: Any, x: Any, stage: str | None = None) -> Why:
     at = last if stage is None else found.names.index(stage)
     with described_by(found.trace):
         printed = by_printed_name(found, x, at) if isinstance(x, str) and at else []
-        nodes = printed or asked_about(found, x)
+        nodes = printed or nodes_of_question(found, x)
         shown = x if isinstance(x, str) else found.named(nodes[0], 0).name
         answers = [
             found.forwards(node, at or last)
@@ -360,7 +360,7 @@ def why(compiled: Any, x: Any, stage: str | None = None) -> Why:
     return Why(one_line(" ".join(shown.split())), found.names[at or last], tuple(answers))
 
 
-def asked_about(found: Explained, x: Any) -> list[Node]:
+def nodes_of_question(found: Explained, x: Any) -> list[Node]:
     """The user's nodes that a question is about."""
     node = getattr(x, "node", x)
     if isinstance(node, Node):

@@ -82,11 +82,11 @@ class Origins(Follower[Origin]):
         if node in self._outside:
             match node.op:
                 case named.slice_:
-                    results[0] |= sliced(node, given[0])
+                    results[0] |= slice_sources(node, given[0])
                 case named.index | named.squeeze:
-                    results[0] |= picked(node, given[0], results[0][PICKED])
+                    results[0] |= single_sources(node, given[0], results[0][PICKED])
                 case named.gather:
-                    results[0] |= gathered(node, given, results[0][PICKED])
+                    results[0] |= gather_sources(node, given, results[0][PICKED])
         return results
 
     def joined(self, node: Node, several: Sequence[Facts[Origin]]) -> Facts[Origin]:
@@ -104,7 +104,7 @@ def both(some: Sequence[Origin]) -> Origin:
     return None if None in some else frozenset().union(*filter(None, some))
 
 
-def sliced(node: Node, facts: Facts[Origin]) -> Facts[Origin]:
+def slice_sources(node: Node, facts: Facts[Origin]) -> Facts[Origin]:
     """The sources along the dims that `named.slice_` cuts."""
     (x,) = node.inputs
     found: Facts[Origin] = {}
@@ -118,7 +118,7 @@ def sliced(node: Node, facts: Facts[Origin]) -> Facts[Origin]:
     return found
 
 
-def picked(node: Node, facts: Facts[Origin], single: Origin) -> Facts[Origin]:
+def single_sources(node: Node, facts: Facts[Origin], single: Origin) -> Facts[Origin]:
     """The `single` elements, and those that `named.index` or `named.squeeze` pick."""
     (x,) = node.inputs
     dims = node.attrs["dims"]
@@ -130,7 +130,7 @@ def picked(node: Node, facts: Facts[Origin], single: Origin) -> Facts[Origin]:
     return {PICKED: frozenset(found)}
 
 
-def gathered(node: Node, given: Sequence[Facts[Origin]], single: Origin) -> Facts[Origin]:
+def gather_sources(node: Node, given: Sequence[Facts[Origin]], single: Origin) -> Facts[Origin]:
     """The sources along the dims of `named.gather` that are those of positions, one dim or none."""
     x, *indices = node.inputs
     found: Facts[Origin] = {PICKED: single}

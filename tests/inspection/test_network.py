@@ -103,7 +103,7 @@ def test_names_tell_all_apart() -> None:
     odd = [0.0, -0.0, np.nan, 1, True, 1j, np.float32(0)]
     nodes = [gc.constant(np.array([value, value]), ("k",)).node for value in odd]
     nodes += [(x * 1.5).node, (x * -1.5).node, x.rename(k="(k)").node, x.rename(k="k,").node]
-    assert len(set(network.identified(Graph((), tuple(nodes))).values())) == len(
+    assert len(set(network.stable_names(Graph((), tuple(nodes))).values())) == len(
         Graph((), tuple(nodes))
     )
 

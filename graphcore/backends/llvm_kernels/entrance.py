@@ -308,7 +308,7 @@ class Program:
             bytes = prod(shape) * slot.dtype.itemsize
             memory = (ctypes.c_uint8 * bytes).from_address(away or at)
             values = np.ndarray(shape, slot.dtype, memory)
-            said.append(printing.said(slot.label, slot.dims, values))
+            said.append(printing.lines_to_print(slot.label, slot.dims, values))
             at += 0 if away else -(-bytes // 8) * 8
         words[PRINTED + 1] = 0
         printing.write("".join(said))

@@ -35,11 +35,11 @@ def computed_by(function: Callable[..., Any]) -> Callable[[Node, Writer, str], C
 def with_attrs(function: str, node: Node, w: Writer) -> Call:
     """A function of the operands, its keywords the attrs."""
     marks = [f"{{{i}}}" for i in range(1, len(node.inputs) + 1)]
-    how = [f"{name}={spelled(value, w)}" for name, value in node.attrs.items()]
+    how = [f"{name}={attr_expression(value, w)}" for name, value in node.attrs.items()]
     return Call(f"{{0}}({', '.join([*marks, *how])})", (function, *map(w.full, node.inputs)))
 
 
-def spelled(value: object, w: Writer) -> str:
+def attr_expression(value: object, w: Writer) -> str:
     """An attr as an expression; sizes become those of the call."""
     several = value if isinstance(value, tuple) else (value,)
     sizes = [size for size in several if isinstance(size, Expression)]

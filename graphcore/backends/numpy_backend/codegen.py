@@ -349,11 +349,11 @@ def generate(graph: Graph, sizes: tuple[str, ...], compiled: Kernels | None = No
         x: Value(array=name) for x, name in zip(graph.params, sheet.code.params, strict=True)
     }
     w.emit_all()
-    sheet.code.results = returned(graph, w)
+    sheet.code.results = results_to_return(graph, w)
     return sheet.code
 
 
-def returned(graph: Graph, w: Writer) -> list[Argument]:
+def results_to_return(graph: Graph, w: Writer) -> list[Argument]:
     """Each output as an array of the caller's own: views, leaves and repeats are copied.
 
     A new array in another shape or order is as good as the array itself, if that is not returned

@@ -53,17 +53,17 @@ def failing(node: Node) -> Failing:
     return Failing(node.said, str(node.origin), shown, names)
 
 
-def worded(
+def reword(
     error: Exception, node: Node | None, reason: str = "", cure: str = "", *within: str
 ) -> GraphError:
     """The error of a call that fails for its values or sizes, in the user's words.
 
     `within` are lines that say in which steps of loops.
     """
-    return said_of(error, None if node is None else failing(node), reason, cure, *within)
+    return describe_op_error(error, None if node is None else failing(node), reason, cure, *within)
 
 
-def said_of(
+def describe_op_error(
     error: Exception, at: Failing | None, reason: str = "", cure: str = "", *within: str
 ) -> GraphError:
     """The same error, of an op that is known by its words alone."""
@@ -106,7 +106,7 @@ CURES = {
 def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple[str, str] | None:
     """In words, the position of an indexing op that is outside its dim, and the valid positions."""
     axes = node.attrs["axes"]
-    sizes = [evaluate(indexed(node).type.shape[axis], known) for axis in axes]
+    sizes = [evaluate(indexed_tensor(node).type.shape[axis], known) for axis in axes]
     return outside_of([axis_of(node, axis) for axis in axes], sizes, operands[-len(axes) :])
 
 
@@ -133,13 +133,13 @@ def position_outside(axis: str, at: int, size: int, least: int) -> tuple[str, st
     return reason, f"positions run from {least} to {size - 1}" if size else "the dim is empty"
 
 
-def indexed(node: Node) -> Node:
+def indexed_tensor(node: Node) -> Node:
     """The tensor whose elements an indexing op reads or writes."""
     return node.inputs[0] if node.op is tensor.gather else node
 
 
 def axis_of(node: Node, axis: int) -> str:
     """In words, an axis of the array that `node` indexes."""
-    labels = indexed(node).labels
+    labels = indexed_tensor(node).labels
     label = labels[axis] if labels else None
     return f"axis {axis}" if label is None else f"dim '{show_dim(label)}'"

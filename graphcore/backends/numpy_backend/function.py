@@ -21,7 +21,7 @@ from graphcore.ir.types import DType
 from graphcore.schedule.regions import stands_for
 
 from .codegen import generate
-from .errors import DEFECTS, defect, in_step, outside, worded
+from .errors import DEFECTS, defect, in_step, outside, reword
 from .kernels import KernelError, Kernels
 from .outside import CallbackError
 from .running import Generated, Stepwise, running
@@ -141,7 +141,7 @@ class Function:
                     written = [node for node, place in self.places.items() if place == name]
                     with described_by(self._trace):
                         node = stands_for(written[0]) if written else None
-                        raise worded(error, node) from error
+                        raise reword(error, node) from error
             buffers.append(memory[buffer.slot].reshape(shape))
         return buffers
 
@@ -151,14 +151,14 @@ class Function:
         if isinstance(error, DEFECTS):
             return defect(error, None if line is None else line.node, text)
         if line is None:
-            return worded(error, None)
+            return reword(error, None)
         within = [in_step(values[step], loop) for step, loop in line.steps.items()]
         if isinstance(error, KernelError):
             return error.worded(line.node, *within)
         if isinstance(error, CallbackError):
-            return worded(error, line.node, str(error), error.cure, *within)
+            return reword(error, line.node, str(error), error.cure, *within)
         node, found = line.computes, None
         if isinstance(error, IndexError) and "axes" in node.attrs:
             known = {size: values[name] for size, name in self.code.sizes.items() if name in values}
             found = outside(node, [values.get(name) for name in line.operands], known)
-        return worded(error, node, *(found or ("", "")), *within)
+        return reword(error, node, *(found or ("", "")), *within)

@@ -15,7 +15,7 @@ from graphcore.ops.leaf import values
 from graphcore.schedule.regions import in_place
 
 from .calls import call
-from .errors import in_step, worded
+from .errors import in_step, reword
 from .values import Value
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class KernelError(Exception):
         node = None if self.node is None else stands_for.get(self.node, self.node)
         within = [in_step(step, stands_for.get(loop, loop)) for loop, step in self.steps]
         error, reason, cure = self.said(node)
-        return worded(error, node, reason, cure, *within, *around)
+        return reword(error, node, reason, cure, *within, *around)
 
 
 def call_kernel(node: Node, w: Writer) -> None:

@@ -93,7 +93,9 @@ def one(
         raise MatrixError(reason, at) from error
 
 
-def batched(function: Callable[..., Results], reason: str, *ranks: int) -> Callable[..., Results]:
+def over_batch(
+    function: Callable[..., Results], reason: str, *ranks: int
+) -> Callable[..., Results]:
     """`function`, which takes a batch; where it fails, it gets one matrix after the other."""
 
     def run(*xs: Array, check: bool = True) -> Results:
@@ -108,12 +110,12 @@ def batched(function: Callable[..., Results], reason: str, *ranks: int) -> Calla
 SINGULAR = "the matrix is singular"
 ENDLESS = "the iteration does not converge"
 
-cholesky = batched(np.linalg.cholesky, "the matrix is not positive definite", 2)
-inv = batched(np.linalg.inv, SINGULAR, 2)
-solve = batched(np.linalg.solve, SINGULAR, 2, 2)
-eigh = batched(np.linalg.eigh, ENDLESS, 2)
-eigvalsh = batched(np.linalg.eigvalsh, ENDLESS, 2)
-svdvals = batched(lambda a: np.linalg.svdvals(without_infinities(a)), ENDLESS, 2)
+cholesky = over_batch(np.linalg.cholesky, "the matrix is not positive definite", 2)
+inv = over_batch(np.linalg.inv, SINGULAR, 2)
+solve = over_batch(np.linalg.solve, SINGULAR, 2, 2)
+eigh = over_batch(np.linalg.eigh, ENDLESS, 2)
+eigvalsh = over_batch(np.linalg.eigvalsh, ENDLESS, 2)
+svdvals = over_batch(lambda a: np.linalg.svdvals(without_infinities(a)), ENDLESS, 2)
 
 
 def without_infinities(a: Array) -> Array:
@@ -124,28 +126,28 @@ def without_infinities(a: Array) -> Array:
 
 def eig(a: Array) -> Results:
     """Complex, also where all eigenvalues are real."""
-    w, v = batched(np.linalg.eig, ENDLESS, 2)(a)
+    w, v = over_batch(np.linalg.eig, ENDLESS, 2)(a)
     dtype = np.result_type(a.dtype, np.complex64)
     return w.astype(dtype, copy=False), v.astype(dtype, copy=False)
 
 
 def eigvals(a: Array) -> Array:
     """Complex, also where all eigenvalues are real."""
-    w = batched(np.linalg.eigvals, ENDLESS, 2)(a)
+    w = over_batch(np.linalg.eigvals, ENDLESS, 2)(a)
     assert isinstance(w, np.ndarray)
     return w.astype(np.result_type(a.dtype, np.complex64), copy=False)
 
 
 def svd(a: Array) -> Results:
     """u, s and v^H, as many columns as there are values."""
-    return batched(
+    return over_batch(
         lambda a: tuple(np.linalg.svd(without_infinities(a), full_matrices=False)), ENDLESS, 2
     )(a)
 
 
 def svd_full(a: Array) -> Results:
     """u, s and v^H, u and v square."""
-    return batched(
+    return over_batch(
         lambda a: tuple(np.linalg.svd(without_infinities(a), full_matrices=True)), ENDLESS, 2
     )(a)
 
@@ -326,7 +328,7 @@ def pinv(a: Array, *, rtol: float | None) -> Array:
     """The pseudo-inverse; by default singular values within rounding of zero count as zero."""
     if rtol is None:
         rtol = max(a.shape[-2:]) * float(np.finfo(a.dtype).eps)
-    run = batched(lambda a: np.linalg.pinv(without_infinities(a), rcond=rtol), ENDLESS, 2)
+    run = over_batch(lambda a: np.linalg.pinv(without_infinities(a), rcond=rtol), ENDLESS, 2)
     return np.asarray(run(a))
 
 

@@ -52,13 +52,13 @@ def shallow(rows: list[Row], scope: Container[str], name: str = "") -> list[Row]
     deepest = max(row.level for row in rows if row.text != "break")
     level = (deepest - 2) // DEEPEST * DEEPEST + 1
     while level > 1:
-        rows, made = cut(rows, level, scope, name)
+        rows, made = split_blocks(rows, level, scope, name)
         after += made
         level -= DEEPEST
     return rows + after
 
 
-def cut(
+def split_blocks(
     rows: list[Row], level: int, scope: Container[str], name: str = ""
 ) -> tuple[list[Row], list[Row]]:
     """The rows with calls in place of blocks that begin at a level, and the rows of the blocks."""

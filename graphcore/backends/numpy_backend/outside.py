@@ -60,7 +60,8 @@ class Caller:
         except Exception as error:
             raise CallbackError(f"{name}: {error}", "return arrays", at) from error
         if (given := tuple(path for path, _ in values)) != self.function.paths:
-            reason = f"{name} returned {listed(given)}, declared are {listed(self.function.paths)}"
+            wanted = join_paths(self.function.paths)
+            reason = f"{name} returned {join_paths(given)}, declared are {wanted}"
             raise CallbackError(reason, "return the structure of result=", at)
         return values
 
@@ -97,7 +98,7 @@ class Caller:
         return array
 
 
-def listed(paths: Sequence[str]) -> str:
+def join_paths(paths: Sequence[str]) -> str:
     """Paths of values, the first of many."""
     shown = ", ".join(paths[:10]) or "nothing"
     return f"{shown}, …" if len(paths) > 10 else shown

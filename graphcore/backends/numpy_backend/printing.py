@@ -19,11 +19,11 @@ Array = npt.NDArray[Any]
 
 def show(label: str, dims: Sequence[str], x: Array) -> Array:
     """A copy of `x`, which is printed on lines of its own."""
-    write(said(label, dims, x))
+    write(lines_to_print(label, dims, x))
     return x.copy()
 
 
-def said(label: str, dims: Sequence[str], x: Array) -> str:
+def lines_to_print(label: str, dims: Sequence[str], x: Array) -> str:
     """The lines that say what `x` is."""
     sizes = [f"{show_dim(dim)}={size}" for dim, size in zip(dims, x.shape, strict=True)]
     values = np.array2string(x, threshold=100, max_line_width=100)

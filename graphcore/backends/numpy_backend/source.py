@@ -124,9 +124,9 @@ class Code:
         sizes = self.known_sizes()
         text = [
             "def run(inputs, sizes, buffers):",
-            *unpacked(self.params, "inputs"),
-            *unpacked(sizes, "sizes"),
-            *unpacked(list(self.buffers.values()), "buffers"),
+            *unpacking_line(self.params, "inputs"),
+            *unpacking_line(sizes, "sizes"),
+            *unpacking_line(list(self.buffers.values()), "buffers"),
             *[f"{INDENT}# {n} = {show_dim(size)}" for size, n in self.sizes.items() if n in sizes],
             *[INDENT + comment for comment in self.comments],
             *[f"{INDENT}{name} = {value}" for name, value in self.first.values()],
@@ -154,6 +154,6 @@ def laid_out(
     )
 
 
-def unpacked(names: list[str], source: str) -> list[str]:
+def unpacking_line(names: list[str], source: str) -> list[str]:
     """The line that takes a sequence apart."""
     return [f"{INDENT}{', '.join(names)}, = {source}"] if names else []
