@@ -23,7 +23,7 @@ from .pointwise.formulas import clip
 from .pointwise.formulas import where as choose
 from .pointwise.missing import notnull
 from .reduce.contraction import dot
-from .reduce.masking import as_float, masked, ratio, root, squared_modulus
+from .reduce.masking import as_float, mask_operand, ratio, root, squared_modulus
 from .reduce.reductions import all, any, mean, sum
 from .reduce.running import cumulative_sum
 from .shape.dims import broadcast, broadcast_to, stack, transpose
@@ -93,7 +93,7 @@ class Weighted(Listing):
         require_order("quantile", x)
         require_order("quantile", weights)
         mask = notnull(x) & not_equal(weights, 0)
-        data = masked("quantile", x, dim, mask)
+        data = mask_operand("quantile", x, dim, mask)
         share, valid = share_of(data, q)
         line = apart(Hidden("place"), x.dims)
         x, w = (stack(choose(mask, v, 0), {line: data.dims}) for v in (x, weights))
@@ -174,13 +174,13 @@ def centred_pair(
     require_dims(function, union.node, dims)
     sizes = {name: union.sizes[name] for name in dims}
     number = wrap(single(function, count(sizes.values())))
-    share = None if weights is None else expanded(wrap(single(function, weights)), sizes)
+    share = None if weights is None else expand_to(wrap(single(function, weights)), sizes)
     if skipna:
         valid = notnull(left) & notnull(right)
         number = sum(valid, dims)
         left, right = choose(valid, left, 0), choose(valid, right, 0)
         share = astype(valid, right.real.dtype) if share is None else choose(valid, share, 0)
-    left, right = expanded(left, sizes), expanded(right, sizes)
+    left, right = expand_to(left, sizes), expand_to(right, sizes)
     if share is None:
         return CentredPair(left - mean(left, dims), right - mean(right, dims), dims, (),
                     astype(number, right.dtype), number)  # fmt: skip
@@ -189,7 +189,7 @@ def centred_pair(
     return CentredPair(left, right, dims, (share,), total, number)
 
 
-def expanded(x: Tensor, sizes: dict[str, Size]) -> Tensor:
+def expand_to(x: Tensor, sizes: dict[str, Size]) -> Tensor:
     """`x` repeated along those of some dims that it lacks."""
     return broadcast_to(x.node, sizes | x.sizes)
 

@@ -22,7 +22,7 @@ from .index.updates import At
 from .order import counting, quantiles, sorting
 from .pointwise import casting, complex, formulas, missing
 from .pointwise import elementwise as e
-from .pointwise.families import Binary, Unary, reflected
+from .pointwise.families import Binary, Unary, reflect
 from .reduce import groups, reductions, running
 from .reduce.contraction import dot
 from .shape import dims
@@ -57,17 +57,17 @@ class Tensor(Base):
     """The function that computes values; `graphcore/evaluation.py` sets it, which sees backends."""
 
     __add__: Binary = e.add
-    __radd__: Binary = reflected(e.add)
+    __radd__: Binary = reflect(e.add)
     __sub__: Binary = e.subtract
-    __rsub__: Binary = reflected(e.subtract)
+    __rsub__: Binary = reflect(e.subtract)
     __mul__: Binary = e.multiply
-    __rmul__: Binary = reflected(e.multiply)
+    __rmul__: Binary = reflect(e.multiply)
     __truediv__: Binary = e.divide
-    __rtruediv__: Binary = reflected(e.divide)
+    __rtruediv__: Binary = reflect(e.divide)
     __floordiv__: Binary = e.floor_divide
-    __rfloordiv__: Binary = reflected(e.floor_divide)
+    __rfloordiv__: Binary = reflect(e.floor_divide)
     __mod__: Binary = e.remainder
-    __rmod__: Binary = reflected(e.remainder)
+    __rmod__: Binary = reflect(e.remainder)
 
     def __divmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
         return formulas.divmod(self, other)
@@ -76,7 +76,7 @@ class Tensor(Base):
         return formulas.divmod(other, self)
 
     __pow__: Binary = e.power
-    __rpow__: Binary = reflected(e.power)
+    __rpow__: Binary = reflect(e.power)
 
     def __matmul__(self, other: Operand) -> Tensor:
         return dot(self, other)
@@ -85,15 +85,15 @@ class Tensor(Base):
         return dot(other, self)
 
     __and__: Binary = e.bitwise_and
-    __rand__: Binary = reflected(e.bitwise_and)
+    __rand__: Binary = reflect(e.bitwise_and)
     __or__: Binary = e.bitwise_or
-    __ror__: Binary = reflected(e.bitwise_or)
+    __ror__: Binary = reflect(e.bitwise_or)
     __xor__: Binary = e.bitwise_xor
-    __rxor__: Binary = reflected(e.bitwise_xor)
+    __rxor__: Binary = reflect(e.bitwise_xor)
     __lshift__: Binary = e.left_shift
-    __rlshift__: Binary = reflected(e.left_shift)
+    __rlshift__: Binary = reflect(e.left_shift)
     __rshift__: Binary = e.right_shift
-    __rrshift__: Binary = reflected(e.right_shift)
+    __rrshift__: Binary = reflect(e.right_shift)
     __eq__: Binary = e.equal  # type: ignore[assignment]  # object's gives a bool
     __ne__: Binary = e.not_equal  # type: ignore[assignment]  # object's gives a bool
     __lt__: Binary = e.less

@@ -47,11 +47,11 @@ def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **more: Size) 
     """
     node = single("tile", x)
     for dim, number in amounts("tile", node, copies, more).items():
-        node = tiled(node, dim, size_of("tile", dim, number))
+        node = tile_dim(node, dim, size_of("tile", dim, number))
     return wrap(node)
 
 
-def tiled(x: Node, dim: str, copies: Size) -> Node:
+def tile_dim(x: Node, dim: str, copies: Size) -> Node:
     """All elements along `dim`, then all again, `copies` times."""
     if isinstance(copies, int) and 0 < copies <= MOST_JOINED:
         return join([x] * copies, dim)

@@ -12,11 +12,11 @@ from graphcore.frontend.core.arguments import (
     SizeLike,
     as_tuple,
     dim_of,
+    dims_sizes,
     integer,
     made_dtype,
     names,
     new_dim,
-    sized,
     two_dims,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
@@ -74,7 +74,7 @@ def eye(
     """
     row, col = row_and_column("eye", dims, shape)
     wanted = made_dtype("eye", dtype, like, default())
-    return astype(equal(shifted("eye", row, k), col), wanted)
+    return astype(equal(shift("eye", row, k), col), wanted)
 
 
 @parameters(**ON_DIAGONAL)
@@ -95,7 +95,7 @@ def tri(
     """
     row, col = row_and_column("tri", dims, shape)
     wanted = made_dtype("tri", dtype, like, default())
-    return astype(greater_equal(shifted("tri", row, k), col), wanted)
+    return astype(greater_equal(shift("tri", row, k), col), wanted)
 
 
 def row_and_column(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
@@ -105,17 +105,17 @@ def row_and_column(function: str, dims: object, shape: object) -> tuple[Tensor, 
     if isinstance(dims, int):
         dims = (dims, dims)
     if any(isinstance(size, int) for size in as_tuple(dims)):
-        sized(function, dims)  # which refuses sizes without names, and says how to write them
+        dims_sizes(function, dims)  # which refuses sizes without names, and says how to write them
     known = tuple(dims) if isinstance(dims, Mapping) else names(function, dims, new=True)
     if len(known) != 2:
         cure = f"gc.{function}({{'row': 3, 'col': 3}})"
         raise refusal(function, f"dims {known} are not two", cure=cure)
-    known, sizes = sized(function, dims, shape)
+    known, sizes = dims_sizes(function, dims, shape)
     row, col = map(iota, known, sizes)
     return row, col
 
 
-def shifted(function: str, row: Tensor, k: Size) -> Tensor:
+def shift(function: str, row: Tensor, k: Size) -> Tensor:
     """Positions plus `k`."""
     k = integer(function, k, "k", row)
     return row if k == 0 else row + k
@@ -240,5 +240,5 @@ def masked_triangle(
     node = single(function, x)
     known = two_dims(function, dims, node)
     row, col = (iota(dim, node.type.size(dim)) for dim in known)
-    inside = chosen(shifted(function, row, k), col)
+    inside = chosen(shift(function, row, k), col)
     return keep_where(wrap(node), inside, np.zeros((), node.type.dtype))

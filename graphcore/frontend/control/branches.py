@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, overload
 
-from graphcore.frontend.core.arguments import listed
+from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.callbacks import callback, numbered
+from graphcore.frontend.core.callbacks import callback, operand_names
 from graphcore.frontend.core.lift import (
     Operand,
     in_dtype,
     is_weak,
     kind_among,
-    promoted,
+    promote,
     single,
     weak_like,
 )
-from graphcore.frontend.core.tracing import close, differentiates, given
+from graphcore.frontend.core.tracing import close, differentiates, traced_operands
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype
@@ -33,7 +33,7 @@ from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
 from graphcore.ops.leaf import values
 
-from .carries import aligned, side_by_side
+from .carries import align_to, side_by_side
 from .stopped import for_members
 
 __all__ = ["cond", "switch"]
@@ -92,7 +92,7 @@ def cond(
     >>> gc.compile([x], [y, gc.grad(y, x)])(-2.0)
     [array(-3.), array(1.)]
     """
-    labels = numbered(operands)
+    labels = operand_names(operands)
     then = callback("cond", "then", then, *labels)
     otherwise = callback("cond", "otherwise", otherwise, *labels)
     if isinstance(pred, bool):
@@ -138,10 +138,10 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
     >>> gc.compile([n, x], y)(2, 0.0)
     array(1.)
     """
-    labels = numbered(operands)
+    labels = operand_names(operands)
     functions = [
         callback("switch", f"branch {i}", f, *labels)
-        for i, f in enumerate(listed("switch", "branches", branches))
+        for i, f in enumerate(as_list("switch", "branches", branches))
     ]
     if not functions:
         raise refusal("switch", "has no branches", cure="give at least one function")
@@ -176,10 +176,10 @@ def branch(
     operands: tuple[Tree, ...],
 ) -> Tree:
     """The node that chooses between functions of the same operands."""
-    nodes, names, params, state = given(operands)
+    nodes, names, params, state = traced_operands(operands)
     with recording() as built:
         made = [run(*state) for run in functions]
-        leaves, mirrored = unified(function, made)
+        leaves, mirrored = unify(function, made)
     closed = close(names, params, *[[x.node for x in some] for some in leaves], made=built)
     node = control.switch(index.node, *nodes, *closed.captured, branches=closed.graphs)
     columns = zip(*[[leaf for _, leaf in paths(tree, "result")] for tree in made], strict=True)
@@ -200,7 +200,7 @@ def all_made(
     params: a derivative with respect to one is none with respect to the other, even if both are the
     same tensor.
     """
-    nodes, names, params, state = given(operands)
+    nodes, names, params, state = traced_operands(operands)
     with recording() as built:
         leaves, mirrored = alike(function, [run(*state) for run in functions])
     made = [[x.node for x in some] for some in leaves]
@@ -233,7 +233,7 @@ def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebu
     return list(leaves), structures[0]
 
 
-def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
+def unify(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
     """The leaves of all branches in equal types; Python numbers take those of other branches."""
     leaves, mirrored = alike(function, made)
     raw = [[leaf for _, leaf in paths(tree, "result")] for tree in made]
@@ -242,12 +242,12 @@ def unified(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Re
         own = leaves[strong[0] if strong else 0][i].node.type
         number = [is_weak(leaf) and not isinstance(leaf, Base) for leaf in column]
         nodes = [None if n else x[i].node for x, n in zip(leaves, number, strict=True)]
-        type = TensorType(promoted(*map(kind_among, column, nodes)), own.shape, own.dims)
+        type = TensorType(promote(*map(kind_among, column, nodes)), own.shape, own.dims)
         for some, leaf, node in zip(leaves, column, nodes, strict=True):
             if is_weak(leaf):
                 cast = in_dtype(node, type.dtype) if node else astype(some[i], type.dtype).node
                 some[i] = broadcast_to(cast, type.sizes)
-            some[i] = wrap(aligned(some[i], type))
+            some[i] = wrap(align_to(some[i], type))
             if not fits(type, some[i].node.type):
                 raise differ(function, made)
     return leaves, mirrored

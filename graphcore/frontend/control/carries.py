@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.lift import is_weak, promoted
+from graphcore.frontend.core.lift import is_weak, promote
 from graphcore.frontend.core.tracing import placeholder
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.core.weak import KINDS, mark, on_other_params, tracing
@@ -105,7 +105,7 @@ class Carry:
         if fits(own, new):
             return own
         if i in self.numbers:
-            dtype = promoted(new.dtype, KINDS[self.tensors[i].dtype.kind])
+            dtype = promote(new.dtype, KINDS[self.tensors[i].dtype.kind])
             return TensorType(dtype, new.shape, new.dims)
         more = {dim: size for dim, size in new.sizes.items() if dim not in own.sizes}
         wide = TensorType.of(own.dtype, own.sizes | more)
@@ -159,7 +159,7 @@ class Carry:
         labels = [label for label, _ in paths(made, "carry")]
         if labels != self.labels:
             raise self.mismatch(dict(zip(labels, [x.node for x in leaves], strict=True)))
-        new = [aligned(x, type) for x, type in zip(leaves, self.types, strict=True)]
+        new = [align_to(x, type) for x, type in zip(leaves, self.types, strict=True)]
         if not all(self.fits(i, x.type) for i, x in enumerate(new)):
             raise self.mismatch(dict(zip(labels, new, strict=True)))
         return new
@@ -211,7 +211,7 @@ def side_by_side(columns: Mapping[str, Mapping[str, TensorType]], same: Collecti
     return "\n".join(map(str.rstrip, lines))
 
 
-def aligned(x: Tensor, type: TensorType) -> Node:
+def align_to(x: Tensor, type: TensorType) -> Node:
     """`x` with its dims in the order of `type`, if they are the same."""
     dims = type.dims or ()
     return in_order(x.node, dims) if set(x.dims) == set(dims) else x.node

@@ -29,7 +29,7 @@ from graphcore.ops.leaf import values
 from graphcore.ops.named.dims import drop
 
 from .carries import Carry
-from .stopped import for_members, guarded
+from .stopped import for_members, guard
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -150,7 +150,7 @@ def scan(
     closed = close([*carry.labels, *inner], [*carry.params, *places], [*new, *[y.node for y in ys]])
     captured = list(closed.captured)
     if (lower_bound(steps) or 0) < 1:
-        captured = guarded(closed.graphs[0], captured, built, lambda: greater(steps, 0).node)
+        captured = guard(closed.graphs[0], captured, built, lambda: greater(steps, 0).node)
     node = control.scan(
         *carry.start,
         *[x.node for x in sequences],
@@ -311,7 +311,7 @@ def while_loop(
     closed = close(carry.labels, carry.params, [any_of(going).node], new)
     predicate, graph = closed.graphs
     starts = dict(zip(carry.params, carry.start, strict=True))
-    captured = guarded(
+    captured = guard(
         graph,
         closed.captured,
         built,

@@ -56,12 +56,12 @@ def through(node: Node, own: Served) -> Served:
             return of_params(node.attrs["body"], own)
         case control.switch:
             branches = [of_params(branch, own) for branch in node.attrs["branches"]]
-            return (Dims(), *map(joined, zip(*branches, strict=True)))
+            return (Dims(), *map(join_dims, zip(*branches, strict=True)))
         case control.scan | control.while_loop:
             return of_operands(control.Loop.of(node), own)
     return tuple(
-        joined(
-            None if dims is None else kept(x, y, by_operand[k], dims)
+        join_dims(
+            None if dims is None else preserved_dims(x, y, by_operand[k], dims)
             for dims, y, by_operand in zip(
                 own, values(node.type), node.op.axes.sources(node), strict=True
             )
@@ -70,7 +70,7 @@ def through(node: Node, own: Served) -> Served:
     )
 
 
-def joined(uses: Iterable[Dims | None]) -> Dims | None:
+def join_dims(uses: Iterable[Dims | None]) -> Dims | None:
     """The dims of several uses."""
     found: Dims | None = None
     for dims in uses:
@@ -78,7 +78,7 @@ def joined(uses: Iterable[Dims | None]) -> Dims | None:
     return found
 
 
-def kept(x: TensorType, y: TensorType, sources: Sources, dims: Dims) -> Dims:
+def preserved_dims(x: TensorType, y: TensorType, sources: Sources, dims: Dims) -> Dims:
     """Those of `dims` along which element i of `y` is computed from element i of `x` alone."""
     each = dict(zip(y.dims or (), sources, strict=True))
     return Dims(

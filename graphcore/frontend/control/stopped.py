@@ -23,7 +23,7 @@ from graphcore.ops.leaf import values
 from graphcore.ops.named import matrices
 from graphcore.ops.outside import Calls
 
-from .members import Dims, Served, joined, of_operands, of_params, serving, through
+from .members import Dims, Served, join_dims, of_operands, of_params, serving, through
 
 # ---- members of a batch
 
@@ -87,7 +87,7 @@ def harmless(node: Node, mask: Node, own: Served) -> Node:
         case Receives(base=base):
             return node.with_inputs(*node.inputs[: base + 1], *map(safe, range(base + 1, last)))
         case Calls():
-            return called_unless_stopped(node, mask, joined(own) or Dims())
+            return called_unless_stopped(node, mask, join_dims(own) or Dims())
         case NamedMatrices():
             rows, cols = node.attrs["dims"][:2]
             return node.with_inputs(safe(0, identity(x, rows, cols)), *others)
@@ -154,7 +154,7 @@ def in_body(body: Graph, mask: Node, own: Served) -> Graph:
 # ---- values captured by a loop that may make no step
 
 
-def guarded(
+def guard(
     body: Graph,
     captured: Sequence[Node],
     built: Collection[Node],

@@ -45,7 +45,7 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
         return known
     if isinstance(dim, str):
         return (dim,)
-    dims = names(function, dim if ordered else unordered(dim), x)
+    dims = names(function, dim if ordered else order_set(dim), x)
     twice = next((dim for at, dim in enumerate(dims) if dim in dims[:at]), None)
     if ordered and twice is not None:
         cure = "name each dim once"
@@ -55,7 +55,7 @@ def dims_of(function: str, x: Node, dim: Dim, ordered: bool = False) -> tuple[st
     return dims
 
 
-def unordered(dim: Any) -> Any:
+def order_set(dim: Any) -> Any:
     """Dims whose order has no meaning: those of a set, sorted by name."""
     return sorted(dim, key=str) if isinstance(dim, (set, frozenset)) else dim
 
@@ -94,7 +94,7 @@ def items(given: Any) -> Iterable[object]:
     return parts
 
 
-def listed(function: str, what: str, given: object, *operands: Base | Node) -> list[Any]:
+def as_list(function: str, what: str, given: object, *operands: Base | Node) -> list[Any]:
     """The items of a list, tuple or iterator, refused if there are too many."""
     strange = isinstance(given, (str, bytes, Base, Mapping, set, frozenset))
     if not strange and isinstance(given, Iterable) and not hasattr(given, "__array__"):
@@ -151,7 +151,7 @@ def present(
     return tuple(dim for dim in dims if dim not in missing)
 
 
-def sized(function: str, dims: object, shape: object = None) -> tuple[tuple[str, ...], Shape]:
+def dims_sizes(function: str, dims: object, shape: object = None) -> tuple[tuple[str, ...], Shape]:
     """Dims and their sizes, from a mapping, or from names and as many sizes."""
     if isinstance(dims, Mapping):
         if shape is not None:

@@ -42,7 +42,7 @@ def require_function(function: str, role: str, given: object, arguments: str) ->
         raise refusal(function, reason, cure=f"write {lambda_of(arguments)}", kind=GraphTypeError)
 
 
-def numbered(operands: Sequence[Any]) -> list[str]:
+def operand_names(operands: Sequence[Any]) -> list[str]:
     """Names for the operands of a function."""
     return [f"x{i}" for i in range(len(operands))]
 

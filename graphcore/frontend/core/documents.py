@@ -15,7 +15,7 @@ EXAMPLE = "\n>>> "
 
 
 @cache
-def filled(text: str) -> list[str]:
+def fill_lines(text: str) -> list[str]:
     """The lines of a description; cached, as families share them and imports should be fast."""
     return wrap(text, 100, initial_indent=INDENT, subsequent_indent=INDENT)
 
@@ -37,7 +37,7 @@ def parameters(**texts: str) -> Callable[[F], F]:
     """
     section = ["Parameters", "----------"]
     for name, text in texts.items():
-        section += [name, *filled(text)]
+        section += [name, *fill_lines(text)]
 
     def describe(function: F) -> F:
         if function.__doc__ is not None:  # python -OO drops it

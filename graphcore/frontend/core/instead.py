@@ -121,7 +121,7 @@ def exactly(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | 
             more = [] if name in ours else ["skipna=True"]
             key = name if name in ours else name[3:]
             over = (dim,) if given else dims
-            arguments = [*written(ours[key], dim, over), *more]
+            arguments = [*argument_texts(ours[key], dim, over), *more]
             return f"use {public_path(candidate, key)}({', '.join(arguments)})"
     return ""
 
@@ -136,7 +136,7 @@ def nearly(name: str, space: str = "") -> str:
     return f"did you mean {public_path(spaces[near[0]], near[0])}?" if near else ""
 
 
-def written(function: Callable[..., Any], dim: str, over: Sequence[str]) -> list[str]:
+def argument_texts(function: Callable[..., Any], dim: str, over: Sequence[str]) -> list[str]:
     """The required arguments of `function`, as text, with `dim`, or the dims it is `over`."""
     parameters = inspect.signature(function).parameters
     needed = [key for key, p in parameters.items() if p.default is p.empty and p.kind in POSITIONAL]

@@ -26,7 +26,7 @@ from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, elementwise, leaf
 
 from .base import Base, Tensor, brief, refusal, wrap
-from .precision import preferred
+from .precision import preferred_dtype
 from .weak import Call, Kind, any_weak, kind_of, mark, mark_cast
 
 
@@ -69,9 +69,9 @@ def apply(op: Op, *xs: Operand) -> Tensor:
         return wrap(Node(op, tuple(nodes), NO_ATTRS))
     kinds = tuple(map(kind_among, xs, nodes))
     if not any(isinstance(kind, np.dtype) for kind in kinds):
-        kinds = tuple(map(promoted, kinds))  # without other operands, Python's own dtypes
+        kinds = tuple(map(promote, kinds))  # without other operands, Python's own dtypes
     dtypes = weak_dtypes(op, kinds)
-    if op in COMPARISONS and (answer := decided_comparison(op, xs, nodes, dtypes)) is not None:
+    if op in COMPARISONS and (answer := comparison_out_of_range(op, xs, nodes, dtypes)) is not None:
         return wrap(answer)
     made = Node(op, numbers_filled(op.name, xs, nodes, dtypes), NO_ATTRS)
     return wrap(weak_like(made, xs, Call(partial(apply, op), xs)))
@@ -83,7 +83,7 @@ def common(function: str, *xs: Operand) -> tuple[Node, ...]:
     if are_strong(nodes):
         return tuple(nodes)
     kinds = tuple(map(kind_among, xs, nodes))
-    return numbers_filled(function, xs, nodes, (promoted(*kinds),) * len(xs))
+    return numbers_filled(function, xs, nodes, (promote(*kinds),) * len(xs))
 
 
 def are_strong(nodes: list[Node | None]) -> TypeGuard[list[Node]]:
@@ -135,9 +135,9 @@ def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
             reason = "xarray passes the values of an array on without its dims"
         raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
     if is_labelled(x):
-        return labelled(function, x)
+        return constant_with_dims(function, x)
     cure = stranger_cure(x) or "use tensors, numbers, or arrays with dims: gc.constant(array, dims)"
-    reason = f"{shown(x)} is not a tensor or a number"
+    reason = f"{describe(x)} is not a tensor or a number"
     others = [y for y in xs if isinstance(y, Base)]
     raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
 
@@ -147,7 +147,7 @@ def is_labelled(x: object) -> TypeGuard[Labelled]:
     return hasattr(x, "dims") and hasattr(x, "values") and not callable(x.values)
 
 
-def shown(x: Any) -> str:
+def describe(x: Any) -> str:
     """An object given in place of a tensor, as errors show it."""
     if is_function(x):
         return f"function {x.__name__}"
@@ -168,7 +168,7 @@ def stranger_cure(x: object) -> str:
     return ""
 
 
-def labelled(function: str, x: Labelled) -> Node:
+def constant_with_dims(function: str, x: Labelled) -> Node:
     """A constant with the dims of an array that names its axes."""
     return array(function, as_array(function, x.values), tuple(x.dims))
 
@@ -258,17 +258,17 @@ def weak_dtypes(op: Op, kinds: tuple[Kind, ...]) -> tuple[DType, ...]:
     """The dtype in which `op` takes each operand, where Python numbers are weak."""
     ufunc = elementwise.UFUNC[op]
     if isinstance(ufunc, str):
-        return (float_for(promoted(*kinds)),) * len(kinds)
+        return (float_for(promote(*kinds)),) * len(kinds)
     try:
         return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
     except TypeError:  # the type rule refuses these with a better error
-        return (promoted(*kinds),) * len(kinds)
+        return (promote(*kinds),) * len(kinds)
 
 
-def promoted(*kinds: Kind) -> DType:
+def promote(*kinds: Kind) -> DType:
     """The common dtype of operands, where Python numbers are weak."""
     found = np.result_type(*[SAMPLE.get(kind, kind) for kind in kinds])
-    return found if any(isinstance(kind, np.dtype) for kind in kinds) else preferred(found)
+    return found if any(isinstance(kind, np.dtype) for kind in kinds) else preferred_dtype(found)
 
 
 def numbers_filled(
@@ -323,7 +323,7 @@ def out_of_bounds(function: str, x: Any, dtype: DType, others: list[Node | None]
     )
 
 
-def decided_comparison(
+def comparison_out_of_range(
     op: Op, xs: tuple[Any, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
 ) -> Node | None:
     """The result of a comparison with a Python integer that is outside the range of the dtype."""

@@ -22,7 +22,7 @@ def default() -> DType:
     return state.dtype
 
 
-def preferred(dtype: DType) -> DType:
+def preferred_dtype(dtype: DType) -> DType:
     """The dtype that numbers of Python have now, where NumPy gives them this one."""
     if state.dtype == FLOAT or dtype.kind not in "fc":
         return dtype
@@ -31,7 +31,7 @@ def preferred(dtype: DType) -> DType:
 
 def of_numbers(values: object, dtype: DType) -> DType:
     """The dtype now of an array of some numbers, where NumPy gives it this one."""
-    return preferred(dtype) if state.dtype != FLOAT and are_plain(values) else dtype
+    return preferred_dtype(dtype) if state.dtype != FLOAT and are_plain(values) else dtype
 
 
 def are_plain(values: object) -> bool:

@@ -36,7 +36,7 @@ class Given(NamedTuple):
     state: tuple[Any, ...]
 
 
-def given(operands: tuple[Any, ...]) -> Given:
+def traced_operands(operands: tuple[Any, ...]) -> Given:
     """Operands of a function to be traced."""
     tensors, rebuild = flatten(operands, "operands")
     names = [name for name, _ in paths(operands, "operand")]
@@ -72,7 +72,8 @@ def close(
     captured = captures([y for ys in outputs for y in ys], inside)
     taken: set[str] = set()
     new: dict[Node, Node] = {}
-    for name, node in [*zip(names, params, strict=True), *((called(x), x) for x in captured)]:
+    inner = [(captured_name(x), x) for x in captured]
+    for name, node in [*zip(names, params, strict=True), *inner]:
         name = apart(name, taken)
         taken.add(name)
         new[node] = leaf.param(name, node.type)
@@ -94,7 +95,7 @@ def differentiates(params: Sequence[Node], outputs: Sequence[Node]) -> bool:
     return any(node.op in autodiff.LAZY for node in between_params(params, outputs, ()))
 
 
-def called(node: Node) -> str:
+def captured_name(node: Node) -> str:
     """The name of a captured value inside the graph."""
     return str(node.attrs["name"]) if node.op is leaf.input_ else node.op.name
 

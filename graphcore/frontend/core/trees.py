@@ -9,7 +9,7 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, filled, fixed, leaves, level_of, numbered, outline
 
 from .base import Base, Tensor, refusal, wrap
-from .lift import shown, single, stranger_cure
+from .lift import describe, single, stranger_cure
 
 Tree: TypeAlias = Any
 """A tensor, number or array with dims; or nested lists, tuples, dicts, dataclasses and objects of
@@ -57,13 +57,13 @@ def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
     found: list[Tensor] = []
 
     def add(leaf: Any, path: str) -> None:
-        found.append(wrap(leaf.node) if isinstance(leaf, Base) else lifted(leaf, path))
+        found.append(wrap(leaf.node) if isinstance(leaf, Base) else lift_leaf(leaf, path))
 
     structure = outline(tree, add, name)
     return found, Rebuild(structure)
 
 
-def lifted(leaf: Any, path: str) -> Tensor:
+def lift_leaf(leaf: Any, path: str) -> Tensor:
     """A number or an array with dims as a constant."""
     try:
         return wrap(single(path, leaf))
@@ -72,7 +72,7 @@ def lifted(leaf: Any, path: str) -> Tensor:
         cure = cure or "nest tensors, numbers and arrays with dims in lists, tuples and dicts"
         if hasattr(leaf, "__array__"):
             cure = "name its axes: gc.constant(array, dims)"
-        reason = f"{shown(leaf)} is not a tensor"
+        reason = f"{describe(leaf)} is not a tensor"
         raise refusal(path, reason, cure=cure, kind=GraphTypeError) from error
 
 

@@ -47,7 +47,7 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
             [ 0.,  1.]]])
     """
     new = names("array", dims)
-    shape, leaves = nested(values, len(new))
+    shape, leaves = nested_items(values, len(new))
     tensors = [leaf for leaf in leaves if isinstance(leaf, Base)]
     if not tensors:
         return constant(values, new)
@@ -67,14 +67,14 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
     return transpose(parts[0], ..., *new)
 
 
-def nested(values: Any, depth: int) -> tuple[tuple[int, ...], list[Any]]:
+def nested_items(values: Any, depth: int) -> tuple[tuple[int, ...], list[Any]]:
     """The common lengths of lists nested to a depth, and their elements.
 
     There are fewer lengths than the depth where lists differ.
     """
     if depth == 0 or not isinstance(values, list | tuple):
         return (), [values]
-    found = [nested(value, depth - 1) for value in values]
+    found = [nested_items(value, depth - 1) for value in values]
     shapes = {shape for shape, _ in found}
     same = shapes.pop() if len(shapes) == 1 else ()
     return (len(found), *same), [leaf for _, some in found for leaf in some]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import SizeLike, made_dtype, names, sized
+from graphcore.frontend.core.arguments import SizeLike, dims_sizes, made_dtype, names
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import (
     Labelled,
@@ -76,7 +76,7 @@ def tensor(
     if not isinstance(name, str):
         cure = "give the input's name first: gc.tensor('x', {'row': 2})"
         raise refusal("tensor", f"{name!r} is not a name", cure=cure, kind=GraphTypeError)
-    known, sizes = sized("tensor", dims, shape)
+    known, sizes = dims_sizes("tensor", dims, shape)
     made = made_dtype("tensor", dtype, None, default())
     return wrap(leaf.input_(name=name, dtype=made, shape=sizes, dims=known))
 
@@ -158,7 +158,7 @@ def full(
     array([[1.5, 1.5, 1.5],
            [1.5, 1.5, 1.5]])
     """
-    dims, shape = sized("full", sizes)
+    dims, shape = dims_sizes("full", sizes)
     wanted = made_dtype("full", dtype, like)
     if wanted is None:
         node = single("full", value)

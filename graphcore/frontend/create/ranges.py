@@ -20,7 +20,7 @@ from graphcore.frontend.core.arguments import (
 )
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
-from graphcore.frontend.core.lift import Operand, array, common, promoted, single
+from graphcore.frontend.core.lift import Operand, array, common, promote, single
 from graphcore.frontend.core.precision import default, of_numbers
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal, floor, power
@@ -251,7 +251,7 @@ def geomspace(
     nodes = common("geomspace", start, stop)
     t = linspace(0.0, 1.0, num, dim=new_dim("geomspace", dim, *nodes), endpoint=endpoint)
     first, last = map(wrap, nodes)
-    inside = promoted(first.dtype, last.dtype, FLOAT)
+    inside = promote(first.dtype, last.dtype, FLOAT)
     first, last, t = (astype(x, inside) for x in (first, last, t))
     made = where(t < 1, first * (last / first) ** t, last)  # the last is exact
     usual = of_numbers([start, stop], inside)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
-from graphcore.frontend.control.carries import aligned
+from graphcore.frontend.control.carries import align_to
 from graphcore.frontend.core.base import refusal, wrap
-from graphcore.frontend.core.callbacks import callback, numbered, require_function
-from graphcore.frontend.core.tracing import close, constants, given, placeholder
+from graphcore.frontend.core.callbacks import callback, operand_names, require_function
+from graphcore.frontend.core.tracing import close, constants, placeholder, traced_operands
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
@@ -41,8 +41,8 @@ def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def called(*operands: Any) -> Any:
-        nodes, names, params, state = given(operands)
-        run = callback("checkpoint", "function", function, *numbered(operands))
+        nodes, names, params, state = traced_operands(operands)
+        run = callback("checkpoint", "function", function, *operand_names(operands))
         with recording() as built:
             ys, mirrored = flatten(run(*state), "result")
         closed = close(names, params, [y.node for y in ys], made=built)
@@ -114,8 +114,8 @@ def custom_pullback(
 
     @wraps(function)
     def called(*operands: Any) -> Any:
-        nodes, names, params, state = given(operands)
-        run = callback("custom_pullback", "function", function, *numbered(operands))
+        nodes, names, params, state = traced_operands(operands)
+        run = callback("custom_pullback", "function", function, *operand_names(operands))
         result = run(*state)
         ys, mirrored = flatten(result, "result")
         results = [y.node for y in ys]
@@ -157,7 +157,7 @@ def rule_results(
     made = callback("custom_pullback", role, rule, "operands", "result", moving)(*values)
     found, _ = flatten(made, role)
     wanted = [x.type for x in likes]
-    matched = [aligned(x, type) for x, type in zip(found, wanted)]
+    matched = [align_to(x, type) for x, type in zip(found, wanted)]
     if len(found) != len(likes) or not all(fits(x.type, y) for x, y in zip(matched, wanted)):
         what = "operand" if role == "pullback" else "result"
         reason = f"the {role} returns {[str(x.node.type) for x in found]}"

@@ -7,10 +7,10 @@ from types import EllipsisType
 from typing import Literal
 
 from graphcore.analysis.paths import between, refuse_unknown
-from graphcore.frontend.core.arguments import check_word, names, unordered
+from graphcore.frontend.core.arguments import check_word, names, order_set
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.calls import for_function
-from graphcore.frontend.core.lift import is_function, shown, single
+from graphcore.frontend.core.lift import describe, is_function, single
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
@@ -21,7 +21,7 @@ from graphcore.ops import autodiff, leaf
 from graphcore.ops.named.dims import close_match
 
 from .instances import Axes, Instances, Mixed, carries, distinguishing
-from .vectorize import repeated, widened_silently
+from .vectorize import repeat_source, widen_silently
 
 __all__ = [
     "grad",
@@ -75,11 +75,11 @@ def grad(
     >>> gc.compile([x, w], gc.grad(w * x**2, w, per="row"))([1.0, 2.0, 3.0], 1.0)
     array([1., 4., 9.])
     """
-    y = differentiated("grad", y)
+    y = tensor_to_differentiate("grad", y)
     if not (isinstance(per, tuple) and per == ()):
         return per_instance(y, wrt, per, disconnected)
     if y.dims:
-        raise refused(
+        raise derivative_error(
             "grad",
             f"the result has dims {y.dims}; a gradient is taken of one number",
             [y.node],
@@ -114,14 +114,14 @@ def value_and_grad(
     >>> gc.compile([x], gc.value_and_grad((x**2).sum(), x))([1.0, 2.0])
     (array(5.), array([2., 4.]))
     """
-    y = differentiated("value_and_grad", y)
+    y = tensor_to_differentiate("value_and_grad", y)
     return y, grad(y, wrt, per=per, disconnected=disconnected)
 
 
-def differentiated(function: str, y: Tensor) -> Tensor:
+def tensor_to_differentiate(function: str, y: Tensor) -> Tensor:
     """The tensor to differentiate; of a Python function the error says how to write it."""
     if is_function(y):
-        reason = f"takes the tensor to differentiate, not {shown(y)}"
+        reason = f"takes the tensor to differentiate, not {describe(y)}"
         raise refusal(function, reason, cure=for_function(function), kind=GraphTypeError)
     return wrap(single(function, y))
 
@@ -148,15 +148,15 @@ def of_instances(
     Refused where the instances along an axis mix.
     """
     known = instance_sizes(y, xs)
-    axes = axes_of(y, xs, known) if per is ... else names(function, unordered(per), y)
+    axes = axes_of(y, xs, known) if per is ... else names(function, order_set(per), y)
     for axis in axes:
         if axis not in known:
             cure = close_match(axis, tuple(known))
-            raise refused(function, f"per: no input has a dim {axis!r}", [y, *xs], cure)
+            raise derivative_error(function, f"per: no input has a dim {axis!r}", [y, *xs], cure)
     sizes = {axis: known[axis] for axis in axes}
     try:
-        wide = repeated(xs, sizes, {}, [y])
-        (new,) = widened_silently([y], wide)
+        wide = repeat_source(xs, sizes, {}, [y])
+        (new,) = widen_silently([y], wide)
         for dim in sorted(new.type.sizes.keys() - y.type.sizes.keys()):
             raise Mixed(y, dim, "has lost the dim")
         own: Axes = {axis: (axis,) for axis in axes}
@@ -165,12 +165,14 @@ def of_instances(
         how = f"{mixed.node.op.said} at {mixed.node.origin} {mixed.how}"
         reason = f"per: the instances along {mixed.axis!r} mix: {how}"
         cure = f"leave {mixed.axis!r} out of per, or do not bring its instances together"
-        raise refused(function, reason, [y, *xs], cure) from None
+        raise derivative_error(function, reason, [y, *xs], cure) from None
     except GraphError as error:
         reason = (
             f"per: repeated along {', '.join(axes)}, wrt is refused: {str(error).splitlines()[0]}"
         )
-        raise refused(function, reason, [y, *xs], "check whether instances mix there") from error
+        raise derivative_error(
+            function, reason, [y, *xs], "check whether instances mix there"
+        ) from error
     return (new, found.get(new, [own])[0]), wide, axes
 
 
@@ -197,7 +199,7 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
     for axis in axes:
         if axes.count(axis) > 1:
             reason = f"per: dim {axis!r} of the result is another than that of its inputs"
-            raise refused(
+            raise derivative_error(
                 "grad", reason, [y, *xs], "rename one of them, or name the instances' dims"
             )
     return tuple(axes)
@@ -297,12 +299,12 @@ def match_types(
     if len(primals) != len(others):
         nodes = [x.node for x in (*primals, *others)]
         reason = f"{len(others)} {what}s for {len(primals)} tensors"
-        raise refused(name, reason, nodes, f"give one {what} for each")
+        raise derivative_error(name, reason, nodes, f"give one {what} for each")
     matched = []
     for x, t in zip(primals, others, strict=True):
         if set(x.dims) != set(t.dims):
             reason = f"the {what} has dims {t.dims}, not {x.dims}"
-            raise refused(name, reason, [x.node, t.node], f"give the {what} the same dims")
+            raise derivative_error(name, reason, [x.node, t.node], f"give the {what} the same dims")
         matched.append(t.astype(x.dtype).transpose(*x.dims).node)
     return matched
 
@@ -313,11 +315,11 @@ def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None
     for y in ys:
         if not differentiable(y.type.dtype):
             cure = "if it should be a number, cast it: y.astype('float64')"
-            raise refused(name, f"the result is {y.type.dtype}, not a float", [y], cure)
+            raise derivative_error(name, f"the result is {y.type.dtype}, not a float", [y], cure)
     for x in wrt:
         if not differentiable(x.type.dtype):
             cure = "declare it as a float; integers and bool carry no derivative"
-            raise refused(
+            raise derivative_error(
                 name, f"cannot differentiate with respect to {x.type.dtype} values", [x], cure
             )
     if disconnected == "error":
@@ -335,7 +337,7 @@ def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
             reached.update(x for x in node.inputs if carries(x))
     for x in wrt:
         if x not in reached:
-            raise refused(
+            raise derivative_error(
                 name,
                 "the result does not depend on it through float values",
                 [x, *ys],
@@ -343,7 +345,7 @@ def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
             )
 
 
-def refused(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:
+def derivative_error(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:
     """The error with its operands, the user's line and the cure."""
     lines = [f"{called(name)}: {reason}", *[describe_operand(x, reason) for x in operands]]
     return GraphTypeError("\n".join([*lines, f"  asked at {user_line()}", f"  cure: {cure}"]))

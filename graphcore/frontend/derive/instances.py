@@ -63,7 +63,7 @@ class Instances(Follower[Along]):
         """Dims that are batch keep their axes, and merged ones have those of their parts."""
         if isinstance(node.op.axes, Splits):
             merges = isinstance(node.attrs[node.op.axes.old], tuple)
-            return [stacked(node, given[0]) if merges else self.unstacked(node, given[0])]
+            return [merge_axes(node, given[0]) if merges else self.unstacked(node, given[0])]
         results = []
         for y, by_operand in zip(values(node.type), node.op.axes.sources(node), strict=True):
             aligned: list[Axes] = []
@@ -119,7 +119,7 @@ class Instances(Follower[Along]):
             taken = [self.joined(node, pair) for pair in zip(xs, moved, strict=True)]
         else:
             flowing = [*results, *moved]
-            taken = [completed(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)]
+            taken = [complete_axes(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)]
         found = self.follow(ys, {**sources, **dict(zip(nodes, taken, strict=True))})
         made = [found.get(y, [{}])[0] for y in ys]
         if node.op is autodiff.pushforward:
@@ -152,7 +152,7 @@ def distinguishing(axes: Sequence[str | Size]) -> list[str]:
     return [axis for axis in axes if isinstance(axis, str)]
 
 
-def stacked(node: Node, given: Axes) -> Axes:
+def merge_axes(node: Node, given: Axes) -> Axes:
     """The merged dim has the axes of its parts, if any has one."""
     rest, (x,) = dict(given), node.inputs
     parts = [rest.pop(dim, ()) or (x.type.size(dim),) for dim in node.attrs["dims"]]
@@ -169,7 +169,7 @@ def batch_dims(x: TensorType, y: TensorType, sources: Sources) -> dict[str, str]
     }
 
 
-def completed(node: Node, x: Node, own: Axes, flowing: Sequence[Axes]) -> Axes:
+def complete_axes(node: Node, x: Node, own: Axes, flowing: Sequence[Axes]) -> Axes:
     """Axes of a source of a pullback: its own, and those that flow along dims it has as well.
 
     A cotangent sums the contributions of all nodes that depend on it, so it has all axes that flow.

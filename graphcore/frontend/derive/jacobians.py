@@ -19,8 +19,8 @@ from graphcore.ir.names import all_apart, hidden
 from graphcore.ir.sizes import count, evaluate, unknowns
 from graphcore.ops import autodiff
 
-from .derivatives import check, grad, of_instances, pushforward_of, refused, shield
-from .vectorize import dims_in_use, widened
+from .derivatives import check, derivative_error, grad, of_instances, pushforward_of, shield
+from .vectorize import dims_in_use, widen_roots
 
 __all__ = ["hessian", "hvp", "jacobian"]
 
@@ -143,7 +143,7 @@ def rows_of(
             if axis not in new.type.sizes or along.get(axis) != (axis,):
                 reason = f"per: no dim of the result has the instances along {axis!r} alone"
                 cure = f"unstack it, or rename it to {axis!r}"
-                raise refused("jacobian", reason, [y.node, *nodes], cure)
+                raise derivative_error("jacobian", reason, [y.node, *nodes], cure)
         y, xs = wrap(new), [wrap(wide[node]) for node in nodes]
     taken = dims_in_use([y.node, *[x.node for x in xs]])
     if (mode or fewer(y, xs, axes)) == "reverse":
@@ -167,8 +167,8 @@ def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str
     rows = hidden([dim for dim in y.dims if dim not in axes], taken)
     ct = placeholder("ct", y.node.type)
     ys, sources = shield([y.node], [x.node for x in xs])
-    found = widened(autodiff.pulled(ys, sources, [ct]), {ct: units(y, rows).node})
-    return [finished(wrap(f), y, rows, x, {}, axes) for f, x in zip(found, xs, strict=True)]
+    found = widen_roots(autodiff.pulled(ys, sources, [ct]), {ct: units(y, rows).node})
+    return [result_dims(wrap(f), y, rows, x, {}, axes) for f, x in zip(found, xs, strict=True)]
 
 
 def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Tensor:
@@ -176,8 +176,10 @@ def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Te
     columns = hidden([dim for dim in x.dims if dim not in axes], taken)
     tangent = placeholder("tangent", x.node.type)
     ys, sources = shield([y.node], [x.node])
-    (found,) = widened(autodiff.pushed(ys, sources, [tangent]), {tangent: units(x, columns).node})
-    return finished(wrap(found), y, {}, x, columns, axes)
+    (found,) = widen_roots(
+        autodiff.pushed(ys, sources, [tangent]), {tangent: units(x, columns).node}
+    )
+    return result_dims(wrap(found), y, {}, x, columns, axes)
 
 
 def units(x: Tensor, names: Mapping[str, str]) -> Tensor:
@@ -190,7 +192,7 @@ def units(x: Tensor, names: Mapping[str, str]) -> Tensor:
     return broadcast_to(made.node, sizes)
 
 
-def finished(
+def result_dims(
     found: Tensor,
     y: Tensor,
     rows: Mapping[str, str],

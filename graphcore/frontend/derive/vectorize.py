@@ -74,11 +74,11 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
             reason = f"{wide.node.type} cannot stand for {old.node.type}"
             cure = "keep the dtype and all dims, and add new ones"
             raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
-    roots, new = fitted([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
+    roots, new = fit_sizes([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
     taken = dims_in_use(roots)
     inner = hidden([dim for dim in extras(new.items()) if dim in taken], taken)
-    found = widened(roots, {old: renamed(wide, inner, old) for old, wide in new.items()})
-    found = [compared(y, [wide for wide in new.values() if wide.needs]) for y in found]
+    found = widen_roots(roots, {old: rename_dims(wide, inner, old) for old, wide in new.items()})
+    found = [require_equal_sizes(y, [wide for wide in new.values() if wide.needs]) for y in found]
     added = tuple(extras((old.node, wide.node) for old, wide in replace.items()))
     made = [named_back(y, inner) for y in found]
     wider: T = rebuild([wrap(first(y, added, t.dims)) for y, t in zip(made, tensors, strict=True)])
@@ -95,7 +95,7 @@ def as_in(xs: Iterable[Node], likes: Iterable[Node]) -> list[Node]:
     return [in_order(x, like.type.dims) for x, like in zip(xs, likes, strict=True)]
 
 
-def fitted(
+def fit_sizes(
     roots: Sequence[Node], new: Mapping[Node, Node]
 ) -> tuple[Sequence[Node], Mapping[Node, Node]]:
     """A program and the replacements of some of its tensors, in the same sizes.
@@ -127,7 +127,7 @@ def of_its_sizes(wide: Node, old: Node) -> Node:
     return broadcast_to(wide, wide.type.sizes | old.type.sizes).node
 
 
-def compared(y: Node, wides: Sequence[Node]) -> Node:
+def require_equal_sizes(y: Node, wides: Sequence[Node]) -> Node:
     """`y` with the requirement that the sizes of all `wides` agree, even if it reads none."""
     below = set(toposort([y])) if wides else ()
     for wide in wides:
@@ -144,7 +144,7 @@ def dims_in_use(roots: Iterable[Node]) -> set[str]:
     return {dim for items in several for item in items for dim in item.dims or ()}
 
 
-def renamed(x: Node, names: Mapping[str, str], old: Node | None = None) -> Node:
+def rename_dims(x: Node, names: Mapping[str, str], old: Node | None = None) -> Node:
     """`x` with other names for those of its dims that have one, except the dims of `old`."""
     kept = old.type.dims if old else ()
     pairs = tuple((dim, names[dim]) for dim in x.type.dims if dim in names and dim not in kept)
@@ -159,7 +159,7 @@ def named_back(y: Node, inner: Mapping[str, str]) -> Node:
             cure = f"rename the new dim {dim!r}"
             reason = f"dim {dim!r} is not new: a result has it already"
             raise refusal("vectorize", reason, y, cure=cure)
-    return renamed(y, back)
+    return rename_dims(y, back)
 
 
 def extra(old: Node, new: Node) -> NewDims:
@@ -182,7 +182,7 @@ def widen(x: Node, dims: NewDims) -> Node:
     return broadcast_to(x, missing | x.type.sizes).node
 
 
-def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
+def widen_roots(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
     """`roots` where the keys of `new` are replaced by tensors with more dims."""
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[trace.Rule, Node] | None:
@@ -192,14 +192,14 @@ def widened(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
             return rule, rule(node, inputs, new)
         pairs = zip(node.inputs, inputs, strict=True)
         more = extras((old, x) for old, x in pairs if isinstance(x.type, TensorType))
-        return widened, Node(node.op, inputs, Attrs(node.op.axes.with_dims(node, more)))
+        return widen_roots, Node(node.op, inputs, Attrs(node.op.axes.with_dims(node, more)))
 
     return list(transform(Graph((), tuple(roots)), visit, done=dict(new)).outputs)
 
 
-def widened_silently(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
-    """`widened` roots that are computed for a derivative alone, and so print nothing."""
-    return widened(silent(Graph((), tuple(roots)), new).outputs, new)
+def widen_silently(roots: Sequence[Node], new: Mapping[Node, Node]) -> list[Node]:
+    """`widen_roots` of what is computed for a derivative alone, and so prints nothing."""
+    return widen_roots(silent(Graph((), tuple(roots)), new).outputs, new)
 
 
 def silent(graph: Graph, kept: Iterable[Node] = ()) -> Graph:
@@ -221,9 +221,9 @@ def wide_derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]
     dims = extras(zip(node.inputs, inputs, strict=True))
     if node.op is autodiff.pullback:
         refuse_sums(node, dims, ys, wrt)
-    sources = repeated(wrt, dims, new, new_ys)
+    sources = repeat_source(wrt, dims, new, new_ys)
     xs = [sources[x] for x in wrt]
-    made = [widen(y, dims) for y in widened_silently(ys, {**new, **sources})]
+    made = [widen(y, dims) for y in widen_silently(ys, {**new, **sources})]
     likes = made if node.op is autodiff.pullback else xs
     moved = as_in([widen(t, dims) for t in given], likes)
     return Node(node.op, (*made, *xs, *moved), node.attrs)
@@ -236,7 +236,7 @@ def refuse_sums(node: Node, dims: NewDims, ys: Sequence[Node], xs: Sequence[Node
             raise Mixed(node, dim, "sums over it")
 
 
-def repeated(
+def repeat_source(
     wrt: Sequence[Node], dims: NewDims, new: Mapping[Node, Node], ys: Sequence[Node]
 ) -> dict[Node, Node]:
     """For each of `wrt` a source of the derivative: itself along `dims`, with a barrier of its own.
@@ -248,7 +248,7 @@ def repeated(
     used = set(toposort(ys))
     for x in toposort(wrt):
         if x in wrt:
-            wide = widen(widened([x], {**new, **found})[0], dims)
+            wide = widen(widen_roots([x], {**new, **found})[0], dims)
             barriers = (autodiff.barrier(wide, mark=mark) for mark in count())
             found[x] = next(barrier for barrier in barriers if barrier not in used)
             used.add(found[x])
@@ -271,7 +271,7 @@ def operand_dims(node: Node, inputs: Sequence[Node]) -> list[NewDims]:
 def inside(body: Graph, dims: Sequence[NewDims]) -> tuple[list[Node], list[Node]]:
     """The params of a body with new dims, and its outputs computed from them."""
     params = [inner(param, more) for param, more in zip(body.params, dims, strict=True)]
-    return params, widened(body.outputs, dict(zip(body.params, params, strict=True)))
+    return params, widen_roots(body.outputs, dict(zip(body.params, params, strict=True)))
 
 
 def wide_loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
@@ -318,7 +318,7 @@ def wide_switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) ->
     if chosen_by:
         all_made = []
         for b, branch in enumerate(node.attrs["branches"]):
-            found = widened(branch.outputs, dict(zip(branch.params, operands, strict=True)))
+            found = widen_roots(branch.outputs, dict(zip(branch.params, operands, strict=True)))
             chosen = ops.equal(index, full_like(index, b))
             all_made.append(for_members(chosen, toposort(found, operands), found))
         results = [list(map(wrap, column)) for column in zip(*all_made, strict=True)]
@@ -366,7 +366,7 @@ def every_place(rule: Graph, dims: NewDims, likes: Sequence[Node]) -> Graph:
     return Graph(tuple(params), tuple(back))
 
 
-def picked(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
+def pick(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     (several,) = inputs
     index: int = node.attrs["index"]
     return several.inputs[index] if several.op is leaf.tuple_ else several[index]
@@ -376,7 +376,7 @@ Rule = Callable[[Node, Sequence[Node], Mapping[Node, Node]], Node]
 RULES: dict[Op, Rule] = {
     autodiff.pullback: wide_derivative,
     autodiff.pushforward: wide_derivative,
-    leaf.project: picked,
+    leaf.project: pick,
     control.scan: wide_loop,
     control.while_loop: wide_loop,
     control.switch: wide_switch,

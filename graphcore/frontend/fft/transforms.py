@@ -16,9 +16,9 @@ from graphcore.frontend.core.arguments import (
     dims_of,
     made_dtype,
     mapping,
+    order_set,
     require_dims,
     size_of,
-    unordered,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
@@ -79,8 +79,8 @@ def fft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Te
     >>> gc.compile([], gc.fft.fft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
     array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
-    node, size = resized("fft", x, dim, n)
-    return scaled("fft", named.fft(node, dim=dim, inverse=False), size, norm)
+    node, size = resize("fft", x, dim, n)
+    return scale("fft", named.fft(node, dim=dim, inverse=False), size, norm)
 
 
 @parameters(**TRANSFORMED)
@@ -91,8 +91,8 @@ def ifft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> T
     >>> gc.compile([], gc.fft.ifft(gc.constant([4.0, 0.0, 0.0, 0.0], "time"), dim="time"))()
     array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
-    node, size = resized("ifft", x, dim, n)
-    return scaled("ifft", named.fft(node, dim=dim, inverse=True), size, inverse_of("ifft", norm))
+    node, size = resize("ifft", x, dim, n)
+    return scale("ifft", named.fft(node, dim=dim, inverse=True), size, inverse_of("ifft", norm))
 
 
 @parameters(**TRANSFORMED)
@@ -103,8 +103,8 @@ def rfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> T
     >>> gc.compile([], gc.fft.rfft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
     array([10.+0.j, -2.+2.j, -2.+0.j])
     """
-    node, size = resized("rfft", x, dim, n)
-    return scaled("rfft", named.rfft(node, dim=dim), size, norm)
+    node, size = resize("rfft", x, dim, n)
+    return scale("rfft", named.rfft(node, dim=dim), size, norm)
 
 
 @parameters(**TRANSFORMED)
@@ -118,11 +118,11 @@ def irfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> 
     >>> gc.compile([], gc.fft.irfft(z, dim="time"))()
     array([1., 2., 3., 4.])
     """
-    node = checked("irfft", x, dim)
+    node = check_dim("irfft", x, dim)
     size = 2 * (node.type.size(dim) - 1) if n is None else size_of("irfft", dim, n)
-    half, _ = resized("irfft", wrap(node), dim, size // 2 + 1)
+    half, _ = resize("irfft", wrap(node), dim, size // 2 + 1)
     made = named.irfft(half, dim=dim, size=size)
-    return scaled("irfft", made, size, inverse_of("irfft", norm))
+    return scale("irfft", made, size, inverse_of("irfft", norm))
 
 
 @parameters(**TRANSFORMED)
@@ -239,7 +239,7 @@ def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
 def half_rolled(function: str, x: Operand, dim: Dim, sign: int) -> Tensor:
     """`x` rolled along dims by half their size, forwards or backwards."""
     value = wrap(single(function, x))
-    dims = ordered_dims(function, value, unordered(dim))
+    dims = ordered_dims(function, value, order_set(dim))
     return roll(value, {name: sign * (value.sizes[name] // 2) for name in dims})
 
 
@@ -306,7 +306,7 @@ def dim_by_dim(
 ) -> Tensor:
     """A transform along one dim after another."""
     made = wrap(single(name, x))
-    dims = ordered_dims(name, made, unordered(dim))
+    dims = ordered_dims(name, made, order_set(dim))
     sizes = sizes_of(name, made, dims, n)
     for one in dims:
         made = function(made, one, sizes.get(one), norm)
@@ -345,16 +345,16 @@ def dims_to_transform(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
     return dims
 
 
-def checked(function: str, x: Operand, dim: str) -> Node:
+def check_dim(function: str, x: Operand, dim: str) -> Node:
     """The operand, refused unless it has the dim."""
     node = single(function, x)
     dim_of(function, node, dim)
     return node
 
 
-def resized(function: str, x: Operand, dim: str, n: SizeLike) -> tuple[Node, Size]:
+def resize(function: str, x: Operand, dim: str, n: SizeLike) -> tuple[Node, Size]:
     """The operand, cut or padded with zeros to size `n` of the dim, and this size."""
-    node = checked(function, x, dim)
+    node = check_dim(function, x, dim)
     own = node.type.size(dim)
     if n is None:
         return node, own
@@ -372,7 +372,7 @@ def inverse_of(function: str, norm: Any) -> Any:
     return INVERSE[norm]
 
 
-def scaled(function: str, node: Node, size: Size, norm: Any) -> Tensor:
+def scale(function: str, node: Node, size: Size, norm: Any) -> Tensor:
     """A transform with its factor: "forward" divides by the size."""
     made = wrap(node)
     if inverse_of(function, norm) == "forward":

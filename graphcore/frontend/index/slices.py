@@ -13,8 +13,8 @@ from graphcore.frontend.core.arguments import (
     integer,
     mapping,
     names,
+    order_set,
     require_dims,
-    unordered,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
@@ -54,7 +54,7 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     array([3, 2, 1])
     """
     node = single("flip", x)
-    dims = dims_of("flip", node, unordered(dim), ordered=True)
+    dims = dims_of("flip", node, order_set(dim), ordered=True)
     require_dims("flip", node, dims)
     return isel(wrap(node), dict.fromkeys(dims, slice(None, None, -1)))
 
@@ -67,7 +67,7 @@ def head(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     array([1, 2])
     """
     given = 5 if sizes is None and not more else sizes
-    return sliced("head", x, given, more, lambda number, size: slice(number))
+    return slice_dims("head", x, given, more, lambda number, size: slice(number))
 
 
 def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
@@ -78,7 +78,7 @@ def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     array([3, 4])
     """
     given = 5 if sizes is None and not more else sizes
-    return sliced(
+    return slice_dims(
         "tail", x, given, more, lambda number, size: slice(maximum(size - number, 0), None)
     )
 
@@ -92,10 +92,10 @@ def thin(x: Operand, steps: Mapping[str, int] | int | None = None, /, **more: in
     """
     if steps is None and not more:
         raise refusal("thin", "there is no step", single("thin", x), cure="write x.thin(2)")
-    return sliced("thin", x, steps, more, lambda step, size: slice(None, None, step))
+    return slice_dims("thin", x, steps, more, lambda step, size: slice(None, None, step))
 
 
-def sliced(
+def slice_dims(
     function: str,
     x: Operand,
     given: object,

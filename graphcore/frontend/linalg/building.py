@@ -17,7 +17,7 @@ from graphcore.frontend.shape.dims import concat, rename, stack, transpose
 from graphcore.frontend.window.padding import pad
 from graphcore.ir.names import Hidden, all_apart, apart
 
-from .matrices import ROW_COL, swapped
+from .matrices import ROW_COL, swap_dims
 
 __all__ = [
     "block_diag",
@@ -42,7 +42,9 @@ def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
            [2, 4]])
     """
     node = single("matrix_transpose", x)
-    return transpose(swapped(wrap(node), two_dims("matrix_transpose", dims, node)), *node.type.dims)
+    return transpose(
+        swap_dims(wrap(node), two_dims("matrix_transpose", dims, node)), *node.type.dims
+    )
 
 
 def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:

@@ -13,7 +13,7 @@ from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ops.named import matrices
 
-from .matrices import ROW_COL, floats, matrix_to_matrix, of_matrix, swapped
+from .matrices import ROW_COL, floats, matrix_to_matrix, of_matrix, swap_dims
 
 __all__ = [
     "cholesky",
@@ -94,9 +94,9 @@ def cholesky(
         return matrix_to_matrix(matrices.cholesky, x, dims, check=check)
     (node,) = floats("cholesky", x)
     row, col = two_dims("cholesky", dims, node)
-    flipped = swapped(conjugate(wrap(node)), (row, col))
+    flipped = swap_dims(conjugate(wrap(node)), (row, col))
     lower = matrix_to_matrix(matrices.cholesky, flipped, (row, col), check=check)
-    return transpose(swapped(conjugate(lower), (row, col)), ..., row, col)
+    return transpose(swap_dims(conjugate(lower), (row, col)), ..., row, col)
 
 
 def qr(
@@ -283,7 +283,7 @@ def read_triangle(
     """Matrices whose lower triangle is the one to read, and their dims."""
     (node,) = floats(function, x)
     row, col = two_dims(function, dims, node)
-    return wrap(node) if lower else swapped(conjugate(wrap(node)), (row, col)), row, col
+    return wrap(node) if lower else swap_dims(conjugate(wrap(node)), (row, col)), row, col
 
 
 def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eigen:

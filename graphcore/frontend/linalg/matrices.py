@@ -43,6 +43,6 @@ def matrix_to_matrix(op: Op, x: Operand, dims: Sequence[str], **attrs: Any) -> T
     return wrap(op(node, dims=found, new=found, **attrs))
 
 
-def swapped(x: Tensor, dims: DimPair) -> Tensor:
+def swap_dims(x: Tensor, dims: DimPair) -> Tensor:
     """`x` with the names of two dims exchanged: the matrix transposed."""
     return rename(x, {dims[0]: dims[1], dims[1]: dims[0]})

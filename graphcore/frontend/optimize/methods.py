@@ -328,7 +328,7 @@ def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedul
     array(0.025)
     """
     check("exponential_decay", learning_rate, steps, factor)
-    return lambda step: learning_rate * factor ** (counted(step) / steps)
+    return lambda step: learning_rate * factor ** (step_tensor(step) / steps)
 
 
 def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedule:
@@ -345,7 +345,7 @@ def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedul
     check("cosine_decay", learning_rate, steps, final)
 
     def rate(step: Operand) -> Tensor:
-        share = minimum(counted(step) / steps, 1.0)
+        share = minimum(step_tensor(step) / steps, 1.0)
         return final + (learning_rate - final) * (1 + cos(math.pi * share)) / 2
 
     return rate
@@ -372,9 +372,9 @@ def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
     """
     check("linear_warmup", steps)
     rate = schedule_of("linear_warmup", then)
-    return lambda step: minimum((counted(step) + 1) / steps, 1.0) * rate(counted(step))
+    return lambda step: minimum((step_tensor(step) + 1) / steps, 1.0) * rate(step_tensor(step))
 
 
-def counted(step: Operand) -> Tensor:
+def step_tensor(step: Operand) -> Tensor:
     """The number of a step as a tensor."""
     return wrap(single("schedule", step))

@@ -37,7 +37,7 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Expression
 
-from .searching import Row, edges_of, merged, searchsorted
+from .searching import Row, edges_of, merge_dims, searchsorted
 from .sorting import argsort, put_back, sort
 
 __all__ = [
@@ -89,10 +89,10 @@ def bincount(
     node = single("bincount", x)
     dims = dims_of("bincount", node, dim)
     found = segment_sum(np.int64(1) if weights is None else weights, wrap(node), size, dims, name)
-    return transpose(found, *placed(node.type.dims, dims, name), ...)
+    return transpose(found, *place_dims(node.type.dims, dims, name), ...)
 
 
-def placed(dims: tuple[str, ...], gone: tuple[str, ...], new: str) -> tuple[str, ...]:
+def place_dims(dims: tuple[str, ...], gone: tuple[str, ...], new: str) -> tuple[str, ...]:
     """`dims` with `new` in place of the first that vanishes; last if none does."""
     return tuple(dict.fromkeys((*(new if dim in gone else dim for dim in dims), new)))
 
@@ -272,7 +272,7 @@ def unique_all(
     dims = dims_of("unique", value.node, dim)
     require_dims("unique", value.node, dims)
     new = new_dim("unique", name, value.node, gone=dims)
-    flat, row = merged(value, dims)
+    flat, row = merge_dims(value, dims)
     ordered, order = sort(flat, row), argsort(flat, row)
     group = cumsum(starts(ordered, row), row)
     numbers = arange(1, size_of("unique", new, size) + 2, dim=new)
@@ -284,7 +284,7 @@ def unique_all(
     inverse = put_back(group - 1, flat, row)
     if row not in value.dims:
         inverse = unstack(inverse, {row: {dim: value.sizes[dim] for dim in dims}})
-    to = placed(value.dims, dims, new)
+    to = place_dims(value.dims, dims, new)
     values, indices, counts = (transpose(part, *to) for part in (values, indices, end - begin))
     return UniqueAll(values, indices, transpose(inverse, *value.dims), counts)
 

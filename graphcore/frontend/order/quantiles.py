@@ -18,7 +18,7 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum, minimum, rint
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null
-from graphcore.frontend.reduce.masking import SKIPPED, Mask, Masked, as_float, masked, over
+from graphcore.frontend.reduce.masking import SKIPPED, Mask, Masked, as_float, mask_operand, over
 from graphcore.frontend.shape.dims import concat, transpose
 from graphcore.ir.dtypes import FLOAT, INT
 from graphcore.ir.sizes import Size, lower_bound
@@ -26,7 +26,7 @@ from graphcore.ir.sizes import maximum as most
 from graphcore.ops import named
 
 from .interpolation import between
-from .searching import merged
+from .searching import merge_dims
 from .sorting import sort
 
 __all__ = [
@@ -49,7 +49,7 @@ def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.median(gc.constant([4.0, 1.0, 9.0, 2.0], "t")))()
     array(3.)
     """
-    order = sorted_rows(masked("median", x, dim, where, skipna), skipna)
+    order = sorted_rows(mask_operand("median", x, dim, where, skipna), skipna)
     low, high = order.at((order.size - 1) // 2), order.at(order.size // 2)
     return order.or_nan(midpoint(low, high))
 
@@ -102,7 +102,7 @@ def quantile(
     array([[1.5, 4.5],
            [2. , 5. ]])
     """
-    data = masked("quantile", x, dim, where, skipna)
+    data = mask_operand("quantile", x, dim, where, skipna)
     check_word("quantile", "method", method, (*CHOSEN, *LINEAR), data.x)
     share, valid = share_of(data, q)
     order = sorted_rows(data, skipna)
@@ -187,7 +187,7 @@ def sorted_rows(data: Masked, skipna: bool) -> Order:
     require_order(data.function, x)
     if data.mask is not None:
         x = choose(data.mask, as_float(x), math.nan)
-    x, dim = merged(x, dims)
+    x, dim = merge_dims(x, dims)
     size = x.sizes[dim]
     if (lower_bound(size) or 0) < 1:  # a nan then represents an empty row
         x, size = concat([as_float(x), math.nan], dim), most(size, 1)

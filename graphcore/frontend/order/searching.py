@@ -163,7 +163,7 @@ def nonzero(
     node = single("nonzero", x)
     dims = dims_of("nonzero", node, dim, ordered=True)
     new = new_dim("nonzero", name, node, gone=dims)
-    flat, row = merged(wrap(node), dims)
+    flat, row = merge_dims(wrap(node), dims)
     seen = cumsum(not_equal(flat, 0), row)
     wanted = arange(1, size_of("nonzero", new, size) + 1, dim=new)
     at = searchsorted(seen, wanted, row)
@@ -176,7 +176,7 @@ def nonzero(
     return {dim: found[dim] for dim in dims}
 
 
-def merged(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
+def merge_dims(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
     """`x` with `dims` merged into one, and the name of that."""
     if len(dims) == 1:
         return x, dims[0]

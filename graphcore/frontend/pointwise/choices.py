@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphcore.frontend.core.arguments import listed
+from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.lift import Operand, single
@@ -47,8 +47,8 @@ def select(
     >>> gc.compile([], gc.select([x < 0, x < 1], [-x, x**2], 10.0))()
     array([ 2.  ,  0.25, 10.  ])
     """
-    conditions = listed("select", "conditions", conditions)
-    choices = listed("select", "choices", choices)
+    conditions = as_list("select", "conditions", conditions)
+    choices = as_list("select", "choices", choices)
     if len(conditions) != len(choices) or not choices:
         reason = f"{len(choices)} choices for {len(conditions)} conditions"
         given = [x for x in (*conditions, *choices) if isinstance(x, Base)]
@@ -93,8 +93,8 @@ def piecewise(
     array([2.  , 0.25, 1.  ])
     """
     at = wrap(single("piecewise", x))
-    conditions = listed("piecewise", "conditions", conditions, at)
-    functions = listed("piecewise", "functions", functions, at)
+    conditions = as_list("piecewise", "conditions", conditions, at)
+    functions = as_list("piecewise", "functions", functions, at)
     values = [
         callback("piecewise", "a function", f, "x")(at) if callable(f) else f for f in functions
     ]

@@ -80,7 +80,7 @@ def binary(op: Op, result: str = "f64", of: str = "float64", path: str = "") -> 
     return function
 
 
-def reflected(function: Binary) -> Binary:
+def reflect(function: Binary) -> Binary:
     """The function of the same operands in the other order, as `__radd__` is that of `__add__`."""
     return lambda x, y: function(y, x)
 

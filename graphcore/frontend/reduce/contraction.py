@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from graphcore.frontend.core.arguments import Dim, dim_of, names, require_dims, unordered
+from graphcore.frontend.core.arguments import Dim, dim_of, names, order_set, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.create.inputs import zeros_like
@@ -57,17 +57,17 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
         cure = "give the tensors to multiply"
         raise refusal("dot", "takes at least one operand", cure=cure, kind=GraphTypeError)
     nodes = common("dot", *xs)
-    return wrap(named.dot(*nodes, dims=contracted(nodes, dim)))
+    return wrap(named.dot(*nodes, dims=dims_to_contract(nodes, dim)))
 
 
-def contracted(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
+def dims_to_contract(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
     """The dims to sum over, in order of first appearance."""
     uses = Counter(name for node in nodes for name in node.type.dims)
     if dim is ...:
         return tuple(uses)
     if dim is None:
         return tuple(name for name, count in uses.items() if count > 1)
-    meant = names("dot", unordered(dim), nodes[0])
+    meant = names("dot", order_set(dim), nodes[0])
     if len(set(meant)) < len(meant) or not set(meant) <= uses.keys():
         return meant  # the type rule will refuse, and suggest
     return tuple(name for name in uses if name in meant)

@@ -81,7 +81,7 @@ def over(op: Op, x: Tensor, dims: tuple[str, ...], **attrs: Any) -> Tensor:
     return wrap(op(x.node, dims=dims, **attrs))
 
 
-def masked(
+def mask_operand(
     function: str,
     x: Operand,
     dim: Dim,

@@ -15,7 +15,7 @@ from graphcore.ir.literal import Literal
 from graphcore.ops import named
 from graphcore.ops.autodiff import stop_gradient
 
-from .masking import Mask, as_float, masked, over
+from .masking import Mask, as_float, mask_operand, over
 
 __all__ = [
     "norm",
@@ -62,7 +62,7 @@ def norm(
     >>> gc.compile([], [gc.norm(x), gc.norm(x, ord=1), gc.norm(x, ord=float("inf"))])()
     [array(5.), array(7.), array(4.)]
     """
-    data = masked("norm", x, dim, where, skipna)
+    data = mask_operand("norm", x, dim, where, skipna)
     if isinstance(ord, str) or math.isnan(ord):
         cure = "give a number; for matrices, 2 over both dims is 'fro'"
         raise refusal("norm", f"ord={ord!r}", data.x, cure=cure, kind=GraphTypeError)

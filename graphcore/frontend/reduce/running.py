@@ -20,7 +20,7 @@ from graphcore.frontend.shape.dims import concat
 from graphcore.ir.op import Op
 from graphcore.ops import named
 
-from .masking import SKIPPED, Mask, Masked, masked, over, running_extreme
+from .masking import SKIPPED, Mask, Masked, mask_operand, over, running_extreme
 
 ALONG = SKIPPED | {"dim": "The dims to run along, in turn: one name, several, or None for all."}
 
@@ -48,7 +48,7 @@ def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     array([[ 1,  3,  6],
            [ 4,  9, 15]])
     """
-    return running(masked("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
+    return running(mask_operand("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
 
 
 @parameters(**ALONG)
@@ -63,7 +63,7 @@ def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = F
     array([[  1,   2,   6],
            [  4,  20, 120]])
     """
-    return running(masked("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
+    return running(mask_operand("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
 
 
 def running(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
@@ -123,7 +123,7 @@ def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.cummax(gc.constant([1, 3, 2, 5], "t"), "t"))()
     array([1, 3, 3, 5])
     """
-    return running_extreme(masked("cummax", x, dim, where, skipna), named.cummax, 1)
+    return running_extreme(mask_operand("cummax", x, dim, where, skipna), named.cummax, 1)
 
 
 @parameters(**ALONG)
@@ -137,7 +137,7 @@ def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.cummin(gc.constant([4, 3, 5, 1], "t"), "t"))()
     array([4, 3, 3, 1])
     """
-    return running_extreme(masked("cummin", x, dim, where, skipna), named.cummin, -1)
+    return running_extreme(mask_operand("cummin", x, dim, where, skipna), named.cummin, -1)
 
 
 @parameters(**ALONG)
@@ -153,7 +153,7 @@ def logcumsumexp(
     >>> gc.compile([], gc.special.logcumsumexp(gc.constant([0.0, 0.0, 1000.0], "t"), dim="t"))()
     array([0.00000000e+00, 6.93147181e-01, 1.00000000e+03])
     """
-    data = masked("logcumsumexp", x, dim, where, skipna)
+    data = mask_operand("logcumsumexp", x, dim, where, skipna)
     return data.reduce(named.logcumsumexp, -math.inf)
 
 

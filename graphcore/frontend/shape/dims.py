@@ -11,15 +11,15 @@ from graphcore.frontend.core.arguments import (
     Dim,
     MissingDims,
     SizeLike,
+    as_list,
     as_tuple,
     dims_of,
-    listed,
     mapping,
     names,
+    order_set,
     present,
     require_dims,
     size_of,
-    unordered,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, has_checks, single
@@ -254,7 +254,7 @@ def broadcast_all(
 
     Each result checks the sizes of all nodes, so it does not depend on the others being computed.
     """
-    left_out = () if exclude is None else names(function, unordered(exclude))
+    left_out = () if exclude is None else names(function, order_set(exclude))
     sizes: dict[str, Size] = {}
     for node in nodes:
         for dim, size in node.type.sizes.items():
@@ -326,7 +326,7 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     >>> gc.concat([y, y], dim="new")
     <Tensor: i64[new=2, col=2]>
     """
-    nodes = common("concat", *listed("concat", "xs", xs))
+    nodes = common("concat", *as_list("concat", "xs", xs))
     if not nodes:
         raise refusal("concat", "there are no tensors to join", cure="give one tensor at least")
     (name,) = names("concat", (dim,), nodes[0])

@@ -13,9 +13,9 @@ from graphcore.frontend.core.arguments import (
     check_word,
     made_dtype,
     names,
+    order_set,
     require_dims,
     size_of,
-    unordered,
 )
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.costs import fast_transform_size
@@ -72,7 +72,7 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
     [array([ 1., 12., 23., 30.]), array([12., 23.])]
     """
     signal, kernel, dims = operands_along("convolve", x, y, dim)
-    return correlated("convolve", signal, flip(kernel, dims), dims, mode)
+    return correlate_full("convolve", signal, flip(kernel, dims), dims, mode)
 
 
 def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
@@ -92,7 +92,7 @@ def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "ful
     array([10., 21., 32.,  3.])
     """
     signal, kernel, dims = operands_along("correlate", x, y, dim)
-    return correlated("correlate", signal, conjugate(kernel), dims, mode)
+    return correlate_full("correlate", signal, conjugate(kernel), dims, mode)
 
 
 def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
@@ -132,7 +132,7 @@ def operands_along(
     """Both operands, and the dims to convolve, along which `y` must not be empty."""
     signal, kernel = common(function, x, y)
     shared = tuple(name for name in signal.type.dims if name in kernel.type.dims)
-    dims = shared if dim is None or dim is ... else names(function, unordered(dim), signal)
+    dims = shared if dim is None or dim is ... else names(function, order_set(dim), signal)
     require_dims(function, signal, dims)
     require_dims(function, kernel, dims)
     for name in dims:
@@ -157,7 +157,7 @@ def kept_ranges(
     return found
 
 
-def correlated(
+def correlate_full(
     function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
 ) -> Tensor:
     """Sums of products wherever `mode` lets `y` overlap `x`."""

@@ -9,7 +9,7 @@ from graphcore.frontend.core.base import Tensor
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.formulas import where as choose
-from graphcore.frontend.reduce.masking import REDUCED, Mask, masked
+from graphcore.frontend.reduce.masking import REDUCED, Mask, mask_operand
 from graphcore.frontend.reduce.running import logcumsumexp
 from graphcore.ops import named
 
@@ -33,7 +33,7 @@ def softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     array([[0.5, 0.5],
            [0. , 1. ]])
     """
-    return masked("softmax", x, dim, where).reduce(named.softmax, -math.inf)
+    return mask_operand("softmax", x, dim, where).reduce(named.softmax, -math.inf)
 
 
 @parameters(**REDUCED)
@@ -48,7 +48,7 @@ def log_softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     array([[-6.93147181e-01, -6.93147181e-01],
            [-1.00000000e+03,  0.00000000e+00]])
     """
-    data = masked("log_softmax", x, dim, where)
+    data = mask_operand("log_softmax", x, dim, where)
     found = data.reduce(named.log_softmax, -math.inf)
     return found if data.mask is None else choose(data.mask, found, -math.inf)
 
@@ -64,4 +64,4 @@ def logsumexp(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     >>> gc.compile([], gc.special.logsumexp(x, dim="class"))()
     array([6.93147181e-01, 1.00000000e+03])
     """
-    return masked("logsumexp", x, dim, where).reduce(named.logsumexp, -math.inf)
+    return mask_operand("logsumexp", x, dim, where).reduce(named.logsumexp, -math.inf)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from graphcore.frontend.core.arguments import listed
+from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, brief, refusal
 from graphcore.frontend.core.callbacks import callback, require_function
 from graphcore.ir import structures
@@ -104,7 +104,7 @@ def unflatten(structure: Structure, leaves: Iterable[Anything]) -> Anything:
         cure = "leaves, structure = gc.tree.flatten(tree)"
         reason = f"{brief(structure)} is not a structure"
         raise refusal("tree.unflatten", reason, cure=cure, kind=GraphTypeError)
-    found = list(leaves) if isinstance(leaves, str) else listed("tree.unflatten", "leaves", leaves)
+    found = list(leaves) if isinstance(leaves, str) else as_list("tree.unflatten", "leaves", leaves)
     if len(found) != (wanted := count(structure)):
         reason = f"{len(found)} leaves for a structure of {wanted}"
         raise refusal("tree.unflatten", reason, cure="give one value for each leaf")

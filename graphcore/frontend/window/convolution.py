@@ -10,9 +10,9 @@ from graphcore.frontend.core.arguments import (
     check_word,
     mapping,
     names,
+    order_set,
     require_dims,
     size_of,
-    unordered,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
@@ -25,7 +25,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
 
-from .windows import each, padded, steps
+from .windows import each, pad, steps
 
 __all__ = [
     "conv",
@@ -100,7 +100,7 @@ def conv(
     image, weights, moves = kernel_moves("conv", x, kernel, dims, stride, dilation)
     seen = windows_of("conv", image, moves, padding, 0)
     return wrap(
-        named.dot(seen, weights, dims=contracted_dims("conv", seen, weights, moves, contract))
+        named.dot(seen, weights, dims=dims_to_contract("conv", seen, weights, moves, contract))
     )
 
 
@@ -156,7 +156,7 @@ def conv_transpose(
         before, after = move.ends(function, size, ends)
         whole.append(before + size + after)
         kept[move.dim] = before, size
-    over = contracted_dims(function, values, weights, moves, contract)
+    over = dims_to_contract(function, values, weights, moves, contract)
     spread = named.dot(values, weights, dims=over)
     result = named.overlap_add(spread, **move_attrs(moves) | {"sizes": tuple(whole)})
     for dim, (start, size) in kept.items():
@@ -196,7 +196,7 @@ def max_pool(
     >>> gc.max_pool(gc.tensor("x", {"batch": None, "y": 28, "x": 28}), {"y": 2, "x": 2})
     <Tensor: f64[batch, y=14, x=14]>
     """
-    node, moves = pooled("max_pool", x, sizes, stride, dilation)
+    node, moves = pool("max_pool", x, sizes, stride, dilation)
     seen = windows_of("max_pool", node, moves, padding, identity_of_extreme(node.type.dtype))
     return reductions.max(wrap(seen), window_dims(moves))
 
@@ -225,7 +225,7 @@ def mean_pool(
     >>> gc.compile([], gc.mean_pool(x, {"time": 2}))()
     array([3. , 2.5])
     """
-    node, moves = pooled("mean_pool", x, sizes, stride, dilation)
+    node, moves = pool("mean_pool", x, sizes, stride, dilation)
     seen = wrap(windows_of("mean_pool", node, moves, padding, 0))
     if count_include_pad:
         return reductions.mean(seen, window_dims(moves))
@@ -298,7 +298,7 @@ def windows_of(function: str, x: Node, moves: list[Move], padding: Any, fill: co
         move.dim: move.ends(function, x.type.size(move.dim), some)
         for move, some in zip(moves, given, strict=True)
     }
-    return named.windows(padded(x, ends, fill), **move_attrs(moves))
+    return named.windows(pad(x, ends, fill), **move_attrs(moves))
 
 
 def kernel_moves(
@@ -323,7 +323,7 @@ def kernel_moves(
     return values, weights, list(map(Move, along, new, sizes, by, gaps))
 
 
-def contracted_dims(
+def dims_to_contract(
     function: str, x: Node, kernel: Node, moves: list[Move], contract: Contracted
 ) -> tuple[str, ...]:
     """The dims to sum over, in order of first appearance: by default all that both have."""
@@ -332,7 +332,7 @@ def contracted_dims(
     moved = {move.dim for move in moves}
     if contract is None:
         return tuple(dim for dim in mine if dim in theirs and dim not in moved)
-    meant = names(function, unordered(contract), x)
+    meant = names(function, order_set(contract), x)
     for dim in meant:
         if dim not in known or dim in moved:
             reason = f"moves along dim {dim!r}" if dim in moved else f"no operand has dim {dim!r}"
@@ -343,7 +343,7 @@ def contracted_dims(
     return tuple(dim for dim in known if dim in over)
 
 
-def pooled(
+def pool(
     function: str, x: Operand, sizes: Mapping[str, SizeLike], stride: Steps | None, dilation: Steps
 ) -> tuple[Node, list[Move]]:
     """`x`, and windows that by default do not overlap."""

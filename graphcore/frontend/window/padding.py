@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from graphcore.frontend.arrange.copies import tiled
+from graphcore.frontend.arrange.copies import tile_dim
 from graphcore.frontend.core.arguments import check_word, integer, mapping, names, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
@@ -111,7 +111,7 @@ def pad(
     for dim in node.type.dims:
         if dim in widths:
             width = [width_of(node, dim, given) for given in ends(node, dim, widths[dim])]
-            node = extended(node, dim, width, beyond, ends(node, dim, value, default))
+            node = extend_odd(node, dim, width, beyond, ends(node, dim, value, default))
     return wrap(node)
 
 
@@ -144,7 +144,7 @@ Beyond = Callable[["Tensor", str, Size, Any], "Tensor"]
 """(x, dim, width, option) -> `width` new elements after the last one of `x`."""
 
 
-def extended(
+def extend_odd(
     x: Node, dim: str, width: list[Size], beyond: Beyond, options: tuple[Any, Any]
 ) -> Node:
     """`x` padded at both ends of `dim`; the part before is the part after of `x` reversed."""
@@ -250,7 +250,7 @@ def again(pieces: Iterable[Tensor], dim: str, width: Size, rise: Tensor | None =
             break
     total = maximum(total, 1)
     copies = (width + total - 1) // total
-    made = wrap(cut(tiled(join(taken, dim), dim, copies), dim, 0, width))
+    made = wrap(cut(tile_dim(join(taken, dim), dim, copies), dim, 0, width))
     if rise is None or copies == 1:
         return made
     period = iota(dim, width) // total

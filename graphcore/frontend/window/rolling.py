@@ -35,7 +35,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count, minimum, same
 from graphcore.ops import named
 
-from .windows import each, padded, steps
+from .windows import each, pad, steps
 
 __all__ = [
     "coarsen",
@@ -264,7 +264,7 @@ class Rolling(Windowed):
     def _extended(self, x: Node, fill: Operand) -> Node:
         """`x` padded so that there is a window for each position."""
         rows = zip(self._dims, self._sizes, self._before, strict=True)
-        return padded(x, {dim: (lo, size - 1 - lo) for dim, size, lo in rows}, fill)
+        return pad(x, {dim: (lo, size - 1 - lo) for dim, size, lo in rows}, fill)
 
     def _seen(self, x: Node, new: tuple[str, ...] = (), strides: tuple[int, ...] = ()) -> Tensor:
         """The windows of `x`, by default every one, along hidden dims."""
@@ -279,7 +279,7 @@ class Rolling(Windowed):
             size = self._x.sizes[dim]
             lead = minimum(before, size)
             ends[dim] = (lead, size - made.sizes[dim] - lead)
-        return wrap(padded(made.node, ends, math.nan))
+        return wrap(pad(made.node, ends, math.nan))
 
 
 @worded_methods
@@ -350,7 +350,7 @@ class Coarsen(Windowed):
                 x = wrap(cut(x.node, dim, 0 if left else have - whole, whole))
             elif boundary == "pad":
                 lack = -have % size
-                x = wrap(padded(x.node, {dim: (0, lack) if left else (lack, 0)}, fill))
+                x = wrap(pad(x.node, {dim: (0, lack) if left else (lack, 0)}, fill))
             elif same(have, whole) is False:
                 cure = "use boundary='trim' or boundary='pad'"
                 reason = f"dim {dim!r} of size {have} is not a multiple of the block size {size}"

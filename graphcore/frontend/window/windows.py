@@ -93,7 +93,7 @@ def overlap_add(
     require_dims("overlap_add", node, attrs["names"])
     rows = zip(*[attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)
     attrs["sizes"] = tuple(
-        spanned(node.type.size(dim), node.type.size(name), by, apart)
+        span(node.type.size(dim), node.type.size(name), by, apart)
         if sizes[dim] is None
         else size_of("overlap_add", dim, sizes[dim])
         for dim, name, by, apart in rows
@@ -101,7 +101,7 @@ def overlap_add(
     return wrap(named.overlap_add(node, **attrs))
 
 
-def spanned(count: Size, window: Size, stride: int, dilation: int) -> Size:
+def span(count: Size, window: Size, stride: int, dilation: int) -> Size:
     """The number of elements that `count` windows span."""
     return maximum((count - 1) * stride + (window - 1) * dilation + 1, 0)
 
@@ -144,7 +144,7 @@ def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
     return tuple(given[dim] for dim in dims)
 
 
-def padded(x: Node, ends: Mapping[str, tuple[Size, Size]], value: Operand) -> Node:
+def pad(x: Node, ends: Mapping[str, tuple[Size, Size]], value: Operand) -> Node:
     """`x` with `value` before and after the elements along some dims."""
     fill = fill_in_dtype("pad", value, x)
     for dim, (before, after) in ends.items():
