@@ -11,10 +11,10 @@ from typing import NamedTuple
 from graphcore.compiled import Compiled
 
 EXAMPLES = {
-    "climate": "mean year, anomalies and trend of a sea temperature",
-    "fit": "growth and seasons of carbon dioxide, fitted by SciPy",
-    "sampler": "the posterior of a trend by Hamiltonian Monte Carlo",
-    "inside": "from a formula to the code that runs, stage by stage",
+    "climate": "a sea temperature: mean year and trend",
+    "fit": "carbon dioxide: a model fitted by SciPy",
+    "sampler": "a posterior, by Hamiltonian Monte Carlo",
+    "inside": "a formula on its way to code that runs",
 }
 
 

@@ -18,29 +18,30 @@ from .examples import digits
 from .listing import Lines
 from .options import parse
 
-INTRODUCTION = """\
-[bold]graphcore[/] compiles formulas over named axes, and their derivatives.
-Here a small network learns to read handwritten digits: {:,} to train on, {:,} to test on.
-[dim]Images: Alpaydin and Kaynak (1998), CC BY 4.0, https://doi.org/10.24432/C50P49[/]"""
-
-GRAPH = """
-A line is a tensor: its dims, how it is computed, and the line of the program that says so. The
-pullback computes the derivatives by all weights together, and project takes out one of them."""
-
-QUESTION = """\
-You can ask where any tensor comes from, which rules changed it and which code computes it. This is
-[bold]print(step.why(logp))[/]. The rule is a formula that cannot overflow: m is the maximum of x.
-"""
-
+INTRODUCTION = (
+    "[bold]graphcore[/] compiles formulas over named axes, and their derivatives. Here a small "
+    "network learns to read handwritten digits: {:,} to train on, {:,} to test on.\n"
+    "[dim]Images: Alpaydin and Kaynak (1998), CC BY 4.0, https://doi.org/10.24432/C50P49[/]"
+)
+GRAPH = (
+    "\nA line is a tensor: its dims, how it is computed, and the line of the program that says so. "
+    "The pullback computes the derivatives by all weights together, and project takes out one of "
+    "them."
+)
+QUESTION = (
+    "You can ask where any tensor comes from, which rules changed it and which code computes it. "
+    "This is [bold]print(step.why(logp))[/]. The rule is a formula that cannot overflow: m is the "
+    "maximum of x.\n"
+)
 MEASURED = "Processor time, one thread for both, medians of samples taken in turn."
 
-COPY = "write it to a file, to run and to change"
+COPY = "write it to a file, to run and change"
 PAGE = "show all its stages in your browser"
 COMMANDS = [
     ("--copy digits.py", COPY),
     ("--page", PAGE),
     *((f"--example {name}", text) for name, text in listing.EXAMPLES.items()),
-    ("--help", "all options; --example takes --copy and --page too"),
+    ("--help", "all options, also those of the examples"),
 ]
 
 

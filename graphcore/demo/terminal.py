@@ -19,12 +19,17 @@ import graphcore as gc
 from .listing import Lines
 from .timing import Race
 
+WIDEST = 100
+"""Lines longer than this are hard to read, however wide the terminal is."""
+
 
 def console(color: bool, quiet: bool = False) -> Console:
     """Standard output; characters that its encoding lacks are replaced, not an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    return Console(highlight=False, color_system="auto" if color else None, quiet=quiet)
+    made = Console(highlight=False, color_system="auto" if color else None, quiet=quiet)
+    made.width = min(made.width, WIDEST)
+    return made
 
 
 def heading(out: Console, title: str, number: int | None = None) -> None:
@@ -45,9 +50,9 @@ def show_program(out: Console, lines: Lines) -> None:
 
 
 def show_graph(out: Console, graph: object) -> None:
-    """A graph as `gc.debug_print` prints it. Its lines are not wrapped."""
+    """A graph as `gc.debug_print` prints it, cut where a terminal would wrap its lines."""
     text = io.StringIO()
-    gc.debug_print(graph, file=text)
+    gc.debug_print(graph, width=out.width if out.is_terminal else None, file=text)
     shown = Text(text.getvalue().rstrip("\n"))
     shown.highlight_regex(r"(?m)(?<= = )\w+", "bold")
     shown.highlight_regex(r"(?<= = )pullback", "magenta")

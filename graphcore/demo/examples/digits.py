@@ -5,7 +5,7 @@ import numpy as np
 import graphcore as gc
 from graphcore.demo import datasets
 
-# The network, its loss and its gradient. Dims have names; None is a size known at the call.
+# The network, its loss and its gradient. None: a size known at the call.
 image = gc.tensor("image", {"sample": None, "row": 8, "col": 8})
 label = gc.tensor("label", {"sample": None}, dtype="int64")
 w1 = gc.tensor("w1", {"row": 8, "col": 8, "hidden": None})
