@@ -70,7 +70,10 @@ def replacements(function: str, params: Sequence[Node], names: Iterable[str]) ->
         if node in found:
             raise refusal(function, "a tensor is listed twice", node, cure="list it once")
         if node in constants([node]):
-            mend = "make it an input, gc.tensor(name, dims), and build the outputs from that"
+            mend = (
+                "declare it: gc.tensor(name, dims); for a tree of constants, such as the state of "
+            )
+            mend += "an optimizer, write @gc.function(params=params, state=adam.init(params))"
             reason = f"{node.op.said}(...) is a constant, not an input"
             raise refusal(function, reason, node, cure=mend, kind=GraphTypeError)
         name = apart(f"{node.op.said}(...)", taken)

@@ -44,6 +44,9 @@ def of_floats(type: Type) -> bool:
     return differentiable(type.dtype)
 
 
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+
+
 def refuse_unknown(node: Node, moving: Container[Node]) -> None:
     """Refuse the derivative with respect to an operand for which an op has none."""
     if node.op in outside.CALLBACKS and any(x in moving for x in node.inputs):
@@ -56,7 +59,8 @@ def refuse_unknown(node: Node, moving: Container[Node]) -> None:
         x = node.inputs[place]
         if x in moving:
             raise GraphTypeError(
-                f"{node.op.name}: no derivative with respect to operand {place + 1} is known\n"
+                f"{node.op.name}: no derivative with respect to its {ORDINALS[place]} operand is "
+                "known\n"
                 f"{describe_operand(x)}\n"
                 f"  built at {node.origin}\n"
                 "  cure: put stop_gradient around the operand if it should count as constant"

@@ -32,6 +32,13 @@ def quote(name: object) -> str:
     return f"'{show_dim(str(name))}'"
 
 
+def brief(value: Any) -> str:
+    """An argument on one line; of a table its kind and shape."""
+    if hasattr(value, "to_numpy"):
+        return f"a {type(value).__name__} of shape {value.shape}"
+    return f"{' '.join(repr(value).split()):.60}"
+
+
 def join_names(names: Iterable[object]) -> str:
     """Names separated by commas; if there are many, only the first."""
     shown = [quote(name) for name in names]
@@ -121,7 +128,7 @@ class Parameter:
         values = getattr(value, "values", getattr(value, "data", None))
         if values is None or callable(values):
             raise refusal(
-                f"input {self.shown} takes an array, but got {value!r:.60}",
+                f"input {self.shown} takes an array, but got {brief(value)}",
                 self.declared,
                 cure="pass values; expressions of tensors are built before they are compiled",
                 kind=GraphTypeError,
@@ -141,8 +148,10 @@ class Parameter:
         if have == self.dtype:
             return array if have.isnative else array.astype(self.dtype)
         if have.kind not in "biufc":
-            reason = f"input {self.shown} takes numbers, but got {value!r:.60} of dtype {have}"
+            reason = f"input {self.shown} takes numbers, but got {brief(value)} of dtype {have}"
             cure = f"pass an array of numbers that {self.dtype} holds"
+            if hasattr(value, "to_numpy"):
+                cure = f"pass numbers: frame.to_numpy({str(self.dtype)!r}, na_value=np.nan)"
             raise refusal(reason, self.declared, cure=cure, kind=GraphTypeError)
         weak = not hasattr(value, "dtype")
         smaller_kind = RANK[have.kind] <= RANK[self.dtype.kind]

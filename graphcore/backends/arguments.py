@@ -44,6 +44,8 @@ class Arguments:
             if param is None:
                 near = get_close_matches(name[:60], [known[:60] for known in self._names], 1)
                 cure = f"did you mean {quote(near[0])}?" if near else "pass inputs by their names"
+                if not args and kwargs.keys() > self._names.keys():
+                    cure = without(name, value, self._order)
                 raise self._refused(f"there is no input {quote(name)}", self._params, cure)
             if param.number in found:
                 reason = f"input {param.shown} is given twice"
@@ -74,6 +76,12 @@ class Arguments:
     def _refused(self, reason: str, params: Sequence[Parameter], cure: str) -> Exception:
         declared = [f"input {param.shown}, {param.declared}" for param in params[:20]]
         return refusal(reason, *declared, cure=cure, kind=GraphTypeError)
+
+
+def without(name: str, value: Any, inputs: Sequence[str]) -> str:
+    """The cure for an argument in addition to all inputs."""
+    leave = f"leave {quote(name)} out"
+    return f"{leave}: f(**dataset[{[*inputs]}])" if hasattr(value, "dims") else leave
 
 
 def describe_form(form: Branch) -> str:

@@ -12,7 +12,7 @@ from graphcore.ir.errors import GraphError, GraphTypeError
 
 from .core.base import Base, refusal
 from .core.calls import tensors
-from .core.instead import instead
+from .core.instead import exactly, nearly
 from .core.paths import SPACES, public
 
 AXISLESS = frozenset(
@@ -114,8 +114,8 @@ def numpy_refusal(
     dims: tuple[str, ...] = max((x.dims for x in found), key=len, default=())
     space = path.split(".")[1]
     axis = axis if isinstance(axis, int) else None
-    meant = instead(name, space if space in SPACES else "", dims, axis)
+    space = space if space in SPACES else ""
     names = f"functions of graphcore take names: gc.sum(x, dim={(dims or ('row',))[0]!r})"
-    cure = meant if meant.startswith("use") else f"{meant} {names}".lstrip()
+    cure = exactly(name, space, dims, axis) or f"{nearly(name, space)} {names}".lstrip()
     reason = reason or "does not take symbolic tensors"
     return refusal(path, reason, *found, cure=cure, kind=GraphTypeError)

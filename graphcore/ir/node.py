@@ -378,6 +378,8 @@ def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
 def describe_operand(node: Node, reason: str = "") -> str:
     """`name: dtype[dims]`, where it was built, and how the sizes that `reason` names are known."""
     name = node.attrs.get("name", f"{node.op.said}(...)")
+    if node.op.name == "full" and not node.type.shape:
+        name = f"{node.attrs['value'].array}"
     text = f"  {escaped(name[:60])}: {node.type}, built at {node.origin}"
     if isinstance(node.type, TensorType) and node.inputs:
         known = [known_from(node, dim) for dim in node.type.dims or () if repr(dim) in reason]

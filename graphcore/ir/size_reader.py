@@ -35,7 +35,9 @@ def read_size(text: str) -> Size:
     try:
         return _value(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, RecursionError, MemoryError, ZeroDivisionError) as error:
-        raise ValueError(f"{text!r:.60} is no expression of sizes: {error}") from None
+        raise ValueError(
+            f"{text!r:.60} is no expression of sizes: {getattr(error, 'msg', error)}"
+        ) from None
 
 
 def _value(tree: ast.expr) -> Size:

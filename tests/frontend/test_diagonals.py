@@ -64,7 +64,7 @@ REFUSED = {
     "trace unknown": (lambda x: gc.trace(x, ("a", "q")), "no dim 'q'"),
     "diag clash": (lambda x: gc.diag(x, "a", ("b", "q")), "already"),
     "diag one": (lambda x: gc.diag(x, "a", ("q", "q")), "not two"),
-    "tril unknown": (lambda x: gc.tril(x), "no dim 'row'"),
+    "tril unknown": (lambda x: gc.tril(x), "no dims 'row' and 'col'"),
     "triu offset": (lambda x: gc.triu(x, ("a", "b"), k=None), "None for k"),
     "eye": (lambda x: gc.eye({"a": 2}), "not two"),
     "tri": (lambda x: gc.tri(("a", "b", "c"), (1, 2, 3)), "not two"),

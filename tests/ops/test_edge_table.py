@@ -422,7 +422,9 @@ MODES = pytest.mark.parametrize("mode", [gc.grad, by_reverse, by_forward])
 def test_a_disconnected_input_is_refused_by_default(mode: Any) -> None:
     x, other = gc.tensor("x", {"i": 2}), gc.tensor("other", {"i": 2})
     for y in (x.sum(), x.sum() + gc.stop_gradient(other).sum()):
-        with pytest.raises(gc.GraphTypeError, match="does not depend on it"):
+        with pytest.raises(
+            gc.GraphTypeError, match=r"does not depend on it|only through stop_gradient"
+        ):
             mode(y, other)
         zeros = gc.compile([x, other], mode(y, other, disconnected="zero"))([1, 2], [3, 4])
         np.testing.assert_array_equal(zeros, np.zeros_like(zeros))
@@ -432,7 +434,7 @@ def test_a_disconnected_input_is_refused_by_default(mode: Any) -> None:
 def test_a_dependence_through_integers_is_no_dependence(mode: Any) -> None:
     x, p = gc.tensor("x", {"i": 3}), gc.tensor("p", {"i": 3})
     for picked in (x[{"i": p.argmax()}], x * (p > 0), x.sum() + p.astype("int64").sum()):
-        with pytest.raises(gc.GraphTypeError, match="does not depend on it"):
+        with pytest.raises(gc.GraphTypeError, match="only through integers or bool"):
             mode(picked.sum(), p)
 
 

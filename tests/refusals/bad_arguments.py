@@ -11,6 +11,7 @@ CALL: dict[str, list[tuple[str, ...]]] = {
         ("f(np.ones((2, 4)), np.ones((4, 3)), 1)", "3 arguments"),
         ("f(np.ones((2, 4)), v=np.ones((4, 3)))", "'v'", "'x'", "'w'"),
         ("f(np.ones((2, 4)), ww=np.ones((4, 3)))", "did you mean 'w'?"),
+        ("f(x=np.ones((2, 4)), w=np.ones((4, 3)), c=1)", "no input 'c'", "leave 'c' out"),
         ("f(np.ones((2, 4)), x=np.ones((2, 4)))", "'x' is given twice"),
         ("f(np.ones(4), np.ones((4, 3)))", "'x'", "('batch', 'feature')", "(4,)"),
         ("f(np.ones((2, 5)), np.ones((4, 3)))", "'feature'", "5", "4"),

@@ -41,7 +41,8 @@ def pieces(text: str) -> Iterator[str]:
     at = 0
     while found := START.search(text, at):
         at = end_of(text, found.start())
-        yield text[found.start() : at].rstrip(".")
+        piece = text[found.start() : at]
+        yield piece if piece.endswith("...") else piece.rstrip(".")
 
 
 def end_of(text: str, at: int) -> int:
@@ -129,6 +130,7 @@ def misfits(call: ast.Call, piece: str) -> Iterator[str]:
 CALLABLE = {
     "f",
     "g",
+    "unravel",
     "function",
     "df",
     "range",

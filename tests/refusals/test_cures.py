@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.core.instead import INSTEAD
+from graphcore.frontend.core.instead import ELSEWHERE, INSTEAD
 from graphcore.frontend.core.paths import SPACES, public, public_path
 from tests.refusals.bad_calls import CASES, refusal
 from tests.refusals.cures import faults, pieces, run, strings
@@ -46,10 +46,12 @@ import numpy as np
 import graphcore as gc
 x = gc.tensor("x", {"row": 4, "col": 4})
 y, f = x * 2, lambda x: x.sum()
-xs, dims, array, size, k, n, parts = [x, y], ("row", "col"), np.ones((4, 4)), 4, 2, 3, 2
-index, mask = gc.constant([3, 2, 1, 0], "row"), x > 0
+xs, dims, array = [x, y], ("row", "col"), np.ones((4, 4))
+size, k, n, parts, mask, keep = 4, 2, 3, 2, y, 0.5
+w, b, label = x.rename(col="out"), gc.tensor("b", {"out": 4}), gc.constant([0, 1, 2, 3], "col")
+index = gc.constant([3, 2, 1, 0], "row")
 """
-"""Operands for cures that show a general form; if these do not fit, `x` and `y` are vectors."""
+"""Operands for cures that show a general form; then `x` and `y` as vectors and as numbers."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,12 @@ def general() -> list[dict[str, Any]]:
     scope: dict[str, Any] = {}
     exec(GENERAL, scope)
     vector = gc.tensor("v", {"row": 4})
-    return [scope, {**scope, "x": vector, "y": vector, "array": np.ones(4)}]
+    number = gc.tensor("number", {})
+    return [
+        scope,
+        {**scope, "x": vector, "y": vector, "array": np.ones(4)},
+        {**scope, "x": number, "y": number * 2},
+    ]
 
 
 def check(cure: str, scopes: list[dict[str, Any]]) -> None:
@@ -77,7 +84,7 @@ def test_cures_run_on_the_operands_of_their_message(
     check(cure, [{**general[0], **scope, "index": scope["n"]}, *general])
 
 
-@pytest.mark.parametrize("name", sorted(INSTEAD))
+@pytest.mark.parametrize("name", sorted(INSTEAD | ELSEWHERE))
 def test_what_stands_for_names_of_other_libraries_runs(
     name: str, general: list[dict[str, Any]]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphcore.frontend.core.arguments import names, require_dims
+from graphcore.frontend.core.arguments import names
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import as_array, dtype_of
 from graphcore.frontend.core.trees import Tree, flatten
@@ -125,8 +125,11 @@ class Unravel:
     def _tensors(self, vector: Tensor) -> list[Tensor]:
         """The parts of a tensor."""
         node = vector.node
-        require_dims("unravel", node, (self._dim,))
         sizes: list[Size] = [count(part.shape) for part in self._parts]
+        if self._dim not in node.type.dims:
+            cure = f"declare it: gc.tensor('theta', {{{self._dim!r}: {sum(sizes)}}}), "
+            cure += "or choose the name: gc.ravel(tree, dim='row')"
+            raise refusal("unravel", f"the vector has no dim {self._dim!r}", vector, cure=cure)
         x = named.rename(node, names=((self._dim, INSIDE),))
         x = with_size(x, INSIDE, sum(sizes))
         made, start = [], 0

@@ -186,6 +186,11 @@ class Carry:
                 made = f"{cause.type}, by {cause.op.said} at {cause.origin} of {met}"
                 reason += f"\n  {x} becomes {made}"
         cure = "keep structure, dims and dtypes: astype, transpose or broadcast in the body or init"
+        for x in [x for x in new if x in old and x not in same]:
+            first, then = old[x].dims or (), types[x].dims or ()
+            if set(first) < set(then) and then[: len(first)] != first:
+                order = ", ".join(map(repr, (*first, *[dim for dim in then if dim not in first])))
+                cure = f"new dims come after those of the start: return {x}.transpose({order})"
         return refusal(self.function, reason, cure=cure, kind=GraphTypeError)
 
 

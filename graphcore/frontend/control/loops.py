@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, TypeVar, overload
 
 from graphcore.frontend.core.arguments import SizeLike, names, size_of
@@ -132,7 +133,9 @@ def scan(
     sequences, rebuild = optional(xs, "xs")
     for x in sequences:
         if dim not in x.dims:
-            cure = "name the dim to walk, as in dim='time', or capture the tensor"
+            near = [*get_close_matches(dim, x.dims, 1), *x.dims, "row"][0]
+            cure = f"name the dim of the steps, as in dim={near!r}; a tensor that each step reads "
+            cure += "whole is no part of xs: use it in the body"
             raise refusal("scan", f"xs has no dim {dim!r}", x, cure=cure)
     if length is None and not sequences:
         raise refusal("scan", "has neither xs nor a length", cure="give gc.scan(..., length=10)")

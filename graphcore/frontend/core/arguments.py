@@ -190,6 +190,10 @@ DimPair: TypeAlias = tuple[str, str]
 def two_dims(function: str, dims: object, *operands: Node, new: bool = False) -> DimPair:
     """The names of two dims; the first operand, if there is one, has them, unless they are new."""
     found = names(function, dims, *operands[:1])
+    own = operands[0].type.dims if operands and not new else ()
+    if found == ("row", "col") and len(own) > 1 and not {"row", "col"} & set(own):
+        cure = f"name its rows and columns: dims={own[-2:]}"
+        raise refusal(function, "there are no dims 'row' and 'col'", *operands, cure=cure)
     if len(found) != 2 or found[0] == found[1]:
         cure = 'name two dims, rows first: dims=("row", "col")'
         raise refusal(function, f"dims={brief(dims)} are not two dims", *operands, cure=cure)
@@ -221,6 +225,8 @@ def size_of(function: str, dim: str, size: object) -> Size:
         except TypeError:
             reason = f"{brief(size)} is not a size for dim {dim!r}"
             cure = "sizes are integers, None (unknown), a name for an unknown, or an expression"
+            if isinstance(size, Mapping) and len(size) == 1:
+                cure = f"give the size alone, {brief(next(iter(size.values())))}, and name its dim"
             raise refusal(function, reason, cure=cure, kind=GraphTypeError) from None
     if (upper_bound(size) or 0) < 0:
         raise refusal(function, f"dim {dim!r} has size {size}", cure="sizes are 0 or more")

@@ -23,6 +23,7 @@ from graphcore.ir.provenance import called, current
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType
+from graphcore.ops import leaf
 from graphcore.ops.named.dims import close_match
 
 if TYPE_CHECKING:
@@ -38,9 +39,13 @@ class Base:
 
     node: Node
 
-    def __new__(cls, node: Node) -> Tensor:
-        """The one tensor of `node`."""
-        return wrap(node)
+    def __new__(cls, *given: Node, **options: object) -> Tensor:
+        """The one tensor of a node."""
+        if len(given) == 1 and isinstance(given[0], Node) and not options:
+            return wrap(given[0])
+        cure = "write gc.tensor(name, dims) for an input, gc.constant(array, dims) for a constant"
+        reason = "its class takes a node of a graph, not values"
+        raise refusal("Tensor", reason, cure=cure, kind=GraphTypeError)
 
     def __init_subclass__(cls) -> None:
         Base._complete = cls
@@ -104,15 +109,22 @@ class Base:
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise self._no_value(f"a number to format as {spec!r}", COMPILE)
+            raise self._no_value(f"a number to format as {spec!r}", self._evaluated())
         return repr(self)
 
     def __bool__(self) -> bool:
-        raise self._no_value("a truth value", "use gc.where to choose, and & | ~ to combine")
+        raise self._no_value("a truth value", TRUTH)
 
     def _no_value(self, what: str, cure: str) -> GraphError:
         reason = f"asked for {what}, but a symbolic tensor has no value yet"
         return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
+
+    def _evaluated(self) -> str:
+        """How a user computes the value."""
+        names = [x.attrs["name"] for x in leaf.inputs_among(Graph((), (self.node,)).nodes())]
+        plain = all(name.isidentifier() for name in names) and len(names) <= 4
+        given = ", ".join(f"{name}=value" for name in names) if plain else "{input: value}"
+        return f"compute it, y.eval({given}), or make a function: gc.compile(inputs, outputs)"
 
     def _some_dim(self) -> str:
         """A dim that cures speak of."""
@@ -151,19 +163,20 @@ class Base:
             raise self._no_value("members", "use (x == value).any()")
 
         def __float__(self) -> float:
-            raise self._no_value("a number", COMPILE)
+            raise self._no_value("a number", self._evaluated())
 
         def __int__(self) -> int:
-            raise self._no_value("a number", COMPILE)
+            raise self._no_value("a number", self._evaluated())
 
         def __complex__(self) -> complex:
-            raise self._no_value("a number", COMPILE)
+            raise self._no_value("a number", self._evaluated())
 
         def __index__(self) -> int:
             raise self._no_value("an integer", "index with it: y.isel(row=index)")
 
         def __array__(self, *args: object, **kwargs: object) -> NoReturn:
-            raise self._no_value("an array", f"{COMPILE}; gc.concat([x, y], 'new') joins tensors")
+            joined = "gc.concat([x, y], 'new') joins tensors"
+            raise self._no_value("an array", f"{self._evaluated()}; {joined}")
 
 
 if not TYPE_CHECKING:
@@ -178,7 +191,7 @@ class Sizes(dict[str, Size]):
         raise refusal("sizes", f"there is no dim {dim!r}", cure=cure, kind=GraphKeyError)
 
 
-COMPILE = "gc.compile(inputs, x) makes a function that computes it"
+TRUTH = "use gc.where or gc.cond(pred, then, otherwise) to choose, and & | ~ to combine"
 _set_node = vars(Base)["node"].__set__
 _tensors: Interned[Tensor] = Interned()
 

@@ -8,8 +8,11 @@ from typing import Any
 
 from graphcore.ir.errors import GraphTypeError
 
-from .base import refusal
+from .base import brief, refusal
 from .calls import entered
+
+UNKNOWN = "(...)"
+"""The parameters of a function that has no signature."""
 
 
 def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[..., Any]:
@@ -29,7 +32,9 @@ def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[
         cure = f"write {lambda_of(written)}"
         if any(isinstance(value, (tuple, list)) for value in values):
             cure += "; a tuple is one argument: unpack it inside the function"
-        reason = f"{role} is called with ({written}), but takes {parameters_of(given)}"
+        takes = parameters_of(given)
+        known = f"but takes {takes}" if takes != UNKNOWN else f"which {brief(given)} does not take"
+        reason = f"{role} is called with ({written}), {known}"
         raise refusal(function, reason, cure=cure, kind=GraphTypeError)
 
     return call
@@ -56,5 +61,5 @@ def parameters_of(function: Callable[..., Any]) -> str:
     """The parameters of a function, as text."""
     try:
         return str(inspect.signature(function))
-    except ValueError:  # one of Python's own may not say it
-        return "others"
+    except ValueError:  # some functions of Python itself have no signature
+        return UNKNOWN

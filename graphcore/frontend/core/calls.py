@@ -50,6 +50,9 @@ WITHOUT = {
 """Cures for arguments of NumPy and xarray that have no counterpart here."""
 
 
+DERIVATIVES = {"grad", "value_and_grad", "pullback", "pushforward", "jacobian", "hessian", "hvp"}
+
+
 class ArgumentKind(NamedTuple):
     """A kind of argument: its test, its name in errors, and the cure ("" shows the signature)."""
 
@@ -167,7 +170,7 @@ def unkind(
     if kind is WORD and name == "name":
         reason = f"{brief(value)} is not a name"
     operands = tensors((*args, *options.values()))
-    cure = kind.cure or f"write {call_of(function)}"
+    cure = meant(name_of(function), args) or kind.cure or f"write {call_of(function)}"
     return refusal(name_of(function), reason, *operands, cure=cure, kind=GraphTypeError)
 
 
@@ -237,8 +240,7 @@ def misfit(
         reason, cure = f"{twice[0]} is given by position and by name", "give it once"
     elif missing:
         reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-        if args and positional[0] == "y" and inspect.isroutine(args[0]):
-            cure = for_function(name_of(function))
+        cure = meant(name_of(function), args) or cure
     else:
         listed = f": {', '.join(positional)}" if positional else ""
         reason = (
@@ -250,6 +252,25 @@ def misfit(
 def name_of(function: Callable[..., Any]) -> str:
     """The name that a user writes for a function."""
     return path_of(function).rpartition(".")[2]
+
+
+MONTHS = (
+    "groups are numbers from 0: for months of an xarray.DataArray da write "
+    "gc.groupby(x, da.time.dt.month - 1, 12, 'time', name='month')"
+)
+"""The cure for groups by the name of a coordinate."""
+
+
+def meant(function: str, args: Sequence[object]) -> str:
+    """The cure for arguments with which another function or another value is meant, or ""."""
+    first, second, *_ = (*args, None, None)
+    if function == "groupby" and isinstance(second, str):
+        return MONTHS
+    if function == "tensor" and (isinstance(first, list) or hasattr(first, "__array__")):
+        return "an array is a constant: gc.constant(array, dims); an input: gc.tensor('x', dims)"
+    if first is not None and function in DERIVATIVES and inspect.isroutine(first):
+        return for_function(function)
+    return ""
 
 
 def for_function(derivative: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from graphcore.ir.errors import GraphAttributeError, GraphError
 
 from . import contents
-from .base import COMPILE, Base, refusal
+from .base import Base, refusal
 from .paths import SPACES, public, public_path
 
 INSTEAD = {
@@ -92,6 +92,72 @@ INSTEAD = {
 }
 """Replacements of functions of NumPy, JAX and others; {0!r} is a dim, {1} the name."""
 
+GPU = "there is no GPU here: programs run on the CPU; leave it out"
+SCIPY = (
+    "SciPy has it: compile gc.value_and_grad(y, x) to a function f and call "
+    "scipy.optimize.{1}(f, start, jac=True); gc.ravel makes one vector of a tree"
+)
+COORDINATES = (
+    "tensors have names of dims, but no coordinates: compile with returns='xarray' and results "
+    "have those of the arguments"
+)
+STATE = (
+    "layers are functions of tensors, and parameters are inputs: "
+    "h = gc.maximum(gc.dot(x, w, dim={0!r}) + b, 0)"
+)
+ELSEWHERE = {
+    **dict.fromkeys(("to", "cuda", "cpu", "device", "devices", "device_put", "gpu", "mps"), GPU),
+    **dict.fromkeys(("minimize", "least_squares", "root", "fmin", "basinhopping"), SCIPY),
+    "curve_fit": "SciPy has it: scipy.optimize.curve_fit(f, x, y, jac=df) takes compiled functions",
+    **dict.fromkeys(
+        ("solve_ivp", "odeint", "ode"),
+        "SciPy has it: scipy.integrate.solve_ivp(f, span, start) takes a compiled f; to "
+        "differentiate a solution write its steps with gc.scan or gc.while_loop",
+    ),
+    **dict.fromkeys(("quad", "integrate"), "for samples: gc.trapezoid(y, x, dim={0!r})"),
+    **dict.fromkeys(("coords", "attrs", "assign_coords", "indexes", "drop_vars"), COORDINATES),
+    **dict.fromkeys(
+        ("dropout", "Dropout"),
+        "multiply by a mask that is an input and that NumPy draws: "
+        "x * mask / keep, where keep is the share of ones",
+    ),
+    **dict.fromkeys(
+        ("cross_entropy", "nll_loss", "softmax_cross_entropy"),
+        "write -gc.take_along(gc.special.log_softmax(x, dim={0!r}), label, dim={0!r}).mean()",
+    ),
+    **dict.fromkeys(
+        ("binary_cross_entropy", "bce_loss", "binary_cross_entropy_with_logits"),
+        "write (gc.special.softplus(x) - y * x).mean(), where x is the logit",
+    ),
+    **dict.fromkeys(("mse_loss", "mse", "mean_squared_error"), "write ((x - y) ** 2).mean()"),
+    **dict.fromkeys(("Linear", "Dense", "Module", "layers", "Sequential", "linear"), STATE),
+    **dict.fromkeys(
+        ("layer_norm", "LayerNorm", "normalize", "batch_norm"),
+        "write (x - x.mean({0!r})) / gc.sqrt(x.var({0!r}) + 1e-5)",
+    ),
+    **dict.fromkeys(("embedding", "Embedding", "gather"), "write gc.take(x, index, dim={0!r})"),
+    **dict.fromkeys(("scatter", "scatter_add", "index_add"), "write x.at[{{{0!r}: index}}].add(y)"),
+    **dict.fromkeys(("rnn", "RNN", "lstm", "LSTM", "GRU"), "write its step as the body of gc.scan"),
+    **dict.fromkeys(("lax", "numpy", "np", "jnp", "math", "ops"), "its functions are in gc itself"),
+    **dict.fromkeys(
+        ("manual_seed", "seed", "PRNGKey", "rand", "randn", "normal", "uniform", "bernoulli"),
+        "draw with NumPy, np.random.default_rng(0).normal(size=3), and pass it as an input",
+    ),
+    **dict.fromkeys(
+        ("from_numpy", "from_xarray", "from_array", "DataArray", "array", "ndarray"),
+        "write gc.constant(array, dims), or pass the array to a compiled function",
+    ),
+    **dict.fromkeys(("Dataset", "DataLoader"), "pass its arrays: f(**dataset)"),
+    "requires_grad": "leave it out: gc.grad(y, x) names what to differentiate by",
+    "plot": "compute it first, y.eval(x=value), and draw the array with matplotlib",
+    "apply_ufunc": "write gc.callback(function, result)(x) for a function of arrays",
+    "pure_callback": "write gc.callback(function, result)(x) for a function of arrays",
+    "compiled": "write gc.compile(inputs, outputs)",
+    "shard_map": GPU,
+    "pmap": "write gc.vectorize(outputs, {{x: x_with_more_dims}}): one CPU runs it",
+}
+"""Cures for names that have no single replacement here; {0!r} is a dim, {1} the name."""
+
 VALUES = ("values", "data", "item", "tolist", "numpy", "to_numpy", "compute", "load")
 """The names that other libraries have for the values of a tensor."""
 
@@ -113,6 +179,8 @@ def exactly(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | 
     """The replacement for `name` from the table or among our functions, or ""."""
     given = axis is not None and -len(dims) <= axis < len(dims)
     dim, *_ = dims[axis:] if given else dims or ("row",)
+    if name in ELSEWHERE and name not in public(space):
+        return ELSEWHERE[name].format(dim, name)
     if name in INSTEAD:
         return f"use {INSTEAD[name].format(dim, name)}"
     for candidate in sorted(("", *SPACES), key=lambda candidate: candidate != space):
@@ -168,7 +236,7 @@ def attribute(x: Base, name: str) -> GraphError:
     """The error for `x.name`, an attribute that tensors do not have."""
     known = [word for word in dir(x) if not word.startswith("_")]
     if name in VALUES:
-        cure = COMPILE
+        cure = x._evaluated()
     elif name in x.dims:
         cure = dim_cure(name)
     elif found := exactly(name, "", x.dims):

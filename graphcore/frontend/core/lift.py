@@ -7,6 +7,7 @@ other operands. NumPy scalars and 0-d arrays are strong: they keep theirs. Array
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeAlias, TypeGuard, Union
 
@@ -151,6 +152,8 @@ def describe(x: Any) -> str:
     """An object given in place of a tensor, as errors show it."""
     if is_function(x):
         return f"function {x.__name__}"
+    if hasattr(x, "to_numpy"):
+        return f"a {type(x).__name__} of shape {x.shape}"
     return f"{type(x).__name__} {brief(x)}"
 
 
@@ -163,6 +166,9 @@ def stranger_cure(x: object) -> str:
     """The cure for an object that is not a tensor but related to tensors, or ""."""
     if is_function(x):
         return "call it first, and give the tensor that it returns: f(x), not f"
+    if hasattr(x, "to_numpy"):
+        dims = ("row", "col")[: getattr(x, "ndim", 1)]
+        return f"name its axes: gc.constant(frame.to_numpy(), {dims})"
     if isinstance(x, (list, tuple)) and any(isinstance(part, Base) for part in x):
         return "to join tensors along a new dim: gc.concat(xs, 'new')"
     return ""
@@ -216,8 +222,14 @@ def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DTy
     try:
         return as_dtype(np.dtype(dtype))
     except Exception as error:  # NumPy raises errors of many kinds
-        cure = "use bool, integers, floats or complex of NumPy"
+        near = get_close_matches(dtype, DTYPES, 1) if isinstance(dtype, str) else []
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        cure = f"{meant}use bool, integers, floats or complex of NumPy"
         raise refusal(function, str(error), *operands, cure=cure, kind=GraphTypeError) from None
+
+
+DTYPES = [f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (64, 32, 16, 8)]
+DTYPES += ["complex128", "complex64", "bool"]
 
 
 def check_dims(function: str, dims: tuple[object, ...]) -> None:

@@ -14,10 +14,11 @@ from graphcore.frontend.core.lift import describe, is_function, single
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node, describe_operand, full_like, toposort
 from graphcore.ir.provenance import called, user_line
 from graphcore.ir.sizes import Size
-from graphcore.ops import autodiff, leaf
+from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.named.dims import close_match
 
 from .instances import Axes, Instances, Mixed, carries, distinguishing
@@ -337,12 +338,34 @@ def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
             reached.update(x for x in node.inputs if carries(x))
     for x in wrt:
         if x not in reached:
-            raise derivative_error(
-                name,
-                "the result does not depend on it through float values",
-                [x, *ys],
-                "leave it out of wrt, or ask for zeros with disconnected='zero'",
-            )
+            reason, cure = disconnection(x, ys)
+            raise derivative_error(name, reason, [x, *ys], cure)
+
+
+def disconnection(x: Node, ys: list[Node]) -> tuple[str, str]:
+    """Why `ys` have no derivative with respect to `x`, and the cure."""
+    cure = "leave it out of wrt, or ask for zeros with disconnected='zero'"
+    dependent = {x}
+    cuts = []
+    for node in toposort(ys):
+        if not dependent.isdisjoint(node.inputs):
+            dependent.add(node)
+            if node.op is autodiff.stop_gradient or not carries(node):
+                cuts.append(node)
+    if cuts and not dependent.isdisjoint(ys):
+        what = f"{cuts[0].op.said} at {cuts[0].origin}"
+        if cuts[0].op is autodiff.stop_gradient:
+            return f"the result depends on it only through {what}", cure
+        reason = f"the result depends on it only through integers or bool: {what}"
+        return reason, f"differentiate what is computed before the {cuts[0].op.said}; or {cure}"
+    if x.op is not leaf.input_ and x.inputs:
+        cure = "differentiate with respect to the tensors that the result is computed from"
+        if x.op is named.rename and isinstance(x.attrs["names"][0][0], Hidden):
+            (dim,) = x.type.dims
+            size = f"gc.tensor('theta', {{{dim!r}: {x.type.size(dim)}}})"
+            cure = f"of a vector: theta = {size}, and compute the result from unravel(theta)"
+        return "the result is not computed from it", cure
+    return "the result does not depend on it through float values", cure
 
 
 def derivative_error(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:

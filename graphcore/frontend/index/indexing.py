@@ -16,6 +16,7 @@ from graphcore.frontend.shape.dims import with_size
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import calling_library
 from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
 from graphcore.ops import named
 
@@ -329,6 +330,8 @@ def by_name(function: str, x: Tensor, key: Any) -> Mapping[str, Any]:
     missing = len(x.dims) - len(keys) + 1
     spread = [at for at, indexer in enumerate(keys) if indexer is ...]
     if any(indexer is None for indexer in keys):
+        if calling_library() == "matplotlib":
+            raise x._no_value("an array to draw", x._evaluated())
         cure = "add a dim with x.expand_dims('new')"
         raise refusal(function, "None does not add a dim", x, cure=cure, kind=GraphTypeError)
     if len(spread) > 1 or missing < (0 if spread else 1):

@@ -193,7 +193,9 @@ class Region(Listing):
                 reason = f"the number of elements that the mask selects along {dim!r} is unknown"
                 raise refusal(function, reason, self._mask, values, cure=cure)
             if dim not in region.dims:
-                cure = f"the elements have the dims {region.dims}; sum over it or index it"
+                cure = f"the elements have the dims {region.dims}: sum over it or index it; to "
+                cure += "give each position its own value, name the positions: "
+                cure += f"gc.constant(index, {dim!r})"
                 reason = f"the values have a dim {dim!r} that the elements lack"
                 raise refusal(function, reason, region, values, cure=cure)
             if same(size, region.sizes[dim]) is False:

@@ -11,7 +11,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from graphcore.frontend.core.base import Tensor, wrap
+import numpy as np
+
+from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.trees import T, Tree, flatten
@@ -22,6 +24,8 @@ from graphcore.frontend.pointwise.elementwise import absolute, cos, minimum, sqr
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.structures import leaves
 
 __all__ = [
     "Optimizer",
@@ -238,6 +242,12 @@ def moments(
 
 def tensors(function: str, name: str, tree: Tree) -> Tree:
     """A tree of tensors; arrays without dims are refused, as steps run in a program."""
+    for path, x in leaves(tree, name):
+        if isinstance(x, np.ndarray) and x.ndim:
+            cure = "give inputs, gc.tensor(name, dims); to make a function of arrays, write "
+            cure += f"@gc.function(params=params, state={function}.init(params))"
+            reason = f"{path} is an array of shape {x.shape}, which has no dims"
+            raise refusal(function, reason, cure=cure, kind=GraphTypeError)
     found, rebuild = flatten(tree, f"{function}: {name}")
     return rebuild(found)
 

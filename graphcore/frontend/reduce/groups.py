@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.calls import worded_methods
+from graphcore.frontend.core.calls import meant, worded_methods
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, is_labelled, single
@@ -156,6 +156,7 @@ GROUPED = {
     "segment_ids": "The number of the group of each element: an integer tensor, in any order, or a "
     "list along `dim`. Numbers that are negative or too large are refused, now or at the call.",
     "size": "The number of groups: an integer or any other size.",
+    "dim": SEGMENTED["dim"].replace("segment_ids", "ids"),
     "name": "The dim of the groups, which replaces the first of `dim`; by default the name of a "
     "DataArray of numbers, else the same name.",
 }
@@ -182,6 +183,8 @@ def groupby(
     >>> gc.compile([], [months.mean(), months - months.mean()])()
     [array([3., 2.]), array([-2.,  0.,  2.])]
     """
+    if cure := meant("groupby", (x, ids)):
+        raise refusal("groupby", f"ids={ids!r} is text", wrap(single("groupby", x)), cure=cure)
     s = segments_of("groupby", x, ids, size, dim, name or name_of(ids, single("groupby", x)))
     require_dims("groupby", s.x.node, s.over)
     if s.ids.type.dtype.kind not in "iu":
