@@ -22,10 +22,10 @@ influence = gc.grad(trend, sst)  # what one degree more in a month adds to the t
 results = {"year": mean_year, "anomaly": anomaly, "trend": trend, "influence": influence}
 f = gc.compile([sst], results)
 found = f(values)
-error = 0.3 * np.linalg.norm(found["influence"])
+error = 0.3 * np.linalg.norm(found["influence"])  # of independent errors
 print("mean year, January to December:", found["year"].round(1))
 print(f"trend: {found['trend']:+.3f} degrees per decade")
-print(f"its error, if each month has an independent error of 0.3 degrees: {error:.3f}")
+print(f"its error, if each month is measured with an error of 0.3 degrees: {error:.3f}")
 print("warmest months, relative to the mean year:")
 for i in np.argsort(found["anomaly"])[:-6:-1]:
     print(f"  {times[i]}  {found['anomaly'][i]:+.2f}")
