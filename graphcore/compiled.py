@@ -90,37 +90,34 @@ def compile(
     Parameters
     ----------
     inputs
-        Tensors made by `tensor`, in the order of the call's arguments; lists, tuples, dicts and
-        dataclasses of them are arguments of the same form. For an inner tensor the call gives its
-        value, by position; the tensors that it is computed from are then not needed for it.
+        Tensors made by `tensor`, in the order of the call's arguments. Lists, tuples, dicts and
+        dataclasses of them are arguments of the same form. An inner tensor may be among them: the
+        call then gives its value, and does not need the inputs that it is computed from.
     outputs
         What to compute: a tensor, or nested lists, tuples, dicts, dataclasses and objects of
         registered classes (`gc.tree.register`), which the result mirrors.
     returns
         What results are: "numpy" arrays with their axes in the order of the dims of the output, or
         "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps the coordinate that
-        labels it in the arguments if each of its elements still stands for the same element of
-        them, or for one that a slice or positions pick outside of loops and branches: if it is not
-        sorted, moved, joined, split or made anew on the way; renamed, it keeps it under the new
-        name. Where one position is picked it becomes a scalar. Scalar coordinates come along, and
-        those of several dims or of other names than their dim where all their dims are kept. Where
+        labels it in the arguments, if its elements still are those of the arguments or a selection
+        of them. A renamed dim keeps it under the new name. A dim that is sorted, moved, joined,
+        split or new has no coordinate, nor one that a loop or branch selects from. Where one
+        position is picked the coordinate becomes a scalar. Scalar coordinates stay. Coordinates of
+        several dims, or of another name than their dim, stay where all their dims do. Where
         arguments disagree, and for coordinates of several levels, there is none.
     native
-        Which tier runs the program: NumPy calls, or machine code, which takes tens to hundreds of
-        milliseconds to make. By default calls run as NumPy calls until these are estimated to have
-        cost as much as making machine code, and as machine code from that call on, at once if the
-        first call alone costs as much. The estimates are of sizes, steps of loops and ops, never of
-        time: the same calls change at the same point. Results then differ by rounding, those of
-        elementwise ops by 4 units in the last place at most. Programs that gain nothing, and
-        platforms without machine code, stay with NumPy; of others machine code runs the ops that
-        have some. True runs machine code from the first call on, which makes it; False never does.
+        What runs the program. False: NumPy calls. True: machine code from the first call on, which
+        takes tens to hundreds of milliseconds more. None, the default: NumPy calls first, and
+        machine code once the calls have been worth it. The two differ by rounding: results of
+        elementwise ops by at most 4 units in the last place. Programs that gain nothing from
+        machine code, and platforms without it, stay with NumPy calls.
 
     Raises
     ------
     GraphError
-        If two inputs share a name, an output needs an input that is not given, or a derivative
-        passes through an inner tensor that is an input; with `native`, if this machine runs no
-        machine code.
+        If two inputs share a name, or if an output needs an input that is not given. If a
+        derivative passes through an inner tensor that is an input. With `native=True`, if this
+        machine runs no machine code.
 
     Examples
     --------
@@ -158,11 +155,11 @@ class Compiled(Questions, Generic[R]):
     ----------
     stages
         The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
-        "expanded", "optimized", "scheduled", which is the first that differs between NumPy and
-        machine code, and with `native` "kernels". `print` shows a graph as `debug_print` does. The
-        graph after any pass can be asked for by the name that `passes` has for it.
+        "expanded", "optimized" and "scheduled"; with `native=True` also "kernels". `print` shows a
+        graph as `debug_print` does. The name of any pass gives the graph after it.
     passes
-        Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
+        Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its rewrites),
+        `seconds` and `change`.
     source
         The program as text: the Python function of NumPy calls, or, where it runs as machine code,
         pseudo-code of its loops over dims.
@@ -214,10 +211,10 @@ class Compiled(Questions, Generic[R]):
     def export(self, path: str | PathLike[str]) -> None:
         """Write the program to one Python file that needs NumPy alone, and SciPy if it uses that.
 
-        Its function `program` takes the arguments of a call, checks them as a call does, and
-        returns the same bits as a program compiled with `native=False`; errors have the same words.
-        Dataclasses are replaced by ones of the same name and fields. Strings of the program, such
-        as names of inputs and dims, are in it as literals and comments, never as code.
+        Its function `program` takes the arguments of a call and checks them with the same errors.
+        It returns the same bits as a program compiled with `native=False`. Dataclasses are replaced
+        by ones of the same name and fields. Strings of the program, such as names of inputs and
+        dims, are in it as literals and comments, never as code.
 
         Parameters
         ----------

@@ -38,20 +38,20 @@ VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def function(
     *wrong: Any, returns: Returns = "numpy", native: bool | None = None, **inputs: DimsTree
 ) -> Callable[[Callable[P, R]], Function[P, R]]:
-    """A decorator: the function of tensors takes arrays too, for which it is compiled.
+    """A decorator: a function of tensors takes arrays too, and is compiled for them.
 
     Called with tensors, the function runs as it stands, as part of a larger program. Called with
-    arrays, it runs once with inputs of the declared dims; the result is compiled, and computes this
-    and all later calls.
+    arrays, it runs once with inputs of the declared dims. The program that this builds is compiled,
+    and computes this call and all later ones.
 
     Parameters
     ----------
     inputs
         The dims of each parameter that takes arrays, as for `tensor`: their sizes by name, or their
-        names alone; of other dtypes than float64 a tensor, such as `gc.tensor("i", ("row",),
-        dtype="int64")`. Nested lists, tuples, dicts and dataclasses of these for a tree of arrays.
-        All other parameters are static: their values are seen by the Python function, must be
-        hashable, and each has a program of its own.
+        names alone. For a dtype other than float64 give a tensor, such as `gc.tensor("i", ("row",),
+        dtype="int64")`. For a tree of arrays give a tree of these. All other parameters are static:
+        the Python function sees their values, which must be hashable, and each value has a program
+        of its own.
     returns, native
         As in `compile`.
 
@@ -63,8 +63,8 @@ def function(
     Raises
     ------
     GraphError
-        If the function has no parameter of a name; when it is called, if tensors and arrays are
-        mixed, or a static value is not hashable.
+        If the function has no parameter of a name. When it is called, if tensors and arrays are
+        mixed, or if a static value is not hashable.
 
     Examples
     --------

@@ -107,13 +107,13 @@ def check_grads(
     Returns
     -------
     The entry of the Jacobian that is the furthest off, as a tuple of names, positions by dim and
-    its three values; printed, it is a sentence.
+    its three values. `print` shows it as a sentence.
 
     Raises
     ------
     GraphError
-        If an entry is further off than allowed: the message says which, by dims; if a value is
-        missing; or if `wrt` are no inputs.
+        If an entry is further off than allowed; the message says which, by dims. If a value is
+        missing, or if `wrt` are no inputs.
 
     Examples
     --------

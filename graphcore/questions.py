@@ -63,7 +63,8 @@ class Questions(Listing):
     stages
         The graphs between the parts of compilation, by name.
     passes
-        Every pass in order: its name, the graph after it, its rewrites and the seconds it took.
+        Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its rewrites),
+        `seconds` and `change`.
     """
 
     stages: Stages
@@ -88,7 +89,7 @@ class Questions(Listing):
 
     @property
     def tier(self) -> str:
-        """Which tier runs calls, and why."""
+        """What runs calls, NumPy calls or machine code, and why."""
         return self._tier.said()
 
     @property
@@ -135,10 +136,10 @@ class Questions(Listing):
     def check(self, /, *args: Any, any: bool = False, **kwargs: Any) -> Fault | Faults | None:
         """The first value of a call that is nan or infinite where its operands are not.
 
-        A value counts if a nan or infinite output depends on it, element by element: those that
-        `where`, an index or a maximum leaves out do not count. Where all outputs are finite and
-        `any` is not set, the answer takes no longer than a call; otherwise NumPy computes the
-        program one op at a time and keeps all values, whichever tier runs it.
+        A value counts only if a nan or infinite output depends on it, element by element. One that
+        `where`, an index or a maximum leaves out does not count. If all outputs are finite and
+        `any` is not set, the answer takes no longer than a call. Otherwise NumPy computes the
+        program one op at a time and keeps all values.
 
         Parameters
         ----------
@@ -149,9 +150,8 @@ class Questions(Listing):
 
         Returns
         -------
-        None if all outputs are finite, else a `Fault`: the op, the user's line, the place by dim,
-        the operands there, the step of each loop, the derivative it belongs to, the cause and the
-        cure. With `any` a tuple of faults, one for each value, the earliest first.
+        None if all outputs are finite, else a `Fault`, which says where the value comes from and
+        what to do. With `any` a tuple of faults, one for each value, the earliest first.
 
         Examples
         --------
@@ -179,25 +179,23 @@ class Questions(Listing):
     def trace(self, /, *args: Any, step: Mapping[str, int] | None = None, **kwargs: Any) -> Tensors:
         """The values of every tensor of the program in a call, as it was written.
 
-        NumPy computes each op by itself and nothing is rewritten, so that values may differ from
-        those of a call by rounding, and exp(1000) is infinite though its log is computed without
-        it. A derivative is one tensor; the loops that compute it are not shown. All values are held
-        in memory.
+        NumPy computes each op by itself and no rule is applied. So values may differ from those of
+        a call by rounding, and `log(exp(1000))` is infinite here. A derivative is one tensor; the
+        loops that compute it are not shown. All values are held in memory.
 
         Parameters
         ----------
         args, kwargs
             The arguments of a call.
         step
-            The steps at which tensors inside of loops are wanted: the position along each dim that
-            a `scan` walks along, `{"time": 3}`; for other loops, the number of the step from 0 by
-            the name of the function, `{"while_loop": 3}`.
+            The step of each loop whose tensors are wanted. For a `scan` it is the position along
+            its dim, `{"time": 3}`. For other loops it is the number of the step, from 0, by the
+            name of the function: `{"while_loop": 3}`.
 
         Returns
         -------
-        The tensors in order, each with the name of its variable, the user's line, its dims, dtype,
-        min, max, mean, the numbers of nan and of infinite elements, and its array; printed, they
-        are a table.
+        The tensors in order, each with the name of its variable, the user's line, its type,
+        statistics and its array. `print` shows them as a table.
 
         Raises
         ------
@@ -231,9 +229,9 @@ class Questions(Listing):
         """Where the time of a call goes: by step, by your line, by derivative; and its memory.
 
         The program runs several times, for up to half a second; what it prints is shown once. Each
-        NumPy call is measured, and each nest, loop and routine of machine code, which is compiled
-        once more for it; how the steps of one nest share its time is estimated. All parts add up
-        to a call.
+        NumPy call is measured. So is each loop and routine of machine code, which is compiled once
+        more for it. A machine loop may compute several steps: their shares of its time are
+        estimated. All parts add up to a call.
 
         Parameters
         ----------
@@ -242,8 +240,9 @@ class Questions(Listing):
 
         Returns
         -------
-        Tables of `nests`, `steps`, `lines` and `derivatives`, the slowest first, with times, calls,
-        bytes, flops and shares of the machine's limit, and `memory`; `text(limit=None)` is all.
+        A `Profile`: tables of `nests`, `steps`, `lines` and `derivatives`, the slowest first, and
+        `memory`. They have times, calls, bytes, flops and shares of the machine's limit.
+        `text(limit=None)` shows all.
 
         Examples
         --------
@@ -267,8 +266,8 @@ class Questions(Listing):
     ) -> str:
         """The changes between two stages, as a unified diff.
 
-        Of more lines than `limit` only the first and last are shown, each cut after `width`
-        characters; None shows all.
+        If there are more lines than `limit`, only the first and last are shown. Each is cut after
+        `width` characters. None shows all.
         """
         from graphcore.inspection.diff import diff  # like the printer, loaded at its first use
 
@@ -282,9 +281,9 @@ class Questions(Listing):
         Parameters
         ----------
         x
-            A tensor of the program: an output, an input, or one between; the key of an output in a
-            dict; a name that a stage prints, as "%12", or "%7 body %3" in the body of `%7`; or a
-            line, as "model.py:7".
+            What the question is about. A tensor of the program: an output, an input, or one between
+            them. The key of an output in a dict. A name that a stage prints, such as "%12", or "%7
+            body %3" in the body of `%7`. A line, such as "model.py:7".
         stage
             The stage that prints the name, and in which the answer names nodes; the last one, if
             it is not given.

@@ -23,8 +23,8 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     """Write a compiled program to a file from which `load` makes it again.
 
     The file is a zip archive of the graph as JSON, with the user's lines, and of large constants in
-    NumPy's format. Unlike a pickle it holds no code, and names no function to be called:
-    dataclasses and named tuples come back as new classes of the same names and fields.
+    NumPy's format. Unlike a pickle it holds no code, and names no function to be called.
+    Dataclasses and named tuples come back as new classes of the same names and fields.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
 def load(path: str | PathLike[str]) -> Compiled:
     """The compiled program in a file that `save` wrote, compiled again for this machine.
 
-    The file may come from anywhere: nothing in it is run or imported, and one that is damaged, or
+    The file may come from anywhere: nothing in it is run or imported. A file that is damaged, or
     was made to do harm, is refused. The program gives the same bits as the one that was saved, with
     the same versions of this library and of NumPy.
 
@@ -71,7 +71,7 @@ def load(path: str | PathLike[str]) -> Compiled:
     Raises
     ------
     GraphError
-        If there is no such file, or if it cannot be read or holds no program; and of a program
+        If there is no such file, if it cannot be read, or if it holds no program. For a program
         compiled with `native=True`, if this machine runs no machine code.
 
     Examples

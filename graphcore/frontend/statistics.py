@@ -41,9 +41,8 @@ __all__ = [
 class Weighted(Listing):
     """A tensor with weights for its elements: the result of `x.weighted(weights)`.
 
-    Its reductions run over one dim, several, or all (None) of both tensors. `skipna` leaves out
-    nan. Where the weights of the elements counted sum to 0, sums are 0 and all other statistics
-    nan.
+    Its reductions run over dims of both tensors, by default all. `skipna` leaves out nan. Where the
+    weights of the elements counted sum to 0, sums are 0 and all other statistics nan.
     """
 
     __slots__ = ("weights", "x")
@@ -136,7 +135,7 @@ def weighted(x: Operand, weights: Operand) -> Weighted:
 
 
 def average(x: Operand, dim: Dim = None, *, weights: Operand | None = None) -> Tensor:
-    """Weighted mean over dims: sum(x * weights) / sum(weights); nan where the weights sum to 0.
+    """Weighted mean over dims: `sum(x * weights) / sum(weights)`; nan where the weights sum to 0.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 4.0], "t")
@@ -205,8 +204,8 @@ def cov(
 ) -> Tensor:
     """Covariance of two tensors over dims.
 
-    The sum of conj(x - mean x) (y - mean y) over (count - ddof), nan where that is not positive;
-    other dims align by name.
+    `sum(conj(x - mean(x)) * (y - mean(y))) / (count - ddof)`, nan where the divisor is not
+    positive. Other dims align by name.
 
     Parameters
     ----------
@@ -245,7 +244,7 @@ def corr(
 ) -> Tensor:
     """Pearson's correlation of two tensors over dims.
 
-    Their covariance over the product of their standard deviations; nan where one of these is 0.
+    `cov(x, y) / (std(x) * std(y))`; nan where a standard deviation is 0.
 
     Parameters
     ----------

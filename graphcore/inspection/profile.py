@@ -134,12 +134,12 @@ class Profile:
     seconds
         The time of a call; `steps` add up to it.
     measured
-        The time of a call in which each step of NumPy is between two looks at the clock, and each
-        step of machine code before one. What they take is taken off the steps again.
+        The time of a call in which the clock is read before and after each NumPy call, and after
+        each step of machine code. The time that this takes is subtracted from the steps.
     scale
         The number that the times of steps are multiplied by, 1 at most. Steps that are measured one
-        by one take longer together than a call, those of loops up to half as long again; what
-        remains after the looks at the clock are taken off is scaled so that they fit into the call.
+        by one take longer together than a call, those of loops up to half as long again. Their
+        times are scaled so that they add up to the call.
     repeats
         The number of calls of each kind; both times are those of the fastest.
     tier

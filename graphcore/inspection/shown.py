@@ -15,10 +15,10 @@ class Shown:
     def to_html(self: Any, path: str | os.PathLike[str]) -> None:
         """Write a page to look into the program: one HTML file that refers to nothing outside.
 
-        It shows the stages side by side. Pointing at a line marks, in all stages, what it was made
-        of and what came of it, and says its rules, the user's line and its estimated cost. Loops
-        fold, lines can be searched, and everything works by keyboard. At most 2,000 lines of a
-        stage are printed on paper.
+        It shows the stages side by side. Point at a line: all stages mark what it was made of and
+        what came of it. The page says which rules fired, the user's line and the estimated cost.
+        Loops fold, lines can be searched, and everything works by keyboard. At most 2,000 lines of
+        a stage are printed on paper.
 
         Parameters
         ----------

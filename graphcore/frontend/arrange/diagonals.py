@@ -157,7 +157,7 @@ def diagonal(
 
 
 def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tensor:
-    """The sum over a diagonal of two dims: the second position is `offset` more than the first.
+    """Sum over a diagonal of two dims, where the second position is `offset` more than the first.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))

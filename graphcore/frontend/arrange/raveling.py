@@ -42,9 +42,9 @@ class Part(NamedTuple):
 def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree]]:
     """A tree as one vector, and the function from such vectors to trees.
 
-    For what works on vectors: `scipy.optimize`, samplers, solvers. The vector of a tree of tensors
-    is a tensor, that of a tree of arrays and numbers an array. Of trees of tensors the function
-    takes tensors, which become trees of tensors, and arrays, which become trees of arrays.
+    `scipy.optimize`, samplers and solvers work on vectors. The vector of a tree of tensors is a
+    tensor, that of a tree of arrays and numbers an array. The function turns a tensor into a tree
+    of tensors, and an array into a tree of arrays.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
         Nested lists, tuples, dicts, dataclasses and objects of registered classes, of tensors or of
         arrays. The dtype of the vector is the one to which all promote; parts get theirs back.
     dim
-        The dim of the vector. The function keeps all other dims of a tensor in each part: those of
-        many vectors at once, such as the chains of a sampler, come first.
+        The dim of the vector. Other dims of the vectors, such as the chains of a sampler, come
+        first in each part.
 
     Raises
     ------

@@ -95,9 +95,9 @@ def scan(
     Parameters
     ----------
     body
-        `(carry, x) -> (carry, y)`. Traced, not run: the carry keeps its structure, dims and dtypes;
-        a start value is repeated along dims that the body adds to it. `y` is any structure of
-        tensors, or None.
+        `(carry, x) -> (carry, y)`. It is traced, not run at each step. The carry keeps its
+        structure, dims and dtypes; a start value is repeated along dims that the body adds to it.
+        `y` is any structure of tensors, or None.
     init
         The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the
         dtype that the body computes for them.
@@ -112,8 +112,8 @@ def scan(
     reverse
         Whether to run from the last position to the first; results stay at their positions.
     checkpoint
-        What a pullback saves of the steps: all it needs (None), only every k-th carry (an integer),
-        or a few carries on several levels ("log"); it computes the rest again.
+        What a pullback saves of the steps. None saves all it needs, an integer k every k-th carry,
+        and "log" a few carries on several levels. The pullback computes the rest again.
 
     Raises
     ------
@@ -253,9 +253,9 @@ def while_loop(
 ) -> Tree:
     """The carry after steps of `body` for as long as `cond` holds; it is tested before each step.
 
-    Differentiable in both modes, with no bound on the number of steps: the loop of a pullback
-    records as it runs. The number of steps itself carries no derivative. A predicate with dims
-    makes a batched loop: each of its elements stops at its own step.
+    It has derivatives in both modes, and the number of steps needs no bound. The number of steps
+    itself has no derivative. A predicate with dims makes a batched loop, in which each element
+    stops at its own step.
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ def fori_loop(
     *,
     checkpoint: int | str | None = None,
 ) -> Tree:
-    """The carry after `body(i, carry)` for i = lower, lower + 1, ..., upper - 1.
+    """The carry after `body(i, carry)` for `i = lower, lower + 1, ..., upper - 1`.
 
     Parameters
     ----------

@@ -13,11 +13,10 @@ __all__ = ["print"]
 def print(x: Operand, label: str = "") -> Tensor:
     """`x`, whose values are printed each time that they are computed, under `label`.
 
-    Go on with the tensor that is returned: one that no output needs is not computed, so it is not
-    printed either. Prints come in the order in which they are written; the body of a loop prints at
-    each step, a branch if it is taken. Derivatives print nothing, even where they compute values
-    again. Machine code collects prints, and shows them every 30 ms or so and at the end of a call,
-    also of one that fails.
+    Use the tensor that is returned: a value that no output needs is not computed, and then not
+    printed. Prints come in the order in which they are written. The body of a loop prints at each
+    step, a branch if it is taken. Derivatives print nothing, even where they compute values again.
+    Machine code shows prints about every 30 ms, and at the end of a call, also of one that fails.
 
     Examples
     --------

@@ -20,10 +20,10 @@ __all__ = ["default_dtype"]
 def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     """In the block of `with`, inputs and new tensors for which no dtype is given have this one.
 
-    So do floats and lists of Python where no tensor or array is among them, as in `full`,
-    `constant` and `linspace`; complex numbers have the dtype of this precision. It is for the
-    thread that enters the block; else it is float64. Tensors, and arrays and numbers of NumPy, keep
-    their dtype, and what integers are divided into is float64, as in NumPy.
+    So do Python's floats and lists of them, as in `full`, `constant` and `linspace`, if no tensor
+    or array is among them. Complex numbers have the dtype of this precision. The setting belongs to
+    the thread that enters the block. Without it the dtype is float64. Tensors, and arrays and
+    numbers of NumPy, keep their dtype, and what integers are divided into is float64, as in NumPy.
 
     Parameters
     ----------

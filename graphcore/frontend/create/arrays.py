@@ -32,7 +32,7 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
     Raises
     ------
     GraphError
-        If lists of one depth differ in length or are not as deep as there are dims, or if a tensor
+        If lists of one depth differ in length, or are not as deep as there are dims. If a tensor
         has one of the dims.
 
     Examples

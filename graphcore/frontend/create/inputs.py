@@ -52,9 +52,10 @@ def tensor(
     name
         The name of the argument of compiled functions.
     dims
-        The size of each dim, by name. An integer; None, a size unknown until the call that all dims
-        of this name share; a string, an unknown size with a name of its own; or an expression in
-        unknown sizes, `2 * x.sizes["row"]` or "2*row". Or the names alone, with sizes in `shape`.
+        The size of each dim, by name. An integer is a known size. None is a size that the call
+        gives; all such dims of one name have the same size. A string names an unknown size, and an
+        expression such as `2 * x.sizes["row"]` or "2*row" follows from others. Or the names alone,
+        with sizes in `shape`.
     shape
         The sizes, if `dims` are names; by default all unknown.
     dtype

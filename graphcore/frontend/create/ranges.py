@@ -61,7 +61,7 @@ def arange(
     dtype: npt.DTypeLike | None = None,
     like: Operand | None = None,
 ) -> Tensor:
-    """start, start + step, ... up to but excluding `stop`; `arange(stop)` starts at 0.
+    """`start, start + step, ...` up to but excluding `stop`; `arange(stop)` starts at 0.
 
     Integers and sizes give int64 by default, floats that of `default_dtype`, float64.
 
@@ -241,8 +241,8 @@ def geomspace(
 ) -> Tensor:
     """`num` values from `start` to `stop` in geometric progression, along one dim.
 
-    start (stop / start)^t for evenly spaced t from 0 to 1. The ends must have the same sign. The
-    result is float64, also for float32 ends, as in NumPy.
+    `start * (stop / start) ** t` for evenly spaced t from 0 to 1. The ends must have the same sign.
+    The result is float64, also for float32 ends, as in NumPy.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.geomspace(1, 8, 4, dim="t"))()
@@ -309,7 +309,7 @@ def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
 
 
 def vander(x: Operand, n: SizeLike, dim: str = "power", increasing: bool = False) -> Tensor:
-    """The powers x^(n-1), ..., x, 1 along a new last dim; from 1 on if `increasing`.
+    """The powers `x ** (n - 1), ..., x, 1` along a new last dim; from 1 on if `increasing`.
 
     The dtype is at least int64, and float64 for float32, as in NumPy.
 

@@ -27,9 +27,9 @@ R = TypeVar("R")
 
 
 def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` with rematerialisation: only its operands are saved for the backward pass.
+    """`function` with only its operands saved for derivatives, which compute the rest again.
 
-    A pullback computes inner values again: less memory, more time.
+    This takes less memory and more time (rematerialisation).
 
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
@@ -67,21 +67,22 @@ def custom_pullback(
         are refused.
     pullback
         `(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their order
-        and structures; `ct` has the structure of the result. It must be linear in `ct`: forward
-        mode and higher orders are derived from it. Where its graph does not show that it is linear,
-        as when a loop ends by the size of a residual, forward mode runs it once for each element of
-        the result (once in all for elements that it treats separately, such as the members of a
-        batch).
+        and structures; `ct` has the structure of the result. It must be linear in `ct`, as forward
+        mode and higher orders are derived from it. The graph may not show that it is linear, as
+        when a loop ends by the size of a residual. Forward mode then runs it once for each element
+        of the result. Elements that it treats separately, such as the members of a batch, are done
+        at once.
     pushforward
-        `(operands, result, tangents) -> tangent of the result`, linear in `tangents`, which have
-        the structures of the operands: forward mode and higher orders then run it once instead.
+        `(operands, result, tangents) -> tangent of the result`. It must be linear in `tangents`,
+        which have the structures of the operands. Forward mode and higher orders then run it once
+        instead.
 
     Raises
     ------
     GraphError
-        If one of the functions uses a tensor from outside, or if cotangents do not have the types
-        of the operands, or tangents those of the result; and when a derivative is compiled, if one
-        of them grows by another power of `ct` or `tangents` than the first.
+        If one of the functions uses a tensor from outside. If cotangents do not have the types of
+        the operands, or tangents those of the result. When a derivative is compiled, if one of them
+        is not linear in `ct` or `tangents`.
 
     Notes
     -----

@@ -42,8 +42,8 @@ def grad(
 ) -> T:
     """The gradient of a scalar `y` with respect to each tensor of `wrt`, in the structure of `wrt`.
 
-    Each gradient has the dims and dtype of its `wrt`. For complex values it is dRe(y)/dRe(x) - i
-    dRe(y)/dIm(x), which is the complex derivative where that exists.
+    Each gradient has the dims and dtype of its `wrt`. For complex values it is `dRe(y)/dRe(x) - i
+    dRe(y)/dIm(x)`, which is the complex derivative where that exists.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def grad(
     wrt
         Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.
     per
-        Dims of the inputs that distinguish instances (of the result, if only it has them), or ...
-        for all of `y`: each instance gets a gradient of its own. Every tensor of `wrt` is first
-        repeated along those it lacks, and its gradient has them all: first those that the tensor
-        lacks, in the order of `per`, then the dims of the tensor. `grad(y.sum(), x)` is `grad(y, x,
-        per=dims).sum(dims not of x)`. Each element of `y` must depend on one instance only.
+        Dims of instances, such as a batch: each instance gets a gradient of its own. They are dims
+        of the inputs, or of `y` if only it has them; ... means all of `y`. A tensor of `wrt` that
+        lacks one of these dims is repeated along it. Its gradient has the dims that the tensor
+        lacks first, in the order of `per`, then those of the tensor. `grad(y.sum(), x)` is `grad(y,
+        x, per=dims).sum(dims not of x)`. Each element of `y` must depend on one instance only.
     disconnected
         Whether a part of `wrt` on which `y` does not depend is refused ("error") or has gradient 0
         ("zero").
@@ -64,8 +64,8 @@ def grad(
     Raises
     ------
     GraphError
-        If `y` has dims that are not those of instances, if instances mix on the way, if a part of
-        `wrt` is an integer or disconnected from `y`, or if an op on the way has no derivative.
+        If `y` has dims that are not in `per`, or if instances mix. If a part of `wrt` is an
+        integer, or if `y` does not depend on it. If an op between them has no derivative.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
 
 
 def pullback(y: Tree, wrt: T, ct: Tree, *, disconnected: Literal["error", "zero"] = "error") -> T:
-    """The cotangent of each tensor of `wrt`, given the cotangent `ct` of `y`: ctᵀ · dy/dwrt.
+    """The cotangent of each tensor of `wrt`, given the cotangent `ct` of `y`: `ctᵀ · dy/dwrt`.
 
     Parameters
     ----------
@@ -236,7 +236,9 @@ def pullback(y: Tree, wrt: T, ct: Tree, *, disconnected: Literal["error", "zero"
 def pushforward(
     y: T, wrt: Tree, tangent: Tree, *, disconnected: Literal["error", "zero"] = "error"
 ) -> T:
-    """The tangent of `y`, in its structure, given that of each tensor of `wrt`: dy/dwrt · tangent.
+    """The tangent of `y`, given that of each tensor of `wrt`: `dy/dwrt · tangent`.
+
+    It has the structure of `y`.
 
     Parameters
     ----------

@@ -29,11 +29,11 @@ def callback(
 ) -> Callable[..., Tree]:
     """A function of NumPy arrays, such as one of SciPy's, as a function of tensors.
 
-    It runs when the compiled program does, once for each element of the dims that it does not know:
-    those not in `dims`, and those that `vectorize` adds. It must be pure: its result depends on the
-    values of its operands alone. Equal calls may be made once, calls that no output needs are not
-    made, and derivatives and loops may make one again. It gets copies of its operands, and its
-    results are copied.
+    It runs when the compiled program does. It is called once for each position along the dims that
+    are not in `dims`, and along those that `vectorize` adds. It must have no side effects: its
+    result depends on its operands alone. Equal calls may be made once, and calls that no output
+    needs are not made. Derivatives and loops may make a call again. It gets copies of its operands,
+    and its results are copied.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def callback(
     Raises
     ------
     GraphError
-        If a dim of `dims` is one of no operand; when a derivative is asked for and there is no
-        `pullback`; and at a call, if the function raises an error, which is the cause of this one,
-        or returns results of another structure, shape or dtype.
+        If no operand has a dim of `dims`. If a derivative is asked for and there is no `pullback`.
+        At a call, if the function raises an error, which is the cause of this one. At a call, if
+        its results have another structure, shape or dtype.
 
     Examples
     --------

@@ -39,18 +39,16 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
     outputs
         Tensors in any structure, which the result has as well.
     replace
-        Maps inputs or inner tensors to tensors that have the same dims, of the same sizes, and new
-        dims. New dims come first in the results, in the order in which these tensors have them,
-        then the dims that the results had. Derivatives are taken separately for each position along
-        new dims.
+        Maps inputs or inner tensors to tensors with the same dims and sizes, and new dims. New dims
+        come first in the results, in the order in which these tensors have them, then the dims that
+        the results had. Derivatives are taken separately for each position along new dims.
 
     Raises
     ------
     GraphError
-        If a replacement lacks a dim of the tensor that it replaces, has another dtype or another
-        size (an unknown size that no remaining input of the program has becomes that of the new
-        tensor; all others are compared, at the call where they are unknown), or if a result has a
-        dim with the name of a new one.
+        If a replacement lacks a dim of the tensor that it replaces, or has another dtype or size.
+        If a result has a dim with the name of a new one. Unknown sizes are compared at the call;
+        one that no remaining input has becomes that of the new tensor.
 
     Examples
     --------

@@ -73,7 +73,7 @@ ALL_TRANSFORMED = TRANSFORMED | {
 
 @parameters(**TRANSFORMED)
 def fft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
-    """Fourier transform along a dim: sum over j of x[j] e^(-2 pi i j k / n), complex.
+    """Fourier transform along a dim: `sum over j of x[j] * e^(-2 pi i j k / n)`, complex.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.fft.fft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
@@ -85,7 +85,7 @@ def fft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Te
 
 @parameters(**TRANSFORMED)
 def ifft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
-    """Inverse of `fft`: sum over j of x[j] e^(+2 pi i j k / n), divided by n.
+    """Inverse of `fft`: `sum over j of x[j] * e^(2 pi i j k / n)`, divided by n.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.fft.ifft(gc.constant([4.0, 0.0, 0.0, 0.0], "time"), dim="time"))()
@@ -97,7 +97,7 @@ def ifft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> T
 
 @parameters(**TRANSFORMED)
 def rfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
-    """The first n // 2 + 1 values of `fft` for a real tensor; the rest are their conjugates.
+    """The first `n // 2 + 1` values of `fft` for a real tensor; the rest are their conjugates.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.fft.rfft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
@@ -109,7 +109,7 @@ def rfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> T
 
 @parameters(**TRANSFORMED)
 def irfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
-    """Inverse of `rfft`: `n` real values, by default 2 * (m - 1) for m complex ones.
+    """Inverse of `rfft`: `n` real values, by default `2 * (m - 1)` for m complex ones.
 
     The imaginary part of the first value, and for even n of the last, is ignored.
 
@@ -138,7 +138,7 @@ def hfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> T
 
 @parameters(**TRANSFORMED)
 def ihfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
-    """Inverse of `hfft`: the first n // 2 + 1 values.
+    """Inverse of `hfft`: the first `n // 2 + 1` values.
 
     >>> import graphcore as gc
     >>> z = gc.constant([11.0, -2.0, 0.0, -2.0, 1.0, -2.0], "time")
@@ -217,7 +217,7 @@ def irfftn(
 
 
 def fftshift(x: Operand, dim: Dim = None) -> Tensor:
-    """The zero frequency moved to the middle of dims: a roll by n // 2.
+    """The zero frequency moved to the middle of dims: a roll by `n // 2`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.fft.fftshift(gc.constant([0, 1, -2, -1], "time"), "time"))()

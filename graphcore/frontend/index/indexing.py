@@ -54,8 +54,8 @@ def isel(
     x
         A tensor.
     indexers
-        For each dim an integer, a slice, a list or mask, an integer tensor or DataArray, or a pair
-        (dims, array); as a dict or as keywords.
+        The positions for each dim, as a dict or as keywords. They are an integer, a slice, a list
+        or mask, an integer tensor or DataArray, or a pair (dims, array).
     drop
         Accepted as in xarray, but without effect: a result that is a DataArray has the coordinate
         of a single position as a scalar.

@@ -78,7 +78,7 @@ class Region(Listing):
     in turn.
 
     A mask known only at the call, such as `x.at[x > 0]` or `x.at[{"row": mask}]`, selects elements
-    along its dims; the values must lack these dims.
+    along its dims. The values must lack these dims.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")

@@ -61,7 +61,7 @@ class Eigen(NamedTuple):
 def cholesky(
     x: Operand, dims: Sequence[str] = ROW_COL, *, upper: bool = False, check: bool = True
 ) -> Tensor:
-    """Cholesky factor of Hermitian positive definite matrices: lower l with x = l l^H.
+    """Cholesky factor of Hermitian positive definite matrices: lower l with `x = l l^H`.
 
     Only the lower triangle is read; the derivative with respect to the rest is exactly 0.
 
@@ -72,7 +72,7 @@ def cholesky(
     dims
         Their dims, rows first.
     upper
-        Whether to read the upper triangle instead, and return upper u with x = u^H u.
+        Whether to read the upper triangle instead, and return upper u with `x = u^H u`.
     check
         Whether a matrix that is not positive definite is an error at the call; otherwise its factor
         is nan.
@@ -102,7 +102,7 @@ def cholesky(
 def qr(
     x: Operand, dims: Sequence[str] = ROW_COL, *, mode: str = "reduced", new: str = "rank"
 ) -> QR:
-    """QR factors of matrices: x = q r, with q^H q = 1 and upper triangular r.
+    """QR factors of matrices: `x = q r`, with `q^H q = 1` and upper triangular r.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ def qr(
     dims
         Their dims, rows first.
     mode
-        "reduced": q has as many columns as x has rows or columns, whichever are fewer; "complete":
-        q is square, and the derivative of the completing columns is the minimum-norm one.
+        "reduced": q has as many columns as x has rows or columns, whichever are fewer. "complete":
+        q is square, and the derivative of the added columns is the minimum-norm one.
     new
         The dim of the columns of q and of the rows of r.
 
@@ -160,11 +160,11 @@ def svd(
     full_matrices: bool = False,
     new: str | Sequence[str] | None = None,
 ) -> SVD:
-    """Singular values of matrices and their vectors: x = u diag(s) vh, with s descending.
+    """Singular values of matrices and their vectors: `x = u diag(s) vh`, with s descending.
 
     The vectors of equal singular values are not unique. Their first derivative is the minimum-norm
-    one, so it is exact for u vh and for functions of the values alone; the second is inf or nan.
-    For higher orders use `polar`, `pinv` or `expm`.
+    one. So it is exact for `u vh` and for functions of the values alone. The second derivative is
+    inf or nan. For higher orders use `polar`, `pinv` or `expm`.
 
     Parameters
     ----------
@@ -175,8 +175,9 @@ def svd(
     full_matrices
         Whether u and vh are square, completed by vectors without a singular value.
     new
-        The dim of the values, by default "rank"; for full matrices those of the columns of u, of
-        the values and of the rows of vh, by default "left", "rank" and "right".
+        The dim of the values, by default "rank". For full matrices a tuple of three: the dims of
+        the columns of u, of the values and of the rows of vh, by default "left", "rank" and
+        "right".
 
     Examples
     --------
@@ -230,12 +231,12 @@ def eigh(
     float64 by 3.6e-15 of it). The derivatives of vectors lose digits as eigenvalues approach each
     other.
 
-    Functions of the matrix have all derivatives at any gap, if they are written as v f(w) v^H, that
-    times vectors, its diagonal or the sum of f(w). `f` acts on each eigenvalue; anything else it
-    depends on must be the same for all eigenvalues of a matrix and have no dims that the matrix
-    lacks. Leave values out by `gc.where(w > least, f(w), 0)`, not by slices, and call `eigh` in the
-    body of the loop that uses it. `cholesky`, `solve`, `expm`, `logm`, `sqrtm` and `polar` have all
-    derivatives there as well, and need no vectors.
+    Functions of the matrix have all derivatives, also at equal eigenvalues, if they are written as
+    `v f(w) v^H`, as that times vectors, as its diagonal or as the sum of `f(w)`. `f` acts on each
+    eigenvalue. What else it depends on must be the same for all eigenvalues of a matrix, without
+    dims that the matrix lacks. Leave values out by `gc.where(w > least, f(w), 0)`, not by slices,
+    and call `eigh` in the body of the loop that uses it. `cholesky`, `solve`, `expm`, `logm`,
+    `sqrtm` and `polar` have all derivatives there as well, and need no vectors.
 
     >>> import graphcore as gc
     >>> w, v = gc.linalg.eigh(gc.constant([[2.0, 1.0], [1.0, 2.0]], ("row", "col")))
@@ -265,7 +266,7 @@ def eigvalsh(
     """Eigenvalues of Hermitian matrices, in ascending order, along the dim `new`.
 
     One triangle is read. Where eigenvalues are equal, sums of a function of each have all
-    derivatives; a single one has the first derivative that belongs to the vectors found, and its
+    derivatives. A single one has the first derivative that belongs to the vectors found, and its
     second is inf or nan.
 
     >>> import graphcore as gc
@@ -290,7 +291,7 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     """Eigenvalues and eigenvectors of square matrices, complex, in LAPACK's order.
 
     Each vector has length 1 and its largest element is real. The derivative of the vectors of equal
-    eigenvalues is inf or nan; values count as equal if they differ by at most 16 units of rounding
+    eigenvalues is inf or nan. Values count as equal if they differ by at most 16 units of rounding
     of the largest. `inv`, `solve`, `expm`, `logm` and `sqrtm` have derivatives there.
 
     >>> import graphcore as gc

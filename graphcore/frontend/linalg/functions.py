@@ -38,7 +38,7 @@ class Polar(NamedTuple):
 
 
 def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
-    """e^x of square matrices, the matrix exponential; all other dims are batch.
+    """Matrix exponential `e^x` of square matrices; all other dims are batch.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.expm(gc.constant([[0.0, 1.0], [0.0, 0.0]], ("row", "col"))))()
@@ -111,11 +111,12 @@ def product(a: Tensor, b: Tensor, dims: DimPair) -> Tensor:
 
 
 def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
-    """Polar factors of matrices, x = u p: the nearest u with orthonormal columns, and p = u^H x.
+    """Polar factors of matrices, `x = u p`: u has orthonormal columns, and `p = u^H x`.
 
-    `u` has the dims of `x`; `p` has that of the columns, and the same with a prime. All derivatives
-    are exact at equal singular values (only the first for a matrix that is not known to be tall or
-    wide); where `x` is singular `u` has none (Higham 1986).
+    Of all matrices with orthonormal columns `u` is the nearest to `x`. It has the dims of `x`; `p`
+    has that of the columns, and the same with a prime. All derivatives are exact at equal singular
+    values. For a matrix of unknown shape only the first is. Where `x` is singular `u` has none
+    (Higham 1986).
 
     >>> import graphcore as gc
     >>> u, p = gc.linalg.polar(gc.constant([[0.0, -2.0], [3.0, 0.0]], ("row", "col")))

@@ -97,10 +97,10 @@ def norm(
     dims
         One dim of vectors, two of matrices (rows first), or None for all elements.
     ord
-        For vectors a number, 2 by default, as in `gc.norm`. For matrices "fro" (the root of the sum
-        of squares, the default), "nuc" (the sum of singular values), 2 or -2 (the largest or
-        smallest of them), 1 or -1 (the largest or smallest sum of absolute values in a column), inf
-        or -inf (in a row). The derivative at 0 is 0.
+        For vectors a number, 2 by default, as in `gc.norm`. For matrices "fro", the default, is the
+        root of the sum of squares, and "nuc" the sum of the singular values. 2 and -2 are the
+        largest and the smallest of these. 1 and -1 are the largest and the smallest sum of absolute
+        values in a column, inf and -inf in a row. The derivative at 0 is 0.
 
     Examples
     --------

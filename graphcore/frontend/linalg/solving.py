@@ -26,7 +26,7 @@ __all__ = [
 
 
 def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Tensor:
-    """Solution x of a x = b: `b` has the dim of the rows of `a`, `x` that of its columns.
+    """Solution of `a x = b`: `b` has the dim of the rows of `a`, `x` that of its columns.
 
     All other dims are batch, and align by name: those that only `b` has are several right-hand
     sides of one matrix, which is factored once.
@@ -83,7 +83,7 @@ def solve_triangular(
     unit_diagonal: bool = False,
     check: bool = True,
 ) -> Tensor:
-    """Solution x of t x = b for the upper or lower triangle t of `a`; the rest is not read.
+    """Solution of `t x = b` for the upper or lower triangle t of `a`; the rest is not read.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def solve_triangular(
 
 
 def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
-    """Solution x of a x = b, given the Cholesky factor l of a = l l^H, by two triangular solves.
+    """Solution of `a x = b`, given the Cholesky factor l of `a = l l^H`.
 
     `x` has the dims of `b`; only the lower triangle of `factor` is read.
 
@@ -140,7 +140,7 @@ def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Ten
 def solve_tridiagonal(
     lower: Operand, diagonal: Operand, upper: Operand, b: Operand, dim: str
 ) -> Tensor:
-    """Solution x of lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i] along `dim`.
+    """Solution of `lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i]` along `dim`.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
 def lstsq(
     a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
 ) -> Tensor:
-    """Minimum-norm least-squares solution of a x = b, along the columns of `a`.
+    """Minimum-norm least-squares solution of `a x = b`, along the columns of `a`.
 
     Parameters
     ----------

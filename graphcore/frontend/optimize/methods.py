@@ -85,10 +85,10 @@ def sgd(
 ) -> Optimizer:
     """Stochastic gradient descent, with momentum.
 
-    velocity = momentum * velocity + grad; param = param - learning_rate * velocity (Polyak 1964,
-    "Some methods of speeding up the convergence of iteration methods"). With `nesterov`, param =
-    param - learning_rate * (grad + momentum * velocity) (Sutskever et al. 2013, "On the importance
-    of initialization and momentum in deep learning").
+    `velocity = momentum * velocity + grad`, and `param = param - learning_rate * velocity`. With
+    `nesterov` it is `param = param - learning_rate * (grad + momentum * velocity)`. Sources: Polyak
+    1964, "Some methods of speeding up the convergence of iteration methods"; Sutskever et al. 2013,
+    "On the importance of initialization and momentum in deep learning".
 
     Parameters
     ----------
@@ -142,9 +142,9 @@ def adam(
 ) -> Optimizer:
     """Adam: steps scaled by running means of gradients and of their squares.
 
-    With t counted from 1: mean = b1 * mean + (1 - b1) * grad; square = b2 * square + (1 - b2) *
-    grad²; param = param - learning_rate * (mean / (1 - b1**t)) / (sqrt(square / (1 - b2**t)) + eps)
-    (Kingma and Ba 2015, "Adam: a method for stochastic optimization").
+    In step t, counted from 1, `mean = b1 * mean + (1 - b1) * grad` and `square = b2 * square + (1 -
+    b2) * grad**2`. Then `param = param - learning_rate * (mean / (1 - b1**t)) / (sqrt(square / (1 -
+    b2**t)) + eps)`. Source: Kingma and Ba 2015, "Adam: a method for stochastic optimization".
 
     Parameters
     ----------
@@ -178,8 +178,9 @@ def adamw(
 ) -> Optimizer:
     """Adam with decoupled weight decay.
 
-    As `adam`, and each step also takes learning_rate * weight_decay * param off param, which the
-    running means do not see (Loshchilov and Hutter 2019, "Decoupled weight decay regularization").
+    As `adam`, and each step also subtracts `learning_rate * weight_decay * param` from the param.
+    The running means do not see it. Source: Loshchilov and Hutter 2019, "Decoupled weight decay
+    regularization".
 
     Parameters
     ----------
@@ -305,7 +306,8 @@ def global_norm(tree: Tree) -> Tensor:
 def clip_by_global_norm(tree: T, max_norm: Real) -> T:
     """A tree scaled down to a global norm of `max_norm`, where it is larger.
 
-    Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural networks".
+    Source: Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural
+    networks".
 
     Parameters
     ----------
@@ -331,7 +333,7 @@ def clip_by_global_norm(tree: T, max_norm: Real) -> T:
 def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedule:
     """A learning rate that is multiplied by `factor` over each `steps` steps, smoothly.
 
-    learning_rate * factor**(step / steps).
+    `learning_rate * factor**(step / steps)`.
 
     >>> import graphcore as gc
     >>> gc.optimize.exponential_decay(0.1, 100, 0.5)(200).eval()
@@ -342,10 +344,10 @@ def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedul
 
 
 def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedule:
-    """A learning rate that falls to `final` over `steps` steps, as half a wave, and stays there.
+    """A learning rate that falls to `final` over `steps` steps along a cosine, and stays there.
 
-    final + (learning_rate - final) * (1 + cos(pi * step / steps)) / 2 (Loshchilov and Hutter 2017,
-    "SGDR: stochastic gradient descent with warm restarts", one cycle).
+    `final + (learning_rate - final) * (1 + cos(pi * step / steps)) / 2`, one cycle of Loshchilov
+    and Hutter 2017, "SGDR: stochastic gradient descent with warm restarts".
 
     >>> import graphcore as gc
     >>> rate = gc.optimize.cosine_decay(0.1, 100)
@@ -364,7 +366,8 @@ def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedul
 def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
     """A learning rate that rises to that of `then` in the first `steps` steps, in equal parts.
 
-    min((step + 1) / steps, 1) * then(step) (Goyal et al. 2017, "Accurate, large minibatch SGD").
+    `min((step + 1) / steps, 1) * then(step)`. Source: Goyal et al. 2017, "Accurate, large minibatch
+    SGD".
 
     Parameters
     ----------

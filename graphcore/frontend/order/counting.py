@@ -77,8 +77,8 @@ def bincount(
     Raises
     ------
     GraphError
-        If `x` is not an integer tensor, or has an integer that is negative or not less than `size`:
-        now if it is known, else at the call.
+        If `x` is not an integer tensor, or has an integer that is negative or not less than `size`.
+        Values that are not known yet are checked at the call.
 
     Examples
     --------
@@ -129,8 +129,8 @@ def histogram(
     dim
         The dims that are counted together: one, several, or all those of `x` (None).
     range
-        The lowest and the highest edge of bins of equal width; by default the smallest and the
-        largest element, separately for each position along other dims.
+        The lowest and the highest edge of bins of equal width. By default they are the smallest and
+        the largest element, for each position along other dims.
     weights
         The weight of each element; aligned by name.
     density
@@ -260,9 +260,9 @@ def unique_all(
 ) -> UniqueAll:
     """The distinct values in ascending order, nan last, and where they are; as `jax.numpy.unique`.
 
-    The result has the values; the positions of their first occurrences, row-major in `dim`; for
-    each element of `x` the number of its value; and how often each occurs. What is not used is not
-    computed. The derivative of a value goes to its first occurrence.
+    The result has four tensors: the values, the positions of their first occurrences (row-major in
+    `dim`), for each element of `x` the number of its value, and how often each occurs. What is not
+    used is not computed. The derivative of a value goes to its first occurrence.
 
     >>> import graphcore as gc
     >>> gc.compile([], list(gc.unique_all(gc.constant([3, 1, 3, 2], "t"), size=3)))()

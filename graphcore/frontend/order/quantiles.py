@@ -74,9 +74,9 @@ def quantile(
     x
         A tensor of real numbers.
     q
-        A number between 0 and 1; a list of them, along a new first dim "quantile"; or a tensor,
-        whose dims come first and align with those of `x`. Where a tensor is not between 0 and 1,
-        the result is nan.
+        A number between 0 and 1. A list of them gives a new first dim "quantile". The dims of a
+        tensor come first and align with those of `x`; where it is not between 0 and 1, the result
+        is nan.
     dim
         The dims to reduce: one name, several, or None for all.
     method

@@ -48,7 +48,7 @@ def row_of(function: str, values: Row, dim: object) -> Operand:
 
 
 def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tensor:
-    """Positions at which to insert `values` into `x`, sorted along `dim`, so that it stays sorted.
+    """Positions at which to insert `values` into sorted `x` along `dim`, so that it stays sorted.
 
     That is the number of elements < v (`side="left"`) or <= v (`side="right"`); nan counts as the
     largest. Other dims align by name, so each row of `x` is searched for its own values. The dims
@@ -79,7 +79,7 @@ def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tens
 
 
 def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False) -> Tensor:
-    """The number of the bin of each element: i where bins[i - 1] <= x < bins[i].
+    """The number of the bin of each element: i where `bins[i - 1] <= x < bins[i]`.
 
     With `right`, bins include their right edge instead of their left. Elements below all edges get
     0; elements above, and nan, get the number of edges. The dims of `x` come first.

@@ -77,7 +77,7 @@ def computed_like(ufunc: np.ufunc, x: Operand) -> Tensor:
 def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     """`x` where the condition holds, else `y`.
 
-    The dims are those of the condition, then the new ones of `x` and of `y`; the dtype is the
+    The dims are those of the condition, then the new ones of `x` and of `y`. The dtype is the
     common one of `x` and `y`. The condition must be bool. A nan in the value not chosen does not
     reach the result, nor its derivative.
 
@@ -111,7 +111,7 @@ def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> 
 def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """`x` limited to the range from `min` to `max`; None is no bound.
 
-    minimum(maximum(x, min), max): where `min` is above `max`, the result is `max`. At a bound the
+    `minimum(maximum(x, min), max)`: where `min` is above `max`, the result is `max`. At a bound the
     derivative is shared evenly.
 
     >>> import graphcore as gc
@@ -164,7 +164,7 @@ def fix(x: Operand) -> Tensor:
 
 
 def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
-    """Floor of x / y, and the remainder, which has the sign of `y`.
+    """Floor of `x / y`, and the remainder, which has the sign of `y`.
 
     >>> import graphcore as gc
     >>> gc.compile([], list(gc.divmod(gc.constant([7, -7], "row"), 3)))()
@@ -186,7 +186,7 @@ def modf(x: Operand) -> tuple[Tensor, Tensor]:
 
 
 def ldexp(x: Operand, exponent: Operand) -> Tensor:
-    """x * 2**exponent for integer exponents, exact unless the result overflows or underflows.
+    """`x * 2**exponent` for integer exponents, exact unless the result overflows or underflows.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.ldexp(gc.constant([1.0, 3.0], "row"), gc.constant([4, -1], "row")))()
@@ -196,7 +196,7 @@ def ldexp(x: Operand, exponent: Operand) -> Tensor:
 
 
 def frexp(x: Operand) -> tuple[Tensor, Tensor]:
-    """Mantissa with magnitude in [0.5, 1), and the int32 exponent: x = mantissa * 2**exponent.
+    """Mantissa with magnitude in [0.5, 1), and the int32 exponent: `x = mantissa * 2**exponent`.
 
     0, nan and infinities have exponent 0 and are their own mantissa.
 
@@ -216,7 +216,7 @@ def frexp(x: Operand) -> tuple[Tensor, Tensor]:
 
 
 def float_power(x: Operand, y: Operand) -> Tensor:
-    """x ** y in float64 or complex128, so that integers may have negative exponents.
+    """`x ** y` in float64 or complex128, so that integers may have negative exponents.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.float_power(gc.constant([2, 4], "row"), -1))()
@@ -254,7 +254,7 @@ def fabs(x: Operand) -> Tensor:
 
 
 def deg2rad(x: Operand) -> Tensor:
-    """Degrees as radians: x * pi / 180.
+    """Degrees as radians: `x * pi / 180`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.deg2rad(gc.constant([90.0, 180.0], "row")))()
@@ -264,7 +264,7 @@ def deg2rad(x: Operand) -> Tensor:
 
 
 def rad2deg(x: Operand) -> Tensor:
-    """Radians as degrees: x * 180 / pi.
+    """Radians as degrees: `x * 180 / pi`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.rad2deg(gc.constant([0.5, 1.0], "row")))()
@@ -277,7 +277,7 @@ radians, degrees = deg2rad, rad2deg
 
 
 def sinc(x: Operand) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at 0.
+    """`sin(pi * x) / (pi * x)`, and 1 at 0.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.sinc(gc.constant([0.0, 0.5], "row")))()

@@ -34,7 +34,7 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
         One or more tensors.
     dim
         The dims to sum over: one name, several, None for those that at least two operands share, or
-        ... for all. A dim that only one operand has is summed as well, as in xarray; `gc.einsum`
+        ... for all. A dim that only one operand has is summed as well, as in xarray. `gc.einsum`
         states the dims of each operand and refuses one that is missing.
 
     Raises
@@ -123,8 +123,8 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
     Raises
     ------
     GraphError
-        If the equation has no arrow, if an operand lacks a dim that is listed for it, or if a dim
-        of the result is listed for no operand.
+        If the equation has no arrow, if an operand lacks a listed dim, or if a dim of the result is
+        listed for no operand.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class GroupBy(Listing):
 
     Its reductions have the dim of the groups in place of these dims. A nan makes the result of its
     group nan; `skipna` leaves it out. `expand` puts a value for each group at its elements, and so
-    does arithmetic: `groups - groups.mean()` are the deviations of all elements from the means of
+    does arithmetic. `groups - groups.mean()` are the deviations of all elements from the means of
     their groups.
     """
 

@@ -38,8 +38,9 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
 
     `(h dh)=y` on the left splits the dim `y` in row-major order, on the right it merges dims into
     `y`. Groups without a name on the left are the dims of `x` that the pattern does not name, in
-    their order; a group without a name on the right is named by its parts, as `h_dh`. Dims that
-    are not listed at all are batch: they come first in the result, or where `...` stands in it.
+    their order. A group without a name on the right gets the names of its parts, as `h_dh`. Dims
+    that are not listed at all are batch: they come first in the result, or where `...` stands in
+    it.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
     Raises
     ------
     GraphError
-        If the pattern is not understood, if a name is on one side only or twice on one side, or if
-        the sizes do not multiply to that of the dim.
+        If the pattern is not valid, if a name is not once on each side, or if the sizes do not
+        multiply to that of the dim.
 
     Examples
     --------

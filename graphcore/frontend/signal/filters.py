@@ -187,7 +187,7 @@ def hann(
     dtype: npt.DTypeLike | None = None,
     like: Operand | None = None,
 ) -> Tensor:
-    """The Hann window, (1 - cos(2 pi k / n)) / 2, along one dim.
+    """The Hann window, `(1 - cos(2 pi k / n)) / 2`, along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.hann(5, dim="time"))().round(6)
@@ -206,7 +206,7 @@ def hamming(
     dtype: npt.DTypeLike | None = None,
     like: Operand | None = None,
 ) -> Tensor:
-    """The Hamming window, 0.54 - 0.46 cos(2 pi k / n), along one dim.
+    """The Hamming window, `0.54 - 0.46 cos(2 pi k / n)`, along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.hamming(5, dim="time"))().round(6)
@@ -225,7 +225,7 @@ def blackman(
     dtype: npt.DTypeLike | None = None,
     like: Operand | None = None,
 ) -> Tensor:
-    """The Blackman window, 0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n), along one dim.
+    """The Blackman window, `0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n)`, along one dim.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.signal.blackman(6, dim="time", sym=False))().round(6)

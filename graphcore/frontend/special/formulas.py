@@ -38,7 +38,7 @@ def integer_within(function: str, name: str, value: int, least: int, most: int) 
 
 
 def log_expit(x: Operand) -> Tensor:
-    """log(1 / (1 + e ** -x)), the logarithm of the sigmoid, accurate in both tails.
+    """`log(1 / (1 + e ** -x))`, the logarithm of the sigmoid, accurate in both tails.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.special.log_expit(gc.constant([-800.0, 0.0], "row")))()
@@ -60,9 +60,9 @@ def polygamma(n: int, x: Operand) -> Tensor:
 
 
 def multigammaln(a: Operand, d: int) -> Tensor:
-    """log of the multivariate gamma function of dimension `d` at `a`; nan unless a > (d - 1) / 2.
+    """Log of the multivariate gamma function of dimension `d` at `a`; nan unless `a > (d - 1) / 2`.
 
-    The sum of gammaln(a - j / 2) for j = 0 ... d - 1, plus d (d - 1) / 4 log(pi).
+    The sum of `gammaln(a - j / 2)` for j = 0, ..., d - 1, plus `d * (d - 1) / 4 * log(pi)`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.special.multigammaln(gc.constant([2.0, 4.0], "row"), 3))()
@@ -78,7 +78,7 @@ def multigammaln(a: Operand, d: int) -> Tensor:
 
 
 def expn(n: int, x: Operand) -> Tensor:
-    """The integral of e ** (-x * t) / t ** n over t from 1 to infinity, for an integer `n`.
+    """The integral of `e ** (-x * t) / t ** n` over t from 1 to infinity, for an integer `n`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.special.expn(2, gc.constant([0.0, 1.0], "row")))()
@@ -88,7 +88,7 @@ def expn(n: int, x: Operand) -> Tensor:
 
 
 def huber(delta: Operand, r: Operand) -> Tensor:
-    """r ** 2 / 2 where `|r| <= delta`, continued linearly beyond; inf for negative `delta`.
+    """`r ** 2 / 2` where `|r| <= delta`, continued linearly beyond; inf for negative `delta`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.special.huber(1.0, gc.constant([0.5, 3.0], "row")))()
@@ -102,7 +102,7 @@ def huber(delta: Operand, r: Operand) -> Tensor:
 
 
 def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
-    """delta ** 2 * (sqrt(1 + (r / delta) ** 2) - 1), a smooth `huber`; inf for negative `delta`.
+    """`delta ** 2 * (sqrt(1 + (r / delta) ** 2) - 1)`, a smooth `huber`; inf for negative `delta`.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.special.pseudo_huber(1.0, gc.constant([0.5, 3.0], "row")))()

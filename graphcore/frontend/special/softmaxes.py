@@ -23,7 +23,7 @@ __all__ = [
 
 @parameters(**REDUCED)
 def softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """exp(x) / sum(exp(x)) over dims, without overflow; 0 where all of `x` is -inf.
+    """`exp(x) / sum(exp(x))` over dims, without overflow; 0 where all of `x` is -inf.
 
     The dims stay. Floats keep their dtype. Elements left out get 0.
 
@@ -38,7 +38,7 @@ def softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 
 @parameters(**REDUCED)
 def log_softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """x - logsumexp(x) over dims, without overflow.
+    """`x - logsumexp(x)` over dims, without overflow.
 
     The dims stay. Floats keep their dtype. Elements left out get -inf.
 
@@ -55,7 +55,7 @@ def log_softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 
 @parameters(**REDUCED)
 def logsumexp(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
-    """log(sum(exp(x))) over dims, without overflow; -inf where all of `x` is.
+    """`log(sum(exp(x)))` over dims, without overflow; -inf where all of `x` is.
 
     The dims vanish. Floats keep their dtype.
 

@@ -52,10 +52,10 @@ def conv(
 ) -> Tensor:
     """Cross-correlation of `x` with a kernel along some dims: the convolution of neural networks.
 
-    y[i] = sum over j of x[i * stride + j * dilation - before] * kernel[j]. Nothing is flipped;
+    `y[i] = sum over j of x[i * stride + j * dilation - before] * kernel[j]`. Nothing is flipped;
     `gc.signal.convolve` flips the kernel. All other dims align by name: dims of both are batch
-    unless contracted, further dims of the kernel are outputs. So a grouped convolution has a dim
-    `group` that both share and that is not contracted; for a depthwise one that dim is `channel`.
+    unless contracted, further dims of the kernel are outputs. In a grouped convolution both share a
+    dim `group` that is not contracted. In a depthwise one that dim is `channel`.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def conv(
         The step between positions of the kernel, and between elements of the kernel; one number, or
         one for each dim of `x`.
     padding
-        Zeros around `x`: "valid", none; "same", so many that the size stays but for the stride, the
-        odd one at the end; "full", as far as the kernel reaches; a number; or a pair (before,
-        after). One for all dims, or one for each.
+        The zeros around `x`; one value for all dims, or one for each. "valid" adds none. "same"
+        adds so many that the size stays, apart from the stride; an odd one stands at the end.
+        "full" adds as many as the kernel reaches. A number or a pair (before, after) says how many.
 
     Raises
     ------

@@ -55,10 +55,10 @@ def rolling(
 ) -> Rolling:
     """Windows that end at each position along some dims, to be reduced: `x.rolling(time=3).mean()`.
 
-    The result of `sum prod mean median var std max min count` or `reduce(function)` has the dims of
-    `x`, and nan where a window has fewer elements than `min_periods`; `construct("lag")` gives the
-    windows themselves. As in xarray, nan does not count as an element, and integers become floats.
-    Each window is reduced separately: the cost grows with its size.
+    Its methods are `sum prod mean median var std max min count` and `reduce(function)`. Their
+    results have the dims of `x`, and nan where a window has fewer elements than `min_periods`.
+    `construct("lag")` gives the windows themselves. As in xarray, nan does not count as an element,
+    and integers become floats. Each window is reduced separately: the cost grows with its size.
 
     Parameters
     ----------
@@ -92,9 +92,10 @@ def coarsen(
 ) -> Coarsen:
     """Blocks that partition some dims, to be reduced: `x.coarsen(time=12).mean()`.
 
-    The result of `sum prod mean median var std max min count` or `reduce(function)` has one element
-    for each block; `construct(time=("year", "month"))` gives the blocks themselves. Unlike in
-    xarray, a nan makes its block nan; `x.coarsen(time=12).mean(skipna=True)` leaves it out.
+    Its methods are `sum prod mean median var std max min count` and `reduce(function)`. Their
+    results have one element for each block. `construct(time=("year", "month"))` gives the blocks
+    themselves. Unlike in xarray, a nan makes its block nan; `x.coarsen(time=12).mean(skipna=True)`
+    leaves it out.
 
     Parameters
     ----------

@@ -29,8 +29,8 @@ def windows(
 ) -> Tensor:
     """The windows along some dims, with their elements along new last dims: a view, not a copy.
 
-    Element j of window i is element i * stride + j * dilation of `x`. There are as many windows as
-    fit, (size - (window - 1) * dilation - 1) // stride + 1, or none.
+    Element j of window i is element `i * stride + j * dilation` of `x`. There are as many windows
+    as fit, `(size - (window - 1) * dilation - 1) // stride + 1`, or none.
 
     Parameters
     ----------
