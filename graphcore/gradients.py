@@ -16,6 +16,7 @@ from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.help_text import fields
 from graphcore.ir.names import apart
 from graphcore.ir.node import toposort
 from graphcore.ir.size_text import show_dim
@@ -29,6 +30,7 @@ EXACT = 0.4
 """The power of the rounding error of a dtype up to which derivatives must agree by default."""
 
 
+@fields
 class Entry(NamedTuple):
     """One entry of a Jacobian: that of an element of a result by an element of an input.
 

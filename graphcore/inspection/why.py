@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
 from graphcore.ir.errors import GraphKeyError, GraphTypeError, GraphValueError
+from graphcore.ir.help_text import fields
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, basename, described_by
 from graphcore.ir.trace import Rule
@@ -22,6 +23,7 @@ from .text import few, one_line, show_name
 LINE = re.compile(r"(.+):(\d+)")
 
 
+@fields
 class Named(NamedTuple):
     """A node as its stage prints it.
 
@@ -52,6 +54,7 @@ def brief(node: Node) -> str:
     return show_name(node.attrs["name"]) if node.op is leaf.input_ else node.op.name
 
 
+@fields
 class Step(NamedTuple):
     """One change on the way to a node.
 
@@ -89,6 +92,7 @@ class Step(NamedTuple):
         return f"derivative of {self.before.op.name}{wrt}{asked}{rule}"
 
 
+@fields
 class Answer(NamedTuple):
     """Why one node is there, or is not.
 
@@ -156,6 +160,7 @@ class Answer(NamedTuple):
             yield "runs", f"f.source:{line}"
 
 
+@fields
 class Why(NamedTuple):
     """The answer to `f.why(x)`, as data; `print` shows it as text.
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from .help_text import fields
 from .node import Node
 from .provenance import NOWHERE, Asked, Origin, basename, state
 
@@ -14,6 +15,7 @@ Rule = Callable[..., Any]
 Labels = tuple[str | None, ...]
 
 
+@fields
 class Record(NamedTuple):
     """One rewrite: `rule` put `after` in the place of `before`.
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
+from graphcore.ir.help_text import fields
 from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, described, tracing
 from graphcore.ir.transform import unsettled
@@ -38,6 +39,7 @@ from .tidy import tidy
 Change = Callable[[Graph], Graph]
 
 
+@fields
 class Pass(NamedTuple):
     """One step of a compilation, named by what it has done, and the contract of its result."""
 
@@ -51,6 +53,7 @@ class Pass(NamedTuple):
         return f"<Pass {self.name!r}: {described(change) if rules is None else rules}>"
 
 
+@fields
 class Repeat(NamedTuple):
     """Passes run in turn until a round changes nothing; `at_most` so many rounds."""
 
@@ -61,6 +64,7 @@ class Repeat(NamedTuple):
         return f"<Repeat {', '.join(step.name for step in self.passes)}: until nothing changes>"
 
 
+@fields
 class Stage(NamedTuple):
     """The result of a pass: its graph, its rewrites, the seconds it took, and what it does."""
 

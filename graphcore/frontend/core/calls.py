@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.help_text import as_written
 
 from .base import Base, brief, refusal
 from .paths import call_of, path_of
@@ -85,13 +86,6 @@ Checked = tuple[int, str, ArgumentKind, object]
 """The position, name, kind and default of an argument."""
 
 
-class Written(str):
-    """An annotation as it is written: signatures show it without quotes."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
-
-
 _worded: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
@@ -103,10 +97,7 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
     """
     if function in _worded:
         return _worded[function]
-    function.__annotations__ = {
-        name: Written(said) if isinstance(said, str) else said
-        for name, said in function.__annotations__.items()
-    }
+    function.__annotations__ = as_written(function.__annotations__)
     checked: list[Checked] | None = None  # until the first call, which spares the import
 
     @wraps(function)

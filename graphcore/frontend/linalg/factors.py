@@ -11,6 +11,7 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.shape.dims import transpose
+from graphcore.ir.help_text import fields
 from graphcore.ops.named import matrices
 
 from .matrices import ROW_COL, floats, matrix_to_matrix, of_matrix, swap_dims
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 
+@fields
 class QR(NamedTuple):
     """Orthonormal columns, and an upper triangular matrix."""
 
@@ -35,6 +37,7 @@ class QR(NamedTuple):
     r: Tensor
 
 
+@fields
 class LU(NamedTuple):
     """The permutation of the rows for which a matrix is `lower` times `upper`."""
 
@@ -43,6 +46,7 @@ class LU(NamedTuple):
     upper: Tensor
 
 
+@fields
 class SVD(NamedTuple):
     """Orthonormal columns, singular values, and orthonormal rows."""
 
@@ -51,6 +55,7 @@ class SVD(NamedTuple):
     vh: Tensor
 
 
+@fields
 class Eigen(NamedTuple):
     """Eigenvalues and eigenvectors."""
 

@@ -13,6 +13,7 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.shape.dims import broadcast_like, rename, transpose
+from graphcore.ir.help_text import fields
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@fields
 class Polar(NamedTuple):
     """Orthonormal columns or rows, and a Hermitian positive semidefinite matrix."""
 

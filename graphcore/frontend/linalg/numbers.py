@@ -16,6 +16,7 @@ from graphcore.frontend.pointwise.elementwise import absolute, equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import norms
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.help_text import fields
 from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@fields
 class SignLog(NamedTuple):
     """The sign of a determinant and the logarithm of its absolute value."""
 

@@ -25,6 +25,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.help_text import fields
 from graphcore.ir.structures import leaves
 
 __all__ = [
@@ -50,6 +51,7 @@ Decay: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """The change of a step, from the step and the param."""
 
 
+@fields
 class Optimizer(NamedTuple):
     """A gradient method.
 
@@ -65,6 +67,7 @@ class Optimizer(NamedTuple):
     update: Callable[[Tree, Tree, Tree], tuple[Tree, Tree]]
 
 
+@fields
 class Momentum(NamedTuple):
     """The state of `sgd`."""
 
@@ -72,6 +75,7 @@ class Momentum(NamedTuple):
     velocity: Tree
 
 
+@fields
 class Moments(NamedTuple):
     """The state of `adam` and `adamw`: running means of gradients and of their squares."""
 

@@ -34,6 +34,7 @@ from graphcore.frontend.reduce.running import cumsum
 from graphcore.frontend.reduce.segments import segment_sum
 from graphcore.frontend.shape.dims import concat, stack, transpose, unstack
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.help_text import fields
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Expression
 
@@ -97,6 +98,7 @@ def place_dims(dims: tuple[str, ...], gone: tuple[str, ...], new: str) -> tuple[
     return tuple(dict.fromkeys((*(new if dim in gone else dim for dim in dims), new)))
 
 
+@fields
 class Histogram(NamedTuple):
     """The number of elements in each bin, and the edges of the bins."""
 
@@ -212,6 +214,7 @@ def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:
     return linspace(where(one, low - 0.5, low), where(one, high + 0.5, high), bins + 1, dim=name)
 
 
+@fields
 class UniqueAll(NamedTuple):
     """Distinct values, their first positions, the number of each element's value, and counts."""
 

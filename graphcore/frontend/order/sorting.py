@@ -15,6 +15,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import isnull, notnull
 from graphcore.frontend.reduce.masking import as_float
 from graphcore.frontend.shape.dims import transpose
+from graphcore.ir.help_text import fields
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, upper_bound
 from graphcore.ops import named
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 
+@fields
 class TopK(NamedTuple):
     """The largest elements and their positions, in descending order."""
 
