@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from graphcore.frontend.core.documents import parameters
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Size, count
 
@@ -120,6 +121,10 @@ class Weighted(Listing):
         return self._sum(astype(notnull(self.x), self.weights.dtype), dim)
 
 
+@parameters(
+    x="A tensor.",
+    weights="The weight of each element, aligned by name.",
+)
 def weighted(x: Operand, weights: Operand) -> Weighted:
     """`x` with weights, which align by name; its methods are weighted reductions.
 
@@ -134,6 +139,11 @@ def weighted(x: Operand, weights: Operand) -> Weighted:
     return Weighted(wrap(single("weighted", x)), wrap(single("weighted", weights)))
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dims to reduce: one name, several, or None for all.",
+    weights="The weight of each element, aligned by name; without them it is the mean.",
+)
 def average(x: Operand, dim: Dim = None, *, weights: Operand | None = None) -> Tensor:
     """Weighted mean over dims: `sum(x * weights) / sum(weights)`; nan where the weights sum to 0.
 

@@ -11,6 +11,7 @@ import numpy as np
 from graphcore.frontend.core.arguments import SizeLike, dim_of, integer, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.costs import MOST_JOINED
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import amounts, cut
@@ -187,6 +188,10 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
     return [rest if size is None else next(given) for size in parts]
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim, which vanishes.",
+)
 def unbind(x: Operand, dim: str) -> list[Tensor]:
     """One tensor for each position of `x` along `dim`, whose size must be known.
 

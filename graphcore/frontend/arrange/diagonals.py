@@ -156,6 +156,11 @@ def diagonal(
     return transpose(wrap(found), *rest, name)
 
 
+@parameters(
+    x="A tensor.",
+    dims="The two dims, which vanish.",
+    offset="The diagonal: elements whose second position is `offset` more than the first.",
+)
 def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tensor:
     """Sum over a diagonal of two dims, where the second position is `offset` more than the first.
 
@@ -205,6 +210,11 @@ def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Size = 0)
     return wrap(named.embed(made, dims=new, starts=starts, sizes=(whole, whole), steps=(1, 1)))
 
 
+@parameters(
+    x="A tensor.",
+    dims="The two dims.",
+    k="The diagonal: where the second position is `k` more than the first.",
+)
 def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
     """`x` on and below a diagonal of two dims, zeros above it.
 
@@ -219,6 +229,11 @@ def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
     return masked_triangle("tril", x, dims, k, greater_equal)
 
 
+@parameters(
+    x="A tensor.",
+    dims="The two dims.",
+    k="The diagonal: where the second position is `k` more than the first.",
+)
 def triu(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
     """`x` on and above a diagonal of two dims, zeros below it.
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import SizeLike, dims_sizes, made_dtype, names
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import (
     Labelled,
     Operand,
@@ -170,6 +171,11 @@ def full(
     return full_of(node, dict(zip(dims, shape, strict=True)))
 
 
+@parameters(
+    sizes="The size of each dim, as for `tensor`; for instance `x.sizes`.",
+    dtype="The dtype of the result; by default that of `default_dtype`, float64.",
+    like="A tensor whose dtype the result has, in place of `dtype`.",
+)
 def zeros(
     sizes: Mapping[str, SizeLike],
     dtype: npt.DTypeLike | None = None,
@@ -188,6 +194,11 @@ def zeros(
     return full(sizes, 0, made_dtype("zeros", dtype, like, default()))
 
 
+@parameters(
+    sizes="The size of each dim, as for `tensor`; for instance `x.sizes`.",
+    dtype="The dtype of the result; by default that of `default_dtype`, float64.",
+    like="A tensor whose dtype the result has, in place of `dtype`.",
+)
 def ones(
     sizes: Mapping[str, SizeLike],
     dtype: npt.DTypeLike | None = None,
@@ -206,10 +217,13 @@ def ones(
     return full(sizes, 1, made_dtype("ones", dtype, like, default()))
 
 
+@parameters(
+    x="The tensor that has the dims and sizes.",
+    value="A number or a tensor without dims.",
+    dtype="The dtype of the result; by default that of `x`.",
+)
 def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
     """A tensor of one value with the dims, sizes and, by default, dtype of `x`.
-
-    The value is a number or a tensor without dims.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.full_like(gc.constant([1.0, 2.0], "row"), 7))()
@@ -225,6 +239,10 @@ def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) ->
     return wrap(keep_checks_of(made.node, node))
 
 
+@parameters(
+    x="The tensor that has the dims and sizes.",
+    dtype="The dtype of the result; by default that of `x`.",
+)
 def zeros_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
     """A tensor of zeros with the dims, sizes and, by default, dtype of `x`.
 
@@ -235,6 +253,10 @@ def zeros_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
     return full_like(x, 0, dtype)
 
 
+@parameters(
+    x="The tensor that has the dims and sizes.",
+    dtype="The dtype of the result; by default that of `x`.",
+)
 def ones_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
     """A tensor of ones with the dims, sizes and, by default, dtype of `x`.
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, overload
 
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.tracing import placeholder
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import ones
@@ -103,6 +104,10 @@ def jacobian(
 def hessian(y: Tensor, wrt: Tensor) -> Tensor: ...
 @overload
 def hessian(y: Tensor, wrt: Tree) -> Any: ...
+@parameters(
+    y="A float tensor without dims.",
+    wrt="Inputs or inner tensors of `y`, in any structure.",
+)
 def hessian(y: Tensor, wrt: Tree) -> Tree:
     """The second derivative of a scalar `y` with respect to every two elements of `wrt`.
 
@@ -118,6 +123,11 @@ def hessian(y: Tensor, wrt: Tree) -> Tree:
     return jacobian(grad(y, wrt), wrt)
 
 
+@parameters(
+    y="A float tensor without dims.",
+    wrt="Inputs or inner tensors of `y`, in any structure.",
+    v="Tensors in the structure of `wrt`, each with the dims of its tensor.",
+)
 def hvp(y: Tensor, wrt: T, v: Tree) -> T:
     """The Hessian of a scalar `y` times `v`, which has the structure and dims of `wrt`.
 

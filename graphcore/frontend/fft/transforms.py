@@ -216,6 +216,10 @@ def irfftn(
     return irfft(dim_by_dim(ifft, "irfftn", x, others, sizes, norm), last, size, norm)
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dims to shift: one name, several, or None for all.",
+)
 def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     """The zero frequency moved to the middle of dims: a roll by `n // 2`.
 
@@ -226,6 +230,10 @@ def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     return half_rolled("fftshift", x, dim, 1)
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dims to shift: one name, several, or None for all.",
+)
 def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
     """Inverse of `fftshift`.
 

@@ -11,6 +11,7 @@ import numpy as np
 from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import MissingDims, dim_of, mapping, names, present
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, is_labelled, single
 from graphcore.frontend.shape.dims import with_size
 from graphcore.ir.dtypes import INT
@@ -274,10 +275,15 @@ def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any
     return index if least >= 0 else array("isel", np.where(values < 0, values + size, values), dims)
 
 
+@parameters(
+    x="A tensor.",
+    index="Positions, as in `isel`: an integer, a slice, a list or an integer tensor.",
+    dim="The dim that they are positions of.",
+)
 def take(x: Operand, index: Any, dim: str) -> Tensor:
     """`x` at positions along one dim, which is replaced by the dims of the positions.
 
-    `index` is anything `isel` takes; an unnamed list keeps the name of the dim.
+    An unnamed list keeps the name of the dim.
 
     >>> import graphcore as gc
     >>> table = gc.constant([[0.0, 0.1], [1.0, 1.1], [2.0, 2.1]], ("word", "feature"))
@@ -289,11 +295,15 @@ def take(x: Operand, index: Any, dim: str) -> Tensor:
     return isel(wrap(node), {dim_of("take", node, dim): index})
 
 
+@parameters(
+    x="A tensor.",
+    index="An integer tensor, or an array with dims.",
+    dim="The dim that they are positions of.",
+)
 def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
     """`x` at one position along `dim` for each element of the dims that `index` and `x` share.
 
-    `index` is an integer tensor, or an array with dims. Its dims replace `dim`; a dim of both
-    stands where it comes first.
+    The dims of `index` replace `dim`; a dim of both stands where it comes first.
 
     >>> import graphcore as gc
     >>> logits = gc.constant([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2]], ("batch", "class"))

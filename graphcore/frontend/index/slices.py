@@ -17,6 +17,7 @@ from graphcore.frontend.core.arguments import (
     require_dims,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
@@ -46,6 +47,10 @@ def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> d
     return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dims to reverse: one name, several, or None for all.",
+)
 def flip(x: Operand, dim: Dim = None) -> Tensor:
     """`x` reversed along dims.
 
@@ -59,6 +64,10 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     return isel(wrap(node), dict.fromkeys(dims, slice(None, None, -1)))
 
 
+@parameters(
+    x="A tensor.",
+    sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
+)
 def head(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
     """The first elements along dims: a number for each dim by name, or one for all; by default 5.
 
@@ -70,6 +79,10 @@ def head(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     return slice_dims("head", x, given, more, lambda number, size: slice(number))
 
 
+@parameters(
+    x="A tensor.",
+    sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
+)
 def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
     """The last elements along dims: a number for each dim by name, or one for all; by default 5.
 
@@ -83,6 +96,10 @@ def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     )
 
 
+@parameters(
+    x="A tensor.",
+    steps="The step for each dim, as a dict or as keywords; or one for all.",
+)
 def thin(x: Operand, steps: Mapping[str, int] | int | None = None, /, **more: int) -> Tensor:
     """Every n-th element along dims, from the first: a step for each dim by name, or one for all.
 

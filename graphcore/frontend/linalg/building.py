@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from graphcore.frontend.arrange.diagonals import trace
 from graphcore.frontend.core.arguments import dim_of, names, new_dim, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.index.indexing import isel
@@ -30,6 +31,10 @@ __all__ = [
 ]
 
 
+@parameters(
+    x="Matrices of any shape; all dims but two are batch.",
+    dims="Their dims, rows first.",
+)
 def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Matrices transposed: rows and columns are exchanged, under the same two dims.
 
@@ -47,6 +52,11 @@ def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     )
 
 
+@parameters(
+    x="Vectors along the first of `dims`.",
+    y="Vectors along the second of `dims`, or along the first.",
+    dims="The dims of the result, rows first.",
+)
 def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Outer product of vectors: `x` along the first of `dims`, `y` along the second.
 
@@ -68,6 +78,11 @@ def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return transpose(wrap(left) * other, ..., row, col)
 
 
+@parameters(
+    x="Matrices, or vectors.",
+    y="Matrices or vectors along the same dims.",
+    dims="The dims of matrices, rows first; or the dim of vectors.",
+)
 def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
     """Kronecker product of matrices, or of vectors along one dim: blocks `x[i, j] * y`.
 
@@ -89,6 +104,10 @@ def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
     return transpose(found, ..., *own)
 
 
+@parameters(
+    xs="Matrices along `dims`, or several of them.",
+    dims="Their dims, rows first.",
+)
 def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Matrices along a diagonal, zeros elsewhere; other dims broadcast by name.
 

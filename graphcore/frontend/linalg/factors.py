@@ -139,6 +139,11 @@ def qr(
     return QR(wrap(made[0]), wrap(made[1]))
 
 
+@parameters(
+    x="Matrices of any shape; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    new="The dim of the columns of `lower` and of the rows of `upper`.",
+)
 def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
     """LU factors of matrices: `x` with its rows permuted by `permutation` is lower times upper.
 
@@ -206,6 +211,11 @@ def svd(
     return SVD(*[wrap(made[i]) for i in range(3)])
 
 
+@parameters(
+    x="Matrices of any shape; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    new="The dim of the values.",
+)
 def svdvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "rank") -> Tensor:
     """Singular values of matrices, in descending order, along the dim `new`.
 
@@ -292,6 +302,11 @@ def read_triangle(
     return wrap(node) if lower else swap_dims(conjugate(wrap(node)), (row, col)), row, col
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    new="The dim of the values, and the second dim of the vectors.",
+)
 def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eigen:
     """Eigenvalues and eigenvectors of square matrices, complex, in LAPACK's order.
 
@@ -312,6 +327,11 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     return Eigen(wrap(made[0]), wrap(made[1]))
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    new="The dim of the values.",
+)
 def eigvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Tensor:
     """Eigenvalues of square matrices, complex, along the dim `new`, in LAPACK's order.
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from graphcore.frontend.arrange.diagonals import eye
 from graphcore.frontend.core.arguments import DimPair, two_dims, whole
 from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.complex import conjugate
@@ -39,6 +40,10 @@ class Polar(NamedTuple):
     positive: Tensor
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    dims="Their dims, rows first.",
+)
 def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Matrix exponential `e^x` of square matrices; all other dims are batch.
 
@@ -50,6 +55,10 @@ def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return matrix_to_matrix(matrices.expm, x, dims)
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    dims="Their dims, rows first.",
+)
 def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Principal logarithm of square matrices; for real matrices nan where it is not real.
 
@@ -63,6 +72,10 @@ def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return matrix_to_matrix(matrices.logm, x, dims)
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    dims="Their dims, rows first.",
+)
 def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Principal square root of square matrices; for real matrices nan where it is not real.
 
@@ -76,6 +89,11 @@ def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return matrix_to_matrix(matrices.sqrtm, x, dims)
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    n="The exponent, a known integer.",
+    dims="Their dims, rows first.",
+)
 def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
     """The `n`-th power of square matrices, or of their inverse if `n` is negative.
 
@@ -112,6 +130,10 @@ def product(a: Tensor, b: Tensor, dims: DimPair) -> Tensor:
     return transpose(found, ..., row, col)
 
 
+@parameters(
+    x="Matrices of any shape; all dims but two are batch.",
+    dims="Their dims, rows first.",
+)
 def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     """Polar factors of matrices, `x = u p`: u has orthonormal columns, and `p = u^H x`.
 

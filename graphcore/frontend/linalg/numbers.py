@@ -10,6 +10,7 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import check_word, dims_of, two_dims
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal
@@ -39,6 +40,10 @@ class SignLog(NamedTuple):
     logabsdet: Tensor
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    dims="Their dims, rows first.",
+)
 def det(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Determinant of square matrices; all other dims are batch.
 
@@ -51,6 +56,10 @@ def det(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return wrap(of_matrix(matrices.det, x, dims))
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    dims="Their dims, rows first.",
+)
 def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
     """Sign of the determinant of square matrices, and log of its absolute value, without overflow.
 
@@ -65,6 +74,11 @@ def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
     return SignLog(wrap(made[0]), wrap(made[1]))
 
 
+@parameters(
+    x="Matrices of any shape; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    rtol="The share of the largest singular value up to which others count as 0.",
+)
 def matrix_rank(
     x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: Operand | None = None
 ) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from graphcore.frontend.core.arguments import DimPair, dim_of, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.reduce.contraction import dot
@@ -121,6 +122,11 @@ def solve_triangular(
     return wrap(node)
 
 
+@parameters(
+    factor="Lower triangular factors, as `cholesky` gives them.",
+    b="Vectors along the dim of the rows of `factor`; other dims are batch.",
+    dims="The dims of `factor`, rows first.",
+)
 def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Solution of `a x = b`, given the Cholesky factor l of `a = l l^H`.
 
@@ -164,6 +170,11 @@ def solve_tridiagonal(
     return wrap(matrices.solve_tridiagonal(*nodes, dims=(dim,) * 4, new=(dim,)))
 
 
+@parameters(
+    x="Square matrices; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    check="Whether a singular matrix is an error at the call; otherwise the result is nan.",
+)
 def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Tensor:
     """Inverse of square matrices. Its rows run along the columns of `x`: dims (..., col, row).
 
@@ -183,6 +194,11 @@ def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Ten
     return wrap(matrices.inv(node, dims=(row, col), new=(col, row), check=check))
 
 
+@parameters(
+    x="Matrices of any shape; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    rtol="Singular values of at most `rtol` times the largest count as 0.",
+)
 def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None) -> Tensor:
     """Pseudo-inverse of matrices (Moore-Penrose), of any rank: dims (..., col, row).
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import constant, zeros_like
@@ -334,6 +335,11 @@ def clip_by_global_norm(tree: T, max_norm: Real) -> T:
     return clipped
 
 
+@parameters(
+    learning_rate="The learning rate of the first step.",
+    steps="The number of steps over which it is multiplied by `factor` once.",
+    factor="The factor, such as 0.5.",
+)
 def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedule:
     """A learning rate that is multiplied by `factor` over each `steps` steps, smoothly.
 
@@ -347,6 +353,11 @@ def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedul
     return lambda step: learning_rate * factor ** (step_tensor(step) / steps)
 
 
+@parameters(
+    learning_rate="The learning rate of the first step.",
+    steps="The number of steps until it is `final`.",
+    final="The learning rate from then on.",
+)
 def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedule:
     """A learning rate that falls to `final` over `steps` steps along a cosine, and stays there.
 

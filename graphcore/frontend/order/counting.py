@@ -301,6 +301,10 @@ def starts(ordered: Tensor, dim: str) -> Tensor:
     return differs | equal(arange(ordered.sizes[dim], dim=dim), 0)
 
 
+@parameters(
+    x="A tensor.",
+    values="What is looked for: a list, an array, or a tensor of any dims.",
+)
 def isin(x: Operand, values: Any) -> Tensor:
     """Whether an element is among `values`: a list, an array, or a tensor of any dims.
 

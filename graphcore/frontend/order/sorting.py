@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from graphcore.frontend.core.arguments import dim_of, integer, require_order, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import take_along
 from graphcore.frontend.index.slices import flip
@@ -43,6 +44,11 @@ def order(x: Node, dim: str, size: Size, descending: bool) -> Tensor:
     return wrap(named.argsort(x, dim=dim, size=size, descending=descending))
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim to sort along.",
+    descending="Whether the largest comes first.",
+)
 def argsort(x: Operand, dim: str, descending: bool = False) -> Tensor:
     """The positions that sort `x` along `dim`, in int64.
 
@@ -58,6 +64,11 @@ def argsort(x: Operand, dim: str, descending: bool = False) -> Tensor:
     return order(node, name, node.type.size(name), descending)
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim to sort along.",
+    descending="Whether the largest comes first.",
+)
 def sort(x: Operand, dim: str, descending: bool = False) -> Tensor:
     """`x` sorted along `dim`; nan counts as the largest.
 
@@ -110,11 +121,16 @@ def top_k(x: Operand, k: int, dim: str) -> TopK:
     return TopK(take_along(wrap(node), indices, name), indices)
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim to rank along.",
+    pct="Whether ranks are divided by the number of elements that have one.",
+)
 def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
     """The ranks of elements along `dim`, from 1; tied elements share the mean of their ranks.
 
-    The result is a float; the rank of nan is nan. With `pct` ranks are divided by the number of
-    elements that have one. Ranks are piecewise constant: their derivative is 0.
+    The result is a float; the rank of nan is nan. Ranks are piecewise constant: their derivative is
+    0.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.rank(gc.constant([3.0, 1.0, 3.0], "t"), dim="t"))()

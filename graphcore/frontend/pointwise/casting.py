@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, dtype_of, out_of_bounds, single, weak
 from graphcore.frontend.core.weak import kind_of
 from graphcore.ir.errors import GraphTypeError
@@ -18,6 +19,10 @@ from graphcore.ops import elementwise as ops
 __all__ = ["astype"]
 
 
+@parameters(
+    x="A tensor or number.",
+    dtype="The dtype, as NumPy takes it.",
+)
 def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
     """`x` in another dtype, as by NumPy's `astype`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, keep_checks_of, single, weak
 from graphcore.frontend.shape.dims import full_of
 from graphcore.ops import elementwise as ops
@@ -80,6 +81,10 @@ def iscomplex(x: Operand) -> Tensor:
     return imag(x) != 0
 
 
+@parameters(
+    z="A tensor or number.",
+    deg="Whether the angle is in degrees.",
+)
 def angle(z: Operand, deg: bool = False) -> Tensor:
     """Angle of a complex number from the positive real axis, in radians, or in degrees if `deg`.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import require_order, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, apply, common, single, weak_like
 from graphcore.frontend.core.weak import Call
 from graphcore.frontend.shape.dims import broadcast_all
@@ -74,6 +75,11 @@ def computed_like(ufunc: np.ufunc, x: Operand) -> Tensor:
         raise refusal(ufunc.__name__, reason, node, cure=cure, kind=GraphTypeError) from None
 
 
+@parameters(
+    condition="A bool tensor.",
+    x="The value where the condition holds.",
+    y="The value elsewhere.",
+)
 def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     """`x` where the condition holds, else `y`.
 
@@ -108,6 +114,11 @@ def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> 
     return where(broadcast_all("where", (node, mask))[1], wrap(node), other)
 
 
+@parameters(
+    x="A tensor or number.",
+    min="The lower bound, aligned by name; None is no bound.",
+    max="The upper bound, aligned by name; None is no bound.",
+)
 def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """`x` limited to the range from `min` to `max`; None is no bound.
 
@@ -125,6 +136,10 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
     return wrap(single("clip", x))
 
 
+@parameters(
+    x="A tensor or number.",
+    decimals="The number of decimals; of a negative one the digits before the point are rounded.",
+)
 def round(x: Operand, decimals: int = 0) -> Tensor:
     """`x` rounded to a number of decimals, halves to even, in the same dtype.
 

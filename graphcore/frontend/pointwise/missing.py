@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 
 from .elementwise import isnan, logical_not
@@ -15,6 +16,10 @@ __all__ = [
 ]
 
 
+@parameters(
+    x="A tensor.",
+    value="A tensor or number, aligned by name.",
+)
 def fillna(x: Operand, value: Operand) -> Tensor:
     """`x` with nan replaced by `value`, which broadcasts by name; the dims of `x` come first.
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 from graphcore.frontend.core.arguments import Dim, dim_of, names, order_set, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.create.inputs import zeros_like
 from graphcore.frontend.index.indexing import isel
@@ -73,6 +74,11 @@ def dims_to_contract(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
     return tuple(name for name in uses if name in meant)
 
 
+@parameters(
+    x="Vectors along `dim`; other dims align by name.",
+    y="Vectors along `dim`.",
+    dim="The dim of the vectors and of the result.",
+)
 def cross(x: Operand, y: Operand, dim: str) -> Tensor:
     """Cross product of the vectors along `dim`, of size 3, or of size 2 with third component 0.
 

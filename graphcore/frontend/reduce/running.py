@@ -81,6 +81,11 @@ def running(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -> T
     return found
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim to run along.",
+    include_initial="Whether the result begins with 0, so that the dim is one longer.",
+)
 def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
     """Running sum along one dim; `include_initial` starts it with 0, so the dim is one longer.
 
@@ -94,6 +99,11 @@ def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Te
     return after(0, found, name) if include_initial else found
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim to run along.",
+    include_initial="Whether the result begins with 1, so that the dim is one longer.",
+)
 def cumulative_prod(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
     """Running product along one dim; `include_initial` starts it with 1, so the dim is one longer.
 
@@ -157,10 +167,13 @@ def logcumsumexp(
     return data.reduce(named.logcumsumexp, -math.inf)
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim to fill along.",
+    limit="The number of consecutive nan that are replaced at most; None is no limit.",
+)
 def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
     """`x` with nan replaced by the last value before it along `dim`; leading nan stay.
-
-    At most `limit` consecutive nan are replaced; None is no limit.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), 3.0, float("nan")], "t")
@@ -180,10 +193,13 @@ def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
     return keep_where(take_along(value, maximum(last, 0), name), found)
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim to fill along.",
+    limit="The number of consecutive nan that are replaced at most; None is no limit.",
+)
 def bfill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
     """`x` with nan replaced by the next value after it along `dim`; trailing nan stay.
-
-    At most `limit` consecutive nan are replaced; None is no limit.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), 3.0, float("nan")], "t")

@@ -22,6 +22,7 @@ from graphcore.frontend.core.arguments import (
     size_of,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, has_checks, single
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import CURE_SIZES, Node
@@ -214,13 +215,17 @@ def with_size(x: Node, dim: str, size: Size) -> Node:
     return broadcast_to(x, x.type.sizes | {dim: size}).node
 
 
+@parameters(
+    x="A tensor.",
+    other="The tensor that has the dims and sizes.",
+    exclude="Dims that are left as they are, and come last.",
+)
 def broadcast_like(
     x: Operand, other: Operand, *, exclude: str | Iterable[str] | None = None
 ) -> Tensor:
     """`x` repeated along the dims of `other` that it lacks: dims of `other` first, then the rest.
 
-    A dim of both must have one size; a size-1 dim is never stretched. Dims to `exclude` are left as
-    they are, and come last.
+    A dim of both must have one size; a size-1 dim is never stretched.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "col")
@@ -232,10 +237,12 @@ def broadcast_like(
     return broadcast_all("broadcast_like", nodes, exclude)[1]
 
 
+@parameters(
+    xs="Tensors or numbers.",
+    exclude="Dims that are left as they are, and come last.",
+)
 def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple[Tensor, ...]:
     """All operands with the dims of all, in order of first appearance.
-
-    Dims to `exclude` are left as they are, and come last.
 
     >>> import graphcore as gc
     >>> x, y = gc.constant([1, 2], "row"), gc.constant([3, 4, 5], "col")
@@ -311,6 +318,10 @@ def dots_in(function: str, order: Sequence[object], x: Node) -> list[int]:
     return found
 
 
+@parameters(
+    xs="A list of tensors or numbers.",
+    dim="The dim to join along; it may be new.",
+)
 def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     """Tensors joined one after the other along `dim`.
 

@@ -6,6 +6,7 @@ import math
 
 from graphcore.frontend.core.arguments import index_of, require_order
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, apply, single
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import greater, hypot, square
@@ -48,6 +49,10 @@ def log_expit(x: Operand) -> Tensor:
     return -softplus(-astype(value, float_for(value.dtype)))
 
 
+@parameters(
+    n="The order of the derivative, a known integer.",
+    x="A tensor or number.",
+)
 def polygamma(n: int, x: Operand) -> Tensor:
     """The n-th derivative of `digamma` at `x`, for an integer `n` known when the graph is built.
 
@@ -59,6 +64,10 @@ def polygamma(n: int, x: Operand) -> Tensor:
     return (-1) ** (n + 1) * float(math.factorial(n)) * zeta(n + 1, x) if n else digamma(x)
 
 
+@parameters(
+    a="A tensor or number.",
+    d="The dimension, a known integer.",
+)
 def multigammaln(a: Operand, d: int) -> Tensor:
     """Log of the multivariate gamma function of dimension `d` at `a`; nan unless `a > (d - 1) / 2`.
 
@@ -77,6 +86,10 @@ def multigammaln(a: Operand, d: int) -> Tensor:
     return total + d * (d - 1) / 4 * math.log(math.pi)
 
 
+@parameters(
+    n="The exponent, a known integer.",
+    x="A tensor or number.",
+)
 def expn(n: int, x: Operand) -> Tensor:
     """The integral of `e ** (-x * t) / t ** n` over t from 1 to infinity, for an integer `n`.
 
@@ -87,6 +100,10 @@ def expn(n: int, x: Operand) -> Tensor:
     return apply(ops.expn, integer_within("expn", "n", n, 0, 10**6), x)
 
 
+@parameters(
+    delta="Where the function changes from quadratic to linear; aligned by name.",
+    r="A tensor or number.",
+)
 def huber(delta: Operand, r: Operand) -> Tensor:
     """`r ** 2 / 2` where `|r| <= delta`, continued linearly beyond; inf for negative `delta`.
 
@@ -101,6 +118,10 @@ def huber(delta: Operand, r: Operand) -> Tensor:
     return where(bound < 0, math.inf, value)
 
 
+@parameters(
+    delta="Where the function changes from quadratic to linear; aligned by name.",
+    r="A tensor or number.",
+)
 def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     """`delta ** 2 * (sqrt(1 + (r / delta) ** 2) - 1)`, a smooth `huber`; inf for negative `delta`.
 

@@ -10,6 +10,7 @@ import numpy as np
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, brief, refusal
 from graphcore.frontend.core.callbacks import callback, require_function
+from graphcore.frontend.core.documents import parameters
 from graphcore.ir import structures
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, Registered
@@ -93,6 +94,10 @@ def flatten(tree: Anything) -> tuple[list[Any], Structure]:
     return found, structure
 
 
+@parameters(
+    structure="A structure, as `flatten` gives it.",
+    leaves="As many leaves as it has.",
+)
 def unflatten(structure: Structure, leaves: Iterable[Anything]) -> Anything:
     """The tree of a structure that `flatten` found, with these leaves in order.
 

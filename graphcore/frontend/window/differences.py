@@ -7,6 +7,7 @@ from graphcore.frontend.control.loops import fori_loop
 from graphcore.frontend.core.arguments import dim_of, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.costs import MOST_WRITTEN_OUT
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut
@@ -27,6 +28,11 @@ __all__ = [
 ]
 
 
+@parameters(
+    x="A tensor.",
+    dim="The dim.",
+    n="How often the differences are taken.",
+)
 def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
     """Each element minus the one before it along `dim`, which is one shorter; repeated `n` times.
 
