@@ -160,14 +160,6 @@ class Compiled(Questions, Generic[R]):
     passes
         Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its rewrites),
         `seconds` and `change`.
-    source
-        The program as text: the Python function of NumPy calls, or, where it runs as machine code,
-        pseudo-code of its loops over dims.
-    native
-        Whether calls run as machine code by now.
-    tier
-        Which tier runs calls, and why: "NumPy calls; machine code once they cost 23 ms by estimate
-        (1.2 ms in 14 calls)", "machine code since call 276".
     """
 
     def __init__(

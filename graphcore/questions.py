@@ -94,7 +94,7 @@ class Questions(Listing):
 
     @property
     def source(self) -> str:
-        """The generated Python function, and the pseudo-code of machine code."""
+        """The program as text: a Python function of NumPy calls, or the loops of machine code."""
         if self.native:
             text = native_source(self._tier.kernels, self._boundary.unknowns)
         else:

@@ -86,9 +86,11 @@ class Result(Written):
         """The entry of the class with its members."""
         place, _, kind = name.rpartition(".")
         made = getattr(import_module(f"graphcore.{place}"), kind)
-        fields = ", ".join(getattr(made, "__match_args__", ()))  # which its docstring describes
-        yield from ("", f".. autoclass:: graphcore.{name}", "   :members:")
-        yield f"   :exclude-members: {fields}"
+        yield from ("", f".. autoclass:: graphcore.{name}", "")
+        fields = getattr(made, "__match_args__", ())  # which the docstring of the class describes
+        for member, value in members(made):
+            if member not in fields:
+                yield from method(f"graphcore.{name}.{member}", value, "   ")
 
 
 class Methods(Written):
@@ -97,7 +99,7 @@ class Methods(Written):
     def write(self, name: str) -> Iterator[str]:
         """One row for each method and property."""
         yield from table()
-        for member, value in members(name):
+        for member, value in members(CLASSES[name]):
             yield from row(f":py:obj:`{member} <graphcore.{name}.{member}>`", first_line(value))
 
 
@@ -106,7 +108,7 @@ class Members(Written):
 
     def write(self, name: str) -> Iterator[str]:
         """One entry for each; what is a function of `gc` too is described there."""
-        for member, value in members(name):
+        for member, value in members(CLASSES[name]):
             full = f"graphcore.{name}.{member}"
             function = getattr(gc, "keep_where" if member == "where" else member, None)
             if name == "Tensor" and member in dir(gc) and function is value:
@@ -144,7 +146,7 @@ def entry(full: str, name: str, value: Any) -> Iterator[str]:
         kind = "autoexception" if issubclass(value, Exception) else "autoclass"
         yield from ("", f".. {kind}:: {full}")
     else:
-        yield from ("", f".. autofunction:: {full}{inspect.signature(value)}")
+        yield from ("", f".. autofunction:: {full}{signature(inspect.signature(value))}")
 
 
 def module(space: str) -> Any:
@@ -172,10 +174,18 @@ def section(name: str) -> tuple[str, list[str]]:
     raise KeyError(name)
 
 
-def members(name: str) -> Iterator[tuple[str, Any]]:
+def method(full: str, value: Any, indent: str = "") -> Iterator[str]:
+    """The entry of a method or property of a class."""
+    if is_property(value):
+        yield from ("", f"{indent}.. autoproperty:: {full}")
+    else:
+        yield from ("", f"{indent}.. automethod:: {full}{without_first(value)}")
+
+
+def members(kind: type) -> Iterator[tuple[str, Any]]:
     """The public methods and properties of a class."""
-    for member in dir(CLASSES[name]):
-        value = getattr(CLASSES[name], member)
+    for member in dir(kind):
+        value = inspect.getattr_static(kind, member)
         if not member.startswith("_") and (callable(value) or is_property(value)):
             yield member, value
 
@@ -193,7 +203,26 @@ def first_line(value: object) -> str:
 def without_first(function: Any) -> str:
     """The signature of a function as a method."""
     _, *rest = inspect.signature(function).parameters.values()
-    return str(inspect.signature(function).replace(parameters=rest))
+    return signature(inspect.signature(function).replace(parameters=rest))
+
+
+def signature(found: inspect.Signature) -> str:
+    """A signature as text, with the names of types as they are linked to."""
+    return str(found).replace("npt.", "")
+
+
+def without_constructor(
+    app: Sphinx,
+    what: str,
+    name: str,
+    value: Any,
+    options: Any,
+    args: str | None,
+    result: str | None,
+) -> tuple[str, str] | None:
+    """No signature for classes that users do not call: all but named tuples."""
+    called = what in ("class", "exception") and not hasattr(value, "_fields")
+    return ("", "") if called else None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -203,4 +232,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("result", Result)
     app.add_directive("methods", Methods)
     app.add_directive("members", Members)
+    app.connect("autodoc-process-signature", without_constructor)
     return {"parallel_read_safe": True}
