@@ -117,7 +117,7 @@ SOME: dict[str, str] = {
     "graphcore.analysis.spending RANKS": "another op is no product of batches of matrices",
     "graphcore.analysis.spending SEARCHES": "another op searches no rows",
     "graphcore.analysis.values BOUNDED": "no bound of the result is known",
-    "graphcore.backends.llvm_kernels EMITTED": "golden/no_machine_code.txt has it, with a reason",
+    "graphcore.backends.llvm_kernels EMITTED": "test_left_out.py has it, with a reason",
     "graphcore.backends.llvm_kernels.arithmetic EXACT_HALVES": "float32 serves float16",
     "graphcore.backends.llvm_kernels.flops DIVISIONS": "the op costs no division",
     "graphcore.backends.llvm_kernels.nests JOINED": "no element is looked for in parts",
