@@ -117,7 +117,7 @@ def op(
 ) -> Callable[[Callable[..., Type]], Op]:
     """Declare the op whose type rule is the decorated function, and whose name it bears.
 
-    The README says what else an op needs, and how a package of its own declares one.
+    `docs/developers/adding_an_op.md` says what else an op needs.
 
     Parameters
     ----------

@@ -67,14 +67,14 @@ class Snippet(NamedTuple):
 def run(text: str) -> Iterator[Snippet]:
     """Run the blocks of a page in order, in one scope; an error is output, where one is shown."""
     scope: dict[str, Any] = {"__name__": "model"}
-    for code, shown in BLOCK.findall(text):
+    for code, shown in (match.groups() for match in BLOCK.finditer(text)):
         out = io.StringIO()
         linecache.cache["model.py"] = len(code), None, code.splitlines(keepends=True), "model.py"
         with contextlib.redirect_stdout(out):
             try:
                 exec(compile(code, "model.py", "exec", dont_inherit=True), scope)
             except Exception as error:
-                if not shown:
+                if shown is None:
                     raise
                 out.write(f"{type(error).__name__}: {error}")
-        yield Snippet(code, shown or None, PLACE.sub(r"\1:…", out.getvalue()))
+        yield Snippet(code, shown, PLACE.sub(r"\1:…", out.getvalue()))

@@ -1,4 +1,4 @@
-"""The programs of the README: values and gradients against NumPy and SciPy, which count axes."""
+"""Programs of the docs, written by names: against NumPy and SciPy, which count axes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import scipy.signal
 import scipy.special
 
 import graphcore as gc
-from tests.test_readme import BLOCK, README
+from tests.docs.pages import BLOCK, ROOT
 
 Array = np.ndarray[Any, Any]
-(SOURCE,) = (
-    code for code, _ in BLOCK.findall(README.read_text("utf-8")) if "def attention" in code
-)
-PROGRAMS: dict[str, Any] = {"gc": gc, "np": np}
+PAGE = ROOT / "docs" / "howto" / "programs_by_name.md"
+((SOURCE, _),) = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+PROGRAMS: dict[str, Any] = {}
 exec(SOURCE.partition("\nimage = ")[0], PROGRAMS)
 
 
