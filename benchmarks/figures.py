@@ -259,7 +259,7 @@ def speed(rows: Sequence[report.Row]) -> str:
     head = f"Time of the fastest of {', '.join(who[:-1])} and {who[-1]}, divided by ours"
     wins = sum(ratio > 1 for ratio in ratios)
     note = (
-        f"{len(rows)} programs, value and gradients on one thread. Ours is the fastest in {wins}. "
+        f"{len(rows)} programs on one thread. Above 1×, graphcore is faster: {wins} programs. "
         f"Geometric mean: {report.mean(rows):.1f}×"
     )
     parts = [

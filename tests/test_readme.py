@@ -44,20 +44,3 @@ def test_snippets_print_what_is_shown(request: Any) -> None:
     for code, shown, got in ran:
         if shown is not None:
             assert got.rstrip() == shown.rstrip(), code
-
-
-def test_programs_shown_are_those_of_the_benchmarks() -> None:
-    """Each pair of excerpts stands in the files, and has as many lines as it is said to have."""
-    text = README.read_text(encoding="utf-8")
-    shown = re.findall(
-        r"\(`(benchmarks/programs/(\w+)\.py)`\): (\d+) lines, (\d+) in JAX\.(.*?)</table>",
-        text,
-        re.DOTALL,
-    )
-    assert len(shown) == 3
-    for file, name, *counts, rest in shown:
-        files = (file, f"benchmarks/programs/peers/jax/{name}.py")
-        excerpts = re.findall(r"```py\n(.*?)```", rest, re.DOTALL)
-        for path, count, excerpt in zip(files, counts, excerpts, strict=True):
-            assert excerpt in (README.parent / path).read_text(encoding="utf-8")
-            assert len([line for line in excerpt.splitlines() if line.strip()]) == int(count)

@@ -1,6 +1,6 @@
 """Products of matrices by a routine of our own.
 
-OpenBLAS takes routines for AVX2 on CPUs with AVX-512 that it does not know. The method is that of
+It takes about as long as OpenBLAS's, and gives the same bits on every CPU. The method is that of
 Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), section 4, but x
 is read as it lies: a strip of columns of y is copied to the stack, where it stays in the fastest
 cache, and read for several rows of x at once, whose sums are in registers.
