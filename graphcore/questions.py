@@ -122,7 +122,7 @@ class Questions(Listing):
         """Print one stage, or all of them: a typed line for each node; see `gc.debug_print`."""
         debug_print(self, stage, limit=limit, width=width, file=file, color=color)
 
-    def note(self, stage: str) -> Callable[[Node], str] | None:
+    def _note(self, stage: str) -> Callable[[Node], str] | None:
         """The notes of the printer on the nodes of a stage: the buffers they are written into."""
         check_word("note", "stage", stage, self.stages.every)
         if stage != self.passes[-1].name:

@@ -21,6 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import graphcore as gc
 from graphcore.frontend.core import contents
+from graphcore.ir.help_text import as_written
 
 CLASSES = {"Tensor": gc.Tensor, "Compiled": gc.Compiled}
 
@@ -86,11 +87,7 @@ class Result(Written):
         """The entry of the class with its members."""
         place, _, kind = name.rpartition(".")
         made = getattr(import_module(f"graphcore.{place}"), kind)
-        yield from ("", f".. autoclass:: graphcore.{name}", "")
-        fields = getattr(made, "__match_args__", ())  # which the docstring of the class describes
-        for member, value in members(made):
-            if member not in fields:
-                yield from method(f"graphcore.{name}.{member}", value, "   ")
+        yield from with_members(f"graphcore.{name}", made)
 
 
 class Methods(Written):
@@ -110,20 +107,12 @@ class Members(Written):
         """One entry for each; what is a function of `gc` too is described there."""
         for member, value in members(CLASSES[name]):
             full = f"graphcore.{name}.{member}"
-            function = getattr(gc, "keep_where" if member == "where" else member, None)
-            if name == "Tensor" and member in dir(gc) and function is value:
+            if name == "Tensor" and vars(gc).get(member) is value:
                 yield from ("", f".. py:method:: Tensor.{member}{without_first(value)}")
                 yield from ("   :module: graphcore", "")
                 yield f"   {first_line(value)} See :py:obj:`gc.{member} <graphcore.{member}>`."
             else:
-                yield from (
-                    ("", f".. autoproperty:: {full}")
-                    if is_property(value)
-                    else (
-                        "",
-                        f".. automethod:: {full}{without_first(value)}",
-                    )
-                )
+                yield from method(full, value)
 
 
 def table() -> Iterator[str]:
@@ -139,12 +128,15 @@ def row(left: str, right: str) -> Iterator[str]:
 def entry(full: str, name: str, value: Any) -> Iterator[str]:
     """The entry of a function, class or type."""
     if name in contents.ALIASES:
-        yield from ("", f".. py:type:: {full}", "", f"   {contents.ALIASES[name]}")
-    elif isinstance(value, ModuleType):
-        yield from ("", f".. py:module:: {full}", "", contents.summary(name, value))
+        yield from ("", f".. py:type:: {name}", "   :module: graphcore", "")
+        yield f"   {contents.ALIASES[name]}"
     elif inspect.isclass(value):
-        kind = "autoexception" if issubclass(value, Exception) else "autoclass"
-        yield from ("", f".. {kind}:: {full}")
+        if issubclass(value, Exception):
+            yield from ("", f".. autoexception:: {full}")
+        elif value in CLASSES.values():
+            yield from ("", f".. autoclass:: {full}")
+        else:
+            yield from with_members(full, value)
     else:
         yield from ("", f".. autofunction:: {full}{signature(inspect.signature(value))}")
 
@@ -172,6 +164,15 @@ def section(name: str) -> tuple[str, list[str]]:
             if name in parts:
                 return space, parts[name]
     raise KeyError(name)
+
+
+def with_members(full: str, kind: type) -> Iterator[str]:
+    """The entry of a class with its members, but for fields, which its docstring describes."""
+    yield from ("", f".. autoclass:: {full}", "")
+    fields = (*getattr(kind, "__match_args__", ()), *(dir(tuple) if tuple in kind.__mro__ else ()))
+    for member, value in members(kind):
+        if member not in fields:
+            yield from method(f"{full}.{member}", value, "   ")
 
 
 def method(full: str, value: Any, indent: str = "") -> Iterator[str]:
@@ -208,7 +209,11 @@ def without_first(function: Any) -> str:
 
 def signature(found: inspect.Signature) -> str:
     """A signature as text, with the names of types as they are linked to."""
-    return str(found).replace("npt.", "")
+    written = [
+        p.replace(annotation=as_written({"": p.annotation})[""]) for p in found.parameters.values()
+    ]
+    result = as_written({"": found.return_annotation})[""]
+    return str(found.replace(parameters=written, return_annotation=result)).replace("npt.", "")
 
 
 def without_constructor(

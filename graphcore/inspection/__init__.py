@@ -148,9 +148,9 @@ def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]
     stages: Mapping[str, Graph] = x.stages  # a name that they lack is refused
     if stage is None:
         for name, graph in stages.items():
-            yield f"--- {name}: {len(graph):,} nodes\n", graph, x.note(name)
+            yield f"--- {name}: {len(graph):,} nodes\n", graph, x._note(name)
         return
-    yield "", stages[stage], x.note(stage)
+    yield "", stages[stage], x._note(stage)
 
 
 def nodes_of(x: Any) -> Iterator[Node]:

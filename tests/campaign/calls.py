@@ -105,7 +105,6 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.compile([X], X).trace(np.ones((3, 4)), step=None),
     lambda: gc.compile([X], X).profile(np.ones((3, 4))),
     lambda: gc.compile([X], X).debug_print("named", file=io.StringIO()),
-    lambda: gc.compile([X], X).note("named"),
     lambda: gc.compile([X], X).to_html(os.devnull),
     lambda: gc.compile([X], X).export(os.devnull),
     lambda: gc.debug_print(gc.compile([X], X), "named", limit=5, width=80, file=io.StringIO()),
