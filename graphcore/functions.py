@@ -57,8 +57,9 @@ def function(
 
     Returns
     -------
-    A decorator. The decorated function has the Python function as `__wrapped__`, and its
-    `compiled(*args)` is the program that a call with these arguments runs.
+    Callable
+        A decorator. The decorated function has the Python function as `__wrapped__`, and its
+        `compiled(*args)` is the program that a call with these arguments runs.
 
     Raises
     ------

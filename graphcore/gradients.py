@@ -108,8 +108,9 @@ def check_grads(
 
     Returns
     -------
-    The entry of the Jacobian that is the furthest off, as a tuple of names, positions by dim and
-    its three values. `print` shows it as a sentence.
+    Entry
+        The entry of the Jacobian that is the furthest off, as a tuple of names, positions by dim
+        and its three values. `print` shows it as a sentence.
 
     Raises
     ------

@@ -150,8 +150,9 @@ class Questions(Listing):
 
         Returns
         -------
-        None if all outputs are finite, else a `Fault`, which says where the value comes from and
-        what to do. With `any` a tuple of faults, one for each value, the earliest first.
+        Fault | Faults | None
+            None if all outputs are finite, else a `Fault`, which says where the value comes from
+            and what to do. With `any` a tuple of faults, one for each value, the earliest first.
 
         Examples
         --------
@@ -194,8 +195,9 @@ class Questions(Listing):
 
         Returns
         -------
-        The tensors in order, each with the name of its variable, the user's line, its type,
-        statistics and its array. `print` shows them as a table.
+        Tensors
+            The tensors in order, each with the name of its variable, the user's line, its type,
+            statistics and its array. `print` shows them as a table.
 
         Raises
         ------
@@ -240,9 +242,10 @@ class Questions(Listing):
 
         Returns
         -------
-        A `Profile`: tables of `nests`, `steps`, `lines` and `derivatives`, the slowest first, and
-        `memory`. They have times, calls, bytes, flops and shares of the machine's limit.
-        `text(limit=None)` shows all.
+        Profile
+            Tables of `nests`, `steps`, `lines` and `derivatives`, the slowest first,
+            and `memory`. They have times, calls, bytes, flops and shares of the machine's limit.
+            `text(limit=None)` shows all.
 
         Examples
         --------

@@ -9,9 +9,9 @@ public methods and properties of a class, and `{members} CLASS` describes them.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from docutils import nodes
@@ -210,10 +210,13 @@ def without_first(function: Any) -> str:
 def signature(found: inspect.Signature) -> str:
     """A signature as text, with the names of types as they are linked to."""
     written = [
-        p.replace(annotation=as_written({"": p.annotation})[""]) for p in found.parameters.values()
+        p.replace(annotation=as_written({"": p.annotation})[""])
+        for p in found.parameters.values()
+        if p.name != "wrong"  # which takes what is refused
     ]
     result = as_written({"": found.return_annotation})[""]
-    return str(found.replace(parameters=written, return_annotation=result)).replace("npt.", "")
+    text = str(found.replace(parameters=written, return_annotation=result))
+    return re.sub(r"\bT\b", "Tree", text.replace("npt.", ""))  # T is a tree that results mirror
 
 
 def without_constructor(
