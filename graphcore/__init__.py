@@ -92,9 +92,12 @@ if not TYPE_CHECKING:  # type checkers know the star imports, and would accept a
     def __getattr__(name):
         """The version, read when it is asked for; other names are refused."""
         if name == "__version__":
-            from importlib.metadata import version
+            from importlib.metadata import PackageNotFoundError, version
 
-            return version("graphcore")
+            try:
+                return version("graphcore")
+            except PackageNotFoundError as error:
+                raise AttributeError("__version__: graphcore is not installed") from error
         return absent()(name)
 
     __dir__ = contents.names
