@@ -139,7 +139,7 @@ def check_grads(
     for x in xs:
         if x.node.op is not leaf.input_:
             cure = "check the inputs that it is computed from"
-            reason = f"wrt holds {x.node.op.said}(...), which is no input"
+            reason = f"wrt holds {x.node.op.said}(...), which is not an input"
             raise refusal("check_grads", reason, x, cure=cure, kind=GraphTypeError)
     if rtol is not None and not 0 <= rtol < np.inf:
         reason, cure = f"rtol={brief(rtol)}", "give a small positive number, as 1e-6"

@@ -49,7 +49,7 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     """
     if not isinstance(program, Compiled):
         cure = "give what gc.compile returns"
-        reason = f"{type(program).__name__} is no compiled program"
+        reason = f"{type(program).__name__} is not a compiled program"
         raise refusal("save", reason, cure=cure, kind=GraphTypeError)
     file = file_at("save", path, "program.gc")
     archive.write(archive.Program(*program.__reduce__()[1]), file)
@@ -88,7 +88,7 @@ def load(path: str | PathLike[str]) -> Compiled:
     try:
         absent = inputs.not_listed(graph.params)
         checked = inputs.program("load", graph.params, graph.outputs, absent)
-        check(checked.params == graph.params, "a param is no input")
+        check(checked.params == graph.params, "a parameter is not an input")
         return compiled(graph, arguments, results, returns, native)
     except Exception as error:  # on a graph that no one has built
         archive.refuse(file, f"{type(error).__name__}: {error}")

@@ -85,7 +85,7 @@ def write(program: Program, file: Path) -> None:
     for node in graph.every_node():
         if node.op in CALLBACKS:
             name = f"{node.attrs['function']!r:.60}"
-            reason = f"the program runs {name}, the function of a callback, which no file holds"
+            reason = f"a file cannot hold {name}, a Python function of gc.callback"
             raise refusal("save", reason, "save a program without it, or pickle this one")
     document = {
         "format": FORMAT,
@@ -194,7 +194,7 @@ def members(archive: ZipFile, size: int) -> dict[str, bytes]:
         name = f"member {info.filename!r:.40}"
         plain = info.compress_type == ZIP_STORED and not info.flag_bits & 1
         check(plain and info.file_size == info.compress_size, f"{name} is compressed")
-        check(info.filename not in found, f"{name} is there twice")
+        check(info.filename not in found, f"{name} occurs twice")
         left -= info.file_size
         check(left >= 0, "the members are larger than the file")
         found[info.filename] = archive.read(info)
@@ -205,17 +205,20 @@ def of_members(data: dict[str, bytes]) -> Program:
     """The program of an archive's members."""
     check(PROGRAM in data, f"there is no {PROGRAM}")
     document = json.loads(data[PROGRAM].decode("utf-8"), parse_constant=unsaid)
-    check(isinstance(document, dict) and document.get("format") == FORMAT, f"no {FORMAT!r}")
+    check(
+        isinstance(document, dict) and document.get("format") == FORMAT,
+        f"its format is not {FORMAT!r}",
+    )
     version = document.get("version")
     check(version == VERSION, f"it has version {version!r:.20}, this library reads {VERSION}")
-    _, _, arguments, results, returns, native, count, graph = fields(document, "the whole", *NAMES)
+    _, _, arguments, results, returns, native, count, graph = fields(document, "the text", *NAMES)
     check(0 <= number(count, "arrays") < len(data), "arrays are missing")
     names = [member(at) for at in range(count)]
-    check(data.keys() == {PROGRAM, *names}, "the members are not those that it says")
+    check(data.keys() == {PROGRAM, *names}, "the members are not those that the text lists")
     literals = [literal(data[name], name) for name in names]
     reading = Reading(graph, literals)
-    check(returns in ("numpy", "xarray"), "returns is no option of compile")
-    check(native is None or isinstance(native, bool), "native is no option of compile")
+    check(returns in ("numpy", "xarray"), "returns is not an option of gc.compile")
+    check(native is None or isinstance(native, bool), "native is not an option of gc.compile")
     program = reading.graphs[-1]
     given, made = Forms(reading), Forms(reading)
     forms = [given.form(x, 0) for x in items(arguments, "arguments")]
@@ -224,17 +227,19 @@ def of_members(data: dict[str, bytes]) -> Program:
         ("arguments", given.numbers, program.params),
         ("results", made.numbers, program.outputs),
     ):
-        check(some == list(range(len(nodes))), f"{name} do not number the tensors of the graph")
+        check(
+            some == list(range(len(nodes))), f"{name} do not list the tensors of the graph in order"
+        )
     return Program(program, forms, result, returns, native)
 
 
 def literal(data: bytes, name: str) -> Literal:
     """An array in NumPy's format, which holds numbers."""
     file = io.BytesIO(data)
-    check(np.lib.format.read_magic(file) == (1, 0), f"{name} is of another version")
+    check(np.lib.format.read_magic(file) == (1, 0), f"{name} has an unknown version")
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
     check(not by_columns, f"{name} is not row-major")
-    check(all(size >= 0 for size in shape), f"{name} has no such shape")
+    check(all(size >= 0 for size in shape), f"{name} has an impossible shape")
     return literal_from(file.read(), dtype_of(dtype.str, name), shape, name)
 
 
@@ -255,35 +260,41 @@ class Forms:
         if not isinstance(value, dict):
             self.numbers.append(number(value, "a form"))
             return value
-        check(len(value) == 1, "a form has not one kind")
+        check(len(value) == 1, "a form does not have exactly one kind")
         ((kind, parts),) = value.items()
         parts = items(parts, "a form")
         if kind == "dict":
-            check(all(isinstance(x, list) and len(x) == 2 for x in parts), "a dict has no pairs")
+            check(
+                all(isinstance(x, list) and len(x) == 2 for x in parts),
+                "a dict has an entry that is not a pair",
+            )
             keys = [self.simple(key, "a key") for key, _ in parts]
-            check(len(set(keys)) == len(keys), "the keys of a dict are none")
+            check(len(set(keys)) == len(keys), "a dict has the same key twice")
             return {key: self.form(x, depth + 1) for key, (_, x) in zip(keys, parts, strict=True)}
         if kind == "named":
-            check(len(parts) == 3, "a named tuple has not three parts")
+            check(len(parts) == 3, "a named tuple does not have three parts")
             name, names, inner = string(parts[0], "a name"), items(parts[1], "names"), parts[2]
             build: Any = namedtuple
             made = build(name, [string(x, "a field") for x in names])
             return made._make([self.form(x, depth + 1) for x in items(inner, "a form")])
         if kind == "fields":
-            check(len(parts) == 4, "a dataclass has not four parts")
+            check(len(parts) == 4, "a dataclass does not have four parts")
             name = string(parts[0], "a name")
             moving = [string(x, "a field") for x in items(parts[1], "names")]
             inner = [self.form(x, depth + 1) for x in items(parts[2], "a form")]
-            check(len(inner) == len(moving), "a dataclass has not a form for each field")
+            check(len(inner) == len(moving), "a dataclass does not have one form for each field")
             pairs = items(parts[3], "static fields")
-            check(all(isinstance(x, list) and len(x) == 2 for x in pairs), "no pairs")
+            check(
+                all(isinstance(x, list) and len(x) == 2 for x in pairs),
+                "static fields are not pairs",
+            )
             rest = [(string(x, "a field"), self.simple(value, "a value")) for x, value in pairs]
             static = [x for x, _ in rest]
             plain = all(x.isidentifier() and x[:2] != "__" for x in (name, *moving, *static))
-            check(plain, "the names of a dataclass are none")
+            check(plain, "the names of a dataclass are not names of Python")
             made = stand_in(name, moving, static)
             return Branch(made, tuple(moving), tuple(inner), tuple(rest))
-        check(kind in ("list", "tuple"), f"a form is of the kind {kind!r:.20}")
+        check(kind in ("list", "tuple"), f"a form is of the unknown kind {kind!r:.20}")
         inner = [self.form(x, depth + 1) for x in parts]
         return inner if kind == "list" else tuple(inner)
 
@@ -291,5 +302,5 @@ class Forms:
         """A string, a number or a tuple of them."""
         found = self.reading.value(value, name)
         plain = found is None or isinstance(found, str | int | float | tuple)
-        check(plain, f"{name} is no string, number or tuple")
+        check(plain, f"{name} is not a string, a number or a tuple")
         return found

@@ -188,7 +188,10 @@ class File:
         what = "a callback" if isinstance(found, Outside) else "an op of another package"
         name = f"{getattr(found, '__qualname__', found)!r:.60}"
         cure = "export a program without it, or pickle this one"
-        raise refusal(f"the program runs {name}, the function of {what}, which is no text", cure)
+        raise refusal(
+            f"the program runs {name}, the function of {what}, which cannot be written as text",
+            cure,
+        )
 
     def memory(self) -> str:
         """The function that makes the arrays that a call writes into."""

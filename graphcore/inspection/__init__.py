@@ -167,6 +167,6 @@ def nodes_of(x: Any) -> Iterator[Node]:
             yield from nodes_of(part)
     else:
         raise GraphTypeError(
-            f"debug_print: {type(x).__name__} {x!r:.60} holds no graph\n"
+            f"debug_print: {type(x).__name__} {x!r:.60} has no graph\n"
             "  cure: pass a tensor, several in lists, tuples or dicts, or a compiled function"
         )

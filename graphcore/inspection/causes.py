@@ -70,7 +70,7 @@ def power(xs: Values, y: complex, dtype: Any) -> Cause | None:
         return Cause("0 to a negative power", "keep the base from 0")
     if cmath.isnan(y):
         cure = "take the power of abs(x), or use whole exponents"
-        return Cause("a negative number to a power that is no integer", cure)
+        return Cause("a negative number to a power that is not an integer", cure)
     return overflow(xs, y, dtype)
 
 

@@ -240,7 +240,7 @@ def fault_of_result(graph: Graph, output: Output, names: Sequence[str]) -> Fault
     node = graph.outputs[names.index(output.name)]
     line = node.origin
     code = linecache.getline(line.file, line.line).strip()
-    text, cure = "rounding: one op at a time, as it is computed here, the result is finite", ""
+    text, cure = "rounding: computed one op at a time, the result is finite", ""
     return Fault(
         output.value, node.op.said, line, code, output.place, 1, (), (), (output,), text, cure
     )
@@ -273,9 +273,9 @@ def fault(onset: Onset, compute: Again, outputs: tuple[Output, ...]) -> Fault:
 
 WORDS = {
     (Kind.MADE, False): ("the argument holds nan", "leave nan out first: x.where, skipna=True"),
-    (Kind.GIVEN, False): ("it is given so", ""),
-    (Kind.GIVEN, True): ("it takes a number that is nan or infinite as the program has it", ""),
-    (Kind.TURNED, True): ("it makes nan of infinities", "leave the infinite elements out first"),
+    (Kind.GIVEN, False): ("the argument holds it", ""),
+    (Kind.GIVEN, True): ("a number in the program is nan or infinite", ""),
+    (Kind.TURNED, True): ("infinite operands give nan", "leave the infinite elements out first"),
 }
 """The causes that are no op's own, by kind, and whether the node has operands."""
 

@@ -229,16 +229,16 @@ def from_json(text: str | bytes) -> Graph:
     except (ValueError, TypeError) as error:
         if isinstance(error, GraphError):
             raise
-        reason = f"it is no JSON: {error}"
+        reason = f"it is not JSON: {error}"
     raise GraphValueError(
-        f"from_json: the text is no graph: {reason[:300]}\n"
+        f"from_json: the text is not a graph: {reason[:300]}\n"
         "  cure: give text that to_json of this version wrote, unchanged"
     ) from None
 
 
 def unsaid(constant: str) -> Any:
     """The form has no NaN and no Infinity."""
-    raise Damaged(f"{constant} is no number of JSON")
+    raise Damaged(f"{constant} is not a number of JSON")
 
 
 def check(condition: object, reason: str) -> None:
@@ -249,33 +249,37 @@ def check(condition: object, reason: str) -> None:
 
 def fields(value: Any, where: str, *names: str) -> list[Any]:
     """The values of an object with just these names."""
-    check(isinstance(value, dict) and value.keys() == {*names}, f"{where} has not {list(names)}")
+    check(isinstance(value, dict), f"{where} is not an object")
+    missing = [name for name in names if name not in value]
+    check(not missing, f"{where} lacks the fields {', '.join(missing)}")
+    more = [key for key in value if key not in names]
+    check(not more, f"{where} has the unknown fields {', '.join(map(str, more))}")
     return [value[name] for name in names]
 
 
 def items(value: Any, where: str) -> list[Any]:
     """A list."""
-    check(isinstance(value, list), f"{where} is no list")
+    check(isinstance(value, list), f"{where} is not a list")
     found: list[Any] = value
     return found
 
 
 def number(value: Any, where: str) -> int:
     """An integer."""
-    check(type(value) is int, f"{where} is no integer")
+    check(type(value) is int, f"{where} is not an integer")
     found: int = value
     return found
 
 
 def item_at(some: list[Any], value: Any, where: str) -> Any:
     """The item of this number, which must come before what uses it."""
-    check(0 <= number(value, where) < len(some), f"{where} is the number of nothing before it")
+    check(0 <= number(value, where) < len(some), f"{where} refers to nothing that comes before it")
     return some[value]
 
 
 def string(value: Any, where: str) -> str:
     """A name that a user may have given."""
-    check(isinstance(value, str), f"{where} is no text")
+    check(isinstance(value, str), f"{where} is not text")
     return str(value)
 
 
@@ -295,8 +299,8 @@ def dtype_of(value: Any, where: str) -> np.dtype[Any]:
     try:
         found = np.dtype(string(value, where))
     except TypeError:
-        raise Damaged(f"{where} is no dtype") from None
-    check(found.kind in KINDS and found.str == value, f"{where} is no dtype of numbers")
+        raise Damaged(f"{where} is not a dtype") from None
+    check(found.kind in KINDS and found.str == value, f"{where} is not a dtype of numbers")
     return found
 
 
@@ -307,17 +311,23 @@ def size_of(value: Any, where: str) -> Size:
     (terms,) = fields(value, where, "size")
     total: Size = 0
     for term in items(terms, where):
-        check(isinstance(term, list) and len(term) == 2, f"{where} has a term that is none")
+        check(isinstance(term, list) and len(term) == 2, f"{where} has a term that is not a pair")
         product: Size = number(term[0], where)
         for factor in items(term[1], where):
-            check(isinstance(factor, list) and len(factor) == 2, f"{where} has no power")
+            check(
+                isinstance(factor, list) and len(factor) == 2,
+                f"{where} has a factor that is not a pair",
+            )
             power = number(factor[1], where)
-            check(0 < power <= MOST_POWER, f"{where} has the power {power}")
+            check(
+                0 < power <= MOST_POWER,
+                f"{where} has the power {power}, not one from 1 to {MOST_POWER}",
+            )
             atom = atom_of(factor[0], where)
             for _ in range(power):
                 product = product * atom
         total = total + product
-    check(size_form(total) == value, f"{where} is no size in canonical form")
+    check(size_form(total) == value, f"{where} is not a size in canonical form")
     return total
 
 
@@ -325,10 +335,10 @@ def atom_of(value: Any, where: str) -> Size:
     """An unknown size, or an operation on two sizes."""
     if isinstance(value, str) or (isinstance(value, dict) and value.keys() & {"hidden", "value"}):
         return unknown(name_of(value, where))
-    check(isinstance(value, dict) and len(value) == 1, f"{where} has no operation")
+    check(isinstance(value, dict) and len(value) == 1, f"{where} is not an operation")
     ((name, operands),) = value.items()
-    check(name in OPERATIONS, f"{where} has the operation {name!r:.20}")
-    check(isinstance(operands, list) and len(operands) == 2, f"{where} has not two operands")
+    check(name in OPERATIONS, f"{where} has the unknown operation {name!r:.20}")
+    check(isinstance(operands, list) and len(operands) == 2, f"{where} does not have two operands")
     left, right = (size_of(x, where) for x in operands)
     try:
         return OPERATIONS[name](left, right)
@@ -341,18 +351,18 @@ def literal_of(value: Any, where: str) -> Literal:
     dtype, shape, data = fields(value, where, "dtype", "shape", "bytes")
     dtype = dtype_of(dtype, where)
     shape = tuple(number(size, where) for size in items(shape, where))
-    check(all(size >= 0 for size in shape) and len(shape) <= 64, f"{where} has no such shape")
+    check(all(size >= 0 for size in shape) and len(shape) <= 64, f"{where} has an impossible shape")
     try:
         raw = b64decode(string(data, where), validate=True)
     except ValueError:
-        raise Damaged(f"{where} has bytes that are no base64") from None
+        raise Damaged(f"{where} has bytes that are not base64") from None
     return literal_from(raw, dtype, shape, where)
 
 
 def literal_from(raw: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], where: str) -> Literal:
     """Values by their bytes, as many as the shape asks for."""
-    check(len(raw) == prod(shape) * dtype.itemsize, f"{where} has not the bytes of its shape")
-    check(dtype.kind != "b" or not raw.strip(b"\0\1"), f"{where} has a bool that is none")
+    check(len(raw) == prod(shape) * dtype.itemsize, f"{where} has too few or too many bytes")
+    check(dtype.kind != "b" or not raw.strip(b"\0\1"), f"{where} has a bool that is not 0 or 1")
     return Literal(np.frombuffer(raw, dtype).reshape(shape))
 
 
@@ -362,10 +372,13 @@ class Reading:
     def __init__(self, document: Any, arrays: Sequence[Literal] = ()) -> None:
         self.arrays = list(arrays)
         names = "format", "version", "origins", "types", "graphs"
-        check(isinstance(document, dict) and document.get("format") == FORMAT, f"no {FORMAT!r}")
+        check(
+            isinstance(document, dict) and document.get("format") == FORMAT,
+            f"its format is not {FORMAT!r}",
+        )
         version = document.get("version")
         check(version == VERSION, f"it has version {version!r:.20}, this library reads {VERSION}")
-        _, _, origins, types, graphs = fields(document, "the whole", *names)
+        _, _, origins, types, graphs = fields(document, "the text", *names)
         self.origins: list[Origin] = []
         for row in items(origins, "origins"):
             self.origins.append(self.origin(row, f"origin {len(self.origins)}"))
@@ -380,11 +393,14 @@ class Reading:
 
     def origin(self, row: Any, where: str) -> Origin:
         """A user's line."""
-        check(isinstance(row, list) and len(row) == 5, f"{where} has not five parts")
+        check(isinstance(row, list) and len(row) == 5, f"{where} does not have five parts")
         file, line, via, caller, function = row
         via = None if via is None else item_at(self.origins, via, where)
         if caller is not None:
-            check(isinstance(caller, list) and len(caller) == 2, f"{where} has no caller")
+            check(
+                isinstance(caller, list) and len(caller) == 2,
+                f"{where} has a caller that is not a pair",
+            )
             caller = string(caller[0], where), number(caller[1], where)
         return Origin(
             string(file, where), number(line, where), via, caller, string(function, where)
@@ -394,7 +410,7 @@ class Reading:
         """The type of one value, or of several."""
         if isinstance(row, list):
             found = [item_at(self.types, at, where) for at in row]
-            check(all(isinstance(x, TensorType) for x in found), f"{where} has several in one")
+            check(all(isinstance(x, TensorType) for x in found), f"{where} is a tuple of tuples")
             return TupleType(tuple(found))
         dtype, shape, dims = fields(row, where, "dtype", "shape", "dims")
         shape = tuple(size_of(size, where) for size in items(shape, where))
@@ -407,7 +423,7 @@ class Reading:
             return value
         if isinstance(value, list):
             return tuple(self.value(x, where) for x in value)
-        check(isinstance(value, dict) and len(value) == 1, f"{where} is no value")
+        check(isinstance(value, dict) and len(value) == 1, f"{where} is not a value")
         ((kind, inner),) = value.items()
         match kind:
             case "hidden":
@@ -415,7 +431,9 @@ class Reading:
             case "float":
                 return float_of(inner, where)
             case "complex":
-                check(isinstance(inner, list) and len(inner) == 2, f"{where} is not complex")
+                check(
+                    isinstance(inner, list) and len(inner) == 2, f"{where} is not a pair of floats"
+                )
                 return complex(float_of(inner[0], where), float_of(inner[1], where))
             case "dtype":
                 return dtype_of(inner, where)
@@ -429,12 +447,12 @@ class Reading:
                 return item_at(self.graphs, inner, where)
             case "op":
                 return op_of(inner, where)
-        raise Damaged(f"{where} is of the kind {kind!r:.20}, which there is not")
+        raise Damaged(f"{where} is of the unknown kind {kind!r:.20}")
 
     def graph(self, row: Any, where: str) -> Graph:
         """A graph, node by node."""
         params, outputs, rows, stage = fields(row, where, "params", "outputs", "nodes", "stage")
-        check(isinstance(stage, bool), f"{where} says not whether it is a stage")
+        check(isinstance(stage, bool), f"{where} does not say whether it is a stage")
         trace = self.trace if stage else None
         nodes: list[Node] = []
         for each in items(rows, where):
@@ -451,10 +469,10 @@ class Reading:
         op, inputs, attrs, type, origin, labels = fields(row, where, *names)
         op, origin = op_of(op, where), item_at(self.origins, origin, where)
         operands = tuple(item_at(nodes, at, where) for at in items(inputs, where))
-        check(isinstance(attrs, dict), f"{where} has no attrs")
+        check(isinstance(attrs, dict), f"{where} has attrs that are not an object")
         given = {key: self.value(value, f"{key!r:.40} of {where}") for key, value in attrs.items()}
         for key, value in given.items():
-            check(suits(op, key, value), f"{key!r:.40} of {where} is of another kind")
+            check(suits(op, key, value), f"{key!r:.40} of {where} is of the wrong kind")
         with inheriting(origin):
             try:
                 node = Node(op, operands, Attrs(given))
@@ -462,7 +480,10 @@ class Reading:
             except Exception as error:
                 said = f"{op.said}, {where}, is refused: {type_name(error)}{error}"
                 raise Damaged(said) from None
-        check(node.type is item_at(self.types, type, where), f"{where} is of type {node.type}")
+        check(
+            node.type is item_at(self.types, type, where),
+            f"{where} has another type than {node.type}",
+        )
         nodes.append(node)
         if labels is not None:
             labels = tuple(x if x is None else name_of(x, where) for x in items(labels, where))
@@ -492,4 +513,4 @@ def float_of(value: Any, where: str) -> float:
     try:
         return float.fromhex(string(value, where))
     except (ValueError, OverflowError):
-        raise Damaged(f"{where} is no float") from None
+        raise Damaged(f"{where} is not a float") from None

@@ -294,7 +294,7 @@ def found_in(graph: Graph, wanted: Any) -> Node:
         raise GraphKeyError(f"the graph has no input {wanted!r:.60}\n  cure: {cure}")
     if not isinstance(wanted, Node) or wanted not in set(graph.nodes()):
         cure = "give a node of this stage, or the name of an input"
-        raise GraphTypeError(f"{wanted!r:.60} is no node of the graph\n  cure: {cure}")
+        raise GraphTypeError(f"{wanted!r:.60} is not a node of the graph\n  cure: {cure}")
     return wanted
 
 

@@ -182,9 +182,12 @@ class Profile:
             f"limits of this machine: {self.machine.flops / 1e9:.3g} GFLOP/s, {rates} GB/s",
         ]
         if self.scale < 0.995:
-            head += [f"the times of steps, too long together, are multiplied by {self.scale:.2f}"]
+            head += [
+                "the times of the steps add up to more than the call: "
+                f"they are multiplied by {self.scale:.2f}"
+            ]
         if any(part.estimated for part in self.steps):
-            head += ["~ is estimated: a share, by operations, of a nest measured as a whole"]
+            head += ["~ marks an estimate: a loop measured as a whole, divided by operations"]
         parts = (
             *(("nest", self.nests), ("step", self.steps), ("line", self.lines)),
             ("derivative", self.derivatives),

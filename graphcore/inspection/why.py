@@ -370,13 +370,13 @@ def nodes_of_question(found: Explained, x: Any) -> list[Node]:
     node = getattr(x, "node", x)
     if isinstance(node, Node):
         if node not in found.ancestry.written:
-            reason = f"{node.said} built at {node.last_line} is no part of this program"
+            reason = f"{node.said} built at {node.last_line} is not part of this program"
             cure = "ask about a tensor that the outputs need, or give a printed name as a string"
             raise GraphValueError(f"why: {reason}\n  cure: {cure}")
         return [node]
     if not isinstance(x, str):
         cure = "give a tensor, a printed name such as '%12', or a line such as 'model.py:7'"
-        reason = f"{type(x).__name__} {x!r:.60} is no tensor and no name"
+        reason = f"{type(x).__name__} {x!r:.60} is neither a tensor nor a name"
         raise GraphTypeError(f"why: {reason}\n  cure: {cure}")
     return by_printed_name(found, x, 0) or by_name(found, x) or by_line(found, x)
 
@@ -417,5 +417,5 @@ def by_line(found: Explained, line: str) -> list[Node]:
     names = few([f"{one_line(file, 24)}:{number}" for file, number in lines], 20)
     last = found.names[-1]
     cure = f"print a stage for its names (f.debug_print({last!r})); the program's lines are {names}"
-    reason = f"{one_line(line)!r} is no node of the stage, no output and no line of the program"
+    reason = f"{one_line(line)!r} is not a node of the stage, an output or a line of the program"
     raise GraphKeyError(f"why: {reason}\n  cure: {cure}")

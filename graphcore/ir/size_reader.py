@@ -36,7 +36,7 @@ def read_size(text: str) -> Size:
         return _value(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, RecursionError, MemoryError, ZeroDivisionError) as error:
         raise ValueError(
-            f"{text!r:.60} is no expression of sizes: {getattr(error, 'msg', error)}"
+            f"{text!r:.60} is not an expression of sizes: {getattr(error, 'msg', error)}"
         ) from None
 
 

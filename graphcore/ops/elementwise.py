@@ -54,7 +54,7 @@ def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
     ufunc = UFUNC[op]
     if isinstance(ufunc, str):
         common = float_for(promote(*dtypes))
-        cure = "there is no complex form of it here; take real and imaginary parts apart"
+        cure = "take the real and imaginary parts apart"
         require(
             common.kind == "f" or ufunc in COMPLEX,
             f"is not defined for {common}",

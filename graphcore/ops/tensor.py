@@ -293,7 +293,7 @@ def rfft(x: TensorType, *, axis: int) -> TensorType:
 def irfft(x: TensorType, *, axis: int, size: Size) -> TensorType:
     """The real values, `size` of them, whose `rfft` is `x`, times `size`."""
     require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
-    require(not differ(x.shape[axis], size // 2 + 1), f"{x} is no rfft of {size} values")
+    require(not differ(x.shape[axis], size // 2 + 1), f"{x} is not an rfft of {size} values")
     return TensorType(real_of(x.dtype), (*x.shape[:axis], size, *x.shape[axis + 1 :]))
 
 

@@ -108,11 +108,11 @@ def test_what_no_archive_holds_is_refused(tmp_path: Path) -> None:
     for save, message in (
         (
             lambda: gc.save(gc.compile([x], gc.callback(np.sin, x)(x)), tmp_path / "a"),
-            "runs sin, the",
+            "cannot hold sin, a Python function",
         ),
         (lambda: gc.save(gc.compile([x], {object(): x}), tmp_path / "a"), "a dict has the key"),
         (lambda: gc.save(gc.compile([x], Model(x, {}, x)), tmp_path / "a"), "a static field is {}"),
-        (lambda: gc.save(x, tmp_path / "a"), "Tensor is no compiled program"),
+        (lambda: gc.save(x, tmp_path / "a"), "Tensor is not a compiled program"),
         (lambda: gc.save(program(), 3), "path=3 names no file"),
         (lambda: gc.load(None), "path=None names no file"),
     ):

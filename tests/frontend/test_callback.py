@@ -249,7 +249,7 @@ BAD: dict[str, tuple[Callable[..., Any], str]] = {
     "nothing": (lambda x: None, "result: NoneType of dtype object"),
     "text": (lambda x: "no", "result: str of dtype <U2"),
     "masked values": (lambda x: np.ma.masked_less(x, 2), "with masked values"),
-    "a ragged list": (lambda x: [[1], [1, 2]], "which is no array"),
+    "a ragged list": (lambda x: [[1], [1, 2]], "which is not an array"),
 }
 
 

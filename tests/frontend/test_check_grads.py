@@ -103,7 +103,7 @@ def test_a_derivative_that_is_nan_is_wrong() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
-    "an inner tensor": (lambda: gc.check_grads(gc.sin(X), X * 2, {X: 1}), "is no input"),
+    "an inner tensor": (lambda: gc.check_grads(gc.sin(X), X * 2, {X: 1}), "is not an input"),
     "no value": (lambda: gc.check_grads(gc.sin(X), X, {}), "none for input 'x'"),
     "another name": (lambda: gc.check_grads(gc.sin(X), X, {"y": 1}), "no input 'y'"),
     "no mapping": (lambda: gc.check_grads(gc.sin(X), X, [1]), "values are"),

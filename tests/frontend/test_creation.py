@@ -123,7 +123,7 @@ REFUSED = {
     **{
         f"text {text:.9}": (
             lambda text=text: gc.tensor("x", {"a": text}),
-            "no expression of sizes|0 or more",
+            "not an expression of sizes|0 or more",
         )
         for text in ("n +", "n/2", "n**2", "f(n)", "n + 1.5", "n//0", "1 - 2", "(" * 9999, "True+1")
     },

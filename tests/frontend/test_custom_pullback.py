@@ -336,7 +336,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "product": (lambda xs, y, ct: (ct * xs[0] * ct,), r"grows as ct\*\*2\n.*multiply"),
     "root": (lambda xs, y, ct: (gc.sqrt(ct),), r"grows as ct\*\*1/2\n.*sqrt"),
     "inverse": (lambda xs, y, ct: (xs[0] / ct,), r"grows as ct\*\*-1\n.*divide"),
-    "sine": (lambda xs, y, ct: (xs[0] * gc.sin(ct),), r"is no multiple of ct\n.*sin"),
+    "sine": (lambda xs, y, ct: (xs[0] * gc.sin(ct),), r"is not a multiple of ct\n.*sin"),
     "forgotten": (lambda xs, y, ct: (2 * xs[0],), "does not grow with ct"),
     "sign": (lambda xs, y, ct: (gc.sign(ct) * xs[0],), "does not grow with ct"),
     "in a branch": (

@@ -78,7 +78,7 @@ def test_windows_of_any_dtype(dtype: str) -> None:
         (lambda: gc.windows(x, {"row": 2}, "col"), "has a dim 'col' already"),
         (lambda: gc.windows(x, {"row": 2, "col": 2}, "lag"), "repeat one"),
         (lambda: gc.windows(x, {"row": 2, "col": 2}, {"row": "i"}), "each of the dims"),
-        (lambda: gc.windows(x, {"row": 0}, "lag"), "one place at least"),
+        (lambda: gc.windows(x, {"row": 0}, "lag"), "at least one element"),
         (lambda: gc.windows(x, {"row": 2}, "lag", stride=0), "strides and dilations"),
         (lambda: gc.windows(x, {"row": 2}, "lag", dilation={"row": -1}), "strides and dilations"),
         (
@@ -88,7 +88,7 @@ def test_windows_of_any_dtype(dtype: str) -> None:
         (lambda: gc.windows(x, ["row"], "lag"), "is not a dict"),
         (lambda: gc.overlap_add(gc.ones({"a": 2, "b": 3}), {"a": 9}, "b"), "7 fit 9 places"),
         (lambda: gc.overlap_add(x, {"row": 9}, "lag"), "there is no dim 'lag'"),
-        (lambda: gc.overlap_add(x, {"row": 9}, "row"), "name one twice"),
+        (lambda: gc.overlap_add(x, {"row": 9}, "row"), "name a dim twice"),
     ],
 )
 def test_refusals(make: Any, message: str) -> None:

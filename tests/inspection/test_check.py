@@ -79,7 +79,7 @@ def root_of_a_negative() -> Planted:
 def power_of_a_negative() -> Planted:
     x = gc.tensor("x", {"row": None})
     y = (x**0.3).mean()  # here
-    return Planted([x], y, [[1.0, -1]], "power", {"row": 1}, [], "no integer", NAN)
+    return Planted([x], y, [[1.0, -1]], "power", {"row": 1}, [], "not an integer", NAN)
 
 
 def outside_of_a_domain() -> Planted:
@@ -225,7 +225,9 @@ def nan_of_infinities() -> Planted:
     x = gc.tensor("x", {"row": None})
     masked = gc.where(x > 0, x, -INF)
     y = masked - masked.max()  # here
-    return Planted([x], y, [[-1.0, -1]], "subtract", {"row": 0}, [], "nan of infinities", NAN)
+    return Planted(
+        [x], y, [[-1.0, -1]], "subtract", {"row": 0}, [], "infinite operands give nan", NAN
+    )
 
 
 def nan_chosen_for_a_nan() -> Planted:

@@ -181,7 +181,7 @@ HOSTILE: dict[str, Callable[[], str]] = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_damaged_and_hostile_text_is_refused(text: Callable[[], str]) -> None:
-    with pytest.raises(gc.GraphValueError, match="from_json: the text is no graph: ") as caught:
+    with pytest.raises(gc.GraphValueError, match="from_json: the text is not a graph: ") as caught:
         Graph.from_json(text())
     assert "cure: give text that to_json of this version wrote" in str(caught.value)
     assert len(str(caught.value)) < 600

@@ -250,7 +250,7 @@ def test_questions_about_nothing_are_refused() -> None:
     graph = logistic_regression().stages["scheduled"]
     with pytest.raises(gc.GraphError, match="no input 'z'\n  cure: give one of its inputs: 'x'"):
         network.dominators(graph, "z")
-    with pytest.raises(gc.GraphTypeError, match="is no node of the graph"):
+    with pytest.raises(gc.GraphTypeError, match="is not a node of the graph"):
         network.computed_again(graph, gc.tensor("other", {"k": 3}))
 
 

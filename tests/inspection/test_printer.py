@@ -99,7 +99,7 @@ def test_nested_tensors_and_unknown_stages() -> None:
     f = gc.compile([x], x)
     with pytest.raises(gc.GraphError, match="did you mean 'expanded'"):
         gc.debug_print(f, "expandd")
-    with pytest.raises(gc.GraphError, match="holds no graph"):
+    with pytest.raises(gc.GraphError, match="has no graph"):
         gc.debug_print(3)
     with pytest.raises(gc.GraphError, match="is not known"):
         f.diff("named", "nowhere")

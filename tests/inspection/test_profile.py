@@ -229,7 +229,7 @@ def test_nests_are_measured_and_what_is_in_them_is_estimated() -> None:
     assert product.seconds == pytest.approx(alone.seconds, rel=1e-6)
     assert product.limit == pytest.approx(alone.limit, rel=1e-6)
     assert not product.estimated
-    assert "~ is estimated: a share" in repr(found)
+    assert "~ marks an estimate" in repr(found)
     lines = {line.says: line for line in found.lines}
     assert not lines["slow = gc.exp(u).sum()"].estimated, "all of the nest is this line"
     adds_up(found)

@@ -179,11 +179,11 @@ def test_names_of_users_are_harmless() -> None:
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ("%99", "'%99' is no node of the stage"),
+        ("%99", "'%99' is not a node of the stage"),
         ("nowhere.py:3", "the program's lines are test_why.py:"),
-        (3, "int 3 is no tensor and no name"),
-        ("x" * 1000, "is no node of the stage"),
-        (gc.tensor("other", {"k": 3}), "no part of this program"),
+        (3, "int 3 is neither a tensor nor a name"),
+        ("x" * 1000, "is not a node of the stage"),
+        (gc.tensor("other", {"k": 3}), "not part of this program"),
     ],
 )
 def test_questions_that_have_no_answer(question: object, said: str) -> None:

@@ -79,7 +79,9 @@ class Caller:
                 value = value.transpose(*dims)  # a DataArray, whose dims have any order
             array = np.asarray(value)
         except Exception as error:
-            raise CallbackError(f"{said}, which is no array", f"return {declared}", at) from error
+            raise CallbackError(
+                f"{said}, which is not an array", f"return {declared}", at
+            ) from error
         have = array.dtype
         if have.kind not in RANK:
             reason = f"{said}: {type(value).__name__} of dtype {have}, declared is {declared}"

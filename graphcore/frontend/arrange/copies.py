@@ -180,9 +180,7 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
         )
     known = [size_of("split", dim, size) for size in parts if size is not None]
     if len(parts) - len(known) > 1:
-        raise refusal(
-            "split", f"several of {parts} are open", x, cure="leave at most one size open"
-        )
+        raise refusal("split", f"several of {parts} are open", x, cure="give all sizes but one")
     rest = maximum(whole - sum(known, start=0), 0)
     given = iter(known)
     return [rest if size is None else next(given) for size in parts]

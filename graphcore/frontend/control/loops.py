@@ -135,7 +135,7 @@ def scan(
         if dim not in x.dims:
             near = [*get_close_matches(dim, x.dims, 1), *x.dims, "row"][0]
             cure = f"name the dim of the steps, as in dim={near!r}; a tensor that each step reads "
-            cure += "whole is no part of xs: use it in the body"
+            cure += "whole does not belong in xs: use it in the body"
             raise refusal("scan", f"xs has no dim {dim!r}", x, cure=cure)
     if length is None and not sequences:
         raise refusal("scan", "has neither xs nor a length", cure="give gc.scan(..., length=10)")

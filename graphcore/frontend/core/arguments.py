@@ -132,7 +132,7 @@ def new_dim(function: str, dim: object, *xs: Node, gone: Collection[str] = ()) -
     for x in xs:
         if name in x.type.dims and name not in gone:
             cure = "choose a new name"
-            raise refusal(function, f"there is a dim {name!r} already in", x, cure=cure)
+            raise refusal(function, f"there is a dim {name!r} already", x, cure=cure)
     return name
 
 
@@ -247,7 +247,7 @@ def value_of(function: str, what: str, x: Base) -> Size:
             return unknown(ValueOf(node.attrs["name"]))
     elif node.op is leaf.full and not type.dims and type.dtype.kind in "iu":
         return int(node.attrs["value"].array)
-    reason = f"{what} is the value of a tensor that is no integer input"
+    reason = f"{what} is a tensor that is not an integer input"
     cure = "give an input: gc.tensor('n', {}, dtype='int64'); sizes are known before all values"
     raise refusal(function, reason, x, cure=cure, kind=GraphTypeError)
 

@@ -313,7 +313,7 @@ def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
     node, at = single("take_along", x), single("take_along", index)
     if at.type.dtype.kind not in "iu":
         cure = "positions are integers: index.astype('int64')"
-        reason = f"takes no positions of {at.type.dtype}"
+        reason = f"positions are {at.type.dtype}, not integers"
         raise refusal("take_along", reason, node, at, cure=cure, kind=GraphTypeError)
     return wrap(named.gather(node, at, dims=(dim_of("take_along", node, dim),)))
 

@@ -221,5 +221,5 @@ def share_of(data: Masked, q: Any) -> tuple[Tensor, Tensor | None]:
         return wrap(array(data.function, values, ())), None
     if "quantile" in data.x.dims and "quantile" not in data.dims:
         cure = "rename it, or give q as a tensor with a dim of another name"
-        raise refusal(data.function, "there is a dim 'quantile' already in", data.x, cure=cure)
+        raise refusal(data.function, "there is a dim 'quantile' already", data.x, cure=cure)
     return wrap(array(data.function, values, ("quantile",))), None

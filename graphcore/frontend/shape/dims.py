@@ -339,7 +339,7 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     """
     nodes = common("concat", *as_list("concat", "xs", xs))
     if not nodes:
-        raise refusal("concat", "there are no tensors to join", cure="give one tensor at least")
+        raise refusal("concat", "there are no tensors to join", cure="give at least one tensor")
     (name,) = names("concat", (dim,), nodes[0])
     return wrap(named.concat(*nodes, dim=name))
 
@@ -445,8 +445,8 @@ def split_sizes(node: Node, dim: str, parts: dict[str, SizeLike]) -> tuple[Size,
     ]
     sizes = {n: size_of("unstack", n, s) for n, s in parts.items() if n not in opened}
     if len(opened) > 1:
-        cure = "leave one size open at most"
-        raise refusal("unstack", f"sizes of {opened} are open", node, cure=cure)
+        cure = "give all sizes but one"
+        raise refusal("unstack", f"sizes of {opened} are not given", node, cure=cure)
     if opened:
         whole, known = node.type.size(dim), count(sizes.values())
         if known == 0 or same(whole % known, 0) is False:

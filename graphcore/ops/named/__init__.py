@@ -191,7 +191,7 @@ def dot(*xs: TensorType, dims: Dims) -> TensorType:
     for dim in dims:
         if dim not in sizes:
             raise Refusal(f"no operand has dim {dim!r}", close_match(dim, tuple(sizes)))
-    require(len(set(dims)) == len(dims), f"dims {dims} name one twice", "name each dim once")
+    require(len(set(dims)) == len(dims), f"dims {dims} name a dim twice", "name each dim once")
     kept = {dim: size for dim, size in sizes.items() if dim not in dims}
     return TensorType.of(promote(*[x.dtype for x in xs]), kept)
 
@@ -290,7 +290,7 @@ def fitting(dim: str, size: Size, name: str, window: Size, stride: int, dilation
     require(
         min(stride, dilation, 1 if most is None else most) > 0,
         f"windows of dim {dim!r} of size {window}, stride {stride}, dilation {dilation}",
-        "windows have one place at least, and strides and dilations are 1 or more",
+        "windows have at least one element; strides and dilations are 1 or more",
     )
     if not isinstance(window, int):
         need(name, 0, "<", window)

@@ -16,7 +16,7 @@ def has(x: TensorType, dims: Dims) -> None:
     for dim in dims:
         if dim not in known:  # only then is a close match looked for, which takes long
             raise Refusal(f"there is no dim {dim!r} in {x}", close_match(dim, known))
-    require(len(set(dims)) == len(dims), f"dims {dims} name one twice", "name each dim once")
+    require(len(set(dims)) == len(dims), f"dims {dims} name a dim twice", "name each dim once")
 
 
 def close_match(dim: str, known: Dims) -> str:
@@ -39,7 +39,7 @@ def not_empty(x: TensorType, dims: Dims) -> None:
     """Refuse, or have the call refuse, dims without places: there is no value to choose."""
     for dim in dims:
         size = x.size(dim) if dim in (x.dims or ()) else 1
-        require(size != 0, f"dim {dim!r} of {x} is empty", "it needs one place at least")
+        require(size != 0, f"dim {dim!r} of {x} is empty", "it needs at least one element")
         if not isinstance(size, int):
             need(dim, 0, "<", size)
 

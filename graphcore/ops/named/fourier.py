@@ -37,6 +37,6 @@ def irfft(x: TensorType, *, dim: str, size: Size) -> TensorType:
     has(x, (dim,))
     require(same(size, 0) is not True, "gives no values", "give n, at least 1")
     fits = same(x.size(dim), size // 2 + 1) is not False
-    require(fits, f"{x} is no rfft of {size} values along dim {dim!r}")
+    require(fits, f"{x} is not an rfft of {size} values along dim {dim!r}")
     real = real_of(float_for(x.dtype))
     return TensorType(real, tuple((x.sizes | {dim: size}).values()), x.dims)

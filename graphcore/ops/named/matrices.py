@@ -50,9 +50,9 @@ def by_name(plain: Op) -> Op:
         named = []
         for item, own in zip(items, parted(new, signature.results), strict=True):
             for dim in own:
-                clash = f"the result has dim {dim!r} already, as a dim that is no matrix's"
+                clash = f"the result already has a dim {dim!r} among its other dims"
                 require(dim not in batch, clash, "rename one of them")
-            require(len(set(own)) == len(own), f"dims {own} of a result name one twice",
+            require(len(set(own)) == len(own), f"dims {own} of a result name a dim twice",
                     "choose another name for the new dim")  # fmt: skip
             shape = (*batch.values(), *item.shape[: len(own)])
             named.append(TensorType(item.dtype, shape, (*batch, *own)))

@@ -31,8 +31,8 @@ def argsort(x: TensorType, *, dim: str, size: Size, descending: bool) -> TensorT
     most, least = upper_bound(left), lower_bound(left)
     require(
         most is None or most >= 0,
-        f"dim {dim!r} of {x} has no {size} places",
-        "ask for as many as there are, or fewer",
+        f"dim {dim!r} of {x} has fewer than {size} elements",
+        "ask for fewer",
     )
     if least is None or least < 0:
         need(dim, size - 1, "<", x.size(dim))

@@ -103,7 +103,7 @@ def shows_linear(node: Node, rule: Graph, asked: Iterable[int]) -> bool:
             continue
         how = f"grows as {what}**{power}"
         if power in (0, Growth.NONE):
-            how = f"does not grow with {what}" if power == 0 else f"is no multiple of {what}"
+            how = f"does not grow with {what}" if power == 0 else f"is not a multiple of {what}"
         name = rule.params[len(node.inputs) + i if forth else i].attrs["name"]
         made = f"the {'tangent' if forth else 'cotangent'} of {name!r} {how}"
         lines = [f"custom_pullback at {node.origin}: {made}"]
