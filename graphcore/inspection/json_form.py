@@ -250,10 +250,9 @@ def check(condition: object, reason: str) -> None:
 def fields(value: Any, where: str, *names: str) -> list[Any]:
     """The values of an object with just these names."""
     check(isinstance(value, dict), f"{where} is not an object")
-    missing = [name for name in names if name not in value]
+    missing, more = [x for x in names if x not in value], [x for x in value if x not in names]
     check(not missing, f"{where} lacks the fields {', '.join(missing)}")
-    more = [key for key in value if key not in names]
-    check(not more, f"{where} has the unknown fields {', '.join(map(str, more))}")
+    check(not more, f"{where} has unknown fields, {', '.join(map(str, more))}")
     return [value[name] for name in names]
 
 
@@ -311,18 +310,12 @@ def size_of(value: Any, where: str) -> Size:
     (terms,) = fields(value, where, "size")
     total: Size = 0
     for term in items(terms, where):
-        check(isinstance(term, list) and len(term) == 2, f"{where} has a term that is not a pair")
+        check(isinstance(term, list) and len(term) == 2, f"{where} has a wrong term")
         product: Size = number(term[0], where)
         for factor in items(term[1], where):
-            check(
-                isinstance(factor, list) and len(factor) == 2,
-                f"{where} has a factor that is not a pair",
-            )
+            check(isinstance(factor, list) and len(factor) == 2, f"{where} lacks a power")
             power = number(factor[1], where)
-            check(
-                0 < power <= MOST_POWER,
-                f"{where} has the power {power}, not one from 1 to {MOST_POWER}",
-            )
+            check(0 < power <= MOST_POWER, f"{where} has a bad power, {power}")
             atom = atom_of(factor[0], where)
             for _ in range(power):
                 product = product * atom
@@ -351,7 +344,7 @@ def literal_of(value: Any, where: str) -> Literal:
     dtype, shape, data = fields(value, where, "dtype", "shape", "bytes")
     dtype = dtype_of(dtype, where)
     shape = tuple(number(size, where) for size in items(shape, where))
-    check(all(size >= 0 for size in shape) and len(shape) <= 64, f"{where} has an impossible shape")
+    check(all(size >= 0 for size in shape) and len(shape) <= 64, f"{where} has a wrong shape")
     try:
         raw = b64decode(string(data, where), validate=True)
     except ValueError:
@@ -372,10 +365,7 @@ class Reading:
     def __init__(self, document: Any, arrays: Sequence[Literal] = ()) -> None:
         self.arrays = list(arrays)
         names = "format", "version", "origins", "types", "graphs"
-        check(
-            isinstance(document, dict) and document.get("format") == FORMAT,
-            f"its format is not {FORMAT!r}",
-        )
+        check(isinstance(document, dict) and document.get("format") == FORMAT, f"not a {FORMAT!r}")
         version = document.get("version")
         check(version == VERSION, f"it has version {version!r:.20}, this library reads {VERSION}")
         _, _, origins, types, graphs = fields(document, "the text", *names)
@@ -397,10 +387,7 @@ class Reading:
         file, line, via, caller, function = row
         via = None if via is None else item_at(self.origins, via, where)
         if caller is not None:
-            check(
-                isinstance(caller, list) and len(caller) == 2,
-                f"{where} has a caller that is not a pair",
-            )
+            check(isinstance(caller, list) and len(caller) == 2, f"{where} has a wrong caller")
             caller = string(caller[0], where), number(caller[1], where)
         return Origin(
             string(file, where), number(line, where), via, caller, string(function, where)
@@ -431,9 +418,7 @@ class Reading:
             case "float":
                 return float_of(inner, where)
             case "complex":
-                check(
-                    isinstance(inner, list) and len(inner) == 2, f"{where} is not a pair of floats"
-                )
+                check(isinstance(inner, list) and len(inner) == 2, f"{where} is not complex")
                 return complex(float_of(inner[0], where), float_of(inner[1], where))
             case "dtype":
                 return dtype_of(inner, where)
@@ -469,7 +454,7 @@ class Reading:
         op, inputs, attrs, type, origin, labels = fields(row, where, *names)
         op, origin = op_of(op, where), item_at(self.origins, origin, where)
         operands = tuple(item_at(nodes, at, where) for at in items(inputs, where))
-        check(isinstance(attrs, dict), f"{where} has attrs that are not an object")
+        check(isinstance(attrs, dict), f"{where} lacks attrs")
         given = {key: self.value(value, f"{key!r:.40} of {where}") for key, value in attrs.items()}
         for key, value in given.items():
             check(suits(op, key, value), f"{key!r:.40} of {where} is of the wrong kind")
@@ -480,10 +465,7 @@ class Reading:
             except Exception as error:
                 said = f"{op.said}, {where}, is refused: {type_name(error)}{error}"
                 raise Damaged(said) from None
-        check(
-            node.type is item_at(self.types, type, where),
-            f"{where} has another type than {node.type}",
-        )
+        check(node.type is item_at(self.types, type, where), f"{where} is not {node.type}")
         nodes.append(node)
         if labels is not None:
             labels = tuple(x if x is None else name_of(x, where) for x in items(labels, where))
