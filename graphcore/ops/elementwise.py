@@ -160,8 +160,8 @@ fmin = elementwise(
     "fmin", np.fmin, "The smaller of `x` and `y`; nan only if both are", commutative=True
 )
 ldexp = elementwise("ldexp", np.ldexp, "`x * 2**y` for an integer `y`")
-nextafter = elementwise("nextafter", np.nextafter, "The float next to `x` towards `y`")
-spacing = elementwise("spacing", np.spacing, "The distance from `x` to the next float away from 0")
+nextafter = elementwise("nextafter", np.nextafter, "Next float after `x` in the direction of `y`")
+spacing = elementwise("spacing", np.spacing, "Distance from `x` to the next float away from 0")
 conjugate = elementwise("conjugate", np.conjugate, "Complex conjugate of `x`")
 
 equal = elementwise("equal", np.equal, "`x == y`", commutative=True)

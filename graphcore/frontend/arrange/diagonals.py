@@ -86,7 +86,7 @@ def tri(
     dtype: npt.DTypeLike | None = None,
     like: Operand | None = None,
 ) -> Tensor:
-    """Ones on and below a diagonal of two dims, zeros above it.
+    """Ones on and below a diagonal, zeros above it.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.tri({"row": 2, "col": 3}, dtype="int64"))()
@@ -216,7 +216,7 @@ def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Size = 0)
     k="The diagonal: where the second position is `k` more than the first.",
 )
 def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
-    """`x` on and below a diagonal of two dims, zeros above it.
+    """`x` on and below a diagonal, zeros above it.
 
     The elements set to zero have derivative 0, whatever their values.
 
@@ -235,7 +235,7 @@ def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
     k="The diagonal: where the second position is `k` more than the first.",
 )
 def triu(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
-    """`x` on and above a diagonal of two dims, zeros below it.
+    """`x` on and above a diagonal, zeros below it.
 
     The elements set to zero have derivative 0, whatever their values.
 

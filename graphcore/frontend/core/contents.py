@@ -123,7 +123,7 @@ SPACES = {
 }
 """The names of the modules of `gc`, by section."""
 
-HALF = 60
+HALF = 62
 """The width of a line of `described` that shares it with another one."""
 
 

@@ -111,7 +111,7 @@ def checked_ids(function: str, ids: Node, size: Size) -> Node:
 def segment_sum(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Sum of the elements of each segment; 0 if a segment is empty.
+    """Sum of each segment; 0 for an empty one.
 
     Small integers and bool are widened, as in NumPy.
 
@@ -128,7 +128,7 @@ def segment_sum(
 def segment_prod(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Product of the elements of each segment; 1 if a segment is empty.
+    """Product of each segment; 1 for an empty one.
 
     Small integers and bool are widened, as in NumPy. The derivative is exact where elements are 0.
 
@@ -145,7 +145,7 @@ def segment_prod(
 def segment_mean(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Mean of the elements of each segment; nan if a segment is empty.
+    """Mean of each segment; nan for an empty one.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
@@ -163,7 +163,7 @@ def segment_mean(
 def segment_max(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Largest element of each segment, nan if any is nan; -inf if a segment is empty.
+    """Largest element of each segment, nan if any is nan; -inf for an empty one.
 
     For integers an empty segment gives the lowest value of their dtype. Tied elements share the
     derivative evenly.
@@ -180,7 +180,7 @@ def segment_max(
 def segment_min(
     x: Operand, segment_ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
 ) -> Tensor:
-    """Smallest element of each segment, nan if any is nan; inf if a segment is empty.
+    """Smallest element of each segment, nan if any is nan; inf for an empty one.
 
     For integers an empty segment gives the highest value of their dtype. Tied elements share the
     derivative evenly.
