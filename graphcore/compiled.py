@@ -174,7 +174,7 @@ class Compiled(Questions, Generic[R]):
         self._native = native
         self._label = labeller(graph, returns)
         graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
-        with pipeline.uncollected(), described_by(graph.trace):
+        with pipeline.without_collection(), described_by(graph.trace):
             self._boundary = Boundary(graph)
             self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
             self.stages = Stages(self.passes)

@@ -100,7 +100,7 @@ def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> N
 def sources(node: Node) -> Iterator[Node]:
     """The tensors that a node may differentiate with respect to, or that its body reads."""
     if node.op in autodiff.LAZY:
-        yield from autodiff.grouped(node, node.inputs)[1]
+        yield from autodiff.group(node, node.inputs)[1]
     elif node.op is control.call or holds_derivative(node):
         yield from node.inputs
 

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from graphcore.ir.axes import Along, Contracts, Indexes, Matrices, Picks, Reduces
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, unwrapped
+from graphcore.ir.node import Node, unwrap
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import Size, evaluate, unknowns
 from graphcore.ir.types import TupleType, Type
@@ -103,7 +103,7 @@ NOTHING = frozenset({Trait.VIEW, Trait.FREE})
 
 def bytes_read(x: Node, number: Number) -> int:
     """The bytes in memory that are read for `x`: if `x` repeats a value, those of that value."""
-    y = unwrapped(x, tensor.expand)
+    y = unwrap(x, tensor.expand)
     return y.type.dtype.itemsize if y.op is leaf.full else bytes_of(y.type, number)
 
 
@@ -128,7 +128,7 @@ def flops(node: Node, number: Number) -> float:
     if node.op in elementwise.UFUNC:
         return elements(node.type, number) * weight(node.op)
     if isinstance(kind, Contracts):
-        return contracted(node, number)
+        return contraction(node, number)
     if isinstance(kind, Matrices):
         return of_matrices(node, number)
     read = max([elements(x.type, number) for x in node.inputs], default=0)
@@ -155,7 +155,7 @@ def weight(op: Op) -> int:
     return 1 if simple else 10
 
 
-def contracted(node: Node, number: Number) -> float:
+def contraction(node: Node, number: Number) -> float:
     """An einsum as one sum of products over all its letters."""
     return float(prod(map(number, letter_sizes(node).values())) * len(node.inputs))
 

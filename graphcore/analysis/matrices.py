@@ -49,7 +49,7 @@ def facts(x: Node) -> Facts:
         if waiting:
             stack.extend(waiting)
         else:
-            known[stack.pop()] = found(node)
+            known[stack.pop()] = node_facts(node)
     facts: Facts = known[x]
     return facts
 
@@ -65,7 +65,7 @@ THROUGH = frozenset(
 """Ops whose facts follow from those of their operands."""
 
 
-def found(x: Node) -> Facts:
+def node_facts(x: Node) -> Facts:
     """The facts about `x`, once those about its operands are known."""
     match x:
         case Node(linalg.cholesky):
@@ -75,7 +75,7 @@ def found(x: Node) -> Facts:
         case Node(linalg.inv, [a]):
             return facts(a)
         case Node(tensor.transpose, [a], {"perm": perm}) if swaps(perm):
-            return flipped(facts(a))
+            return transposed_facts(facts(a))
         case Node(elementwise.conjugate, [a]):
             return facts(a)
         case Node(tensor.expand, [a], {"axes": axes}) if max(axes) < x.type.ndim - 2:
@@ -83,7 +83,7 @@ def found(x: Node) -> Facts:
         case Node(elementwise.cast | elementwise.real, [a]):
             return DIAGONAL | POSITIVE if left_by(a) == DIAGONAL else facts(a) - lost(a, x)
         case Node(elementwise.where, [mask, a, zero]) if is_zero(zero):
-            return masked(mask, a)
+            return masked_facts(mask, a)
         case Node(elementwise.negative, [a]):
             return facts(a) - {SEMIDEFINITE, DEFINITE}
         case Node(elementwise.add, [a, b]):
@@ -93,7 +93,7 @@ def found(x: Node) -> Facts:
         case Node(elementwise.subtract, [a, b]):
             return facts(a) & facts(b) - {UNITARY, SEMIDEFINITE, DEFINITE}
         case Node(elementwise.multiply, [a, b]):
-            return scaled(a, b) or scaled(b, a)
+            return scaled_facts(a, b) or scaled_facts(b, a)
         case Node(elementwise.divide, [a, b]):
             return facts(a) - {UNITARY} if is_positive(one_number(b), zero=True) else NONE
         case Node(tensor.einsum, [a, b]) if conjugates(a, b):
@@ -150,13 +150,13 @@ def matrix_of(x: Node) -> tuple[Node, bool]:
     return x, False
 
 
-def flipped(known: Facts) -> Facts:
+def transposed_facts(known: Facts) -> Facts:
     """The facts about the transpose of a matrix with these facts."""
     other = {LOWER: UPPER, UPPER: LOWER}
     return frozenset(other.get(fact, fact) for fact in known)
 
 
-def masked(mask: Node, a: Node) -> Facts:
+def masked_facts(mask: Node, a: Node) -> Facts:
     """The facts about the matrix that is `a` where a mask of positions holds, and 0 elsewhere."""
     left = left_by(mask)
     if left != DIAGONAL:
@@ -204,7 +204,7 @@ def walks(x: Node) -> int | None:
     return None
 
 
-def scaled(a: Node, factor: Node) -> Facts:
+def scaled_facts(a: Node, factor: Node) -> Facts:
     """The facts about `a` times `factor`; most hold only if it is one number for each matrix."""
     number = one_number(factor)
     if number is None:

@@ -79,13 +79,13 @@ def omits(x: Node, known: Known | None = None) -> Omits:
         node = stack[-1]
         given: tuple[Any, ...] = tuple(map(look, node.inputs))
         if None not in given:
-            known[stack.pop()] = found(node, given)
+            known[stack.pop()] = node_patterns(node, given)
         else:
             stack += [y for y, own in zip(node.inputs, given) if own is None]
     return known[x][0]
 
 
-def found(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits, ...]:
+def node_patterns(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits, ...]:
     """The patterns of each value of `node`, given those of its operands."""
     op = node.op
     if given.count(NONE) == len(given) and only_passes_on(op):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphcore.ir.node import Node, unwrapped
+from graphcore.ir.node import Node, unwrap
 from graphcore.ir.op import Op, Trait
 from graphcore.ops import elementwise, leaf, tensor
 
@@ -47,14 +47,14 @@ def is_part(x: Node) -> bool:
 
 def is_finite(x: Node) -> bool:
     """Whether every element of `x` is known to be neither infinite nor nan."""
-    return bound(x) < LARGE
+    return bound_of(x) < LARGE
 
 
 LARGE = 1e30
 """A bound that is finite in every float dtype but half precision, whose range no user relies on."""
 
 
-def bound(x: Node, depth: int = 8) -> float:
+def bound_of(x: Node, depth: int = 8) -> float:
     """No element of `x` is larger in magnitude; infinite where nothing is known, or nan may be."""
     kind = x.type.dtype.kind
     if Trait.KNOWN in x.op.traits:
@@ -66,7 +66,7 @@ def bound(x: Node, depth: int = 8) -> float:
         return float(np.iinfo(x.type.dtype).max)
     if depth and x.op in BOUNDED:
         operands = [y for y in x.inputs if y.type.dtype.kind != "b" or x.op is elementwise.cast]
-        return BOUNDED[x.op](*[bound(y, depth - 1) for y in operands])
+        return BOUNDED[x.op](*[bound_of(y, depth - 1) for y in operands])
     return np.inf
 
 
@@ -102,7 +102,7 @@ def are_distinct(indices: Sequence[Node]) -> bool:
     """
     counted = set()
     for index in indices:
-        source = unwrapped(index, tensor.expand)
+        source = unwrap(index, tensor.expand)
         if source.op is leaf.iota or (
             source.op is leaf.constant and source.type.ndim == 1 and source.attrs["value"].distinct
         ):

@@ -18,7 +18,7 @@ from graphcore.analysis.spending import Spending
 from graphcore.ir.graph import Graph
 from graphcore.ir.provenance import described_by
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.pipeline import uncollected
+from graphcore.rewrites.pipeline import without_collection
 
 from .boundary import Boundary
 from .numpy_backend import Function, Kernels, build
@@ -71,7 +71,7 @@ class Tier:
     @property
     def function(self) -> Function:
         """The program as NumPy calls, and calls of its kernels, written when it is first needed."""
-        with self.lock, uncollected():
+        with self.lock, without_collection():
             if self.written is None:
                 self.written = build(self.graph, self.boundary.unknowns, self.hosted())
             return self.written

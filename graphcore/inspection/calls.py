@@ -241,7 +241,7 @@ def derivative(word: str) -> Callable[[Node, View], str]:
     """`(%9, wrt w, ct 1)`: results, operands of the derivative, and the given direction."""
 
     def whole(node: Node, view: View) -> str:
-        y, x, given = autodiff.grouped(node, node.inputs)
+        y, x, given = autodiff.group(node, node.inputs)
         return f"({view.names(y)}, wrt {view.names(x)}, {word} {view.names(given)})"
 
     return whole
@@ -274,8 +274,9 @@ def matrices(node: Node, view: View) -> str:
         words.append(f"rtol {attrs['rtol']}")
     if node.op in by_name.PLAIN:
         letters = linalg.SIGNATURES[by_name.PLAIN[node.op]]
+        letter_names = by_name.letter_names
         given, made = (
-            few(filter(None, (" ".join(map(show_dim, part)) for part in by_name.parted(*side))))
+            few(filter(None, (" ".join(map(show_dim, part)) for part in letter_names(*side))))
             for side in ((attrs["dims"], letters.operands), (attrs["new"], letters.results))
         )
         words.insert(0, f"{given} → {made}".rstrip(" →"))

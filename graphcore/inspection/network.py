@@ -21,7 +21,7 @@ from graphcore.analysis.cost import Cost, bytes_of, cost, elements
 from graphcore.ir.errors import GraphKeyError, GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
-from graphcore.ir.names import spelled
+from graphcore.ir.names import spell_name
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by, state
 from graphcore.ir.types import TensorType
@@ -98,7 +98,7 @@ def stable_names(graph: Graph) -> dict[Node, str]:
             case tuple():
                 return f"({','.join(map(text, value))})"
             case str():
-                return spelled(value)
+                return spell_name(value)
             case Literal(array=array):
                 return f"{array.dtype.str}{array.shape}{array.tobytes()!r}"
             case np.dtype():
@@ -289,7 +289,7 @@ def found_in(graph: Graph, wanted: Any) -> Node:
         for node in graph.params:
             if node.attrs["name"] == wanted:
                 return node
-        names = ", ".join(one_line(spelled(x.attrs["name"])) for x in graph.params[:20])
+        names = ", ".join(one_line(spell_name(x.attrs["name"])) for x in graph.params[:20])
         cure = f"give one of its inputs: {names}"
         raise GraphKeyError(f"the graph has no input {wanted!r:.60}\n  cure: {cure}")
     if not isinstance(wanted, Node) or wanted not in set(graph.nodes()):

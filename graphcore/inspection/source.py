@@ -8,7 +8,7 @@ import numpy as np
 
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
-from graphcore.ir.names import spelled
+from graphcore.ir.names import spell_name
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import inheriting, user_line
 from graphcore.ir.sizes import Expression, code, unknowns
@@ -70,11 +70,10 @@ def spell(value: object, names: dict[Node, str], lines: list[str]) -> str:
         case np.dtype():
             return f"np.dtype({value.str!r})"
         case str():
-            return spelled(value)
+            return spell_name(value)
         case Expression():
-            return (
-                f"({code(value, {name: f'unknown({spelled(name)})' for name in unknowns(value)})})"
-            )
+            spelled = {name: f"unknown({spell_name(name)})" for name in unknowns(value)}
+            return f"({code(value, spelled)})"
         case tuple():
             return f"({''.join(f'{spell(item, names, lines)}, ' for item in value)})"
         case Graph():

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphcore.ir.node import Node, unwrapped
+from graphcore.ir.node import Node, unwrap
 from graphcore.ir.provenance import Origin
 from graphcore.ops import leaf
 
@@ -45,7 +45,7 @@ def variables(nodes: Iterable[Node]) -> dict[Node, str]:
         last = [node for node in group if node not in read and node.op not in NUMBERS]
         if statement.function and any(node.said != statement.function for node in last):
             continue  # what it assigns is made of these, but is no tensor, such as a program
-        several = {unwrapped(node, leaf.project) for node in last}
+        several = {unwrap(node, leaf.project) for node in last}
         if (
             len(several) == 1
             and last[0] not in several

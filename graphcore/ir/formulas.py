@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import GraphTypeError
-from .provenance import called, current
+from .provenance import current, public_call
 
 
 class Number:
@@ -83,25 +83,25 @@ class Number:
         return unknown("greater_equal", self, other)
 
     def __bool__(self) -> bool:
-        raise refused("bool", self, "choose at the call: gc.where, gc.cond(gc.less(n, 3), f, g)")
+        raise refusal("bool", self, "choose at the call: gc.where, gc.cond(gc.less(n, 3), f, g)")
 
     def __float__(self) -> float:
-        raise refused("float", self, COMPUTE)
+        raise refusal("float", self, COMPUTE)
 
     def __int__(self) -> int:
-        raise refused("int", self, COMPUTE)
+        raise refusal("int", self, COMPUTE)
 
     def __index__(self) -> int:
-        raise refused("index", self, f"loop at the call: gc.fori_loop(0, {self}, body, init)")
+        raise refusal("index", self, f"loop at the call: gc.fori_loop(0, {self}, body, init)")
 
 
 COMPUTE = "where a tensor may stand, this may stand as well; of it, compute n**0.5, gc.log(n), ..."
 
 
-def refused(function: str, x: Number, cure: str) -> GraphTypeError:
+def refusal(function: str, x: Number, cure: str) -> GraphTypeError:
     """The error for asking for the value of `x` before the call."""
-    reason = f"{x} is known only at the call"
-    return GraphTypeError(f"{called(function)}: {reason}\n  built at {current()}\n  cure: {cure}")
+    reason = f"{public_call(function)}: {x} is known only at the call"
+    return GraphTypeError(f"{reason}\n  built at {current()}\n  cure: {cure}")
 
 
 def unknown(comparison: str, x: Number, other: Any) -> Any:
@@ -109,7 +109,7 @@ def unknown(comparison: str, x: Number, other: Any) -> Any:
     if not isinstance(other, (int, float, Number)):
         return NotImplemented
     cure = f"compare at the call: gc.{comparison}({x}, {other}); gc.minimum and gc.maximum choose"
-    raise refused(comparison, x, cure)
+    raise refusal(comparison, x, cure)
 
 
 class Formula(Number):

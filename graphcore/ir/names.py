@@ -72,7 +72,7 @@ def hidden(names: Iterable[str], taken: Collection[str]) -> dict[str, Hidden]:
     return all_apart({name: Hidden(name) for name in names}, taken)
 
 
-def spelled(name: str) -> str:
+def spell_name(name: str) -> str:
     """A name as a Python expression, by which a hidden one differs from a user's.
 
     >>> spelled("step"), spelled(Hidden("step"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
-from .provenance import NOWHERE, Build, Origin, built_again, called, current, state
+from .provenance import NOWHERE, Build, Origin, built_again, current, public_call, state
 from .size_text import escaped, show_dim, show_unknown
 from .sizes import Size, lower_bound, same
 from .types import TensorType, TupleType, Type, fits
@@ -115,7 +115,7 @@ class Node(Unfrozen):
             set_builds(node, built_again(node.builds))
         elif node not in sources:
             sources[node] = state.source
-        return noted(node) if _records else node
+        return note(node) if _records else node
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"nodes are immutable: cannot set {name!r}")
@@ -237,7 +237,7 @@ def recording() -> Iterator[set[Node]]:
         del _records[id(made)]
 
 
-def noted(node: Node) -> Node:
+def note(node: Node) -> Node:
     """`node`, entered in the records of this thread."""
     for thread, made in list(_records.values()):
         if thread == threading.get_ident():
@@ -321,7 +321,7 @@ def toposort(roots: Iterable[Node], leaves: Collection[Node] = ()) -> list[Node]
     return order
 
 
-def unwrapped(x: Node, op: Op) -> Node:
+def unwrap(x: Node, op: Op) -> Node:
     """The operand of `x` if that is of this op, else `x` itself."""
     return x.inputs[0] if x.op is op else x
 
@@ -367,7 +367,7 @@ CURE_SIZES = (
 
 def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
     """The full message of a refused operation: op, reason, operands, lines and the cure."""
-    lines = [f"{called(op.said)}: {refusal.reason}"]
+    lines = [f"{public_call(op.said)}: {refusal.reason}"]
     lines += [describe_operand(x, refusal.reason) for x in dict.fromkeys(inputs)]
     lines.append(f"  built at {current()}")
     if refusal.cure:

@@ -201,7 +201,7 @@ def caller(frame: FrameType | None, here: tuple[str, int]) -> tuple[str, int] | 
 COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
 
-def called(otherwise: str) -> str:
+def public_call(otherwise: str) -> str:
     """The public function that the user's line calls, by its module's `__all__`, or `otherwise`.
 
     Names that are no single word stay, as they say more: `at.set`, a path to a part of an argument.

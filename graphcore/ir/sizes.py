@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .formulas import Number
 from .interning import Interned
-from .names import spelled
+from .names import spell_name
 from .size_text import operation, show_unknown, text
 
 
@@ -109,7 +109,7 @@ def unknown(name: str) -> Expression:
     >>> unknown("batch") is unknown("batch")
     True
     """
-    return _of_atom(Atom((0, spelled(name)), name))
+    return _of_atom(Atom((0, spell_name(name)), name))
 
 
 def minimum(a: Size, b: Size) -> Size:
@@ -321,7 +321,7 @@ def _of_atom(atom: Atom) -> Expression:
 
 
 def _operation(name: str, a: Size, b: Size) -> Expression:
-    return _of_atom(Atom((1, operation(name, a, b, spelled)), name, (a, b)))
+    return _of_atom(Atom((1, operation(name, a, b, spell_name)), name, (a, b)))
 
 
 def _atom_unknowns(atom: Atom) -> frozenset[str]:
@@ -347,13 +347,14 @@ def _ordered(name: str, a: Size, b: Size, gap: Size) -> Size:
     """The operand that `gap`, the lead of `a`, proves to be the extreme one."""
     first, second = _at_least(gap, 0), _at_least(-gap, 0)
     if first and second:  # equal in two forms: an int, or the same one in either order
-        return min(a, b, key=lambda size: (isinstance(size, Expression), text(size, spelled)))
+        return min(a, b, key=lambda size: (isinstance(size, Expression), text(size, spell_name)))
     return a if first else b if second else _extreme(name, a, b)
 
 
 def _extreme(name: str, a: Size, b: Size) -> Size:
     """`min` or `max` of two sizes that nothing orders."""
-    if isinstance(a, int) or (isinstance(b, Expression) and text(b, spelled) < text(a, spelled)):
+    key = functools.partial(text, spell=spell_name)
+    if isinstance(a, int) or (isinstance(b, Expression) and key(b) < key(a)):
         a, b = b, a
     inner = _nested(a, name)
     if inner is not None and isinstance(b, int):

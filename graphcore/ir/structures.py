@@ -123,19 +123,19 @@ def outline(tree: Any, leaf: Callable[[Any, str], None], path: str = "") -> Bran
     return level.holding([outline(part, leaf, path + key) for key, part in level])
 
 
-def filled(structure: Branch | None, values: Iterator[Any]) -> Any:
+def fill(structure: Branch | None, values: Iterator[Any]) -> Any:
     """`structure` built with the next values in place of its leaves."""
     if structure is None:
         return next(values)
-    return structure.holding([filled(part, values) for part in structure.parts]).built()
+    return structure.holding([fill(part, values) for part in structure.parts]).built()
 
 
-def numbered(structure: Branch | None, numbers: Iterator[int] | None = None) -> Any:
+def number_leaves(structure: Branch | None, numbers: Iterator[int] | None = None) -> Any:
     """A form: lists, tuples and dicts that number the leaves; objects stay branches."""
     numbers = count() if numbers is None else numbers
     if structure is None:
         return next(numbers)
-    form = structure.holding([numbered(part, numbers) for part in structure.parts])
+    form = structure.holding([number_leaves(part, numbers) for part in structure.parts])
     native = structure.kind is dict or issubclass(structure.kind, list | tuple)
     return form.built() if native and structure.kind not in REGISTERED else form
 

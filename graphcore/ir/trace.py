@@ -31,10 +31,10 @@ class Record(NamedTuple):
     asked: Asked | None = None
 
     def __repr__(self) -> str:
-        return f"<Record of {described(self.rule)}: {self.before!r} -> {self.after!r}>"
+        return f"<Record of {rule_name(self.rule)}: {self.before!r} -> {self.after!r}>"
 
 
-def described(rule: Rule) -> str:
+def rule_name(rule: Rule) -> str:
     """The name of a rule, or the equation, and where it stands: `sum_of_view (motion.py:372)`."""
     name = getattr(rule, "__name__", None) or repr(rule)
     code = getattr(rule, "__code__", None)

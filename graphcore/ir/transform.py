@@ -25,7 +25,7 @@ from .op import Op
 from .provenance import described_by, inherit, state
 from .sizes import Expression, Size
 from .sizes import substitute as replaced
-from .trace import Record, Rule, Trace, current, described
+from .trace import Record, Rule, Trace, current, rule_name
 from .types import fits
 
 Visit = Callable[[Node, tuple[Node, ...]], "tuple[Rule, Node] | None"]
@@ -135,7 +135,7 @@ def former(
             if new is node:
                 return node
             assert not settle or fits(node.type, new.type), (
-                f"{described(rule)} changes the type: {node!r} -> {new!r}"
+                f"{rule_name(rule)} changes the type: {node!r} -> {new!r}"
             )
             records.append(Record(rule, node, new))
         elif bodies is not None and op.dialect in HOLDING:
@@ -229,7 +229,7 @@ def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, .
     return transform(graph, unchanged, at=(), done=dict(new)).outputs
 
 
-def resized(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...]:
+def resize(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...]:
     """Nodes with other sizes in place of unknown ones, in the graphs that they hold as well."""
 
     def changed(value: Any) -> Any:
@@ -237,7 +237,7 @@ def resized(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...
             case Expression():
                 return replaced(value, sizes)
             case Graph():
-                found = resized((*value.params, *value.outputs), sizes)
+                found = resize((*value.params, *value.outputs), sizes)
                 count = len(value.params)
                 return Graph(found[:count], found[count:])
             case tuple():
@@ -246,7 +246,7 @@ def resized(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
         attrs = Attrs({name: changed(value) for name, value in node.attrs.items()})
-        return resized, Node(node.op, inputs, attrs)
+        return resize, Node(node.op, inputs, attrs)
 
     graph = Graph((), tuple(nodes))
     return transform(graph, visit).outputs if sizes else graph.outputs
@@ -255,7 +255,7 @@ def resized(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...
 def unsettled(root: Node, records: Iterable[Record]) -> UnsettledError:
     """The error that names the rules of these records, which do not end."""
     rules = list(dict.fromkeys(record.rule for record in records))
-    shown = [described(rule) for rule in rules[:SHOWN]]
+    shown = [rule_name(rule) for rule in rules[:SHOWN]]
     more = [f"and {len(rules) - SHOWN} more"] if len(rules) > SHOWN else []
     return UnsettledError(
         f"the rewriting of {root.op.said} at {root.origin} does not settle: {root.type}\n"

@@ -36,12 +36,12 @@ def pushforward(*operands: TensorType, ys: int, wrt: int) -> TupleType:
     return TupleType(operands[:ys])
 
 
-def pulled(ys: Sequence[Node], wrt: Sequence[Node], cts: Iterable[Node]) -> list[Node]:
+def pull(ys: Sequence[Node], wrt: Sequence[Node], cts: Iterable[Node]) -> list[Node]:
     """The cotangents of `wrt`, given those of `ys`."""
     return values(pullback(*ys, *wrt, *cts, ys=len(ys), wrt=len(wrt)))
 
 
-def pushed(ys: Sequence[Node], wrt: Sequence[Node], tangents: Iterable[Node]) -> list[Node]:
+def push(ys: Sequence[Node], wrt: Sequence[Node], tangents: Iterable[Node]) -> list[Node]:
     """The tangents of `ys`, given those of `wrt`."""
     return values(pushforward(*ys, *wrt, *tangents, ys=len(ys), wrt=len(wrt)))
 
@@ -52,7 +52,7 @@ LAZY = frozenset({pullback, pushforward})
 Item = TypeVar("Item")
 
 
-def grouped(
+def group(
     lazy: Node, items: Sequence[Item]
 ) -> tuple[Sequence[Item], Sequence[Item], Sequence[Item]]:
     """Items for the operands of a lazy derivative: for `ys`, for `wrt`, and for cts or tangents."""

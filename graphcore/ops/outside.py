@@ -85,7 +85,7 @@ class Calls(Kind):
         )
 
 
-def taken(items: Sequence[Any], several: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+def regroup(items: Sequence[Any], several: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
     """Items in groups as long as some others."""
     rest = iter(items)
     return (tuple(islice(rest, len(group))) for group in several)
@@ -116,7 +116,7 @@ def callback(
     known = {dim for own in dims for dim in own}
     batch = {dim: size for dim, size in union(*operands).items() if dim not in known}
     results = []
-    for names, shape, dtype in zip(made, taken(sizes, made), dtypes, strict=True):
+    for names, shape, dtype in zip(made, regroup(sizes, made), dtypes, strict=True):
         own = {}
         for dim, size in zip(names, shape, strict=True):
             natural(dim, size)
@@ -146,7 +146,7 @@ def callback_(
     lead: Shape = operands[0].shape[: len(batch)] if operands else ()
     for x in operands:
         agree_in_type(TensorType(x.dtype, (*lead, *x.shape[len(batch) :])), x, "batches differ")
-    types = zip(dtypes, taken(sizes, made), strict=True)
+    types = zip(dtypes, regroup(sizes, made), strict=True)
     return TupleType(tuple(TensorType(dtype, (*lead, *shape)) for dtype, shape in types))
 
 

@@ -406,7 +406,7 @@ def scatter(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape)
 @op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES])
 def scatter_add(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """`x` with `updates` added at positions."""
-    return received(x, updates, indices, axes)
+    return updated_type(x, updates, indices, axes)
 
 
 @op(axes=Receives("axes", base=0), traits=[Trait.MAY_RAISE], said="at")
@@ -419,10 +419,10 @@ def scatter_prod(updates: TensorType, *indices: TensorType, axes: Axes, shape: S
 @op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES], said="at")
 def put(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """`x` with `updates` at positions as `gather` has them; of several in one place the last."""
-    return received(x, updates, indices, axes)
+    return updated_type(x, updates, indices, axes)
 
 
-def received(
+def updated_type(
     x: TensorType, updates: TensorType, indices: tuple[TensorType, ...], axes: Axes
 ) -> TensorType:
     """The type of `x` when updates have come to it."""
@@ -437,13 +437,13 @@ def scatter_max(x: TensorType, updates: TensorType, *indices: TensorType, axes: 
 
     Tied values share the derivative evenly, but an infinite one of `x` leaves it to the updates.
     """
-    return received(x, updates, indices, axes)
+    return updated_type(x, updates, indices, axes)
 
 
 @op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES], said="at")
 def scatter_min(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """The smallest of `x` and the `updates` at each position, as `scatter_max` the largest."""
-    return received(x, updates, indices, axes)
+    return updated_type(x, updates, indices, axes)
 
 
 @op(axes=Seen(), traits=[Trait.EFFECT])

@@ -24,7 +24,7 @@ from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert, simplifier
 from .loops.view import trip_counts_inside
-from .plain import expand, negated, pick, sum_over, where
+from .plain import expand, negate, pick, sum_over, where
 from .shields import added, shielded
 from .tidy import tidy
 
@@ -144,7 +144,7 @@ def scale(partial: Partial, ct: Node) -> Node | None:
         case 1:
             return ct
         case -1:
-            return negated(ct)
+            return negate(ct)
         case Select(condition, factor):
             share = scale(factor, ct)
             return None if share is None else where(condition, share, 0)
@@ -237,11 +237,11 @@ def total_of(shares: Iterable[Node | None]) -> Node | None:
 
 
 def expand_pullback(node: Node, *operands: Node) -> Node:
-    return leaf.tuple_(*pull_back(*autodiff.grouped(node, operands)))
+    return leaf.tuple_(*pull_back(*autodiff.group(node, operands)))
 
 
 def expand_pushforward(node: Node, *operands: Node) -> Node:
-    return leaf.tuple_(*push_forward(*autodiff.grouped(node, operands)))
+    return leaf.tuple_(*push_forward(*autodiff.group(node, operands)))
 
 
 def in_line(node: Node, *operands: Node) -> Node:

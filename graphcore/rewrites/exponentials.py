@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from graphcore.analysis.values import is_one, is_part, is_real
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like, unwrapped
+from graphcore.ir.node import Node, full_like, unwrap
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ops.elementwise import absolute, add, divide, exp, greater, less, log1p, negative
@@ -37,7 +37,7 @@ def share_exponentials(graph: Graph) -> Graph:
 
 def value_of(power: Node) -> Node:
     """The x of e^-|x|, e^-x or e^x."""
-    return unwrapped(unwrapped(power.inputs[0], negative), absolute)
+    return unwrap(unwrap(power.inputs[0], negative), absolute)
 
 
 def is_sigmoid(node: Node) -> bool:
@@ -52,7 +52,7 @@ def is_sigmoid(node: Node) -> bool:
 def sigmoid_by_power(node: Node) -> Node:
     """1 / (1 + e^-x) = (e if x < 0 else 1) / (1 + e), and 1 / (1 + e^x) that of -x; e = e^-|x|"""
     (exponent,) = node.inputs[1].inputs[1].inputs
-    x = unwrapped(exponent, negative)
+    x = unwrap(exponent, negative)
     e = exp(-absolute(x))
     small = greater(x, full_like(x, 0)) if x is exponent else less(x, full_like(x, 0))
     return where(small, e, 1) / (1 + e)

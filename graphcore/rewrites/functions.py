@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like, unwrapped
+from graphcore.ir.node import Node, full_like, unwrap
 from graphcore.ir.sizes import Size
 from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, leaf, linalg, tensor
@@ -50,7 +50,7 @@ def function_of_matrix(node: Node) -> Node | None:
         (x,) = node.inputs
         letters = tuple(range(x.type.ndim))
         result = tuple(letter for letter in letters if letter not in node.attrs["axes"])
-        factors = [Factor(unwrapped(x, e.real), letters)]
+        factors = [Factor(unwrap(x, e.real), letters)]
     else:
         result = node.attrs["result"]
         factors = list(map(Factor, node.inputs, node.attrs["operands"]))

@@ -82,7 +82,7 @@ def after(x: Node, axis: int, count: Size) -> Node:
     return take_range(x, axis % x.type.ndim, count, size(x, axis) - count)
 
 
-def padded(x: Node, m: Size, n: Size, start: tuple[Size, Size] = (0, 0)) -> Node:
+def pad(x: Node, m: Size, n: Size, start: tuple[Size, Size] = (0, 0)) -> Node:
     """`x` within zeros of (m, n)."""
     batch = x.type.shape[:-2]
     if (m, n) == x.type.shape[-2:]:

@@ -146,9 +146,12 @@ def is_cheaper(new: Node, node: Node, x: Node) -> bool:
     def share(numbers: Sequence[int]) -> float:
         known = dict(zip(names, numbers, strict=True))
         number: Number = lambda size: max(evaluate(size, known), 0)
-        before = spent(x, steps[1][-1], number)
-        before += spent(node, steps[1][0], number) if node.op is einsum else read(node, number)
-        return spent(new, steps[0][0], number) / max(before, 1.0)
+        before = path_cost(x, steps[1][-1], number)
+        if node.op is einsum:
+            before += path_cost(node, steps[1][0], number)
+        else:
+            before += read_cost(node, number)
+        return path_cost(new, steps[0][0], number) / max(before, 1.0)
 
     try:
         if share([TYPICAL] * len(names)) > LESS:
@@ -158,13 +161,13 @@ def is_cheaper(new: Node, node: Node, x: Node) -> bool:
         return False
 
 
-def read(node: Node, number: Number) -> float:
+def read_cost(node: Node, number: Number) -> float:
     """The cost of a sum or diagonal, which reads its operand or writes its result."""
     places = [number(size) for size in node.inputs[0].type.shape]
     return float(MOVED * prod(places)) if node.op is sum_ else 0.0
 
 
-def spent(node: Node, steps: Sequence[tuple[int, ...]], number: Number) -> float:
+def path_cost(node: Node, steps: Sequence[tuple[int, ...]], number: Number) -> float:
     """The cost of an einsum in the order of a path: its products, and the values that move."""
     sizes = {letter: number(size) for letter, size in letter_sizes(node).items()}
     terms = [frozenset(letters) for letters in node.attrs["operands"]]

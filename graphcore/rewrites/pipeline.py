@@ -15,7 +15,7 @@ from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import fields
 from graphcore.ir.op import Op
-from graphcore.ir.trace import Record, Trace, described, tracing
+from graphcore.ir.trace import Record, Trace, rule_name, tracing
 from graphcore.ir.transform import unsettled
 from graphcore.ops import autodiff
 from graphcore.ops.control import LOOPS
@@ -50,7 +50,7 @@ class Pass(NamedTuple):
     def __repr__(self) -> str:
         change = unwrap(self.change)
         rules = change.keywords["rules"] if isinstance(change, partial) else None
-        return f"<Pass {self.name!r}: {described(change) if rules is None else rules}>"
+        return f"<Pass {self.name!r}: {rule_name(change) if rules is None else rules}>"
 
 
 @fields
@@ -164,7 +164,7 @@ def follow(
     """The graph after passes in turn; each adds its stage to `found`."""
     for step in passes:
         if isinstance(step, Repeat):
-            graph = repeated(graph, step, trace, found)
+            graph = repeat_passes(graph, step, trace, found)
             continue
         start, records, before = time.perf_counter(), len(trace.records), graph
         trace.moves.append([])
@@ -174,19 +174,19 @@ def follow(
         if graph is not before or not found:
             step.contract.check(graph, step.name)
         seconds = time.perf_counter() - start
-        name = numbered(step.name, found)
+        name = stage_name(step.name, found)
         found.append(Stage(name, graph, trace.records[records:], seconds, step.change))
     return graph
 
 
-def numbered(name: str, found: Iterable[Stage]) -> str:
+def stage_name(name: str, found: Iterable[Stage]) -> str:
     """The name of a stage: that of its pass, numbered from the second time on."""
     names = [stage.name for stage in found]
     numbers = (f"{name} {i}" for i in count(2))
     return name if name not in names else next(new for new in numbers if new not in names)
 
 
-def repeated(graph: Graph, repeat: Repeat, trace: Trace, found: list[Stage]) -> Graph:
+def repeat_passes(graph: Graph, repeat: Repeat, trace: Trace, found: list[Stage]) -> Graph:
     """The graph after the passes, which are repeated until it stays the same."""
     for _ in range(repeat.at_most):
         before, records = graph, len(trace.records)
@@ -198,7 +198,7 @@ def repeated(graph: Graph, repeat: Repeat, trace: Trace, found: list[Stage]) -> 
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """No cyclic garbage collection in this block: graphs have no cycles, but it would walk them."""
     collecting = gc.isenabled()
     gc.disable()

@@ -48,7 +48,7 @@ def cast(x: Node, dtype: DType) -> Node:
     return x if x.type.dtype == dtype else elementwise.cast(x, dtype=dtype)
 
 
-def negated(x: Node) -> Node:
+def negate(x: Node) -> Node:
     """-x, which is the operand of an `x` that is negated already."""
     return x.inputs[0] if x.op is elementwise.negative else -x
 

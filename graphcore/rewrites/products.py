@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphcore.ir.node import Node, full_like, unwrapped
+from graphcore.ir.node import Node, full_like, unwrap
 from graphcore.ir.sizes import same
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, tensor
@@ -82,7 +82,7 @@ def einsum_of_diagonal(node: Node) -> Node | None:
     """einsum(diag(x), y) = einsum(x, y), in which the rows and columns of the diagonal are one"""
     operands, result = node.attrs["operands"], node.attrs["result"]
     for i, (x, letters) in enumerate(zip(node.inputs, operands, strict=True)):
-        made = unwrapped(x, e.cast)
+        made = unwrap(x, e.cast)
         if made.op is not tensor.scatter or not is_diagonal(made):
             continue
         axes: Axes = made.attrs["axes"]

@@ -29,7 +29,7 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.control import LOOPS, Loop, Operand
 
-from .loops.sharing import pruned
+from .loops.sharing import prune
 from .loops.view import (
     depends_on,
     inside_as_well,
@@ -80,7 +80,7 @@ def rematerialise(graph: Graph, costs: Costs) -> Graph:
     for node in reversed(known.loops):  # an earlier loop may have to record more for a later one
         if node.op is control.scan:
             changed |= Choice(node, known, costs).make()
-    return pruned(graph, known.loops, known.keys) if changed else graph
+    return prune(graph, known.loops, known.keys) if changed else graph
 
 
 class Known:

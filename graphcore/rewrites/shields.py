@@ -26,7 +26,7 @@ from graphcore.ir.op import Op
 from graphcore.ops import control, elementwise, tensor
 
 from .engine import Conversion, convert
-from .plain import negated
+from .plain import negate
 
 
 def shielded(ct: Node, factor: Node) -> Node:
@@ -38,9 +38,9 @@ def shielded(ct: Node, factor: Node) -> Node:
     taken outside.
     """
     if factor.op is elementwise.negative:
-        return negated(shielded(ct, factor.inputs[0]))
+        return negate(shielded(ct, factor.inputs[0]))
     if ct.op is elementwise.negative:
-        return negated(shielded(ct.inputs[0], factor))
+        return negate(shielded(ct.inputs[0], factor))
     if is_finite(factor) or not may_omit(ct):
         return ct * factor
     masks, inner = [], ct

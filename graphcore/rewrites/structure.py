@@ -17,7 +17,7 @@ from graphcore.analysis.matrices import (
     matrix_of,
 )
 from graphcore.analysis.values import is_zero
-from graphcore.ir.node import Node, unwrapped
+from graphcore.ir.node import Node, unwrap
 from graphcore.ir.sizes import count
 from graphcore.ops import elementwise, leaf, linalg, tensor
 from graphcore.ops.elementwise import absolute, log, sign
@@ -152,7 +152,7 @@ def solve_of_triangle(node: Node) -> Node | None:
 def solve_of_factor(node: Node) -> Node | None:
     """A Cholesky factor has no 0 on its diagonal: there is nothing to check"""
     (a, b), attrs = node.inputs, node.attrs
-    factor, _ = matrix_of(unwrapped(a, elementwise.conjugate))
+    factor, _ = matrix_of(unwrap(a, elementwise.conjugate))
     if not attrs["check"] or factor.op is not linalg.cholesky:
         return None
     return linalg.solve_triangular(a, b, **attrs | {"check": False})

@@ -19,7 +19,7 @@ from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 
 from .order import finders, in_order, updates
-from .regions import bases, enclosed, is_given, is_repeated, leaks, sizes_read
+from .regions import bases, enclose, is_given, is_repeated, leaks, sizes_read
 
 LONG = 500
 """How many nodes a graph that is not cut has at most: LLVM takes longer a node for longer ones."""
@@ -55,7 +55,7 @@ def in_pieces(graph: Graph, carries: int = 0) -> Graph:
     groups = pieces(graph, carries)
     if not groups and not graph.held():
         return graph
-    return enclosed(graph, groups, inside)
+    return enclose(graph, groups, inside)
 
 
 def pieces(graph: Graph, carries: int) -> list[list[Node]]:

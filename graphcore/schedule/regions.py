@@ -82,7 +82,7 @@ def in_parts(graph: Graph, computes: Computes, hosted: Collection[Node]) -> Grap
         native |= dict.fromkeys(leaking, False)
         alone = [group for group in alone if group[0] not in leaking]
         found = groups(graph, native) + alone
-    return enclosed(graph, [group for group in found if is_worth_it(group)], inside)
+    return enclose(graph, [group for group in found if is_worth_it(group)], inside)
 
 
 def is_given(node: Node) -> bool:
@@ -267,7 +267,7 @@ def is_held(node: Node, inside: Collection[Node]) -> bool:
     return node in inside or is_repeated(node)
 
 
-def enclosed(
+def enclose(
     graph: Graph, groups: Sequence[Sequence[Node]], inside: Callable[[Node, Graph], Graph]
 ) -> Graph:
     """The graph with one kernel node for each group; `inside` changes the graphs others hold."""
@@ -280,9 +280,9 @@ def enclosed(
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node in place:
             region, i = place[node]
-            return enclosed, kernel(*inputs, body=region.body)[i]
+            return enclose, kernel(*inputs, body=region.body)[i]
         attrs = with_graphs(node, partial(inside, node))
-        return None if attrs is node.attrs else (enclosed, Node(node.op, inputs, attrs))
+        return None if attrs is node.attrs else (enclose, Node(node.op, inputs, attrs))
 
     return transform(graph, visit, operands=operands)
 

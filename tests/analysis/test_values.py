@@ -6,7 +6,7 @@ import numpy as np
 
 from graphcore.analysis.values import (
     are_distinct,
-    bound,
+    bound_of,
     is_finite,
     is_infinite,
     is_normal,
@@ -51,9 +51,9 @@ def test_known_numbers() -> None:
 def test_finite_values() -> None:
     constant = leaf.constant(value=Literal([1.0, -3.0, 2.0]), dims=None)
     mask = elementwise.cast(elementwise.less(X, Y), dtype=FLOAT)
-    assert bound(constant) == 3
-    assert bound(mask) == 1
-    assert bound(elementwise.where(CHOICE, 0.5 * (mask + mask), constant)) == 3
+    assert bound_of(constant) == 3
+    assert bound_of(mask) == 1
+    assert bound_of(elementwise.where(CHOICE, 0.5 * (mask + mask), constant)) == 3
     assert is_finite(0.5 * (mask + mask) - constant)
     assert is_finite(value("i", 3, dtype=INT))
     for x in (X, X * mask, 1 / mask, full(np.inf, FLOAT, (3,)), full(np.nan, FLOAT, (3,))):

@@ -14,7 +14,7 @@ from graphcore.ir.errors import ContractError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, inheriting
-from graphcore.ir.trace import Trace, described, tracing
+from graphcore.ir.trace import Trace, rule_name, tracing
 from graphcore.ops import autodiff, leaf, named, special, tensor
 from graphcore.ops import elementwise as e
 from graphcore.rewrites import pipeline
@@ -205,7 +205,7 @@ def test_rewrites_are_recorded() -> None:
     found = [(record.before.op.name, record.after) for record in trace.records]
     assert found == [("negative", X), ("multiply", X)]
     for record in trace.records:
-        assert re.fullmatch(r".+ = .+ \(algebra\.py:\d+\)", described(record.rule))
+        assert re.fullmatch(r".+ = .+ \(algebra\.py:\d+\)", rule_name(record.rule))
 
 
 def test_every_rule_says_where_it_stands() -> None:

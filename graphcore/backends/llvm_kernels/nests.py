@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, unwrapped
+from graphcore.ir.node import Node, unwrap
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Shape, count
 from graphcore.ir.types import TupleType
@@ -254,7 +254,7 @@ def plan(
             read_below = {x for x, _ in below}
             least = 0
             for x, same in below:
-                if (at := place.get(unwrapped(x, leaf.project), -1)) >= 0:
+                if (at := place.get(unwrap(x, leaf.project), -1)) >= 0:
                     least = max(least, at if same and joinable(steps[at], node) else at + 1)
             later = range(len(steps) - 1, least - 1, -1)
             place[node] = at = next(

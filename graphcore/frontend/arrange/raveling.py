@@ -120,7 +120,7 @@ class Unravel:
     def __call__(self, vector: Any) -> Tree:
         """The tree whose parts, one after the other, are the vector."""
         made = self._tensors(vector) if isinstance(vector, Tensor) else self._arrays(vector)
-        return structures.filled(self._structure, iter(made))
+        return structures.fill(self._structure, iter(made))
 
     def _tensors(self, vector: Tensor) -> list[Tensor]:
         """The parts of a tensor."""

@@ -19,7 +19,7 @@ from graphcore.ir.errors import (
 from graphcore.ir.graph import Graph
 from graphcore.ir.interning import Interned
 from graphcore.ir.node import Node, describe_operand
-from graphcore.ir.provenance import called, current
+from graphcore.ir.provenance import current, public_call
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType
@@ -222,7 +222,7 @@ def refusal(
     """The error for arguments that `function` cannot accept, worded like those of type rules."""
     nodes = dict.fromkeys(x.node if isinstance(x, Base) else x for x in operands)
     lines = [
-        f"{called(function)}: {reason}",
+        f"{public_call(function)}: {reason}",
         *[describe_operand(node, reason) for node in nodes],
         f"  built at {current()}",
     ]

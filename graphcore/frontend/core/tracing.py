@@ -121,7 +121,7 @@ def between_params(
 
 def path(lazy: Node) -> set[Node]:
     """The nodes between the sources of a lazy derivative and its outputs."""
-    ys, wrt, _ = autodiff.grouped(lazy, lazy.inputs)
+    ys, wrt, _ = autodiff.group(lazy, lazy.inputs)
     return depending(toposort(ys), wrt).difference(wrt)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.structures import Branch, filled, fixed, leaves, level_of, numbered, outline
+from graphcore.ir.structures import Branch, fill, fixed, leaves, level_of, number_leaves, outline
 
 from .base import Base, Tensor, refusal, wrap
 from .lift import describe, single, stranger_cure
@@ -29,11 +29,11 @@ class Rebuild:
 
     def __call__(self, values: Iterable[Any]) -> Any:
         """The structure with these values."""
-        return filled(self.structure, iter(values))
+        return fill(self.structure, iter(values))
 
     def form(self) -> Any:
         """The structure with the numbers of its leaves."""
-        return numbered(self.structure)
+        return number_leaves(self.structure)
 
     @property
     def fixed(self) -> list[Any]:

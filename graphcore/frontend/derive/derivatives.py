@@ -16,7 +16,7 @@ from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node, describe_operand, full_like, toposort
-from graphcore.ir.provenance import called, user_line
+from graphcore.ir.provenance import public_call, user_line
 from graphcore.ir.sizes import Size
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.named.dims import close_match
@@ -135,7 +135,7 @@ def per_instance(
     xs = [t.node for t in sources]
     check("grad", [y.node], xs, disconnected)
     (new, _), wide, _ = of_instances("grad", y.node, xs, per)
-    made = autodiff.pulled([new], [*wide.values()], [full_like(new, 1)])
+    made = autodiff.pull([new], [*wide.values()], [full_like(new, 1)])
     found = dict(zip(wide, map(wrap, made), strict=True))
     gradients: T = rebuild([found[x] for x in xs])
     return gradients
@@ -278,7 +278,7 @@ def pullback_of(name: str, ys: list[Node], wrt: T, cts: list[Node], disconnected
     xs = [t.node for t in sources]
     check(name, ys, xs, disconnected)
     ys, xs = shield(ys, xs)
-    cotangents: T = rebuild([*map(wrap, autodiff.pulled(ys, xs, cts))])
+    cotangents: T = rebuild([*map(wrap, autodiff.pull(ys, xs, cts))])
     return cotangents
 
 
@@ -291,7 +291,7 @@ def pushforward_of(name: str, y: T, wrt: Tree, tangent: Tree, disconnected: str)
     ys, xs = [t.node for t in results], [t.node for t in sources]
     check(name, ys, xs, disconnected)
     ys, xs = shield(ys, xs)
-    tangents_of_y: T = rebuild([*map(wrap, autodiff.pushed(ys, xs, matched))])
+    tangents_of_y: T = rebuild([*map(wrap, autodiff.push(ys, xs, matched))])
     return tangents_of_y
 
 
@@ -372,7 +372,7 @@ def disconnection(x: Node, ys: list[Node]) -> tuple[str, str]:
 
 def derivative_error(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:
     """The error with its operands, the user's line and the cure."""
-    lines = [f"{called(name)}: {reason}", *[describe_operand(x, reason) for x in operands]]
+    lines = [f"{public_call(name)}: {reason}", *[describe_operand(x, reason) for x in operands]]
     return GraphTypeError("\n".join([*lines, f"  asked at {user_line()}", f"  cure: {cure}"]))
 
 

@@ -113,8 +113,8 @@ class Instances(Follower[Along]):
         The program is followed again from the tensors that the derivative is taken with respect to,
         as these may have axes for the derivative only.
         """
-        results, xs, moved = autodiff.grouped(node, given)
-        ys, nodes, _ = autodiff.grouped(node, node.inputs)
+        results, xs, moved = autodiff.group(node, given)
+        ys, nodes, _ = autodiff.group(node, node.inputs)
         if node.op is autodiff.pushforward:
             taken = [self.joined(node, pair) for pair in zip(xs, moved, strict=True)]
         else:

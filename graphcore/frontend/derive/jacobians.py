@@ -177,7 +177,7 @@ def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str
     rows = hidden([dim for dim in y.dims if dim not in axes], taken)
     ct = placeholder("ct", y.node.type)
     ys, sources = shield([y.node], [x.node for x in xs])
-    found = widen_roots(autodiff.pulled(ys, sources, [ct]), {ct: units(y, rows).node})
+    found = widen_roots(autodiff.pull(ys, sources, [ct]), {ct: units(y, rows).node})
     return [result_dims(wrap(f), y, rows, x, {}, axes) for f, x in zip(found, xs, strict=True)]
 
 
@@ -186,9 +186,7 @@ def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Te
     columns = hidden([dim for dim in x.dims if dim not in axes], taken)
     tangent = placeholder("tangent", x.node.type)
     ys, sources = shield([y.node], [x.node])
-    (found,) = widen_roots(
-        autodiff.pushed(ys, sources, [tangent]), {tangent: units(x, columns).node}
-    )
+    (found,) = widen_roots(autodiff.push(ys, sources, [tangent]), {tangent: units(x, columns).node})
     return result_dims(wrap(found), y, {}, x, columns, axes)
 
 

@@ -18,7 +18,7 @@ from graphcore.ir.names import ValueOf, hidden
 from graphcore.ir.node import Attrs, Node, full_like, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, same, unknown, unknowns
-from graphcore.ir.transform import resized, transform
+from graphcore.ir.transform import resize, transform
 from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
@@ -110,7 +110,7 @@ def fit_sizes(
                 if size is unknown(name) and not isinstance(name, ValueOf):
                     sizes.setdefault(name, wide.type.size(dim))
     olds = tuple(new)
-    changed = resized([*roots, *olds], sizes)
+    changed = resize([*roots, *olds], sizes)
     pairs = zip(changed[len(roots) :], new.values(), strict=True)
     return changed[: len(roots)], {old: of_its_sizes(wide, old) for old, wide in pairs}
 
@@ -214,8 +214,8 @@ def silent(graph: Graph, kept: Iterable[Node] = ()) -> Graph:
 
 def wide_derivative(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     """The derivative at each position: sources are repeated first, then outputs are rebuilt."""
-    ys, wrt, _ = autodiff.grouped(node, node.inputs)
-    new_ys, _, given = autodiff.grouped(node, inputs)
+    ys, wrt, _ = autodiff.group(node, node.inputs)
+    new_ys, _, given = autodiff.group(node, inputs)
     dims = extras(zip(node.inputs, inputs, strict=True))
     if node.op is autodiff.pullback:
         refuse_sums(node, dims, ys, wrt)

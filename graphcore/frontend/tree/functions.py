@@ -64,7 +64,7 @@ def map(function: Callable[..., Any], tree: Anything, *trees: Anything) -> Anyth
     names = [f"leaf{n}" if n else "leaf" for n in range(1 + len(others))]
     called = callback("tree.map", "function", function, *names)
     made = [called(*column) for column in zip(first, *(own for own, _ in others), strict=True)]
-    return structures.filled(structure, iter(made))
+    return structures.fill(structure, iter(made))
 
 
 def different(tree: Anything, other: Anything) -> str:
@@ -113,7 +113,7 @@ def unflatten(structure: Structure, leaves: Iterable[Anything]) -> Anything:
     if len(found) != (wanted := count(structure)):
         reason = f"{len(found)} leaves for a structure of {wanted}"
         raise refusal("tree.unflatten", reason, cure="give one value for each leaf")
-    return structures.filled(structure, iter(found))
+    return structures.fill(structure, iter(found))
 
 
 def count(structure: Structure) -> int:

@@ -22,7 +22,7 @@ from .dims import Dims, drop, union
 COLUMNS = "c"
 
 
-def parted(names: Dims, letters: tuple[tuple[str, ...], ...]) -> list[Dims]:
+def letter_names(names: Dims, letters: tuple[tuple[str, ...], ...]) -> list[Dims]:
     """The names for the letters of each operand, or result."""
     left = iter(names)
     parts = [tuple(next(left) for letter in own if letter != COLUMNS) for own in letters]
@@ -37,7 +37,7 @@ def by_name(plain: Op) -> Op:
     def rule(*xs: TensorType, dims: Dims, new: Dims, **attrs: Any) -> Type:
         known: dict[str, tuple[str, Size]] = {}
         rest = []
-        for x, own, letters in zip(xs, parted(dims, signature.operands), signature.operands):
+        for x, own, letters in zip(xs, letter_names(dims, signature.operands), signature.operands):
             rest.append(drop(x.dtype, x, own))
             require(x.dtype == xs[0].dtype and x.dtype.kind in "fc", f"takes floats, not {x}",
                     "cast it with astype", GraphTypeError)  # fmt: skip
@@ -48,7 +48,7 @@ def by_name(plain: Op) -> Op:
         made = signature.types(xs[0].dtype, (), sizes | {COLUMNS: 1})
         items = made.items if isinstance(made, TupleType) else (made,)
         named = []
-        for item, own in zip(items, parted(new, signature.results), strict=True):
+        for item, own in zip(items, letter_names(new, signature.results), strict=True):
             for dim in own:
                 clash = f"the result already has a dim {dim!r} among its other dims"
                 require(dim not in batch, clash, "rename one of them")

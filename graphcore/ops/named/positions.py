@@ -80,7 +80,7 @@ def scatter(
     Operands align by name. Of their dims those in `over` vanish and the rest are batch; the new
     dims come last. The transpose of `gather`.
     """
-    return arrived(updates, indices, over, dims, sizes)
+    return updates_type(updates, indices, over, dims, sizes)
 
 
 @op(axes=Receives("dims", base=0), traits=[Trait.MAY_RAISE], said="at")
@@ -88,10 +88,10 @@ def scatter_prod(
     updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
 ) -> TensorType:
     """Product of the `updates` that go to each place, as `scatter` has it; 1 where none do."""
-    return arrived(updates, indices, over, dims, sizes)
+    return updates_type(updates, indices, over, dims, sizes)
 
 
-def arrived(
+def updates_type(
     updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims, sizes: Shape
 ) -> TensorType:
     """The type of updates at their places."""
@@ -103,13 +103,13 @@ def arrived(
     return TensorType(updates.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *dims))
 
 
-def received(
+def updated_type(
     x: TensorType, updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims
 ) -> TensorType:
     """The type of `x` when updates have come to it: their batch dims are its own."""
     has(x, dims)
     sizes = tuple(x.size(dim) for dim in dims)
-    whole = union(x, arrived(updates, indices, over, dims, sizes))
+    whole = union(x, updates_type(updates, indices, over, dims, sizes))
     return TensorType.of(x.dtype, whole)
 
 
@@ -118,7 +118,7 @@ def put(
     x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
 ) -> TensorType:
     """`x` with `updates` at the places they go to, as `scatter` has it; of several the last."""
-    return received(x, updates, indices, over, dims)
+    return updated_type(x, updates, indices, over, dims)
 
 
 @op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
@@ -126,7 +126,7 @@ def scatter_max(
     x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
 ) -> TensorType:
     """The largest of `x` and the `updates` that go to each place, as `scatter` has it."""
-    return received(x, updates, indices, over, dims)
+    return updated_type(x, updates, indices, over, dims)
 
 
 @op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
@@ -134,7 +134,7 @@ def scatter_min(
     x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
 ) -> TensorType:
     """The smallest of `x` and the `updates` that go to each place, as `scatter` has it."""
-    return received(x, updates, indices, over, dims)
+    return updated_type(x, updates, indices, over, dims)
 
 
 @op(axes=Ranges(How.WITHIN), said="pad")

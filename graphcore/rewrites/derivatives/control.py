@@ -21,7 +21,7 @@ from graphcore.ir.sizes import Expression, Size, unknown
 from graphcore.ir.transform import transform
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
-from graphcore.ops.autodiff import pulled, pushed
+from graphcore.ops.autodiff import pull, push
 from graphcore.ops.control import Carry, Groups, Loop, Operand
 from graphcore.ops.leaf import values
 from graphcore.rewrites.checkpoint import in_chunks
@@ -107,7 +107,7 @@ def places(values: Several) -> list[int]:
     return [i for i, value in enumerate(values) if value is not None]
 
 
-def placed(indices: Iterable[int], made: Iterable[Node], count: int) -> Several:
+def place_values(indices: Iterable[int], made: Iterable[Node], count: int) -> Several:
     """`count` values: those made, at their indices, and zeros."""
     found = dict(zip(indices, made, strict=True))
     return [found.get(i) for i in range(count)]
@@ -155,7 +155,7 @@ def loop_pullback(
     ct_steps = [new.new(f"ct of result {i - n}", loop.outputs[i].type) for i in steps]
     ys = pick(loop.outputs, (*carries, *steps))
     wrt = Groups(*[tuple(pick(params, some)) for some in (carries, sequences, captured)])
-    found = wrt.split(pulled(ys, wrt.all, [*ct_carries, *ct_steps]))
+    found = wrt.split(pull(ys, wrt.all, [*ct_carries, *ct_steps]))
     starts = [zero_for(cts[i], node.inputs[i]) for i in carries]
     zeros = [full_like(node.inputs[i], 0) for i in captured]
     sums = [total + ct for total, ct in zip(totals, found.captured, strict=True)]
@@ -174,7 +174,7 @@ def loop_pullback(
         loop.captured,
         found.sequences,
     ).build()
-    return placed((*carries, *captured, *sequences), values(back), len(node.inputs))
+    return place_values((*carries, *captured, *sequences), values(back), len(node.inputs))
 
 
 def recording(node: Node, **settings: Any) -> list[Node]:
@@ -227,7 +227,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     )
     ys = pick(loop.outputs, (*carries, *steps))
     wrt = pick(params, (*carries, *sequences, *captured))
-    found = pushed(ys, wrt, [*moved, *stepped, *held])
+    found = push(ys, wrt, [*moved, *stepped, *held])
     starts = [zero_for(tangents[i], node.inputs[i]) for i in carries]
     given = [present(pick(tangents, some)) for some in (sequences, captured)]
     forward = loop._replace(
@@ -239,7 +239,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     both = values(forward)
     last = both[n : n + len(carries)]
     each = both[len(both) - len(steps) :]
-    return placed((*carries, *steps), (*last, *each), len(node.type.items))
+    return place_values((*carries, *steps), (*last, *each), len(node.type.items))
 
 
 # ---- branches and calls
@@ -251,7 +251,7 @@ def pulled_back(body: Graph, cts: Several, wanted: Sequence[bool]) -> tuple[Grap
     asked = [i for i, x in enumerate(body.params) if wanted[i] and differentiable(x.type.dtype)]
     new = Params(body.params)
     ct_params = [new.new(f"ct of result {i}", body.outputs[i].type) for i in given]
-    made = pulled(pick(body.outputs, given), pick(body.params, asked), ct_params)
+    made = pull(pick(body.outputs, given), pick(body.params, asked), ct_params)
     return Graph((*body.params, *ct_params), tuple(made)), asked
 
 
@@ -260,14 +260,14 @@ def pushed_forward(body: Graph, given: Sequence[int]) -> Graph:
     body = silent(body)
     wrt = pick(body.params, given)
     moving = Params(body.params).like("tangent of", wrt)
-    return Graph((*body.params, *moving), tuple(pushed(body.outputs, wrt, moving)))
+    return Graph((*body.params, *moving), tuple(push(body.outputs, wrt, moving)))
 
 
 def switch_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     made = [pulled_back(body, cts, wanted[1:]) for body in node.attrs["branches"]]
     branches, asked = tuple(body for body, _ in made), made[0][1]
     back = control.switch(*node.inputs, *present(cts), branches=branches)
-    return [None, *placed(asked, values(back), len(node.inputs) - 1)]
+    return [None, *place_values(asked, values(back), len(node.inputs) - 1)]
 
 
 def switch_pushforward(node: Node, tangents: Several) -> Several:
@@ -279,7 +279,7 @@ def switch_pushforward(node: Node, tangents: Several) -> Several:
 def call_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     body, asked = pulled_back(node.attrs["body"], cts, wanted)
     back = control.call(*node.inputs, *present(cts), body=body)
-    return placed(asked, values(back), len(node.inputs))
+    return place_values(asked, values(back), len(node.inputs))
 
 
 def call_pushforward(node: Node, tangents: Several) -> Several:

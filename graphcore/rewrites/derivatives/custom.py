@@ -28,7 +28,7 @@ from .control import (
     Rules,
     Several,
     pick,
-    placed,
+    place_values,
     places,
     present,
     pulled_back,
@@ -44,7 +44,7 @@ def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
     given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
     rule = by_rule(node, asked, given)
     shares = in_line(rule) if shows_linear(node, node.attrs["rule"], asked) else values(rule)
-    return placed(asked, shares, len(node.inputs))
+    return place_values(asked, shares, len(node.inputs))
 
 
 def custom_pushforward(node: Node, tangents: Several) -> Several:
@@ -60,7 +60,7 @@ def custom_pushforward(node: Node, tangents: Several) -> Several:
         return transposed(rule, moved)
     back, asked = pulled_back(rule.attrs["body"], moved, moves(rule))
     made = values(control.call(*rule.inputs, *moved, body=back))
-    return placed(asked, made, len(rule.inputs))[-len(zeros) :]
+    return place_values(asked, made, len(rule.inputs))[-len(zeros) :]
 
 
 def by_rule(node: Node, asked: Sequence[int], cts: Sequence[Node]) -> Node:
@@ -175,7 +175,7 @@ def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
             moving=node.attrs["moving"],
             apart=(*apart[:n], *apart[whole:], *apart[n:whole], *pick(apart, asked)),
         )
-        found[:] = placed(asked, values(shares), whole)
+        found[:] = place_values(asked, values(shares), whole)
     if any(wanted[n:]):
         found[n:] = transposed(node, given)
     return found

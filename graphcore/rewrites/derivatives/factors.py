@@ -46,7 +46,7 @@ from graphcore.rewrites.matrices import (
     index,
     largest,
     on_diagonal,
-    padded,
+    pad,
     real_part,
     size,
     t,
@@ -119,7 +119,7 @@ def qr_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     leading = first(first(r, -2, k), -1, k)
     corner = without_last_pivot(leading, m)
     turning = leading if da.type.dtype.kind == "c" else corner
-    x = padded(right_divided(first(c, -1, k), turning), wide, wide)
+    x = pad(right_divided(first(c, -1, k), turning), wide, wide)
     low = tril(x, 1)
     turn = low - h(low)
     if x.type.dtype.kind == "c":
@@ -146,7 +146,7 @@ def lu_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[None, Node, Nod
     chosen = expand(p, (rank - 1,), square)
     order = cast(equal(chosen, index(full(0, INT, square), -1)), da.type.dtype)
     if m != k:
-        rest = padded(lower, m, m)
+        rest = pad(lower, m, m)
         wide = greater_equal(index(rest, -1), full_size(k, rest))
         whole = where(on_diagonal(rest), where(wide, 1, rest), rest)
     else:
@@ -227,7 +227,7 @@ def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     axis = v.type.ndim - 2
     grown = sum_over(real(conjugate(v) * dv), (axis,))
     n = size(v, -1)
-    modulus = padded(absolute(v), n + 1, n)  # a matrix may be empty, and nothing has no largest
+    modulus = pad(absolute(v), n + 1, n)  # a matrix may be empty, and nothing has no largest
     top = tensor.argmax(modulus, axis=axis)
     chosen = equal(index(v, -2), columns(top, v))
     pivot, moved = (sum_over(where(chosen, x, 0), (axis,)) for x in (v, dv))
@@ -331,14 +331,14 @@ def svd_full_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Nod
     core = first(first(inner, -2, k), -1, k)
     left, right = svd_turns(s, core, between)
     scale = cast(s, da.type.dtype)
-    left, right = padded(left, m, m), padded(right, n, n)
+    left, right = pad(left, m, m), pad(right, n, n)
     if m != k:
         low = after(first(inner, -1, k), -2, k)
-        low = padded(low / columns(scale, low), m, m, (k, 0))
+        low = pad(low / columns(scale, low), m, m, (k, 0))
         left = left + low - h(low)
     if n != k:
         low = h(after(first(inner, -2, k), -1, k))
-        low = padded(low / columns(scale, low), n, n, (k, 0))
+        low = pad(low / columns(scale, low), n, n, (k, 0))
         right = right + low - h(low)
     return at(u, left), real_part(diagonal(core)), h(at(v, right))
 

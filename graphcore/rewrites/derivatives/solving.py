@@ -22,7 +22,7 @@ from graphcore.rewrites.matrices import (
     expand_last,
     first,
     largest,
-    padded,
+    pad,
     size,
     t,
     tril,
@@ -134,9 +134,9 @@ def function_vjp(node: Node, ct: Node) -> tuple[Node]:
     n = size(a, -1)
     transposed = t(a)
     block = (
-        padded(transposed, 2 * n, 2 * n)
-        + padded(transposed, 2 * n, 2 * n, (n, n))
-        + padded(ct, 2 * n, 2 * n, (0, n))
+        pad(transposed, 2 * n, 2 * n)
+        + pad(transposed, 2 * n, 2 * n, (n, n))
+        + pad(ct, 2 * n, 2 * n, (0, n))
     )
     return (after(first(Node(node.op, (block,), node.attrs), -2, n), -1, n),)
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from graphcore.ir.axes import Indexes, Receives, Reduces
 from graphcore.ir.graph import Graph, has_effect, may_raise_inside
-from graphcore.ir.node import Node, below, toposort, unwrapped
+from graphcore.ir.node import Node, below, toposort, unwrap
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
@@ -172,7 +172,7 @@ class Placement:
 
     def stays_small(self, node: Node) -> bool:
         """Whether the values of all steps take no more memory than those they are made of."""
-        own = [unwrapped(x, tensor.expand) for x in node.inputs if self.varies(x)]
+        own = [unwrap(x, tensor.expand) for x in node.inputs if self.varies(x)]
         if node.op is tensor.einsum:
             pairs = zip(node.attrs["operands"], node.inputs, strict=True)
             result = {*node.attrs["result"]}
@@ -235,7 +235,7 @@ def refuses(node: Node) -> bool:
         return may_raise_inside(node)
     axes = node.attrs["axes"]
     whole = node.inputs[0] if isinstance(node.op.axes, Indexes) else node
-    sources = (unwrapped(i, tensor.expand) for i in node.inputs[-len(axes) :])
+    sources = (unwrap(i, tensor.expand) for i in node.inputs[-len(axes) :])
     pairs = zip(sources, (whole.type.shape[axis] for axis in axes), strict=True)
     return not all(i.op is leaf.iota and no_more(i.attrs["size"], size) for i, size in pairs)
 

@@ -59,7 +59,7 @@ def merge_loops(graph: Graph) -> Graph:
         keys[node] = node
         for key, loop in loops.items():
             if agree(loop, new) and not leads_to(key, node, loops, keys):
-                keys[node], new = key, merged(loop, new)
+                keys[node], new = key, join_loops(loop, new)
                 break
         loops[keys[node]] = new
     if len(loops) == len(keys):
@@ -67,7 +67,7 @@ def merge_loops(graph: Graph) -> Graph:
     return with_loops(graph, loops, {node: moved(node, key, loops) for node, key in keys.items()})
 
 
-def merged(a: Loop, b: Loop) -> Loop:
+def join_loops(a: Loop, b: Loop) -> Loop:
     """The loop that makes the steps of two that agree."""
     settings = a.settings
     if settings.get("trips", 0) is None:
@@ -158,7 +158,7 @@ def save_for_pullbacks(graph: Graph) -> Graph:
         for early in sorted(near & order.keys(), key=order.__getitem__):
             if order[early] < order[late]:
                 record_for(early, late, loops, keys)
-    return pruned(graph, loops, keys)
+    return prune(graph, loops, keys)
 
 
 def record_for(early: Node, late: Node, loops: dict[Node, Loop], keys: dict[Node, Node]) -> None:
@@ -239,10 +239,10 @@ def prune_loops(graph: Graph) -> Graph:
         return graph
     graph = zeros_known(graph)
     loops = {node: Loop.of(node) for node in graph.nodes() if node.op in LOOPS}
-    return pruned(graph, loops, {node: node for node in loops})
+    return prune(graph, loops, {node: node for node in loops})
 
 
-def pruned(graph: Graph, loops: Mapping[Node, Loop], keys: Mapping[Node, Node]) -> Graph:
+def prune(graph: Graph, loops: Mapping[Node, Loop], keys: Mapping[Node, Node]) -> Graph:
     """The graph with `loops` in place of its own, without the parts that nothing depends on.
 
     `keys` has the loop of the graph for each node that stands for it, itself among them.

@@ -31,7 +31,7 @@ def plain(node: Node, xs: list[Node]) -> Node:
 def operands(node: Node) -> list[tuple[TensorType, tuple[str, ...], Sizes]]:
     """Of each operand its type, the dims of its matrices, and the batch of all."""
     letters = linalg.SIGNATURES[matrices.PLAIN[node.op]].operands
-    parts = matrices.parted(node.attrs["dims"], letters)
+    parts = matrices.letter_names(node.attrs["dims"], letters)
     types = [x.type for x in node.inputs]
     batch: Sizes = {}
     for type, own in zip(types, parts, strict=True):
