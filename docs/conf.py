@@ -24,7 +24,7 @@ extensions = [
     "sphinx.ext.doctest",
     "api",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_static", "_templates"]
 default_role = "code"
 add_module_names = False
 nitpicky = False
@@ -42,7 +42,13 @@ napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = f"graphcore {release}"
-html_show_sphinx = False
-html_copy_source = False
-pygments_style = "friendly"
-pygments_dark_style = "monokai"
+html_logo = html_favicon = "_static/logo.svg"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_js_files = ["custom.js"]
+templates_path = ["_templates"]
+html_copy_source = html_show_sourcelink = False
+html_domain_indices = False  # the API is listed by theme
+html_permalinks_icon = "#"
+pygments_style = "a11y-high-contrast-light"  # of accessible-pygments, which the theme needs
+pygments_dark_style = "a11y-high-contrast-dark"

@@ -117,7 +117,8 @@ class Members(Written):
 
 def table() -> Iterator[str]:
     """The head of a table of two columns."""
-    yield from (".. list-table::", "   :class: names", "   :widths: auto", "")
+    yield from (".. list-table::", "   :class: names", "   :widths: auto", "   :header-rows: 1", "")
+    yield from row("name", "what it is or gives")
 
 
 def row(left: str, right: str) -> Iterator[str]:
