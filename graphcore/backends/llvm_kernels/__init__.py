@@ -1,4 +1,4 @@
-"""Scheduled graphs as machine code, made with LLVM: one function for all sizes, or for each part.
+"""Scheduled graphs as machine code, made with LLVM. README.md in this folder maps the files.
 
 A graph in which some node has no machine code is a program of NumPy calls and kernels.
 """

@@ -1,4 +1,4 @@
-"""Where rooms lie in the memory of a call: those that are never in use together may share it."""
+"""Where buffers (`rooms`) lie in the memory of a call: those never in use at once may share it."""
 
 from __future__ import annotations
 

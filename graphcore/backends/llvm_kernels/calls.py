@@ -1,4 +1,4 @@
-"""Kernels that a kernel calls: the pieces of a long graph, each compiled once."""
+"""Kernels that a kernel calls: the parts of a long graph, each compiled once."""
 
 from __future__ import annotations
 

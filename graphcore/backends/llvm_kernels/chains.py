@@ -1,4 +1,4 @@
-"""Chains of products and nests, planned: some rows at a time are taken through all of them.
+"""Plans chains of products and loop nests: some rows at a time go through all of them.
 
 The scores of an attention block, `softmax(q k) v`, are a matrix much larger than its operands and
 its result, of which a row is needed only for the same row of all that follows. Some rows of it are

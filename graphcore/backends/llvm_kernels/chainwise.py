@@ -1,4 +1,4 @@
-"""Chains of products and nests, written: loops over rows, some at a time, around all steps."""
+"""Writes the chains that chains.py plans: loops over some rows at a time, around all steps."""
 
 from __future__ import annotations
 

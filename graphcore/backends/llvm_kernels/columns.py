@@ -1,4 +1,4 @@
-"""Sums and extremes over axes in front, tile by tile: memory is read as it lies.
+"""Sums and extremes over leading axes, tile by tile, so that memory is read in its own order.
 
 To go down one column after the other reads a few values of each row, of each page of memory, for
 every column. Here some rows are added up for all columns before the next rows are; the totals of

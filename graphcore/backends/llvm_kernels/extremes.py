@@ -1,4 +1,4 @@
-"""Extremes along the lanes of a walk, by words that compare as the values do.
+"""Minima and maxima in vector lanes, by integers that compare as the values do.
 
 The larger of two floats takes some 20 cycles with its nans and signs of zero, and each waits for
 the one before. Words are compared in one; that of nan lies behind all others.

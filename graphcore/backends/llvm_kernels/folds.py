@@ -1,4 +1,4 @@
-"""Folds: values along axes combined, in lanes of the result or in lanes along the last axis.
+"""Reductions along axes, in the lanes of the result or in lanes along the last axis.
 
 Several folds of equal axes are done in one walk. Sums of floats are compensated: the values of a
 block are added up plainly, but what rounding adds when the sum of a block joins the total is

@@ -1,4 +1,4 @@
-"""Windows of convolutions are copied in longer runs: a window's places with all their channels.
+"""Windows of convolutions are copied in longer runs: an element of a window with its channels.
 
 The columns and channels of an image that a window covers follow each other in memory. As one axis
 they are a run of vectors, where the channels alone would fill a few lanes of one.

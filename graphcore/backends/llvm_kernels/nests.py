@@ -1,4 +1,4 @@
-"""Which values are stored, and which of them are computed in one nest of loops.
+"""Which values are stored, and which of them are computed in one loop nest.
 
 A value that is read at one place only, in one nest, is computed where it is read. Stored are the
 outputs of the graph, the results of reductions, the values that machine code which stands alone

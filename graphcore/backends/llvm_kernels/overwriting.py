@@ -1,4 +1,4 @@
-"""Values stored over values that are read for the last time, place by place.
+"""Results stored over operands that are read for the last time, element by element.
 
     nest: y = exp(x);  nest: z = y - s
         z lies where y lay: each place of y is read just before the same place of z is stored

@@ -1,4 +1,4 @@
-"""RULES: the words for an op at a place, `(words, node, index) -> phrase`.
+"""RULES: the words for an op at an element, `(words, node, index) -> phrase`.
 
 They mirror those of places.py: views are arithmetic on the index, elementwise ops ask their
 operands for the same place, reductions bind an index of their own.

@@ -1,4 +1,4 @@
-"""PLACES: the value of each op at one place, or at several side by side.
+"""PLACES: the value of each op at one element (`place`), or at several in vector lanes.
 
 A rule is `(places, node, index, mask) -> value`; the index has an entry for each axis. Views are
 arithmetic on the index, elementwise ops ask their operands for the same place, reductions loop.

@@ -1,4 +1,4 @@
-"""The plan of a graph at the least cost: nests in rows, and values that are computed again.
+"""The plan of least cost: which nests share rows, and which values are computed again.
 
 A value that several nests read is stored by the first of them, as a rule. A reverse pass reads many
 such values of the program: masks, activations, parts of sums. Where a store and loads from memory

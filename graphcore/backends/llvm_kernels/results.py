@@ -1,4 +1,4 @@
-"""The rooms of results that routines write; each change of the values is a version."""
+"""The buffers of results that routines write; each change of the values is a version."""
 
 from __future__ import annotations
 

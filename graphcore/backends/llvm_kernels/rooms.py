@@ -1,4 +1,4 @@
-"""Rooms, in which stored values lie, and the indices of places in them."""
+"""Rooms: the buffers of stored values, and the indices of elements in them."""
 
 from __future__ import annotations
 

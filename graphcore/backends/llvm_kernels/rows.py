@@ -1,4 +1,4 @@
-"""Nests that share their leading loops: each row is taken through all of them in turn.
+"""Plans loop nests that share their leading loops: each row goes through all of them in turn.
 
 A softmax finds the largest value of a row, its exponentials and their sum: done row by row, the
 exponentials stay in the cache, and only one row of them is stored.

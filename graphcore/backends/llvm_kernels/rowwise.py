@@ -1,4 +1,4 @@
-"""Nests that share their leading loops, written: a row, or a block of rows, goes through all."""
+"""Writes the nests that rows.py plans: a row, or a block of rows, goes through all of them."""
 
 from __future__ import annotations
 

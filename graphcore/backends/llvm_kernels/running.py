@@ -1,4 +1,4 @@
-"""Running reductions and recurrences: the places of one axis in turn.
+"""Cumulative reductions and recurrences: the elements of one axis in turn.
 
 Along the last axis a value is carried from place to place, along others whole rows follow each
 other. Running extremes are found several at a time, as no order of steps rounds differently.

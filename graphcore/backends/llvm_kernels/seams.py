@@ -1,4 +1,4 @@
-"""Seams: where a loop along lanes passes from one part of a concatenation to the next one.
+"""Seams: where a vectorised loop passes from one part of a concatenation to the next.
 
 A tensor that is rolled or padded consists of one large part and of a few places at its ends. In a
 loop over lanes each value of it would be chosen of those of all parts, lane by lane. So the loop is

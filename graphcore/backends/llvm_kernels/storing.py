@@ -1,4 +1,4 @@
-"""Vectors put into memory where only the first lanes may have a place.
+"""Vectors stored where only the first lanes have an element.
 
 AVX-512 stores under a mask as quickly as without one. CPUs with AVX2 alone may take ten times as
 long: there a branch stores whole vectors as they are, and a routine the first lanes of the others.

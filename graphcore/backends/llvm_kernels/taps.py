@@ -1,4 +1,4 @@
-"""Products of windows with a vector are sums over the windows as they lie, which are not copied.
+"""Products of windows with a vector read the windows where they are, without a copy.
 
 As a matrix the windows of an image are a copy of it for each place of a window. A kernel's sum of
 products reads the image itself instead, shifted by each place in turn, many columns side by side.

@@ -1,4 +1,4 @@
-"""Loops are given matrices as they lie, where only products with vectors read their transposes.
+"""Loops get a matrix, not its transpose, where only products with vectors read the transpose.
 
 The loop turns them itself: so nothing is copied, and xᵀ (x v) is one walk over x.
 """

@@ -1,4 +1,4 @@
-"""Matrices that are stored turned, by a routine that is compiled once in a process.
+"""Matrices that are stored transposed, by a routine that is compiled once in a process.
 
 Written out in each kernel, tiles of eight rows would be a third of the text of some.
 """

@@ -1,4 +1,4 @@
-"""Walks over the places of nests: side by side, in turn, or several rows at once."""
+"""Loops over the elements of nests: in vector lanes, one by one, or several rows at once."""
 
 from __future__ import annotations
 

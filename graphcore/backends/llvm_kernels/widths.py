@@ -1,4 +1,4 @@
-"""How many places of a nest stand side by side: more where all values are small.
+"""The vector width of a loop nest: more lanes where all values are small.
 
 The number depends on dtypes alone, so that results are the same on every machine. A vector of
 sixteen float32, or of sixty-four bytes, is one register of AVX-512, or two of AVX2.

@@ -1,4 +1,4 @@
-"""Values at places as text: `exp(x[row, col]) * w[col]`.
+"""Values of elements as text: `exp(x[row, col]) * w[col]`.
 
 A `Phrase` is the text of a value at a place, with the phrases in it. A value that is read twice
 gets a line of its own, in the outermost loop that knows its indices. No name of a user's can be
