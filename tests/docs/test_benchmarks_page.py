@@ -6,11 +6,13 @@ import csv
 import inspect
 import math
 import re
+import statistics
 from pathlib import Path
 
 import pytest
 
 from benchmarks import figures, page, programs, report
+from tests.docs import pages
 
 FOLDER = page.FOLDER
 TEXT = page.PAGE.read_text(encoding="utf-8")
@@ -109,3 +111,19 @@ def test_programs_shown_side_by_side_are_those_of_the_benchmarks() -> None:
         whole = (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
         assert excerpt in whole
         assert len([line for line in excerpt.splitlines() if line.strip()]) == int(count)
+
+
+def test_readme_says_what_the_files_say() -> None:
+    text = " ".join((pages.ROOT / "README.md").read_text(encoding="utf-8").split())
+    small, held = page.rows("programs"), page.rows("programs_avx2")
+    ours, jax = (
+        statistics.median([x for row in small if (x := row[f"{who}_first_ms"]) is not None])
+        for who in ("machine_code", "jax")
+    )
+    assert f"We time {len(small)} programs that other people wrote" in text
+    assert (
+        f"takes {page.mean(small):.1f} times our time in the geometric mean, and is ahead in "
+        f"{len(page.losses(small))} programs. With AVX2 alone it takes {page.mean(held):.1f} times,"
+        f" and is ahead in {len(page.losses(held))}. A first call takes {ours:.0f} ms in the "
+        f"median, in JAX {jax:.0f} ms."
+    ) in text
