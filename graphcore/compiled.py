@@ -109,7 +109,7 @@ def compile(
         What runs the program. False: NumPy calls. True: machine code from the first call on, which
         takes tens to hundreds of milliseconds more. None, the default: NumPy calls first, and
         machine code once the calls have been worth it. The two differ by rounding: results of
-        elementwise ops by at most 4 units in the last place. Programs that gain nothing from
+        elementwise operations by at most 4 units in the last place. Programs that gain nothing from
         machine code, and platforms without it, stay with NumPy calls.
 
     Raises
@@ -216,8 +216,8 @@ class Compiled(Questions, Generic[R]):
         Raises
         ------
         GraphError
-            If the program runs a callback or an op of another package, or returns DataArrays, or if
-            its inputs or outputs are in registered classes.
+            If the program runs a callback or an operation of another package, or returns
+            DataArrays, or if its inputs or outputs are in registered classes.
 
         Examples
         --------

@@ -119,7 +119,7 @@ class Questions(Listing):
         file: TextIO | None = None,
         color: bool | None = None,
     ) -> None:
-        """Print one stage, or all of them: a typed line for each node; see `gc.debug_print`."""
+        """Print one stage, or all of them: a line for each step; see `gc.debug_print`."""
         debug_print(self, stage, limit=limit, width=width, file=file, color=color)
 
     def _note(self, stage: str) -> Callable[[Node], str] | None:

@@ -143,5 +143,5 @@ def batches(count: int, size: int) -> str:
     parts = [f"{full} of {size}"] * bool(full) + [f"one of {rest}"] * bool(rest)
     text = f"Batches of each epoch: {' and '.join(parts)} digits."
     if full and rest:
-        text += " One compiled function takes both sizes."
+        text += " One compiled program takes both sizes."
     return text

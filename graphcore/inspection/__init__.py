@@ -26,13 +26,13 @@ def debug_print(
     file: TextIO | None = None,
     color: bool | None = None,
 ) -> None:
-    """Print a graph, one typed line for each node.
+    """Print a graph: one line for each step, with its type.
 
-    A line is `name: type = op(operands; how)  line of the program`. In it
+    A line is `name: type = operation(operands; how)  line of the program`. In it
 
     - `%4` is the line of that number, `outer %4` that of the graph around a loop's body or a branch
-    - `over batch`, `along time`, `new class`, `index 0` say which dims or values the op is about
-    - `time[2:+5:3]` is five places from 2 on, each 3 after the one before
+    - `over batch`, `along time`, `new class`, `index 0` say which dims or values it is about
+    - `time[2:+5:3]` is five elements from position 2 on, with a step of 3
     - `#0` is a size too long for a line, which is written out in the last lines
     - `model.py:7 ← 11` is line 7, for the derivative that line 11 asked for
     - `model.py:7 (from 31)` is line 7, of a function called by line 31, where others call it too
@@ -40,9 +40,9 @@ def debug_print(
     Parameters
     ----------
     x
-        A tensor, nested lists, tuples and dicts of tensors, or a compiled function.
+        A tensor, nested lists, tuples and dicts of tensors, or a compiled program.
     stage
-        Of a compiled function the stage to print; None prints all, each under its name.
+        Of a compiled program the stage to print; None prints all, each under its name.
     limit
         Of a graph with more lines than this, only the first and last are shown; None shows all,
         with every operand of each line.
@@ -139,7 +139,7 @@ def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]
     if not hasattr(x, "stages"):
         if stage is not None:
             raise GraphTypeError(
-                f"debug_print: only a compiled function has stages, not {x!r:.60}\n"
+                f"debug_print: only a compiled program has stages, not {x!r:.60}\n"
                 "  cure: leave the stage out"
             )
         graph = x if isinstance(x, Graph) else Graph((), tuple(nodes_of(x)))
@@ -168,5 +168,5 @@ def nodes_of(x: Any) -> Iterator[Node]:
     else:
         raise GraphTypeError(
             f"debug_print: {type(x).__name__} {x!r:.60} has no graph\n"
-            "  cure: pass a tensor, several in lists, tuples or dicts, or a compiled function"
+            "  cure: pass a tensor, several in lists, tuples or dicts, or a compiled program"
         )

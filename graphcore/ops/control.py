@@ -114,7 +114,7 @@ def while_loop(
     (condition,) = predicate.outputs
     require(
         condition.type.dtype == BOOL and not condition.type.shape,
-        f"the predicate is {condition.type}, not one bool",
+        f"the condition is {condition.type}, not one bool",
         "compare something, for instance `error > 1e-9`",
         GraphTypeError,
     )

@@ -171,7 +171,7 @@ def test_the_columns_of_a_compiled_function_show_each_stage_under_its_name() -> 
     f = gc.compile([x], gc.sin(x))
     headings = re.findall(r"^--- (\w+): [\d,]+ nodes$", printed(f), re.MULTILINE)
     assert headings == list(f.stages)
-    with pytest.raises(gc.GraphError, match="only a compiled function has stages"):
+    with pytest.raises(gc.GraphError, match="only a compiled program has stages"):
         gc.debug_print(x, "named")
 
 

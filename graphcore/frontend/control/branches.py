@@ -63,9 +63,9 @@ def cond(
     otherwise: Callable[..., Tree],
     *operands: Tree,
 ) -> Tree:
-    """`then(*operands)` if the predicate holds, else `otherwise(*operands)`.
+    """`then(*operands)` if the condition holds, else `otherwise(*operands)`.
 
-    Only the chosen branch is computed, in derivatives as well. A predicate with dims chooses for
+    Only the chosen branch is computed, in derivatives as well. A condition with dims chooses for
     each element, and both branches are computed. Branches may use any tensor from outside.
 
     Parameters
@@ -81,7 +81,7 @@ def cond(
     Raises
     ------
     GraphError
-        If the predicate is not bool, or if the branches differ in the structure or types of
+        If the condition is not bool, or if the branches differ in the structure or types of
         results.
 
     Examples
@@ -100,7 +100,7 @@ def cond(
     chosen = wrap(single("cond", pred))
     if chosen.dtype.kind != "b":
         cure = "use a comparison, for instance `x > 0`"
-        reason = f"the predicate is {chosen.node.type}, not bool"
+        reason = f"the condition is {chosen.node.type}, not bool"
         raise refusal("cond", reason, chosen, cure=cure, kind=GraphTypeError)
     if chosen.dims:
         masks = [logical_not(chosen), chosen]

@@ -128,7 +128,7 @@ class Carry:
         return both[0], (extra if extra is None else both[1])
 
     def lacking(self, going: Tensor) -> dict[str, Any]:
-        """The sizes of the dims of a predicate that not every start value has."""
+        """The sizes of the dims of a condition that not every start value has."""
         return {
             dim: size
             for dim, size in going.sizes.items()
@@ -142,7 +142,7 @@ class Carry:
             self.types[i] = TensorType.of(own.dtype, both)
 
     def select(self, going: Tensor, made: Tree, state: Tree) -> Tree:
-        """The new carry where the predicate holds, else the old one."""
+        """The new carry where the condition holds, else the old one."""
         new, rebuild = flatten(made, "carry")
         old, _ = flatten(state, "carry")
         if len(new) != len(old):

@@ -198,7 +198,7 @@ def policy(checkpoint: Any) -> Checkpoint:
 def map(function: Callable[[X], Y], xs: X, dim: str, *, checkpoint: int | str | None = None) -> Y:
     """`function` of each element along `dim`, one after the other; results have the same dim.
 
-    Named ops work on whole dims without it: use this to save memory, or for bodies with loops of
+    Functions work on whole dims without it: use this to save memory, or for bodies with loops of
     different lengths.
 
     Parameters
@@ -254,7 +254,7 @@ def while_loop(
     """The carry after steps of `body` for as long as `cond` holds; it is tested before each step.
 
     It has derivatives in both modes, and the number of steps needs no bound. The number of steps
-    itself has no derivative. A predicate with dims makes a batched loop, in which each element
+    itself has no derivative. A condition with dims makes a batched loop, in which each element
     stops at its own step.
 
     Parameters
@@ -272,7 +272,7 @@ def while_loop(
     Raises
     ------
     GraphError
-        If the predicate is not bool, or if the body changes the structure, dims or dtypes of the
+        If the condition is not bool, or if the body changes the structure, dims or dtypes of the
         carry.
 
     Examples
@@ -333,11 +333,11 @@ def while_loop(
 
 
 def holds(going: Any) -> Tensor:
-    """A predicate, refused unless it is bool."""
+    """A condition, refused unless it is bool."""
     node = single("while_loop", going)
     if node.type.dtype.kind != "b":
         cure = "compare something, for instance `error > 1e-9`"
-        reason = f"the predicate is {node.type}, not bool"
+        reason = f"the condition is {node.type}, not bool"
         raise refusal("while_loop", reason, node, cure=cure, kind=GraphTypeError)
     return wrap(node)
 

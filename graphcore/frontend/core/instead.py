@@ -108,7 +108,7 @@ STATE = (
 ELSEWHERE = {
     **dict.fromkeys(("to", "cuda", "cpu", "device", "devices", "device_put", "gpu", "mps"), GPU),
     **dict.fromkeys(("minimize", "least_squares", "root", "fmin", "basinhopping"), SCIPY),
-    "curve_fit": "SciPy has it: scipy.optimize.curve_fit(f, x, y, jac=df) takes compiled functions",
+    "curve_fit": "SciPy has it: scipy.optimize.curve_fit(f, x, y, jac=df) takes compiled programs",
     **dict.fromkeys(
         ("solve_ivp", "odeint", "ode"),
         "SciPy has it: scipy.integrate.solve_ivp(f, span, start) takes a compiled f; to "
@@ -145,7 +145,7 @@ ELSEWHERE = {
     ),
     **dict.fromkeys(
         ("from_numpy", "from_xarray", "from_array", "DataArray", "array", "ndarray"),
-        "write gc.constant(array, dims), or pass the array to a compiled function",
+        "write gc.constant(array, dims), or pass the array to a compiled program",
     ),
     **dict.fromkeys(("Dataset", "DataLoader"), "pass its arrays: f(**dataset)"),
     "requires_grad": "leave it out: gc.grad(y, x) names what to differentiate by",

@@ -46,12 +46,12 @@ def tensor(
     shape: Iterable[SizeLike] | SizeLike = None,
     dtype: npt.DTypeLike | None = None,
 ) -> Tensor:
-    """An input: a tensor whose values are given when the compiled function is called.
+    """An input: a tensor whose values are given when the compiled program is called.
 
     Parameters
     ----------
     name
-        The name of the argument of compiled functions.
+        The name of the argument of compiled programs.
     dims
         The size of each dim, by name. An integer is a known size. None is a size that the call
         gives; all such dims of one name have the same size. A string names an unknown size, and an

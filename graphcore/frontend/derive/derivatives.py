@@ -65,7 +65,7 @@ def grad(
     ------
     GraphError
         If `y` has dims that are not in `per`, or if instances mix. If a part of `wrt` is an
-        integer, or if `y` does not depend on it. If an op between them has no derivative.
+        integer, or if `y` does not depend on it. If an operation between has no derivative.
 
     Examples
     --------

@@ -273,7 +273,7 @@ def inside(body: Graph, dims: Sequence[NewDims]) -> tuple[list[Node], list[Node]
 
 
 def wide_loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    """If the predicate gets dims, each element along them stops at its own step."""
+    """If the condition gets dims, each element along them stops at its own step."""
     old, dims = Loop.of(node), operand_dims(node, inputs)
     n, dim = len(old.carries), old.settings.get("dim", "")
     if node.op is control.scan and any(dim in more for more in dims):
