@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -54,22 +52,6 @@ class Reader(HTMLParser):
             self.loads.append(given["href"])
         self.loads += [value for key, value in given.items() if (tag, key) in LOADED]
         self.loads += re.findall(r"url\(([^)]*)\)", given.get("style", ""))
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("sphinx", reason="pip install -e '.[docs]' builds the site")
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
-    done = subprocess.run(
-        [*command, "-d", f"{out}-trees", pages.ROOT / "docs", out],
-        cwd=pages.ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return out
 
 
 def read(site: Path) -> Iterator[tuple[Path, Reader]]:
