@@ -1,4 +1,4 @@
-"""NumPy's functions of symbolic tensors: our own, or refused if axes are given by position."""
+"""NumPy's functions, called with tensors: our function runs, or the call by axes is refused."""
 
 from __future__ import annotations
 

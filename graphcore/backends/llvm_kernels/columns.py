@@ -1,8 +1,8 @@
 """Sums and extremes over leading axes, tile by tile, so that memory is read in its own order.
 
-To go down one column after the other reads a few values of each row, of each page of memory, for
-every column. Here some rows are added up for all columns before the next rows are; the totals of
-all columns lie in the result meanwhile. The bits are those of columns that are added up one by one.
+Adding up one column after the other would read the whole matrix again for each few columns. Here
+some rows are added up for all columns, then the next rows, and so on; the result holds the totals
+in between. The bits are the same as if each column were added up by itself.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Value:
 
 
 def cholesky(w: Writer, node: Node, homes: Homes) -> None:
-    """l with a = l lᴴ, in the room of the result: the columns there are the rows of l."""
+    """l with a = l lᴴ, in the buffer of the result. LAPACK, by columns, sees the transpose of l."""
     p, b, (a,), room = w.places, w.b, node.inputs, w.home(node)
     n = w.size(node.type.shape[-1])
     check_sizes(w, node, n)

@@ -41,8 +41,8 @@ class Places(Memory):
     """The values of nodes at places, stored in `rooms`, in registers (`numbers`), or computed.
 
     Each body of a loop or branch has its own, as equal nodes of two bodies have other values.
-    Sums along the last axis have totals for so many `vectors` of it. Nodes with `parts` read one of
-    them, along the lanes, wherever they are read: see seams.py.
+    A sum along the last axis keeps `vectors` running totals, each in a vector of its own. For a
+    concatenation in `parts`, only its part of that number is read along the lanes: see seams.py.
     """
 
     vectors = 1

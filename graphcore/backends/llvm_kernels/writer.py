@@ -66,8 +66,8 @@ class Shared:
     """The state that all writers of one function share.
 
     `slots` are the table after params and results; `found` are the unknown sizes that loops find.
-    Times tell which rooms are in use together: `begun` are those that are now, and since when.
-    `times_run` is 0 in loops without steps, whose rooms take no memory.
+    `begun` has the buffers in use now, and the time since when; so buffers may share memory later.
+    `times_run` is multiplied with their bytes: it is 0 in a loop that makes no step.
     `calls` are the kernels that this one calls, and `fixed` the slots of pointers by their text.
     """
 
@@ -262,7 +262,7 @@ class Writer:
         return self.homes[node][0] if node in self.homes else self.new(node)
 
     def home_of_root(self, root: Node) -> Room:
-        """A room for a root of a nest: that of a value which the nest reads last, or a new one."""
+        """The buffer for a result of a nest: one whose last reader is this nest, or a new one."""
         if root in self.over:
             x = self.over[root]
             room = self.places.rooms.get(x)
