@@ -31,7 +31,9 @@ def debug_print(
     A line is `name: type = operation(operands; how)  line of the program`. In it
 
     - `%4` is the line of that number, `outer %4` that of the graph around a loop's body or a branch
-    - `over batch`, `along time`, `new class`, `index 0` say which dims or values it is about
+    - `over batch`, `along time`, `index 0` say which dims or values it is about
+    - `axis 1: class`, `new axes 0, 2: day, site` say so after the stage "named", by position; the
+      names after the colon are labels, which are left out where one is unknown
     - `time[2:+5:3]` is five elements from position 2 on, with a step of 3
     - `#0` is a size too long for a line, which is written out in the last lines
     - `model.py:7 ← 11` is line 7, for the derivative that line 11 asked for

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import ascii_letters
 
 from graphcore.ir.axes import (
@@ -78,39 +78,45 @@ def dims(names: Iterable[str]) -> str:
 
 
 def axis(labels: Labels, position: int) -> str:
-    """The label of an axis if no other axis has the same, else its position."""
+    """`axis 1: class`: the position of an axis, and its label if that is known."""
     label = labels[position]
-    return f"axis {position}" if label is None or labels.count(label) > 1 else show_dim(label)
+    return f"axis {position}" if label is None else f"axis {position}: {show_dim(label)}"
 
 
-def axes(labels: Labels, positions: Iterable[int]) -> str:
-    return few(axis(labels, position) for position in positions)
+def axes(labels: Labels, positions: Sequence[int]) -> str:
+    """`axes 0, 2: day, site`: the labels too if all are known, as types show those of each."""
+    if len(positions) == 1:
+        return axis(labels, positions[0])
+    known = [label for position in positions if (label := labels[position]) is not None]
+    shown = f"axes {few(map(str, positions))}"
+    return f"{shown}: {dims(known)}" if known and len(known) == len(positions) else shown
 
 
 def axes_text(node: Node, view: View) -> str:
-    """`over row`, `along time`: the axes or dims that an op works along."""
+    """The axes or dims that an op works along: `axis 1: time` if plain, `along time` if named."""
     kind = node.op.axes
     assert isinstance(kind, Attr)
     said = node.attrs[kind.attr]
     several = said if isinstance(said, tuple) else (said,)
-    by_position = several and isinstance(several[0], int)
-    shown = axes(view.labels[node.inputs[0]], several) if by_position else dims(several)
-    return f"{kind.word} {shown}" if several else ""
+    if several and isinstance(several[0], int):
+        return axes(view.labels[node.inputs[0]], several)
+    return f"{kind.word} {dims(several)}" if several else ""
 
 
 def worked_and_more(node: Node, view: View) -> str:
-    """`over row, ddof 1`: and the other attrs that say something."""
+    """`over row; ddof 1`: and the other attrs that say something."""
     kind = node.op.axes
     assert isinstance(kind, Attr)
     more = {name: value for name, value in node.attrs.items() if name != kind.attr and value}
     flags = [name for name, value in more.items() if value is True]
     valued = {name: value for name, value in more.items() if value is not True}
-    return ", ".join(filter(None, [axes_text(node, view), *flags, attr_texts(valued, view)]))
+    more_text = ", ".join(filter(None, [*flags, attr_texts(valued, view)]))
+    return "; ".join(filter(None, [axes_text(node, view), more_text]))
 
 
-def result_axes(word: str) -> Phrase:
-    """The attr `axes` of the result."""
-    return lambda node, view: f"{word} {axes(view.labels[node], node.attrs['axes'])}"
+def result_axes(node: Node, view: View) -> str:
+    """The attr `axes`, which are axes of the result."""
+    return axes(view.labels[node], node.attrs["axes"])
 
 
 def places(start: Size, size: Size, step: int, view: View) -> str:
@@ -128,7 +134,7 @@ def range_texts(node: Node, view: View) -> str:
 
 
 def slice_axes(node: Node, view: View) -> str:
-    """The ranges of the axes on which the range is not the whole axis."""
+    """`axis 0: time[2:+5:3]`: the ranges of axes, but for those that are whole."""
     whole = node.inputs[0] if part_of(node) is node.type else node
     ranges = zip(
         node.attrs["starts"],
@@ -181,10 +187,8 @@ def size_texts(names: Iterable[str], sizes: Iterable[Size], view: View) -> str:
 
 
 def transpose(node: Node, view: View) -> str:
-    x = view.labels[node.inputs[0]]
-    unique = None not in x and len(set(x)) == len(x)
-    order = axes(x, node.attrs["perm"]) if unique else f"axes {few(map(str, node.attrs['perm']))}"
-    return f"to {order}"
+    """`to axes 1, 0: col, row`: the axes of the operand in their new order."""
+    return f"to {axes(view.labels[node.inputs[0]], node.attrs['perm'])}"
 
 
 def window(size: str, stride: int, dilation: int) -> str:
@@ -204,12 +208,12 @@ def window_dims(node: Node, view: View) -> str:
 
 
 def window_axes(node: Node, view: View) -> str:
-    """`along time: 3`."""
+    """`axis 1: time → 3`."""
     axes, strides, dilations = (node.attrs[key] for key in ("axes", "strides", "dilations"))
     whole, seen = (node.inputs[0], node)[:: 1 if node.op is tensor.windows else -1]
     sizes = map(view.size, seen.type.shape[axes[0] :])
     return few(
-        f"{axis(view.labels[whole], i)}: {window(*steps)}"
+        f"{axis(view.labels[whole], i)} → {window(*steps)}"
         for i, *steps in zip(axes, sizes, strides, dilations, strict=False)
     )
 
@@ -345,7 +349,10 @@ BY_KIND: dict[type[Kind], Phrase] = {
     **dict.fromkeys((Joins, Indexes), axes_text),
     Seen: print_text,
     Calls: outside_text,
-    Inserts: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", result_axes("new")),
+    Inserts: by_dims(
+        lambda node, view: f"to {dims(node.attrs['dims'])}",
+        lambda node, view: f"new {result_axes(node, view)}",
+    ),
     Permutes: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", transpose),
     Renames: lambda node, view: few(
         f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
@@ -356,7 +363,7 @@ BY_KIND: dict[type[Kind], Phrase] = {
     Contracts: einsum,
     **dict.fromkeys((Matrices, NamedMatrices), matrices),
     **dict.fromkeys((Windows, Overlaps), by_dims(window_dims, window_axes)),
-    Receives: by_dims(arriving, result_axes("along")),
+    Receives: by_dims(arriving, result_axes),
     Searches: lambda node, view: ", ".join(
         [*[f"along {show_dim(dim)}" for dim in [node.attrs.get("dim")] if dim], node.attrs["side"]]
     ),

@@ -135,8 +135,8 @@ def test_sorting_reads_well() -> None:
     out = io.StringIO()
     f.debug_print("lowered", file=out)
     for words in (
-        "= sort(x; along row)",
-        "= argsort(x; along col; first 2; descending)",
+        "= sort(x; axis 0: row)",
+        "= argsort(x; axis 1: col; first 2; descending)",
         "= searchsorted(%2, 0; left)",
     ):
         assert words in out.getvalue()

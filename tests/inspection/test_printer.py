@@ -147,7 +147,7 @@ def test_aligned_operands_are_called_by_the_names_of_the_others() -> None:
         x    : f64[batch=5, feature=3] = input
         scale: f64[batch=5]            = input
         %0   : f64[batch=5]            = sqrt(scale)
-        %1   : f64[batch=5, feature=3] = expand(%0; new feature)
+        %1   : f64[batch=5, feature=3] = expand(%0; new axis 1: feature)
         %2   : f64[batch=5, feature=3] = divide(x, %1)
         return %2""")
 
@@ -239,60 +239,6 @@ def test_colour_only_where_asked() -> None:
     x = gc.tensor("x", {"a": 2})
     assert "\x1b" not in printed(x)
     assert "\x1b" in printed(x, color=True)
-
-
-def test_windows_are_told_by_dim_on_every_stage() -> None:
-    x = gc.tensor("x", {"batch": None, "time": 9})
-    seen = gc.windows(x, {"time": 3}, "lag", stride=2, dilation=2)
-    f = gc.compile([x], gc.grad((seen**2).max("lag").sum(), x))
-    assert "windows(x; time → lag=3 step 2 by 2)" in printed(f, "named")
-    assert "f64[batch, lag=3, time=3] = windows(x; time: 3 step 2 by 2)" in printed(f, "lowered")
-    (added,) = (line for line in printed(f, "expanded").splitlines() if "overlap_add" in line)
-    assert re.search(r"f64\[batch, time=9\] += overlap_add\(%\d+; time: 3 step 2 by 2\)", added)
-
-
-def test_matrices() -> None:
-    """Batch and the dims of matrices by name, on named stages and on plain ones."""
-    a = gc.tensor("a", {"row": 3, "batch": None, "col": 3})
-    b = gc.tensor("b", {"row": 3, "batch": None})
-    x = gc.linalg.solve_triangular(a, b, lower=True, unit_diagonal=True, check=False)
-    q, r = gc.linalg.qr(a)
-    f = gc.compile([a, b], [x, q, r, gc.linalg.pinv(a, rtol=0.5), gc.linalg.det(a)])
-    assert printed(f, "named") == dedent("""\
-        a : f64[row=3, batch, col=3]  = input
-        b : f64[row=3, batch]         = input
-        %0: f64[batch, col=3]         = solve_triangular(a, b; row col, row → col; lower; unit diagonal; unchecked)
-        %1: (f64[batch, row=3, rank=3], f64[batch, rank=3, col=3]) = qr(a; row col → row rank, rank col)
-        %2: f64[batch, row=3, rank=3] = project(%1; index 0)
-        %3: f64[batch, rank=3, col=3] = project(%1; index 1)
-        %4: f64[batch, col=3, row=3]  = pinv(a; row col → col row; rtol 0.5)
-        %5: f64[batch]                = det(a; row col)
-        return %0, %2, %3, %4, %5""")  # noqa: E501  # printed lines are not wrapped
-    lines = [line.split(": ", 1)[1] for line in printed(f, "optimized").splitlines()[2:-1]]
-    assert [re.sub(r" += ", " = ", line) for line in lines] == [
-        "f64[batch, row=3, col=3] = transpose(a; to batch, row, col)",
-        "f64[batch, row=3] = transpose(b; to batch, row)",
-        "f64[batch, row=3, 1] = reshape(%1)",
-        "f64[batch, col=3, 1] = solve_triangular(%0, %2; lower; unit diagonal; unchecked)",
-        "f64[batch, col=3] = reshape(%3)",
-        "(f64[batch, row=3, 3], f64[batch, 3, col=3]) = qr(%0)",
-        "f64[batch, row=3, rank=3] = project(%5; index 0)",
-        "f64[batch, rank=3, col=3] = project(%5; index 1)",
-        "f64[batch, col=3, row=3] = pinv(%0; rtol 0.5)",
-        "f64[batch] = det(%0)",
-    ]
-
-
-def test_transposed_solves_turn_their_axes() -> None:
-    a, b, c = (
-        gc.tensor("a", {"row": 3, "col": 3}),
-        gc.tensor("b", {"row": 3}),
-        gc.tensor("c", {"col": 3}),
-    )
-    solved = gc.linalg.solve(a, b), gc.linalg.solve(a, c, dims=("col", "row"))
-    text = printed(gc.compile([a, b, c], list(solved)), "optimized")
-    assert re.search(r"%\d+: f64\[col=3, 1\] += lu_solve\(%\d+\[0\], %\d+\[1\], %\d+\)", text)
-    assert re.search(r"%\d+: f64\[row=3, 1\] += lu_solve\(.*; transposed\)", text)
 
 
 def test_bodies_and_branches_are_printed_with_what_they_capture() -> None:
