@@ -85,7 +85,7 @@ def compile(
 def compile(
     inputs: Tree, outputs: Tree, *, returns: Returns = "numpy", native: bool | None = None
 ) -> Compiled[Any]:
-    """A callable that computes `outputs` from `inputs`.
+    """A compiled program, which computes `outputs` from `inputs`.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Compiled(Questions, Generic[R]):
         Parameters
         ----------
         path
-            The file, which is overwritten. Import it from where it lies, under any name.
+            The file, which is overwritten. Import it from its path, under any name.
 
         Raises
         ------

@@ -32,7 +32,7 @@ def evaluate(tree: dict[K, Tensor], values: Values | None = ...) -> dict[K, Arra
 def evaluate(tree: Tree, values: Values | None = ...) -> Any: ...
 @worded
 def evaluate(tree: Tree, values: Values | None = None) -> Tree:
-    """The arrays that tensors are for given values of the inputs, to try out an expression.
+    """The values of tensors as arrays, for given values of the inputs: for a look.
 
     Everything is compiled anew, for NumPy alone: to compute the same more than once, use `compile`
     or `function`.

@@ -159,7 +159,7 @@ class Tensor(Base):
         raise refusal("pipe", reason, self, cure=cure, kind=GraphTypeError)
 
     def eval(self, values: Values | None = None, /, **named: Any) -> np.ndarray[Any, Any]:
-        """The array that the tensor is for given values of the inputs, to try out an expression.
+        """The value of the tensor as an array, for given values of the inputs: for a look.
 
         Everything is compiled anew, for NumPy alone; `gc.compile` and `gc.function` make functions.
 
