@@ -75,7 +75,7 @@ def hidden(names: Iterable[str], taken: Collection[str]) -> dict[str, Hidden]:
 def spell_name(name: str) -> str:
     """A name as a Python expression, by which a hidden one differs from a user's.
 
-    >>> spelled("step"), spelled(Hidden("step"))
+    >>> spell_name("step"), spell_name(Hidden("step"))
     ("'step'", "Hidden('step')")
     """
     return f"{type(name).__name__}({str(name)!r})" if isinstance(name, Hidden) else repr(name)

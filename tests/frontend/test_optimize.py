@@ -108,6 +108,9 @@ def test_clipping_by_the_norm_of_the_whole_tree() -> None:
     np.testing.assert_array_equal(gc.evaluate(o.clip_by_global_norm(zero, 1.0)), [0.0, 0.0])
     x = gc.tensor("x", {"row": 2})
     np.testing.assert_array_equal(gc.grad(o.global_norm([x]), x).eval(x=[0.0, 0.0]), [0.0, 0.0])
+    assert np.isnan(o.global_norm([x]).eval(x=[np.nan, 1.0]))
+    assert o.global_norm([x]).eval(x=[np.inf, 1.0]) == np.inf
+    assert np.isnan(o.clip_by_global_norm([x], 1.0)[0].eval(x=[np.nan, 1.0])).all()
 
 
 @pytest.mark.parametrize("method", [o.sgd(0.1, 0.9), o.adamw(o.cosine_decay(0.1, 9))])

@@ -21,8 +21,9 @@ from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import constant, zeros_like
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.complex import conjugate
-from graphcore.frontend.pointwise.elementwise import absolute, cos, minimum, sqrt
+from graphcore.frontend.pointwise.elementwise import absolute, cos, minimum
 from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.reduce.masking import root
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
 from graphcore.ir.errors import GraphTypeError
@@ -263,11 +264,6 @@ def running(mean: Tensor, x: Tensor, kept: Real) -> Tensor:
     return like(kept, mean) * mean + like(1 - kept, mean) * x
 
 
-def root(x: Tensor) -> Tensor:
-    """The square root, whose derivative at 0 is 0."""
-    return where(x > 0, sqrt(x), 0)
-
-
 def like(value: Real, x: Tensor) -> Real:
     """A hyperparameter in the precision of `x`."""
     return value if type(value) in (int, float) else astype(value, real_of(x.dtype))
@@ -330,7 +326,7 @@ def clip_by_global_norm(tree: T, max_norm: Real) -> T:
     """
     found, rebuild = flatten(tree, "clip_by_global_norm")
     norm = global_norm(found)
-    scale = where(norm > max_norm, max_norm / norm, 1.0)
+    scale = where(norm <= max_norm, 1.0, max_norm / norm)  # nan if the norm is
     clipped: T = rebuild([x * like(scale, x) for x in found])
     return clipped
 

@@ -68,7 +68,9 @@ def test_values_larger_than_the_buffer() -> None:
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers are worded at once: NumPy takes longer for many of them than all else."""
-    monkeypatch.setattr(entrance.printing, "said", lambda label, _, x: f"{label}: {x.item()}\n")
+    monkeypatch.setattr(
+        entrance.printing, "lines_to_print", lambda label, _, x: f"{label}: {x.item()}\n"
+    )
 
 
 def test_more_prints_than_the_buffer_holds(briefly: None) -> None:
