@@ -49,7 +49,9 @@ def public(op: Any) -> Callable[..., gc.Tensor]:
     """The function users call for an op; that of expn takes its order as a number."""
     if op is special.expn:
         return lambda *xs: gc.Tensor(op(*[x.node for x in xs]))
-    return getattr(gc, op.name, None) or getattr(gc.special, op.name)
+    found = vars(gc).get(op.name) or vars(gc.special).get(op.name)
+    assert found, f"{op} has no function in gc or gc.special: give it one in graphcore/frontend"
+    return found
 
 
 def meaning(op: Any) -> Callable[..., np.ndarray]:

@@ -196,6 +196,7 @@ def precisely(node: Node, x: Decimal) -> Decimal:
         return x
     if node.op is leaf.full:
         return Decimal(node.attrs["value"].item())
+    assert node.op in DECIMAL, f"{node.op} stands in a stable form: enter it in DECIMAL"
     return DECIMAL[node.op](*[precisely(operand, x) for operand in node.inputs])
 
 
