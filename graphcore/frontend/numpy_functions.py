@@ -61,7 +61,7 @@ def call_function(
         axis = changed.pop("axis", None)
         inspect.signature(ours).bind(*required, **changed)
     except TypeError as error:
-        raise numpy_refusal(path, name, found, f"of a symbolic tensor: {error}") from None
+        raise numpy_refusal(path, name, found, f"of a tensor: {error}") from None
     if axis is not None:
         raise numpy_refusal(path, name, found, "takes no axis by position", axis)
     return ours(*required, **changed)
@@ -103,7 +103,7 @@ def call_ufunc(function: np.ufunc, method: str, xs: Sequence[Any], options: Iter
     if method != "__call__":
         namesake = METHODS.get(method, {}).get(name, name)
         raise numpy_refusal(f"numpy.{name}.{method}", namesake, found, "takes axes by position")
-    reason = f"takes no {', '.join(options)} with symbolic tensors" if options else ""
+    reason = f"takes no {', '.join(options)} with tensors" if options else ""
     raise numpy_refusal(f"numpy.{name}", name, found, reason)
 
 
@@ -117,5 +117,5 @@ def numpy_refusal(
     space = space if space in SPACES else ""
     names = f"functions of graphcore take names: gc.sum(x, dim={(dims or ('row',))[0]!r})"
     cure = exactly(name, space, dims, axis) or f"{nearly(name, space)} {names}".lstrip()
-    reason = reason or "does not take symbolic tensors"
+    reason = reason or "does not take tensors"
     return refusal(path, reason, *found, cure=cure, kind=GraphTypeError)

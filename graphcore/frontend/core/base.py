@@ -116,7 +116,7 @@ class Base:
         raise self._no_value("a truth value", TRUTH)
 
     def _no_value(self, what: str, cure: str) -> GraphError:
-        reason = f"asked for {what}, but a symbolic tensor has no value yet"
+        reason = f"asked for {what}, but a tensor has no value yet"
         return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
 
     def _evaluated(self) -> str:

@@ -143,7 +143,7 @@ def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
         start, stop = (s if isinstance(s, Expression) else operator.index(s) for s in (start, stop))
         step = operator.index(step)
     except TypeError:
-        cure = "with a symbolic size, use integers, or scale the result"
+        cure = "with a size known only at the call, use integers, or scale the result"
         reason = f"{start!r}, {stop!r}, {step!r} are not all integers or sizes"
         raise refusal("arange", reason, cure=cure, kind=GraphTypeError) from None
     if step == 0:
