@@ -17,6 +17,7 @@ from typing import Any
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
+from sphinx.ext.napoleon.docstring import NumpyDocstring
 from sphinx.util.docutils import SphinxDirective
 
 import graphcore as gc
@@ -81,13 +82,31 @@ class Entries(Written):
 
 
 class Result(Written):
-    """The description of a class of results, by its place in the package."""
+    """The description of a class of results, by its place in the package.
+
+    Users do not import the class, so its entry shows and indexes the bare name.
+    """
 
     def write(self, name: str) -> Iterator[str]:
         """The entry of the class with its members."""
         place, _, kind = name.rpartition(".")
         made = getattr(import_module(f"graphcore.{place}"), kind)
-        yield from with_members(f"graphcore.{name}", made)
+        fields = getattr(made, "_fields", None)
+        head = f"class:: {kind}" + (f"({', '.join(fields)})" if fields else "")
+        yield from self.bare(head, made, "")
+        for member, value in own_members(made):
+            head = (
+                f"property:: {member}"
+                if is_property(value)
+                else f"method:: {member}{without_first(value)}"
+            )
+            yield from self.bare(head, value, "   ")
+
+    def bare(self, head: str, value: object, indent: str) -> Iterator[str]:
+        """An entry without a module."""
+        text = NumpyDocstring(inspect.getdoc(value) or "", self.config)
+        yield from ("", f"{indent}.. py:{head}", f"{indent}   :module:", "")
+        yield from (f"{indent}   {line}" for line in text.lines())
 
 
 class Methods(Written):
@@ -168,12 +187,18 @@ def section(name: str) -> tuple[str, list[str]]:
 
 
 def with_members(full: str, kind: type) -> Iterator[str]:
-    """The entry of a class with its members, but for fields, which its docstring describes."""
+    """The entry of a class with its members."""
     yield from ("", f".. autoclass:: {full}", "")
+    for member, value in own_members(kind):
+        yield from method(f"{full}.{member}", value, "   ")
+
+
+def own_members(kind: type) -> Iterator[tuple[str, Any]]:
+    """The public members of a class, without fields, which its docstring describes."""
     fields = (*getattr(kind, "__match_args__", ()), *(dir(tuple) if tuple in kind.__mro__ else ()))
     for member, value in members(kind):
         if member not in fields:
-            yield from method(f"{full}.{member}", value, "   ")
+            yield member, value
 
 
 def method(full: str, value: Any, indent: str = "") -> Iterator[str]:
