@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **more: Size) -> Tensor:
+def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **copies_kwargs: Size) -> Tensor:
     """`x` repeated as a whole along dims.
 
     Parameters
@@ -47,7 +47,7 @@ def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **more: Size) 
     array([1, 2, 3, 1, 2, 3])
     """
     node = single("tile", x)
-    for dim, number in amounts("tile", node, copies, more).items():
+    for dim, number in amounts("tile", node, copies, copies_kwargs).items():
         node = tile_dim(node, dim, size_of("tile", dim, number))
     return wrap(node)
 
@@ -188,7 +188,7 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
 
 @parameters(
     x="A tensor.",
-    dim="The dim, which vanishes.",
+    dim="The dim, which is removed.",
 )
 def unbind(x: Operand, dim: str) -> list[Tensor]:
     """One tensor for each position of `x` along `dim`, whose size must be known.

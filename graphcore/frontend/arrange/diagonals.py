@@ -131,7 +131,7 @@ def diagonal(
     x
         A tensor.
     dims
-        The two dims, which vanish.
+        The two dims, which are removed.
     dim
         The new dim.
     offset
@@ -158,7 +158,7 @@ def diagonal(
 
 @parameters(
     x="A tensor.",
-    dims="The two dims, which vanish.",
+    dims="The two dims, which are removed.",
     offset="The diagonal: elements whose second position is `offset` more than the first.",
 )
 def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tensor:
@@ -182,7 +182,7 @@ def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Size = 0)
     x
         A tensor.
     dim
-        The dim that runs along the diagonal; it vanishes.
+        The dim that runs along the diagonal; it is removed.
     dims
         The two new dims, both of the size of `dim` plus `|offset|`.
     offset

@@ -26,7 +26,7 @@ MOVED = {
 
 
 @parameters(**MOVED)
-def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **more: Size) -> Tensor:
+def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **shifts_kwargs: Size) -> Tensor:
     """`x` with elements moved along dims; those that leave at one end enter at the other.
 
     >>> import graphcore as gc
@@ -34,7 +34,7 @@ def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **more: Size) 
     array([4, 1, 2, 3])
     """
     node = single("roll", x)
-    for dim, distance in amounts("roll", node, shifts, more).items():
+    for dim, distance in amounts("roll", node, shifts, shifts_kwargs).items():
         size = node.type.size(dim)
         behind = distance % maximum(size, 1)
         node = join([cut(node, dim, size - behind, behind), cut(node, dim, 0, size - behind)], dim)
@@ -51,7 +51,7 @@ def shift(
     /,
     shifts: Mapping[str, Size] | None = None,
     fill_value: Operand | None = None,
-    **more: Size,
+    **shifts_kwargs: Size,
 ) -> Tensor:
     """`x` with elements moved along dims; one end drops elements, the other is filled.
 
@@ -61,7 +61,7 @@ def shift(
     [array([nan,  1.,  2.]), array([2, 3, 0])]
     """
     node = single("shift", x)
-    wanted = amounts("shift", node, shifts, more)
+    wanted = amounts("shift", node, shifts, shifts_kwargs)
     if not wanted:
         return wrap(node)
     node, fill = with_fill("shift", node, fill_value)

@@ -58,8 +58,8 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
     Raises
     ------
     GraphError
-        If there is an array without names among tensors; and, by the function, if a vector has
-        another size, or if sizes are not known.
+        If there is an array without names among tensors. When the function is called, if a vector
+        has another size, or if sizes are not known.
 
     Examples
     --------

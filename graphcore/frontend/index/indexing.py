@@ -42,7 +42,7 @@ def isel(
     /,
     drop: bool = False,
     missing_dims: MissingDims = "raise",
-    **more: Any,
+    **indexers_kwargs: Any,
 ) -> Tensor:
     """`x` at positions along dims.
 
@@ -81,7 +81,7 @@ def isel(
     <Tensor: i64[pick=4]>
     """
     node = single("isel", x)
-    wanted = mapping("isel", indexers, more, "{'dim': 0}", node)
+    wanted = mapping("isel", indexers, indexers_kwargs, "{'dim': 0}", node)
     dims = present("isel", node, names("isel", tuple(wanted), node), missing_dims)
     return wrap(select_by_name(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
 
@@ -318,7 +318,7 @@ def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
     return wrap(named.gather(node, at, dims=(dim_of("take_along", node, dim),)))
 
 
-def sel(x: Tensor, *args: Any, **more: Any) -> NoReturn:
+def sel(x: Tensor, *args: Any, **indexers_kwargs: Any) -> NoReturn:
     """Refused: there are no coordinates to look up; `isel` takes positions."""
     cure = "use x.isel, which takes positions, and gc.searchsorted to find them"
     raise refusal("sel", "there are no coordinates", x, cure=cure, kind=GraphTypeError)

@@ -68,31 +68,35 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     x="A tensor.",
     sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
 )
-def head(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
+def head(
+    x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **sizes_kwargs: Size
+) -> Tensor:
     """The first elements along dims: a number for each dim by name, or one for all; by default 5.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.head(gc.constant([1, 2, 3, 4], "row"), row=2))()
     array([1, 2])
     """
-    given = 5 if sizes is None and not more else sizes
-    return slice_dims("head", x, given, more, lambda number, size: slice(number))
+    given = 5 if sizes is None and not sizes_kwargs else sizes
+    return slice_dims("head", x, given, sizes_kwargs, lambda number, size: slice(number))
 
 
 @parameters(
     x="A tensor.",
     sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
 )
-def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: Size) -> Tensor:
+def tail(
+    x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **sizes_kwargs: Size
+) -> Tensor:
     """The last elements along dims: a number for each dim by name, or one for all; by default 5.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.tail(gc.constant([1, 2, 3, 4], "row"), row=2))()
     array([3, 4])
     """
-    given = 5 if sizes is None and not more else sizes
+    given = 5 if sizes is None and not sizes_kwargs else sizes
     return slice_dims(
-        "tail", x, given, more, lambda number, size: slice(maximum(size - number, 0), None)
+        "tail", x, given, sizes_kwargs, lambda number, size: slice(maximum(size - number, 0), None)
     )
 
 
@@ -100,16 +104,18 @@ def tail(x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **more: 
     x="A tensor.",
     steps="The step for each dim, as a dict or as keywords; or one for all.",
 )
-def thin(x: Operand, steps: Mapping[str, int] | int | None = None, /, **more: int) -> Tensor:
+def thin(
+    x: Operand, steps: Mapping[str, int] | int | None = None, /, **steps_kwargs: int
+) -> Tensor:
     """Every n-th element along dims, from the first: a step for each dim by name, or one for all.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.thin(gc.constant([1, 2, 3, 4], "row"), row=3))()
     array([1, 4])
     """
-    if steps is None and not more:
+    if steps is None and not steps_kwargs:
         raise refusal("thin", "there is no step", single("thin", x), cure="write x.thin(2)")
-    return slice_dims("thin", x, steps, more, lambda step, size: slice(None, None, step))
+    return slice_dims("thin", x, steps, steps_kwargs, lambda step, size: slice(None, None, step))
 
 
 def slice_dims(

@@ -88,7 +88,7 @@ def in_order(x: Node, dims: Iterable[str]) -> Node:
     return x if x.type.dims == order else named.transpose(x, dims=order)
 
 
-def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
+def rename(x: Operand, names: Mapping[str, str] | None = None, /, **names_kwargs: str) -> Tensor:
     """`x` with other names for some dims, all renamed at once, so that names can be swapped.
 
     Parameters
@@ -109,17 +109,17 @@ def rename(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -
     >>> gc.rename(gc.tensor("x", {"row": 2, "col": 3}), {"row": "col", "col": "row"})
     <Tensor: f64[col=2, row=3]>
     """
-    return with_names("rename", x, names, more)
+    return with_names("rename", x, names, names_kwargs)
 
 
-def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **more: str) -> Tensor:
+def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **dims_kwargs: str) -> Tensor:
     """`x` with other names for some dims: `rename`, since tensors have no coordinates to swap with.
 
     >>> import graphcore as gc
     >>> gc.swap_dims(gc.tensor("x", {"row": 2, "col": 3}), row="place")
     <Tensor: f64[place=2, col=3]>
     """
-    return with_names("swap_dims", x, names, more)
+    return with_names("swap_dims", x, names, dims_kwargs)
 
 
 def with_names(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
@@ -356,7 +356,7 @@ def join(parts: Iterable[Node], dim: str) -> Node:
 
 
 def stack(
-    x: Operand, dims: Mapping[str, Iterable[Any]] | None = None, /, **more: Iterable[Any]
+    x: Operand, dims: Mapping[str, Iterable[Any]] | None = None, /, **dims_kwargs: Iterable[Any]
 ) -> Tensor:
     """`x` with several dims merged into one new last dim, in row-major order.
 
@@ -383,7 +383,7 @@ def stack(
     <Tensor: f64[batch, pixel=6]>
     """
     node = single("stack", x)
-    for name, merged in mapping("stack", dims, more, "{'new': ('dim',)}", node).items():
+    for name, merged in mapping("stack", dims, dims_kwargs, "{'new': ('dim',)}", node).items():
         parts = as_tuple(merged)
         dots = dots_in("stack", parts, node)
         chosen = names("stack", [dim for dim in parts if dim is not ...], node)
@@ -398,7 +398,7 @@ def unstack(
     x: Operand,
     dims: Mapping[str, Mapping[str, SizeLike]] | None = None,
     /,
-    **more: Mapping[str, SizeLike],
+    **dims_kwargs: Mapping[str, SizeLike],
 ) -> Tensor:
     """`x` with a dim split into new last dims, in row-major order.
 
@@ -424,7 +424,7 @@ def unstack(
            [4, 5, 6]])
     """
     node = single("unstack", x)
-    for dim, parts in mapping("unstack", dims, more, "{'dim': {'new': size}}", node).items():
+    for dim, parts in mapping("unstack", dims, dims_kwargs, "{'dim': {'new': size}}", node).items():
         require_dims("unstack", node, names("unstack", (dim,), node))
         if not isinstance(parts, Mapping):
             cure = f"write x.unstack({{{dim!r}: {{'new': size}}}})"

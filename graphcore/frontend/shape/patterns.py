@@ -54,8 +54,8 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
     Raises
     ------
     GraphError
-        If the pattern is not valid, if a name is not once on each side, or if the sizes do not
-        multiply to that of the dim.
+        If the pattern is not valid, or if a name does not occur once on each side. If the sizes of
+        parts do not multiply to that of the dim.
 
     Examples
     --------

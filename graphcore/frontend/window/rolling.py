@@ -51,7 +51,7 @@ def rolling(
     dim: Mapping[str, SizeLike] | None = None,
     min_periods: int | None = None,
     center: bool | Mapping[str, bool] = False,
-    **windows: SizeLike,
+    **window_kwargs: SizeLike,
 ) -> Rolling:
     """Windows that end at each position along some dims, to be reduced: `x.rolling(time=3).mean()`.
 
@@ -79,7 +79,7 @@ def rolling(
     [array([       nan,        nan, 2.33333333, 4.66666667]), array([1., 2., 4., 8.])]
     """
     value = wrap(single("rolling", x))
-    sizes = mapping("rolling", dim, windows, "{'dim': 3}", value)
+    sizes = mapping("rolling", dim, window_kwargs, "{'dim': 3}", value)
     return Rolling(value, sizes, min_periods, center)
 
 
@@ -88,7 +88,7 @@ def coarsen(
     dim: Mapping[str, SizeLike] | None = None,
     boundary: Boundary | Mapping[str, Boundary] = "exact",
     side: Side | Mapping[str, Side] = "left",
-    **windows: SizeLike,
+    **window_kwargs: SizeLike,
 ) -> Coarsen:
     """Blocks that partition some dims, to be reduced: `x.coarsen(time=12).mean()`.
 
@@ -123,7 +123,7 @@ def coarsen(
     [array([ 3., 12.]), array([ 3., 12., 16.])]
     """
     value = wrap(single("coarsen", x))
-    sizes = mapping("coarsen", dim, windows, "{'dim': 3}", value)
+    sizes = mapping("coarsen", dim, window_kwargs, "{'dim': 3}", value)
     return Coarsen(value, sizes, boundary, side)
 
 
@@ -250,14 +250,19 @@ class Rolling(Windowed):
         *,
         stride: int | Mapping[str, int] = 1,
         fill_value: Operand | None = None,
-        **more: str,
+        **window_dim_kwargs: str,
     ) -> Tensor:
         """The windows themselves, every `stride`-th, with their elements along new last dims.
 
-        `fill_value` stands beyond the ends: by default nan, for which integers become floats.
+        Beyond the ends of `x` windows have `fill_value`: by default nan, for which integers become
+        floats.
         """
         given = {self._dims[0]: window_dim} if isinstance(window_dim, str) else window_dim
-        new = each("construct", self._dims, mapping("construct", given, more, "{'dim': 'lag'}"))
+        new = each(
+            "construct",
+            self._dims,
+            mapping("construct", given, window_dim_kwargs, "{'dim': 'lag'}"),
+        )
         x, fill = with_fill("construct", self._x.node, fill_value)
         extended = self._extended(x, wrap(fill))
         return self._seen(extended, names("construct", new), steps("construct", self._dims, stride))
@@ -321,10 +326,12 @@ class Coarsen(Windowed):
         return self._apply(reductions.count, {})
 
     def construct(
-        self, window_dim: Mapping[str, tuple[str, str]] | None = None, **more: tuple[str, str]
+        self,
+        window_dim: Mapping[str, tuple[str, str]] | None = None,
+        **window_dim_kwargs: tuple[str, str],
     ) -> Tensor:
         """The blocks themselves: each dim becomes two, of blocks and of elements within a block."""
-        given = mapping("construct", window_dim, more, "{'dim': ('year', 'month')}")
+        given = mapping("construct", window_dim, window_dim_kwargs, "{'dim': ('year', 'month')}")
         pairs = [names("construct", pair) for pair in each("construct", self._dims, given)]
         if any(len(pair) != 2 for pair in pairs):
             cure = f"name two for each: .construct({{{self._dims[0]!r}: ('year', 'month')}})"
