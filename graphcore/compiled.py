@@ -98,13 +98,13 @@ def compile(
         registered classes (`gc.tree.register`), which the result mirrors.
     returns
         What results are: "numpy" arrays with their axes in the order of the dims of the output, or
-        "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps the coordinate that
-        labels it in the arguments, if its elements still are those of the arguments or a selection
-        of them. A renamed dim keeps it under the new name. A dim that is sorted, moved, joined,
-        split or new has no coordinate, nor one that a loop or branch selects from. Where one
-        position is picked the coordinate becomes a scalar. Scalar coordinates stay. Coordinates of
-        several dims, or of another name than their dim, stay where all their dims do. Where
-        arguments disagree, and for coordinates of several levels, there is none.
+        "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps its coordinate from
+        the arguments, if its elements are those of the arguments or a selection of them. A renamed
+        dim keeps it under the new name. A dim that is sorted, moved, joined, split or new has no
+        coordinate, nor one that a loop or branch selects from. Where one position is picked the
+        coordinate becomes a scalar. Scalar coordinates stay. Coordinates of several dims, or of
+        another name than their dim, stay where all their dims do. Where arguments disagree the
+        result has no coordinate. It never has one of several levels.
     native
         What runs the program. False: NumPy calls. True: machine code from the first call on, which
         takes tens to hundreds of milliseconds more. None, the default: NumPy calls first, and

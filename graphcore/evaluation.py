@@ -32,7 +32,7 @@ def evaluate(tree: dict[K, Tensor], values: Values | None = ...) -> dict[K, Arra
 def evaluate(tree: Tree, values: Values | None = ...) -> Any: ...
 @worded
 def evaluate(tree: Tree, values: Values | None = None) -> Tree:
-    """The values of tensors as arrays, for given values of the inputs: for a look.
+    """The values of tensors as arrays, for given values of the inputs.
 
     Everything is compiled anew, for NumPy alone: to compute the same more than once, use `compile`
     or `function`.
@@ -48,7 +48,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     Raises
     ------
     GraphError
-        If a value is missing or does not fit, or if there is no input of a name.
+        If a value is missing or does not fit, or if no input has a given name.
 
     Examples
     --------

@@ -52,8 +52,10 @@ def function(
         dtype="int64")`. For a tree of arrays give a tree of these. All other parameters are static:
         the Python function sees their values, which must be hashable, and each value has a program
         of its own.
-    returns, native
-        As in `compile`.
+    returns
+        "numpy" or "xarray", as in `compile`.
+    native
+        What runs the program, as in `compile`.
 
     Returns
     -------
@@ -162,7 +164,7 @@ class Function(Generic[P, R]):
         Raises
         ------
         GraphError
-            If some of them are tensors: there is no program then.
+            If some of them are tensors: such a call does not run a program.
         """
         bound = self._bound(args, kwargs)
         if bound.tensors:

@@ -36,14 +36,24 @@ class Entry(NamedTuple):
 
     Attributes
     ----------
-    wrt, place
-        The input, and the position of its element by dim.
-    result, result_place
-        The path of the result, as "y[0]", and the position of its element by dim.
-    pullback, pushforward, differences
-        The entry in reverse mode, in forward mode, and by central differences.
-    error, allowed
-        How far these are apart, and how far they may be.
+    wrt
+        The name of the input.
+    place
+        The position of its element, by dim.
+    result
+        The path of the result, such as "y[0]".
+    result_place
+        The position of its element, by dim.
+    pullback
+        The entry in reverse mode.
+    pushforward
+        The entry in forward mode.
+    differences
+        The entry by central differences.
+    error
+        The largest difference between these.
+    allowed
+        The largest difference that is accepted.
     """
 
     wrt: str
@@ -88,15 +98,15 @@ def check_grads(
 ) -> Entry:
     """Refuse derivatives of `y` that are wrong: both modes against differences and each other.
 
-    Of each input of `wrt` one element at a time is moved. The pushforward along it must agree with
-    central differences of `y` in every element, and the pullback with the pushforward.
+    One element of an input at a time is changed. The pushforward along it must agree with central
+    differences of `y` in every element, and the pullback with the pushforward.
 
     Parameters
     ----------
     y
         Float tensors of any dims, one or nested.
     wrt
-        The inputs that are moved: one, or nested lists, tuples and dicts of them.
+        The inputs that are changed: one, or nested lists, tuples and dicts of them.
     values
         An array for each input that `y` needs: `{x: array}`, or by name, `{"x": array}`. Near
         kinks and jumps differences say nothing, so choose values away from them.
@@ -104,7 +114,8 @@ def check_grads(
         How far derivatives may be apart, relative to the largest in the same column of the
         Jacobian; by default 5e-7 for float64, 2e-3 for float32.
     most
-        The number of elements of each input that are moved at most; of more, some are drawn.
+        The largest number of elements of each input that are changed. If an input has more, some
+        are drawn at random.
 
     Returns
     -------
@@ -116,7 +127,7 @@ def check_grads(
     ------
     GraphError
         If an entry is further off than allowed; the message says which, by dims. If a value is
-        missing, or if `wrt` are no inputs.
+        missing, or if `wrt` has tensors that are not inputs.
 
     Examples
     --------

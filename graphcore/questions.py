@@ -143,8 +143,10 @@ class Questions(Listing):
 
         Parameters
         ----------
-        args, kwargs
-            The arguments of a call.
+        *args
+            The arguments of a call by position.
+        **kwargs
+            The arguments of a call by name.
         any
             Whether all such values are wanted, also those on which no output depends.
 
@@ -186,8 +188,10 @@ class Questions(Listing):
 
         Parameters
         ----------
-        args, kwargs
-            The arguments of a call.
+        *args
+            The arguments of a call by position.
+        **kwargs
+            The arguments of a call by name.
         step
             The step of each loop whose tensors are wanted. For a `scan` it is the position along
             its dim, `{"time": 3}`. For other loops it is the number of the step, from 0, by the
@@ -237,8 +241,10 @@ class Questions(Listing):
 
         Parameters
         ----------
-        args, kwargs
-            The arguments of a call.
+        *args
+            The arguments of a call by position.
+        **kwargs
+            The arguments of a call by name.
 
         Returns
         -------

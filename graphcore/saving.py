@@ -23,7 +23,7 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     """Write a compiled program to a file from which `load` makes it again.
 
     The file is a zip archive of the graph as JSON, with the user's lines, and of large constants in
-    NumPy's format. Unlike a pickle it holds no code, and names no function to be called.
+    NumPy's format. Unlike a pickle it does not contain code or names of functions to call.
     Dataclasses and named tuples come back as new classes of the same names and fields.
 
     Parameters
@@ -71,8 +71,8 @@ def load(path: str | PathLike[str]) -> Compiled:
     Raises
     ------
     GraphError
-        If there is no such file, if it cannot be read, or if it holds no program. For a program
-        compiled with `native=True`, if this machine runs no machine code.
+        If there is no such file, if it cannot be read, or if it does not contain a program. For a
+        program compiled with `native=True`, if machine code is not available on this machine.
 
     Examples
     --------

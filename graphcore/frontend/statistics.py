@@ -84,7 +84,7 @@ class Weighted(Listing):
         return root(self.var(dim, skipna=skipna))
 
     def quantile(self, q: Any, dim: Dim = None, *, skipna: bool = False) -> Tensor:
-        """The value below which a fraction `q` of the weights lies, interpolated linearly.
+        """The value below which a fraction `q` of the weights is, interpolated linearly.
 
         `q` is as in `gc.quantile`. As in xarray: Akinshin 2023 (arXiv:2304.07265), with Kish's
         effective sample size as the number of elements.
@@ -215,25 +215,27 @@ def cov(
     """Covariance of two tensors over dims.
 
     `sum(conj(x - mean(x)) * (y - mean(y))) / (count - ddof)`, nan where the divisor is not
-    positive. Other dims align by name.
+    positive. Other dims align by name, and the result has them in order of first appearance.
 
     Parameters
     ----------
-    x, y
-        Two tensors; the result has their remaining dims, in order of first appearance.
+    x
+        A tensor.
+    y
+        The other tensor.
     dim
-        The dims to reduce.
+        The dims to reduce: one name, several, or None for all.
     ddof
         What is subtracted from the count of elements.
     weights
-        The weight of each element in the means, which are then scaled by count / (count - ddof).
+        The weight of each element in the means. These are then scaled by count / (count - ddof).
     skipna
         Whether to leave out elements where `x` or `y` is nan.
 
     Raises
     ------
     GraphError
-        If a dim to reduce is a dim of neither tensor.
+        If neither tensor has one of the dims to reduce.
 
     Examples
     --------
@@ -258,8 +260,16 @@ def corr(
 
     Parameters
     ----------
-    x, y, dim, weights, skipna
-        As in `cov`.
+    x
+        A tensor.
+    y
+        The other tensor.
+    dim
+        The dims to reduce: one name, several, or None for all.
+    weights
+        The weight of each element in the means.
+    skipna
+        Whether to leave out elements where `x` or `y` is nan.
 
     Examples
     --------

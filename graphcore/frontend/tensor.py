@@ -159,7 +159,7 @@ class Tensor(Base):
         raise refusal("pipe", reason, self, cure=cure, kind=GraphTypeError)
 
     def eval(self, values: Values | None = None, /, **named: Any) -> np.ndarray[Any, Any]:
-        """The value of the tensor as an array, for given values of the inputs: for a look.
+        """The value of the tensor as an array, for given values of the inputs.
 
         Everything is compiled anew, for NumPy alone; `gc.compile` and `gc.function` make functions.
 
@@ -174,7 +174,7 @@ class Tensor(Base):
         Raises
         ------
         GraphError
-            If a value is missing or does not fit, or if there is no input of a name.
+            If a value is missing or does not fit, or if no input has a given name.
 
         Examples
         --------

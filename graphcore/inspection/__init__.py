@@ -44,12 +44,12 @@ def debug_print(
     x
         A tensor, nested lists, tuples and dicts of tensors, or a compiled program.
     stage
-        Of a compiled program the stage to print; None prints all, each under its name.
+        The stage of a compiled program to print; None prints all, each under its name.
     limit
-        Of a graph with more lines than this, only the first and last are shown; None shows all,
+        The number of lines shown of each graph: the first and the last ones. None shows all,
         with every operand of each line.
     width
-        Lines longer than this are cut; None cuts none.
+        Lines longer than this are cut; None means no cut.
     file
         Where to print; standard output by default.
     color
@@ -58,7 +58,7 @@ def debug_print(
     Raises
     ------
     GraphError
-        If `x` holds no graph, or has no stage of that name.
+        If `x` does not contain a graph, or has no stage of that name.
 
     Examples
     --------

@@ -99,8 +99,10 @@ class Fault:
         The step of each loop around it, the outermost first.
     outputs
         The outputs of the call that are nan or infinite; none if no such output depends on it.
-    cause, cure
-        Why it is nan or infinite, and what helps, where that is known; else "".
+    cause
+        Why it is nan or infinite, "" if that is not known.
+    cure
+        What helps, "" if that is not known.
     """
 
     value: complex
@@ -145,7 +147,7 @@ class Fault:
 
 
 class Faults(tuple[Fault, ...]):
-    """Several faults, printed one below the other; of very many the first are printed."""
+    """Several faults, printed one below the other; of very many only the first are printed."""
 
     __slots__ = ()
 

@@ -143,15 +143,19 @@ class Profile:
     repeats
         The number of calls of each kind; both times are those of the fastest.
     tier
-        Which tier ran.
+        What ran the calls, NumPy calls or machine code, and why.
     machine
         What the machine can do at most.
-    steps, lines, derivatives
-        The parts of the call in three ways, the slowest first. "between steps" are the checks of
-        arguments, loops and branches themselves, and results.
+    steps
+        The parts of the call by step, the slowest first. "between steps" is the time for checks of
+        arguments, for loops and branches themselves, and for results.
+    lines
+        The parts by the user's line.
+    derivatives
+        The parts by the line that asked for a derivative.
     nests
-        The nests, loops and routines of machine code, each of which is measured, the slowest first;
-        none in a program of NumPy calls.
+        The loops and routines of machine code, each of which is measured, the slowest first. A
+        program of NumPy calls has none.
     memory
         The bytes held over time.
     """

@@ -17,8 +17,8 @@ class Shown:
 
         It shows the stages side by side. Point at a line: all stages mark what it was made of and
         what came of it. The page says which rules fired, the user's line and the estimated cost.
-        Loops fold, lines can be searched, and everything works by keyboard. At most 2,000 lines of
-        a stage are printed on paper.
+        Loops can be folded, lines can be searched, and everything works by keyboard. At most 2,000
+        lines of a stage are printed on paper.
 
         Parameters
         ----------
@@ -28,7 +28,7 @@ class Shown:
         Raises
         ------
         GraphError
-            If `path` is no path.
+            If `path` is not a path.
         OSError
             If the file cannot be written.
 

@@ -6,7 +6,7 @@ import re
 class GraphError(Exception):
     """A program that graphcore cannot accept; every error of the library derives from it.
 
-    Very long words and lines, such as names given by users, are cut in their middle.
+    Very long words and lines, such as names given by users, are shortened in the middle.
     """
 
     def __init__(self, message: str = "") -> None:

@@ -72,9 +72,11 @@ def cond(
     ----------
     pred
         A bool tensor; a Python bool chooses immediately.
-    then, otherwise
-        Functions of the operands, with results of one structure, dims and dtypes; Python numbers
-        among the results take the type of the other branch.
+    then
+        A function of the operands.
+    otherwise
+        The other function of the operands. Its results have the same structure, dims and dtypes as
+        those of `then`. A Python number takes the type of the result of the other branch.
     operands
         Tensors or nested structures of them.
 

@@ -267,7 +267,7 @@ def while_loop(
     init
         The first carry, as for `scan`.
     max_steps
-        The largest number of steps; None is no limit.
+        The largest number of steps; None means no limit.
 
     Raises
     ------
@@ -381,8 +381,10 @@ def fori_loop(
 
     Parameters
     ----------
-    lower, upper
-        Integers, sizes or integer tensors.
+    lower
+        The first `i`: an integer, a size or an integer tensor.
+    upper
+        The end of the range, which is excluded: an integer, a size or an integer tensor.
     body
         `(i, carry) -> carry`; `i` is an int64 tensor without dims.
     init

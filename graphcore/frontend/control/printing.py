@@ -16,7 +16,7 @@ def print(x: Operand, label: str = "") -> Tensor:
     Use the tensor that is returned: a value that no output needs is not computed, and then not
     printed. Prints come in the order in which they are written. The body of a loop prints at each
     step, a branch if it is taken. Derivatives print nothing, even where they compute values again.
-    Machine code shows prints about every 30 ms, and at the end of a call, also of one that fails.
+    Machine code shows prints about every 30 ms, and at the end of a call, also when the call fails.
 
     Examples
     --------

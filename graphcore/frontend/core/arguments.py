@@ -282,7 +282,7 @@ def index_of(number: Any) -> int:
 def whole(
     function: str, number: Any, what: str, *operands: Base | Node, least: int | None = 0
 ) -> int:
-    """An integer that a user gave for `what`, not below `least`; None is no bound."""
+    """An integer that a user gave for `what`, not below `least`; None means no bound."""
     try:
         found = index_of(number)
     except TypeError:

@@ -33,7 +33,7 @@ def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     Raises
     ------
     GraphError
-        If it is no dtype, or not that of a float.
+        If it is not the dtype of a float.
 
     Examples
     --------

@@ -12,6 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 INDENT = "    "
 EXAMPLE = "\n>>> "
+RAISES = "\nRaises\n------"
 
 
 @cache
@@ -21,7 +22,7 @@ def fill_lines(text: str) -> list[str]:
 
 
 def parameters(**texts: str) -> Callable[[F], F]:
-    """Adds a Parameters section to the docstring of a function, before its examples.
+    """Adds a Parameters section to the docstring of a function, before Raises and examples.
 
     >>> from graphcore.frontend.core.documents import parameters
     >>> @parameters(x="A number.")
@@ -43,7 +44,9 @@ def parameters(**texts: str) -> Callable[[F], F]:
         if function.__doc__ is not None:  # python -OO drops it
             text, example, examples = cleandoc(function.__doc__).partition(EXAMPLE)
             head = ["", "Examples", "--------"] if examples else []
-            lines = [text.rstrip(), "", *section, *head]
+            text, raises, errors = text.partition(RAISES)
+            tail = [(raises + errors).rstrip()] if raises else []
+            lines = [text.rstrip(), "", *section, *tail, *head]
             function.__doc__ = "\n".join(lines) + example + examples
         return function
 

@@ -43,7 +43,8 @@ __all__ = [
 
 
 SPACED = {
-    "start, stop": "The ends: numbers, or tensors whose dims come after `dim`.",
+    "start": "The start: a number, or a tensor whose dims come after `dim`.",
+    "stop": "The end: a number, or a tensor whose dims come after `dim`.",
     "num": "The number of values, or a size.",
     "dim": "The new dim.",
     "endpoint": "Whether `stop` is the last value; otherwise it is left out.",
@@ -67,8 +68,12 @@ def arange(
 
     Parameters
     ----------
-    start, stop, step
-        Numbers or sizes; for an end also an integer input without dims.
+    start
+        The first value: a number, a size, or an integer input without dims.
+    stop
+        The end, which is excluded: a number, a size, or an integer input without dims.
+    step
+        The step, a number other than 0.
     dim
         The one dim of the result.
     dtype
@@ -271,7 +276,7 @@ def one_hot(
     Parameters
     ----------
     x
-        Integers. One that is negative or too large gives zeros throughout.
+        Integers. One that is negative or too large gives only zeros.
     classes
         The size of the new dim.
     dim

@@ -63,8 +63,8 @@ def custom_pullback(
     Parameters
     ----------
     function
-        Of tensors or structures of them. Constants may be used freely; other tensors from outside
-        are refused.
+        A function of tensors or structures of them. It may use constants; other tensors from
+        outside are refused.
     pullback
         `(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their order
         and structures; `ct` has the structure of the result. It must be linear in `ct`, as forward
@@ -87,8 +87,8 @@ def custom_pullback(
     Notes
     -----
     Second derivatives with respect to the operands differentiate the steps of a loop in `pullback`.
-    If few steps find a solution but not its derivative, as with conjugate gradients, let `pullback`
-    call another function with a pullback of its own.
+    If few steps find a solution but not its derivative, as with conjugate gradients, call
+    another function with a pullback of its own in `pullback`.
 
     Examples
     --------

@@ -100,8 +100,14 @@ def value_and_grad(
 
     Parameters
     ----------
-    y, wrt, per, disconnected
-        As in `grad`.
+    y
+        A float tensor without dims, unless `per` says otherwise.
+    wrt
+        Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.
+    per
+        Dims of instances, as in `grad`.
+    disconnected
+        "error" or "zero", as in `grad`.
 
     Raises
     ------

@@ -58,20 +58,22 @@ def jacobian(
     """The derivative of every element of `y` with respect to every element of `wrt`.
 
     It has the structure of `y`, each of its tensors replaced by the structure of `wrt`. The dims
-    are those of the `y`, then those of the `wrt`; of these, one that `y` has as well gets a prime:
-    "row'".
+    are those of the `y`, then those of the `wrt`. A dim of the `wrt` that the `y` has too gets a
+    prime: "row'".
 
     Parameters
     ----------
-    y, wrt
+    y
         A float tensor, or nested lists, tuples and dicts of them.
+    wrt
+        Inputs or inner tensors of `y`, in any structure.
     per
         Dims of instances that do not mix, as in `grad`: only the blocks of a block-diagonal
         Jacobian are computed, with each dim of `per` once. The `y` must have these dims.
     mode
         "reverse" pulls back one cotangent for each element of `y`, "forward" pushes forward one
-        tangent for each element of `wrt`. By default the mode that takes fewer of them, or reverse;
-        a size known only at the call counts as a large one.
+        tangent for each element of `wrt`. By default the mode that takes fewer of them, or reverse
+        if they take equally many. A size known only at the call counts as a large one.
 
     Raises
     ------

@@ -38,18 +38,20 @@ def callback(
     Parameters
     ----------
     function
-        Of arrays in the structures of the operands. Their axes are the dims of the operand, in its
-        order, or those of `dims` that it has, in the order of `dims`.
+        A function of arrays, in the structures of the operands. The axes of an array are the dims
+        of the operand, in its order, or those of `dims` that it has, in the order of `dims`.
     result
-        Tensors whose dims, sizes and dtype are those of the results, one or nested: an operand, or
-        one made to say so, as `gc.zeros({"root": 3})`. Arrays of other shapes, or of dtypes that
-        would lose values, are refused at the call.
+        Tensors with the dims, sizes and dtypes of the results, one or nested. Give an operand, or a
+        new tensor such as `gc.zeros({"root": 3})`; only its type is used. Arrays of other shapes,
+        or of dtypes that would lose values, are refused at the call.
     dims
         The dims that the function works along; by default all that the operands have at the call.
         A whole batch is given to the function at once if its dims are among them.
-    pullback, pushforward
-        The derivative, as in `custom_pullback`: functions of tensors, for instance callbacks. The
-        `pushforward` of a callback is worth giving: a derivative in forward mode otherwise runs the
+    pullback
+        The derivative in reverse mode, as in `custom_pullback`: a function of tensors, for instance
+        a callback.
+    pushforward
+        The derivative in forward mode, as in `custom_pullback`. Without it forward mode runs the
         `pullback` once for each element of the result.
 
     Raises

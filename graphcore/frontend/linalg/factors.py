@@ -116,8 +116,8 @@ def qr(
     dims
         Their dims, rows first.
     mode
-        "reduced": q has as many columns as x has rows or columns, whichever are fewer. "complete":
-        q is square, and the derivative of the added columns is the minimum-norm one.
+        With "reduced" q has as many columns as x has rows or columns, whichever are fewer. With
+        "complete" q is square, and the derivative of the added columns is the minimum-norm one.
     new
         The dim of the columns of q and of the rows of r.
 
@@ -185,9 +185,8 @@ def svd(
     full_matrices
         Whether u and vh are square, completed by vectors without a singular value.
     new
-        The dim of the values, by default "rank". For full matrices a tuple of three: the dims of
-        the columns of u, of the values and of the rows of vh, by default "left", "rank" and
-        "right".
+        The dim of the values, by default "rank". For full matrices three dims: of the columns of u,
+        of the values and of the rows of vh. Their default is ("left", "rank", "right").
 
     Examples
     --------
@@ -241,17 +240,17 @@ def eigh(
 
     Only one triangle is read; the derivative with respect to the rest is exactly 0.
 
-    The vectors of equal eigenvalues have no derivative: it is inf or nan; the other vectors have
-    one. Values count as equal if they differ by at most 16 units of rounding of the largest (in
+    The derivative of the vectors of equal eigenvalues is inf or nan; the other vectors have a
+    derivative. Values count as equal if they differ by at most 16 units of rounding of the largest (in
     float64 by 3.6e-15 of it). The derivatives of vectors lose digits as eigenvalues approach each
     other.
 
-    Functions of the matrix have all derivatives, also at equal eigenvalues, if they are written as
-    `v f(w) v^H`, as that times vectors, as its diagonal or as the sum of `f(w)`. `f` acts on each
-    eigenvalue. What else it depends on must be the same for all eigenvalues of a matrix, without
-    dims that the matrix lacks. Leave values out by `gc.where(w > least, f(w), 0)`, not by slices,
-    and call `eigh` in the body of the loop that uses it. `cholesky`, `solve`, `expm`, `logm`,
-    `sqrtm` and `polar` have all derivatives there as well, and need no vectors.
+    Some functions of the matrix have all derivatives, also at equal eigenvalues. These are written
+    as `v f(w) v^H`, as that times vectors, as its diagonal or as the sum of `f(w)`. `f` acts on
+    each eigenvalue. What else it depends on must be the same for all eigenvalues of a matrix,
+    without dims that the matrix lacks. Leave values out by `gc.where(w > least, f(w), 0)`, not by
+    slices, and call `eigh` in the body of the loop that uses it. `cholesky`, `solve`, `expm`,
+    `logm`, `sqrtm` and `polar` have all derivatives there as well, and need no vectors.
 
     >>> import graphcore as gc
     >>> w, v = gc.linalg.eigh(gc.constant([[2.0, 1.0], [1.0, 2.0]], ("row", "col")))

@@ -139,8 +139,8 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
 
     Of all matrices with orthonormal columns `u` is the nearest to `x`. It has the dims of `x`; `p`
     has that of the columns, and the same with a prime. All derivatives are exact at equal singular
-    values. For a matrix of unknown shape only the first is. Where `x` is singular `u` has none
-    (Higham 1986).
+    values. For a matrix of unknown shape only the first derivative is exact. Where `x` is
+    singular, `u` has no derivative (Higham 1986).
 
     >>> import graphcore as gc
     >>> u, p = gc.linalg.polar(gc.constant([[0.0, -2.0], [3.0, 0.0]], ("row", "col")))

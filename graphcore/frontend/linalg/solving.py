@@ -93,8 +93,8 @@ def solve_triangular(
     b
         Vectors along the dim of the rows of `a`; other dims are batch.
     dims
-        The dims of `a`, rows first; in the other order the transposed system is solved,
-        in which a lower triangle is an upper one.
+        The dims of `a`, rows first. In the other order the transposed system is solved, whose
+        lower triangle is the upper triangle of `a`.
     lower
         Whether to read the lower triangle, for rows and columns as in `dims`.
     unit_diagonal
@@ -150,8 +150,12 @@ def solve_tridiagonal(
 
     Parameters
     ----------
-    lower, diagonal, upper
-        The three diagonals, along `dim`; the first of `lower` and the last of `upper` are not read.
+    lower
+        The diagonal below the main one, along `dim`. Its first element is not read.
+    diagonal
+        The main diagonal, along `dim`.
+    upper
+        The diagonal above the main one, along `dim`. Its last element is not read.
     b
         The right-hand side, along `dim`.
     dim

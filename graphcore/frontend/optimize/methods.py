@@ -101,9 +101,9 @@ def sgd(
     learning_rate
         A number, a tensor, or a function of the number of the step, such as `cosine_decay`.
     momentum
-        How much of the last step goes on; without it there is no velocity in the state.
+        The share of the velocity that is kept in each step. With 0 the state has no velocity.
     nesterov
-        Whether the gradient counts ahead of the velocity.
+        Whether to use Nesterov's momentum.
 
     Examples
     --------
@@ -156,10 +156,12 @@ def adam(
     ----------
     learning_rate
         As in `sgd`.
-    b1, b2
-        How much of the means of gradients, and of their squares, is kept in each step.
+    b1
+        The share of the mean of gradients that is kept in each step.
+    b2
+        The share of the mean of squares that is kept in each step.
     eps
-        What is added to the root.
+        The number added to the root.
 
     Examples
     --------
@@ -185,15 +187,21 @@ def adamw(
     """Adam with decoupled weight decay.
 
     As `adam`, and each step also subtracts `learning_rate * weight_decay * param` from the param.
-    The running means do not see it. Source: Loshchilov and Hutter 2019, "Decoupled weight decay
+    The running means do not include it. Source: Loshchilov and Hutter 2019, "Decoupled weight decay
     regularization".
 
     Parameters
     ----------
-    learning_rate, b1, b2, eps
-        As in `adam`.
+    learning_rate
+        As in `sgd`.
+    b1
+        The share of the mean of gradients that is kept in each step.
+    b2
+        The share of the mean of squares that is kept in each step.
+    eps
+        The number added to the root.
     weight_decay
-        The share of each param that is taken off, times the learning rate.
+        The share of each param that is subtracted, times the learning rate.
 
     Examples
     --------

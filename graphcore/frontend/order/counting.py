@@ -263,9 +263,10 @@ def unique_all(
 ) -> UniqueAll:
     """The distinct values in ascending order, nan last, and where they are; as `jax.numpy.unique`.
 
-    The result has four tensors: the values, the positions of their first occurrences (row-major in
-    `dim`), for each element of `x` the number of its value, and how often each occurs. What is not
-    used is not computed. The derivative of a value goes to its first occurrence.
+    The result has four tensors. They are the values, the positions of their first occurrences
+    (row-major in `dim`), the number of the value of each element of `x`, and how often each value
+    occurs. What is not used is not computed. The derivative of a value goes to its first
+    occurrence.
 
     >>> import graphcore as gc
     >>> gc.compile([], list(gc.unique_all(gc.constant([3, 1, 3, 2], "t"), size=3)))()

@@ -52,10 +52,13 @@ def interp(
         The values at the known points: a tensor with `dim`, or a list.
     dim
         The dim of the points.
-    left, right
-        The values below the first point and above the last; by default those at the ends.
+    left
+        The value below the first point; by default the value at that point.
+    right
+        The value above the last point; by default the value at that point.
     period
-        The period of `xp`. The points may then be in any order, and none is below or above them.
+        The period of `xp`. The points may then be in any order, and `left` and `right` have no
+        effect.
 
     Raises
     ------

@@ -63,10 +63,10 @@ def quantile(
     where: Mask = None,
     skipna: bool = False,
 ) -> Tensor:
-    """Quantiles over dims: the value below which a fraction `q` lies.
+    """Quantiles over dims: the value below which a fraction `q` of the elements is.
 
     Floats keep their dtype, all others become float64. A quantile is nan if any element counted is,
-    or if there is none. The derivative goes to the elements between which the quantile lies; of
+    or if there is none. The derivative goes to the elements on both sides of the quantile; of
     tied ones to those that a stable sort puts there.
 
     Parameters
@@ -87,7 +87,7 @@ def quantile(
     where
         A bool tensor: elements where it is false are left out.
     skipna
-        Whether to leave out nan as well.
+        Whether to leave out nan too.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class Binary(Protocol):
 DOC = """{doc}, elementwise{like}.
 
 {dims}
-{dtypes} A dtype that it is not defined for is refused.
+{dtypes} Other dtypes are refused.
 {unknown}
 >>> import graphcore as gc
 >>> {operands} = {inputs}

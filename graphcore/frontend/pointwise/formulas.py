@@ -116,11 +116,11 @@ def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> 
 
 @parameters(
     x="A tensor or number.",
-    min="The lower bound, aligned by name; None is no bound.",
-    max="The upper bound, aligned by name; None is no bound.",
+    min="The lower bound, aligned by name; None means no bound.",
+    max="The upper bound, aligned by name; None means no bound.",
 )
 def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """`x` limited to the range from `min` to `max`; None is no bound.
+    """`x` limited to the range from `min` to `max`; None means no bound.
 
     `minimum(maximum(x, min), max)`: where `min` is above `max`, the result is `max`. At a bound the
     derivative is shared evenly.
@@ -374,10 +374,14 @@ def isclose(
 
     Parameters
     ----------
-    x, y
-        Tensors or numbers, aligned by name.
-    rtol, atol
-        The tolerance relative to `y`, and the absolute tolerance.
+    x
+        A tensor or number.
+    y
+        A tensor or number, aligned by name.
+    rtol
+        The tolerance relative to `y`.
+    atol
+        The absolute tolerance.
     equal_nan
         Whether two nan are close.
 

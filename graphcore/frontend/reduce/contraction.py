@@ -41,7 +41,7 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
     Raises
     ------
     GraphError
-        If a dim to sum over is a dim of no operand.
+        If no operand has one of the dims to sum over.
 
     Examples
     --------
@@ -129,8 +129,8 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
     Raises
     ------
     GraphError
-        If the equation has no arrow, if an operand lacks a listed dim, or if a dim of the result is
-        listed for no operand.
+        If the equation has no arrow, if an operand lacks a listed dim, or if no operand
+        lists a dim of the result.
 
     Examples
     --------

@@ -30,7 +30,7 @@ REDUCED = {
     "dim": "The dims to reduce: one name, several, or None for all.",
     "where": "A bool tensor: elements where it is false are left out.",
 }
-SKIPPED = {**REDUCED, "skipna": "Whether to leave out nan as well."}
+SKIPPED = {**REDUCED, "skipna": "Whether to leave out nan too."}
 """Descriptions of the parameters of reductions."""
 
 

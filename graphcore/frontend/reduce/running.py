@@ -170,7 +170,7 @@ def logcumsumexp(
 @parameters(
     x="A tensor.",
     dim="The dim to fill along.",
-    limit="The number of consecutive nan that are replaced at most; None is no limit.",
+    limit="The number of consecutive nan that are replaced at most; None means no limit.",
 )
 def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
     """`x` with nan replaced by the last value before it along `dim`; leading nan stay.
@@ -196,7 +196,7 @@ def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
 @parameters(
     x="A tensor.",
     dim="The dim to fill along.",
-    limit="The number of consecutive nan that are replaced at most; None is no limit.",
+    limit="The number of consecutive nan that are replaced at most; None means no limit.",
 )
 def bfill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
     """`x` with nan replaced by the next value after it along `dim`; trailing nan stay.

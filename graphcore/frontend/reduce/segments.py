@@ -36,7 +36,7 @@ SEGMENTED = {
     "segment_ids": "The segment number of each element: an integer tensor, in any order, or a list "
     "along `dim`. Numbers that are negative or too large are refused, now or at the call.",
     "size": "The number of segments: an integer or any other size.",
-    "dim": "The dims that vanish; None means those of `segment_ids`. All other dims are batch.",
+    "dim": "The dims to reduce; None means those of `segment_ids`. All other dims are batch.",
     "name": "The dim of the segments, which replaces the first of `dim`; by default the same name.",
 }
 

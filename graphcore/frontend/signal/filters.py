@@ -55,14 +55,16 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
 
     Parameters
     ----------
-    x, y
-        Tensors.
+    x
+        A tensor.
+    y
+        The other tensor.
     dim
-        One dim, several, or None for all that both have.
+        The dims: one name, several, or None for all that both have.
     mode
-        The part of the result, for sizes n of `x` and m of `y`. "full": wherever they overlap, of
-        size `n + m - 1`. "same": the central part of that, of size n. "valid": where the smaller
-        lies within the other, of size `abs(n - m) + 1`.
+        The part of the result, for sizes n of `x` and m of `y`. With "full" it is where they
+        overlap, of size `n + m - 1`. With "same" it is the central part of that, of size n. With
+        "valid" it is where the smaller is inside the other, of size `abs(n - m) + 1`.
 
     Examples
     --------
@@ -78,11 +80,18 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
 def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
     """Cross-correlation along dims: `z[k] = sum over j of x[k + j] * conj(y[j])`.
 
+    The first k of "full" is 1 - size of `y`: there only the last element of `y` overlaps `x`.
+
     Parameters
     ----------
-    x, y, dim, mode
-        As in `convolve`. The first k of "full" is 1 - size of `y`: only its last element overlaps
-        `x`.
+    x
+        A tensor.
+    y
+        The other tensor.
+    dim
+        The dims: one name, several, or None for all that both have.
+    mode
+        "full", "same" or "valid", as in `convolve`.
 
     Examples
     --------
@@ -102,8 +111,14 @@ def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "f
 
     Parameters
     ----------
-    x, y, dim, mode
-        As in `convolve`.
+    x
+        A tensor.
+    y
+        The other tensor.
+    dim
+        The dims: one name, several, or None for all that both have.
+    mode
+        "full", "same" or "valid", as in `convolve`.
 
     Examples
     --------

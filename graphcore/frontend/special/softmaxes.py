@@ -57,7 +57,7 @@ def log_softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 def logsumexp(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """`log(sum(exp(x)))` over dims, without overflow; -inf where all of `x` is.
 
-    The dims vanish. Floats keep their dtype.
+    The dims are removed. Floats keep their dtype.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[0.0, 0.0], [0.0, 1000.0]], ("batch", "class"))

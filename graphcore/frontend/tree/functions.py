@@ -34,7 +34,7 @@ def map(function: Callable[..., Any], tree: Anything, *trees: Anything) -> Anyth
     Parameters
     ----------
     function
-        Of as many leaves as there are trees.
+        A function of as many leaves as there are trees.
     tree
         Nested lists, tuples, dicts, dataclasses and objects of registered classes; the result has
         the same structure. Everything else is a leaf: a tensor, an array, a number.

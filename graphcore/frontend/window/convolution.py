@@ -53,26 +53,34 @@ def conv(
     """Cross-correlation of `x` with a kernel along some dims: the convolution of neural networks.
 
     `y[i] = sum over j of x[i * stride + j * dilation - before] * kernel[j]`. Nothing is flipped;
-    `gc.signal.convolve` flips the kernel. All other dims align by name: dims of both are batch
-    unless contracted, further dims of the kernel are outputs. In a grouped convolution both share a
-    dim `group` that is not contracted. In a depthwise one that dim is `channel`.
+    `gc.signal.convolve` flips the kernel.
+
+    All other dims align by name. By default those that both have are summed over. With `contract`
+    only the dims that it names are, and the other dims that both have are batch. The result has
+    the remaining dims of `x`, then those that only the kernel has, which are outputs. A grouped
+    convolution has a batch dim `group`. In a depthwise one the batch dim is `channel`.
 
     Parameters
     ----------
-    x, kernel
-        Tensors. The result has the dims of `x`, then the outputs.
+    x
+        A tensor.
+    kernel
+        The kernel, a tensor.
     dims
         For each dim of `x` that the kernel moves along, the dim of the kernel; or names alone where
         both have the same.
     contract
-        The dims to sum over besides those of the kernel; None for all others that both have.
-    stride, dilation
-        The step between positions of the kernel, and between elements of the kernel; one number, or
-        one for each dim of `x`.
+        The dims to sum over besides those that the kernel moves along; None for all others that
+        both have.
+    stride
+        The step between positions of the kernel: one number, or a dict by dim.
+    dilation
+        The step between elements of the kernel: one number, or a dict by dim.
     padding
-        The zeros around `x`; one value for all dims, or one for each. "valid" adds none. "same"
-        adds so many that the size stays, apart from the stride; an odd one stands at the end.
-        "full" adds as many as the kernel reaches. A number or a pair (before, after) says how many.
+        The zeros around `x`: one value for all dims, or a dict by dim. With "valid" there are none.
+        With "same" there are so many that the size stays, apart from the stride; an odd one is
+        added at the end. With "full" there are as many as the kernel reaches. A number or a pair
+        (before, after) gives how many.
 
     Raises
     ------
@@ -116,13 +124,25 @@ def conv_transpose(
 ) -> Tensor:
     """The transpose of `conv` with the same arguments, from its results back to its input.
 
-    Each element of `x` adds a multiple of the kernel to the result; the padding of `conv` is cut
-    off. `contract` names the output dims of `conv`.
+    Each element of `x` adds a multiple of the kernel to the result.
 
     Parameters
     ----------
-    x, kernel, dims, contract, stride, dilation, padding
-        As in `conv`.
+    x
+        A tensor, as `conv` returns it.
+    kernel
+        The kernel of `conv`.
+    dims
+        For each dim of `x` that the kernel moves along, the dim of the kernel; or names alone where
+        both have the same.
+    contract
+        The output dims of `conv`, which are summed over; None for all others that both have.
+    stride
+        The step between positions of the kernel, as in `conv`.
+    dilation
+        The step between elements of the kernel, as in `conv`.
+    padding
+        The padding of `conv`, which is cut off.
     sizes
         The sizes of some of `dims` in the result. By default the smallest for which `conv` gives
         those of `x`; for "same", those of `x` times the stride.
@@ -185,7 +205,7 @@ def max_pool(
     dilation
         The step from element to element in a window.
     padding
-        As in `conv`, but with values lower than all others.
+        As in `conv`, but the added elements are lower than all others.
 
     Examples
     --------
@@ -213,8 +233,16 @@ def mean_pool(
 
     Parameters
     ----------
-    x, sizes, stride, dilation, padding
-        As in `max_pool`, but padded with zeros.
+    x
+        A tensor.
+    sizes
+        For each dim the size of its windows.
+    stride
+        The step from window to window, as in `max_pool`.
+    dilation
+        The step from element to element in a window.
+    padding
+        The zeros around `x`, as in `conv`.
     count_include_pad
         Whether these zeros count as elements of their windows.
 

@@ -36,12 +36,12 @@ def pad(
     constant_values: Any = None,
     end_values: Any = None,
     reflect_type: str | None = None,
-    **more: Any,
+    **pad_width_kwargs: Any,
 ) -> Tensor:
     """`x` with new elements before and after those along some dims, as `xarray.DataArray.pad`.
 
-    As there, new elements are nan unless `constant_values` or another mode says otherwise. Options
-    are given for all dims or, in a dict, by dim; for both ends, or as (before, after).
+    New elements are nan unless `constant_values` or another mode says otherwise. Options are given
+    for all dims or, in a dict, by dim. They are one value for both ends, or a pair (before, after).
 
     Parameters
     ----------
@@ -51,23 +51,24 @@ def pad(
         The number of new elements at each end of each dim, as a dict or as keywords: integers or
         sizes.
     mode
-        How new elements are computed. "constant": a value. "edge": the element at the edge.
-        "linear_ramp": a ramp from the edge to an end value. "maximum", "mean", "median", "minimum":
-        this statistic of the elements next to the edge, rounded for integers. "reflect" and
-        "symmetric": `x` mirrored at its edge, without and with the element at the edge. "wrap": `x`
-        repeated. Where `x` is exhausted it is repeated. All modes but "constant" refuse to pad an
-        empty dim.
+        How new elements are computed. With "constant" they have one value, with "edge" that of the
+        element at the edge. With "linear_ramp" they are a ramp from the edge to an end value. With
+        "maximum", "mean", "median" or "minimum" they are this statistic of the elements next to the
+        edge, rounded for integers. With "reflect" `x` is mirrored at its edge, without the element
+        at the edge; "symmetric" includes it. With "wrap" `x` is repeated. Where a
+        width is larger than `x` these three repeat. All modes but "constant" refuse to pad an empty
+        dim.
     stat_length
         How many elements next to the edge a statistic uses; by default all.
     constant_values
-        Numbers or tensors, cast to the dtype of `x`, and 0 for dims left out of a dict. By default
-        nan; integers then become floats, float32 those of up to 16 bits, float64 all others.
+        Numbers or tensors, cast to the dtype of `x`, and 0 for dims left out of a dict. The default
+        is nan. Integers then become floats: float32 for up to 16 bits, else float64.
     end_values
         The values at which ramps end; by default 0.
     reflect_type
-        "even", the default, or "odd": twice the element at the edge minus the mirrored one.
-    **more
-        The widths as keywords.
+        "even", the default, or "odd": the element at the edge times two, minus the mirrored one.
+    **pad_width_kwargs
+        The widths, as keywords.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def pad(
     array([0, 1, 2, 3, 0])
     """
     node = single("pad", x)
-    widths = mapping("pad", pad_width, more, "{'dim': (1, 1)}", node)
+    widths = mapping("pad", pad_width, pad_width_kwargs, "{'dim': (1, 1)}", node)
     require_dims("pad", node, names("pad", tuple(widths), node))
     check_word("pad", "mode", mode, MODES, node)
     beyond, option, default = MODES[mode]

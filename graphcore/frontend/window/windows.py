@@ -40,9 +40,10 @@ def windows(
         For each dim the size of its windows, 1 or more.
     names
         For each dim the name of the new dim; for a single dim the name alone.
-    stride, dilation
-        The step from window to window, and from element to element in a window; one number, or one
-        for each dim.
+    stride
+        The step from window to window: one number, or a dict by dim.
+    dilation
+        The step from element to element in a window: one number, or a dict by dim.
 
     Examples
     --------
@@ -75,10 +76,12 @@ def overlap_add(
     sizes
         For each dim that counts windows, the size of the result; None is the smallest possible.
     names
-        For each dim the name of the dim within windows, which vanishes; for a single dim the name
-        alone.
-    stride, dilation
-        As in `windows`.
+        For each dim the name of the dim within windows, which is removed; for a single dim the
+        name alone.
+    stride
+        The step from window to window: one number, or a dict by dim.
+    dilation
+        The step from element to element in a window: one number, or a dict by dim.
 
     Examples
     --------
