@@ -241,9 +241,9 @@ def eigh(
     Only one triangle is read; the derivative with respect to the rest is exactly 0.
 
     The derivative of the vectors of equal eigenvalues is inf or nan; the other vectors have a
-    derivative. Values count as equal if they differ by at most 16 units of rounding of the largest (in
-    float64 by 3.6e-15 of it). The derivatives of vectors lose digits as eigenvalues approach each
-    other.
+    derivative. Values count as equal if they differ by at most 16 units of rounding of the largest
+    (in float64 by 3.6e-15 of it). The derivatives of vectors lose digits as eigenvalues approach
+    each other.
 
     Some functions of the matrix have all derivatives, also at equal eigenvalues. These are written
     as `v f(w) v^H`, as that times vectors, as its diagonal or as the sum of `f(w)`. `f` acts on
