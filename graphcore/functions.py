@@ -296,7 +296,7 @@ def declared(path: str, given: Tree) -> Tree:
     level = branch(given)
     if level is None or is_dims(given):
         return tensor(path, given)
-    return level.holding([declared(path + key, part) for key, part in level]).built()
+    return level.with_parts([declared(path + key, part) for key, part in level]).build()
 
 
 def is_dims(given: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import lower_bound
-from graphcore.ir.trace import remembered
+from graphcore.ir.trace import known_facts
 from graphcore.ops import elementwise, leaf, linalg, tensor
 
 from .values import is_real, is_zero
@@ -42,7 +42,7 @@ Facts = frozenset[Fact]
 def facts(x: Node) -> Facts:
     """Everything known of `x`, from the op that made it and the facts about its operands."""
     stack = [x]
-    known = remembered("facts about matrices")
+    known = known_facts("facts about matrices")
     while x not in known:
         node = stack[-1]
         waiting = [y for y in node.inputs if y not in known] if node.op in THROUGH else []

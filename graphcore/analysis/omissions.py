@@ -37,7 +37,7 @@ from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.trace import current, remembered
+from graphcore.ir.trace import current, known_facts
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 from graphcore.ops.outside import Calls
@@ -72,7 +72,7 @@ def may_omit(x: Node, known: Known | None = None) -> bool:
 def omits(x: Node, known: Known | None = None) -> Omits:
     """The patterns of zeros that `x` may hold."""
     if known is None:
-        known = remembered("values left out")
+        known = known_facts("values left out")
     look = known.get
     stack = [] if x in known else [x]
     while stack:

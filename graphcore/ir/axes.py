@@ -78,7 +78,7 @@ class Kind:
         """The attrs of a named `node` whose operands have more dims, which come first."""
         return node.attrs
 
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
+    def permute(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
         """The attrs of a plain `node` whose operands all have their axes in the order `perm`.
 
         None where the axes of operands and results differ, so that one order cannot apply to all.
@@ -93,7 +93,7 @@ class Kind:
         return f"{type(self).__name__}({', '.join(map(repr, vars(self).values()))})"
 
 
-def left(axis: int, gone: Collection[int]) -> int:
+def new_place(axis: int, gone: Collection[int]) -> int:
     """The position of an axis that is left where those in `gone` vanish."""
     return axis - sum(other < axis for other in gone)
 
@@ -106,7 +106,7 @@ def at(x: TensorType, attr: Any) -> set[int]:
     return {x.dims.index(dim) for dim in several if dim in x.dims}
 
 
-def aligned(x: TensorType, y: TensorType) -> list[int | None]:
+def matching_axes(x: TensorType, y: TensorType) -> list[int | None]:
     """For each axis of `y` the axis of `x` with its name or, in plain types, its position."""
     if y.dims is None:
         return list(range(y.ndim))
@@ -131,12 +131,12 @@ class Opaque(Kind):
 class Pointwise(Kind):
     """All operands and results have the same axes, and elements are computed one by one."""
 
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
+    def permute(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
         """The attrs as they are: none is about axes."""
         return node.attrs
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
-        return of_each(aligned(x, y))
+        return of_each(matching_axes(x, y))
 
 
 class Same(Pointwise):
@@ -147,7 +147,7 @@ class Seen(Kind):
     """The operand itself, whose axes stay in this order for those who look at it from outside."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
-        return of_each(aligned(x, y))
+        return of_each(matching_axes(x, y))
 
 
 class Attr(Kind):
@@ -161,7 +161,7 @@ class Attr(Kind):
     def __init__(self, attr: str) -> None:
         self.attr = attr
 
-    def placed(self, node: Node, place: Callable[[int], int]) -> Mapping[str, Any]:
+    def move_axes(self, node: Node, place: Callable[[int], int]) -> Mapping[str, Any]:
         """The attrs, with other positions in place of those of the axes."""
         value = node.attrs[self.attr]
         new = tuple(sorted(map(place, value))) if isinstance(value, tuple) else place(value)
@@ -169,19 +169,19 @@ class Attr(Kind):
 
     def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
         """Every position is one higher."""
-        return self.placed(node, lambda axis: axis + 1)
+        return self.move_axes(node, lambda axis: axis + 1)
 
 
 class Alike(Attr):
     """A kind whose operands all have the same axes."""
 
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
+    def permute(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
         """The axes are where the order puts them."""
-        return self.placed(node, perm.index)
+        return self.move_axes(node, perm.index)
 
     def without(self, node: Node, axes: Collection[int]) -> Mapping[str, Any]:
         """Every position is as much lower as axes before it are gone."""
-        return self.placed(node, lambda axis: left(axis, axes))
+        return self.move_axes(node, lambda axis: new_place(axis, axes))
 
 
 class Reduces(Alike):
@@ -191,7 +191,7 @@ class Reduces(Alike):
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
-            return of_each(aligned(x, y))
+            return of_each(matching_axes(x, y))
         gone = at(x, node.attrs[self.attr])
         return of_each(axis for axis in range(x.ndim) if axis not in gone)
 
@@ -205,7 +205,7 @@ class Along(Alike):
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         how = How.MOVED if self.moves else How.ALONG
-        return of_each(aligned(x, y), how, at(x, node.attrs[self.attr]))
+        return of_each(matching_axes(x, y), how, at(x, node.attrs[self.attr]))
 
 
 class Inserts(Attr):
@@ -218,7 +218,7 @@ class Inserts(Attr):
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
-            return of_each(aligned(x, y))
+            return of_each(matching_axes(x, y))
         old, new = iter(range(x.ndim)), node.attrs[self.attr]
         return of_each(None if axis in new else next(old) for axis in range(y.ndim))
 
@@ -235,7 +235,7 @@ class Permutes(Attr):
         return {self.attr: (0, *[axis + 1 for axis in node.attrs[self.attr]])}
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
-        return of_each(aligned(x, y) if y.dims is not None else node.attrs[self.attr])
+        return of_each(matching_axes(x, y) if y.dims is not None else node.attrs[self.attr])
 
 
 class Renames(Attr):
@@ -279,7 +279,7 @@ class Splits(Kind):
         made, names = at(y, node.attrs[self.new]), node.attrs[self.old]
         several = names if isinstance(names, tuple) else (names,)
         parts = Source(tuple((x.dims or ()).index(dim) for dim in several), How.PART)
-        whole = of_each(aligned(x, y))
+        whole = of_each(matching_axes(x, y))
         return tuple(parts if axis in made else whole[axis] for axis in range(y.ndim))
 
 
@@ -298,7 +298,7 @@ class Ranges(Kind):
         first = {"starts": 0, "steps": 1, "sizes": size, "shape": size}
         return {name: (first[name], *value) for name, value in node.attrs.items()}
 
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
+    def permute(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
         """Ranges in the order of their axes."""
         return {name: tuple(value[axis] for axis in perm) for name, value in node.attrs.items()}
 
@@ -309,7 +309,7 @@ class Ranges(Kind):
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         ranges = list(self.ranges(node))
-        return of_each(aligned(x, y), self.hows[operand], at(x, tuple(ranges)))
+        return of_each(matching_axes(x, y), self.hows[operand], at(x, tuple(ranges)))
 
     def ranges(self, node: Node) -> Iterator[Any]:
         """The axes, positions or dims, on which the range is not the whole axis."""
@@ -326,7 +326,7 @@ class Joins(Alike):
     """Operands one after the other along an axis."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
-        return of_each(aligned(x, y), How.MOVED, at(x, node.attrs[self.attr]))
+        return of_each(matching_axes(x, y), How.MOVED, at(x, node.attrs[self.attr]))
 
 
 class Contracts(Kind):
@@ -370,7 +370,7 @@ class NamedMatrices(Kind):
     """Dims of matrices are those that the attrs `dims` and `new` list; all others are batch."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
-        return of_each(aligned(x, y), How.MOVED, at(x, node.attrs["dims"]))
+        return of_each(matching_axes(x, y), How.MOVED, at(x, node.attrs["dims"]))
 
 
 class Windows(Attr):
@@ -382,7 +382,7 @@ class Windows(Attr):
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
             dims, names = node.attrs[self.attr], node.attrs["names"]
-            whole = list(of_each(aligned(x, y), How.MOVED, at(x, dims)))
+            whole = list(of_each(matching_axes(x, y), How.MOVED, at(x, dims)))
             for dim, name in zip(dims, names, strict=True):
                 whole[y.dims.index(name)] = Source(tuple(at(x, dim)), How.PART)
             return tuple(whole)
@@ -400,7 +400,7 @@ class Overlaps(Attr):
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         if y.dims is not None:
-            return of_each(aligned(x, y), How.MOVED, at(x, node.attrs[self.attr]))
+            return of_each(matching_axes(x, y), How.MOVED, at(x, node.attrs[self.attr]))
         axes = node.attrs[self.attr]
         first, wide = axes[0], len(axes)
         moved = {axis + wide for axis in axes}
@@ -416,7 +416,7 @@ class Indexes(Attr):
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         axes = node.attrs[self.attr]
         if y.dims is not None:  # positions may bear the name of the dim that they index
-            return of_each(aligned(x, y), How.MOVED, at(x, axes))
+            return of_each(matching_axes(x, y), How.MOVED, at(x, axes))
         first = node.inputs[1].type.ndim
         if operand:
             return of_each((*range(first), *(None,) * (y.ndim - first)))
@@ -439,10 +439,10 @@ class Receives(Attr):
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         axes = node.attrs[self.attr]
         if operand < self.base:
-            return of_each(aligned(x, y), How.ALONG, at(x, axes))
+            return of_each(matching_axes(x, y), How.ALONG, at(x, axes))
         if y.dims is not None:
             over = at(x, node.attrs["over"])
-            return of_each(None if axis in over else axis for axis in aligned(x, y))
+            return of_each(None if axis in over else axis for axis in matching_axes(x, y))
         if operand > self.base:
             return (None,) * y.ndim
         rest = iter(range(node.inputs[-1].type.ndim, x.ndim))
@@ -457,7 +457,7 @@ class Searches(Kind):
             rows = x.ndim if operand else x.ndim - 1
             return of_each((*range(rows), *(None,) * (y.ndim - rows)))
         gone = set() if operand else at(x, node.attrs["dim"])
-        return of_each(None if axis in gone else axis for axis in aligned(x, y))
+        return of_each(None if axis in gone else axis for axis in matching_axes(x, y))
 
 
 class Picks(Kind):

@@ -71,16 +71,16 @@ class Number:
         return formula("absolute", self)
 
     def __lt__(self, other: Any) -> Any:
-        return unknown("less", self, other)
+        return refuse_comparison("less", self, other)
 
     def __le__(self, other: Any) -> Any:
-        return unknown("less_equal", self, other)
+        return refuse_comparison("less_equal", self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return unknown("greater", self, other)
+        return refuse_comparison("greater", self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return unknown("greater_equal", self, other)
+        return refuse_comparison("greater_equal", self, other)
 
     def __bool__(self) -> bool:
         raise refusal("bool", self, "choose at the call: gc.where, gc.cond(gc.less(n, 3), f, g)")
@@ -104,7 +104,7 @@ def refusal(function: str, x: Number, cure: str) -> GraphTypeError:
     return GraphTypeError(f"{reason}\n  built at {current()}\n  cure: {cure}")
 
 
-def unknown(comparison: str, x: Number, other: Any) -> Any:
+def refuse_comparison(comparison: str, x: Number, other: Any) -> Any:
     """The refusal to compare numbers before the call; NotImplemented if `other` is no number."""
     if not isinstance(other, (int, float, Number)):
         return NotImplemented

@@ -43,33 +43,33 @@ class ValueOf(Hidden):
     __hash__ = str.__hash__
 
 
-def apart(name: Name, taken: Iterable[str]) -> Name:
-    """`name`, with as many primes as it takes to differ from all names taken; hidden if it is.
+def apart(name: Name, in_use: Iterable[str]) -> Name:
+    """`name`, with as many primes as it takes to differ from all names in use; hidden if it is.
 
     >>> apart("row", ["col", "row"]), apart(Hidden("row"), ["col"])
     ("row'", 'row')
     """
-    kind, shown = type(name), set(map(str, taken))
+    kind, shown = type(name), set(map(str, in_use))
     while str(name) in shown:
         name = kind(f"{name}'")
     return name
 
 
-def all_apart(names: Mapping[str, Name], taken: Collection[str]) -> dict[str, Name]:
-    """Several names, made to differ from those taken and from one another.
+def all_apart(names: Mapping[str, Name], in_use: Collection[str]) -> dict[str, Name]:
+    """Several names, made to differ from those in use and from one another.
 
     >>> all_apart({"i": "i", "i'": "i'"}, ["i", "i'"]) == {"i": "i''", "i'": "i'''"}
     True
     """
     found: dict[str, Name] = {}
     for key, name in names.items():
-        found[key] = apart(name, (*taken, *found.values()))
+        found[key] = apart(name, (*in_use, *found.values()))
     return found
 
 
-def hidden(names: Iterable[str], taken: Collection[str]) -> dict[str, Hidden]:
-    """A hidden name for each, made to differ from those taken and from one another."""
-    return all_apart({name: Hidden(name) for name in names}, taken)
+def hidden_names(names: Iterable[str], in_use: Collection[str]) -> dict[str, Hidden]:
+    """A hidden name for each, made to differ from those in use and from one another."""
+    return all_apart({name: Hidden(name) for name in names}, in_use)
 
 
 def spell_name(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .errors import GraphError, GraphValueError, Refusal, require
 from .interning import Interned
 from .provenance import NOWHERE, Build, Origin, built_again, current, public_call, state
-from .size_text import escaped, show_dim, show_unknown
+from .size_text import escape, show_dim, show_unknown
 from .sizes import Size, lower_bound, same
 from .types import TensorType, TupleType, Type, fits
 
@@ -380,7 +380,7 @@ def describe_operand(node: Node, reason: str = "") -> str:
     name = node.attrs.get("name", f"{node.op.said}(...)")
     if node.op.name == "full" and not node.type.shape:
         name = f"{node.attrs['value'].array}"
-    text = f"  {escaped(name[:60])}: {node.type}, built at {node.origin}"
+    text = f"  {escape(name[:60])}: {node.type}, built at {node.origin}"
     if isinstance(node.type, TensorType) and node.inputs:
         known = [known_from(node, dim) for dim in node.type.dims or () if repr(dim) in reason]
         if known:
@@ -408,4 +408,4 @@ def known_from(node: Node, dim: str) -> str:
     name = end.attrs.get("name", end.op.said)
     how = "declared by" if "name" in end.attrs else "made by"
     known = "is" if str(size) == show_unknown(dim) else f"is {size},"
-    return f"{show_dim(dim)} {known} {how} {escaped(name[:60])} at {end.origin}"
+    return f"{show_dim(dim)} {known} {how} {escape(name[:60])} at {end.origin}"

@@ -132,12 +132,12 @@ def op(
         name.
     """
 
-    def declared(rule: Callable[..., Type]) -> Op:
+    def declare_rule(rule: Callable[..., Type]) -> Op:
         name, doc = rule.__name__.rstrip("_"), rule.__doc__ or ""
         where = dialect or rule.__module__.split(".")[2]
         return declare(Op(name, where, rule, doc, axes=axes, traits=traits, said=said))
 
-    return declared
+    return declare_rule
 
 
 def may_raise(node: Node) -> bool:

@@ -164,7 +164,7 @@ def user_line() -> Origin:
             entered = frame.f_code.co_qualname
         frame = frame.f_back
     file, line = frame.f_code.co_filename, frame.f_lineno
-    return Origin(file, line, None, caller(frame, (file, line)), spoken(entered))
+    return Origin(file, line, None, caller(frame, (file, line)), public_name(entered))
 
 
 WORDED = "worded.<locals>.call"
@@ -172,7 +172,7 @@ WORDED = "worded.<locals>.call"
 
 
 @lru_cache(maxsize=4096)
-def spoken(function: str) -> str:
+def public_name(function: str) -> str:
     """The users' name of a function or method of ours; "" for operators and inner functions.
 
     `segment_sum`; `isel` for `Tensor.isel`; `at.add` for `Region.add`.

@@ -38,10 +38,10 @@ def operation(name: str, a: Size, b: Size, spell: Spell) -> str:
     if name in ("min", "max"):
         return f"{name}({text(a, spell)}, {text(b, spell)})"
     sign = name if name == "//" else f" {name} "
-    return f"{closed(a, spell)}{sign}{closed(b, spell)}"
+    return f"{operand_text(a, spell)}{sign}{operand_text(b, spell)}"
 
 
-def closed(size: Size, spell: Spell) -> str:
+def operand_text(size: Size, spell: Spell) -> str:
     """`size` as an operand of any operator: in parentheses unless it is a name, number or call."""
     if isinstance(size, int):
         return str(size) if size >= 0 else f"({size})"
@@ -59,10 +59,10 @@ def closed_atom(atom: Atom, spell: Spell) -> str:
 
 def show_dim(name: str) -> str:
     """A dim's name, cut in its middle and escaped so that it stays on its line."""
-    return escaped(name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}")
+    return escape(name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}")
 
 
-def escaped(name: str) -> str:
+def escape(name: str) -> str:
     """A name that stays on its line."""
     return name if name.isprintable() else ascii(name)[1:-1]
 

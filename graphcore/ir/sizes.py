@@ -123,7 +123,7 @@ def minimum(a: Size, b: Size) -> Size:
         return a
     if isinstance(a, int) and isinstance(b, int):
         return a if a <= b else b
-    return _ordered("min", a, b, b - a)
+    return _extreme_operand("min", a, b, b - a)
 
 
 def maximum(a: Size, b: Size) -> Size:
@@ -137,7 +137,7 @@ def maximum(a: Size, b: Size) -> Size:
         return a
     if isinstance(a, int) and isinstance(b, int):
         return a if a >= b else b
-    return _ordered("max", a, b, a - b)
+    return _extreme_operand("max", a, b, a - b)
 
 
 def same(a: Size, b: Size) -> bool | None:
@@ -220,7 +220,7 @@ def substitute(size: Size, known: Mapping[str, Size]) -> Size:
         return size
     total: Size = 0
     for monomial, coefficient in size.terms:
-        values = (_substituted(atom, known) for atom, power in monomial for _ in range(power))
+        values = (_substitute_atom(atom, known) for atom, power in monomial for _ in range(power))
         total = total + count((coefficient, *values))
     return total
 
@@ -242,7 +242,7 @@ _APPLY: dict[str, Callable[[Size, Size], Size]] = {
 }
 
 
-def _substituted(atom: Atom, known: Mapping[str, Size]) -> Size:
+def _substitute_atom(atom: Atom, known: Mapping[str, Size]) -> Size:
     if not atom.operands:
         return known[atom.name] if atom.name in known else _of_atom(atom)
     a, b = (substitute(operand, known) for operand in atom.operands)
@@ -331,7 +331,7 @@ def _atom_unknowns(atom: Atom) -> frozenset[str]:
     return unknowns(a) | unknowns(b)
 
 
-def _nested(size: Size, name: str) -> tuple[Size, int, int] | None:
+def _nested_parts(size: Size, name: str) -> tuple[Size, int, int] | None:
     """(a, i, j) where `size` is `name(a, i) + j` for integers i and j."""
     match _terms(size):
         case ((((Atom(_, op, (a, int(i))), 1),), 1), *rest) if op == name:
@@ -343,7 +343,7 @@ def _nested(size: Size, name: str) -> tuple[Size, int, int] | None:
     return None
 
 
-def _ordered(name: str, a: Size, b: Size, gap: Size) -> Size:
+def _extreme_operand(name: str, a: Size, b: Size, gap: Size) -> Size:
     """The operand that `gap`, the lead of `a`, proves to be the extreme one."""
     first, second = _at_least(gap, 0), _at_least(-gap, 0)
     if first and second:  # equal in two forms: an int, or the same one in either order
@@ -356,7 +356,7 @@ def _extreme(name: str, a: Size, b: Size) -> Size:
     key = functools.partial(text, spell=spell_name)
     if isinstance(a, int) or (isinstance(b, Expression) and key(b) < key(a)):
         a, b = b, a
-    inner = _nested(a, name)
+    inner = _nested_parts(a, name)
     if inner is not None and isinstance(b, int):
         (x, i, j), apply = inner, _APPLY[name]  # max(max(x, i) + j, b) = max(x + j, max(i + j, b))
         return apply(x + j, apply(i + j, b))
@@ -372,21 +372,21 @@ def _divmod(a: Size, b: Size) -> tuple[Size, Size]:
         raise ZeroDivisionError(f"{a} is divided by zero")
     if b == 1:
         return a, 0
-    whole, part, factor, low, b = _reduced(a, b) if isinstance(b, int) else (0, a, 1, 0, b)
+    whole, part, factor, low, b = _division_parts(a, b) if isinstance(b, int) else (0, a, 1, 0, b)
     if _at_least(part, 0) and _at_least(b - part, 1):
         quotient, remainder = 0, part
     elif isinstance(b, Expression) and (exact := _exact(part, b)) is not None:
         quotient, remainder = exact, 0
     else:
         quotient, remainder = _operation("//", part, b), _operation("%", part, b)
-        inner = _nested(part, "//")
+        inner = _nested_parts(part, "//")
         if inner is not None and isinstance(b, int):  # (x//i + j)//b = (x + i*j)//(i*b)
             x, i, j = inner
             quotient = (x + i * j) // (i * b)
     return whole + quotient, factor * remainder + low
 
 
-def _reduced(a: Size, b: int) -> tuple[Size, Size, int, int, int]:
+def _division_parts(a: Size, b: int) -> tuple[Size, Size, int, int, int]:
     """(whole, part, factor, low, c) where `a = b*whole + factor*part + low` and `b = factor*c`."""
     split = {
         monomial: (0, coefficient) if monomial and coefficient % b else divmod(coefficient, b)

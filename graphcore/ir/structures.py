@@ -58,11 +58,11 @@ class Branch:
         """All but the parts: structures of equal outlines are alike on this level."""
         return self.kind, self.keys, self.rest
 
-    def holding(self, parts: Iterable[Any]) -> Branch:
+    def with_parts(self, parts: Iterable[Any]) -> Branch:
         """The same level with other parts."""
         return Branch(self.kind, self.keys, tuple(parts), self.rest)
 
-    def built(self) -> Any:
+    def build(self) -> Any:
         """The list, tuple, dict or object of these parts."""
         if self.kind in REGISTERED:
             return REGISTERED[self.kind].unflatten(self.rest, self.parts)
@@ -120,14 +120,14 @@ def outline(tree: Any, leaf: Callable[[Any, str], None], path: str = "") -> Bran
     if level is None:
         leaf(tree, path)
         return None
-    return level.holding([outline(part, leaf, path + key) for key, part in level])
+    return level.with_parts([outline(part, leaf, path + key) for key, part in level])
 
 
 def fill(structure: Branch | None, values: Iterator[Any]) -> Any:
     """`structure` built with the next values in place of its leaves."""
     if structure is None:
         return next(values)
-    return structure.holding([fill(part, values) for part in structure.parts]).built()
+    return structure.with_parts([fill(part, values) for part in structure.parts]).build()
 
 
 def number_leaves(structure: Branch | None, numbers: Iterator[int] | None = None) -> Any:
@@ -135,16 +135,16 @@ def number_leaves(structure: Branch | None, numbers: Iterator[int] | None = None
     numbers = count() if numbers is None else numbers
     if structure is None:
         return next(numbers)
-    form = structure.holding([number_leaves(part, numbers) for part in structure.parts])
+    form = structure.with_parts([number_leaves(part, numbers) for part in structure.parts])
     native = structure.kind is dict or issubclass(structure.kind, list | tuple)
-    return form.built() if native and structure.kind not in REGISTERED else form
+    return form.build() if native and structure.kind not in REGISTERED else form
 
 
-def fixed(structure: Branch | None) -> list[Any]:
+def static_values(structure: Branch | None) -> list[Any]:
     """The rests of all levels, in order, where there are some."""
     if structure is None:
         return []
-    inner = [rest for part in structure.parts for rest in fixed(part)]
+    inner = [rest for part in structure.parts for rest in static_values(part)]
     return inner if structure.rest in (None, ()) else [structure.rest, *inner]
 
 
@@ -156,7 +156,7 @@ def level_of(form: Any) -> Branch | None:
 def levels(form: Any) -> Any:
     """A form whose levels are all branches."""
     level = level_of(form)
-    return form if level is None else level.holding(map(levels, level.parts))
+    return form if level is None else level.with_parts(map(levels, level.parts))
 
 
 def leaves(tree: Any, path: str = "") -> list[tuple[str, Any]]:

@@ -109,7 +109,7 @@ def current() -> Trace:
 _outside: dict[object, WeakKeyDictionary[Node, Any]] = {}
 
 
-def remembered(subject: object) -> MutableMapping[Node, Any]:
+def known_facts(subject: object) -> MutableMapping[Node, Any]:
     """The facts found about nodes: in this compilation, or outside while they are used."""
     if state.sources is None:
         return _outside.setdefault(subject, WeakKeyDictionary())

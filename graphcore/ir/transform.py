@@ -92,7 +92,7 @@ def transform(
                 for node in graph.nodes():
                     if node not in done:
                         new = form(node, tuple(map(become, node.inputs)))
-                        done[node] = new if new is node else settled(new, form, done, trace)
+                        done[node] = new if new is node else settle_node(new, form, done, trace)
             else:
                 for node in toposort(roots, done) if done else graph.nodes():
                     done[node] = form(node, tuple(map(become, node.inputs)))
@@ -152,7 +152,7 @@ def former(
     return form
 
 
-def settled(
+def settle_node(
     node: Node, form: Form, done: dict[Node, Node], trace: Trace, depth: int = DEPTH
 ) -> Node:
     """The last form of a node that was made, entered in `done`: most often the node itself.
@@ -166,9 +166,9 @@ def settled(
         return done[node]
     for x in node.inputs:
         if x not in done:
-            settled(x, form, done, trace, depth - 1)
+            settle_node(x, form, done, trace, depth - 1)
     new = form(node, tuple([done[x] for x in node.inputs]))
-    last = done[node] = node if new is node else settled(new, form, done, trace, depth - 1)
+    last = done[node] = node if new is node else settle_node(new, form, done, trace, depth - 1)
     return last
 
 
@@ -204,7 +204,7 @@ def walk(
             else:
                 if (depth := depth + 1) > STEPS:
                     restless = set(stack[-STEPS:])
-                    raise unsettled(node, [r for r in trace.records if r.before in restless])
+                    raise unsettled_error(node, [r for r in trace.records if r.before in restless])
                 stack.append(new)
         else:
             needed = operands(node)
@@ -219,20 +219,20 @@ def walk(
                 becomes[node] = new
 
 
-def unchanged(node: Node, inputs: tuple[Node, ...]) -> None:
+def keep_node(node: Node, inputs: tuple[Node, ...]) -> None:
     """The visit of a walk that changes operands or bodies only."""
 
 
 def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, ...]:
     """`roots` with every node that is a key of `new` replaced; the rest keep their origins."""
     graph = Graph((), tuple(roots))
-    return transform(graph, unchanged, at=(), done=dict(new)).outputs
+    return transform(graph, keep_node, at=(), done=dict(new)).outputs
 
 
 def resize(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...]:
     """Nodes with other sizes in place of unknown ones, in the graphs that they hold as well."""
 
-    def changed(value: Any) -> Any:
+    def resize_value(value: Any) -> Any:
         match value:
             case Expression():
                 return replaced(value, sizes)
@@ -241,18 +241,18 @@ def resize(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...]
                 count = len(value.params)
                 return Graph(found[:count], found[count:])
             case tuple():
-                return tuple(map(changed, value))
+                return tuple(map(resize_value, value))
         return value
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
-        attrs = Attrs({name: changed(value) for name, value in node.attrs.items()})
+        attrs = Attrs({name: resize_value(value) for name, value in node.attrs.items()})
         return resize, Node(node.op, inputs, attrs)
 
     graph = Graph((), tuple(nodes))
     return transform(graph, visit).outputs if sizes else graph.outputs
 
 
-def unsettled(root: Node, records: Iterable[Record]) -> UnsettledError:
+def unsettled_error(root: Node, records: Iterable[Record]) -> UnsettledError:
     """The error that names the rules of these records, which do not end."""
     rules = list(dict.fromkeys(record.rule for record in records))
     shown = [rule_name(rule) for rule in rules[:SHOWN]]

@@ -14,7 +14,7 @@ from graphcore.ir.axes import How, Kind, Source, Sources
 from graphcore.ir.errors import require
 from graphcore.ir.node import Node, agree, agree_in_type, natural
 from graphcore.ir.op import Trait, op
-from graphcore.ir.size_text import escaped
+from graphcore.ir.size_text import escape
 from graphcore.ir.sizes import Shape
 from graphcore.ir.types import DType, TensorType, TupleType
 
@@ -62,7 +62,7 @@ class Function:
 
     def __repr__(self) -> str:
         name = getattr(self.given, "__qualname__", type(self.given).__name__)
-        return escaped(str(name)[:60])
+        return escape(str(name)[:60])
 
 
 class Calls(Kind):

@@ -14,7 +14,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import basename, state
 from graphcore.ir.trace import current
-from graphcore.ir.transform import former, settled, transform
+from graphcore.ir.transform import former, settle_node, transform
 
 from .pattern import Pattern
 
@@ -83,7 +83,7 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
         if node in normal:
             return normal[node]
         before = state.source
-        found = settled(node, form, normal, trace)
+        found = settle_node(node, form, normal, trace)
         state.source = before
         return found
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from itertools import product
 
 from graphcore.analysis.values import is_positive_zero
-from graphcore.ir.axes import Along, How, Joins, Pointwise, Ranges, Reduces, Source, left
+from graphcore.ir.axes import Along, How, Joins, Pointwise, Ranges, Reduces, Source, new_place
 from graphcore.ir.node import Attrs, Node
 from graphcore.ir.sizes import Shape, Size, count, lower_bound, same
 from graphcore.ops import leaf
@@ -67,7 +67,7 @@ def less_repeated(x: Node, axes: Collection[int]) -> Node:
     shape = tuple(size for axis, size in enumerate(x.type.shape) if axis not in axes)
     if x.op is leaf.full:
         return refill(x, shape)
-    repeated = [left(axis, axes) for axis in x.attrs["axes"] if axis not in axes]
+    repeated = [new_place(axis, axes) for axis in x.attrs["axes"] if axis not in axes]
     return plain.expand(x.inputs[0], repeated, shape)
 
 
@@ -322,7 +322,7 @@ def sum_of_view(node: Node) -> Node | None:
         )
     if x.op in (expand, leaf.full):  # all that is repeated is summed: the rest has moved outside
         new = x.attrs.get("axes", axes)
-        rest = [left(axis, new) for axis in axes if axis not in new]
+        rest = [new_place(axis, new) for axis in axes if axis not in new]
         inner = plain.sum_over(less_repeated(x, new), rest)
         return times(inner, count(x.type.shape[axis] for axis in new))
     if x.op is negative:
@@ -341,7 +341,7 @@ def reduction_of_transpose(node: Node) -> Node:
 def in_order(node: Node, operands: Sequence[Node], perm: Sequence[int]) -> Node:
     """`node` computed of operands whose axes are in the order `perm`, and seen as before."""
     kind = node.op.axes
-    attrs = kind.permuted(node, tuple(perm))
+    attrs = kind.permute(node, tuple(perm))
     assert attrs is not None
     new = Node(node.op, tuple(operands), node.attrs if attrs is node.attrs else Attrs(attrs))
     if node.op.pointwise:  # as most, so that this is quick

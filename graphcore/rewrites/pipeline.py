@@ -16,7 +16,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import fields
 from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, rule_name, tracing
-from graphcore.ir.transform import unsettled
+from graphcore.ir.transform import unsettled_error
 from graphcore.ops import autodiff
 from graphcore.ops.control import LOOPS
 
@@ -194,7 +194,7 @@ def repeat_passes(graph: Graph, repeat: Repeat, trace: Trace, found: list[Stage]
         if graph == before:
             return graph
     restless = next(y for y in graph.outputs if y not in before.outputs)
-    raise unsettled(restless, trace.records[records:])
+    raise unsettled_error(restless, trace.records[records:])
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from graphcore.analysis.cost import representative
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.trace import Rule
-from graphcore.ir.transform import transform, unchanged
+from graphcore.ir.transform import keep_node, transform
 from graphcore.ops.tensor import overwrite, slice_
 
 
@@ -33,7 +33,7 @@ def read_parts_in_results(graph: Graph) -> Graph:
         return read_parts_in_results, Node(node.op, tuple(read), node.attrs)
 
     if not results:
-        return transform(graph, unchanged, at=(), bodies=read_parts_in_results)
+        return transform(graph, keep_node, at=(), bodies=read_parts_in_results)
     return transform(graph, visit, operands=operands, bodies=read_parts_in_results)
 
 

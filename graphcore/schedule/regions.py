@@ -15,7 +15,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.trace import Rule
-from graphcore.ir.transform import substitute, transform, unchanged
+from graphcore.ir.transform import keep_node, substitute, transform
 from graphcore.ir.types import TupleType
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
@@ -326,7 +326,7 @@ def in_place(called: Node) -> Mapping[Node, Node]:
     became: dict[Node, Node] = {}
     body, operands = inline(called.attrs["body"], became), without_kernels(Graph((), called.inputs))
     done = dict(zip(body.params, operands.outputs, strict=True))
-    transform(body, unchanged, at=(), done=done)
+    transform(body, keep_node, at=(), done=done)
     return {node: done[new] for node, new in became.items() if new in done} | done
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.size_text import escaped, show_dim
+from graphcore.ir.size_text import escape, show_dim
 from graphcore.ir.types import show_dtype
 
 Array = npt.NDArray[Any]
@@ -27,7 +27,7 @@ def lines_to_print(label: str, dims: Sequence[str], x: Array) -> str:
     """The lines that say what `x` is."""
     sizes = [f"{show_dim(dim)}={size}" for dim, size in zip(dims, x.shape, strict=True)]
     values = np.array2string(x, threshold=100, max_line_width=100)
-    name = f"{escaped(label)}: " if label else ""
+    name = f"{escape(label)}: " if label else ""
     gap = "\n" if "\n" in values else " "
     return f"{name}{show_dtype(x.dtype)}[{', '.join(sizes)}] ={gap}{values}\n"
 

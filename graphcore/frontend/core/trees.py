@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.structures import Branch, fill, fixed, leaves, level_of, number_leaves, outline
+from graphcore.ir.structures import (
+    Branch,
+    fill,
+    leaves,
+    level_of,
+    number_leaves,
+    outline,
+    static_values,
+)
 
 from .base import Base, Tensor, refusal, wrap
 from .lift import describe, single, stranger_cure
@@ -38,7 +46,7 @@ class Rebuild:
     @property
     def fixed(self) -> list[Any]:
         """The values in the structure that are no leaves, such as static fields of dataclasses."""
-        return fixed(self.structure)
+        return static_values(self.structure)
 
 
 def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
@@ -88,4 +96,4 @@ def picker(form: Any) -> Callable[[list[Any]], Any]:
     picks = [picker(part) for part in level.parts]
     if level.kind is list:
         return lambda values: [pick(values) for pick in picks]
-    return lambda values: level.holding([pick(values) for pick in picks]).built()
+    return lambda values: level.with_parts([pick(values) for pick in picks]).build()

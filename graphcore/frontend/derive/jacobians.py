@@ -16,7 +16,7 @@ from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal
 from graphcore.frontend.shape.dims import broadcast_to, rename, transpose
-from graphcore.ir.names import all_apart, hidden
+from graphcore.ir.names import all_apart, hidden_names
 from graphcore.ir.sizes import count, evaluate, unknowns
 from graphcore.ops import autodiff
 
@@ -176,7 +176,7 @@ def fewer(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str]) -> Mode:
 
 def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str]) -> list[Tensor]:
     """All unit cotangents pulled back at once."""
-    rows = hidden([dim for dim in y.dims if dim not in axes], taken)
+    rows = hidden_names([dim for dim in y.dims if dim not in axes], taken)
     ct = placeholder("ct", y.node.type)
     ys, sources = shield([y.node], [x.node for x in xs])
     found = widen_roots(autodiff.pull(ys, sources, [ct]), {ct: units(y, rows).node})
@@ -185,7 +185,7 @@ def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str
 
 def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Tensor:
     """All unit tangents pushed forward at once."""
-    columns = hidden([dim for dim in x.dims if dim not in axes], taken)
+    columns = hidden_names([dim for dim in x.dims if dim not in axes], taken)
     tangent = placeholder("tangent", x.node.type)
     ys, sources = shield([y.node], [x.node])
     (found,) = widen_roots(autodiff.push(ys, sources, [tangent]), {tangent: units(x, columns).node})

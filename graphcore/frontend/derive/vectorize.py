@@ -14,7 +14,7 @@ from graphcore.frontend.shape.dims import broadcast_to, in_order
 from graphcore.ir import trace
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
-from graphcore.ir.names import ValueOf, hidden
+from graphcore.ir.names import ValueOf, hidden_names
 from graphcore.ir.node import Attrs, Node, full_like, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, same, unknown, unknowns
@@ -74,7 +74,7 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
             raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
     roots, new = fit_sizes([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
     taken = dims_in_use(roots)
-    inner = hidden([dim for dim in extras(new.items()) if dim in taken], taken)
+    inner = hidden_names([dim for dim in extras(new.items()) if dim in taken], taken)
     found = widen_roots(roots, {old: rename_dims(wide, inner, old) for old, wide in new.items()})
     found = [require_equal_sizes(y, [wide for wide in new.values() if wide.needs]) for y in found]
     added = tuple(extras((old.node, wide.node) for old, wide in replace.items()))

@@ -10,7 +10,7 @@ from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.shape.dims import rename, transpose, with_size
-from graphcore.ir.names import hidden
+from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
 
 from .matrices import ROW_COL
@@ -56,7 +56,7 @@ def apply(
     (own,) = (col,) if along is None else names("apply", along, vectors)
     require_dims("apply", vectors, (own,))
     taken = (*matrix.type.dims, *vectors.type.dims)
-    new = hidden((row,), taken)
+    new = hidden_names((row,), taken)
     found = dot(rename(square(matrix, row, col), {row: new[row], col: own}), wrap(vectors), dim=own)
     batch = [dim for dim in matrix.type.dims if dim not in (row, col, *vectors.type.dims)]
     return transpose(rename(found, {new[row]: own}), *batch, *vectors.type.dims)
@@ -106,7 +106,7 @@ def congruence(
     left, right = two_dims("congruence", of, middle)
     named = two_dims("congruence", of if new is None else new)
     outer = wrap(matrix) if new is not None else square(matrix, row, col)
-    apart = hidden((left, right), (*matrix.type.dims, *middle.type.dims))
+    apart = hidden_names((left, right), (*matrix.type.dims, *middle.type.dims))
     first = rename(outer, {row: apart[left], col: left})
     second = rename(conjugate(outer), {row: apart[right], col: right})
     found = dot(first, wrap(middle), second, dim=(left, right))

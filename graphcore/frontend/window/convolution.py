@@ -20,7 +20,7 @@ from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.reduce.masking import as_float, identity_of_extreme
-from graphcore.ir.names import hidden
+from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
@@ -341,7 +341,7 @@ def kernel_moves(
     if not along:
         raise refusal(function, "moves along no dim", values, weights, cure="use gc.dot")
     taken = (*values.type.dims, *weights.type.dims)
-    inner = hidden([dim for dim in own if dim in values.type.dims], taken)
+    inner = hidden_names([dim for dim in own if dim in values.type.dims], taken)
     new = [inner.get(dim, dim) for dim in own]
     renamed = tuple((old, name) for old, name in zip(own, new, strict=True) if old != name)
     if renamed:
@@ -386,6 +386,6 @@ def pool(
         )
         raise refusal(function, "sizes name no dim", node, cure=cure)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
-    new = hidden([f"{dim} window" for dim in dims], node.type.dims).values()
+    new = hidden_names([f"{dim} window" for dim in dims], node.type.dims).values()
     by = steps(function, dims, dict(zip(dims, found, strict=True)) if stride is None else stride)
     return node, list(map(Move, dims, new, found, by, steps(function, dims, dilation)))

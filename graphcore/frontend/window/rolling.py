@@ -30,7 +30,7 @@ from graphcore.frontend.reduce import reductions
 from graphcore.frontend.reduce.masking import as_float
 from graphcore.frontend.shape.dims import transpose, unstack
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.names import hidden
+from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count, minimum, same
 from graphcore.ops import named
@@ -140,7 +140,7 @@ class Windowed(Listing):
         require_dims(function, node, self._dims)
         self._sizes = tuple(size_of(function, dim, sizes[dim]) for dim in self._dims)
         windows = [f"{dim} window" for dim in self._dims]
-        self._places = tuple(hidden(windows, node.type.dims).values())
+        self._places = tuple(hidden_names(windows, node.type.dims).values())
         if not self._dims or 0 in self._sizes:
             dim = next(iter(node.type.dims), "row")
             cure = f"write x.{function}({{{dim!r}: 3}}); a window has at least one element"

@@ -10,7 +10,7 @@ from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
 from graphcore.ir.trace import Record, Rule, current
-from graphcore.ir.transform import substitute, transform, unchanged
+from graphcore.ir.transform import keep_node, substitute, transform
 from graphcore.ops import control, leaf
 from graphcore.ops.control import LOOPS, Loop
 
@@ -103,4 +103,4 @@ def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Mo
 
 def inside_as_well(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
     """The graph with a change of the graphs that its nodes hold."""
-    return transform(graph, unchanged, at=(), bodies=change)
+    return transform(graph, keep_node, at=(), bodies=change)
