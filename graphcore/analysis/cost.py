@@ -83,7 +83,7 @@ def cost(node: Node, number: Number = representative) -> Cost:
     """
     if node.op is leaf.input_ or node.op.traits & NOTHING or isinstance(node.op.axes, Picks):
         return Cost()
-    if held := control.computed(node):
+    if held := control.computed_graphs(node):
         return of_held(node, held, number)
     made = bytes_of(node.type, number)
     read = [bytes_read(x, number) for x in node.inputs]

@@ -89,7 +89,7 @@ class Origins(Follower[Origin]):
                     results[0] |= gather_sources(node, given, results[0][PICKED])
         return results
 
-    def joined(self, node: Node, several: Sequence[Facts[Origin]]) -> Facts[Origin]:
+    def join_facts(self, node: Node, several: Sequence[Facts[Origin]]) -> Facts[Origin]:
         """A dim has the sources that it has in all values together; single elements may differ."""
         dims = dict.fromkeys(dim for facts in several for dim in facts if dim != PICKED)
         return {dim: both([facts[dim] for facts in several if dim in facts]) for dim in dims}

@@ -128,7 +128,7 @@ LOOPS = frozenset({scan, while_loop})
 """The ops that compute a body at each step."""
 
 
-def computed(node: Node) -> list[Graph]:
+def computed_graphs(node: Node) -> list[Graph]:
     """The graphs that a node computes: those that it holds, rules of its derivative aside."""
     if node.op.dialect not in HOLDING:
         return []

@@ -29,7 +29,7 @@ class Follower(ABC, Generic[Fact]):
         """The facts of each result of an op; `given` are those of `operands(node)`."""
 
     @abstractmethod
-    def joined(self, node: Node, several: Sequence[Facts[Fact]]) -> Facts[Fact]:
+    def join_facts(self, node: Node, several: Sequence[Facts[Fact]]) -> Facts[Fact]:
         """The facts of a value that is one of several, as steps or branches of `node` decide."""
 
     @abstractmethod
@@ -67,7 +67,9 @@ class Follower(ABC, Generic[Fact]):
                 return self.loop(node, given)
             case control.switch:
                 branches = [self.inside(branch, given[1:]) for branch in node.attrs["branches"]]
-                return [self.joined(node, [given[0], *ys]) for ys in zip(*branches, strict=True)]
+                return [
+                    self.join_facts(node, [given[0], *ys]) for ys in zip(*branches, strict=True)
+                ]
             case control.call | control.custom | control.linear:
                 return self.inside(node.attrs["body"], given)
         return self.by_kind(node, given)
@@ -90,7 +92,7 @@ class Follower(ABC, Generic[Fact]):
             params[n : n + len(inner)] = inner
         while True:
             made = self.inside(node.attrs["body"], params)
-            carried = [self.joined(node, pair) for pair in zip(params[:n], made, strict=False)]
+            carried = [self.join_facts(node, pair) for pair in zip(params[:n], made, strict=False)]
             if carried == params[:n]:
                 return [*made[:n], *[{**steps, **facts} for facts in made[n:]]]
             params[:n] = carried

@@ -54,7 +54,7 @@ def expand(x: TensorType, *, axes: Axes, sizes: Shape) -> TensorType:
     return TensorType(x.dtype, tuple(new[i] if i in new else next(old) for i in range(rank)))
 
 
-def reshaped(x: TensorType, shape: Shape) -> TensorType:
+def reshaped_type(x: TensorType, shape: Shape) -> TensorType:
     """`x` in another shape of as many values."""
     if differ(x.count, count(shape)):
         raise Refusal(f"{x} has not {count(shape)} values")
@@ -64,13 +64,13 @@ def reshaped(x: TensorType, shape: Shape) -> TensorType:
 @op(axes=Reshapes(), traits=[Trait.VIEW])
 def reshape(x: TensorType, *, shape: Shape) -> TensorType:
     """The same values, row-major, in another shape."""
-    return reshaped(x, shape)
+    return reshaped_type(x, shape)
 
 
 @op(axes=Reshapes())
 def pack(x: TensorType, *, shape: Shape) -> TensorType:
     """A `reshape` that cannot be a view: the values are copied, row-major."""
-    return reshaped(x, shape)
+    return reshaped_type(x, shape)
 
 
 @op(axes=Permutes("perm"), traits=[Trait.VIEW])

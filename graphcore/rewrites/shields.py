@@ -109,7 +109,7 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
         if not any(tensor.absorb in held.ops() for held in graphs(node)):
             return node.with_inputs(*operands)
         params = params_omit(node, [omits(x, known) for x in node.inputs])
-        own = control.computed(node)
+        own = control.computed_graphs(node)
 
         def without_shields(held: Graph) -> Graph:
             return drop_shields(held, params if held in own else [WHOLE] * len(held.params))

@@ -73,10 +73,10 @@ class Instances(Follower[Along]):
                     if along and dim not in kept:
                         raise Mixed(node, distinguishing(along)[0], f"works along dim {dim!r}")
                 aligned.append({kept[dim]: along for dim, along in axes.items() if along})
-            results.append(self.joined(node, aligned))
+            results.append(self.join_facts(node, aligned))
         return results
 
-    def joined(self, node: Node, several: Sequence[Axes]) -> Axes:
+    def join_facts(self, node: Node, several: Sequence[Axes]) -> Axes:
         """The axes of operands that align by name."""
         found: Axes = {}
         where: dict[str, str] = {}
@@ -116,7 +116,7 @@ class Instances(Follower[Along]):
         results, xs, moved = autodiff.group(node, given)
         ys, nodes, _ = autodiff.group(node, node.inputs)
         if node.op is autodiff.pushforward:
-            taken = [self.joined(node, pair) for pair in zip(xs, moved, strict=True)]
+            taken = [self.join_facts(node, pair) for pair in zip(xs, moved, strict=True)]
         else:
             flowing = [*results, *moved]
             taken = [complete_axes(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)]
@@ -125,7 +125,7 @@ class Instances(Follower[Along]):
         if node.op is autodiff.pushforward:
             return made
         for pair in zip(made, moved, strict=True):
-            self.joined(node, pair)
+            self.join_facts(node, pair)
         return taken
 
     def unstacked(self, node: Node, given: Axes) -> Axes:

@@ -284,7 +284,9 @@ def unstack(x: TensorType, *, dim: str, names: Dims, sizes: Shape) -> TensorType
     return TensorType(x.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *names))
 
 
-def fitting(dim: str, size: Size, name: str, window: Size, stride: int, dilation: int) -> Size:
+def count_windows(
+    dim: str, size: Size, name: str, window: Size, stride: int, dilation: int
+) -> Size:
     """How many windows fit `size` places of `dim`; windows without a place are refused."""
     most = upper_bound(window)
     require(
@@ -318,7 +320,7 @@ def windows(
     for dim, name, size, stride, dilation in zip(
         dims, names, sizes, strides, dilations, strict=True
     ):
-        shape[dim] = fitting(dim, shape[dim], name, size, stride, dilation)
+        shape[dim] = count_windows(dim, shape[dim], name, size, stride, dilation)
     return TensorType(x.dtype, (*shape.values(), *sizes), (*shape, *names))
 
 
@@ -338,7 +340,7 @@ def overlap_add(
     for dim, name, size, stride, dilation in zip(
         dims, names, sizes, strides, dilations, strict=True
     ):
-        have, fits = shape[dim], fitting(dim, size, name, shape.pop(name), stride, dilation)
+        have, fits = shape[dim], count_windows(dim, size, name, shape.pop(name), stride, dilation)
         decided = same(have, fits)
         reason = f"dim {dim!r} has {have} windows, but {fits} fit {size} places"
         require(decided is not False, reason, "give the size that the windows were taken from")
