@@ -81,7 +81,7 @@ def node_facts(x: Node) -> Facts:
         case Node(tensor.expand, [a], {"axes": axes}) if max(axes) < x.type.ndim - 2:
             return facts(a)
         case Node(elementwise.cast | elementwise.real, [a]):
-            return DIAGONAL | POSITIVE if left_by(a) == DIAGONAL else facts(a) - lost(a, x)
+            return DIAGONAL | POSITIVE if left_by(a) == DIAGONAL else facts(a) - lost_facts(a, x)
         case Node(elementwise.where, [mask, a, zero]) if is_zero(zero):
             return masked_facts(mask, a)
         case Node(elementwise.negative, [a]):
@@ -123,7 +123,7 @@ PARTS: dict[tuple[object, int], Facts] = {
 """Facts about the results of factorisations; a factor is unitary only if it is square."""
 
 
-def lost(a: Node, x: Node) -> Facts:
+def lost_facts(a: Node, x: Node) -> Facts:
     """The facts of `a` that need not hold of its cast or real part `x`."""
     source, target = a.type.dtype, x.type.dtype
     inexact = source.kind in "fc" and target.kind in "fc"

@@ -104,16 +104,18 @@ def node_patterns(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits
     if op is leaf.tuple_:
         return tuple(own)
     if op is elementwise.where:
-        return (chosen(node, own),)
+        return (choice_patterns(node, own),)
     if op in elementwise.UFUNC:
         alone, together = zeros_of(op, len(own))
         shared = everywhere(own) if together else NOTHING
-        return (limited(shared | union([own[i] for i in alone])),)
+        return (limit(shared | union([own[i] for i in alone])),)
     if op in autodiff.LAZY or is_unknown_cotangent(node) or isinstance(op.axes, Opaque):
         return (WHOLE,) * len(values(node.type))
     made = patterns_made(node)
     return tuple(
-        limited(made.union(*[moved(node, some, of) for some, of in zip(own, sources) if some]))
+        limit(
+            made.union(*[moved_patterns(node, some, of) for some, of in zip(own, sources) if some])
+        )
         for sources in op.axes.sources(node)
     )
 
@@ -135,7 +137,7 @@ def made_by(node: Node) -> Omits:
     zero = node.op is leaf.full and is_zero(node)
     if zero or node.op in autodiff.LAZY or is_unknown_cotangent(node):
         return WHOLE
-    return limited(patterns_made(node))
+    return limit(patterns_made(node))
 
 
 def is_unknown_cotangent(node: Node) -> bool:
@@ -155,20 +157,20 @@ def everywhere(terms: Sequence[Omits]) -> Omits:
     return frozenset(frozenset().union(*patterns) for patterns in product(*terms))
 
 
-def limited(patterns: Iterable[Pattern]) -> Omits:
+def limit(patterns: Iterable[Pattern]) -> Omits:
     """The patterns, or the unknown one in their place if they are too many."""
     found = frozenset(patterns)
     return found if len(found) <= MOST else WHOLE
 
 
-def chosen(node: Node, given: Sequence[Omits]) -> Omits:
+def choice_patterns(node: Node, given: Sequence[Omits]) -> Omits:
     """A choice has the zeros of both values, and a value that is 0 has them as the condition.
 
     A condition on sizes alone leaves no elements out: it says what a sum over no places is.
     """
     condition, *parts = node.inputs
-    way = NOTHING if is_of_sizes(condition) else frozenset({varying(condition)})
-    return limited(union(way if is_zero(x) else own for x, own in zip(parts, given[1:])))
+    way = NOTHING if is_of_sizes(condition) else frozenset({varying_axes(condition)})
+    return limit(union(way if is_zero(x) else own for x, own in zip(parts, given[1:])))
 
 
 def is_of_sizes(x: Node, depth: int = 4) -> bool:
@@ -189,11 +191,11 @@ def patterns_made(node: Node) -> Omits:
     if isinstance(kind, Receives) and not kind.base:
         return frozenset({frozenset(node.attrs["axes"])})
     if node.op is tensor.wins:
-        return frozenset({varying(node.inputs[1]) | varying(node.inputs[2])})
+        return frozenset({varying_axes(node.inputs[1]) | varying_axes(node.inputs[2])})
     return NOTHING
 
 
-def moved(node: Node, patterns: Omits, sources: Sequence[Source | None]) -> Omits:
+def moved_patterns(node: Node, patterns: Omits, sources: Sequence[Source | None]) -> Omits:
     """The patterns of an operand, in a result whose axes come from its axes as `sources` says."""
     kept = {axis for source in sources if source for axis in source.axes}
     mixing = isinstance(node.op.axes, (Contracts, Matrices))
@@ -206,14 +208,14 @@ def moved(node: Node, patterns: Omits, sources: Sequence[Source | None]) -> Omit
     )
 
 
-def varying(x: Node, depth: int = 8) -> Pattern:
+def varying_axes(x: Node, depth: int = 8) -> Pattern:
     """The axes along which `x` may vary: not those along which it is repeated."""
     everything = frozenset(range(x.type.ndim))
     if x.op is leaf.full:
         return frozenset()
     if not depth or (not isinstance(x.op.axes, Pointwise) and x.op is not tensor.expand):
         return everything
-    own = [varying(y, depth - 1) for y in x.inputs]
+    own = [varying_axes(y, depth - 1) for y in x.inputs]
     if x.op is tensor.expand:
         kept = [axis for axis in range(x.type.ndim) if axis not in x.attrs["axes"]]
         return frozenset(kept[axis] for axis in own[0])
@@ -241,7 +243,7 @@ def results_omit(node: Node, given: Sequence[Omits]) -> tuple[Omits, ...]:
     attrs, params = node.attrs, params_omit(node, given)
     if node.op is control.switch:
         columns = [outputs_omit(branch, params) for branch in attrs["branches"]]
-        return tuple(limited(union(column)) for column in zip(*columns, strict=True))
+        return tuple(limit(union(column)) for column in zip(*columns, strict=True))
     made = outputs_omit(attrs["body"], params)
     n = attrs.get("carries", len(made))
     return (*made[:n], *map(all_steps, made[n:]))
@@ -284,7 +286,7 @@ def params_omit(node: Node, given: Sequence[Omits]) -> list[Omits]:
     params[n : n + m] = map(one_step, params[n : n + m])
     while n:
         made = outputs_omit(node.attrs["body"], params)
-        joined = [limited(a | b) for a, b in zip(params[:n], made[:n], strict=True)]
+        joined = [limit(a | b) for a, b in zip(params[:n], made[:n], strict=True)]
         if joined == params[:n]:
             break
         params[:n] = joined

@@ -82,7 +82,7 @@ class Spending:
         for node in graph.nodes():
             self.making += made_in(node)
             if bodies := graphs(node):
-                self._held(node, bodies, times, share, into)
+                self._count_bodies(node, bodies, times, share, into)
                 continue
             own, seconds, values = parts(node)
             self._add(into, times, share * own)
@@ -94,7 +94,7 @@ class Spending:
             elif own == NUMBER:
                 self.work += 0.1
 
-    def _held(
+    def _count_bodies(
         self, node: Node, bodies: Sequence[Graph], times: Size, share: float, into: Terms
     ) -> None:
         """Count a loop, a branch, or a body that is computed once."""
