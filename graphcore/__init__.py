@@ -30,7 +30,7 @@ from .frontend.control.loops import *
 from .frontend.control.printing import *
 from .frontend.core import contents
 from .frontend.core.arguments import Dim as Dim
-from .frontend.core.calls import worded
+from .frontend.core.calls import reword_errors
 from .frontend.core.defaults import default_dtype as default_dtype
 from .frontend.core.instead import absent
 from .frontend.core.lift import Operand as Operand
@@ -85,7 +85,7 @@ from .saving import save as save
 __version__: str
 """The version that is installed, as pyproject.toml has it."""
 
-debug_print = worded(debug_print)  # which stands where the frontend is not known
+debug_print = reword_errors(debug_print)  # which stands where the frontend is not known
 
 if not TYPE_CHECKING:  # type checkers know the star imports, and would accept any name
 
@@ -101,4 +101,4 @@ if not TYPE_CHECKING:  # type checkers know the star imports, and would accept a
         return absent()(name)
 
     __dir__ = contents.names
-    __doc__ = contents.described(__doc__, globals())
+    __doc__ = contents.describe(__doc__, globals())

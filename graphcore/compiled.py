@@ -15,7 +15,7 @@ from graphcore.backends.boundary import Boundary
 from graphcore.backends.tiers import Fixed, Tiers, Values
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, refusal
-from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.inspection.shown import file_at
 from graphcore.interop.xarrays import DataArrays
@@ -81,7 +81,7 @@ def compile(
 def compile(
     inputs: Tree, outputs: Tree, *, returns: Returns = ..., native: bool | None = ...
 ) -> Compiled[Any]: ...
-@worded
+@reword_errors
 def compile(
     inputs: Tree, outputs: Tree, *, returns: Returns = "numpy", native: bool | None = None
 ) -> Compiled[Any]:
@@ -199,7 +199,7 @@ class Compiled(Questions, Generic[R]):
         results: R = self._result(values)
         return results
 
-    @worded
+    @reword_errors
     def export(self, path: str | PathLike[str]) -> None:
         """Write the program to one Python file that needs NumPy alone, and SciPy if it uses that.
 

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, brief, refusal
-from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.tensor import Tensor, Values
 from graphcore.ir.dtypes import INT
@@ -30,7 +30,7 @@ def evaluate(tree: list[Tensor], values: Values | None = ...) -> list[Array]: ..
 def evaluate(tree: dict[K, Tensor], values: Values | None = ...) -> dict[K, Array]: ...
 @overload
 def evaluate(tree: Tree, values: Values | None = ...) -> Any: ...
-@worded
+@reword_errors
 def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     """The values of tensors as arrays, for given values of the inputs.
 

@@ -15,7 +15,7 @@ import numpy as np
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Base, brief, refusal
 from graphcore.frontend.core.callbacks import parameters_of
-from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import tensor
 from graphcore.ir import structures
@@ -34,7 +34,7 @@ DimsTree: TypeAlias = Any
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-@worded
+@reword_errors
 def function(
     *wrong: Any, returns: Returns = "numpy", native: bool | None = None, **inputs: DimsTree
 ) -> Callable[[Callable[P, R]], Function[P, R]]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from graphcore.backends.argument_checks import join_names
 from graphcore.compiled import Compiled, compile
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
-from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
@@ -87,7 +87,7 @@ def number(value: complex) -> str:
     return f"{value:.10g}"
 
 
-@worded
+@reword_errors
 def check_grads(
     y: Tree,
     wrt: Tree,

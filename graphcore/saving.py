@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcore.files import archive
 from graphcore.frontend.core.base import refusal
-from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.calls import reword_errors
 from graphcore.inspection.json_form import check
 from graphcore.inspection.shown import file_at
 from graphcore.ir.errors import GraphTypeError
@@ -18,7 +18,7 @@ from .compiled import Compiled, Returns
 __all__ = ["load", "save"]
 
 
-@worded
+@reword_errors
 def save(program: Compiled, path: str | PathLike[str]) -> None:
     """Write a compiled program to a file from which `load` makes it again.
 
@@ -55,7 +55,7 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     archive.write(archive.Program(*program.__reduce__()[1]), file)
 
 
-@worded
+@reword_errors
 def load(path: str | PathLike[str]) -> Compiled:
     """The compiled program in a file that `save` wrote, compiled again for this machine.
 

@@ -55,7 +55,7 @@ class Names(Written):
             yield from (f".. py:module:: graphcore.{space}", "")
         yield from table()
         for listed in parts.values():
-            for group in contents.grouped(listed, vars(module(space))):
+            for group in contents.group_names(listed, vars(module(space))):
                 value = getattr(module(space), group[0])
                 links = ", ".join(f":py:obj:`{x} <{path(space, x)}>`" for x in group)
                 yield from row(links, contents.summary(group[0], value))
@@ -67,7 +67,7 @@ class Entries(Written):
     def write(self, name: str) -> Iterator[str]:
         """One entry for each function; its other names refer to it."""
         space, listed = section(name)
-        for group in contents.grouped(listed, vars(module(space))):
+        for group in contents.group_names(listed, vars(module(space))):
             main, *others = group
             value = getattr(module(space), main)
             yield from entry(path(space, main), main, value)

@@ -62,7 +62,7 @@ class Weighted(Listing):
 
     def sum(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
         """Sum of the elements times their weights."""
-        return self._sum(self._filled(skipna), dim)
+        return self._sum(self._fill(skipna), dim)
 
     def mean(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
         """Sum of the elements times their weights, over the sum of the weights."""
@@ -71,7 +71,7 @@ class Weighted(Listing):
     def sum_of_squares(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
         """`sum(abs(x - mean) ** 2 * weights)`."""
         middle = ratio(self.sum(dim, skipna=skipna), self._total(dim), 0)
-        away = self._filled(skipna) - middle
+        away = self._fill(skipna) - middle
         squares = squared_modulus(choose(notnull(self.x), away, 0) if skipna else away)
         return self._sum(squares, dim)
 
@@ -111,7 +111,7 @@ class Weighted(Listing):
             kept = kept & valid
         return transpose(choose(kept, found, math.nan), *share.dims, ...)
 
-    def _filled(self, skipna: bool) -> Tensor:
+    def _fill(self, skipna: bool) -> Tensor:
         return choose(notnull(self.x), self.x, 0) if skipna else self.x
 
     def _sum(self, x: Tensor, dim: Dim) -> Tensor:

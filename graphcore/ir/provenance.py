@@ -167,7 +167,7 @@ def user_line() -> Origin:
     return Origin(file, line, None, caller(frame, (file, line)), public_name(entered))
 
 
-WORDED = "worded.<locals>.call"
+WORDED = "reword_errors.<locals>.call"
 """The wrapper around each public function, which words the errors of wrong arguments."""
 
 

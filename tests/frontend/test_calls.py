@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.core.calls import worded
+from graphcore.frontend.core.calls import reword_errors
 
 x = gc.tensor("x", {"row": 2, "col": 3})
 MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
@@ -38,7 +38,7 @@ METHODS = {
 def test_every_public_function_words_a_call_that_does_not_fit(name: str) -> None:
     function = (FUNCTIONS | METHODS)[name]
     names = f"({function.__name__}|{name.rpartition('.')[2]})"
-    assert worded(function) is function
+    assert reword_errors(function) is function
     parameters = inspect.signature(function).parameters.values()
     kinds = {p.kind for p in parameters}
     if inspect.Parameter.VAR_KEYWORD not in kinds:

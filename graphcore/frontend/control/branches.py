@@ -228,8 +228,8 @@ def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebu
     shapes = [[name for name, _ in paths(tree, "result")] for tree in made]
     if any(shape != shapes[0] for shape in shapes):
         raise differ(function, made)
-    if any(structure.fixed != structures[0].fixed for structure in structures):
-        reason = f"the branches return static values that differ: {[x.fixed for x in structures]}"
+    if any(structure.static != structures[0].static for structure in structures):
+        reason = f"the branches return static values that differ: {[x.static for x in structures]}"
         cure = "return what differs as tensors"
         raise refusal(function, reason, cure=cure, kind=GraphTypeError)
     return list(leaves), structures[0]

@@ -81,14 +81,14 @@ class Carry:
         with tracing():
             made, extra = step(self.state())
             for _ in range(TRIES * (1 + len(self.types))):
-                new = self.matched(made)
+                new = self.match_carry(made)
                 leaves = [leaf for _, leaf in paths(made, "carry")]
                 before, weak = list(self.types), self.weak
-                self.types = [self.joined(i, x.type) for i, x in enumerate(new)]
+                self.types = [self.joint_type(i, x.type) for i, x in enumerate(new)]
                 self.weak = {i for i in weak if is_weak(leaves[i])}
                 if all(map(fits, before, self.types)) and weak == self.weak:
                     return new, extra
-                again = self.retyped(made, extra, weak)
+                again = self.retype(made, extra, weak)
                 if again is None or not alike(extra, again[1]):
                     again = step(self.state())
                 made, extra = again
@@ -99,7 +99,7 @@ class Carry:
         cure = "start with a tensor of the dims and the dtype that the carry keeps"
         raise refusal(self.function, reason, cure=cure, kind=GraphTypeError)
 
-    def joined(self, i: int, new: TensorType) -> TensorType:
+    def joint_type(self, i: int, new: TensorType) -> TensorType:
         """The type of start value `i` once a step has computed a value of type `new` from it."""
         own = self.types[i]
         if fits(own, new):
@@ -111,7 +111,7 @@ class Carry:
         wide = TensorType.of(own.dtype, own.sizes | more)
         return wide if more and fits(wide, new) else own
 
-    def retyped(self, made: Tree, extra: Made, weak: Collection[int]) -> tuple[Tree, Made] | None:
+    def retype(self, made: Tree, extra: Made, weak: Collection[int]) -> tuple[Tree, Made] | None:
         """The results of a step for params of settled types, or None if it must be traced."""
         old = list(self.params)
         for i, param in enumerate(old):
@@ -127,7 +127,7 @@ class Carry:
         both = rebuild(wrap(y) if isinstance(leaf, Base) else leaf for leaf, y in pairs)
         return both[0], (extra if extra is None else both[1])
 
-    def lacking(self, going: Tensor) -> dict[str, Any]:
+    def missing_sizes(self, going: Tensor) -> dict[str, Any]:
         """The sizes of the dims of a condition that not every start value has."""
         return {
             dim: size
@@ -146,14 +146,14 @@ class Carry:
         new, rebuild = flatten(made, "carry")
         old, _ = flatten(state, "carry")
         if len(new) != len(old):
-            return made  # refused by `matched`
+            return made  # refused by `match_carry`
         return rebuild([where(going, x, y) for x, y in zip(new, old, strict=True)])
 
-    def matched(self, made: Tree) -> list[Node]:
+    def match_carry(self, made: Tree) -> list[Node]:
         """The leaves of a new carry, dims in the order of the old; refused unless they fit."""
         leaves, rebuild = flatten(made, "carry")
-        if rebuild.fixed != self.rebuild.fixed:
-            reason = f"the body changes {self.rebuild.fixed} of its carry to {rebuild.fixed}"
+        if rebuild.static != self.rebuild.static:
+            reason = f"the body changes {self.rebuild.static} of its carry to {rebuild.static}"
             cure = "carry what changes as tensors, and keep what is static"
             raise refusal(self.function, reason, cure=cure, kind=GraphTypeError)
         labels = [label for label, _ in paths(made, "carry")]
@@ -170,7 +170,7 @@ class Carry:
         The start may take the type that a step computes, unless that was tried before.
         """
         own = self.types[i]
-        return fits(own, new) or not fits(own, self.joined(i, new))
+        return fits(own, new) or not fits(own, self.joint_type(i, new))
 
     def mismatch(self, new: Mapping[str, Node]) -> Exception:
         """The refusal of a carry that changes, old and new side by side, and where a dtype does."""
@@ -181,7 +181,7 @@ class Carry:
         table = side_by_side({"before": old, "after a step": types}, same)
         reason = f"the body changes the type of its carry (*)\n{table}"
         for x in [x for x in new if x in old and x not in same]:
-            if (cause := turning(new[x], old[x].dtype)) is not None:
+            if (cause := dtype_change(new[x], old[x].dtype)) is not None:
                 met = ", ".join(str(operand.type) for operand in cause.inputs)
                 made = f"{cause.type}, by {cause.op.said} at {cause.origin} of {met}"
                 reason += f"\n  {x} becomes {made}"
@@ -194,7 +194,7 @@ class Carry:
         return refusal(self.function, reason, cure=cure, kind=GraphTypeError)
 
 
-def turning(node: Node, dtype: DType) -> Node | None:
+def dtype_change(node: Node, dtype: DType) -> Node | None:
     """The first op below `node` that computes its dtype from values of another."""
     if node.type.dtype == dtype:
         return None

@@ -299,7 +299,7 @@ def while_loop(
 
     def step(state: Tree) -> tuple[Tree, Tensor]:
         going = holds(cond(state))
-        if missing := carry.lacking(going):
+        if missing := carry.missing_sizes(going):
             carry.widen(missing)
             return step(carry.state())
         made = body(state)

@@ -20,7 +20,7 @@ Served = tuple[Dims | None, ...]
 """For each value of a node the dims along which its elements serve one member; None: unused."""
 
 
-def serving(roots: Iterable[Node], wanted: Iterable[Dims | None]) -> dict[Node, Served]:
+def member_dims(roots: Iterable[Node], wanted: Iterable[Dims | None]) -> dict[Node, Served]:
     """For all nodes below `roots` the dims that tell members apart, given those of the roots."""
     roots = tuple(roots)
     found: dict[Node, Served] = {}
@@ -90,7 +90,7 @@ def preserved_dims(x: TensorType, y: TensorType, sources: Sources, dims: Dims) -
 
 def of_params(body: Graph, own: Sequence[Dims | None]) -> Served:
     """The dims for the params of a body, given those of its outputs."""
-    found = serving(body.outputs, own)
+    found = member_dims(body.outputs, own)
     return tuple(found[param][0] if param in found else None for param in body.params)
 
 

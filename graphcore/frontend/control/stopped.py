@@ -23,7 +23,7 @@ from graphcore.ops.leaf import values
 from graphcore.ops.named import matrices
 from graphcore.ops.outside import Calls
 
-from .members import Dims, Served, join_dims, of_operands, of_params, serving, through
+from .members import Dims, Served, join_dims, member_dims, of_operands, of_params, through
 
 # ---- members of a batch
 
@@ -43,7 +43,7 @@ def for_members(
     if not risky:
         return list(roots)
     members = Dims(mask.type.dims)
-    served = serving(roots, [members for _ in roots] if wanted is None else wanted)
+    served = member_dims(roots, [members for _ in roots] if wanted is None else wanted)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node in risky:

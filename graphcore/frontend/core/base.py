@@ -109,7 +109,7 @@ class Base:
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise self._no_value(f"a number to format as {spec!r}", self._evaluated())
+            raise self._no_value(f"a number to format as {spec!r}", self._way_to_evaluate())
         return repr(self)
 
     def __bool__(self) -> bool:
@@ -119,7 +119,7 @@ class Base:
         reason = f"asked for {what}, but a tensor has no value yet"
         return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
 
-    def _evaluated(self) -> str:
+    def _way_to_evaluate(self) -> str:
         """How a user computes the value."""
         names = [x.attrs["name"] for x in leaf.inputs_among(Graph((), (self.node,)).nodes())]
         plain = all(name.isidentifier() for name in names) and len(names) <= 4
@@ -163,20 +163,20 @@ class Base:
             raise self._no_value("members", "use (x == value).any()")
 
         def __float__(self) -> float:
-            raise self._no_value("a number", self._evaluated())
+            raise self._no_value("a number", self._way_to_evaluate())
 
         def __int__(self) -> int:
-            raise self._no_value("a number", self._evaluated())
+            raise self._no_value("a number", self._way_to_evaluate())
 
         def __complex__(self) -> complex:
-            raise self._no_value("a number", self._evaluated())
+            raise self._no_value("a number", self._way_to_evaluate())
 
         def __index__(self) -> int:
             raise self._no_value("an integer", "index with it: y.isel(row=index)")
 
         def __array__(self, *args: object, **kwargs: object) -> NoReturn:
             joined = "gc.concat([x, y], 'new') joins tensors"
-            raise self._no_value("an array", f"{self._evaluated()}; {joined}")
+            raise self._no_value("an array", f"{self._way_to_evaluate()}; {joined}")
 
 
 if not TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from graphcore.ir.errors import GraphTypeError
 
 from .base import brief, refusal
-from .calls import entered
+from .calls import was_entered
 
 UNKNOWN = "(...)"
 """The parameters of a function that has no signature."""
@@ -27,7 +27,7 @@ def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[
         try:
             return given(*values, **options)
         except TypeError as error:
-            if entered(error):
+            if was_entered(error):
                 raise
         cure = f"write {lambda_of(written)}"
         if any(isinstance(value, (tuple, list)) for value in values):

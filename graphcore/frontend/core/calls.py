@@ -89,7 +89,7 @@ Checked = tuple[int, str, ArgumentKind, object]
 _worded: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
-def worded(function: Callable[P, R]) -> Callable[P, R]:
+def reword_errors(function: Callable[P, R]) -> Callable[P, R]:
     """`function`, except that a call that does not fit its signature raises a GraphTypeError.
 
     The error names the arguments and what to write instead. An error from inside the function
@@ -114,7 +114,7 @@ def worded(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **options)
         except TypeError as error:
-            if entered(error):
+            if was_entered(error):
                 raise
         raise misfit(function, args, options)
 
@@ -161,7 +161,7 @@ def unkind(
     if kind is WORD and name == "name":
         reason = f"{brief(value)} is not a name"
     operands = tensors((*args, *options.values()))
-    cure = meant(name_of(function), args) or kind.cure or f"write {call_of(function)}"
+    cure = cure_for(name_of(function), args) or kind.cure or f"write {call_of(function)}"
     return refusal(name_of(function), reason, *operands, cure=cure, kind=GraphTypeError)
 
 
@@ -174,7 +174,7 @@ def tensors(values: Iterable[object]) -> Iterator[Base]:
             yield from tensors(value)
 
 
-def entered(error: TypeError) -> bool:
+def was_entered(error: TypeError) -> bool:
     """Whether an error that the caller caught was raised inside the function called.
 
     Python finds that arguments do not fit before it enters a function, so the traceback then ends
@@ -184,17 +184,17 @@ def entered(error: TypeError) -> bool:
 
 
 def word_functions(module: ModuleType, names: Iterable[str]) -> None:
-    """Replaces the public functions of a module, which has these names, by `worded` ones."""
+    """Puts `reword_errors` around the public functions of a module, which has these names."""
     for name in names:
         if inspect.isfunction(value := getattr(module, name)):
-            setattr(module, name, worded(value))
+            setattr(module, name, reword_errors(value))
 
 
 def worded_methods(kind: type[K]) -> type[K]:
-    """A class whose public methods are `worded`."""
+    """A class whose public methods have `reword_errors` around them."""
     for name, value in list(vars(kind).items()):
         if inspect.isfunction(value) and not name.startswith("_"):
-            setattr(kind, name, worded(value))
+            setattr(kind, name, reword_errors(value))
     return kind
 
 
@@ -231,7 +231,7 @@ def misfit(
         reason, cure = f"{twice[0]} is given by position and by name", "give it once"
     elif missing:
         reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-        cure = meant(name_of(function), args) or cure
+        cure = cure_for(name_of(function), args) or cure
     else:
         listed = f": {', '.join(positional)}" if positional else ""
         reason = (
@@ -252,7 +252,7 @@ MONTHS = (
 """The cure for groups by the name of a coordinate."""
 
 
-def meant(function: str, args: Sequence[object]) -> str:
+def cure_for(function: str, args: Sequence[object]) -> str:
     """The cure for arguments with which another function or another value is meant, or ""."""
     first, second, *_ = (*args, None, None)
     if function == "groupby" and isinstance(second, str):

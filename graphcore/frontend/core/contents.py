@@ -124,7 +124,7 @@ SPACES = {
 """The names of the modules of `gc`, by section."""
 
 HALF = 62
-"""The width of a line of `described` that shares it with another one."""
+"""The width of a line of `describe` that shares it with another one."""
 
 
 def themes(space: str = "") -> dict[str, dict[str, list[str]]]:
@@ -141,7 +141,7 @@ def names(space: str = "") -> list[str]:
     return [name for parts in themes(space).values() for some in parts.values() for name in some]
 
 
-def grouped(listed: list[str], values: Mapping[str, Any]) -> list[list[str]]:
+def group_names(listed: list[str], values: Mapping[str, Any]) -> list[list[str]]:
     """Names in order, those of one value together, the main name first."""
     groups: dict[int, list[str]] = {}
     for name in listed:
@@ -169,7 +169,7 @@ ALIASES = {
 """Types that have no docstring of their own."""
 
 
-def described(doc: str | None, values: Mapping[str, Any], space: str = "") -> str | None:
+def describe(doc: str | None, values: Mapping[str, Any], space: str = "") -> str | None:
     """The docstring of `gc`, or of one of its modules, with a line for each name."""
     if doc is None:  # python -OO drops it
         return None
@@ -180,18 +180,18 @@ def described(doc: str | None, values: Mapping[str, Any], space: str = "") -> st
             if space
             else [(theme, [name for some in parts.values() for name in some])]
         ):
-            lines += ["", f"{title}:", *paired(entries(listed, values))]
+            lines += ["", f"{title}:", *pair_lines(entries(listed, values))]
     return "\n".join(lines)
 
 
 def entries(listed: list[str], values: Mapping[str, Any]) -> Iterator[str]:
     """A line for each name, with its other names."""
-    for group in grouped(listed, values):
+    for group in group_names(listed, values):
         said = summary(group[0], values[group[0]]).replace("`", "")
         yield f"{', '.join(group):14} {said.removesuffix('.')}"
 
 
-def paired(lines: Iterable[str]) -> Iterator[str]:
+def pair_lines(lines: Iterable[str]) -> Iterator[str]:
     """Lines, of which two short ones share one."""
     waiting = ""
     for line in lines:

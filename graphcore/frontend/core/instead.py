@@ -236,7 +236,7 @@ def attribute(x: Base, name: str) -> GraphError:
     """The error for `x.name`, an attribute that tensors do not have."""
     known = [word for word in dir(x) if not word.startswith("_")]
     if name in VALUES:
-        cure = x._evaluated()
+        cure = x._way_to_evaluate()
     elif name in x.dims:
         cure = dim_cure(name)
     elif found := exactly(name, "", x.dims):

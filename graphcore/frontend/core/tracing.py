@@ -70,12 +70,12 @@ def close(
     effects = effects_inside(params, [y for ys in outputs for y in ys])
     inside = between_params([*params, *effects], [y for ys in outputs for y in ys], computed)
     captured = captures([y for ys in outputs for y in ys], inside)
-    taken: set[str] = set()
+    in_use: set[str] = set()
     new: dict[Node, Node] = {}
     inner = [(captured_name(x), x) for x in captured]
     for name, node in [*zip(names, params, strict=True), *inner]:
-        name = apart(name, taken)
-        taken.add(name)
+        name = apart(name, in_use)
+        in_use.add(name)
         new[node] = leaf.param(name, node.type)
     own = tuple(new[x] for x in (*params, *captured))
     return Closed(tuple(Graph(own, substitute(ys, new)) for ys in outputs), tuple(captured))
@@ -110,7 +110,7 @@ def between_params(
 ) -> set[Node]:
     """Nodes to compute inside: all that depend on params or are differentiated."""
     order = toposort(outputs)
-    inside = depending(order, params) | set(made)
+    inside = dependents(order, params) | set(made)
     seen: set[Node] = set()
     while lazy := [node for node in order if node.op in autodiff.LAZY and node in inside - seen]:
         seen.update(lazy)
@@ -122,10 +122,10 @@ def between_params(
 def path(lazy: Node) -> set[Node]:
     """The nodes between the sources of a lazy derivative and its outputs."""
     ys, wrt, _ = autodiff.group(lazy, lazy.inputs)
-    return depending(toposort(ys), wrt).difference(wrt)
+    return dependents(toposort(ys), wrt).difference(wrt)
 
 
-def depending(order: Iterable[Node], on: Iterable[Node]) -> set[Node]:
+def dependents(order: Iterable[Node], on: Iterable[Node]) -> set[Node]:
     """The nodes `on`, and those of `order`, inputs first, that depend on them."""
     found = set(on)
     for node in order:

@@ -44,7 +44,7 @@ class Rebuild:
         return number_leaves(self.structure)
 
     @property
-    def fixed(self) -> list[Any]:
+    def static(self) -> list[Any]:
         """The values in the structure that are no leaves, such as static fields of dataclasses."""
         return static_values(self.structure)
 

@@ -40,7 +40,7 @@ def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
     require_function("checkpoint", "function", function, "*operands")
 
     @wraps(function)
-    def called(*operands: Any) -> Any:
+    def call(*operands: Any) -> Any:
         nodes, names, params, state = traced_operands(operands)
         run = callback("checkpoint", "function", function, *operand_names(operands))
         with recording() as built:
@@ -50,7 +50,7 @@ def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
         node = control.call(*nodes, *closed.captured, body=body)
         return mirrored([wrap(node[i]) for i in range(len(ys))])
 
-    return cast("Callable[P, R]", called)
+    return cast("Callable[P, R]", call)
 
 
 def custom_pullback(
@@ -114,7 +114,7 @@ def custom_pullback(
         require_function("custom_pullback", "pushforward", pushforward, arguments)
 
     @wraps(function)
-    def called(*operands: Any) -> Any:
+    def call(*operands: Any) -> Any:
         nodes, names, params, state = traced_operands(operands)
         run = callback("custom_pullback", "function", function, *operand_names(operands))
         result = run(*state)
@@ -143,7 +143,7 @@ def custom_pullback(
         )
         return mirrored([wrap(node[i]) for i in range(len(ys))])
 
-    return cast("Callable[P, R]", called)
+    return cast("Callable[P, R]", call)
 
 
 def rule_params(prefix: str, names: Sequence[str], nodes: Sequence[Node]) -> list[Node]:

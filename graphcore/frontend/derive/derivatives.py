@@ -21,7 +21,7 @@ from graphcore.ir.sizes import Size
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.named.dims import close_match
 
-from .instances import Axes, Instances, Mixed, carries, distinguishing
+from .instances import Axes, Instances, Mixed, carries, instance_axes
 from .vectorize import repeat_source, widen_silently
 
 __all__ = [
@@ -202,7 +202,7 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
             break
         except Mixed as mixed:
             kept.remove(mixed.axis)
-    axes = [axis for dim in y.type.dims for axis in distinguishing(found.get(dim, ())) or [dim]]
+    axes = [axis for dim in y.type.dims for axis in instance_axes(found.get(dim, ())) or [dim]]
     for axis in axes:
         if axes.count(axis) > 1:
             reason = f"per: dim {axis!r} of the result is another than that of its inputs"

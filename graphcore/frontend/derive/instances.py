@@ -63,7 +63,7 @@ class Instances(Follower[Along]):
         """Dims that are batch keep their axes, and merged ones have those of their parts."""
         if isinstance(node.op.axes, Splits):
             merges = isinstance(node.attrs[node.op.axes.old], tuple)
-            return [merge_axes(node, given[0]) if merges else self.unstacked(node, given[0])]
+            return [merge_axes(node, given[0]) if merges else self.unstack(node, given[0])]
         results = []
         for y, by_operand in zip(values(node.type), node.op.axes.sources(node), strict=True):
             aligned: list[Axes] = []
@@ -71,7 +71,7 @@ class Instances(Follower[Along]):
                 kept = batch_dims(x, y, sources)
                 for dim, along in axes.items():
                     if along and dim not in kept:
-                        raise Mixed(node, distinguishing(along)[0], f"works along dim {dim!r}")
+                        raise Mixed(node, instance_axes(along)[0], f"works along dim {dim!r}")
                 aligned.append({kept[dim]: along for dim, along in axes.items() if along})
             results.append(self.join_facts(node, aligned))
         return results
@@ -83,11 +83,11 @@ class Instances(Follower[Along]):
         for operand in several:
             for dim, axes in operand.items():
                 if axes and found.setdefault(dim, axes) != axes:
-                    other = distinguishing(found[dim])[0]
+                    other = instance_axes(found[dim])[0]
                     raise Mixed(
-                        node, distinguishing(axes)[0], f"brings it together with axis {other!r}"
+                        node, instance_axes(axes)[0], f"brings it together with axis {other!r}"
                     )
-                for axis in distinguishing(axes):
+                for axis in instance_axes(axes):
                     if where.setdefault(axis, dim) != dim:
                         raise Mixed(node, axis, f"has it along both {where[axis]!r} and {dim!r}")
         return found
@@ -96,7 +96,7 @@ class Instances(Follower[Along]):
         """Steps are no instances: a loop works along its dim."""
         for axes in sequences:
             if along := axes.get(dim):
-                raise Mixed(node, distinguishing(along)[0], f"works along dim {dim!r}")
+                raise Mixed(node, instance_axes(along)[0], f"works along dim {dim!r}")
         return {}
 
     def check_rule(self, node: Node, given: Sequence[Axes], made: Sequence[Axes]) -> None:
@@ -116,19 +116,21 @@ class Instances(Follower[Along]):
         results, xs, moved = autodiff.group(node, given)
         ys, nodes, _ = autodiff.group(node, node.inputs)
         if node.op is autodiff.pushforward:
-            taken = [self.join_facts(node, pair) for pair in zip(xs, moved, strict=True)]
+            own_axes = [self.join_facts(node, pair) for pair in zip(xs, moved, strict=True)]
         else:
             flowing = [*results, *moved]
-            taken = [complete_axes(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)]
-        found = self.follow(ys, {**sources, **dict(zip(nodes, taken, strict=True))})
+            own_axes = [
+                complete_axes(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)
+            ]
+        found = self.follow(ys, {**sources, **dict(zip(nodes, own_axes, strict=True))})
         made = [found.get(y, [{}])[0] for y in ys]
         if node.op is autodiff.pushforward:
             return made
         for pair in zip(made, moved, strict=True):
             self.join_facts(node, pair)
-        return taken
+        return own_axes
 
-    def unstacked(self, node: Node, given: Axes) -> Axes:
+    def unstack(self, node: Node, given: Axes) -> Axes:
         """A merged dim in its parts again, if they are those that were merged."""
         rest, dim = dict(given), node.attrs["dim"]
         if not (axes := rest.pop(dim, ())):
@@ -136,7 +138,7 @@ class Instances(Follower[Along]):
         sizes = node.attrs["sizes"]
         merged = [self.sizes[axis] if isinstance(axis, str) else axis for axis in axes]
         if len(axes) != len(sizes) or not all(map(same, sizes, merged)):
-            raise Mixed(node, distinguishing(axes)[0], f"splits dim {dim!r} into other parts")
+            raise Mixed(node, instance_axes(axes)[0], f"splits dim {dim!r} into other parts")
         parts = zip(node.attrs["names"], axes, strict=True)
         return rest | {name: (axis,) for name, axis in parts if isinstance(axis, str)}
 
@@ -147,7 +149,7 @@ def carries(node: Node) -> bool:
     return dtype is None or differentiable(dtype)
 
 
-def distinguishing(axes: Sequence[str | Size]) -> list[str]:
+def instance_axes(axes: Sequence[str | Size]) -> list[str]:
     """The axes that distinguish instances."""
     return [axis for axis in axes if isinstance(axis, str)]
 
@@ -157,7 +159,7 @@ def merge_axes(node: Node, given: Axes) -> Axes:
     rest, (x,) = dict(given), node.inputs
     parts = [rest.pop(dim, ()) or (x.type.size(dim),) for dim in node.attrs["dims"]]
     merged = tuple(axis for part in parts for axis in part)
-    return rest | ({node.attrs["name"]: merged} if distinguishing(merged) else {})
+    return rest | ({node.attrs["name"]: merged} if instance_axes(merged) else {})
 
 
 def batch_dims(x: TensorType, y: TensorType, sources: Sources) -> dict[str, str]:
@@ -179,8 +181,8 @@ def complete_axes(node: Node, x: Node, own: Axes, flowing: Sequence[Axes]) -> Ax
         whole |= {
             dim: along for dim, along in axes.items() if dim in x.type.sizes and dim not in whole
         }
-    known = {axis for along in whole.values() for axis in distinguishing(along)}
-    moving = {axis for axes in flowing for along in axes.values() for axis in distinguishing(along)}
+    known = {axis for along in whole.values() for axis in instance_axes(along)}
+    moving = {axis for axes in flowing for along in axes.values() for axis in instance_axes(along)}
     for axis in sorted(moving - known):
         raise Mixed(node, axis, "sums over it")
     return whole

@@ -157,10 +157,10 @@ def rows_of(
                 cure = f"unstack it, or rename it to {axis!r}"
                 raise derivative_error("jacobian", reason, [y.node, *nodes], cure)
         y, xs = wrap(new), [wrap(wide[node]) for node in nodes]
-    taken = dims_in_use([y.node, *[x.node for x in xs]])
+    in_use = dims_in_use([y.node, *[x.node for x in xs]])
     if (mode or fewer(y, xs, axes)) == "reverse":
-        return by_rows(y, xs, axes, taken)
-    return [by_columns(y, x, axes, taken) for x in xs]
+        return by_rows(y, xs, axes, in_use)
+    return [by_columns(y, x, axes, in_use) for x in xs]
 
 
 def fewer(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str]) -> Mode:
@@ -174,18 +174,18 @@ def fewer(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str]) -> Mode:
         return "reverse"
 
 
-def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], taken: set[str]) -> list[Tensor]:
+def by_rows(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str], in_use: set[str]) -> list[Tensor]:
     """All unit cotangents pulled back at once."""
-    rows = hidden_names([dim for dim in y.dims if dim not in axes], taken)
+    rows = hidden_names([dim for dim in y.dims if dim not in axes], in_use)
     ct = placeholder("ct", y.node.type)
     ys, sources = shield([y.node], [x.node for x in xs])
     found = widen_roots(autodiff.pull(ys, sources, [ct]), {ct: units(y, rows).node})
     return [result_dims(wrap(f), y, rows, x, {}, axes) for f, x in zip(found, xs, strict=True)]
 
 
-def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], taken: set[str]) -> Tensor:
+def by_columns(y: Tensor, x: Tensor, axes: Sequence[str], in_use: set[str]) -> Tensor:
     """All unit tangents pushed forward at once."""
-    columns = hidden_names([dim for dim in x.dims if dim not in axes], taken)
+    columns = hidden_names([dim for dim in x.dims if dim not in axes], in_use)
     tangent = placeholder("tangent", x.node.type)
     ys, sources = shield([y.node], [x.node])
     (found,) = widen_roots(autodiff.push(ys, sources, [tangent]), {tangent: units(x, columns).node})

@@ -73,8 +73,8 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
             cure = "keep the dtype and all dims, and add new ones"
             raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
     roots, new = fit_sizes([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
-    taken = dims_in_use(roots)
-    inner = hidden_names([dim for dim in extras(new.items()) if dim in taken], taken)
+    in_use = dims_in_use(roots)
+    inner = hidden_names([dim for dim in extras(new.items()) if dim in in_use], in_use)
     found = widen_roots(roots, {old: rename_dims(wide, inner, old) for old, wide in new.items()})
     found = [require_equal_sizes(y, [wide for wide in new.values() if wide.needs]) for y in found]
     added = tuple(extras((old.node, wide.node) for old, wide in replace.items()))

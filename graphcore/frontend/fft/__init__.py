@@ -9,4 +9,4 @@ from .transforms import *
 
 if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("fft"), lambda: contents.names("fft")
-    __doc__ = contents.described(__doc__, globals(), "fft")
+    __doc__ = contents.describe(__doc__, globals(), "fft")

@@ -341,7 +341,7 @@ def by_name(function: str, x: Tensor, key: Any) -> Mapping[str, Any]:
     spread = [at for at, indexer in enumerate(keys) if indexer is ...]
     if any(indexer is None for indexer in keys):
         if calling_library() == "matplotlib":
-            raise x._no_value("an array to draw", x._evaluated())
+            raise x._no_value("an array to draw", x._way_to_evaluate())
         cure = "add a dim with x.expand_dims('new')"
         raise refusal(function, "None does not add a dim", x, cure=cure, kind=GraphTypeError)
     if len(spread) > 1 or missing < (0 if spread else 1):

@@ -112,16 +112,16 @@ class Region(Listing):
 
         Only the value that remains has a derivative.
         """
-        return self._kept(self._put(self._values("at.set", y)))
+        return self._keep(self._put(self._values("at.set", y)))
 
     def add(self, y: Operand) -> Tensor:
         """`x` with `y` added there."""
-        return self._kept(e.add(self._x, wrap(self._spread(self._values("at.add", y)))))
+        return self._keep(e.add(self._x, wrap(self._spread(self._values("at.add", y)))))
 
     def subtract(self, y: Operand) -> Tensor:
         """`x` with `y` subtracted there."""
         values = self._values("at.subtract", y)
-        return self._kept(e.subtract(self._x, wrap(self._spread(values))))
+        return self._keep(e.subtract(self._x, wrap(self._spread(values))))
 
     def multiply(self, y: Operand) -> Tensor:
         """`x` multiplied by `y` there; the derivative is exact where values are 0."""
@@ -142,7 +142,7 @@ class Region(Listing):
             cure = "index with slices, integers, masks or known positions that do not repeat"
             reason = "positions may repeat, and powers of powers depend on their order"
             raise refusal("at.power", reason, self._x, values, cure=cure)
-        return self._kept(self._put(e.power(self._region(), wrap(values)).node))
+        return self._keep(self._put(e.power(self._region(), wrap(values)).node))
 
     def min(self, y: Operand) -> Tensor:
         """`x` with the minimum of itself and `y` there; tied values share the derivative."""
@@ -156,9 +156,9 @@ class Region(Listing):
         """The elements scaled by a factor, which is the product of all values for a position."""
         values = self._values(function, y)
         if self._distinct():
-            return self._kept(self._put(scale(self._region(), wrap(values)).node))
+            return self._keep(self._put(scale(self._region(), wrap(values)).node))
         factors = wrap(self._together(named.scatter_prod, values))
-        return self._kept(self._back(scale(wrap(self._inner), factors).node))
+        return self._keep(self._back(scale(wrap(self._inner), factors).node))
 
     def _extreme(
         self, function: str, single: Callable[..., Tensor], several: Op, y: Operand
@@ -166,14 +166,14 @@ class Region(Listing):
         """The elements changed by a function of two values, or by an op of many."""
         values = self._values(function, y)
         if self._distinct():
-            return self._kept(self._put(single(self._region(), wrap(values)).node))
-        return self._kept(self._back(self._received(several, values)))
+            return self._keep(self._put(single(self._region(), wrap(values)).node))
+        return self._keep(self._back(self._combine(several, values)))
 
     def _region(self) -> Tensor:
         """The elements at all indexers except masks known only at the call."""
         return wrap(pick(self._at))
 
-    def _kept(self, changed: Tensor) -> Tensor:
+    def _keep(self, changed: Tensor) -> Tensor:
         """`changed`, except where the mask keeps `x`."""
         return changed if self._mask is None else keep_where(changed, self._mask, self._x)
 
@@ -217,7 +217,7 @@ class Region(Listing):
         }
         return all((dim,) in distinct for dim in self._over())
 
-    def _received(self, op: Op, values: Node) -> Node:
+    def _combine(self, op: Op, values: Node) -> Node:
         """The indexed part, combined with the values by `op`."""
         at = self._at.indices
         return op(self._inner, values, *at.values(), over=self._over(), dims=tuple(at))
@@ -225,7 +225,7 @@ class Region(Listing):
     def _put(self, values: Node) -> Tensor:
         """`x` with these values of the region."""
         if self._at.indices:
-            return self._back(self._received(named.put, values))
+            return self._back(self._combine(named.put, values))
         if not self._ranges()[0]:  # of `x` nothing is left to read
             return wrap(keep_checks_of(values, self._x.node))
         return self._back(values)

@@ -14,4 +14,4 @@ from .solving import *
 
 if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("linalg"), lambda: contents.names("linalg")
-    __doc__ = contents.described(__doc__, globals(), "linalg")
+    __doc__ = contents.describe(__doc__, globals(), "linalg")

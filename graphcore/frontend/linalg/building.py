@@ -96,8 +96,10 @@ def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
     for dim in own:
         dim_of("kron", left, dim)
         dim_of("kron", right, dim)
-    taken = (*left.type.dims, *right.type.dims)
-    coarse, fine = (all_apart({dim: Hidden(f"{dim}{mark}") for dim in own}, taken) for mark in "<>")
+    in_use = (*left.type.dims, *right.type.dims)
+    coarse, fine = (
+        all_apart({dim: Hidden(f"{dim}{mark}") for dim in own}, in_use) for mark in "<>"
+    )
     found = rename(wrap(left), coarse) * rename(wrap(right), fine)
     for dim in own:
         found = stack(found, {dim: (coarse[dim], fine[dim])})

@@ -55,8 +55,8 @@ def apply(
     row, col = two_dims("apply", dims, matrix)
     (own,) = (col,) if along is None else names("apply", along, vectors)
     require_dims("apply", vectors, (own,))
-    taken = (*matrix.type.dims, *vectors.type.dims)
-    new = hidden_names((row,), taken)
+    in_use = (*matrix.type.dims, *vectors.type.dims)
+    new = hidden_names((row,), in_use)
     found = dot(rename(square(matrix, row, col), {row: new[row], col: own}), wrap(vectors), dim=own)
     batch = [dim for dim in matrix.type.dims if dim not in (row, col, *vectors.type.dims)]
     return transpose(rename(found, {new[row]: own}), *batch, *vectors.type.dims)

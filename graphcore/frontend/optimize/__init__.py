@@ -14,4 +14,4 @@ from .methods import *
 
 if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("optimize"), lambda: contents.names("optimize")
-    __doc__ = contents.described(__doc__, globals(), "optimize")
+    __doc__ = contents.describe(__doc__, globals(), "optimize")

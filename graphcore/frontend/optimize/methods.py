@@ -214,10 +214,10 @@ def adamw(
     """
     check("adamw", weight_decay)
 
-    def decayed(moved: Tensor, p: Tensor) -> Tensor:
+    def decay(moved: Tensor, p: Tensor) -> Tensor:
         return moved + like(weight_decay, p) * p
 
-    return moments("adamw", learning_rate, b1, b2, eps, decayed)
+    return moments("adamw", learning_rate, b1, b2, eps, decay)
 
 
 def moments(
@@ -248,8 +248,8 @@ def moments(
             return p - like(now, p) * decayed(moved, p)
 
         moved = downhill(grads)
-        mean = each(lambda m, g: running(m, g, b1), state.mean, moved)
-        square = each(lambda s, g: running(s, absolute(g) ** 2, b2), state.square, moved)
+        mean = each(lambda m, g: running_mean(m, g, b1), state.mean, moved)
+        square = each(lambda s, g: running_mean(s, absolute(g) ** 2, b2), state.square, moved)
         return each(step, params, mean, square), Moments(t, mean, square)
 
     return Optimizer(init, update)
@@ -267,7 +267,7 @@ def tensors(function: str, name: str, tree: Tree) -> Tree:
     return rebuild(found)
 
 
-def running(mean: Tensor, x: Tensor, kept: Real) -> Tensor:
+def running_mean(mean: Tensor, x: Tensor, kept: Real) -> Tensor:
     """A running mean."""
     return like(kept, mean) * mean + like(1 - kept, mean) * x
 

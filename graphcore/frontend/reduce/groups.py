@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.calls import meant, worded_methods
+from graphcore.frontend.core.calls import cure_for, worded_methods
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, is_labelled, single
@@ -54,18 +54,18 @@ class GroupBy(Listing):
 
     def sum(self, *, skipna: bool = False) -> Tensor:
         """Sum of each group; 0 where it has no elements."""
-        x = self._filled(0, skipna)
+        x = self._fill(0, skipna)
         return self._sum(astype(x, sum_of(x.dtype)))
 
     def prod(self, *, skipna: bool = False) -> Tensor:
         """Product of each group; 1 where it has no elements."""
-        x = self._filled(1, skipna)
+        x = self._fill(1, skipna)
         s = self._segments
-        return s.ordered(s.total(named.scatter_prod, astype(x, sum_of(x.dtype))))
+        return s.order_dims(s.total(named.scatter_prod, astype(x, sum_of(x.dtype))))
 
     def mean(self, *, skipna: bool = False) -> Tensor:
         """Mean of each group; nan where it has no elements."""
-        return self._ratio(self._sum(as_float(self._filled(0, skipna))), skipna)
+        return self._ratio(self._sum(as_float(self._fill(0, skipna))), skipna)
 
     def var(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
         """`sum(abs(x - mean) ** 2) / (n - ddof)` for n elements; nan where n is `ddof`."""
@@ -124,12 +124,12 @@ class GroupBy(Listing):
     def __truediv__(self, values: Operand) -> Tensor:
         return self._segments.x / self.expand(values)
 
-    def _filled(self, neutral: complex, skipna: bool) -> Tensor:
+    def _fill(self, neutral: complex, skipna: bool) -> Tensor:
         x = self._segments.x
         return choose(notnull(x), x, neutral) if skipna and may_be_null(x) else x
 
     def _sum(self, x: Tensor) -> Tensor:
-        return self._segments.ordered(self._segments.total(named.scatter, x))
+        return self._segments.order_dims(self._segments.total(named.scatter, x))
 
     def _number(self, skipna: bool) -> Tensor:
         """The number of elements of each group that are counted, in int64."""
@@ -140,15 +140,15 @@ class GroupBy(Listing):
 
     def _ratio(self, total: Tensor, skipna: bool, ddof: int = 0) -> Tensor:
         divisor = maximum(self._number(skipna) - ddof, 0)
-        return self._segments.ordered(ratio(total, astype(divisor, total.dtype)))
+        return self._segments.order_dims(ratio(total, astype(divisor, total.dtype)))
 
     def _extreme(self, sign: int, skipna: bool) -> Tensor:
-        x = self._filled(identity_of_extreme(self._segments.x.dtype, sign), skipna)
+        x = self._fill(identity_of_extreme(self._segments.x.dtype, sign), skipna)
         op = named.scatter_max if sign > 0 else named.scatter_min
         found = self._segments._replace(x=x).extreme(op, sign)
         if may_be_null(x):
             found = choose(equal(self._number(skipna), 0), math.nan, found)
-        return self._segments.ordered(found)
+        return self._segments.order_dims(found)
 
 
 GROUPED = {
@@ -183,7 +183,7 @@ def groupby(
     >>> gc.compile([], [months.mean(), months - months.mean()])()
     [array([3., 2.]), array([-2.,  0.,  2.])]
     """
-    if cure := meant("groupby", (x, ids)):
+    if cure := cure_for("groupby", (x, ids)):
         raise refusal("groupby", f"ids={ids!r} is text", wrap(single("groupby", x)), cure=cure)
     s = segments_of("groupby", x, ids, size, dim, name or name_of(ids, single("groupby", x)))
     require_dims("groupby", s.x.node, s.over)

@@ -45,13 +45,13 @@ class Masked(NamedTuple):
     dims: tuple[str, ...]
     mask: Tensor | None = None
 
-    def filled(self, neutral: complex) -> Tensor:
+    def fill(self, neutral: complex) -> Tensor:
         """`x` with `neutral` where the mask is false; the masked elements have no influence."""
         return self.x if self.mask is None else choose(self.mask, self.x, neutral)
 
     def reduce(self, op: Op, neutral: complex, **attrs: Any) -> Tensor:
         """`op` over the elements counted, where `neutral` is its neutral element."""
-        return over(op, self.filled(neutral), self.dims, **attrs)
+        return over(op, self.fill(neutral), self.dims, **attrs)
 
     def size(self) -> Tensor:
         """The number of elements counted, in int64."""
@@ -126,7 +126,7 @@ def mean_of(data: Masked) -> Tensor:
     """The mean of the elements counted; nan if there are none."""
     if data.mask is None:
         return data.reduce(named.mean, 0)
-    return data.ratio(over(named.sum_, as_float(data.filled(0)), data.dims))
+    return data.ratio(over(named.sum_, as_float(data.fill(0)), data.dims))
 
 
 def var_of(data: Masked, ddof: int) -> Tensor:
@@ -134,7 +134,7 @@ def var_of(data: Masked, ddof: int) -> Tensor:
     ddof = whole(data.function, ddof, "ddof", data.x, least=None)
     if data.mask is None:
         return data.reduce(named.var, 0, ddof=ddof)
-    away = choose(data.mask, as_float(data.filled(0)) - mean_of(data), 0)
+    away = choose(data.mask, as_float(data.fill(0)) - mean_of(data), 0)
     return data.ratio(over(named.sum_, squared_modulus(away), data.dims), ddof)
 
 

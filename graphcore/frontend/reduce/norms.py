@@ -67,7 +67,7 @@ def norm(
         cure = "give a number; for matrices, 2 over both dims is 'fro'"
         raise refusal("norm", f"ord={ord!r}", data.x, cure=cure, kind=GraphTypeError)
     none = 0 if ord >= 0 else math.inf
-    value = data.filled(none)
+    value = data.fill(none)
     if ord == 2:
         return over(named.norm, value, data.dims)
     size = absolute(as_float(value))

@@ -48,7 +48,7 @@ def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     array([[ 1,  3,  6],
            [ 4,  9, 15]])
     """
-    return running(mask_operand("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
+    return accumulate(mask_operand("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
 
 
 @parameters(**ALONG)
@@ -63,15 +63,15 @@ def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = F
     array([[  1,   2,   6],
            [  4,  20, 120]])
     """
-    return running(mask_operand("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
+    return accumulate(mask_operand("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
 
 
-def running(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
+def accumulate(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
     """`op` along each dim in turn; with `skipna`, nan from earlier dims is skipped as well.
 
     As in xarray: inf - inf along one dim counts as missing along the next.
     """
-    found = data.filled(neutral)
+    found = data.fill(neutral)
     if not (skipna and may_be_null(data.x)):
         return over(op, found, data.dims)
     require_dims(data.function, data.x.node, data.dims)

@@ -61,9 +61,9 @@ class Segments(NamedTuple):
             {self.name: self.size}, identity_of_extreme(self.x.dtype, sign), self.x.dtype
         ).node
         found = op(start, self.x.node, self.ids, over=self.over, dims=(self.name,))
-        return self.ordered(wrap(found))
+        return self.order_dims(wrap(found))
 
-    def ordered(self, found: Tensor) -> Tensor:
+    def order_dims(self, found: Tensor) -> Tensor:
         """`found` with the new dim where the first dim that vanished was."""
         dims = (*self.x.dims, *self.ids.type.dims)
         placed = dict.fromkeys(self.name if dim in self.over else dim for dim in dims)
@@ -121,7 +121,7 @@ def segment_sum(
     array([4., 0., 2.])
     """
     s = segments_of("segment_sum", x, segment_ids, size, dim, name)
-    return s.ordered(s.total(named.scatter, astype(s.x, sum_of(s.x.dtype))))
+    return s.order_dims(s.total(named.scatter, astype(s.x, sum_of(s.x.dtype))))
 
 
 @parameters(**SEGMENTED)
@@ -138,7 +138,7 @@ def segment_prod(
     array([3., 1., 2.])
     """
     s = segments_of("segment_prod", x, segment_ids, size, dim, name)
-    return s.ordered(s.total(named.scatter_prod, astype(s.x, sum_of(s.x.dtype))))
+    return s.order_dims(s.total(named.scatter_prod, astype(s.x, sum_of(s.x.dtype))))
 
 
 @parameters(**SEGMENTED)
@@ -156,7 +156,7 @@ def segment_mean(
     dtype = float_for(s.x.dtype)
     lengths = {dim: (s.x.sizes | s.ids.type.sizes)[dim] for dim in s.over}
     counts = s.total(named.scatter, ones(lengths, dtype))
-    return s.ordered(s.total(named.scatter, astype(s.x, dtype)) / counts)
+    return s.order_dims(s.total(named.scatter, astype(s.x, dtype)) / counts)
 
 
 @parameters(**SEGMENTED)

@@ -29,7 +29,7 @@ class Item(NamedTuple):
     parts: tuple[str, ...]
 
     @property
-    def grouped(self) -> bool:
+    def is_group(self) -> bool:
         return self.parts != (self.dim,)
 
 
@@ -75,14 +75,14 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
         require_once(pattern, listed, batch, node)
     parts = [part for item in left for part in item.parts if part != DOTS]
     require_same(pattern, parts, [part for item in right for part in item.parts], node)
-    for name in sizes.keys() - {part for item in left if item.grouped for part in item.parts}:
+    for name in sizes.keys() - {part for item in left if item.is_group for part in item.parts}:
         cure = close_match(name, tuple(parts))
         raise refusal("rearrange", f"{pattern!r} splits no dim into {name!r}", node, cure=cure)
 
     split = {item.dim: {part: sizes.get(part) for part in item.parts} for item in left}
-    split = {item.dim: split[item.dim] for item in left if item.grouped}
+    split = {item.dim: split[item.dim] for item in left if item.is_group}
     apart = unstack(wrap(node), split) if split else wrap(node)
-    merged = {item.dim: item.parts for item in right if item.grouped}
+    merged = {item.dim: item.parts for item in right if item.is_group}
     together = stack(apart, merged) if merged else apart
     listed_dims = [item.dim for item in right if item.dim != DOTS]
     at = next((i for i, item in enumerate(right) if item.dim == DOTS), 0)

@@ -9,4 +9,4 @@ from .filters import *
 
 if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("signal"), lambda: contents.names("signal")
-    __doc__ = contents.described(__doc__, globals(), "signal")
+    __doc__ = contents.describe(__doc__, globals(), "signal")

@@ -11,4 +11,4 @@ from .softmaxes import *
 
 if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("special"), lambda: contents.names("special")
-    __doc__ = contents.described(__doc__, globals(), "special")
+    __doc__ = contents.describe(__doc__, globals(), "special")

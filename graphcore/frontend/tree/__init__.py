@@ -9,4 +9,4 @@ from .functions import *
 
 if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("tree"), lambda: contents.names("tree")
-    __doc__ = contents.described(__doc__, globals(), "tree")
+    __doc__ = contents.describe(__doc__, globals(), "tree")

@@ -340,8 +340,8 @@ def kernel_moves(
     require_dims(function, weights, own)
     if not along:
         raise refusal(function, "moves along no dim", values, weights, cure="use gc.dot")
-    taken = (*values.type.dims, *weights.type.dims)
-    inner = hidden_names([dim for dim in own if dim in values.type.dims], taken)
+    in_use = (*values.type.dims, *weights.type.dims)
+    inner = hidden_names([dim for dim in own if dim in values.type.dims], in_use)
     new = [inner.get(dim, dim) for dim in own]
     renamed = tuple((old, name) for old, name in zip(own, new, strict=True) if old != name)
     if renamed:

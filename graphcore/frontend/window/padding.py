@@ -242,16 +242,16 @@ def again(pieces: Iterable[Tensor], dim: str, width: Size, rise: Tensor | None =
 
     Each period is higher than the last by `rise`. Pieces beyond `width` are not computed.
     """
-    taken: list[Node] = []
+    parts: list[Node] = []
     total: Size = 0
     for piece in pieces:
-        taken.append(cut(piece.node, dim, 0, minimum(piece.sizes[dim], width)))
-        total = total + taken[-1].type.size(dim)
+        parts.append(cut(piece.node, dim, 0, minimum(piece.sizes[dim], width)))
+        total = total + parts[-1].type.size(dim)
         if minimum(total, width) == width:
             break
     total = maximum(total, 1)
     copies = (width + total - 1) // total
-    made = wrap(cut(tile_dim(join(taken, dim), dim, copies), dim, 0, width))
+    made = wrap(cut(tile_dim(join(parts, dim), dim, copies), dim, 0, width))
     if rise is None or copies == 1:
         return made
     period = iota(dim, width) // total

@@ -225,8 +225,8 @@ class Rolling(Windowed):
         function = callback("reduce", "function", function, "windows", "dims", "**options")
         x = as_float(self._x).node
         if self._needs_all():
-            return self._framed(function(self._seen(x), self._places, **options))
-        seen = self._seen(self._extended(x, math.nan))
+            return self._frame(function(self._windows(x), self._places, **options))
+        seen = self._windows(self._extend(x, math.nan))
         enough = reductions.count(seen, self._places) >= self._enough
         return keep_where(function(seen, self._places, **options), enough)
 
@@ -240,7 +240,7 @@ class Rolling(Windowed):
 
     def count(self) -> Tensor:
         """The number of elements of each window that exist and are not nan."""
-        seen = self._seen(self._extended(as_float(self._x).node, math.nan))
+        seen = self._windows(self._extend(as_float(self._x).node, math.nan))
         counts = reductions.count(seen, self._places)
         return keep_where(counts, counts >= self._enough)
 
@@ -264,21 +264,23 @@ class Rolling(Windowed):
             mapping("construct", given, window_dim_kwargs, "{'dim': 'lag'}"),
         )
         x, fill = with_fill("construct", self._x.node, fill_value)
-        extended = self._extended(x, wrap(fill))
-        return self._seen(extended, names("construct", new), steps("construct", self._dims, stride))
+        extended = self._extend(x, wrap(fill))
+        return self._windows(
+            extended, names("construct", new), steps("construct", self._dims, stride)
+        )
 
-    def _extended(self, x: Node, fill: Operand) -> Node:
+    def _extend(self, x: Node, fill: Operand) -> Node:
         """`x` padded so that there is a window for each position."""
         rows = zip(self._dims, self._sizes, self._before, strict=True)
         return pad(x, {dim: (lo, size - 1 - lo) for dim, size, lo in rows}, fill)
 
-    def _seen(self, x: Node, new: tuple[str, ...] = (), strides: tuple[int, ...] = ()) -> Tensor:
+    def _windows(self, x: Node, new: tuple[str, ...] = (), strides: tuple[int, ...] = ()) -> Tensor:
         """The windows of `x`, by default every one, along hidden dims."""
         every = (1,) * len(self._dims)
         attrs = {"names": new or self._places, "strides": strides or every, "dilations": every}
         return wrap(named.windows(x, dims=self._dims, sizes=self._sizes, **attrs))
 
-    def _framed(self, made: Tensor) -> Tensor:
+    def _frame(self, made: Tensor) -> Tensor:
         """One element for each complete window, and nan at the other positions."""
         ends: dict[str, tuple[Size, Size]] = {}
         for dim, before in zip(self._dims, self._before, strict=True):
