@@ -85,10 +85,10 @@ def absorb_of_simple(node: Node) -> Node | None:
 @algebra.on(multiply, under=[multiply])
 def scaled_twice(node: Node) -> Node | None:
     """a * (b * x) = (a * b) * x, where a or b is a power of two, as in 0.5 * (2 * x)"""
-    if node.type.dtype.kind != "f" or (outer := scaled(node)) is None:
+    if node.type.dtype.kind != "f" or (outer := number_and_factor(node)) is None:
         return None
     a, inner = outer
-    if inner.op is not multiply or (factors := scaled(inner)) is None:
+    if inner.op is not multiply or (factors := number_and_factor(inner)) is None:
         return None
     b, x = factors
     values = [c.attrs["value"].array for c in (a, b)]
@@ -99,7 +99,7 @@ def scaled_twice(node: Node) -> Node | None:
     return leaf.full(value=Literal(product, a.type.dtype), shape=a.type.shape, dims=None) * x
 
 
-def scaled(product: Node) -> tuple[Node, Node] | None:
+def number_and_factor(product: Node) -> tuple[Node, Node] | None:
     """The number and the other factor of a product with a number."""
     x, y = product.inputs
     return (x, y) if x.op is leaf.full else (y, x) if y.op is leaf.full else None

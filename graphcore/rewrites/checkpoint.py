@@ -51,7 +51,7 @@ def in_chunks(scan: Node) -> Node:
     last = made[-1][:n]
     in_order = reversed(made) if scan.attrs["reverse"] else made
     columns = zip(*[part[n:] for part in in_order], strict=True)
-    steps = [joined(column, y) for column, y in zip(columns, scan.type.items[n:], strict=True)]
+    steps = [join_steps(column, y) for column, y in zip(columns, scan.type.items[n:], strict=True)]
     return control.call(*scan.inputs, body=Graph(params, (*last, *steps)))
 
 
@@ -67,7 +67,7 @@ def chunk_of(loop: Loop, chunk: Size, attrs: dict[str, object]) -> Graph:
     return Graph(params, tuple(values(inner)))
 
 
-def joined(parts: tuple[Node, ...], type: TensorType) -> Node:
+def join_steps(parts: tuple[Node, ...], type: TensorType) -> Node:
     """The results of all steps, those of chunks in one axis again."""
     chunks, *rest = parts
     flat = reshape(chunks, (chunks.type.shape[0] * chunks.type.shape[1], *chunks.type.shape[2:]))

@@ -23,7 +23,7 @@ from graphcore.ops.tensor import (
 )
 
 from . import plain
-from .einsums import lone_places, single, summed, summed_places
+from .einsums import lone_places, single, sum_axes, summed_places
 from .engine import RuleSet
 from .plain import Axes, other_axes, times
 
@@ -212,13 +212,13 @@ def product(x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes) ->
         return elementwise_product(x, a, y, b, (*letters, *inner), len(letters)), letters
     sizes = dict(zip(a, x.type.shape, strict=True)) | dict(zip(b, y.type.shape, strict=True))
     if left and right:
-        found = matmul(merged(x, a, batch, left, inner), merged(y, b, batch, inner, right))
+        found = matmul(merge_axes(x, a, batch, left, inner), merge_axes(y, b, batch, inner, right))
     elif left:
-        found = matvec(merged(x, a, batch, left, inner), merged(y, b, batch, inner))
+        found = matvec(merge_axes(x, a, batch, left, inner), merge_axes(y, b, batch, inner))
     elif right:
-        found = matvec(merged(y, b, batch, right, inner), merged(x, a, batch, inner))
+        found = matvec(merge_axes(y, b, batch, right, inner), merge_axes(x, a, batch, inner))
     else:
-        found = vecdot(merged(x, a, batch, inner), merged(y, b, batch, inner))
+        found = vecdot(merge_axes(x, a, batch, inner), merge_axes(y, b, batch, inner))
     return plain.reshape(found, tuple(sizes[letter] for letter in letters)), letters
 
 
@@ -236,7 +236,7 @@ def summed_alone(x: Node, letters: Axes, needed: set[int]) -> tuple[Node, Axes]:
     """`x` summed over the letters nobody else has."""
     kept = tuple(letter for letter in letters if letter in needed)
     gone = [axis for axis, letter in enumerate(letters) if letter not in needed]
-    return summed(x, gone), kept
+    return sum_axes(x, gone), kept
 
 
 def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept: int) -> Node:
@@ -249,10 +249,10 @@ def elementwise_product(x: Node, a: Axes, y: Node, b: Axes, letters: Axes, kept:
         ordered = plain.transpose(value, [own.index(letter) for letter in present])
         return plain.expand(ordered, [i for i, k in enumerate(letters) if k not in own], shape)
 
-    return summed(spread(x, a) * spread(y, b), range(kept, len(letters)))
+    return sum_axes(spread(x, a) * spread(y, b), range(kept, len(letters)))
 
 
-def merged(x: Node, letters: Axes, batch: Sequence[int], *groups: Sequence[int]) -> Node:
+def merge_axes(x: Node, letters: Axes, batch: Sequence[int], *groups: Sequence[int]) -> Node:
     """`x` as (*batch, one axis for each group).
 
     Its last axis stays the last, so that a copy, if one is needed, runs along memory: the matrices
@@ -261,7 +261,7 @@ def merged(x: Node, letters: Axes, batch: Sequence[int], *groups: Sequence[int])
     sizes = dict(zip(letters, x.type.shape, strict=True))
     last = [letter for letter in letters if sizes[letter] != 1][-1:]
     if len(groups) == 2 and last and last[0] in groups[0]:
-        swapped = merged(x, letters, batch, groups[1], groups[0])
+        swapped = merge_axes(x, letters, batch, groups[1], groups[0])
         rank = swapped.type.ndim
         return plain.transpose(swapped, (*range(rank - 2), rank - 1, rank - 2))
     ordered = [*batch, *(letter for group in groups for letter in group)]

@@ -30,7 +30,7 @@ def lone_places(node: Node) -> Size:
     )
 
 
-def unfolded(x: Node, letters: Axes, fresh: Iterator[int]) -> list[tuple[Node, Axes]]:
+def unfold(x: Node, letters: Axes, fresh: Iterator[int]) -> list[tuple[Node, Axes]]:
     """The operands of an einsum whose axes have `letters` in another einsum, with letters there."""
     said = dict(zip(x.attrs["result"], letters, strict=True))
     for letter in letter_sizes(x):
@@ -44,9 +44,9 @@ def single(x: Node, letters: Axes, result: Axes) -> Node:
     """`x` summed over the letters not in `result`, in its order."""
     gone = [axis for axis, letter in enumerate(letters) if letter not in result]
     kept = [letter for letter in letters if letter in result]
-    return plain.transpose(summed(x, gone), [kept.index(letter) for letter in result])
+    return plain.transpose(sum_axes(x, gone), [kept.index(letter) for letter in result])
 
 
-def summed(x: Node, axes: Iterable[int]) -> Node:
+def sum_axes(x: Node, axes: Iterable[int]) -> Node:
     """`x` summed in its own dtype, as all of a contraction is: a sum alone widens integers."""
     return plain.cast(plain.sum_over(x, axes), x.type.dtype)

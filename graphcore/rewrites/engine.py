@@ -79,7 +79,7 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
         return node if node.op in stays else step(node, inputs)
 
-    def simplified(node: Node) -> Node:
+    def normal_form(node: Node) -> Node:
         if node in normal:
             return normal[node]
         before = state.source
@@ -87,7 +87,7 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
         state.source = before
         return found
 
-    return simplified
+    return normal_form
 
 
 op_of = attrgetter("op")
@@ -138,9 +138,9 @@ class RuleSet:
 
     def __le__(self, other: RuleSet) -> bool:
         """Whether the other set has all of these rules: it changes whatever this one changes."""
-        return self is other or self.compared() <= other.compared()
+        return self is other or self.entry_set() <= other.entry_set()
 
-    def compared(self) -> frozenset[Entry]:
+    def entry_set(self) -> frozenset[Entry]:
         """The entries as a set, which is made anew where some were added since."""
         if len(self.every) != len(self.entries):
             self.every = frozenset(self.entries)
@@ -154,7 +154,7 @@ class RuleSet:
         """Every rule once."""
         return list(dict.fromkeys(entry.rule for entry in self.entries))
 
-    def meeting(self, op: Op, *operands: Op) -> tuple[Rule, ...]:
+    def rules_for(self, op: Op, *operands: Op) -> tuple[Rule, ...]:
         """The rules to try at a node of `op` on operands of these ops, in order."""
         return tuple(
             entry.rule
@@ -169,7 +169,7 @@ class RuleSet:
         if (rules := self.met.get(key)) is None:
             if len(self.met) >= REMEMBERED:
                 self.met.clear()
-            rules = self.met[key] = self.meeting(*key)
+            rules = self.met[key] = self.rules_for(*key)
         for rule in rules:
             if (new := rule(node)) is not None and new is not node:
                 return rule, new

@@ -25,7 +25,7 @@ from .derivatives.partials import Partial
 from .engine import Conversion, convert, simplifier
 from .loops.view import trip_counts_inside
 from .plain import expand, negate, pick, sum_over, where
-from .shields import added, shielded
+from .shields import added, shield
 from .tidy import tidy
 
 
@@ -37,7 +37,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     tidied = simplifier(tidy, frozenset({autodiff.barrier}))
     for y, ct in zip(ys, cts, strict=True):
         if y in path:
-            ct = unknown(ct)
+            ct = with_barrier(ct)
             total[y] = total[y] + ct if y in total else ct
     for node in reversed(path):
         inherit(source := Asked(node, asked))
@@ -52,7 +52,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
         for at, (x, share) in enumerate(zip(node.inputs, shares, strict=True)):
             if share is not None and x in path:
                 records.append(Record(rule_of(node.op), node, share, at, source))
-                share = realised(share, x)
+                share = real_share(share, x)
                 if x in total:
                     share = added(total[x], tidied(share))
                     records.append(Record(added, node, share, at, source))
@@ -61,7 +61,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     return [total[x] if x in total else full_like(x, 0) for x in wrt]
 
 
-def unknown(ct: Node) -> Node:
+def with_barrier(ct: Node) -> Node:
     """A cotangent or tangent; one that is an input has a barrier, as it may hold any zeros."""
     return autodiff.barrier(ct) if ct.op is leaf.input_ else ct
 
@@ -90,7 +90,7 @@ def cotangents(node: Node, ct: Node, path: dict[Node, None]) -> Sequence[Node | 
     if node.op in VJP:
         return VJP[node.op](node, ct)
     if node.op in JVP:
-        return transposed(node, [ct], path)
+        return input_cotangents(node, [ct], path)
     raise GraphTypeError(
         f"{node.op.name} at {node.origin} has no derivative: {node.type}\n"
         "  cure: put stop_gradient around it if its derivative should count as zero"
@@ -106,7 +106,7 @@ def several_cotangents(
         return (None,) * len(node.inputs)
     refuse_unknown(node, path)
     if node.op in JVP:
-        return transposed(node, cts, path)
+        return input_cotangents(node, cts, path)
     return CONTROL[node.op].pullback(node, cts, [x in path for x in node.inputs])
 
 
@@ -121,7 +121,7 @@ def placeholder(like: Node) -> Node:
     return autodiff.barrier(full_like(like, 1), mark=-next(serial))
 
 
-def transposed(
+def input_cotangents(
     node: Node, cts: Sequence[Node | None], path: dict[Node, None]
 ) -> Sequence[Node | None]:
     """The cotangents of `node`'s inputs: the transpose of its tangent map."""
@@ -153,12 +153,12 @@ def scale(partial: Partial, ct: Node) -> Node | None:
         case Node() if is_one(ct):
             return partial
         case Node():
-            return shielded(ct, partial)
+            return shield(ct, partial)
         case _:
             return ct * partial
 
 
-def realised(share: Node, x: Node) -> Node:
+def real_share(share: Node, x: Node) -> Node:
     """The real part of a share that flows into a real value."""
     if share.type.dtype.kind == "c" and x.type.dtype.kind != "c":
         return elementwise.real(share)
@@ -169,7 +169,7 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
     """The tangent of each result: from `wrt` up, every input adds its share."""
     tangent: dict[Node, Node] = {}
     for x, t in zip(wrt, tangents, strict=True):
-        t = unknown(t)
+        t = with_barrier(t)
         tangent[x] = tangent[x] + t if x in tangent else t
     asked, records = state.source, current().records
     for node in between(ys, wrt):
@@ -188,15 +188,15 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
                         records.append(Record(rule, node, new, None, source))
                         tangent[node[i]] = new
                 continue
-            new = pushed(node, moving)
+            new = node_tangent(node, moving)
             if new is not None:
                 records.append(Record(rule_of(node.op), node, new, None, source))
-                tangent[node] = realised(new, node).label(node.labels)
+                tangent[node] = real_share(new, node).label(node.labels)
     inherit(asked)
     return [tangent[y] if y in tangent else full_like(y, 0) for y in ys]
 
 
-def pushed(node: Node, tangents: Sequence[Node | None]) -> Node | None:
+def node_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
     """The tangent of `node`, given those of its inputs (None: zero)."""
     if node.op in PARTIALS:
         moving = [x for x, t in zip(node.inputs, tangents, strict=True) if t is not None]
@@ -303,12 +303,12 @@ def mark_sources(graph: Graph) -> Graph:
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
         return mark_sources, autodiff.barrier(*inputs, mark=next(marks))
 
-    def marked(graph: Graph) -> Graph:
+    def mark(graph: Graph) -> Graph:
         if graph not in done:  # equal bodies stay equal
-            done[graph] = transform(graph, visit, at={autodiff.barrier}, bodies=marked)
+            done[graph] = transform(graph, visit, at={autodiff.barrier}, bodies=mark)
         return done[graph]
 
-    return marked(graph)
+    return mark(graph)
 
 
 def is_lazy(graph: Graph) -> bool:

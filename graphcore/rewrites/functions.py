@@ -55,7 +55,7 @@ def function_of_matrix(node: Node) -> Node | None:
         result = node.attrs["result"]
         factors = list(map(Factor, node.inputs, node.attrs["operands"]))
     for eigen in sorted({letter for factor in factors for letter in factor.letters} - {*result}):
-        if (found := contracted(eigen, factors, result)) is not None:
+        if (found := function_product(eigen, factors, result)) is not None:
             real = node.type.dtype.kind == "f"
             return plain.cast(real_part(found) if real else found, node.type.dtype)
     return None
@@ -72,7 +72,7 @@ def logarithm_of_trace(node: Node) -> Node | None:
     return e.log(plain.sum_over(e.exp(y - plain.unsum(top, axes, y)), axes)) + top
 
 
-def contracted(eigen: int, factors: Sequence[Factor], result: Axes) -> Node | None:
+def function_product(eigen: int, factors: Sequence[Factor], result: Axes) -> Node | None:
     """The product in which the factors along the letter `eigen` are a function of a matrix."""
     fresh = count(1 + max(letter for factor in factors for letter in factor.letters))
     inside: list[Factor] = []

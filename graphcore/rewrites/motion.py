@@ -363,7 +363,7 @@ def sum_of_scatter(node: Node) -> Node | None:
     walked = {}
     for axis, index in zip(x.attrs["axes"], indices, strict=True):
         if axis not in axes:
-            source, place = unexpanded(index)
+            source, place = unexpand(index)
             if source.op is not iota or source.attrs["size"] != x.type.shape[axis]:
                 return None
             walked[axis] = place
@@ -389,7 +389,7 @@ def scatter_to_zeros(node: Node) -> Node | None:
     )
 
 
-def unexpanded(x: Node) -> tuple[Node, int]:
+def unexpand(x: Node) -> tuple[Node, int]:
     """The vector that `x` repeats along all other axes, and its axis; else `x` itself."""
     if x.op is not expand:
         return x, 0

@@ -26,7 +26,7 @@ from graphcore.ops import leaf
 from graphcore.ops.tensor import einsum, gather, sum_
 
 from .contraction import path
-from .einsums import unfolded
+from .einsums import unfold
 from .plain import Axes, other_axes
 
 Number = Callable[[Size], int]
@@ -45,7 +45,7 @@ OPERANDS = 5
 """The most operands of a contraction whose order is searched for."""
 
 
-def ordered(graph: Graph) -> Graph:
+def join_contractions(graph: Graph) -> Graph:
     """The graph whose contractions take in others, again and again, where that costs less."""
     while (new := once(graph)) is not graph:
         graph = new
@@ -68,7 +68,7 @@ def once(graph: Graph) -> Graph:
         new = rule(node.with_inputs(*inputs), alone) if any(alone) else None
         return None if new is None else (rule, new)
 
-    return transform(graph, visit, at=RULES, bodies=ordered)
+    return transform(graph, visit, at=RULES, bodies=join_contractions)
 
 
 def taken_in(node: Node, alone: Sequence[bool]) -> Node | None:
@@ -76,7 +76,7 @@ def taken_in(node: Node, alone: Sequence[bool]) -> Node | None:
     for i, x in enumerate(node.inputs):
         if alone[i] and len(node.inputs) + len(x.inputs) - 1 <= OPERANDS:
             letters = node.attrs["operands"]
-            terms = unfolded(x, letters[i], count(1 + max(letter_sizes(node))))
+            terms = unfold(x, letters[i], count(1 + max(letter_sizes(node))))
             given = [*zip(node.inputs, letters, strict=True)]
             given[i : i + 1] = terms
             new = contraction_of(given, node.attrs["result"])

@@ -28,7 +28,7 @@ from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
 from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
-from .orders import ordered
+from .orders import join_contractions
 from .scales import scale_less
 from .shared_factors import share_factors
 from .shields import drop_shields
@@ -79,7 +79,7 @@ class Stage(NamedTuple):
         return f"<Stage {self.name!r}: {made}, {1000 * self.seconds:.2f} ms>"
 
 
-def rewriting(*sets: RuleSet) -> Change:
+def rewrite_by(*sets: RuleSet) -> Change:
     """The change that applies these rules, the first sets first, until none applies."""
     rules, *more = sets
     for some in more:
@@ -91,26 +91,26 @@ def where(ops: Collection[Op], change: Change) -> Change:
     """The change, made only to graphs in which one of these ops stands."""
 
     @wraps(change)
-    def changed(graph: Graph) -> Graph:
+    def change_some(graph: Graph) -> Graph:
         return graph if graph.ops().isdisjoint(ops) else change(graph)
 
-    return changed
+    return change_some
 
 
 NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=True)
 PLAIN = Contract("leaf", "elementwise", "tensor", "linalg", "autodiff", "control")
 EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
 
-tidied = Pass("tidied", rewriting(tidy), EXPANDED)
+tidied = Pass("tidied", rewrite_by(tidy), EXPANDED)
 loops_pruned = Pass("loops pruned", prune_loops, EXPANDED)
 moved_out = Pass("moved out of loops", hoist, EXPANDED)
 
 products = Repeat(
     [
-        Pass("contractions gathered", rewriting(tidy, contraction), EXPANDED),
+        Pass("contractions gathered", rewrite_by(tidy, contraction), EXPANDED),
         Pass("scaled less", scale_less, EXPANDED),
-        Pass("contractions ordered", ordered, EXPANDED),
-        Pass("decomposed", rewriting(decomposition, tidy), EXPANDED),
+        Pass("contractions ordered", join_contractions, EXPANDED),
+        Pass("decomposed", rewrite_by(decomposition, tidy), EXPANDED),
     ],
     at_most=100,
 )
@@ -125,7 +125,7 @@ COMMON: Passes = [
     Pass("named", lambda graph: graph, NAMED),
     Pass("sources marked", where({autodiff.barrier}, mark_sources), NAMED),
     Pass("lowered", lower_names, PLAIN),
-    Pass("simplified", rewriting(stabilise, structure, tidy), PLAIN),
+    Pass("simplified", rewrite_by(stabilise, structure, tidy), PLAIN),
     # The derivative of a function of a matrix is not that of its eigenvectors.
     Pass("functions of matrices found", functions_of_matrices, PLAIN),
     Pass("expanded", expand_derivatives, EXPANDED),

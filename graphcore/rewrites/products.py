@@ -11,7 +11,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, tensor
 
 from . import plain
-from .einsums import unfolded
+from .einsums import unfold
 from .engine import RuleSet
 from .plain import Axes
 
@@ -73,7 +73,7 @@ def split(factor: Factor, fresh: Iterator[int]) -> list[Factor]:
         own = tuple(next(fresh) if axis in x.attrs["axes"] else next(old) for axis in axes)
         return [factor.of(x.inputs[0], own)]
     if x.op is tensor.einsum and not factor.inverted:
-        return [factor.of(y, own) for y, own in unfolded(x, letters, fresh)]
+        return [factor.of(y, own) for y, own in unfold(x, letters, fresh)]
     return []
 
 

@@ -35,7 +35,7 @@ from .loops.view import (
     inside_as_well,
     replaced,
     trip_counts_inside,
-    unused,
+    unused_names,
 )
 from .plain import refill
 
@@ -96,10 +96,10 @@ class Known:
         for node in graph.nodes():
             for x in node.inputs:
                 self.readers.setdefault(x, []).append(node)
-            if (value := self.recorded(node)) is not None:
+            if (value := self.recorded_value(node)) is not None:
                 self.arrays.setdefault(value, node)
 
-    def recorded(self, array: Node) -> Value | None:
+    def recorded_value(self, array: Node) -> Value | None:
         """The value that each step of a loop records in an array."""
         if array.op is not leaf.project or (key := self.keys.get(array.inputs[0])) is None:
             return None
@@ -145,12 +145,12 @@ class Choice:
         self.explore()
         if self.operands.keys().isdisjoint(self.roots.values()):
             return False
-        again = {x: self.computing(x) for x in self.operands}
-        keep = {x: self.keeping(x, self.is_held(x)) for x in self.seen if not x.fixed}
+        again = {x: self.computing_cost(x) for x in self.operands}
+        keep = {x: self.keeping_cost(x, self.is_held(x)) for x in self.seen if not x.fixed}
         stay = kept(dict.fromkeys(self.roots.values()), self.operands, keep, again)
         if stay.issuperset(self.roots.values()):
             return False
-        self.known.loops[self.node] = self.changed(stay)
+        self.known.loops[self.node] = self.change(stay)
         return True
 
     # ---- values of one step
@@ -159,17 +159,17 @@ class Choice:
         """The same value where it comes from: what a loop has recorded, or was given."""
         while not value.fixed:
             if value.loop is None:
-                made = self.known.recorded(value.node)
+                made = self.known.recorded_value(value.node)
                 if made is None or made.loop is None or made.loop.attrs["length"] != self.length:
                     break
                 value = made
-            elif (given := self.given(value.loop).get(value.node)) is not None:
+            elif (given := self.outside_values(value.loop).get(value.node)) is not None:
                 value = given
             else:
                 break
         return value
 
-    def given(self, node: Node) -> dict[Node, Value]:
+    def outside_values(self, node: Node) -> dict[Node, Value]:
         """The values outside of a loop that its params stand for, those of carries aside."""
         if node not in self.outside:
             loop = self.known.loops[node]
@@ -196,7 +196,7 @@ class Choice:
         node = value.node
         if value.fixed or not node.inputs or self.costs.again(node) is None:
             return None
-        if self.computing(value) >= self.keeping(value, held=False):
+        if self.computing_cost(value) >= self.keeping_cost(value, held=False):
             return None
         if value.loop is not None:
             if any(depends_on(x, self.found_inside(value.loop)) for x in (node, *node.inputs)):
@@ -237,7 +237,7 @@ class Choice:
 
     # ---- costs
 
-    def computing(self, value: Value) -> int:
+    def computing_cost(self, value: Value) -> int:
         """The picoseconds that it takes to compute a value again at one step."""
         type, costs = self.type(value), self.costs
         spent = (costs.again(value.node) or 0) * max(elements(type), costs.lanes)
@@ -245,7 +245,7 @@ class Choice:
             spent += bytes_of(type) * (costs.load(0) + costs.store(0))
         return spent
 
-    def keeping(self, value: Value, held: bool) -> int:
+    def keeping_cost(self, value: Value, held: bool) -> int:
         """The picoseconds to read a value at one step, and to write it unless it is held."""
         type = self.type(value)
         known = all(isinstance(size, int) for size in (self.length, *type.shape))
@@ -270,13 +270,13 @@ class Choice:
 
     # ---- the loop that computes some again
 
-    def changed(self, stay: Container[Value]) -> Loop:
+    def change(self, stay: Container[Value]) -> Loop:
         """The loop that is given the values to `stay`, and computes the others from them."""
-        loop, names = self.loop, unused("again", self.loop)
+        loop, names = self.loop, unused_names("again", self.loop)
         sequences, captured = list(loop.sequences), list(loop.captured)
         made = {value: param for param, value in self.roots.items() if value in stay}
         made |= {Value(None, x.value, fixed=True): x.param for x in captured}
-        for value in self.needed(stay):
+        for value in self.needed_values(stay):
             if value in made:
                 continue
             if value not in stay and not value.fixed:
@@ -293,7 +293,7 @@ class Choice:
         new = {x: made[value] for x, value in self.roots.items() if made[value] is not x}
         return replaced(loop, new, rematerialise)
 
-    def needed(self, stay: Container[Value]) -> list[Value]:
+    def needed_values(self, stay: Container[Value]) -> list[Value]:
         """The values that steps need where some stay, operands first."""
         stack = [*self.roots.values()]
         found = {*stack}

@@ -29,7 +29,7 @@ from .engine import Conversion, convert
 from .plain import negate
 
 
-def shielded(ct: Node, factor: Node) -> Node:
+def shield(ct: Node, factor: Node) -> Node:
     """ct * factor, and 0 where `ct` is 0 because a value was left out, whatever the factor is.
 
         where(condition, inner, 0) * factor = where(condition, inner * factor, 0)
@@ -38,9 +38,9 @@ def shielded(ct: Node, factor: Node) -> Node:
     taken outside.
     """
     if factor.op is elementwise.negative:
-        return negate(shielded(ct, factor.inputs[0]))
+        return negate(shield(ct, factor.inputs[0]))
     if ct.op is elementwise.negative:
-        return negate(shielded(ct.inputs[0], factor))
+        return negate(shield(ct.inputs[0], factor))
     if is_finite(factor) or not may_omit(ct):
         return ct * factor
     masks, inner = [], ct

@@ -11,7 +11,7 @@ import pytest
 import graphcore as gc
 from benchmarks.programs import Program
 from graphcore.ops import leaf
-from graphcore.rewrites.shields import added, shielded
+from graphcore.rewrites.shields import added, shield
 
 V = np.array([0.5, 0.0, 2.0, 0.0])
 """log(V) is -inf where its derivative is inf, in the odd positions: they are left out below."""
@@ -110,6 +110,6 @@ def test_signs_of_cotangents_are_taken_outside() -> None:
     )
     assert added(-ct, other) is other - ct
     assert added(ct, -other) is ct - other
-    assert shielded(-ct, factor) is -(ct * factor)
-    assert shielded(ct, -factor) is -(ct * factor)
-    assert shielded(-ct, -factor) is ct * factor
+    assert shield(-ct, factor) is -(ct * factor)
+    assert shield(ct, -factor) is -(ct * factor)
+    assert shield(-ct, -factor) is ct * factor

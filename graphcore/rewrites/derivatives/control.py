@@ -43,7 +43,7 @@ class Params:
     """New params of a body, named apart from those it has."""
 
     def __init__(self, params: Iterable[Node]) -> None:
-        self.taken = {param.attrs["name"] for param in params}
+        self.in_use = {param.attrs["name"] for param in params}
 
     def like(self, prefix: str, nodes: Iterable[Node]) -> list[Node]:
         """A param for a value that goes with each of some nodes."""
@@ -51,12 +51,12 @@ class Params:
 
     def new(self, name: str, type: TensorType) -> Node:
         """A param of its own."""
-        name = apart(name, self.taken)
-        self.taken.add(name)
+        name = apart(name, self.in_use)
+        self.in_use.add(name)
         return leaf.param(name, type)
 
 
-def varying(loop: Loop, sources: Iterable[int]) -> tuple[set[int], set[int]]:
+def varying_parts(loop: Loop, sources: Iterable[int]) -> tuple[set[int], set[int]]:
     """The params and outputs that vary with the params `sources`, from step to step."""
     inner = loop.params.all
     params = {i for i in sources if differentiable(inner[i].type.dtype)}
@@ -69,7 +69,7 @@ def varying(loop: Loop, sources: Iterable[int]) -> tuple[set[int], set[int]]:
         params |= carried
 
 
-def counting(loop: Loop, targets: Iterable[int]) -> tuple[set[int], set[int]]:
+def needed_parts(loop: Loop, targets: Iterable[int]) -> tuple[set[int], set[int]]:
     """The params and outputs that the outputs `targets` depend on, over all steps.
 
     A carry depends on its start at least, as there may be no steps.
@@ -142,8 +142,8 @@ def loop_pullback(
     """
     loop = silent_loop(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
-    varied, made = varying(loop, [i for i, use in enumerate(wanted) if use])
-    useful, counted = counting(loop, places(cts))
+    varied, made = varying_parts(loop, [i for i, use in enumerate(wanted) if use])
+    useful, counted = needed_parts(loop, places(cts))
     active = varied & useful
     carries = [i for i in indices.carries if i in active]
     sequences = [i for i in indices.sequences if i in active and wanted[i]]
@@ -177,7 +177,7 @@ def loop_pullback(
     return place_values((*carries, *captured, *sequences), values(back), len(node.inputs))
 
 
-def recording(node: Node, **settings: Any) -> list[Node]:
+def record_carries(node: Node, **settings: Any) -> list[Node]:
     """The carries that each step of a loop starts from."""
     loop = Loop.of(node)
     results = (*loop.results, *loop.params.carries)
@@ -188,13 +188,13 @@ def recording(node: Node, **settings: Any) -> list[Node]:
 def scan_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     if node.attrs["checkpoint"]:
         return call_pullback(in_chunks(node), cts, wanted)
-    return loop_pullback(node, cts, wanted, recording(node), node.attrs["length"])
+    return loop_pullback(node, cts, wanted, record_carries(node), node.attrs["length"])
 
 
 def while_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     """The number of steps is known once the loop has run; it carries no derivative."""
     trips = trip_count(node) if node.attrs["trips"] is None else node.attrs["trips"]
-    return loop_pullback(node, cts, wanted, recording(node, trips=trips), trips)
+    return loop_pullback(node, cts, wanted, record_carries(node, trips=trips), trips)
 
 
 _trips: WeakKeyDictionary[Node, Size] = WeakKeyDictionary()
@@ -214,7 +214,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     """The loop that carries the tangents along."""
     loop = silent_loop(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
-    varied, made = varying(loop, places(tangents))
+    varied, made = varying_parts(loop, places(tangents))
     carries = [i for i in indices.carries if i in varied]
     sequences, captured = (
         [i for i in some if tangents[i] is not None]

@@ -54,10 +54,10 @@ def custom_pushforward(node: Node, tangents: Several) -> Several:
     moved = present(tangents)
     if (forward := node.attrs["forward"]) is not None:
         linear = shows_linear(node, forward, range(len(zeros)))
-        pushed = transposing(rule, moved)
+        pushed = transpose_map(rule, moved)
         return in_line(pushed) if linear else values(pushed)
     if not shows_linear(node, node.attrs["rule"], given):
-        return transposed(rule, moved)
+        return operand_cotangents(rule, moved)
     back, asked = pulled_back(rule.attrs["body"], moved, moves(rule))
     made = values(control.call(*rule.inputs, *moved, body=back))
     return place_values(asked, made, len(rule.inputs))[-len(zeros) :]
@@ -117,7 +117,7 @@ def shows_linear(node: Node, rule: Graph, asked: Iterable[int]) -> bool:
 # ---- maps whose graphs do not show that they are linear
 
 
-def fixed(node: Node) -> int:
+def fixed_count(node: Node) -> int:
     """How many operands a map is not linear in; they come first."""
     count: int = len(node.inputs) - node.attrs["moving"]
     return count
@@ -125,19 +125,19 @@ def fixed(node: Node) -> int:
 
 def moves(node: Node) -> list[bool]:
     """Which operands a map is linear in."""
-    return [i >= fixed(node) for i in range(len(node.inputs))]
+    return [i >= fixed_count(node) for i in range(len(node.inputs))]
 
 
 def linear_pushforward(node: Node, tangents: Several) -> Several:
     """The map itself of tangents that it is linear in, and its derivative in the other operands."""
-    n, apart = fixed(node), node.attrs["apart"]
+    n, apart = fixed_count(node), node.attrs["apart"]
     found: list[Several] = []
     if present(tangents[n:]):
         moved = [zero_for(t, x) for t, x in zip(tangents[n:], node.inputs[n:], strict=True)]
         found.append(values(node.with_inputs(*node.inputs[:n], *moved)))
     if given := places(tangents[:n]):
 
-        def pushed(graph: Graph) -> Graph:
+        def push_body(graph: Graph) -> Graph:
             """The tangents of a graph's outputs, for tangents of the fixed operands."""
             return moved_up(pushed_forward(graph, given), n, len(given))
 
@@ -146,8 +146,8 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
             *node.inputs[:n],
             *present(tangents[:n]),
             *node.inputs[n:],
-            body=pushed(node.attrs["body"]),
-            back=None if back is None else pushed(back),
+            body=push_body(node.attrs["body"]),
+            back=None if back is None else push_body(back),
             moving=node.attrs["moving"],
             apart=(*apart[:n], *pick(apart, given), *apart[n:]),
         )
@@ -160,7 +160,7 @@ def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
 
     That derivative is linear in the same operands; its transpose is a derivative of the transpose.
     """
-    n, whole, apart = fixed(node), len(node.inputs), node.attrs["apart"]
+    n, whole, apart = fixed_count(node), len(node.inputs), node.attrs["apart"]
     given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
     found: list[Node | None] = [None] * whole
     if asked := [i for i in range(n) if wanted[i]]:
@@ -177,7 +177,7 @@ def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
         )
         found[:] = place_values(asked, values(shares), whole)
     if any(wanted[n:]):
-        found[n:] = transposed(node, given)
+        found[n:] = operand_cotangents(node, given)
     return found
 
 
@@ -187,9 +187,9 @@ def moved_up(graph: Graph, n: int, count: int) -> Graph:
     return Graph((*params[:n], *params[-count:], *params[n:-count]), graph.outputs)
 
 
-def transposing(node: Node, cts: Sequence[Node]) -> Node:
+def transpose_map(node: Node, cts: Sequence[Node]) -> Node:
     """The transpose of a map, where it is known, at cotangents of its results."""
-    n, whole, apart = fixed(node), len(node.inputs), node.attrs["apart"]
+    n, whole, apart = fixed_count(node), len(node.inputs), node.attrs["apart"]
     return control.linear(
         *node.inputs[:n],
         *cts,
@@ -200,7 +200,7 @@ def transposing(node: Node, cts: Sequence[Node]) -> Node:
     )
 
 
-def transposed(node: Node, cts: Sequence[Node]) -> Several:
+def operand_cotangents(node: Node, cts: Sequence[Node]) -> Several:
     """The cotangents of the operands that a map is linear in: by its transpose, or place by place.
 
         ct[k] of an operand = <map(1 at k and 0 elsewhere), cts of the results>
@@ -208,18 +208,18 @@ def transposed(node: Node, cts: Sequence[Node]) -> Several:
     Places along the axes that lie `apart`, as those of a batch do, share one run of the map.
     """
     if node.attrs["back"] is not None:
-        return values(transposing(node, cts))
+        return values(transpose_map(node, cts))
     return [
         place_by_place(node, i, cts) if differentiable(x.type.dtype) else None
         for i, x in enumerate(node.inputs)
-        if i >= fixed(node)
+        if i >= fixed_count(node)
     ]
 
 
 def place_by_place(node: Node, operand: int, cts: Sequence[Node]) -> Node:
     """The same for one operand."""
     body, x = node.attrs["body"], node.inputs[operand]
-    n = fixed(node)
+    n = fixed_count(node)
     along = node.attrs["apart"][operand]
     own = [axis for axis in range(x.type.ndim) if axis not in along]
     sizes = tuple(x.type.shape[axis] for axis in own)
@@ -264,7 +264,7 @@ def answer(node: Node, operand: int, unit: Node, values: Sequence[Node]) -> Node
 def products(node: Node, operand: int, unit: Node, values: Sequence[Node]) -> Node:
     """The real parts of the products of the map's results and cts, added up."""
     body, apart = node.attrs["body"], node.attrs["apart"]
-    n, whole = fixed(node), len(node.inputs)
+    n, whole = fixed_count(node), len(node.inputs)
     units = [unit if i == operand else full_like(body.params[i], 0) for i in range(n, whole)]
     new = dict(zip(body.params, (*values[:n], *units), strict=True))
     found = []

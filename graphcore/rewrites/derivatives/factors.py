@@ -60,7 +60,7 @@ EPS = 16
 """Values that differ by less than this number of units of rounding count as equal."""
 
 
-def moving(tangents: Sequence[Node | None]) -> Node:
+def only_tangent(tangents: Sequence[Node | None]) -> Node:
     """The tangent of the only operand."""
     (dx,) = tangents
     assert dx is not None
@@ -69,7 +69,7 @@ def moving(tangents: Sequence[Node | None]) -> Node:
 
 def slogdet_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | None, ...]:
     """d log|det a| = Re tr(a⁻¹ da), d sign = i sign Im tr(a⁻¹ da)"""
-    (a,), da = node.inputs, moving(tangents)
+    (a,), da = node.inputs, only_tangent(tangents)
     rank = a.type.ndim
     trace = sum_over(t(linalg.inv(a, check=False)) * da, (rank - 2, rank - 1))
     if a.type.dtype.kind != "c":
@@ -80,7 +80,7 @@ def slogdet_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | Non
 
 def cholesky_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dl = l Φ(l⁻¹ da l⁻ᴴ), Φ the lower triangle with half its diagonal (Murray 2016)"""
-    half = linalg.solve_triangular(node, hermitian(moving(tangents)), **LOWER)
+    half = linalg.solve_triangular(node, hermitian(only_tangent(tangents)), **LOWER)
     inner = h(linalg.solve_triangular(node, h(half), **LOWER))
     return (at(node, inner * half_triangle(inner)),)
 
@@ -111,7 +111,7 @@ def qr_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     Ω is the skew part that x has below its diagonal, and the imaginary part on it; ₁ means the
     first k columns. The columns of a complete q are a basis, so that it only turns.
     """
-    da = moving(tangents)
+    da = only_tangent(tangents)
     q, r = node[0], node[1]
     m, wide = size(da, -2), size(q, -1)
     k = minimum(m, size(da, -1))
@@ -138,7 +138,7 @@ def lu_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[None, Node, Nod
     Of a square matrix the last pivot divides nothing that counts: it may be 0. A tall l is
     completed by columns of the unit matrix.
     """
-    da = moving(tangents)
+    da = only_tangent(tangents)
     p, lower, u = (node[i] for i in range(3))
     m, k = size(da, -2), size(lower, -1)
     rank = da.type.ndim
@@ -182,7 +182,7 @@ def eigh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     one, see `derivatives/functions.py`.
     """
     w, v = node[0], node[1]
-    c = at(h(v), hermitian(moving(tangents)), v)
+    c = at(h(v), hermitian(only_tangent(tangents)), v)
     return real_part(diagonal(c)), at(v, eigen_turn(c, w))
 
 
@@ -212,7 +212,7 @@ def quotient(node: Node, x: Node, gap: Node) -> Node:
 def eigvalsh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dw = diag(vᴴ da v)"""
     v = linalg.eigh(*node.inputs)[1]
-    return (real_part(diagonal(at(h(v), hermitian(moving(tangents)), v))),)
+    return (real_part(diagonal(at(h(v), hermitian(only_tangent(tangents)), v))),)
 
 
 def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
@@ -221,7 +221,7 @@ def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     each turned so that its largest element stays real.
     """
     w, v = node[0], node[1]
-    da = cast(moving(tangents), v.type.dtype)
+    da = cast(only_tangent(tangents), v.type.dtype)
     c = linalg.solve(v, at(da, v), check=False)
     dv = at(v, eigen_turn(c, w))
     axis = v.type.ndim - 2
@@ -239,11 +239,11 @@ def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
 def eigvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dw = diag(v⁻¹ da v)"""
     v = linalg.eig(*node.inputs)[1]
-    da = cast(moving(tangents), v.type.dtype)
+    da = cast(only_tangent(tangents), v.type.dtype)
     return (diagonal(linalg.solve(v, at(da, v), check=False)),)
 
 
-def varying(a: Node, factors: Node) -> Node:
+def varying_factors(a: Node, factors: Node) -> Node:
     """The factors of `a`, whose further derivatives are inf or nan between equal values.
 
     The first derivative takes the rotation of the vectors of equal values to be 0. That is right
@@ -260,7 +260,7 @@ def nearest(s: Node, like: Node) -> Node:
     return where(equal_, 0, 1 / where(equal_, 1, gap))
 
 
-def unbounded(s: Node, like: Node) -> Node:
+def unbounded_gaps(s: Node, like: Node) -> Node:
     """The same, infinite between two equal values."""
     gap, diagonal_ = gaps(s, like, -1), on_diagonal(like)
     return where(diagonal_, 0, 1 / where(diagonal_, 1, where(close(gap, s), 0, gap)))
@@ -289,7 +289,7 @@ def svd_turns(s: Node, inner: Node, between: Between) -> tuple[Node, Node]:
 
 def polar_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """With p = uᴴ a and c = uᴴ da:  du = u Ω + (da - u c) p⁻¹, p Ω + Ω p = c - cᴴ"""
-    (a,), u, da = node.inputs, node, moving(tangents)
+    (a,), u, da = node.inputs, node, only_tangent(tangents)
     p, c = at(h(u), a), at(h(u), da)
     du = at(u, linalg.lyapunov(p, c - h(c)))
     m, n = size(a, -2), size(a, -1)
@@ -345,12 +345,12 @@ def svd_full_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Nod
 
 def svd_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
     """As above, the vectors of equal values not turning among themselves"""
-    return svd_moved(varying(node.inputs[0], node), moving(tangents), nearest)
+    return svd_moved(varying_factors(node.inputs[0], node), only_tangent(tangents), nearest)
 
 
 def svd_full_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
     """As above, the vectors of equal values not turning among themselves"""
-    return svd_full_moved(varying(node.inputs[0], node), moving(tangents), nearest)
+    return svd_full_moved(varying_factors(node.inputs[0], node), only_tangent(tangents), nearest)
 
 
 def svd_of_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | None, ...]:
@@ -358,19 +358,19 @@ def svd_of_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | None
     da, *_ = tangents
     assert da is not None
     full_ = (size(node[0], -1), size(node[2], -2)) == da.type.shape[-2:]
-    return (svd_full_moved if full_ else svd_moved)(node, da, unbounded)
+    return (svd_full_moved if full_ else svd_moved)(node, da, unbounded_gaps)
 
 
 def svdvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """ds = diag(uᴴ da v)"""
     (a,) = node.inputs
-    u, _, vh = (varying(a, linalg.svd(a))[i] for i in range(3))
-    return (real_part(diagonal(at(h(u), moving(tangents), h(vh)))),)
+    u, _, vh = (varying_factors(a, linalg.svd(a))[i] for i in range(3))
+    return (real_part(diagonal(at(h(u), only_tangent(tangents), h(vh)))),)
 
 
 def pinv_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dp = -p da p + p pᴴ daᴴ (1 - a p) + (1 - p a) daᴴ pᴴ p, at constant rank"""
-    (a,), da, p = node.inputs, moving(tangents), node
+    (a,), da, p = node.inputs, only_tangent(tangents), node
     back = h(da)
     left, right = at(p, h(p), back), at(back, h(p), p)
     return (left - at(left, a, p) + right - at(p, at(a, right)) - at(p, da, p),)

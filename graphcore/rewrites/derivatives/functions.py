@@ -22,7 +22,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, full_like
 from graphcore.ops import autodiff, tensor
 from graphcore.ops.elementwise import absolute, conjugate, less_equal, logical_or, minimum
-from graphcore.rewrites.einsums import unfolded
+from graphcore.rewrites.einsums import unfold
 from graphcore.rewrites.matrices import at, columns, expand_last, rows, t
 from graphcore.rewrites.plain import Axes, cast, where
 
@@ -119,7 +119,7 @@ def as_factors(node: Node, *xs: Node) -> Node:
     fresh = count(1 + max(letter_sizes(node)))
     for given, x, letters in zip(node.inputs, xs, node.attrs["operands"], strict=True):
         parted = given.op is autodiff.matrix_function and node.type.ndim < x.type.ndim
-        terms += unfolded(x, letters, fresh) if parted else [(x, letters)]
+        terms += unfold(x, letters, fresh) if parted else [(x, letters)]
     operands = tuple(letters for _, letters in terms)
     return tensor.einsum(*[x for x, _ in terms], operands=operands, result=node.attrs["result"])
 

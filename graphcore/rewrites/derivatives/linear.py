@@ -110,11 +110,11 @@ def put_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
     left = tensor.put(ct, full(0, ct.type.dtype, updates.type.shape), *indices, axes=axes)
     share = tensor.gather(ct, *indices, axes=axes)
     if not are_distinct(indices):
-        share = where(lasting(node), share, 0)
+        share = where(lasting_updates(node), share, 0)
     return left, share, *(None,) * len(indices)
 
 
-def lasting(node: Node) -> Node:
+def lasting_updates(node: Node) -> Node:
     """Which updates of a `put` no later one replaces: they are found by putting their numbers."""
     (x, updates, *indices), axes = node.inputs, node.attrs["axes"]
     shape: Shape = indices[0].type.shape
@@ -131,7 +131,7 @@ def fft_transpose(node: Node, ct: Node) -> tuple[Node]:
     return (node.with_inputs(ct),)
 
 
-def mirrored(node: Node, axis: int, size: Size, twice: float) -> Node:
+def mirror_weights(node: Node, axis: int, size: Size, twice: float) -> Node:
     """`twice` where a value of an rfft stands for its conjugate as well, else 1."""
     half, real = node.type.shape[axis], real_of(node.type.dtype)
     k = cast(leaf.iota(size=half, dtype=INT, dims=None), real)
@@ -146,7 +146,7 @@ def mirrored(node: Node, axis: int, size: Size, twice: float) -> Node:
 def rfft_transpose(node: Node, ct: Node) -> tuple[Node]:
     """Re sum over k of ct[k] e^(-2 pi i j k / n), half of which is an irfft of the conjugates"""
     axis, size = node.attrs["axis"], node.inputs[0].type.shape[node.attrs["axis"]]
-    halves = elementwise.conjugate(ct) * mirrored(ct, axis, size, 0.5)
+    halves = elementwise.conjugate(ct) * mirror_weights(ct, axis, size, 0.5)
     return (tensor.irfft(halves, axis=axis, size=size),)
 
 
@@ -154,7 +154,7 @@ def irfft_transpose(node: Node, ct: Node) -> tuple[Node]:
     """The conjugate of an rfft, twice where a value stands for its conjugate as well"""
     axis, size = node.attrs["axis"], node.attrs["size"]
     spectrum = tensor.rfft(ct, axis=axis)
-    return (elementwise.conjugate(spectrum) * mirrored(spectrum, axis, size, 2),)
+    return (elementwise.conjugate(spectrum) * mirror_weights(spectrum, axis, size, 2),)
 
 
 def cumsum_transpose(node: Node, ct: Node) -> tuple[Node]:

@@ -93,12 +93,12 @@ def after(node: Node, parts: Parts) -> list[Varies]:
             return loop(node, given)
         case control.switch:
             branches = [inside(branch, given[1:]) for branch in node.attrs["branches"]]
-            made = [reduce(joined, column) for column in zip(*branches, strict=True)]
-            return [steered(node, part) for part in made] if given[0].at_all else made
+            made = [reduce(either_of, column) for column in zip(*branches, strict=True)]
+            return [after_choice(node, part) for part in made] if given[0].at_all else made
         case control.call:
             return inside(node.attrs["body"], given)
         case autodiff.pullback | autodiff.pushforward | control.custom | control.linear:
-            return derived(node, given, parts)
+            return derivative_growth(node, given, parts)
     if not (varying := [i for i, part in enumerate(given) if part.at_all]):
         return [Varies(growth(node, given, None))] * number_of_values(node)
     bend = next((part.bend for part in given if part.bend), None)
@@ -112,12 +112,12 @@ def number_of_values(node: Node) -> int:
     return len(getattr(node.type, "items", (node,)))
 
 
-def joined(a: Varies, b: Varies) -> Varies:
+def either_of(a: Varies, b: Varies) -> Varies:
     """How one of two values varies, where the steps of a loop or the branches decide which."""
     return Varies(common([a.growth, b.growth]), a.at_all or b.at_all, a.bend or b.bend)
 
 
-def steered(node: Node, part: Varies) -> Varies:
+def after_choice(node: Node, part: Varies) -> Varies:
     """How a value varies after a choice, or a number of steps, that varies itself."""
     return Varies(part.growth if part.at_all else Growth.UNKNOWN, True, part.bend or node)
 
@@ -129,15 +129,15 @@ def loop(node: Node, given: Sequence[Varies]) -> list[Varies]:
     params = list(given)
     while True:
         made = inside(step, params)
-        made[:n] = map(joined, params[:n], made)
+        made[:n] = map(either_of, params[:n], made)
         if loop.condition is not None and made.pop().at_all:
-            made = [steered(node, part) for part in made]
+            made = [after_choice(node, part) for part in made]
         if made[:n] == params[:n]:
             return made
         params[:n] = made[:n]
 
 
-def derived(node: Node, given: Sequence[Varies], parts: Parts) -> list[Varies]:
+def derivative_growth(node: Node, given: Sequence[Varies], parts: Parts) -> list[Varies]:
     """A derivative is linear in its cotangents; for a custom pullback its own rule decides."""
     varying = [i for i, part in enumerate(given) if part.at_all]
     bend = next((part.bend for part in given if part.bend), None)
@@ -239,13 +239,13 @@ def of_powers(node: Node, powers: Sequence[Power]) -> Power | None:
     if Trait.PRODUCT in node.op.traits or node.op in (ops.multiply, tensor.absorb):
         return product(powers)
     if node.op is ops.divide:
-        return product([powers[0], scaled(powers[1], Fraction(-1))])
+        return product([powers[0], raise_power(powers[1], Fraction(-1))])
     if (own := degree(node.op, len(powers))) is not None and (own == 1 or len(powers) == 1):
-        return scaled(common(powers), own)
+        return raise_power(common(powers), own)
     if node.op is ops.power and node.inputs[1].op is leaf.full:
         exponent = node.inputs[1].attrs["value"].item()
         if isinstance(exponent, float) and isfinite(exponent):
-            return scaled(powers[0], Fraction(exponent))
+            return raise_power(powers[0], Fraction(exponent))
     return common(powers) if node.op in ALIKE else None
 
 
@@ -297,7 +297,7 @@ def product(powers: Iterable[Power]) -> Power:
     return total
 
 
-def scaled(power: Power, by: Fraction) -> Power:
+def raise_power(power: Power, by: Fraction) -> Power:
     """The power of a value that is raised to `by`."""
     if isinstance(power, Fraction):
         return power * by

@@ -39,7 +39,7 @@ class Wins(NamedTuple):
     y: Node
 
 
-def chosen(x: Node, y: Node) -> Select:
+def as_selection(x: Node, y: Node) -> Select:
     """The same as a selection."""
     return Select(e.greater_equal(x, y), 1 - 0.5 * cast(e.equal(x, y), x.type.dtype))
 
@@ -131,8 +131,8 @@ ELEMENTARY: dict[Op, Partials] = {
     e.heaviside: lambda z, x, y: (None, Select(equals(x, 0))),
     e.maximum: lambda z, x, y: (Wins(x, y), Wins(y, x)),
     e.minimum: lambda z, x, y: (Wins(y, x), Wins(x, y)),
-    e.fmax: lambda z, x, y: (unless_nan(chosen(x, y), y), unless_nan(chosen(y, x), x)),
-    e.fmin: lambda z, x, y: (unless_nan(chosen(y, x), y), unless_nan(chosen(x, y), x)),
+    e.fmax: lambda z, x, y: (unless_nan(as_selection(x, y), y), unless_nan(as_selection(y, x), x)),
+    e.fmin: lambda z, x, y: (unless_nan(as_selection(y, x), y), unless_nan(as_selection(x, y), x)),
     e.where: lambda z, condition, x, y: (
         None,
         Select(condition),

@@ -26,7 +26,7 @@ from graphcore.rewrites.plain import (
     unsum,
     where,
 )
-from graphcore.rewrites.shields import shielded
+from graphcore.rewrites.shields import shield
 
 from .positions import scatter_extreme_vjp, scatter_prod_vjp
 
@@ -45,7 +45,7 @@ def absorb_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     counts = elementwise.logical_or(
         elementwise.isfinite(factor), elementwise.not_equal(x, full_like(x, 0))
     )
-    return where(counts, shielded(ct, factor), 0), where(counts, shielded(ct, x), 0)
+    return where(counts, shield(ct, factor), 0), where(counts, shield(ct, x), 0)
 
 
 def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -84,7 +84,7 @@ def prod_vjp(node: Node, ct: Node) -> tuple[Node]:
     (x,), axis = node.inputs, node.attrs["axis"]
     before = products_before(x, axis)
     after = flip(products_before(flip(x, axis), axis), axis)
-    return (shielded(unsum(ct, (axis,), x), before * after),)
+    return (shield(unsum(ct, (axis,), x), before * after),)
 
 
 def products_before(x: Node, axis: int) -> Node:
@@ -95,7 +95,7 @@ def products_before(x: Node, axis: int) -> Node:
 def cumprod_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄[i] = (product before i) * s[i], with s[i] = ȳ[i] + x[i+1] s[i+1]"""
     (x,), axis = node.inputs, node.attrs["axis"]
-    return (shielded(backwards(x, ct, axis), products_before(x, axis)),)
+    return (shield(backwards(x, ct, axis), products_before(x, axis)),)
 
 
 def running_extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -122,14 +122,14 @@ def logcumsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
         return where(above, count / nonzero(n), elementwise.exp(where(above, 0, of) - finite))
 
     decay = share(shift(node, axis, -math.inf), shift(n, axis, 0))
-    return (shielded(backwards(decay, ct, axis), share(x, most)),)
+    return (shield(backwards(decay, ct, axis), share(x, most)),)
 
 
 def recurrence_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """b̄ = s with s[t] = h̄[t] + a[t+1] s[t+1], and ā[t] = s[t] h[t-1]"""
     (a, _), axis = node.inputs, node.attrs["axis"]
     s = backwards(a, ct, axis)
-    return shielded(s, shift(node, axis, 0)), s
+    return shield(s, shift(node, axis, 0)), s
 
 
 def backwards(a: Node, b: Node, axis: int) -> Node:
@@ -142,27 +142,27 @@ def norm_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ x / |x|, and 0 where |x| is 0"""
     (x,), axes = node.inputs, node.attrs["axes"]
     known = where(equals(node, 0), 0, ct)
-    return (shielded(unsum(known, axes, x), x / unsum(nonzero(node), axes, x)),)
+    return (shield(unsum(known, axes, x), x / unsum(nonzero(node), axes, x)),)
 
 
 def logsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ softmax(x)"""
     (x,), axes = node.inputs, node.attrs["axes"]
-    return (shielded(unsum(ct, axes, x), tensor.softmax(x, axes=axes)),)
+    return (shield(unsum(ct, axes, x), tensor.softmax(x, axes=axes)),)
 
 
 def softmax_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = p (p̄ - sum(p p̄))"""
     axes = node.attrs["axes"]
-    mean = unsum(sum_over(shielded(ct, node), axes), axes, node)
-    return (shielded(ct - mean, node),)
+    mean = unsum(sum_over(shield(ct, node), axes), axes, node)
+    return (shield(ct - mean, node),)
 
 
 def log_softmax_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ - softmax(x) sum(ȳ)"""
     (x,), axes = node.inputs, node.attrs["axes"]
     total = unsum(sum_over(ct, axes), axes, node)
-    return (ct - shielded(total, tensor.softmax(x, axes=axes)),)
+    return (ct - shield(total, tensor.softmax(x, axes=axes)),)
 
 
 def einsum_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
@@ -195,14 +195,14 @@ def matvec_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     rank = a.type.ndim
     rows = expand(ct, (rank - 1,), a.type.shape)
     columns = expand(x, (rank - 2,), a.type.shape)
-    return shielded(rows, columns), tensor.matvec(t(a), ct)
+    return shield(rows, columns), tensor.matvec(t(a), ct)
 
 
 def vecdot_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """z = x · y:  x̄ = z̄ y, ȳ = z̄ x"""
     x, y = node.inputs
     spread = unsum(ct, (x.type.ndim - 1,), x)
-    return shielded(spread, y), shielded(spread, x)
+    return shield(spread, y), shield(spread, x)
 
 
 MIXING: dict[Op, Vjp] = {

@@ -131,7 +131,7 @@ def betaincinv_partials(z: Node, a: Node, b: Node) -> tuple[Node, ...]:
     return inverse(density, *by)
 
 
-def negated(partials: Sequence[Node]) -> tuple[Node, ...]:
+def negate_all(partials: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(-partial for partial in partials)
 
 
@@ -181,7 +181,7 @@ SPECIAL: dict[Op, Partials] = {
     ),
     s.betaln: lambda z, a, b: (s.digamma(a) - s.digamma(a + b), s.digamma(b) - s.digamma(a + b)),
     s.gammainc: lambda z, a, x: gamma_partials(a, x),
-    s.gammaincc: lambda z, a, x: negated(gamma_partials(a, x)),
+    s.gammaincc: lambda z, a, x: negate_all(gamma_partials(a, x)),
     s.gammaincinv: lambda z, a, p: gammaincinv_partials(z, a),
     s.gammainccinv: lambda z, a, p: complement(*gammaincinv_partials(z, a)),
     s.gammainc_by: lambda z, n, a, x: (None, s.gammainc_by(n + 1, a, x), s.gamma_density(n, a, x)),
@@ -190,7 +190,7 @@ SPECIAL: dict[Op, Partials] = {
         s.gamma_density(n, a - 1, x) - z,
     ),
     s.betainc: lambda z, a, b, x: beta_partials(a, b, x),
-    s.betaincc: lambda z, a, b, x: negated(beta_partials(a, b, x)),
+    s.betaincc: lambda z, a, b, x: negate_all(beta_partials(a, b, x)),
     s.betaincinv: lambda z, a, b, p: betaincinv_partials(z, a, b),
     s.betainccinv: lambda z, a, b, p: complement(*betaincinv_partials(z, a, b)),
     s.betainc_by: lambda z, m, n, a, b, x: (

@@ -29,15 +29,15 @@ def on_all_steps(node: Node, xs: Sequence[Node], own: Sequence[bool], steps: Siz
     if Trait.PRODUCT in node.op.traits:
         return contraction(node, xs, own)
     if isinstance(kind, Indexes) and not any(own[1:]):
-        return gathered(node, xs)
+        return gather_steps(node, xs)
     if isinstance(kind, Receives) or (isinstance(kind, Indexes) and own[0]):
-        return at_each_step(node, repeated(xs, own, steps), steps)
+        return at_each_step(node, repeat(xs, own, steps), steps)
     if isinstance(kind, Indexes):
-        return Node(node.op, (xs[0], *repeated(xs[1:], own[1:], steps)), node.attrs)
-    return Node(node.op, tuple(repeated(xs, own, steps)), Attrs(kind.in_front(node, steps)))
+        return Node(node.op, (xs[0], *repeat(xs[1:], own[1:], steps)), node.attrs)
+    return Node(node.op, tuple(repeat(xs, own, steps)), Attrs(kind.in_front(node, steps)))
 
 
-def repeated(xs: Sequence[Node], own: Sequence[bool], steps: Size) -> list[Node]:
+def repeat(xs: Sequence[Node], own: Sequence[bool], steps: Size) -> list[Node]:
     """All operands with the new first axis."""
     return [
         x if yes else expand(x, [0], (steps, *x.type.shape)) for x, yes in zip(xs, own, strict=True)
@@ -67,7 +67,7 @@ def contraction(
     return tensor.einsum(*xs, operands=wide, result=result if over_steps else (new, *result))
 
 
-def gathered(node: Node, xs: Sequence[Node]) -> Node:
+def gather_steps(node: Node, xs: Sequence[Node]) -> Node:
     """The same positions at all steps."""
     x, *indices = xs
     axes, places = node.attrs["axes"], indices[0].type.ndim

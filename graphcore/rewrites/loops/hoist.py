@@ -15,7 +15,7 @@ from graphcore.rewrites.plain import pick
 
 from .batching import contraction, on_all_steps
 from .placement import Placement, Sum, nearest_of
-from .sharing import needed
+from .sharing import needed_parts
 from .view import new_params, replaced
 
 
@@ -53,14 +53,14 @@ def outside(node: Node, used: Container[int]) -> list[Node]:
     read = {x.param for i, x in enumerate(loop.carries) if i in used}
     n, m = len(left.carries), len(left.results)
     wanted = [i for i, x in enumerate(left.carries) if x.param in read]
-    kept, index = needed(out.given_to(left), [*wanted, *range(n, n + m)])
+    kept, index = needed_parts(out.given_to(left), [*wanted, *range(n, n + m)])
     with inheriting(node):
         made = kept.build()
     last = {left.carries[i].param: made[index[i]] for i in wanted}
     recorded = {y: made[index[i]] for i, y in enumerate(left.results, n)}
     each = recorded | {x: out.before[x] for x in place.before}
     last |= {
-        x.param: x.start + out.summed(place.sums[x.param], each)
+        x.param: x.start + out.sum_term(place.sums[x.param], each)
         for x in loop.carries
         if x.param in place.sums and x.param in read
     }
@@ -122,7 +122,7 @@ class Outside:
         xs = [done.get(x) or substitute([x], self.captured)[0] for x in node.inputs]
         return xs, [x in done for x in node.inputs]
 
-    def summed(self, total: Sum, each: Mapping[Node, Node]) -> Node:
+    def sum_term(self, total: Sum, each: Mapping[Node, Node]) -> Node:
         """The sum of a term over all steps."""
         done = self.at_once(total.given, total.roots, each)
         with inheriting(total.term):

@@ -129,13 +129,13 @@ class Placement:
 
     def place_results(self) -> None:
         """Results that no carry needs, if as little is recorded for them as they are."""
-        late = self.unneeded(self.loop.results, self.loop.updates)
+        late = self.unneeded_nodes(self.loop.results, self.loop.updates)
         for y in reversed([*self.recorded]):
             if y not in late and y not in self.before:
                 continue
             del self.recorded[y]
             given = self.sources(y, late)
-            new = self.unrecorded(given)
+            new = self.unrecorded_nodes(given)
             if y in self.before or (no_more(count_of(new), y.type.count) and not single(given)):
                 self.recorded.update(dict.fromkeys(new))
                 self.after[y] = given
@@ -150,7 +150,7 @@ class Placement:
         added = {x.param: addend(x.param, x.update, used) for x in self.loop.carries}
         terms = {param: term for param, term in added.items() if term is not None}
         others = [x.update for x in self.loop.carries if x.param not in terms]
-        late = self.unneeded(terms.values(), (*others, *self.recorded))
+        late = self.unneeded_nodes(terms.values(), (*others, *self.recorded))
         while found := {
             param: total
             for param, term in terms.items()
@@ -158,7 +158,7 @@ class Placement:
         }:  # what one of them has recorded may be all that another needs
             self.sums |= found
 
-    def unneeded(self, terms: Iterable[Node], needed: Iterable[Node]) -> set[Node]:
+    def unneeded_nodes(self, terms: Iterable[Node], needed: Iterable[Node]) -> set[Node]:
         """The nodes that no step needs, and that take no more memory for all steps at once."""
         early = below(needed)
         return {
@@ -186,7 +186,7 @@ class Placement:
             [part], lambda x: x in self.before or x not in late, lambda x: not self.varies(x)
         )
 
-    def unrecorded(self, some: Iterable[Node]) -> list[Node]:
+    def unrecorded_nodes(self, some: Iterable[Node]) -> list[Node]:
         """Those of some nodes whose values of all steps are not there yet."""
         return [x for x in some if x not in self.before and x not in self.recorded]
 
@@ -211,12 +211,12 @@ class Placement:
 
         deep = {part: self.sources(part, late) for part in parts}
         shallow = {
-            x: y if no_more(memory(self.unrecorded(y)), memory([x])) else [x]
+            x: y if no_more(memory(self.unrecorded_nodes(y)), memory([x])) else [x]
             for x, y in deep.items()
         }
         for chosen in (deep, shallow):
             given = list(dict.fromkeys(x for sources in chosen.values() for x in sources))
-            new = self.unrecorded(given)
+            new = self.unrecorded_nodes(given)
             most = parts if contracts else [x for x in given if x not in new]
             if no_more(memory(new), memory(most)):
                 break

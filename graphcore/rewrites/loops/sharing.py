@@ -64,7 +64,9 @@ def merge_loops(graph: Graph) -> Graph:
         loops[keys[node]] = new
     if len(loops) == len(keys):
         return graph
-    return with_loops(graph, loops, {node: moved(node, key, loops) for node, key in keys.items()})
+    return with_loops(
+        graph, loops, {node: moved_results(node, key, loops) for node, key in keys.items()}
+    )
 
 
 def join_loops(a: Loop, b: Loop) -> Loop:
@@ -81,7 +83,7 @@ def join_loops(a: Loop, b: Loop) -> Loop:
     )
 
 
-def moved(node: Node, key: Node, loops: Mapping[Node, Loop]) -> Moved:
+def moved_results(node: Node, key: Node, loops: Mapping[Node, Loop]) -> Moved:
     """Where the results of a loop are in one that carries and returns the same and more."""
     old, new = Loop.of(node), loops[key]
     carries = {carry: i for i, carry in enumerate(new.carries)}
@@ -257,7 +259,7 @@ def prune(graph: Graph, loops: Mapping[Node, Loop], keys: Mapping[Node, Node]) -
 
     for node in reversed(graph.nodes()):
         if node in used:
-            left, indices[node] = needed(loops[node], sorted(used[node]))
+            left, indices[node] = needed_parts(loops[node], sorted(used[node]))
             if left != Loop.of(node):
                 new[node] = left
             for x in left.operands.all:
@@ -270,7 +272,7 @@ def prune(graph: Graph, loops: Mapping[Node, Loop], keys: Mapping[Node, Node]) -
     return with_loops(graph, new, places) if new else graph
 
 
-def needed(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
+def needed_parts(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
     """The parts of a loop that its results `used` depend on, and the new indices of these."""
     n, old = len(loop.carries), loop
     loop = with_constants(loop)

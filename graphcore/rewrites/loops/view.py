@@ -21,15 +21,15 @@ def replaced(loop: Loop, new: Mapping[Node, Node], rule: Rule) -> Loop:
     return loop.with_roots(substitute(loop.roots, new)) if new else loop
 
 
-def unused(name: str, loop: Loop) -> Iterator[str]:
+def unused_names(name: str, loop: Loop) -> Iterator[str]:
     """Names for new params of a loop: `name 0`, `name 1`, ..."""
-    taken = {param.attrs["name"] for param in loop.params.all}
-    return (numbered for i in count() if (numbered := f"{name} {i}") not in taken)
+    in_use = {param.attrs["name"] for param in loop.params.all}
+    return (numbered for i in count() if (numbered := f"{name} {i}") not in in_use)
 
 
 def new_params(name: str, loop: Loop, nodes: Iterable[Node]) -> dict[Node, Node]:
     """For each node of a body a new param that stands for its value."""
-    pairs = zip(unused(name, loop), nodes, strict=False)
+    pairs = zip(unused_names(name, loop), nodes, strict=False)
     return {node: new_param(name, node) for name, node in pairs}
 
 

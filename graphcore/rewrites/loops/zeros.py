@@ -46,7 +46,7 @@ def zeros_known(graph: Graph) -> Graph:
     """Carries that stay zero are zeros within their loops, and where their last values are read."""
     if LOOPS.isdisjoint(graph.ops()):
         return graph
-    zeros = {node: staying(Loop.of(node)) for node in graph.nodes() if node.op in LOOPS}
+    zeros = {node: staying_zeros(Loop.of(node)) for node in graph.nodes() if node.op in LOOPS}
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node.op is leaf.project:
@@ -61,11 +61,11 @@ def zeros_known(graph: Graph) -> Graph:
     return transform(graph, visit, at={*LOOPS, leaf.project}) if any(zeros.values()) else graph
 
 
-def staying(loop: Loop) -> dict[int, Node]:
+def staying_zeros(loop: Loop) -> dict[int, Node]:
     """The carries that start at zero and stay there: their indices, and the zeros."""
     starts = dict(enumerate(loop.operands.carries))
-    given = [*map(known, starts.values())]
-    others = {x.param: [known(x.value)] for x in (*loop.sequences, *loop.captured)}
+    given = [*map(classify, starts.values())]
+    others = {x.param: [classify(x.value)] for x in (*loop.sequences, *loop.captured)}
     while Known.POSITIVE_ZERO in given:
         carried = {carry.param: [one] for carry, one in zip(loop.carries, given, strict=True)}
         made = [*map(min, given, within(loop.updates, others | carried))]
@@ -75,7 +75,7 @@ def staying(loop: Loop) -> dict[int, Node]:
     return {}
 
 
-def known(x: Node) -> Known:
+def classify(x: Node) -> Known:
     """What is known of a value by itself."""
     if is_positive_zero(x):
         return Known.POSITIVE_ZERO
@@ -119,7 +119,7 @@ def of_node(node: Node, given: Sequence[Sequence[Known]]) -> Sequence[Known]:
     if node.op in LINEAR or Trait.VIEW in node.op.traits:
         floats = [one for x, one in zip(node.inputs, first) if x.type.dtype.kind in "fc"]
         return [min(floats, default=Known.NOTHING)]
-    return [known(node)] * len(getattr(node.type, "items", (node,)))
+    return [classify(node)] * len(getattr(node.type, "items", (node,)))
 
 
 def params(graph: Graph, given: Sequence[Known]) -> Parts:

@@ -80,18 +80,18 @@ def lower_gather(node: Node, x: Node, *indices: Node) -> Node:
 
 @lower(named.scatter, named.scatter_prod)
 def lower_scatter(node: Node, updates: Node, *indices: Node) -> Node:
-    updates, indices, at = arriving(node, updates, indices)
+    updates, indices, at = arrange_updates(node, updates, indices)
     return plain(node)(updates, *indices, axes=at, shape=node.type.shape)
 
 
 @lower(named.put, named.scatter_max, named.scatter_min)
 def lower_receiving(node: Node, x: Node, updates: Node, *indices: Node) -> Node:
-    updates, indices, at = arriving(node, cast(updates, node.type.dtype), indices)
+    updates, indices, at = arrange_updates(node, cast(updates, node.type.dtype), indices)
     x = align(x, node.inputs[0].type.dims, node.type)
     return plain(node)(x, updates, *indices, axes=at)
 
 
-def arriving(
+def arrange_updates(
     node: Node, updates: Node, indices: tuple[Node, ...]
 ) -> tuple[Node, tuple[Node, ...], tuple[int, ...]]:
     """Updates and indices as plain scattering takes them, and the axes of the result it indexes."""
