@@ -100,7 +100,7 @@ def together(nodes: Sequence[Node]) -> list[Node]:
 
 def cut(nodes: Sequence[Node]) -> list[list[Node]]:
     """Nodes in order, cut into pieces."""
-    crossing, context, whole = crossings(nodes), contexts(nodes), undivided(nodes)
+    crossing, context, whole = crossings(nodes), contexts(nodes), undivided_places(nodes)
     start, found = 0, []
     while len(nodes) - start > LARGEST:
         places = [i for i in range(start + LEAST, start + LARGEST + 1) if not whole[i]]
@@ -150,7 +150,7 @@ def contexts(nodes: Sequence[Node]) -> list[int]:
     return [hash(tuple(around[i : i + 4])) for i in range(len(nodes) + 1)]
 
 
-def undivided(nodes: Sequence[Node]) -> list[bool]:
+def undivided_places(nodes: Sequence[Node]) -> list[bool]:
     """Whether the place before each node is between a loop and what depends on its steps."""
     whole = [False] * (len(nodes) + 1)
     number = {node: i for i, node in enumerate(nodes)}
