@@ -90,7 +90,7 @@ class Questions(Listing):
     @property
     def tier(self) -> str:
         """What runs calls, NumPy calls or machine code, and why."""
-        return self._tier.said()
+        return self._tier.describe()
 
     @property
     def source(self) -> str:

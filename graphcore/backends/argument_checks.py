@@ -87,7 +87,7 @@ class Parameter:
 
     def convert(self, value: Any) -> Array:
         """`value` as an array of the declared dtype and dims."""
-        array = self._cast(self._ordered(value) if hasattr(value, "dims") else value)
+        array = self._cast(self._in_order(value) if hasattr(value, "dims") else value)
         if array.ndim != len(self.dims):
             raise refusal(
                 f"input {self.shown} has {len(self.dims)} dims ({join_names(self.dims)}), but got "
@@ -98,7 +98,7 @@ class Parameter:
         if self.fixed is not None and array.shape != self.fixed:
             for dim, want, got in zip(self.dims, self.fixed, array.shape, strict=True):
                 if want != got:
-                    raise self.of_another_size(dim, got, want, self.unsized(dim))
+                    raise self.of_another_size(dim, got, want, self.size_cure(dim))
         return array
 
     def of_another_size(self, dim: str, got: int, want: object, cure: str) -> GraphError:
@@ -106,14 +106,14 @@ class Parameter:
         reason = f"dim {quote(dim)} of input {self.shown} has size {got}, but must have {want}"
         return refusal(reason, self.declared, cure=cure)
 
-    def unsized(self, dim: str) -> str:
+    def size_cure(self, dim: str) -> str:
         """The cure for a size that was declared as a number."""
         return (
             "pass an array of the declared size, or declare the dim with an unknown size, "
             f"{{{quote(dim)}: None}}"
         )
 
-    def _ordered(self, value: Any) -> Any:
+    def _in_order(self, value: Any) -> Any:
         if is_dataset(value):
             reason = f"input {self.shown} takes an array, but got a {type(value).__name__}"
             raise refusal(reason, self.declared, cure=CURE_DATASET, kind=GraphTypeError)
@@ -238,7 +238,9 @@ class Checks(NamedTuple):
                 shown = f"{size.said} = {want}: {'; '.join(others)}" if others else f"{want}"
                 cure = "pass arrays of matching sizes, or give the dim a size of its own where it "
                 cure += f"is declared, such as {{{quote(dim)}: 'n_other'}}"
-                raise param.of_another_size(dim, got, shown, cure if others else param.unsized(dim))
+                raise param.of_another_size(
+                    dim, got, shown, cure if others else param.size_cure(dim)
+                )
         for need in self.needed:
             left, right = need.left.value(*sizes), need.right.value(*sizes)
             if not HOLDS[need.relation](left, right):

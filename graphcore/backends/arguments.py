@@ -35,7 +35,7 @@ class Arguments:
             return tuple([kwargs[name] for name in self._names])
         if len(args) > len(self._forms):
             reason = f"{len(args)} arguments for {len(self._forms)} inputs"
-            raise self._refused(reason, self._params, "pass one for each input")
+            raise self._refusal(reason, self._params, "pass one for each input")
         found: dict[int, Any] = {}
         for place, form in enumerate(self._forms[: len(args)]):
             self._match(form, args[place], f"argument {place}", found)
@@ -46,10 +46,10 @@ class Arguments:
                 cure = f"did you mean {quote(near[0])}?" if near else "pass inputs by their names"
                 if not args and kwargs.keys() > self._names.keys():
                     cure = without(name, value, self._order)
-                raise self._refused(f"there is no input {quote(name)}", self._params, cure)
+                raise self._refusal(f"there is no input {quote(name)}", self._params, cure)
             if param.number in found:
                 reason = f"input {param.shown} is given twice"
-                raise self._refused(reason, [param], "pass it by position or by name")
+                raise self._refusal(reason, [param], "pass it by position or by name")
             found[param.number] = value
         missing = [param for param in self._params if param.number not in found]
         if missing:
@@ -57,7 +57,7 @@ class Arguments:
             cure = "pass one array for each input, in order or by name"
             if any(map(is_dataset, args)):
                 cure = CURE_DATASET
-            raise self._refused(reason, missing, cure)
+            raise self._refusal(reason, missing, cure)
         return tuple(found[number] for number in range(len(found)))
 
     def _match(self, form: Branch | int, value: Any, path: Path, found: dict[int, Any]) -> None:
@@ -69,11 +69,11 @@ class Arguments:
             what = describe_argument(value)
             reason = f"{path_text(path)} must be {describe_form(form)}, but is {what}"
             params = [self._params[number] for _, number in leaves(form)]
-            raise self._refused(reason, params, "pass arguments in the form of the inputs")
+            raise self._refusal(reason, params, "pass arguments in the form of the inputs")
         for at, part in enumerate(form.parts):
             self._match(part, parts[at], (path, form, at), found)
 
-    def _refused(self, reason: str, params: Sequence[Parameter], cure: str) -> Exception:
+    def _refusal(self, reason: str, params: Sequence[Parameter], cure: str) -> Exception:
         declared = [f"input {param.shown}, {param.declared}" for param in params[:20]]
         return refusal(reason, *declared, cure=cure, kind=GraphTypeError)
 

@@ -155,9 +155,9 @@ class Boundary:
 
     def _refuse_call(self, arrays: list[Array], sizes: tuple[int, ...]) -> None:
         """Say which of the checks failed."""
-        self.checks(self._evaluated).refuse(arrays, sizes)
+        self.checks(self._size_function).refuse(arrays, sizes)
 
-    def _evaluated(self, size: Size) -> Callable[..., int]:
+    def _size_function(self, size: Size) -> Callable[..., int]:
         """The function that computes a size from the unknown ones."""
         return lambda *known: evaluate(size, dict(zip(self.unknowns, known, strict=True)))
 
@@ -165,12 +165,12 @@ class Boundary:
         """The checks of sizes, these as functions of the unknown ones."""
         numbers = {name: number for number, name in enumerate(self.unknowns)}
 
-        def sized(size: Size, parameter: int = 0, axis: int = 0) -> Sized:
+        def size_entry(size: Size, parameter: int = 0, axis: int = 0) -> Sized:
             of = tuple(numbers[name] for name in sorted(unknowns(size)))
             return Sized(parameter, axis, str(size), of, function(size))
 
         found = [
-            sized(size, param.number, axis)
+            size_entry(size, param.number, axis)
             for param, type in zip(self.params, self.types, strict=True)
             for axis, size in enumerate(type.shape)
         ]
@@ -179,8 +179,8 @@ class Boundary:
                 f"{op} at {origin}",
                 need.dim,
                 need.relation,
-                sized(need.left),
-                sized(need.right),
+                size_entry(need.left),
+                size_entry(need.right),
                 need.kind,
             )
             for need, op, origin in self.requirements

@@ -53,7 +53,7 @@ class Whole:
             self.seconds, self.spent = seconds, self.measured.found()
         return self.seconds
 
-    def found(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
+    def collect(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
         """What ran in the fastest call, which took `cost` seconds longer than usual."""
         ran, steps = nests(without_looks(self.spent, cost)), trips(self.spent)
         return Found([], ran, shares(ran, numbers({**sizes, **steps}), machine), steps)
@@ -69,14 +69,14 @@ class Mixed(Lines):
         self.kernels: dict[Graph, Measured] = {}
         self.inside: dict[Graph, list[Spent]] = {}
 
-        def hosted(body: Graph) -> Compiled:
+        def make_kernel(body: Graph) -> Compiled:
             names = sizes_needed(body)
             if body not in self.kernels:
                 self.kernels[body] = Measured(metered(body, names, sizes))
             return Compiled(names, self.kernels[body].call)
 
         bound = boundary.bind(given)
-        function = build(graph, boundary.unknowns, hosted)
+        function = build(graph, boundary.unknowns, make_kernel)
         function(*bound)  # makes memory for others
         super().__init__(function, bound)
 
@@ -90,9 +90,9 @@ class Mixed(Lines):
         """Keep what kernels have found."""
         self.inside = {body: measured.found() for body, measured in self.kernels.items()}
 
-    def found(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
+    def collect(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
         """What ran in the fastest call; the call of a kernel itself is no step."""
-        every, _, _, steps = super().found(cost, machine, sizes)
+        every, _, _, steps = super().collect(cost, machine, sizes)
         plain: dict[Node, Node] = {}
         inline(self.graph, plain)
         runs = [x._replace(node=plain.get(x.node, x.node)) for x in every if not is_call(x.node)]

@@ -89,7 +89,7 @@ def profile(
     seconds = min(seconds, measured)  # a call that is measured does all that others do
     machine = limits()
     with described_by(graph.trace):
-        found = way.found(measured - seconds, machine, sizes)
+        found = way.collect(measured - seconds, machine, sizes)
         number = numbers({**sizes, **found.trips})
         total = sum([x.seconds for x in found.runs]) + sum([x.seconds for x in found.nests])
         scale = min(1.0, seconds / total) if total else 1.0

@@ -35,7 +35,7 @@ class Way(Protocol):
     def measure(self) -> float:
         """Measure a call once more; the seconds of the fastest so far."""
 
-    def found(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
+    def collect(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
         """What ran in the fastest call, which took `cost` seconds longer than usual."""
 
 
@@ -59,7 +59,7 @@ class Lines:
         seconds = time_of_call(lambda: self.timed(*self.bound))
         if seconds < self.seconds:
             self.seconds = seconds
-            self.spent, self.blocks = self.running.found()
+            self.spent, self.blocks = self.running.collect()
             after = self.function.code.steps
             self.steps = [n - m for n, m in zip(after, before, strict=True)]
             self.keep()
@@ -68,7 +68,7 @@ class Lines:
     def keep(self) -> None:
         """Keep what else was found in the last call."""
 
-    def found(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
+    def collect(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
         """What ran in the fastest call, which took `cost` seconds longer than usual."""
         runs = of_nodes(*without_looks(self.spent, self.blocks, cost))
         return Found(runs, [], [], trips(self.function, self.spent, self.steps))

@@ -73,10 +73,10 @@ class Tier:
         """The program as NumPy calls, and calls of its kernels, written when it is first needed."""
         with self.lock, without_collection():
             if self.written is None:
-                self.written = build(self.graph, self.boundary.unknowns, self.hosted())
+                self.written = build(self.graph, self.boundary.unknowns, self.kernel_maker())
             return self.written
 
-    def hosted(self) -> Kernels | None:
+    def kernel_maker(self) -> Kernels | None:
         """The function that makes machine code of the kernels in the graph, if it has some."""
         if kernel not in self.graph.ops():
             return None
@@ -102,7 +102,7 @@ class Fixed(Tier):
 
         return first
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """Which tier runs, and why."""
         return f"{'machine code' if self.native else 'NumPy calls'}, as native={self.native}"
 
@@ -126,7 +126,9 @@ class Tiers(Tier):
         """The program for its first call, which gives that for later calls to `replace`."""
 
         def first(*args: Any) -> list[Array]:
-            values = self.counting(replace) if self.gains() else calls(self.function, self.boundary)
+            values = (
+                self.count_costs(replace) if self.gains() else calls(self.function, self.boundary)
+            )
             replace(values)
             return values(*args)
 
@@ -141,7 +143,7 @@ class Tiers(Tier):
                 self.why = NO_GAIN
         return not self.why
 
-    def counting(self, replace: Callable[[Values], None]) -> Values:
+    def count_costs(self, replace: Callable[[Values], None]) -> Values:
         """The program as NumPy calls whose costs are added up."""
         bind, costs, limit = self.boundary.bind, self.costs, self.making
         run: Callable[..., list[Array]] | None = None
@@ -153,7 +155,7 @@ class Tiers(Tier):
             cost = costs.get(sizes) or self.cost(sizes)
             self.spent = spent = self.spent + cost[0]
             if spent >= limit:
-                values = self.decided(sizes)
+                values = self.decide(sizes)
                 replace(values)
                 return values(*args)
             self.calls += 1
@@ -177,7 +179,7 @@ class Tiers(Tier):
         found = self.costs[sizes] = self.spending.cost(loops, known)
         return found
 
-    def decided(self, sizes: Sequence[int]) -> Values:
+    def decide(self, sizes: Sequence[int]) -> Values:
         """The program as machine code, which is made once; as NumPy calls where there is none.
 
         The code for a call of these sizes is there then.
@@ -210,7 +212,7 @@ class Tiers(Tier):
             warnings.warn(said, RuntimeWarning, stacklevel=5)
             return None
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """Which tier runs, and why."""
         if self.native:
             return f"machine code since call {self.calls + 1}"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from graphcore.backends.boundary import Boundary
-from graphcore.backends.numpy_backend.errors import Failing, axis_of, failing, indexed_tensor
+from graphcore.backends.numpy_backend.errors import Failing, axis_of, failing_op, indexed_tensor
 from graphcore.backends.numpy_backend.function import Function, on_line
 from graphcore.backends.numpy_backend.source import Line, unpacking_line
 from graphcore.ir.errors import GraphTypeError
@@ -231,7 +231,7 @@ class File:
     def step(self, line: Line) -> str:
         """The words of one line."""
         node = line.computes
-        said = failing(node)
+        said = failing_op(node)
         says, step = self.definitions.name(FAILING), self.definitions.name(STEP)
         words = [*map(values.text, said[:3]), values.strings(said.dims)]
         of = [f"{says}({', '.join(words)})"]

@@ -192,7 +192,7 @@ class Writer:
         self.sheet.code.lines.append(block)
 
     @contextmanager
-    def indented(self) -> Iterator[None]:
+    def indent(self) -> Iterator[None]:
         """Statements in this context belong to the statement before."""
         before, self.sheet.indent = self.sheet.indent, self.sheet.indent + INDENT
         yield
@@ -202,7 +202,7 @@ class Writer:
     def stepping(self, step: str, loop: Node) -> Iterator[None]:
         """Statements in this context belong to a loop that counts its steps by the name `step`."""
         before, self.sheet.steps = self.sheet.steps, {step: loop, **self.sheet.steps}
-        with self.indented():
+        with self.indent():
             yield
         self.sheet.steps = before
 
@@ -226,7 +226,7 @@ class Writer:
         value = self.values[node]
         if value.array == "" and value.scalar != "":
             made = call(self.bind("array", np.array), value.scalar)
-            value.array = self.fixed(node, made) or self.assign("a", made, node, False)
+            value.array = self.size_name(node, made) or self.assign("a", made, node, False)
         return value.array
 
     def full(self, node: Node) -> str:
@@ -256,7 +256,7 @@ class Writer:
         """Whether the array of `node` has all its elements."""
         return not node.type.shape or node.op not in (leaf.full, tensor.expand)
 
-    def fixed(self, node: Node, value: Argument) -> str:
+    def size_name(self, node: Node, value: Argument) -> str:
         """The name of a leaf made of a size, if it is computed before all else."""
         size: Size | None = None if node.inputs else node.attrs.get("size")
         if size is None or self.sheet.at_top or not unknowns(size) <= self.sheet.known:
@@ -319,7 +319,7 @@ class Writer:
                 return CONTROL[node.op](node, self)
         if is_spelled(node):
             spelled = spell(node, self)
-            name = self.fixed(node, spelled) or self.assign("t", spelled, node)
+            name = self.size_name(node, spelled) or self.assign("t", spelled, node)
             self.values[node] = Value(scalar=name)
             return
         out = self.destination(node)
@@ -327,7 +327,7 @@ class Writer:
         if isinstance(computed, str):
             self.values[node] = Value(array=computed)
             return
-        if (name := self.fixed(node, computed)) == "":
+        if (name := self.size_name(node, computed)) == "":
             name = self.assign("t", computed, node, out=out)
         self.values[node] = Value(array=name)
 

@@ -272,7 +272,7 @@ def gather(node: Node, w: Writer, out: str) -> Call:
     return method("copy", picked) if single and node.type.shape else picked
 
 
-def receiving(routine: Callable[..., object], *combine: np.ufunc, start: int = 0) -> Emit:
+def update_emitter(routine: Callable[..., object], *combine: np.ufunc, start: int = 0) -> Emit:
     """Updates of `start` or of a tensor: all at once where no position occurs twice."""
 
     def emit(node: Node, w: Writer, out: str) -> Call:
@@ -363,7 +363,7 @@ def of_axis(name: str) -> Emit:
     return emit
 
 
-def given(node: Node, w: Writer, out: str) -> str:
+def leaf_name(node: Node, w: Writer, out: str) -> str:
     """Inputs and constants have their names from the start."""
     return w.array(node)
 
@@ -398,12 +398,12 @@ INTO: dict[Op, Emit] = {
     tensor.matmul: product("matmul", 2),
     tensor.matvec: product("matvec", 1),
     tensor.vecdot: product("vecdot", 0),
-    tensor.scatter: receiving(routines.scatter, np.add),
-    tensor.scatter_add: receiving(routines.scatter, np.add),
-    tensor.scatter_prod: receiving(routines.scatter, np.multiply, start=1),
-    tensor.scatter_max: receiving(routines.scatter, np.maximum),
-    tensor.scatter_min: receiving(routines.scatter, np.minimum),
-    tensor.put: receiving(routines.put),
+    tensor.scatter: update_emitter(routines.scatter, np.add),
+    tensor.scatter_add: update_emitter(routines.scatter, np.add),
+    tensor.scatter_prod: update_emitter(routines.scatter, np.multiply, start=1),
+    tensor.scatter_max: update_emitter(routines.scatter, np.maximum),
+    tensor.scatter_min: update_emitter(routines.scatter, np.minimum),
+    tensor.put: update_emitter(routines.put),
     tensor.overwrite: overwrite,
 }
 """Ops whose lines write into the array `out`."""
@@ -424,9 +424,9 @@ EMIT: dict[Op, Emit] = {
     **NEW,
     **dict.fromkeys(linalg.SIGNATURES, matrices),
     leaf.project: lambda node, w, out: item(w.array(node.inputs[0]), str(node.attrs["index"])),
-    leaf.input_: given,
-    leaf.constant: given,
-    leaf.full: given,
+    leaf.input_: leaf_name,
+    leaf.constant: leaf_name,
+    leaf.full: leaf_name,
     leaf.iota: iota,
     leaf.extent: extent,
     tensor.expand: expand,

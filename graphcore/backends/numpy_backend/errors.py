@@ -44,7 +44,7 @@ class Failing(NamedTuple):
     dims: tuple[str, ...]
 
 
-def failing(node: Node) -> Failing:
+def failing_op(node: Node) -> Failing:
     """An op of a program as errors speak of it."""
     dims = node.labels or node.attrs.get("batch") or ()
     several = isinstance(node.type, TupleType)
@@ -60,7 +60,9 @@ def reword(
 
     `within` are lines that say in which steps of loops.
     """
-    return describe_op_error(error, None if node is None else failing(node), reason, cure, *within)
+    return describe_op_error(
+        error, None if node is None else failing_op(node), reason, cure, *within
+    )
 
 
 def describe_op_error(

@@ -24,7 +24,7 @@ from .codegen import generate
 from .errors import DEFECTS, defect, in_step, outside, reword
 from .kernels import KernelError, Kernels
 from .outside import CallbackError
-from .running import Generated, Stepwise, running
+from .running import Generated, Stepwise, make_runner
 from .source import Code
 
 Array = npt.NDArray[Any]
@@ -66,7 +66,7 @@ class Function:
     ) -> None:
         self.unknowns, self.code = unknowns, generate(graph, unknowns, compiled)
         self._trace = graph.trace
-        self._start(running(self.code))
+        self._start(make_runner(self.code))
 
     def _start(self, running: Generated | Stepwise) -> None:
         self.running, self._main = running, running.run
@@ -109,7 +109,7 @@ class Function:
         except Exception as error:
             cause = error.__cause__ if isinstance(error, CallbackError) else None
             with described_by(self._trace):
-                raise self._explained(error) from (cause or error)
+                raise self._explain(error) from (cause or error)
         finally:
             idle.append(workspace)
         return results
@@ -145,7 +145,7 @@ class Function:
             buffers.append(memory[buffer.slot].reshape(shape))
         return buffers
 
-    def _explained(self, error: Exception) -> GraphError:
+    def _explain(self, error: Exception) -> GraphError:
         """The error with the op, its dims and the user's line."""
         line, values, text = self.running.failure(error)
         if isinstance(error, DEFECTS):

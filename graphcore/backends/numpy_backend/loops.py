@@ -36,7 +36,7 @@ Block: TypeAlias = "Callable[[Node, Writer], None]"
 Values: TypeAlias = "dict[Node, Value]"
 
 
-def named(param: Node, name: str) -> Value:
+def param_value(param: Node, name: str) -> Value:
     """The value of a param that is only a number, or only an array."""
     return Value(scalar=name) if is_number(param.type) else Value(array=name)
 
@@ -127,7 +127,9 @@ class Carried:
 
     def values(self) -> Values:
         """The params of the carries."""
-        return {param: named(param, old) for param, old in zip(self.params, self.old, strict=True)}
+        return {
+            param: param_value(param, old) for param, old in zip(self.params, self.old, strict=True)
+        }
 
     def swap(self, updates: Sequence[str], w: Writer) -> None:
         """The next step reads the updates, and may write over what this one has read."""
@@ -160,7 +162,7 @@ def scan(node: Node, w: Writer) -> None:
     known = carried.values() | captured
     for x, param in zip(sequences, loop.params.sequences, strict=True):
         number = is_number(param.type)
-        known[param] = named(param, along("p", f"{x}.tolist()" if number else x))
+        known[param] = param_value(param, along("p", f"{x}.tolist()" if number else x))
     elements = [
         along("o", name) if y.type.shape else f"{name}[{step}]"
         for name, y in zip(stacked, loop.results, strict=True)
@@ -213,7 +215,7 @@ def while_loop(node: Node, w: Writer) -> None:
         inner.values |= carried.values() | captured
         inner.emit_all(first)
         w.write(f"if not {inner.scalar(tests[0])}:")
-        with w.indented():
+        with w.indent():
             w.write("break")
         made = compute_into(carried.new, loop.updates, inner)
         for name, y in zip(records, results, strict=True):
@@ -240,7 +242,7 @@ def switch(node: Node, w: Writer) -> None:
     destinations = destinations_for(node, w)
     for condition, branch in zip(conditions(node, w), branches, strict=True):
         w.write(condition)
-        with w.indented():
+        with w.indent():
             # A name that one branch gives is not defined in the other.
             own = (Value(x.scalar, x.array, x.full) for x in captured.values())
             given = dict(zip(branch.params, own, strict=True))
@@ -291,7 +293,7 @@ def inside(
 def define_results(node: Node, names: Sequence[str], w: Writer) -> None:
     """The values of the results of a loop or branch."""
     for i, name in enumerate(names):
-        w.values[node[i]] = named(node[i], name)
+        w.values[node[i]] = param_value(node[i], name)
 
 
 def in_block(rule: Block) -> Block:

@@ -43,7 +43,7 @@ class Caller:
                 arrays = [np.array(x[at], order="C") for x in given]
                 values = self.results(arrays, at)
                 for y, dims, value in zip(found, self.dims, values, strict=True):
-                    y[at] = self.checked(value, dims, y[at], at)
+                    y[at] = self.check_value(value, dims, y[at], at)
         return found
 
     def results(self, arrays: list[Array], at: tuple[int, ...]) -> list[tuple[str, Any]]:
@@ -65,7 +65,7 @@ class Caller:
             raise CallbackError(reason, "return the structure of result=", at)
         return values
 
-    def checked(
+    def check_value(
         self, named: tuple[str, Any], dims: tuple[str, ...], like: Array, at: tuple[int, ...]
     ) -> Array:
         """One value as an array of its declared dims, sizes and dtype."""

@@ -77,7 +77,7 @@ class Generated(Running):
     """Code as one function that Python compiles."""
 
     def __init__(self, code: Code, source: Source | None = None) -> None:
-        super().__init__(code, source or code.rendered())
+        super().__init__(code, source or code.render())
         self.run: Run = code.scope["run"]
 
 
@@ -100,6 +100,6 @@ class Stepwise(Running):
         return self.program.run(arrays, bound)
 
 
-def running(code: Code) -> Generated | Stepwise:
+def make_runner(code: Code) -> Generated | Stepwise:
     """The quicker way: short code is compiled, as its lines run a little faster than steps."""
     return Stepwise(code) if len(code.lines) >= LONG else Generated(code)

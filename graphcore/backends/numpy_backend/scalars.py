@@ -61,18 +61,18 @@ def spell(node: Node, w: Writer) -> Argument:
         case "b":
             return Call(LOGIC[node.op], xs)
         case "i":
-            return call(w.bind("wrapped", wrapped), Call(INTEGERS[node.op], xs))
+            return call(w.bind("wrapped", wrap_integer), Call(INTEGERS[node.op], xs))
     if node.op in FLOATS:
         return Call(FLOATS[node.op], xs)
     ours, numpys = MATH[node.op], elementwise.UFUNC[node.op]
-    name = w.bind(f"{node.op.name}_of_one", guarded(ours, numpys))
+    name = w.bind(f"{node.op.name}_of_one", with_fallback(ours, numpys))
     return Call(QUOTIENT, (*xs, name)) if ours is truediv else call(name, *xs)
 
 
 QUOTIENT = "{0} / {1} if {1} else {2}({0}, {1})"
 
 
-def guarded(ours: Callable[..., float], numpys: Any) -> Callable[..., Any]:
+def with_fallback(ours: Callable[..., float], numpys: Any) -> Callable[..., Any]:
     """A function of Python's, or NumPy's where that one raises."""
 
     def function(*xs: float) -> Any:
@@ -101,7 +101,7 @@ def without_fraction(x: float) -> Any:
     return np.float64(x).astype(np.int64).item()
 
 
-def wrapped(x: int) -> int:
+def wrap_integer(x: int) -> int:
     """An integer as 64 bits hold it."""
     return x if -(2**63) <= x < 2**63 else (x + 2**63) % 2**64 - 2**63
 

@@ -89,7 +89,7 @@ class Code:
         self._comments: dict[Any, str] = {}
 
     @cached_property
-    def shared(self) -> set[tuple[str, int]]:
+    def shared_lines(self) -> set[tuple[str, int]]:
         """The user's lines in functions that several lines call: comments say which did."""
         return called_often(node.origin for node in self.graph.every_node())
 
@@ -98,7 +98,7 @@ class Code:
         origin = node.origin
         key = (node.type, origin)
         if (text := self._comments.get(key)) is None:
-            text = str(origin if origin[:2] in self.shared else origin._replace(caller=None))
+            text = str(origin if origin[:2] in self.shared_lines else origin._replace(caller=None))
             if isinstance(node.type, TensorType):
                 sizes = ", ".join([code(size, self.sizes) for size in node.type.shape])
                 text = f"{show_dtype(node.type.dtype)}[{sizes}]  {text}"
@@ -108,18 +108,18 @@ class Code:
     def source(self) -> Source:
         """The program as one Python function, with the type and origin of nodes in comments."""
 
-        def commented(text: str, line: Line | None) -> str:
+        def add_comment(text: str, line: Line | None) -> str:
             if line is None or not line.comment:
                 return text
             return f"{text}  # {self.comment(line.node)}"
 
-        return self.rendered(commented)
+        return self.render(add_comment)
 
     def known_sizes(self) -> list[str]:
         """The names of the sizes that are known before the call: all but trip counts."""
         return [name for name in self.sizes.values() if name.startswith("n")]
 
-    def rendered(self, shown: Callable[[str, Line | None], str] = lambda text, _: text) -> Source:
+    def render(self, shown: Callable[[str, Line | None], str] = lambda text, _: text) -> Source:
         """The program as one Python function, the text of each line as it is to be `shown`."""
         sizes = self.known_sizes()
         text = [

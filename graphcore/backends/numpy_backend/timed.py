@@ -88,7 +88,7 @@ class Timed(Generated):
         own = copy(code)
         own.scope = {**code.scope, **dict.fromkeys(NAMES, print)}
         own.lines = [self.around(part) if isinstance(part, Block) else part for part in code.lines]
-        super().__init__(own, own.rendered(self.shown))
+        super().__init__(own, own.render(self.timed_text))
 
     def around(self, block: Block) -> Block:
         """A block between two looks at the clock."""
@@ -99,7 +99,7 @@ class Timed(Generated):
         self.inside |= dict.fromkeys(map(id, made.lines.values()), at)
         return made
 
-    def shown(self, text: str, line: Line | None) -> str:
+    def timed_text(self, text: str, line: Line | None) -> str:
         """The text of a line between two looks at the clock."""
         if line is None or text.endswith(":"):
             return text
@@ -114,7 +114,7 @@ class Timed(Generated):
         functions = clock.begin, clock.end, clock.enter, clock.leave
         self.code.scope.update(zip(NAMES, functions, strict=True))
 
-    def found(self) -> tuple[list[Spent], list[Inside]]:
+    def collect(self) -> tuple[list[Spent], list[Inside]]:
         """What the lines took, in the order of the code, and the loops and branches themselves."""
         clock = self.clock
         lines = [line for line, _ in self.timed]
