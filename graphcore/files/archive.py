@@ -42,8 +42,8 @@ from graphcore.inspection.json_form import (
     items,
     literal_from,
     number,
+    refuse_constant,
     string,
-    unsaid,
 )
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
@@ -204,7 +204,7 @@ def members(archive: ZipFile, size: int) -> dict[str, bytes]:
 def of_members(data: dict[str, bytes]) -> Program:
     """The program of an archive's members."""
     check(PROGRAM in data, f"there is no {PROGRAM}")
-    document = json.loads(data[PROGRAM].decode("utf-8"), parse_constant=unsaid)
+    document = json.loads(data[PROGRAM].decode("utf-8"), parse_constant=refuse_constant)
     check(
         isinstance(document, dict) and document.get("format") == FORMAT,
         f"its format is not {FORMAT!r}",

@@ -112,10 +112,10 @@ class Ancestry:
         born = self.born.get(node, links[0].at if links else 0)
         at_birth = [link for link in links if link.at <= born]
         alone = all(link.before.op is leaf.project is not node.op for link in at_birth)
-        found = [*at_birth, *self.built(node, alone)]
+        found = [*at_birth, *self.builders(node, alone)]
         return found or links[:1]
 
-    def built(self, node: Node, alone: bool) -> list[Link]:
+    def builders(self, node: Node, alone: bool) -> list[Link]:
         """The derivative that built a node or, if nothing else did, the rule that built it."""
         source = self.trace.sources.get(node)
         if isinstance(source, Asked):
@@ -169,7 +169,7 @@ class Ancestry:
             found = self.parents(x)
             stack.append((x, asks, found))
             for link in reversed(found):
-                stack += [(by, True, None) for by in asking(link.asked)]
+                stack += [(by, True, None) for by in askers_of(link.asked)]
                 stack.append((link.before, asks, None))
         born = self.born.get(node, len(self.present))
         later = [link for link in self.into.get(node, ()) if link.at > born]
@@ -223,7 +223,7 @@ class Ancestry:
 
         None where no rule did that, and the pass left them out as nothing needed them.
         """
-        users, rewritten = self.users(at - 1), self.rewritten(at)
+        users, rewritten = self.users(at - 1), self.rewrites_until(at)
         before = self.present[at - 1]
         seen = set(nodes)
         level = list(seen)
@@ -263,7 +263,7 @@ class Ancestry:
             self._users[at] = invert((node, node.inputs) for node in self.present[at])
         return self._users[at]
 
-    def rewritten(self, at: int) -> Mapping[Node, list[Link]]:
+    def rewrites_until(self, at: int) -> Mapping[Node, list[Link]]:
         """The rewrites up to a pass, by the operands of the nodes that they rewrote."""
         if at not in self._rewritten:
             links = [link for some in self.out.values() for link in some if link.at <= at]
@@ -282,7 +282,7 @@ def presence(stages: Iterable[Graph]) -> list[set[Node]]:
     return found
 
 
-def asking(asked: Asked | None) -> Iterator[Node]:
+def askers_of(asked: Asked | None) -> Iterator[Node]:
     """The derivatives that asked for one, which may be asked for by another."""
     by: Any = asked and asked.by
     while isinstance(by, Asked):

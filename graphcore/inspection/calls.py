@@ -158,7 +158,7 @@ def part_of(node: Node) -> TensorType:
     return part
 
 
-def arriving(node: Node, view: View) -> str:
+def update_dims(node: Node, view: View) -> str:
     """`batch → class=3`: the dims of updates that vanish, and those they go to."""
     attrs = node.attrs
     to = (
@@ -363,7 +363,7 @@ BY_KIND: dict[type[Kind], Phrase] = {
     Contracts: einsum,
     **dict.fromkeys((Matrices, NamedMatrices), matrices),
     **dict.fromkeys((Windows, Overlaps), by_dims(window_dims, window_axes)),
-    Receives: by_dims(arriving, result_axes),
+    Receives: by_dims(update_dims, result_axes),
     Searches: lambda node, view: ", ".join(
         [*[f"along {show_dim(dim)}" for dim in [node.attrs.get("dim")] if dim], node.attrs["side"]]
     ),

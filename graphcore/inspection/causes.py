@@ -104,26 +104,26 @@ def pole(at: str) -> Explain:
     )
 
 
-def named(*names: str) -> list[Op]:
+def elementwise_ops(*names: str) -> list[Op]:
     """Elementwise ops by name, those that there are."""
     return [op for op in elementwise.UFUNC if op.name in names]
 
 
 EXPLAIN: dict[Op, Explain] = {
-    **dict.fromkeys(named("log", "log2", "log10"), log),
-    **dict.fromkeys(named("log1p"), log1p),
-    **dict.fromkeys(named("sqrt"), sqrt),
-    **dict.fromkeys(named("divide", "floor_divide", "remainder", "fmod"), divide),
-    **dict.fromkeys(named("reciprocal"), reciprocal),
-    **dict.fromkeys(named("power", "float_power"), power),
-    **dict.fromkeys(named("exp", "exp2", "expm1", "sinh", "cosh"), exp),
-    **dict.fromkeys(named("arcsin", "arccos"), outside("[-1, 1]")),
-    **dict.fromkeys(named("arccosh"), outside("[1, inf)")),
-    **dict.fromkeys(named("arctanh"), outside("(-1, 1)")),
-    **dict.fromkeys(named("logit", "ndtri"), outside("(0, 1)")),
-    **dict.fromkeys(named("erfinv"), outside("(-1, 1)")),
-    **dict.fromkeys(named("gammaln", "gamma", "digamma", "psi"), pole("0")),
-    **dict.fromkeys(named("add", "subtract", "multiply", "square"), overflow),
+    **dict.fromkeys(elementwise_ops("log", "log2", "log10"), log),
+    **dict.fromkeys(elementwise_ops("log1p"), log1p),
+    **dict.fromkeys(elementwise_ops("sqrt"), sqrt),
+    **dict.fromkeys(elementwise_ops("divide", "floor_divide", "remainder", "fmod"), divide),
+    **dict.fromkeys(elementwise_ops("reciprocal"), reciprocal),
+    **dict.fromkeys(elementwise_ops("power", "float_power"), power),
+    **dict.fromkeys(elementwise_ops("exp", "exp2", "expm1", "sinh", "cosh"), exp),
+    **dict.fromkeys(elementwise_ops("arcsin", "arccos"), outside("[-1, 1]")),
+    **dict.fromkeys(elementwise_ops("arccosh"), outside("[1, inf)")),
+    **dict.fromkeys(elementwise_ops("arctanh"), outside("(-1, 1)")),
+    **dict.fromkeys(elementwise_ops("logit", "ndtri"), outside("(0, 1)")),
+    **dict.fromkeys(elementwise_ops("erfinv"), outside("(-1, 1)")),
+    **dict.fromkeys(elementwise_ops("gammaln", "gamma", "digamma", "psi"), pole("0")),
+    **dict.fromkeys(elementwise_ops("add", "subtract", "multiply", "square"), overflow),
     elementwise.cast: overflow,
 }
 """Pointwise ops that are infinite or nan at some finite operands, and how to explain it."""

@@ -42,7 +42,7 @@ class Operand:
     most: complex | None = None
     count: int = 1
 
-    def shown(self, near: Origin) -> str:
+    def show(self, near: Origin) -> str:
         """The operand as text, with its line where that is not `near`."""
         here = self.line[:2] == near[:2] or self.line == NOWHERE
         name = self.name if here else f"{self.name} at {self.line._replace(via=None)}"
@@ -135,7 +135,7 @@ class Fault:
         lines += [
             f"  in step {step.step:,} (from 0) of {step.loop} at {step.line}" for step in self.steps
         ]
-        lines += [f"  from {operand.shown(self.line)}" for operand in self.operands]
+        lines += [f"  from {operand.show(self.line)}" for operand in self.operands]
         if self.outputs:
             shown = [f"{y.name} = {show_value(y.value)}" for y in self.outputs]
             lines.append(f"  results that are nan or infinite: {few(shown, MOST)}")

@@ -25,11 +25,11 @@ def diff(
 ) -> str:
     """Lines of nodes removed (-), added (+) and, near those, kept; a kept node has one name."""
     with described_by(after.trace or before.trace), in_full(limit is None):
-        *lines, counts = differing(before, after, color)
+        *lines, counts = diff_lines(before, after, color)
     return "\n".join([*fold(lines, limit, width), counts])
 
 
-def differing(before: Graph, after: Graph, color: bool) -> list[str]:
+def diff_lines(before: Graph, after: Graph, color: bool) -> list[str]:
     """The lines of a diff."""
     old, new = list(before.nodes()), list(after.nodes())
     order, signs = merge(old, new)
@@ -41,7 +41,7 @@ def differing(before: Graph, after: Graph, color: bool) -> list[str]:
     result = []
     end = 0
     for group in shown:
-        result += skipped(group.start - end, color)
+        result += gap_line(group.start - end, color)
         for _ in group:
             line, first = next(text)
             sign = signs[line.node]
@@ -49,7 +49,7 @@ def differing(before: Graph, after: Graph, color: bool) -> list[str]:
             rest = below(line.node, view, color=False, limit=200, note=None) if changed else []
             result += [paint(f"{sign} {part}", STYLE[sign], color) for part in [first, *rest]]
         end = group.stop
-    result += skipped(len(view.lines) - end, color)
+    result += gap_line(len(view.lines) - end, color)
     result += returns(return_line(before, view), return_line(after, view), color)
     counts = [sum(signs[node] == sign for node in view.lines) for sign in " -+"]
     result += [f"  {line}" for line in legend(view.sizes)]
@@ -88,7 +88,7 @@ def around_changes(signs: list[str]) -> Iterator[range]:
         yield range(start, end)
 
 
-def skipped(count: int, color: bool) -> list[str]:
+def gap_line(count: int, color: bool) -> list[str]:
     return [paint(f"  ... {count:,} kept ...", DIM, color)] if count else []
 
 

@@ -220,7 +220,7 @@ class Damaged(Exception):
 def from_json(text: str | bytes) -> Graph:
     """The graph of a text."""
     try:
-        document = json.loads(text, parse_constant=unsaid)
+        document = json.loads(text, parse_constant=refuse_constant)
         return Reading(document).graphs[-1]
     except Damaged as error:
         reason = str(error)
@@ -236,7 +236,7 @@ def from_json(text: str | bytes) -> Graph:
     ) from None
 
 
-def unsaid(constant: str) -> Any:
+def refuse_constant(constant: str) -> Any:
     """The form has no NaN and no Infinity."""
     raise Damaged(f"{constant} is not a number of JSON")
 

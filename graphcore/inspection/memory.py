@@ -55,7 +55,7 @@ def memory(graph: Graph, number: Number) -> Memory:
     """The values that a call holds over time."""
     printed = PrintedNodes(graph)
 
-    def held(node: Node) -> Held:
+    def describe(node: Node) -> Held:
         found = printed.of.get(node)
         name = node.said if found is None else found.name
         return Held(name, bytes_of(node.type, number), node.origin)
@@ -64,10 +64,10 @@ def memory(graph: Graph, number: Number) -> Memory:
     most, at, holders = 0, "", [*()]
     for node, nodes in moments(graph, number):
         total = bytes_held(nodes, number)
-        timeline.append((held(node).name, total))
+        timeline.append((describe(node).name, total))
         if total > most:
             most, at, holders = total, timeline[-1][0], nodes
-    ordered = sorted([x for x in map(held, holders) if x.bytes], key=lambda x: -x.bytes)
+    ordered = sorted([x for x in map(describe, holders) if x.bytes], key=lambda x: -x.bytes)
     return Memory(most, at, tuple(ordered), tuple(timeline))
 
 

@@ -60,11 +60,11 @@ def export_graph(graph: Graph, ids: dict[Node, str], nodes: PrintedNodes) -> nx.
 def facts(node: Node, ids: dict[Node, str], nodes: PrintedNodes) -> dict[str, Any]:
     """The facts of a node."""
 
-    def shown(value: Any) -> Any:
+    def export_value(value: Any) -> Any:
         if isinstance(value, Graph):
             return export_graph(value, ids, nodes)
         if isinstance(value, tuple) and value and isinstance(value[0], Graph):
-            return tuple(map(shown, value))
+            return tuple(map(export_value, value))
         return value
 
     one = node.type if isinstance(node.type, TensorType) else None
@@ -73,7 +73,7 @@ def facts(node: Node, ids: dict[Node, str], nodes: PrintedNodes) -> dict[str, An
         "node": node,
         "name": nodes.of[node].name,
         "op": repr(node.op),
-        "attrs": {name: shown(value) for name, value in node.attrs.items()},
+        "attrs": {name: export_value(value) for name, value in node.attrs.items()},
         "type": str(node.type),
         "dtype": one and one.dtype,
         "shape": one and one.shape,

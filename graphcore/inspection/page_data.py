@@ -36,7 +36,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, described_by
 from graphcore.ir.sizes import Size
 
-from .ancestry import Link, asking
+from .ancestry import Link, askers_of
 from .calls import call
 from .network import cost_of
 from .printer import legend, return_line
@@ -87,14 +87,14 @@ class Data:
     def stage(self, name: str, graph: Graph) -> dict[str, Any]:
         """The lines of a stage."""
         sizes: dict[Size, str] = {}
-        lines = self.printed(graph, {}, sizes, 0, 1)
+        lines = self.print_lines(graph, {}, sizes, 0, 1)
         for line in legend(sizes):
             long, _, size = line.partition(" = ")
             lines.append([long, f"= {one_line(size, LONGEST)}", -1, 0, 0, 0])
         total = sum(finite(x) for node in graph.nodes() for x in cost_of(node))
         return {"name": name, "nodes": len(graph), "total": total, "lines": lines}
 
-    def printed(
+    def print_lines(
         self,
         graph: Graph,
         names: Mapping[Node, str],
@@ -111,7 +111,7 @@ class Data:
             for heading, body, own in bodies(node, view):
                 held.append(["", f"{heading}:", -1, depth + 1, 0, 0])
                 again = times * repetitions(node)
-                held += self.printed(body, own, sizes, depth + 1, again)
+                held += self.print_lines(body, own, sizes, depth + 1, again)
             text = one_line(f": {view.type(node)} = {call(node, view)}", LONGEST)
             shown = one_line(view.name(node), LONGEST)
             lines.append([shown, text, self.numbers[node], depth, len(held), times])
@@ -130,9 +130,9 @@ class Data:
             rows.append(
                 [
                     node.op.name,
-                    self.numbered(node.inputs),
-                    self.numbered(ancestors),
-                    list(dict.fromkeys(map(self.step, self.telling(links)))),
+                    self.node_numbers(node.inputs),
+                    self.node_numbers(ancestors),
+                    list(dict.fromkeys(map(self.step, self.rule_changes(links)))),
                     [],
                     self.line(self.found.trace.origin(node)),
                     finite(spent.flops),
@@ -142,7 +142,7 @@ class Data:
         self.enter_images(rows)
         return rows
 
-    def numbered(self, nodes: Iterable[Node]) -> list[int]:
+    def node_numbers(self, nodes: Iterable[Node]) -> list[int]:
         """The numbers of nodes, each once."""
         return [self.numbers[x] for x in dict.fromkeys(nodes)]
 
@@ -155,7 +155,7 @@ class Data:
         while stack:
             for link in ancestry.parents(stack.pop()):
                 links[link] = None
-                for x in (link.before, *asking(link.asked)):
+                for x in (link.before, *askers_of(link.asked)):
                     if x in self.numbers and x is not node:
                         ancestors[x] = None
                     elif x not in seen:
@@ -175,19 +175,19 @@ class Data:
         for node in ancestry.written:
             images = ancestry.images(node, 0, places[-1])
             if not images.found:
-                step, _ = self.found.taken(images.last, images.at, places[-1])
-                rows[self.numbers[node]][4] = [self.entered(step.stage, f"left out by {step}")]
+                step, _ = self.found.removal(images.last, images.at, places[-1])
+                rows[self.numbers[node]][4] = [self.step_number(step.stage, f"left out by {step}")]
 
     def join(self, row: list[Any], node: Node, way: Iterable[Link]) -> None:
         """Enter one more ancestor of a node."""
         if self.numbers[node] not in row[2]:
             row[2].append(self.numbers[node])
-            new = map(self.step, self.telling(way))
+            new = map(self.step, self.rule_changes(way))
             row[3] = list(dict.fromkeys([*row[3], *new]))
 
     # ---- tables
 
-    def telling(self, links: Iterable[Link]) -> list[Link]:
+    def rule_changes(self, links: Iterable[Link]) -> list[Link]:
         """The changes that rules made."""
         return [link for link in links if link.rule is not None]
 
@@ -195,10 +195,10 @@ class Data:
         """The number of a step."""
         if (known := self.known_steps.get(link)) is None:
             step = self.found.step(link)
-            known = self.known_steps[link] = self.entered(step.stage, str(step))
+            known = self.known_steps[link] = self.step_number(step.stage, str(step))
         return known
 
-    def entered(self, stage: str, text: str) -> int:
+    def step_number(self, stage: str, text: str) -> int:
         """The number of a step in words."""
         return self.steps.setdefault((stage, one_line(text, LONGEST)), len(self.steps))
 

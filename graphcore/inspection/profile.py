@@ -178,10 +178,10 @@ class Profile:
     def text(self, limit: int | None = 12) -> str:
         """The tables, of `limit` rows each; None shows all."""
         cost, copies = self.measured - self.seconds, self.machine.copies
-        taken = f"; measuring took {show_time(cost)} more, taken off here" if cost > 0 else ""
+        note = f"; measuring took {show_time(cost)} more, taken off here" if cost > 0 else ""
         rates = " to ".join([f"{copies[at][1] / 1e9:.3g}" for at in (-1, 0)])
         head = [
-            f"{show_time(self.seconds)} a call, the fastest of {self.repeats:,}{taken}",
+            f"{show_time(self.seconds)} a call, the fastest of {self.repeats:,}{note}",
             f"runs as {self.tier}",
             f"limits of this machine: {self.machine.flops / 1e9:.3g} GFLOP/s, {rates} GB/s",
         ]
@@ -386,25 +386,25 @@ def slowest(parts: Iterable[Part]) -> tuple[Part, ...]:
 def by_line(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part, ...]:
     """The parts of a call by the user's lines, derivatives of a line included."""
 
-    def named(line: Origin) -> tuple[str, str, Origin]:
+    def describe(line: Origin) -> tuple[str, str, Origin]:
         name = f"{one_line(basename(line.file), 24)}:{line.line}"
         return name, one_line(source(line.file, line.line).strip(), 100), line._replace(via=None)
 
-    return merge_steps(steps, lambda line: line[:2], named)
+    return merge_steps(steps, lambda line: line[:2], describe)
 
 
 def by_derivative(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part, ...]:
     """The parts of a call by the line that asked for a derivative; "no derivative" is one part."""
 
-    def asked(line: Origin) -> Origin | None:
+    def asker(line: Origin) -> Origin | None:
         by = line.via
         while by is not None and by.via is not None and by[:2] == line[:2]:
             by = by.via  # the derivative of a loop's body, which the loop asked for
         return by
 
-    def named(line: Origin) -> tuple[str, str, Origin]:
-        if (by := asked(line)) is None:
+    def describe(line: Origin) -> tuple[str, str, Origin]:
+        if (by := asker(line)) is None:
             return "no derivative", "", line
         return place(by), one_line(source(by.file, by.line).strip(), 100), by
 
-    return merge_steps(steps, lambda line: (by := asked(line)) and place(by), named)
+    return merge_steps(steps, lambda line: (by := asker(line)) and place(by), describe)

@@ -227,23 +227,23 @@ class Explained:
         self.compiled = proxy(compiled)
         self._source: dict[Node, list[str]] | None = None
 
-    def printed(self, at: int) -> PrintedNodes:
+    def printed_nodes(self, at: int) -> PrintedNodes:
         """The printed names of a stage."""
         if at not in self.known:
             self.known[at] = PrintedNodes(self.graphs[at])
         return self.known[at]
 
-    def named(self, node: Node, at: int) -> Named:
+    def printed_node(self, node: Node, at: int) -> Named:
         """A node as a stage prints it."""
-        shown = self.printed(at).of[node]
+        shown = self.printed_nodes(at).of[node]
         origin = self.trace.origin(node)
         return Named(node, self.names[at], shown.name, shown.line, origin)
 
     def all_named(self, nodes: Iterable[Node], at: int) -> tuple[Named, ...]:
         """Several, in the order of their lines."""
-        order = {node: i for i, node in enumerate(self.printed(at).of)}
+        order = {node: i for i, node in enumerate(self.printed_nodes(at).of)}
         some = [node for node in dict.fromkeys(nodes) if node in order]
-        return tuple(self.named(node, at) for node in sorted(some, key=order.__getitem__))
+        return tuple(self.printed_node(node, at) for node in sorted(some, key=order.__getitem__))
 
     def steps(self, links: Iterable[Link]) -> tuple[Step, ...]:
         """The changes that say something: rewrites, derivatives, and nodes that became equal."""
@@ -262,7 +262,7 @@ class Explained:
         """Why a node of a stage is there."""
         found = self.ancestry.history(node)
         written, asked = (self.all_named(x, 0) for x in (found.written, found.asked))
-        shown = self.named(node, at)
+        shown = self.printed_node(node, at)
         later = [link for link in found.later if link.at <= at]
         others = [x for link in later for x in self.ancestry.history(link.before).written]
         also = self.all_named(set(others) - {*found.written}, 0)
@@ -281,9 +281,9 @@ class Explained:
                 asked.update(dict.fromkeys(made.asked))
         taken, instead = None, list[Node]()
         if not images.found:
-            taken, instead = self.taken(images.last, images.at, at)
+            taken, instead = self.removal(images.last, images.at, at)
             links = dict.fromkeys(self.way(images.last, node))
-        shown = self.named(node, 0)
+        shown = self.printed_node(node, 0)
         return Answer(
             shown,
             (shown,),
@@ -302,7 +302,7 @@ class Explained:
         every = [self.ancestry.history(x) for x in last]
         return [link for found in every if node in found.written for link in found.links]
 
-    def taken(self, last: Iterable[Node], at: int, end: int) -> tuple[Step, list[Node]]:
+    def removal(self, last: Iterable[Node], at: int, end: int) -> tuple[Step, list[Node]]:
         """The rule that left out a node, whose last forms these are, and what stands instead."""
         link = self.ancestry.taker(last, at)
         if link is None:
@@ -355,10 +355,10 @@ def why(compiled: Any, x: Any, stage: str | None = None) -> Why:
     with described_by(found.trace):
         printed = by_printed_name(found, x, at) if isinstance(x, str) and at else []
         nodes = printed or nodes_of_question(found, x)
-        shown = x if isinstance(x, str) else found.named(nodes[0], 0).name
+        shown = x if isinstance(x, str) else found.printed_node(nodes[0], 0).name
         answers = [
             found.forwards(node, at or last)
-            if node in found.printed(0).of and node not in printed
+            if node in found.printed_nodes(0).of and node not in printed
             else found.backwards(node, at)
             for node in nodes
         ]
@@ -384,7 +384,7 @@ def nodes_of_question(found: Explained, x: Any) -> list[Node]:
 def by_printed_name(found: Explained, name: str, at: int) -> list[Node]:
     """The node that a stage prints by this name; an input is always the one that was written."""
     name = " ".join(name.split())
-    one: PrintedNode | None = found.printed(at).named.get(name)
+    one: PrintedNode | None = found.printed_nodes(at).named.get(name)
     return [] if one is None or (at and not name.startswith("%")) else [one.node]
 
 
@@ -400,7 +400,7 @@ def by_name(found: Explained, name: str) -> list[Node]:
 def by_line(found: Explained, line: str) -> list[Node]:
     """The user's nodes that were written in a line."""
     matched = LINE.fullmatch(line)
-    every = list(found.printed(0).of)
+    every = list(found.printed_nodes(0).of)
     origins = {node: found.trace.origin(node) for node in every}
     if matched is not None:
         file, number = matched[1], int(matched[2])

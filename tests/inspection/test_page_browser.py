@@ -96,7 +96,7 @@ def test_every_line_is_there(shown: Shown) -> None:
 def test_pointing_shows_what_a_node_was_made_of_and_what_came_of_it(shown: Shown) -> None:
     last = len(shown.data["stages"]) - 1
     found = Explained(shown.f)
-    printed = found.printed(len(found.names) - 1).of
+    printed = found.printed_nodes(len(found.names) - 1).of
     number = Data(shown.f).numbers
     node = next(x for x in reversed(shown.f.stages["scheduled"].nodes()) if x.inputs)
     line = next(

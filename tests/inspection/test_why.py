@@ -25,7 +25,7 @@ EVERY = every_program("eight_schools", "gp", "kmeans", "logreg", "lstm", "mlp", 
 
 def printed(f: gc.Compiled, op: str, under: str = "") -> str:
     """The printed name of the last node of an op in the last stage, perhaps in a body."""
-    printed = Explained(f).printed(len(f.passes) - 1).named.values()
+    printed = Explained(f).printed_nodes(len(f.passes) - 1).named.values()
     found = [x.name for x in printed if x.node.op.name == op]
     return [name for name in found if under in name or not under][-1]
 
