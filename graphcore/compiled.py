@@ -228,7 +228,7 @@ class Compiled(Questions, Generic[R]):
         >>> runpy.run_path(str(path))["program"](x=[1.0, 2.0])
         array([2., 4.])
         """
-        from graphcore.files.export import written  # loaded at its first use
+        from graphcore.files.export import file_text  # loaded at its first use
 
         file = file_at("export", path, "program.py")
         if self._returns == "xarray":
@@ -237,7 +237,7 @@ class Compiled(Questions, Generic[R]):
         plain = self
         if self._native:
             plain = Compiled(self.stages["named"], self._arguments, self._results, native=False)
-        text = written(plain._function, plain._boundary, self._arguments, self._results)
+        text = file_text(plain._function, plain._boundary, self._arguments, self._results)
         file.write_text(text, encoding="utf-8")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -66,7 +66,7 @@ def refusal(reason: str, cure: str) -> GraphTypeError:
     return GraphTypeError(f"export: {reason}\n  asked at {user_line()}\n  cure: {cure}")
 
 
-def written(
+def file_text(
     function: Function, boundary: Boundary, arguments: Sequence[Tree], results: Tree
 ) -> str:
     """The text of the file."""
@@ -134,12 +134,12 @@ class File:
         """A line for each global name of the program, of those that are no definitions."""
         lines = []
         for name, value in self.used.items():
-            spelled = self.spelled(value)
+            spelled = self.spell(value)
             if spelled != name:
                 lines.append(f"{name} = {spelled}")
         return "\n".join(lines)
 
-    def spelled(self, value: Any) -> str:
+    def spell(self, value: Any) -> str:
         """A value as an expression."""
         match value:
             case bool() | int() | float() | complex() if not isinstance(value, np.generic):
@@ -155,19 +155,19 @@ class File:
             case slice():
                 return repr(slice(*map(whole, (value.start, value.stop, value.step))))
             case tuple():
-                return f"({''.join(f'{self.spelled(x)}, ' for x in value)})"
+                return f"({''.join(f'{self.spell(x)}, ' for x in value)})"
             case list():
-                return f"[{', '.join(map(self.spelled, value))}]"
+                return f"[{', '.join(map(self.spell, value))}]"
             case partial():
                 parts = [value.func, *value.args]
-                return f"partial({', '.join(map(self.spelled, parts))})"
+                return f"partial({', '.join(map(self.spell, parts))})"
         if (path := public_path(value)) is not None:
             return path
         if (of := definition_of(value)) is not None:
             return self.definitions.name(of)
-        return self.made(value)
+        return self.spell_function(value)
 
-    def made(self, value: Any) -> str:
+    def spell_function(self, value: Any) -> str:
         """A function that one of ours has made, or that a table of ours holds."""
         module = getattr(value, "__module__", "") or ""
         if module.startswith(RUNTIME):
@@ -183,7 +183,7 @@ class File:
                 given = [cells.get(name, self) for name in inspect.signature(function).parameters]
                 if self not in given:
                     called = self.definitions.name(Name(module, maker))
-                    return f"{called}({', '.join(map(self.spelled, given))})"
+                    return f"{called}({', '.join(map(self.spell, given))})"
         found = getattr(value, "function", value)
         what = "a callback" if isinstance(found, Outside) else "an op of another package"
         name = f"{getattr(found, '__qualname__', found)!r:.60}"
@@ -259,19 +259,19 @@ class File:
             made.append(f"{define('Parameter')}({', '.join(map(str, of))}),")
         names = {name: f"n{i}" for i, name in enumerate(self.boundary.unknowns)}
 
-        def computed(size: Size) -> Any:
+        def size_function(size: Size) -> Any:
             return Written(f"lambda {', '.join(names.values())}: {code(size, names)}")
 
-        checks = self.boundary.checks(computed)
+        checks = self.boundary.checks(size_function)
         unknown = [row(define("Unknown"), x._asdict()) for x in checks.unknowns]
-        sized = [self.sized(x) for x in checks.sized]
+        sized = [self.size_check(x) for x in checks.sized]
         needed = [
             row(
                 define("Needed"),
                 {
                     **x._asdict(),
-                    "left": Written(self.sized(x.left)),
-                    "right": Written(self.sized(x.right)),
+                    "left": Written(self.size_check(x.left)),
+                    "right": Written(self.size_check(x.right)),
                     "kind": Written(self.check_definition(x.kind.__module__, x.kind.__name__)),
                 },
             )
@@ -297,7 +297,7 @@ class File:
         """A definition of the checks of arguments."""
         return self.definitions.name(Name(module, name))
 
-    def sized(self, size: Any) -> str:
+    def size_check(self, size: Any) -> str:
         """One check of a size."""
         return row(
             self.check_definition("graphcore.backends.argument_checks", "Sized"), size._asdict()
@@ -413,11 +413,11 @@ def whole(value: Any) -> int | None:
 def row(kind: str, fields: Mapping[str, Any]) -> str:
     """A named tuple as a call, its strings as literals."""
 
-    def spelled(value: Any) -> str:
+    def spell(value: Any) -> str:
         text = isinstance(value, str) and not isinstance(value, Written)
         return values.text(value) if text else repr(value)
 
-    given = ", ".join(f"{name}={spelled(value)}" for name, value in fields.items())
+    given = ", ".join(f"{name}={spell(value)}" for name, value in fields.items())
     return f"{kind}({given})"
 
 
