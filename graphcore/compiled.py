@@ -183,7 +183,7 @@ class Compiled(Questions, Generic[R]):
                 self._tier = Tiers(last, self.stages[PLAIN], self._boundary)
             else:
                 self._tier = Fixed(last, self._boundary, native)
-            self._values = self._tier.begin(replacing(weakref.ref(self)))
+            self._values = self._tier.begin(replacer(weakref.ref(self)))
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         flat = type(results) is list and results == list(range(len(graph.outputs)))
@@ -253,7 +253,7 @@ class Compiled(Questions, Generic[R]):
         return f"<Compiled ({inputs}) -> ({outputs}): {self.tier}>"
 
 
-def replacing(compiled: weakref.ref[Compiled]) -> Callable[[Values], None]:
+def replacer(compiled: weakref.ref[Compiled]) -> Callable[[Values], None]:
     """The function that lets a program, while it is there, run in another way."""
 
     def replace(values: Values) -> None:
@@ -281,8 +281,8 @@ def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
     if returns == "numpy":
         return None
 
-    def compiled(positions: Graph) -> Compiled:
+    def compile_graph(positions: Graph) -> Compiled:
         form = list(range(len(positions.params))), list(range(len(positions.outputs)))
         return Compiled(positions, *form, native=False)
 
-    return DataArrays(graph, compiled)
+    return DataArrays(graph, compile_graph)

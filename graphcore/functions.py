@@ -88,7 +88,7 @@ def function(
         reason = f"takes inputs by name, not {brief(wrong[0])}"
         raise refusal("function", reason, cure=cure, kind=GraphTypeError)
     check_word("function", "returns", returns, get_args(Returns))
-    made = {name: declared(name, dims) for name, dims in inputs.items()}
+    made = {name: declare_inputs(name, dims) for name, dims in inputs.items()}
     return partial(Function, inputs=made, returns=returns, native=native)
 
 
@@ -149,7 +149,7 @@ class Function(Generic[P, R]):
         plain = len(args) == self._plain and not kwargs
         if plain and self._usual is not None and not any(map(holds_tensor, args)):
             return self._usual(*args)
-        bound = self._bound(args, kwargs)
+        bound = self._bind(args, kwargs)
         if bound.tensors:
             self._refuse_mixtures(bound)
             return self.__wrapped__(*args, **kwargs)
@@ -166,7 +166,7 @@ class Function(Generic[P, R]):
         GraphError
             If some of them are tensors: such a call does not run a program.
         """
-        bound = self._bound(args, kwargs)
+        bound = self._bind(args, kwargs)
         if bound.tensors:
             cure = "pass arrays, or compile what the function returns for these tensors"
             path, tensor = bound.tensors[0]
@@ -174,7 +174,7 @@ class Function(Generic[P, R]):
             raise refusal(self.__name__, reason, tensor, cure=cure, kind=GraphTypeError)
         return self._program(bound)
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """The arguments of a call by name, defaults included."""
         try:
             found = self._signature.bind(*args, **kwargs)
@@ -198,7 +198,7 @@ class Function(Generic[P, R]):
         arrays = [
             path
             for name, given in bound.arrays.items()
-            for path, leaf in self._placed(name, given)
+            for path, leaf in self._input_values(name, given)
             if is_array(leaf)
         ]
         if arrays:
@@ -208,7 +208,7 @@ class Function(Generic[P, R]):
             tensor = bound.tensors[0][1]
             raise refusal(self.__name__, reason, tensor, cure=cure, kind=GraphTypeError)
 
-    def _placed(self, name: str, given: Any) -> list[tuple[str, Any]]:
+    def _input_values(self, name: str, given: Any) -> list[tuple[str, Any]]:
         """The values given for the inputs of a parameter; lists of numbers are arrays."""
         if isinstance(self._inputs[name], Base):
             return [(name, given)]
@@ -289,14 +289,14 @@ class Bound(NamedTuple):
     tensors: list[tuple[str, Base]]
 
 
-def declared(path: str, given: Tree) -> Tree:
+def declare_inputs(path: str, given: Tree) -> Tree:
     """Inputs as they are declared: by dims, by a tensor, or a tree of these."""
     if isinstance(given, Base):
         return tensor(path, given.sizes, dtype=given.dtype)
     level = branch(given)
     if level is None or is_dims(given):
         return tensor(path, given)
-    return level.with_parts([declared(path + key, part) for key, part in level]).build()
+    return level.with_parts([declare_inputs(path + key, part) for key, part in level]).build()
 
 
 def is_dims(given: Any) -> bool:

@@ -209,9 +209,9 @@ class Checked:
         self.value = function(inputs, ys)
         self.arrays, _ = self.value._boundary.bind([values[str(x.name)] for x in inputs])
         self.number = {str(x.name): i for i, x in enumerate(inputs)}
-        taken = {str(x.name) for x in inputs}
+        in_use = {str(x.name) for x in inputs}
         cts, tangents = (
-            [tensor(apart(f"{word} {i}", taken), x.sizes, dtype=x.dtype) for i, x in enumerate(of)]
+            [tensor(apart(f"{word} {i}", in_use), x.sizes, dtype=x.dtype) for i, x in enumerate(of)]
             for word, of in (("ct", ys), ("tangent", xs))
         )
         back = pullback(list(ys), list(xs), cts, disconnected="zero")
@@ -252,7 +252,7 @@ class Checked:
         scale = max(float(size[place]), 0.01 * float(size.max())) or 1.0
         step = self.eps**0.2 * scale
 
-        def moved(by: float) -> list[Array]:
+        def values_at(by: float) -> list[Array]:
             array = self.arrays[at].copy()
             array[place] += by * unit
             return [*self.value(*self.arrays[:at], array, *self.arrays[at + 1 :])]
@@ -260,7 +260,7 @@ class Checked:
         tangents = [np.zeros_like(self.arrays[self.number[str(x.name)]]) for x in self.xs]
         tangents[number][place] = unit
         pushed = self.forth(*self.arrays, *tangents)
-        differed = differences(moved, step)
+        differed = differences(values_at, step)
         largest = max(largest_of(pushed), largest_of(differed))
         noise = 100 * self.eps * largest_of(self.results) / step
         allowed = self.rtol * largest + noise

@@ -62,7 +62,7 @@ def not_listed(params: Sequence[Node]) -> Absent:
 
 def replacements(function: str, params: Sequence[Node], names: Iterable[str]) -> dict[Node, Node]:
     """The input that takes the place of each inner tensor among the params."""
-    taken = set(names)
+    in_use = set(names)
     found: dict[Node, Node] = {}
     for node in params:
         if node.op is leaf.input_:
@@ -76,8 +76,8 @@ def replacements(function: str, params: Sequence[Node], names: Iterable[str]) ->
             mend += "an optimizer, write @gc.function(params=params, state=adam.init(params))"
             reason = f"{node.op.said}(...) is a constant, not an input"
             raise refusal(function, reason, node, cure=mend, kind=GraphTypeError)
-        name = apart(f"{node.op.said}(...)", taken)
-        taken.add(name)
+        name = apart(f"{node.op.said}(...)", in_use)
+        in_use.add(name)
         type = node.type
         with inheriting(node.origin):
             found[node] = leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
@@ -86,10 +86,10 @@ def replacements(function: str, params: Sequence[Node], names: Iterable[str]) ->
 
 def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> None:
     """Refuse derivatives that would pass through an inner tensor."""
-    above = varying([given])
+    above = without_constants([given])
     for node in toposort(outputs):
         for source in sources(node):
-            below = varying([source])
+            below = without_constants([source])
             if given not in below and not above.isdisjoint(below):
                 asked = f"{node.op.said} at {node.origin}"
                 reason = f"{asked} is with respect to values from which an inner input is computed"
@@ -110,6 +110,6 @@ def holds_derivative(node: Node) -> bool:
     return any(inner.op in autodiff.LAZY for body in graphs(node) for inner in body.every_node())
 
 
-def varying(roots: Sequence[Node]) -> set[Node]:
+def without_constants(roots: Sequence[Node]) -> set[Node]:
     """`roots` and all that they are computed from, without constants."""
     return set(toposort(roots)).difference(constants(roots))

@@ -47,14 +47,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def integer(least: int, most: int) -> Callable[[str], int]:
     """The type of an argument that is a whole number in these bounds."""
 
-    def parsed(text: str) -> int:
+    def parse_number(text: str) -> int:
         value = int(text)
         if not least <= value <= most:
             raise argparse.ArgumentTypeError(f"{value:,} is not from {least:,} to {most:,}")
         return value
 
-    parsed.__name__ = "whole number"
-    return parsed
+    parse_number.__name__ = "whole number"
+    return parse_number
 
 
 def rate(text: str) -> float:

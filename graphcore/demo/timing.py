@@ -64,11 +64,11 @@ def race(count: int, hidden: int) -> Race:
     velocity = {name: np.zeros_like(w) for name, w in weights.items()}
     arguments = image[:count], label[:count], weights, velocity, 0.1
     ours, theirs = partial(digits.step, *arguments), partial(by_hand.step, *arguments)
-    times = interleaved(ours, theirs)
+    times = median_seconds(ours, theirs)
     return Race(count, times[0], times[1], largest_difference(ours(), theirs()))
 
 
-def interleaved(*functions: Callable[[], Any]) -> list[float]:
+def median_seconds(*functions: Callable[[], Any]) -> list[float]:
     """The median seconds of a call of each, by the processor's clock."""
     timers = [Timer(function, timer=time.process_time) for function in functions]
     calls_for(timers[0], WARM)

@@ -98,7 +98,7 @@ def test_samples_are_taken_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing.time, "process_time", lambda: clock)
     monkeypatch.setattr(timing, "ROUNDS", 3)
     slow, slower = (lambda: advance("a", 1.0)), (lambda: advance("b", 3.0))
-    assert timing.interleaved(slow, slower) == [1.0, 3.0]
+    assert timing.median_seconds(slow, slower) == [1.0, 3.0]
     assert called.endswith("ababab")
 
 
