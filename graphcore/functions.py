@@ -40,7 +40,7 @@ def function(
 ) -> Callable[[Callable[P, R]], Function[P, R]]:
     """A decorator: a function of tensors takes arrays too, and is compiled for them.
 
-    Called with tensors, the function runs as it stands, as part of a larger program. Called with
+    Called with tensors, the function runs unchanged, as part of a larger program. Called with
     arrays, it runs once with inputs of the declared dims. The program that this builds is compiled,
     and computes this call and all later ones.
 
@@ -50,7 +50,7 @@ def function(
         The dims of each parameter that takes arrays, as for `tensor`: their sizes by name, or their
         names alone. For a dtype other than float64 give a tensor, such as `gc.tensor("i", ("row",),
         dtype="int64")`. For a tree of arrays give a tree of these. All other parameters are static:
-        the Python function sees their values, which must be hashable, and each value has a program
+        the Python function gets their values, which must be hashable, and each value has a program
         of its own.
     returns
         "numpy" or "xarray", as in `compile`.
@@ -66,8 +66,8 @@ def function(
     Raises
     ------
     GraphError
-        If the function has no parameter of a name. When it is called, if tensors and arrays are
-        mixed, or if a static value is not hashable.
+        If a given name is not a parameter of the function. When it is called, if tensors and arrays
+        are mixed, or if a static value is not hashable.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def debug_print(
 
 
 def check_bound(function: str, name: str, given: Any, what: str) -> None:
-    """Refuse a bound that is no number."""
+    """Refuse a bound that is not a number."""
     if given is not None and not (type(given) is int and given >= 0):
         cure = f"give a number of {what}, or None for all"
         raise GraphTypeError(f"{function}: {name}={given!r:.60} is not a number\n  cure: {cure}")

@@ -102,7 +102,7 @@ def moments(graph: Graph, number: Number) -> Iterator[tuple[Node, list[Node]]]:
 
 
 def takes_memory(node: Node, graph: Graph) -> bool:
-    """Whether the result of a node that is no view is new memory: no argument and no constant."""
+    """Whether a node that is not a view has new memory: not an argument and not a constant."""
     given = node.op in (leaf.input_, leaf.constant) or node in graph.params
     return not given and Trait.FREE not in node.op.traits
 

@@ -15,8 +15,9 @@ class Shown:
     def to_html(self: Any, path: str | os.PathLike[str]) -> None:
         """Write a page to look into the program: one HTML file that refers to nothing outside.
 
-        It shows the stages side by side. Point at a line: all stages mark what it was made of and
-        what came of it. The page says which rules fired, the user's line and the estimated cost.
+        It shows the stages side by side. Point at a line: every stage marks the lines that it
+        was made from, and those made from it. The page says which rules fired, the user's line and
+        the estimated cost.
         Loops can be folded, lines can be searched, and everything works by keyboard. At most 2,000
         lines of a stage are printed on paper.
 

@@ -70,7 +70,7 @@ class Value:
 class Tensors(tuple[Value, ...]):
     """The tensors of a program in the order in which they are computed; printed as a table.
 
-    A tensor with a name is found by it: `values["loss"]`, the last one of several.
+    Look up a tensor by its name: `values["loss"]`, which is the last one of several.
     """
 
     __slots__ = ()
@@ -205,7 +205,7 @@ class Collected:
 
 
 LEFT_OUT = frozenset({leaf.full, leaf.tuple_, autodiff.barrier, autodiff.stop_gradient})
-"""Ops that are no tensors of the user's."""
+"""Ops that are not tensors of the user's."""
 
 
 def value(node: Node, name: str, array: Array, steps: tuple[Step, ...]) -> Value:

@@ -16,7 +16,7 @@ from graphcore.ops import leaf
 class Statement(NamedTuple):
     """The first line of a statement, the names it assigns, and the function whose result they are.
 
-    There are no names if it is no assignment, and no function if it assigns an expression.
+    There are no names if it is not an assignment, and no function if it assigns an expression.
     """
 
     line: int
@@ -27,8 +27,8 @@ class Statement(NamedTuple):
 def variables(nodes: Iterable[Node]) -> dict[Node, str]:
     """The names of nodes: those of inputs, and of the variables that a statement assigns.
 
-    A statement assigns the nodes that it builds and that no other node it builds reads, if there
-    are as many as names, or the results of one op in their order.
+    A statement assigns the nodes that it builds and that no other node it builds reads. There must
+    be as many as names, or they are the results of one op in their order.
     """
     found: dict[Node, str] = {}
     groups: dict[tuple[str, tuple[str, int] | None, Statement], list[Node]] = {}

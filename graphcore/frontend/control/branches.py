@@ -199,8 +199,8 @@ def all_made(
 
     `masks` say where a function is chosen: elsewhere it refuses nothing. A function that
     differentiates keeps a graph of its own, in which an operand and a captured tensor are two
-    params: a derivative with respect to one is none with respect to the other, even if both are the
-    same tensor.
+    params. A derivative with respect to one is not one with respect to the other, even if both are
+    the same tensor.
     """
     nodes, names, params, state = traced_operands(operands)
     with recording() as built:

@@ -28,9 +28,9 @@ class Carry:
 
     Start values are repeated along the dims that the body adds to them. Python numbers are weak:
     they take the dtype that the body computes for them as well. Their params are weak too, so that
-    one trace of the body determines these. A second trace is needed only where a number becomes one
-    of another kind, such as a float, or meets more than elementwise functions and takes on another
-    dtype or dims.
+    one trace of the body determines these. A second trace is needed in two cases only. A number
+    becomes one of another kind, such as a float. Or it is the operand of more than elementwise
+    functions and gets another dtype or other dims.
     """
 
     def __init__(self, function: str, init: Tree) -> None:

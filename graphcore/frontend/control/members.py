@@ -1,8 +1,8 @@
 """Which dims of a value distinguish the members of a batch.
 
-A mask over members goes by dims, but a dim of that name need not be the members': a matrix may be
-solved along it, or its elements be reversed on their way to the result. Element i of a value serves
-member i alone if every op from there to the results computes element i from element i.
+A mask over members goes by dims, but a dim of that name need not distinguish the members. A matrix
+may be solved along it, or its elements may be reversed before the result. Element i of a value
+serves member i alone if every op from there to the results computes element i from element i.
 """
 
 from __future__ import annotations

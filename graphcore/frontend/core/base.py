@@ -133,7 +133,7 @@ class Base:
     if TYPE_CHECKING:
 
         def __iter__(self) -> None:
-            """None, so that x[0], x[1], ... is no way to iterate."""
+            """None, so that x[0], x[1], ... is not a way to iterate."""
     else:  # hidden from type checkers, which then report the use of these
 
         def __setattr__(self, name: str, value: object) -> NoReturn:

@@ -41,7 +41,7 @@ def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[
 
 
 def require_function(function: str, role: str, given: object, arguments: str) -> None:
-    """Refuses objects that are no functions; `arguments` are those it should take, as text."""
+    """Refuses objects that are not functions; `arguments` are those it should take, as text."""
     if not callable(given):
         reason = f"{role} is {type(given).__name__}, not a function"
         raise refusal(function, reason, cure=f"write {lambda_of(arguments)}", kind=GraphTypeError)

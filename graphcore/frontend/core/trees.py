@@ -45,7 +45,7 @@ class Rebuild:
 
     @property
     def static(self) -> list[Any]:
-        """The values in the structure that are no leaves, such as static fields of dataclasses."""
+        """The values in the structure that are not leaves, such as static fields of dataclasses."""
         return static_values(self.structure)
 
 

@@ -93,7 +93,7 @@ class Instances(Follower[Along]):
         return found
 
     def of_steps(self, node: Node, dim: str, sequences: Sequence[Axes]) -> Axes:
-        """Steps are no instances: a loop works along its dim."""
+        """Steps are not instances: a loop works along its dim."""
         for axes in sequences:
             if along := axes.get(dim):
                 raise Mixed(node, instance_axes(along)[0], f"works along dim {dim!r}")

@@ -283,7 +283,7 @@ def downhill(grads: Tree) -> Tree:
 
 
 def check(function: str, *values: Real) -> None:
-    """Refuse hyperparameters that are no numbers and no tensors."""
+    """Refuse hyperparameters that are neither numbers nor tensors."""
     for value in values:
         single(function, value)
 

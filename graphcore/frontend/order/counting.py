@@ -304,7 +304,7 @@ def starts(ordered: Tensor, dim: str) -> Tensor:
 
 @parameters(
     x="A tensor.",
-    values="What is looked for: a list, an array, or a tensor of any dims.",
+    values="The values to look for: a list, an array, or a tensor of any dims.",
 )
 def isin(x: Operand, values: Any) -> Tensor:
     """Whether an element is among `values`: a list, an array, or a tensor of any dims.

@@ -20,7 +20,7 @@ __all__ = [
 def select(
     conditions: Sequence[Operand], choices: Sequence[Operand], default: Operand = 0
 ) -> Tensor:
-    """For each element the choice whose condition is the first to hold; `default` where none does.
+    """For each element the choice of the first condition that holds; `default` where none does.
 
     The dims come in order of first appearance: of the first condition, the first choice, the second
     condition and so on. The dtype is the common one of all choices. Values that are not chosen

@@ -195,6 +195,6 @@ def groupby(
 
 
 def name_of(ids: Any, x: Node) -> str | None:
-    """The name of a DataArray of numbers, such as "month", if it is no dim of `x`."""
+    """The name of a DataArray of numbers, such as "month", if it is not a dim of `x`."""
     name = None if isinstance(ids, Base) or not is_labelled(ids) else getattr(ids, "name", None)
     return name if isinstance(name, str) and name not in x.type.dims else None
