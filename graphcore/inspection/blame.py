@@ -1,13 +1,13 @@
 """Which values nan and infinite results come from, element by element.
 
 An element is blamed if a nan or infinite output depends on it by value. From the blamed elements of
-a result we go back to the elements of its operands that they are computed from: those that are nan
-or infinite themselves are blamed in their turn. Where several could be the cause, the op computes
-again with a plain number in place of all but one group of them (all nan of one operand, or all
-infinities of one sign): the group is blamed only if the result is still nan or infinite. So `where`
-blames the operand that it chooses, and a maximum does not blame the -inf of a mask. If what it
-chooses is a nan of the program itself, the nan and infinities that its condition is computed from
-are blamed as well, as in where(isnan(x), nan, y).
+a result we go back to the elements of its operands that they are computed from. Those that are nan
+or infinite themselves are blamed too. Where several could be the cause, the op computes again with
+finite numbers in place of all but one group of them. A group is all nan of one operand, or all its
+infinities of one sign. It is blamed only if the result is still nan or infinite. So `where` blames
+the operand that it chooses, and a maximum does not blame the -inf of a mask. If `where` chooses a
+nan of the program itself, the nan and infinities of its condition are blamed too, as in
+where(isnan(x), nan, y).
 
 A blamed element whose operands are all finite is where the trouble begins: an `Onset`.
 """

@@ -83,9 +83,9 @@ class Part:
     Attributes
     ----------
     name
-        The name of the step in the stage that runs, "%3"; for a nest those of the steps whose
-        values it stores, "%3, %5"; the line, "model.py:9"; for a derivative the line that asked for
-        it; "between steps" for all that belongs to no step.
+        The name of the step in the stage that runs, "%3". For a nest the names of the steps whose
+        values it stores, "%3, %5". For a line its place, "model.py:9". For a derivative the line
+        that asked for it. "between steps" for all that does not belong to a step.
     says
         The step as the stage prints it; the ops of a nest; the source of the line.
     line
