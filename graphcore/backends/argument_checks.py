@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.ir.dtypes import DATES
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.provenance import user_line
 from graphcore.ir.size_text import show_dim
@@ -34,7 +35,7 @@ def quote(name: object) -> str:
 
 def brief(value: Any) -> str:
     """An argument on one line; of a table its kind and shape."""
-    if hasattr(value, "to_numpy"):
+    if hasattr(value, "to_numpy") and hasattr(value, "shape"):
         return f"a {type(value).__name__} of shape {value.shape}"
     return f"{' '.join(repr(value).split()):.60}"
 
@@ -150,7 +151,9 @@ class Parameter:
         if have.kind not in "biufc":
             reason = f"input {self.shown} takes numbers, but got {brief(value)} of dtype {have}"
             cure = f"pass an array of numbers that {self.dtype} holds"
-            if hasattr(value, "to_numpy"):
+            if have.kind in "mM" or hasattr(value, "timetuple"):
+                cure = DATES
+            elif hasattr(value, "to_numpy"):
                 cure = f"pass numbers: frame.to_numpy({str(self.dtype)!r}, na_value=np.nan)"
             raise refusal(reason, self.declared, cure=cure, kind=GraphTypeError)
         weak = not hasattr(value, "dtype")

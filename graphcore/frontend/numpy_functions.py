@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.provenance import calling_library
 
 from .core.base import Base, refusal
 from .core.calls import tensors
-from .core.instead import exactly, nearly
+from .core.instead import exactly, of_arrays
 from .core.paths import SPACES, public
 
 AXISLESS = frozenset(
@@ -115,7 +116,8 @@ def numpy_refusal(
     space = path.split(".")[1]
     axis = axis if isinstance(axis, int) else None
     space = space if space in SPACES else ""
-    names = f"functions of graphcore take names: gc.sum(x, dim={(dims or ('row',))[0]!r})"
-    cure = exactly(name, space, dims, axis) or f"{nearly(name, space)} {names}".lstrip()
+    cure = exactly(name, space, dims, axis) or of_arrays(path.replace("numpy", "np", 1))
+    if calling_library() == "xarray":
+        cure = "functions of xarray take arrays: write gc.where(c, x, y), and others of gc"
     reason = reason or "does not take tensors"
     return refusal(path, reason, *found, cure=cure, kind=GraphTypeError)

@@ -13,6 +13,12 @@ from .types import DType
 
 BOOL, INT, FLOAT = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
 
+DATES = (
+    "make numbers of dates, such as days: (dates - dates[0]) / np.timedelta64(1, 'D'); "
+    "of a time that passed, time / np.timedelta64(1, 'D')"
+)
+"""The cure for dates and times, which are no numbers."""
+
 
 @lru_cache(maxsize=1024)
 def as_dtype(dtype: npt.DTypeLike) -> DType:

@@ -322,6 +322,13 @@ def test_pointwise_of_different_lengths():
         f(np.ones((5, 5)), [1, 2], [3])
 
 
+def test_a_constant_mask_is_known():
+    x, mask = gc.tensor("x", {"a": None}), [True, False, True]
+    assert x.isel(a=gc.constant(mask, "a")) is x.isel(a=("a", mask))
+    with pytest.raises(gc.GraphError, match="the one dim"):
+        x.isel(a=gc.constant(mask, "b"))
+
+
 def test_a_mask_tells_an_unknown_size():
     x = gc.tensor("x", {"t": None})
     y = x[[True, False, True]]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
+import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.core.instead import INSTEAD, instead
+from graphcore.frontend.core.instead import instead
+from graphcore.frontend.core.other_names import INSTEAD
 
 MODULES = [gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree]
 
@@ -29,6 +32,38 @@ def test_names_that_are_nearly_ours() -> None:
     assert instead("solv", "linalg") == "did you mean gc.linalg.solve?"
     assert instead("compille") == "did you mean gc.compile?"
     assert instead("zzz") == ""
+
+
+@pytest.mark.parametrize("space", ["", "fft", "linalg", "optimize", "signal", "special"])
+def test_a_function_of_numpy_or_scipy_is_no_misspelling(space: str) -> None:
+    module = import_module(f"scipy.{space}" if space else "numpy")
+    functions = [name for name in dir(module) if callable(getattr(module, name)) and name[0] != "_"]
+    functions = [name for name in functions if not isinstance(getattr(module, name), type)]
+    assert [name for name in functions if instead(name, space).startswith("did you mean")] == []
+
+
+@pytest.mark.parametrize("name", ["dt", "elu", "mul", "topk", "lgamma", "long"])
+def test_a_short_name_is_not_taken_for_another(name: str) -> None:
+    assert "did you mean" not in instead(name)
+
+
+def test_functions_of_xarray_name_ours() -> None:
+    xarray = pytest.importorskip("xarray")
+    x = gc.tensor("x", {"row": 3})
+    with pytest.raises(gc.GraphTypeError, match=r"write gc.where\(c, x, y\)"):
+        xarray.where(x > 0, x, 0)
+    with pytest.raises(gc.GraphTypeError, match="groups are numbers from 0"):
+        x.groupby(xarray.DataArray([1, 2, 3], dims="row"))
+
+
+def test_dates_are_made_numbers() -> None:
+    pandas = pytest.importorskip("pandas")
+    f = gc.compile([x := gc.tensor("x", {"row": None})], x)
+    dates = pandas.date_range("2000-01-01", periods=3)
+    for given in (dates, dates.values, dates[0]):
+        with pytest.raises(gc.GraphTypeError, match="make numbers of dates"):
+            f(given)
+    assert f((dates - dates[0]) / np.timedelta64(1, "D")).tolist() == [0, 1, 2]
 
 
 def test_what_comes_between_shows_no_address() -> None:

@@ -23,6 +23,9 @@ CALL: dict[str, list[tuple[str, ...]]] = {
         ("f(x, np.ones((4, 3)))", "'x'"),
         ("f(np.ma.masked_less(np.eye(2, 4), 1), np.ones((4, 3)))", "'x'", "masked", "filled"),
     ],
+    "f = gc.compile([t], t)": [
+        ("f(np.arange('2000-01', '2000-06', dtype='M8[M]'))", "datetime64", "dates[0]"),
+    ],
     "f = gc.compile([n, s], n.sum() + s)": [
         ("f(np.ones(4), 1.0)", "'n'", "int64", "float64", "astype"),
         ("f([1, 2, 3, 2**70], 1.0)", "'n'"),

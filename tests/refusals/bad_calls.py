@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import graphcore as gc
 from tests.refusals.bad_arguments import CALL
-from tests.refusals.bad_names import NAMES
+from tests.refusals.bad_names import NAMES, PROTOCOLS
 
 PRELUDE = """\
 import numpy as np
@@ -136,6 +136,11 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("np.sum(x, axis=1)", "numpy.sum", "gc.sum(x, dim='feature')"),
         ("np.concatenate([x, x])", "numpy.concatenate", "gc.concat"),
         ("np.reshape(x, (2, -1))", "numpy.reshape", "x.stack"),
+        ("np.pad(x, 1)", "numpy.pad", "x.pad({'batch': (1, 1)}, constant_values=0)"),
+        ("gc.pad(x, 1)", "pad", "x.pad({'batch': (1, 1)}, constant_values=0)"),
+        ("np.insert(x, 0, 1)", "no counterpart", "gc.callback(np.insert, result)(x)"),
+        ("x.coarsen(feature=2).sum(bad=1)", "write x.coarsen(...).sum(where=None"),
+        ("x.rolling(feature=2).std(dof=1)", "did you mean ddof?"),
         ("x.squeeze(0)", "squeeze", "dim='batch'"),
         ("x.expand_dims(0)", "expand_dims", "0 is not the name of a dim"),
     ],
@@ -161,7 +166,7 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("x.isel(feature=[0.5, 1.0])", "isel", "f64"),
         ("x.isel(feature=np.zeros((2, 2), int))", "isel", "several axes"),
         ("x.isel(feature=[True, False])", "isel", "mask", "'feature'", "4"),
-        ("x.isel(feature=m)", "isel", "bool", "gc.where"),
+        ("x.isel(feature=m)", "isel", "bool", "gc.where", "give a mask as an array"),
         ("x.isel(feature=w)", "isel", "f64"),
         ("x.isel(feature=('d', n))", "isel", "x.isel(feature=index.rename({'feature': 'd'}))"),
         ("x[:, None]", "getitem", "expand_dims"),
@@ -177,29 +182,7 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("x.at[{'feature': 0}].set(1j)", "at.set", "complex"),
         ("n.at[{'feature': 0}].set(0.5)", "at.set", "int64"),
     ],
-    "what a tensor is not": [
-        ("x[{'batch': 0}] = 1.0", "immutable", "x.at[...].set"),
-        ("x[0] += 1.0", "immutable", "x.at[...].set"),
-        ("bool(x > 0)", "Tensor", "truth value", "gc.where"),
-        ("1 < x < 2", "truth value"),
-        ("(x > 0) and (x < 1)", "truth value", "&"),
-        ("for row in x: pass", "iterate", "isel"),
-        ("list(x)", "iterate"),
-        ("len(x)", "length", "sizes"),
-        ("float(s)", "number", "gc.compile"),
-        ("f'{s:.3f}'", "a number to format as '.3f'", "gc.compile"),
-        ("np.array([1.0, s])", "array", "gc.concat([x, y], 'new')"),
-        ("gc.constant([1.0, s])", "constant", "gc.concat([x, y], 'new')"),
-        ("int(s)", "number"),
-        ("np.asarray(x)", "array", "gc.compile"),
-        ("2 in x", "members"),
-        ("[1, 2, 3][s]", "integer", "isel"),
-        ("x.featrue", "featrue", "feature"),
-        ("x.summ('batch')", "summ", "sum"),
-        ("x.name = 'other'", "immutable"),
-        ("x.values", "values", "gc.compile"),
-        ("x.reshape(2, 2)", "reshape", "stack"),
-    ],
+    "what a tensor is not": PROTOCOLS,
     "dtypes": [
         ("x & x", "bitwise_and", "f64"),
         ("~x", "invert", "f64"),
@@ -217,6 +200,10 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
     "where no tensor stands": [
         ("gc.grad(lambda w: (w * w).sum(), w)", "not function <lambda>", "gc.grad(f(x), x)"),
         ("x.groupby('time.month')", "size is missing", "da.time.dt.month - 1, 12"),
+        ("x.groupby('time.season')", "da.time.dt.month % 12 // 3, 4", "from December on"),
+        ("gc.ravel([w])[1](np.zeros(3))", "takes a vector of 12 numbers", "called at"),
+        ("gc.Tensor(x)", "takes a node", "gc.constant(array, dims)"),
+        ("gc.constant(np.array(['2000-01-01'], 'M8[D]'), 'row')", "np.timedelta64(1, 'D')"),
         ("x.groupby('month', 12)", "'month' is text", "groups are numbers from 0"),
         ("gc.scan(dict, s, x, 'feature')", "carry, x", "lambda carry, x: ..."),
         ("gc.Tensor()", "Tensor", "gc.tensor(name, dims)", "gc.constant(array, dims)"),

@@ -134,6 +134,7 @@ CALLABLE = {
     "function",
     "df",
     "range",
+    "slice",
     "abs",
     "len",
     "str",

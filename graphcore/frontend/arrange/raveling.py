@@ -159,6 +159,7 @@ class Unravel:
         ends = np.cumsum([0, *[math.prod(shape) for shape in shapes]])
         if x.shape != (ends[-1],):
             reason = f"takes a vector of {ends[-1]} numbers, not an array of shape {x.shape}"
-            raise refusal("unravel", reason, cure="pass one vector, as ravel makes it")
+            cure = "pass one vector, as ravel makes it"
+            raise refusal("unravel", reason, cure=cure, where="called")
         pieces = zip(ends, ends[1:], self._parts, strict=False)
         return [x[start:end].astype(part.dtype).reshape(part.shape) for start, end, part in pieces]

@@ -126,6 +126,17 @@ class Base:
         given = ", ".join(f"{name}=value" for name in names) if plain else "{input: value}"
         return f"compute it, y.eval({given}), or make a function: gc.compile(inputs, outputs)"
 
+    def _parts(self) -> str:
+        """What a user writes in place of an iteration."""
+        if not self.dims:
+            return "leave it out: it is one number"
+        dim = self.dims[0]
+        every = f"gc.unbind(x, dim={dim!r}) for all, " if isinstance(self.shape[0], int) else ""
+        return (
+            f"write x.isel({{{dim!r}: 0}}) for one part, {every}gc.scan for a loop; in place of "
+            f"sum, max and sorted of Python x.sum(), x.max() and x.sort({dim!r})"
+        )
+
     def _some_dim(self) -> str:
         """A dim that cures speak of."""
         return next(iter(self.dims), "row")
@@ -152,9 +163,7 @@ class Base:
             )
 
         def __iter__(self) -> NoReturn:
-            raise self._no_value(
-                "items to iterate over", f"index one element: x.isel({self._some_dim()}=0)"
-            )
+            raise self._no_value("items to iterate over", self._parts())
 
         def __len__(self) -> int:
             raise self._no_value("a length", f"use x.ndim, x.size or x.sizes[{self._some_dim()!r}]")
@@ -191,7 +200,10 @@ class Sizes(dict[str, Size]):
         raise refusal("sizes", f"there is no dim {dim!r}", cure=cure, kind=GraphKeyError)
 
 
-TRUTH = "use gc.where or gc.cond(pred, then, otherwise) to choose, and & | ~ to combine"
+TRUTH = (
+    "use gc.where or gc.cond(pred, then, otherwise) to choose, & | ~ to combine, and for max and "
+    "min of Python gc.maximum and gc.minimum"
+)
 _set_node = vars(Base)["node"].__set__
 _tensors: Interned[Tensor] = Interned()
 
@@ -218,13 +230,14 @@ def refusal(
     *operands: Base | Node,
     cure: str = "",
     kind: type[GraphError] = GraphValueError,
+    where: str = "built",
 ) -> GraphError:
     """The error for arguments that `function` cannot accept, worded like those of type rules."""
     nodes = dict.fromkeys(x.node if isinstance(x, Base) else x for x in operands)
     lines = [
         f"{public_call(function)}: {reason}",
         *[describe_operand(node, reason) for node in nodes],
-        f"  built at {current()}",
+        f"  {where} at {current()}",
     ]
     if cure:
         lines.append(f"  cure: {cure}")

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, Union
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for, real_of
+from graphcore.ir.dtypes import BOOL, DATES, INT, as_dtype, float_for, real_of
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.formulas import Formula
 from graphcore.ir.graph import Graph
@@ -152,7 +152,7 @@ def describe(x: Any) -> str:
     """An object given in place of a tensor, as errors show it."""
     if is_function(x):
         return f"function {x.__name__}"
-    if hasattr(x, "to_numpy"):
+    if hasattr(x, "to_numpy") and hasattr(x, "shape"):
         return f"a {type(x).__name__} of shape {x.shape}"
     return f"{type(x).__name__} {brief(x)}"
 
@@ -225,6 +225,8 @@ def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DTy
         near = get_close_matches(dtype, DTYPES, 1) if isinstance(dtype, str) else []
         meant = f"did you mean {near[0]!r}? " if near else ""
         cure = f"{meant}use bool, integers, floats or complex of NumPy"
+        if isinstance(dtype, np.dtype) and dtype.kind in "mM":
+            cure = DATES
         raise refusal(function, str(error), *operands, cure=cure, kind=GraphTypeError) from None
 
 

@@ -19,7 +19,7 @@ from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import calling_library
 from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
-from graphcore.ops import named
+from graphcore.ops import leaf, named
 
 __all__ = [
     "isel",
@@ -113,7 +113,7 @@ def selection(x: Node, indexers: dict[str, Any]) -> Selection:
                 ranges[dim] = found
         elif is_position(indexer):
             positions[dim] = position(x, dim, indexer, size)
-        elif isinstance(indexer, Base):
+        elif isinstance(indexer, Base) and not is_known_mask(indexer.node):
             indices[dim] = integers(x, dim, indexer.node)
         else:
             dims, values = known_positions(x, dim, indexer)
@@ -215,6 +215,8 @@ def known_positions(
     x: Node, dim: str, indexer: Any
 ) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
     """The dims and values of an indexer of several positions, or a mask, that is known now."""
+    if isinstance(indexer, Base):
+        return indexer.dims, indexer.node.attrs["value"].array
     if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
         if isinstance(indexer[1], Base):
             new = dict(zip(indexer[1].dims, names("isel", indexer[0])))
@@ -239,13 +241,18 @@ def unnamed_positions(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
     return values
 
 
+def is_known_mask(index: Node) -> bool:
+    """Whether an index is a constant mask, whose number of elements is known."""
+    return index.op is leaf.constant and index.type.dtype.kind == "b"
+
+
 def integers(x: Node, dim: str, index: Node) -> Node:
     """A tensor of positions; a symbolic mask is refused, as its result has no known size."""
     if index.type.dtype.kind in "iu":
         return index
     cure = "positions are integers"
     if index.type.dtype.kind == "b":
-        cure = "its size would depend on values: choose with gc.where, or use a mask known now"
+        cure = "its size would depend on values: choose with gc.where, or give a mask as an array"
     reason = f"dim {dim!r} cannot be indexed by {index.type}"
     raise refusal("isel", reason, x, index, cure=cure, kind=GraphTypeError)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.other_names import UPDATE
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import constant, zeros_like
 from graphcore.frontend.pointwise.casting import astype
@@ -26,7 +27,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.masking import root
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphAttributeError, GraphTypeError
 from graphcore.ir.help_text import fields
 from graphcore.ir.structures import leaves
 
@@ -67,6 +68,12 @@ class Optimizer(NamedTuple):
 
     init: Callable[[Tree], Tree]
     update: Callable[[Tree, Tree, Tree], tuple[Tree, Tree]]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):  # a protocol that Python or a library looks for
+            raise AttributeError(name)
+        reason = f"has no attribute {name!r}"
+        raise refusal("Optimizer", reason, cure=UPDATE, kind=GraphAttributeError)
 
 
 @fields

@@ -86,7 +86,7 @@ def pad(
     array([0, 1, 2, 3, 0])
     """
     node = single("pad", x)
-    widths = mapping("pad", pad_width, pad_width_kwargs, "{'dim': (1, 1)}", node)
+    widths = mapping("pad", pad_width, pad_width_kwargs, "{'dim': (1, 1)}, constant_values=0", node)
     require_dims("pad", node, names("pad", tuple(widths), node))
     check_word("pad", "mode", mode, MODES, node)
     beyond, option, default = MODES[mode]

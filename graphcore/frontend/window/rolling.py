@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -17,9 +18,10 @@ from graphcore.frontend.core.arguments import (
 )
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
-from graphcore.frontend.core.calls import worded_methods
+from graphcore.frontend.core.calls import keyword_cure, worded_methods
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.paths import MAKERS, argument
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.order import quantiles
@@ -158,37 +160,49 @@ class Windowed(Listing):
         """`reduce` by one of our own reductions, which leaves out padding."""
         raise AssertionError("defined by each kind of windows")
 
+    def _reduced(self, function: Reduction, options: dict[str, Any]) -> Tensor:
+        """`_apply`, with options that the reduction takes."""
+        known = dict(inspect.signature(function).parameters)
+        del known["x"], known["dim"]
+        for name in options.keys() - known:
+            call = f"{MAKERS[type(self).__name__]}.{function.__name__}"
+            cure = keyword_cure(name, options[name], [*known], [])
+            cure = cure or f"write {call}({', '.join(map(argument, known.values()))})"
+            reason = f"takes no {name}"
+            raise refusal(function.__name__, reason, self._x, cure=cure, kind=GraphTypeError)
+        return self._apply(function, options)
+
     def sum(self, **options: Any) -> Tensor:
         """Sum of each window."""
-        return self._apply(reductions.sum, options)
+        return self._reduced(reductions.sum, options)
 
     def prod(self, **options: Any) -> Tensor:
         """Product of each window."""
-        return self._apply(reductions.prod, options)
+        return self._reduced(reductions.prod, options)
 
     def mean(self, **options: Any) -> Tensor:
         """Mean of each window."""
-        return self._apply(reductions.mean, options)
+        return self._reduced(reductions.mean, options)
 
     def var(self, **options: Any) -> Tensor:
         """Variance of each window, with `ddof` as in `gc.var`."""
-        return self._apply(reductions.var, options)
+        return self._reduced(reductions.var, options)
 
     def std(self, **options: Any) -> Tensor:
         """Standard deviation of each window, with `ddof` as in `gc.std`."""
-        return self._apply(reductions.std, options)
+        return self._reduced(reductions.std, options)
 
     def median(self, **options: Any) -> Tensor:
         """Median of each window."""
-        return self._apply(quantiles.median, options)
+        return self._reduced(quantiles.median, options)
 
     def max(self, **options: Any) -> Tensor:
         """Largest value of each window."""
-        return self._apply(reductions.max, options)
+        return self._reduced(reductions.max, options)
 
     def min(self, **options: Any) -> Tensor:
         """Smallest value of each window."""
-        return self._apply(reductions.min, options)
+        return self._reduced(reductions.min, options)
 
 
 @worded_methods
