@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.calls import cure_for, worded_methods
+from graphcore.frontend.core.calls import MONTHS, worded_methods
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, is_labelled, single
@@ -183,8 +183,8 @@ def groupby(
     >>> gc.compile([], [months.mean(), months - months.mean()])()
     [array([3., 2.]), array([-2.,  0.,  2.])]
     """
-    if cure := cure_for("groupby", (x, ids)):
-        raise refusal("groupby", f"ids={ids!r} is text", wrap(single("groupby", x)), cure=cure)
+    if isinstance(ids, str):
+        raise refusal("groupby", f"ids={ids!r} is text", wrap(single("groupby", x)), cure=MONTHS)
     s = segments_of("groupby", x, ids, size, dim, name or name_of(ids, single("groupby", x)))
     require_dims("groupby", s.x.node, s.over)
     if s.ids.type.dtype.kind not in "iu":
