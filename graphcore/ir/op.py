@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from enum import Enum
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any
 
 from .axes import Kind, Pointwise
@@ -133,7 +134,7 @@ def op(
     """
 
     def declare_rule(rule: Callable[..., Type]) -> Op:
-        name, doc = rule.__name__.rstrip("_"), rule.__doc__ or ""
+        name, doc = rule.__name__.rstrip("_"), cleandoc(rule.__doc__ or "")
         where = dialect or rule.__module__.split(".")[2]
         return declare(Op(name, where, rule, doc, axes=axes, traits=traits, said=said))
 
