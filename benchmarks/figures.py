@@ -54,7 +54,7 @@ text.code { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", mono
 
 
 def svg(height: float, parts: Sequence[str], title: str, said: str) -> str:
-    """A whole picture; `said` is what it is for those who do not see it."""
+    """A picture with its colours; `said` describes it for screen readers."""
     light, dark = [
         "".join([f".{name} {{ fill: {shades[shade]} }}\n" for name, shades in COLOURS.items()])
         + f".edge {{ fill: none; stroke: {COLOURS['edge'][shade]} }}\n"

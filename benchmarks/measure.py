@@ -37,7 +37,7 @@ AVX2_ALONE = {
 }
 """What holds all libraries to AVX2 on a CPU with AVX-512; ours by `hold_machine_code`."""
 LEFT_TO_OPENBLAS = "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"
-"""Unset in what is measured: OpenBLAS takes the kernels that it would take for anybody."""
+"""Unset while we measure, so that OpenBLAS chooses its kernels by the CPU, as it does for users."""
 STARTED = "GRAPHCORE_BENCHMARKS"
 """Set in the environment of a process that was started anew."""
 

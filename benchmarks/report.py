@@ -1,4 +1,4 @@
-"""The measurements of the programs as JSON and CSV, and what they come to.
+"""The measurements of the programs as JSON and CSV, with their ratios and means.
 
 python -m benchmarks.report FILE.json ... --csv FILE.csv
 """
@@ -61,7 +61,7 @@ def versions() -> dict[str, str]:
 
 
 def as_json(results: Iterable[Result], threads: str) -> dict[str, Any]:
-    """Everything, with what it was measured on."""
+    """All results, with the machine and the versions."""
     return {
         "about": {**about(), "threads": threads},
         "programs": [measured(result) for result in results],
@@ -113,7 +113,7 @@ def row_of(program: Report) -> Row:
 
 
 def write(found: Sequence[Row], path: Path, measured: Mapping[str, str]) -> None:
-    """Write lines of CSV, and into the folder's list of runs what they were measured on."""
+    """Write a CSV file, and enter its machine and versions in the list of runs beside it."""
     save(found, path)
     runs = path.with_name(RUNS)
     others = [run for run in read(runs) if run["file"] != path.name] if runs.exists() else []
@@ -131,7 +131,7 @@ def save(found: Sequence[Row], path: Path) -> None:
 
 
 def read(path: Path) -> list[Row]:
-    """Lines of CSV: what is a number as a number, None where there is nothing."""
+    """The rows of a CSV file: numbers as floats, None for an empty cell."""
     with path.open(encoding="utf-8", newline="") as file:
         return [{name: value_of(x) for name, x in row.items()} for row in csv.DictReader(file)]
 

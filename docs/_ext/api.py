@@ -28,7 +28,7 @@ CLASSES = {"Tensor": gc.Tensor, "Compiled": gc.Compiled}
 
 
 class Written(SphinxDirective):
-    """A directive that stands for the reStructuredText that it writes."""
+    """A directive that stands for reStructuredText: the lines that `write` gives for its name."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -39,10 +39,6 @@ class Written(SphinxDirective):
         found = nodes.Element()
         self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, found)
         return found.children
-
-    def write(self, name: str) -> Iterator[str]:
-        """The lines of reStructuredText."""
-        raise NotImplementedError
 
 
 class Names(Written):
@@ -123,7 +119,7 @@ class Members(Written):
     """The descriptions of the public members of a class."""
 
     def write(self, name: str) -> Iterator[str]:
-        """One entry for each; what is a function of `gc` too is described there."""
+        """An entry for each member; a method that is also a function of `gc` is described there."""
         for member, value in members(CLASSES[name]):
             full = f"graphcore.{name}.{member}"
             if name == "Tensor" and vars(gc).get(member) is value:
@@ -238,7 +234,7 @@ def signature(found: inspect.Signature) -> str:
     written = [
         p.replace(annotation=as_written({"": p.annotation})[""])
         for p in found.parameters.values()
-        if p.name != "wrong"  # which takes what is refused
+        if p.name != "wrong"  # only there to refuse arguments by position
     ]
     result = as_written({"": found.return_annotation})[""]
     text = str(found.replace(parameters=written, return_annotation=result))

@@ -4,8 +4,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 from .core.calls import word_functions
-from .core.contents import names
-from .core.paths import SPACES
+from .core.contents import SPACES, names
 
 for _found in walk_packages(__path__, f"{__name__}."):
     _module = import_module(_found.name)

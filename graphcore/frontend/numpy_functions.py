@@ -13,8 +13,9 @@ from graphcore.ir.provenance import calling_library
 
 from .core.base import Base, refusal
 from .core.calls import tensors
+from .core.contents import SPACES
 from .core.instead import exactly, of_arrays
-from .core.paths import SPACES, public
+from .core.paths import public
 
 AXISLESS = frozenset(
     {

@@ -11,7 +11,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.frontend.core import contents
-from graphcore.frontend.core.paths import SPACES
+from graphcore.frontend.core.contents import SPACES
 from tests.docs import pages
 
 API = pages.ROOT / "docs" / "api"

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from graphcore.frontend.core import contents
-from graphcore.frontend.core.paths import SPACES
+from graphcore.frontend.core.contents import SPACES
 from tests.docs import pages
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 import graphcore as gc
 from graphcore import frontend
 from graphcore.frontend.core import contents
-from graphcore.frontend.core.paths import SPACES
+from graphcore.frontend.core.contents import SPACES
 from graphcore.rewrites import pipeline
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.frontend.core.contents import SPACES
 from graphcore.frontend.core.other_names import ELSEWHERE, INSTEAD
-from graphcore.frontend.core.paths import SPACES, public, public_path
+from graphcore.frontend.core.paths import public, public_path
 from tests.refusals.bad_calls import CASES, refusal
 from tests.refusals.cures import faults, pieces, run, strings
 

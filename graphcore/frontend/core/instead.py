@@ -12,8 +12,9 @@ from graphcore.ir.errors import GraphAttributeError, GraphError
 
 from . import contents
 from .base import Base, refusal
+from .contents import SPACES
 from .other_names import ELSEWHERE, INSTEAD, VALUES
-from .paths import SPACES, public, public_path
+from .paths import public, public_path
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 CUTOFF = 0.75

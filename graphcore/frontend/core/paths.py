@@ -14,9 +14,7 @@ from typing import Any
 
 from . import contents
 from .base import Base
-
-SPACES = ("fft", "linalg", "optimize", "signal", "special", "tree")
-"""Modules whose functions are called by the name of the module as well."""
+from .contents import SPACES
 
 MAKERS = {
     "Rolling": "x.rolling(...)",

@@ -147,6 +147,15 @@ def sgd(
     return Optimizer(init, update)
 
 
+ADAM = {
+    "learning_rate": "As in `sgd`.",
+    "b1": "The share of the mean of gradients that is kept in each step.",
+    "b2": "The share of the mean of squares that is kept in each step.",
+    "eps": "The number added to the root.",
+}
+
+
+@parameters(**ADAM)
 def adam(
     learning_rate: Real | Schedule,
     b1: Real = 0.9,
@@ -159,19 +168,6 @@ def adam(
     b2) * grad**2`. Then `param = param - learning_rate * (mean / (1 - b1**t)) / (sqrt(square / (1 -
     b2**t)) + eps)`. Source: Kingma and Ba 2015, "Adam: a method for stochastic optimization".
 
-    Parameters
-    ----------
-    learning_rate
-        As in `sgd`.
-    b1
-        The share of the mean of gradients that is kept in each step.
-    b2
-        The share of the mean of squares that is kept in each step.
-    eps
-        The number added to the root.
-
-    Examples
-    --------
     The first step has the size of the learning rate:
 
     >>> import graphcore as gc
@@ -184,6 +180,9 @@ def adam(
     return moments("adam", learning_rate, b1, b2, eps, lambda moved, p: moved)
 
 
+@parameters(
+    **ADAM, weight_decay="The share of each param that is subtracted, times the learning rate."
+)
 def adamw(
     learning_rate: Real | Schedule,
     b1: Real = 0.9,
@@ -197,21 +196,6 @@ def adamw(
     The running means do not include it. Source: Loshchilov and Hutter 2019, "Decoupled weight decay
     regularization".
 
-    Parameters
-    ----------
-    learning_rate
-        As in `sgd`.
-    b1
-        The share of the mean of gradients that is kept in each step.
-    b2
-        The share of the mean of squares that is kept in each step.
-    eps
-        The number added to the root.
-    weight_decay
-        The share of each param that is subtracted, times the learning rate.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> w = gc.tensor("w", {"row": 2})
     >>> opt = gc.optimize.adamw(0.1, weight_decay=0.5)
