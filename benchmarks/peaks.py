@@ -101,7 +101,7 @@ def trim() -> None:
 
 @contextmanager
 def counting() -> Iterator[list[int]]:
-    """A list to which each workspace of machine code adds the bytes of its rooms."""
+    """A list to which each workspace of machine code adds the bytes of its buffers."""
     found: list[int] = []
 
     def counted(needs: Sequence[Need]) -> tuple[list[int], int]:
@@ -142,14 +142,14 @@ def alone(case: Case) -> Peak:
     program.module.SIZES["longer"] = LONGER.get(case.name)
     first_call("mlp" if case.name == "correlation" else "correlation", "tiny", who)
     given = program.module.inputs(case.size)
-    with compiling(case), counting() as rooms:
+    with compiling(case), counting() as buffers:
         trim()
         before = resident()
         forget_peak()
         made = program.make(who)
         assert made is not None
         results = waiting(who, made)(**given)
-        planned = sum(rooms) + sum(x.nbytes for x in results.values())
+        planned = sum(buffers) + sum(x.nbytes for x in results.values())
         del results
         first = peak_resident() - before
         call = Call(partial(waiting(who, made), **given), ())
@@ -180,12 +180,12 @@ def measured(case: Case) -> Peak | None:
 
 def planned(name: str, size: str) -> int:
     """What machine code plans to take for a program."""
-    with counting() as rooms:
+    with counting() as buffers:
         program = Program(name)
         made: Function | None = program.make("native")
         assert made is not None
         results = made(**program.module.inputs(size))
-        return sum([*rooms, *[int(x.nbytes) for x in results.values()]])
+        return sum([*buffers, *[int(x.nbytes) for x in results.values()]])
 
 
 def show(title: str, cases: Sequence[Case]) -> Iterator[dict[str, Any]]:

@@ -41,12 +41,12 @@ SEES_EVERYTHING = {
 }
 LINKS = ("rewrites", "backends")
 
-ROOMS = (
+LAYERS = (
     *("core", "shape", "pointwise", "create", "index", "reduce", "control", "arrange", "order"),
     *("window", "statistics", "special", "linalg", "fft", "signal", "derive"),
     *("tree", "optimize", "numpy_functions", "tensor", "__init__"),
 )
-"""The rooms of the frontend: each may import those before it, and none after it."""
+"""The layers of the frontend: each may import those before it, and none after it."""
 
 DEFENDED = {
     ("frontend.core.base", "frontend.tensor"): "functions return tensors, which have methods",
@@ -141,20 +141,20 @@ def violations(source: str, module: str) -> list[str]:
     return found
 
 
-def room_of(module: str) -> str | None:
-    """The room of the frontend a module belongs to; None outside of the frontend."""
+def layer_of(module: str) -> str | None:
+    """The layer of the frontend a module belongs to; None outside of the frontend."""
     prefix = f"{PACKAGE.name}.frontend."
     return module.removeprefix(prefix).split(".")[0] if module.startswith(prefix) else None
 
 
 def out_of_order(source: str, module: str) -> list[str]:
-    """The imports of a room that stands after that of `module`, the defended ones left out."""
-    own = room_of(module)
+    """The imports of a layer that stands after that of `module`, the defended ones left out."""
+    own = layer_of(module)
     return [
         f"{module}:{line} imports {target}"
         for line, target in imports(source, module)
-        if (other := room_of(target)) in ROOMS
-        and ROOMS.index(other) > ROOMS.index(own)
+        if (other := layer_of(target)) in LAYERS
+        and LAYERS.index(other) > LAYERS.index(own)
         and (short(module), short(target.rpartition(".")[0])) not in DEFENDED
     ]
 
@@ -211,12 +211,12 @@ def test_a_right_import_passes(module: str, source: str) -> None:
     assert violations(source, module) == []
 
 
-def test_every_room_has_its_place() -> None:
-    rooms = {room_of(module_of(file)) for file in (PACKAGE / "frontend").rglob("*.py")}
-    assert rooms == set(ROOMS)
+def test_every_layer_has_its_place() -> None:
+    layers = {layer_of(module_of(file)) for file in (PACKAGE / "frontend").rglob("*.py")}
+    assert layers == set(LAYERS)
 
 
-def test_rooms_import_rooms_before_them() -> None:
+def test_layers_import_layers_before_them() -> None:
     files = (PACKAGE / "frontend").rglob("*.py")
     assert [v for f in files for v in out_of_order(f.read_text("utf-8"), module_of(f))] == []
 
@@ -234,7 +234,7 @@ def test_rooms_import_rooms_before_them() -> None:
         ("core.base", "if TYPE_CHECKING:\n    from graphcore.frontend.tensor import Tensor", 0),
     ],
 )
-def test_an_import_of_a_later_room_is_found(module: str, source: str, found: int) -> None:
+def test_an_import_of_a_later_layer_is_found(module: str, source: str, found: int) -> None:
     assert len(out_of_order(source, f"graphcore.frontend.{module}")) == found
 
 

@@ -34,8 +34,8 @@ def public(space: str) -> set[str]:
     """The names that the modules of the frontend have in `__all__`."""
     found: set[str] = set()
     for module in pkgutil.walk_packages(frontend.__path__, f"{frontend.__name__}."):
-        room = module.name.split(".")[2]
-        if (room if room in SPACES else "") == space:
+        layer = module.name.split(".")[2]
+        if (layer if layer in SPACES else "") == space:
             found |= set(getattr(importlib.import_module(module.name), "__all__", ()))
     return found
 

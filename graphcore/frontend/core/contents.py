@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -175,11 +176,8 @@ def describe(doc: str | None, values: Mapping[str, Any], space: str = "") -> str
         return None
     lines = [doc.rstrip()]
     for theme, parts in themes(space).items():
-        for title, listed in (
-            parts.items()
-            if space
-            else [(theme, [name for some in parts.values() for name in some])]
-        ):
+        sections = parts if space else {theme: list(chain.from_iterable(parts.values()))}
+        for title, listed in sections.items():
             lines += ["", f"{title}:", *pair_lines(entries(listed, values))]
     return "\n".join(lines)
 
