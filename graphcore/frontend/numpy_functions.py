@@ -15,7 +15,7 @@ from .core.base import Base, refusal
 from .core.calls import tensors
 from .core.contents import SPACES
 from .core.instead import exactly, of_arrays
-from .core.paths import public
+from .core.public_calls import public
 
 AXISLESS = frozenset(
     {

@@ -15,7 +15,7 @@ import pytest
 import graphcore as gc
 from graphcore.frontend.core.contents import SPACES
 from graphcore.frontend.core.other_names import ELSEWHERE, INSTEAD
-from graphcore.frontend.core.paths import public, public_path
+from graphcore.frontend.core.public_calls import public, public_path
 from tests.refusals.bad_calls import CASES, refusal
 from tests.refusals.cures import faults, pieces, run, strings
 

@@ -26,7 +26,7 @@ from graphcore.ops.named import close_match
 from .base import Base, Tensor, brief, refusal
 from .lift import Operand, check_dims, single
 from .lift import dtype_of as dtype_of
-from .paths import call_with
+from .public_calls import call_with
 
 Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
 """One dim, several, or all of them (None or ...)."""

@@ -25,7 +25,7 @@ from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.help_text import as_written
 
 from .base import Base, brief, refusal
-from .paths import call_of, path_of
+from .public_calls import call_of, path_of
 
 P = ParamSpec("P")
 R = TypeVar("R")

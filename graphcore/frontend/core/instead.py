@@ -14,7 +14,7 @@ from . import contents
 from .base import Base, refusal
 from .contents import SPACES
 from .other_names import ELSEWHERE, INSTEAD, VALUES
-from .paths import public, public_path
+from .public_calls import public, public_path
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 CUTOFF = 0.75

@@ -21,7 +21,7 @@ from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.calls import keyword_cure, worded_methods
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.core.paths import MAKERS, argument
+from graphcore.frontend.core.public_calls import MAKERS, argument
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.order import quantiles
