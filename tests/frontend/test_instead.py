@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from importlib import import_module
 
 import numpy as np
@@ -73,3 +75,14 @@ def test_what_comes_between_shows_no_address() -> None:
         *(repr(x.weighted(x)), repr(gc.compile([x], x))),
     ]
     assert not any("0x" in text for text in shown), shown
+
+
+def test_names_that_libraries_look_for_do_not_import_scipy() -> None:
+    """Pandas and others ask objects for many attributes: that should cost no import."""
+    program = (
+        "import sys, graphcore as gc; x = gc.tensor('x', ('i',)); "
+        "assert not any(hasattr(x, name) for name in ('columns', 'data_vars', 'to_numpy', 'iloc'));"
+        "print('scipy.signal' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr

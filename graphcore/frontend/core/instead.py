@@ -8,6 +8,8 @@ from difflib import SequenceMatcher, get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from graphcore.ir.errors import GraphAttributeError, GraphError
 
 from . import contents
@@ -137,12 +139,10 @@ def attribute(x: Base, name: str) -> GraphError:
         cure = "call it on the result: f = gc.compile(inputs, outputs, returns='xarray')"
     elif name.endswith("_"):
         cure = "tensors never change: write x = x + y, or x.at[...].set(y)"
-    else:
-        cure = (
-            elsewhere(name)
-            or nearly(name)
-            or "dir(x) lists the methods; the functions are in dir(gc)"
-        )
+    elif (suggestion := nearly(name)) or hasattr(np, name):
+        cure = elsewhere(name) or suggestion
+    else:  # of any other name SciPy is not asked: libraries look for many, and its import is slow
+        cure = "dir(x) lists the methods; the functions are in dir(gc)"
     reason = f"has no attribute {name!r}"
     return refusal("Tensor", reason, x, cure=cure, kind=GraphAttributeError)
 
