@@ -8,6 +8,7 @@ import inspect
 import re
 import signal
 import traceback
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,13 +53,16 @@ def expected(program: Program, call: int) -> list[Array]:
     return [lifted(env[name]).base for name in program.outputs]
 
 
-def built(program: Program) -> tuple[Any, list[tuple[str, ...]]]:
-    """The compiled program, and the dims of its outputs."""
+def built(
+    program: Program, targets: Iterable[bool | None]
+) -> tuple[list[Any], list[tuple[str, ...]]]:
+    """The program compiled for each target (`native=`), and the dims of its outputs."""
     env: dict[str, Any] = {**vars(prelude), "gc": gc, "np": np}
     exec("\n".join(i.line() for i in program.inputs), env)
     exec(compile(program.text(), f"<program {program.seed}>", "exec"), env)
     outputs = [env[name] for name in program.outputs]
-    compiled = gc.compile([env[i.name] for i in program.inputs], outputs)
+    inputs = [env[i.name] for i in program.inputs]
+    compiled = [gc.compile(inputs, outputs, native=native) for native in targets]
     return compiled, [y.dims for y in outputs]
 
 
@@ -74,13 +78,16 @@ def agrees(found: Any, dims: tuple[str, ...], wanted: Array) -> str:
     return ""
 
 
-def outcome(program: Program, calls: int = 2, seconds: int = 0) -> Outcome:
+def outcome(
+    program: Program, calls: int = 2, seconds: int = 0, targets: Sequence[bool | None] = (None,)
+) -> Outcome:
     """What comes of a program with the sizes it was drawn for, and with others.
 
-    With `seconds` it is stopped after so many of the processor, where there are timers of it.
+    `targets` are the values of `native=` it is compiled with. With `seconds` it is stopped after
+    so many of the processor, where there are timers of it.
     """
     if not seconds:
-        return compared(program, calls)
+        return compared(program, calls, targets)
 
     def stop(*_: object) -> None:
         raise TooLong
@@ -88,7 +95,7 @@ def outcome(program: Program, calls: int = 2, seconds: int = 0) -> Outcome:
     signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
-        return compared(program, calls)
+        return compared(program, calls, targets)
     except TooLong:
         return Outcome("error", "does not end")
     finally:
@@ -150,7 +157,7 @@ def numbered(program: Program) -> bool:
     return "trips" in declared and "while_loop" in program.text()
 
 
-def compared(program: Program, calls: int) -> Outcome:
+def compared(program: Program, calls: int, targets: Sequence[bool | None]) -> Outcome:
     if numbered(program):
         forget()
     wanted: list[list[Array] | str] = []
@@ -171,7 +178,7 @@ def compared(program: Program, calls: int) -> Outcome:
     if wanted[0] == "unclear":
         return Outcome("unclear")
     try:
-        compiled, dims = built(program)
+        compiled, dims = built(program, targets)
     except gc.GraphError as error:
         if isinstance(wanted[0], str) or any(loose):
             return Outcome("both refuse")
@@ -182,27 +189,42 @@ def compared(program: Program, calls: int) -> Outcome:
         raise
     except Exception as error:
         return Outcome("error", f"build: {type(error).__name__}: {said(error)}")
-    for call, values in enumerate(wanted):
-        if values == "unclear" or (call and not isinstance(values, str) and odd(values)):
-            continue
-        try:
-            found = compiled(*program.arguments(call))
-        except (gc.GraphError, gc.GraphIndexError) as error:
-            if isinstance(values, str) or loose[call]:
+    for function in compiled:
+        for call, values in enumerate(wanted):
+            if values == "unclear" or (call and not isinstance(values, str) and odd(values)):
                 continue
-            return Outcome("refused", f"call {call}: {said(error)}")
-        except TooLong:
-            raise
-        except Exception as error:
-            return Outcome("error", f"call {call}: {type(error).__name__}: {said(error)}")
-        if REPLACED in loose[call] and asks_sizes(program):
-            continue  # an old size may be asked for that nothing but the replaced tensor gives
-        if isinstance(values, str):
-            return Outcome("accepted", f"call {call}: {values}")
-        for name, y, names, value in zip(program.outputs, found, dims, values, strict=True):
-            if wrong := agrees(y, names, value):
-                return Outcome("differs", f"call {call}: {name}: {wrong}")
+            if wrong := called(program, function, call, values, loose[call], dims):
+                return wrong
     return Outcome("both refuse" if isinstance(wanted[0], str) else "same")
+
+
+def called(
+    program: Program,
+    function: Any,
+    call: int,
+    values: list[Array] | str,
+    loose: tuple[str, ...],
+    dims: list[tuple[str, ...]],
+) -> Outcome | None:
+    """What is wrong with one call, whose values or refusal are known."""
+    try:
+        found = function(*program.arguments(call))
+    except (gc.GraphError, gc.GraphIndexError) as error:
+        if isinstance(values, str) or loose:
+            return None
+        return Outcome("refused", f"call {call}: {said(error)}")
+    except TooLong:
+        raise
+    except Exception as error:
+        return Outcome("error", f"call {call}: {type(error).__name__}: {said(error)}")
+    if REPLACED in loose and asks_sizes(program):
+        return None  # an old size may be asked for that nothing but the replaced tensor gives
+    if isinstance(values, str):
+        return Outcome("accepted", f"call {call}: {values}")
+    for name, y, names, value in zip(program.outputs, found, dims, values, strict=True):
+        if wrong := agrees(y, names, value):
+            return Outcome("differs", f"call {call}, {function.tier[:12]}: {name}: {wrong}")
+    return None
 
 
 def asks_sizes(program: Program) -> bool:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .drawing import NAME, Block, Program, Statement
 from .running import Outcome, kind_of, outcome
 
 
-def smallest(program: Program, tries: int = 300) -> tuple[Program, Outcome]:
+def smallest(
+    program: Program, tries: int = 300, targets: Sequence[bool | None] = (None,)
+) -> tuple[Program, Outcome]:
     """The smallest program found that fails as this one does, and how it fails."""
-    result = outcome(program)
+    result = outcome(program, targets=targets)
     found = True
     while found and tries > 0:
         found = False
         for smaller in candidates(program):
             tries -= 1
             try:
-                new = outcome(smaller)
+                new = outcome(smaller, targets=targets)
             except Exception:
                 continue
             if new.kind == result.kind and alike(new.reason, result.reason):
@@ -30,7 +32,7 @@ def smallest(program: Program, tries: int = 300) -> tuple[Program, Outcome]:
 
 
 def alike(one: str, other: str) -> bool:
-    return bool(re.match(r"call \d: v", one)) or kind_of(one) == kind_of(other)
+    return bool(re.match(r"call \d, .*: v", one)) or kind_of(one) == kind_of(other)
 
 
 def size(program: Program) -> int:
