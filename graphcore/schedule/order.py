@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from graphcore.ir.graph import Graph, graphs, has_effect, unknowns_of
 from graphcore.ir.node import Node
@@ -13,6 +13,9 @@ from graphcore.ir.sizes import Expression
 from graphcore.ops import control
 
 from .buffers import roots
+
+Finds: TypeAlias = Mapping[str, Sequence[Node]]
+"""The loops that find their trip counts, by the names that the counts have as sizes."""
 
 
 def finders(nodes: Iterable[Node]) -> dict[str, list[Node]]:
@@ -28,14 +31,24 @@ def finders(nodes: Iterable[Node]) -> dict[str, list[Node]]:
     return found
 
 
-def found_first(
-    node: Node, sizes: Collection[str], finds: Mapping[str, Sequence[Node]]
-) -> list[Node]:
-    """The loops that must have run before a node that has these sizes, as they find some of them.
+def found_first(node: Node, finds: Finds) -> list[Node]:
+    """The loops that must have run before a node, as they find sizes that it reads.
 
     Of several that find one size, this is the first; each of the others finds it anew.
     """
-    return [finds[name][0] for name in sizes if name in finds and node not in finds[name]]
+    if not finds:
+        return []
+    read = sizes_in(node)
+    return [loops[0] for name, loops in finds.items() if name in read and node not in loops]
+
+
+def sizes_in(node: Node) -> set[str]:
+    """The unknown sizes in a node, and in the graphs that it holds but for those found there."""
+    found = unknowns_of(node)
+    for held in graphs(node):
+        inside = held.every_node()
+        found |= set[str]().union(*map(unknowns_of, inside)) - finders(inside).keys()
+    return found
 
 
 def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
@@ -53,7 +66,7 @@ def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
         stack = [root]
         while stack:
             node = stack[-1]
-            needed = [*node.inputs, *found_first(node, unknowns_of(node), finds)]
+            needed = [*node.inputs, *found_first(node, finds)]
             if waiting := [x for x in needed if x not in done]:
                 stack.extend(waiting)
             else:

@@ -21,7 +21,7 @@ from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 
 from .buffers import is_result
-from .order import finders, found_first, in_order, updates
+from .order import finders, found_first, in_order, sizes_in, updates
 
 Computes = Callable[[Node], bool]
 """Whether machine code computes a node, the graphs aside that it holds."""
@@ -117,9 +117,7 @@ def stages(nodes: Sequence[Node], native: Mapping[Node, bool]) -> dict[Node, int
     stage: dict[Node, int] = {}
     after: dict[Node, int] = {}  # the stage of the nodes of the host that can read a node
     for node in nodes:
-        needed = [*node.inputs]
-        if finds:
-            needed += found_first(node, sizes_of(node), finds)
+        needed = [*node.inputs, *found_first(node, finds)]
         if has_effect(node):
             needed += before[-1:]
             before.append(node)
@@ -163,15 +161,9 @@ def is_native(node: Node, native: Mapping[Node, bool]) -> bool:
     return native[node] and not is_given(node) and not is_repeated(node)
 
 
-def sizes_of(node: Node) -> set[str]:
-    """The unknown sizes in a node, and in the graphs that it holds."""
-    inside = [unknowns_of(x) for held in graphs(node) for x in held.every_node()]
-    return unknowns_of(node).union(*inside)
-
-
 def sizes_read(node: Node) -> set[str]:
     """The unknown sizes in a node and in its operands, which may be views of others."""
-    found, waiting = sizes_of(node), [*node.inputs]
+    found, waiting = sizes_in(node), [*node.inputs]
     while waiting:
         x = waiting.pop()
         found |= unknowns_of(x)

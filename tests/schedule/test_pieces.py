@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 import graphcore as gc
 from benchmarks import compile_time
 from graphcore.ir.graph import Graph, unknowns_of
+from graphcore.ir.sizes import evaluate
 from graphcore.ir.trace import tracing
 from graphcore.ops import control
 from graphcore.ops.schedule import kernel
@@ -18,6 +22,8 @@ from graphcore.schedule.pieces import in_pieces
 from graphcore.schedule.regions import is_given, is_repeated, without_kernels
 from tests.laws import random_graphs
 from tests.loops import random_loops
+from tests.reference import close
+from tests.tiers.drawing import questions
 
 
 def length(graph: Graph) -> int:
@@ -145,3 +151,66 @@ def test_random_loops_lose_nothing(program: random_loops.Program, unknown: bool)
     xs = [given[name] for name in random_loops.FLOATS]
     slopes = gc.grad(sum((y * y).sum() for y in ys), xs, disconnected="zero")
     check(gc.compile([*given.values()], [*ys, *slopes]).stages["optimized"])
+
+
+# ---- programs in pieces, run
+
+
+def agree(inputs: list[gc.Tensor], outputs: Any, *arrays: Any) -> None:
+    """Machine code computes what NumPy calls do."""
+    calls, native = (gc.compile(inputs, outputs, native=native) for native in (False, True))
+    results = zip(native(*arrays), calls(*arrays), strict=True)
+    for found, wanted in results:
+        close(found, wanted, np.abs(wanted).max(initial=0))
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_pieces_read_the_steps_of_a_loop_after_it(rows: int) -> None:
+    """A piece begins with numbers, and some that are read after the loop depend on its steps."""
+    x, t, s = gc.tensor("x", {"row": None}), gc.tensor("t", {"row": None}), gc.tensor("s", {})
+    loop = gc.while_loop(
+        lambda q: (q[0] < 4) & (abs(q[1]).sum() < 100.0),
+        lambda q: (q[0] + 1, 0.6 * q[1] + gc.cos(gc.dot(q[1], s, x, dim="row"))),
+        (0, x),
+    )[1]
+    y = gc.sin(loop).sum()
+    for k in range(20):  # more than 500 nodes
+        y = y + gc.sin(gc.cbrt(x**2 + 0.1 * k)).sum()
+    slopes = gc.grad(y, [x, s])
+    second = gc.grad((slopes[0] * t).sum() + slopes[1], [x, s])
+    random = np.random.default_rng(0)
+    agree([x, t, s], [*slopes, *second], random.normal(size=rows), random.normal(size=rows), 0.5)
+
+
+def test_kernels_follow_the_loop_that_finds_a_size_inside_them() -> None:
+    """The size is in the bodies of kernels alone, not in what they are given or give."""
+    s = gc.tensor("s", {"i": None, "j": "i"})
+    steps = gc.tensor("steps", (), dtype="int64")
+
+    def step(_: gc.Tensor, density: gc.Tensor) -> gc.Tensor:
+        fock = gc.linalg.congruence(s, density, ("i", "j"), ("i", "j"))
+        vectors = gc.linalg.eigh(fock, dims=("i", "j")).vectors
+        c = gc.linalg.apply(s, vectors, ("i", "j"), along="i")
+        return gc.dot(c, c.rename(i="j"), dim="eigen")
+
+    slope = gc.grad((gc.fori_loop(0, steps, step, s) ** 3).sum(), s)
+    overlaps = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, 0.2], [0.1, 0.2, 3.0]])
+    agree([s, steps], [gc.grad((slope * s).sum(), s)], overlaps, 3)
+
+
+def check_values(program: random_loops.Program, seed: int) -> None:
+    sizes = {"a": 1 + seed % 2, "b": 2, "time": (3, 2, 4, 1, 0)[seed % 5]}
+    values = random_loops.arrays(seed, sizes)
+    given = random_loops.inputs(dict.fromkeys(sizes))
+    asked, more = questions(program(gc, given), [given[name] for name in random_loops.FLOATS])
+    random = np.random.default_rng(seed)
+    arrays = [random.normal(size=[evaluate(n, sizes) for n in x.shape]) for x in more]
+    with pytest.MonkeyPatch.context() as patch:
+        short_pieces(patch)
+        agree([*given.values(), *more], asked, *values.values(), *arrays)
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(12, marks=pytest.mark.slow)])
+def test_random_loops_in_pieces_compute_the_same(count: int) -> None:
+    drawn = given(program=random_loops.programs(2), seed=st.integers(0, 999))
+    settings(max_examples=count)(drawn(check_values))()

@@ -17,7 +17,7 @@ from graphcore.ir.sizes import Shape, count
 from graphcore.ir.types import TupleType
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
-from graphcore.schedule.order import in_order
+from graphcore.schedule.order import Finds, finders, found_first, in_order
 
 from .arithmetic import SCALAR
 from .axes import is_by_parts, long_axes, space
@@ -224,6 +224,7 @@ def plan(
     order = order or Order(in_order(graph.nodes()), frozenset())
     nodes, updates = needed(graph, order.nodes, known), order.updates
     held, elsewhere = stored(graph, nodes, known, updates, again or {})
+    finds = finders(nodes)
     steps: list[Step] = []
     place: dict[Node, int] = {}
     last: dict[Node, int] = {}
@@ -232,7 +233,7 @@ def plan(
 
     def append(step: Step, given: Iterable[Node]) -> int:
         steps.append(step)
-        read({y: None for x in given for y in held_below(x, held)}, len(steps) - 1)
+        read({y: None for x in given for y in held_below(x, held, finds)}, len(steps) - 1)
         return len(steps) - 1
 
     def read(stored: Iterable[Node], at: int) -> None:
@@ -250,7 +251,7 @@ def plan(
         if is_alone(node) or node in updates:
             place[node] = append(node, operands(node))
         elif node in held:
-            below = sources(node, held)
+            below = sources(node, held, finds)
             read_below = {x for x, _ in below}
             least = 0
             for x, same in below:
@@ -322,16 +323,16 @@ def walk_of(node: Node) -> tuple[object, ...]:
     return node.inputs[0].type.shape, axes, node.type.dtype
 
 
-def held_below(x: Node, held: set[Node]) -> list[Node]:
+def held_below(x: Node, held: set[Node], finds: Finds) -> list[Node]:
     """The stored values that an operand is computed from, or itself if it is stored."""
     if x in held or x.op is leaf.project:
         return [x]
-    return [y for y, _ in sources(x, held)]
+    return [y for y, _ in sources(x, held, finds)]
 
 
-def sources(node: Node, held: set[Node]) -> dict[tuple[Node, bool], None]:
-    """The stored values below a node, and whether they are read at the node's own place."""
-    found: dict[tuple[Node, bool], None] = {}
+def sources(node: Node, held: set[Node], finds: Finds) -> dict[tuple[Node, bool], None]:
+    """The stored values, and loops that find sizes, below a node; whether at its own place."""
+    found = {(loop, False): None for loop in found_first(node, finds)}
     stack = [(x, walked(node) is not node or keeps_place(node)) for x in node.inputs]
     seen = set(stack)
     while stack:
@@ -339,6 +340,7 @@ def sources(node: Node, held: set[Node]) -> dict[tuple[Node, bool], None]:
         if x in held or x.op is leaf.project or is_alone(x):
             found[x, same] = None
             continue
+        found |= {(loop, False): None for loop in found_first(x, finds)}
         same = same and keeps_place(x)
         for y in x.inputs:
             item = (y, same)
