@@ -162,6 +162,8 @@ class Compiled(Questions, Generic[R]):
         `seconds` and `change`.
     """
 
+    __name__ = "program"  # of Python functions, which libraries ask what they call for
+
     def __init__(
         self,
         graph: Graph,

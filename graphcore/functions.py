@@ -8,14 +8,27 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial, update_wrapper
 from threading import RLock
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, get_args, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    overload,
+)
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from graphcore.frontend.core.arguments import check_word
-from graphcore.frontend.core.base import Base, brief, refusal
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal
 from graphcore.frontend.core.callbacks import parameters_of
 from graphcore.frontend.core.calls import reword_errors
+from graphcore.frontend.core.static import Reads, holds, key_of, state_of
 from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import tensor
 from graphcore.ir import structures
@@ -23,10 +36,17 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.sizes import Expression
 from graphcore.ir.structures import branch
 
-from .compiled import Compiled, Returns, compile
+from .compiled import Array, Compiled, Returns, compile
 
 P = ParamSpec("P")
 R = TypeVar("R")
+K = TypeVar("K")
+if TYPE_CHECKING:  # what a tensor becomes: Function[P, R] alone is Function[P, R, Any]
+    from typing_extensions import TypeVar as Defaulted
+
+    A = Defaulted("A", default=Any)
+else:
+    A = TypeVar("A")
 
 DimsTree: TypeAlias = Any
 """Dims as `tensor` takes them, a tensor; or nested lists, tuples, dicts, dataclasses of these."""
@@ -34,6 +54,14 @@ DimsTree: TypeAlias = Any
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
+@overload
+def function(
+    *wrong: Any, returns: Literal["numpy"] = ..., native: bool | None = ..., **inputs: DimsTree
+) -> Callable[[Callable[P, R]], Function[P, R, Array]]: ...
+@overload
+def function(
+    *wrong: Any, returns: Returns = ..., native: bool | None = ..., **inputs: DimsTree
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 @reword_errors
 def function(
     *wrong: Any, returns: Returns = "numpy", native: bool | None = None, **inputs: DimsTree
@@ -92,16 +120,22 @@ def function(
     return partial(Function, inputs=made, returns=returns, native=native)
 
 
-class Function(Generic[P, R]):
+class Function(Generic[P, R, A]):
     """A Python function of tensors that takes arrays too, made by `gc.function`.
 
-    Safe to call from several threads at once. Static objects are compared by `==`; their attributes
-    are read when a program is made for them, and never again.
+    Safe to call from several threads at once. It can be pickled if its module can be imported, and
+    goes to other processes by `cloudpickle`, so by joblib, Dask and ray, from anywhere.
+
+    Static objects are compared by `==`. Those that equal themselves alone, such as the `self` of a
+    method, are compared by their attributes too, arrays by value: a changed one gets a new program.
+    So do names of the module and of enclosing functions that mean another object. What is not seen:
+    a change inside such an object, and what functions of other modules read.
     """
 
     __wrapped__: Callable[P, R]
     __name__: str
     __qualname__: str
+    _token: Any = None
 
     def __init__(
         self,
@@ -114,20 +148,33 @@ class Function(Generic[P, R]):
             cure = "put @gc.function(x=dims) above a function of tensors"
             reason = f"{brief(function)} is not a function"
             raise refusal("function", reason, cure=cure, kind=GraphTypeError)
+        self.__name__ = self.__qualname__ = type(function).__name__
         update_wrapper(self, function)
-        self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._signature = inspect.signature(function)
         self._check_names(function, inputs)
         self._inputs = {x: inputs[x] for x in self._signature.parameters if x in inputs}
         self._options: dict[str, Any] = {"returns": returns, "native": native}
-        self._programs: dict[Any, Compiled] = {}
+        self._programs: dict[Any, Program] = {}
         self._lock = RLock()
-        self._usual: Compiled | None = None  # for the defaults of all static parameters
+        self._usual: Program | None = None  # for the defaults of all static parameters
         taking = list(self._signature.parameters.values())
         first = [p.name for p in taking if p.kind is not p.KEYWORD_ONLY][: len(self._inputs)]
         others = [p for p in taking if p.name not in self._inputs and p.kind not in VARIADIC]
         defaults = all(p.default is not p.empty for p in others)
         self._plain = len(first) if defaults and first == list(self._inputs) else -1
+        self._token = self._named("_token", lambda: None)
+        self._recipe = self._named("_recipe", lambda: (function, inputs, returns, native))
+        OWNERS[self._token] = self
+
+    def _named(self, name: str, helper: Any) -> Any:
+        """A helper that is pickled as the function itself would be: by its name, or by value.
+
+        A pickle finds it as an attribute of this object. cloudpickle takes functions alone by
+        value, where they cannot be imported: an object it would always look for by name.
+        """
+        helper.__module__, helper.__name__ = self.__module__, name
+        helper.__qualname__ = f"{self.__qualname__}.{name}"
+        return helper
 
     def _check_names(self, function: Callable[..., Any], inputs: Mapping[str, Tree]) -> None:
         parameters = self._signature.parameters
@@ -143,12 +190,29 @@ class Function(Generic[P, R]):
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     @overload
+    def __call__(self: Function[P, Tensor, A], *args: Any, **kwargs: Any) -> A: ...
+    @overload
+    def __call__(self: Function[P, list[Tensor], A], *args: Any, **kwargs: Any) -> list[A]: ...
+    @overload
+    def __call__(
+        self: Function[P, dict[K, Tensor], A], *args: Any, **kwargs: Any
+    ) -> dict[K, A]: ...
+    @overload
+    def __call__(
+        self: Function[P, tuple[Tensor, Tensor], A], *args: Any, **kwargs: Any
+    ) -> tuple[A, A]: ...
+    @overload
+    def __call__(
+        self: Function[P, tuple[Tensor, Tensor, Tensor], A], *args: Any, **kwargs: Any
+    ) -> tuple[A, A, A]: ...
+    @overload
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The Python function's own result for tensors, that of its program for arrays."""
         plain = len(args) == self._plain and not kwargs
-        if plain and self._usual is not None and not any(map(holds_tensor, args)):
-            return self._usual(*args)
+        usual = self._usual if plain and not any(map(holds_tensor, args)) else None
+        if usual is not None and not usual.reads.changed():
+            return usual.compiled(*args)
         bound = self._bind(args, kwargs)
         if bound.tensors:
             self._refuse_mixtures(bound)
@@ -156,7 +220,7 @@ class Function(Generic[P, R]):
         program = self._program(bound)
         if plain:
             self._usual = program
-        return program(*bound.arrays.values())
+        return program.compiled(*bound.arrays.values())
 
     def compiled(self, /, *args: Any, **kwargs: Any) -> Compiled:
         """The program that a call with these arguments runs.
@@ -172,7 +236,7 @@ class Function(Generic[P, R]):
             path, tensor = bound.tensors[0]
             reason = f"{path} is a tensor, for which the function runs as it is"
             raise refusal(self.__name__, reason, tensor, cure=cure, kind=GraphTypeError)
-        return self._program(bound)
+        return self._program(bound).compiled
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """The arguments of a call by name, defaults included."""
@@ -222,20 +286,22 @@ class Function(Generic[P, R]):
                     return repr(x.dims)
         return "dims"
 
-    def _program(self, bound: Bound) -> Compiled:
-        """The program for the static values of a call."""
+    def _program(self, bound: Bound) -> Program:
+        """The program for the static values of a call, made anew where what it read has changed."""
         key = tuple([self._key(name, x) for name, x in bound.static.items()])
-        if (program := self._programs.get(key)) is None:
+        state = state_of(bound.static)
+        if (program := self._programs.get(key)) is None or program.is_old(state):
             with self._lock:
-                if (program := self._programs.get(key)) is None:
+                if (program := self._programs.get(key)) is None or program.is_old(state):
                     program = self._programs[key] = self._make(bound)
         return program
 
-    def _make(self, bound: Bound) -> Compiled:
-        """A program for these static values."""
+    def _make(self, bound: Bound) -> Program:
+        """A program for these static values, whose state is that after the function ran."""
         bound.found.arguments.update(self._inputs)
         result = self.__wrapped__(*bound.found.args, **bound.found.kwargs)
-        return compile(list(self._inputs.values()), result, **self._options)
+        compiled = compile(list(self._inputs.values()), result, **self._options)
+        return Program(compiled, state_of(bound.static), Reads(self.__wrapped__))
 
     def _key(self, name: str, value: Any) -> Any:
         """A static value as a key: equal for values that the function cannot tell apart."""
@@ -256,8 +322,12 @@ class Function(Generic[P, R]):
         """The function as a method, whose instance is static."""
         return self if instance is None else Method(self, instance)
 
-    def __reduce__(self) -> str:
-        return self.__qualname__
+    def __reduce__(self) -> tuple[Any, ...]:
+        return owner, (self._token,), self._recipe
+
+    def __setstate__(self, recipe: Any) -> None:
+        if self._token is None:
+            Function.__init__(self, *recipe())
 
     def __repr__(self) -> str:
         many = f"{len(self._programs)} program{'' if len(self._programs) == 1 else 's'}"
@@ -278,6 +348,27 @@ class Method(partial[Any]):
         """The program that a call with these arguments runs."""
         program: Compiled = self.func.compiled(*self.args, *args, **self.keywords, **kwargs)
         return program
+
+
+class Program(NamedTuple):
+    """A compiled program with what its function read."""
+
+    compiled: Compiled
+    state: list[Any]
+    reads: Reads
+
+    def is_old(self, state: list[Any]) -> bool:
+        """Whether static values, in this state now, or a name has changed since it was made."""
+        return self.state != state or self.reads.changed()
+
+
+OWNERS: WeakValueDictionary[Any, Function[..., Any]] = WeakValueDictionary()
+"""The functions by their tokens."""
+
+
+def owner(token: Any) -> Function[..., Any]:
+    """The function of a token; of one that came by value, a function still to be set."""
+    return OWNERS.get(token) or Function.__new__(Function)
 
 
 class Bound(NamedTuple):
@@ -331,35 +422,3 @@ def is_array(value: Any) -> bool:
         return True
     plain = hasattr(value, "__array__") and not hasattr(value, "dims")
     return plain and getattr(value, "ndim", 1) > 0
-
-
-def key_of(value: Any, forget: Callable[[Any], None]) -> Any:
-    """A hashable key of a static value; a TypeError if it is not hashable.
-
-    Numbers differ by type, 1 from 1.0 and True, and 0.0 from -0.0; one nan is like another. The key
-    of an object that equals nothing but itself does not keep it alive.
-    """
-    kind: Any = type(value)
-    if kind is float:
-        return kind, value.hex()
-    if isinstance(value, complex):
-        return kind, value.real.hex(), value.imag.hex()
-    if isinstance(value, np.generic):
-        return kind, value.tobytes()
-    if isinstance(value, tuple):
-        return kind, tuple([key_of(part, forget) for part in value])
-    if isinstance(value, frozenset):
-        return kind, frozenset(key_of(part, forget) for part in value)
-    if kind is dict:  # of a function's **options
-        return kind, tuple([(name, key_of(value[name], forget)) for name in sorted(value)])
-    hash(value)
-    if kind.__hash__ is object.__hash__ and kind.__weakrefoffset__:
-        return weakref.ref(value, forget)
-    return kind, value
-
-
-def holds(key: Any, gone: weakref.ref[Any]) -> bool:
-    """Whether a key belongs to an object that no longer exists."""
-    return key is gone or (
-        isinstance(key, tuple | frozenset) and any(holds(part, gone) for part in key)
-    )

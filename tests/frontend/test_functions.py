@@ -123,6 +123,79 @@ def test_methods() -> None:
     assert programs(Scaled.apply) == before - 1  # of an object that is no more there is none
 
 
+@dataclass(eq=False)
+class Layer:
+    w: Any
+    act: Any = gc.tanh
+
+
+class Net:
+    def __init__(self) -> None:
+        self.layers, self.scale, self.calls = [Layer(np.ones(2))], {"out": 1.0}, 0
+        self.whole = self
+
+    @gc.function(x=("row",), native=False)
+    def apply(self, x: gc.Tensor) -> gc.Tensor:
+        self.calls += 1  # what the method itself changes makes no new program at each call
+        for layer in self.layers:
+            x = layer.act(x * gc.constant(layer.w, "row"))
+        return x.sum() * self.scale["out"]
+
+
+def test_a_self_that_changed_is_seen() -> None:
+    net: Any = Net()
+    y = np.array([0.5, -0.25])
+    memory.collect()
+    before = programs(Net.apply)
+
+    def expected() -> Any:
+        x = y
+        for layer in net.layers:
+            x = np.asarray(gc.evaluate(layer.act(gc.constant(x * layer.w, "row"))))
+        return x.sum() * net.scale["out"]
+
+    changes = [
+        lambda: None,
+        lambda: net.layers[0].w.__setitem__(0, 3.0),  # in place
+        lambda: setattr(net.layers[0], "w", np.array([3.0, 7.0])),
+        lambda: net.scale.update(out=2.5),
+        lambda: net.layers.append(Layer(np.array([1.0, 2.0]))),
+        lambda: setattr(net.layers[1], "act", lambda x: 2 * x),
+        lambda: setattr(net.layers[1], "act", lambda x: 3 * x),
+        lambda: setattr(net, "scale", {"out": -0.0}),
+    ]
+    for number, change in enumerate(changes, 1):
+        change()
+        for _ in range(3):
+            np.testing.assert_allclose(net.apply(y), expected())
+        assert net.calls == number
+    assert programs(Net.apply) == before + 1
+    net = change = changes = expected = None
+    memory.collect()
+    assert programs(Net.apply) == before
+
+
+def test_names_that_mean_something_else_are_seen() -> None:
+    space: dict[str, Any] = {"gc": gc}
+    exec("rate = 2.0\ndef link(x): return rate * x\ndef f(x): return link(x).sum()", space)
+    f = gc.function(x=("row",), native=False)(space["f"])
+    shift, made = 0.0, []
+
+    @gc.function(x=("row",), native=False)
+    def inner(x: gc.Tensor) -> gc.Tensor:
+        made.append(1)
+        return f(x) + shift
+
+    assert (f([1.0]), inner([1.0])) == (2.0, 2.0)
+    space["rate"] = 3.0
+    shift = 1.0
+    assert (f([1.0]), inner([1.0])) == (3.0, 4.0)
+    exec("def link(x): return -x", space)
+    assert (f([1.0]), f([1.0])) == (-1.0, -1.0)
+    assert inner([1.0]) == inner([1.0])
+    assert len(made) == 2  # names of another module are not looked at
+
+
 def test_calls_in_loops_and_under_vectorize_are_inlined() -> None:
     last, _ = gc.scan(lambda c, x: (c + loss(T, x), None), 0.0, T.rename(batch="time"), dim="time")
     carry = sum(((X @ x) ** 2).mean() for x in X)

@@ -135,6 +135,40 @@ def twice(x: gc.Tensor, n: int = 2) -> gc.Tensor:
     return n * x
 
 
+@gc.function(x={"b": None})
+def three(x: gc.Tensor, n: int = 2) -> tuple[gc.Tensor, gc.Tensor, gc.Tensor]:
+    return n * x, x, x
+
+
+@gc.function(x={"b": None})
+def total(x: gc.Tensor) -> gc.Tensor:
+    return x.sum()
+
+
+@gc.function(x={"b": None})
+def named(x: gc.Tensor) -> dict[str, gc.Tensor]:
+    return {"y": x}
+
+
+class Model:
+    @gc.function(x={"b": None})
+    def apply(self, x: gc.Tensor) -> gc.Tensor:
+        return x.sum()
+
+
+def arrays(x: gc.Tensor) -> int:
+    a = total(np.ones(3)).summ()  # wrong
+    b = total(np.ones(3)).sum() + total(np.ones(3)).shape[0]
+    c = named([1.0])["y"].summ("b")  # wrong
+    d, e = three(np.ones(3), n=3)  # wrong
+    f = three(np.ones(3))[2].summ()  # wrong
+    g = three(x)[2].summ()  # wrong
+    h = total(x).summ()  # wrong
+    i = twice(np.ones(3)).coords["b"]
+    j = Model().apply(np.ones(3)) + Model().apply(x)
+    return "text"  # wrong
+
+
 def units(x: gc.Tensor) -> int:
     a = twice(x).summ("b")  # wrong
     b = twice(x, n=3).dtpye  # wrong
