@@ -10,16 +10,11 @@ from graphcore.frontend.core.base import Base, brief, refusal
 from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.tensor import Tensor, Values
-from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.graph import Graph, unknowns_of
-from graphcore.ir.names import ValueOf
 from graphcore.ir.node import Node
-from graphcore.ir.types import TensorType
-from graphcore.ops import leaf
 
 from .compiled import Array, Compiled, K
-from .inputs import program
+from .inputs import inputs_by_name, program
 
 
 @overload
@@ -80,11 +75,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
 
 def input_named(name: object, outputs: list[Node]) -> Node:
     """The input of this name that the outputs need."""
-    graph = Graph((), tuple(outputs))
-    inputs = {str(node.attrs["name"]): node for node in leaf.inputs_among(graph.nodes())}
-    for size in {size for node in graph.every_node() for size in unknowns_of(node)}:
-        if isinstance(size, ValueOf):
-            inputs.setdefault(str(size), leaf.param(str(size), TensorType(INT, (), ())))
+    inputs = inputs_by_name(outputs)
     if isinstance(name, str) and name in inputs:
         return inputs[name]
     near = get_close_matches(str(name), inputs, 1)

@@ -18,9 +18,10 @@ from graphcore.frontend.derive.derivatives import pullback, pushforward
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.help_text import fields
 from graphcore.ir.names import apart
-from graphcore.ir.node import toposort
 from graphcore.ir.size_text import show_dim
 from graphcore.ops import leaf
+
+from .inputs import inputs_by_name
 
 __all__ = ["check_grads"]
 
@@ -158,7 +159,12 @@ def check_grads(
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         reason, cure = f"most={brief(most)}", "give an integer of at least 1"
         raise refusal("check_grads", reason, cure=cure, kind=GraphTypeError)
-    inputs = [*map(wrap, leaf.inputs_among(toposort([t.node for t in (*ys, *xs)])))]
+    if not isinstance(values, Mapping):
+        cure = "give an array for each input: {x: array}"
+        reason = f"values are {brief(values)}"
+        raise refusal("check_grads", reason, *xs, cure=cure, kind=GraphTypeError)
+    given = [key.node for key in values if isinstance(key, Base)]
+    inputs = [*map(wrap, inputs_by_name([t.node for t in (*ys, *xs)], given).values())]
     names = [path for path, _ in paths(y, "y")]
     with np.errstate(all="ignore"):
         found = Checked(ys, xs, inputs, names, input_arrays(values, inputs), rtol).worst(most)
@@ -174,10 +180,6 @@ def input_arrays(
     values: Mapping[Tensor | str, npt.ArrayLike], inputs: Sequence[Tensor]
 ) -> dict[str, Any]:
     """The array of each input, by name."""
-    if not isinstance(values, Mapping):
-        cure = "give an array for each input: {x: array}"
-        reason = f"values are {brief(values)}"
-        raise refusal("check_grads", reason, *inputs, cure=cure, kind=GraphTypeError)
     known = {str(x.name) for x in inputs}
     arrays = {}
     for key, value in values.items():

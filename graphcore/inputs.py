@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from graphcore.backends.argument_checks import join_names
 from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.tracing import constants
+from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.graph import Graph, graphs
-from graphcore.ir.names import apart
+from graphcore.ir.graph import Graph, graphs, unknowns_of
+from graphcore.ir.names import ValueOf, apart
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.transform import substitute
+from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, leaf
 
 Absent = Callable[[str], tuple[str, str]]
@@ -51,6 +53,18 @@ def program(
             reason, mend = absent(name)
             raise refusal(function, reason, node, cure=mend)
     return graph
+
+
+def inputs_by_name(outputs: Sequence[Node], known: Iterable[Node] = ()) -> dict[str, Node]:
+    """The inputs that outputs need; those that only their values as sizes need are `known` ones."""
+    by_name = {str(x.attrs["name"]): x for x in leaf.inputs_among(known)}
+    graph = Graph((), tuple(outputs))
+    found = {str(node.attrs["name"]): node for node in leaf.inputs_among(graph.nodes())}
+    for size in dict.fromkeys(name for node in graph.every_node() for name in unknowns_of(node)):
+        if isinstance(size, ValueOf):
+            any_integer = leaf.param(str(size), TensorType(INT, (), ()))
+            found.setdefault(str(size), by_name.get(str(size), any_integer))
+    return found
 
 
 def not_listed(params: Sequence[Node]) -> Absent:

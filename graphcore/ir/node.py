@@ -65,10 +65,24 @@ def need(
 
 
 def natural(dim: str, size: Size) -> None:
-    """Have the call check that `size` is 0 or more, if it may be less."""
+    """Have the call check that `size` is 0 or more, if it may be less, and divides by no 0."""
+    for divisor in divisors(size):
+        if lower_bound(divisor) == 0:
+            need(dim, 1, "<=", divisor)
     least = lower_bound(size)
     if least is None or least < 0:
         need(dim, 0, "<=", size)
+
+
+def divisors(size: Size) -> list[Size]:
+    """The sizes by which `size` divides, those inside of others first."""
+    found: list[Size] = []
+    for monomial, _ in () if isinstance(size, int) else size.terms:
+        for atom, _ in monomial:
+            found += [inner for operand in atom.operands for inner in divisors(operand)]
+            if atom.name in ("//", "%") and atom.operands:
+                found.append(atom.operands[1])
+    return found
 
 
 class Unfrozen:

@@ -40,6 +40,114 @@ MAKERS: dict[str, Any] = {
     "size": (lambda n: gc.zeros({"t": n}).sizes["t"] * X, lambda n: n * A),
 }
 
+LONG, ROW = gc.tensor("long", {"t": None}), np.arange(12.0)
+K = gc.tensor("k", {}, dtype="int64")
+
+
+def shifted(a: Any, k: int) -> Any:
+    moved = np.roll(a, k)
+    moved[: max(k, 0)] = np.nan
+    moved[len(a) + min(k, 0) :] = np.nan
+    return moved
+
+
+ARITHMETIC: dict[str, Any] = {
+    "zeros": (lambda n, k: gc.zeros({"a": 2 * n + 1}), lambda a, n, k: np.zeros(2 * n + 1)),
+    "arange": (
+        lambda n, k: gc.arange(n, 5 * n, k, dim="a"),
+        lambda a, n, k: np.arange(n, 5 * n, k),
+    ),
+    "linspace": (
+        lambda n, k: gc.linspace(0, 1, n + 2, dim="a"),
+        lambda a, n, k: np.linspace(0, 1, n + 2),
+    ),
+    "min, max, abs": (
+        lambda n, k: gc.zeros({"a": gc.maximum(n, k) + abs(n - k), "b": gc.minimum(n, k) ** 2}),
+        lambda a, n, k: np.zeros((max(n, k) + abs(n - k), min(n, k) ** 2)),
+    ),
+    "slice": (lambda n, k: LONG[k : n + k], lambda a, n, k: a[k : n + k]),
+    "step": (lambda n, k: LONG[n::k], lambda a, n, k: a[n::k]),
+    "head": (lambda n, k: LONG.head(t=n - 1), lambda a, n, k: a[: n - 1]),
+    "tail": (lambda n, k: LONG.tail(n // 2), lambda a, n, k: a[12 - n // 2 :]),
+    "thin": (lambda n, k: LONG.thin(t=k + 1), lambda a, n, k: a[:: k + 1]),
+    "roll": (lambda n, k: LONG.roll(t=k - 2 * n), lambda a, n, k: np.roll(a, k - 2 * n)),
+    "shift": (lambda n, k: LONG.shift(t=n - 2 * k), lambda a, n, k: shifted(a, n - 2 * k)),
+    "top_k": (lambda n, k: gc.top_k(LONG, n - 1, "t").values, lambda a, n, k: a[::-1][: n - 1]),
+    "repeat": (lambda n, k: gc.repeat(LONG, k + 1, "t"), lambda a, n, k: np.repeat(a, k + 1)),
+    "tile": (lambda n, k: gc.tile(LONG, t=k + 1), lambda a, n, k: np.tile(a, k + 1)),
+    "pad": (
+        lambda n, k: gc.pad(LONG, {"t": (n - 1, 2 * k)}, constant_values=0.0),
+        lambda a, n, k: np.pad(a, (n - 1, 2 * k)),
+    ),
+    "windows": (
+        lambda n, k: gc.windows(LONG, {"t": n + 1}, "w"),
+        lambda a, n, k: np.lib.stride_tricks.sliding_window_view(a, n + 1),
+    ),
+    "scan": (
+        lambda n, k: gc.scan(lambda c, _: (c + 1, c), 0.0, length=n * k)[1],
+        lambda a, n, k: np.arange(float(n * k)),
+    ),
+    "segment_sum": (
+        lambda n, k: gc.segment_sum(LONG, gc.constant(np.arange(12) % 2, "t"), n + k, dim="t"),
+        lambda a, n, k: np.bincount(np.arange(12) % 2, a, n + k),
+    ),
+    "irfft": (
+        lambda n, k: gc.fft.irfft(gc.fft.rfft(LONG, "t"), "t", n=2 * n),
+        lambda a, n, k: np.fft.irfft(np.fft.rfft(a), 2 * n),
+    ),
+    "unstack": (
+        lambda n, k: LONG.unstack(t={"a": k + 1, "b": None}),
+        lambda a, n, k: a.reshape(k + 1, -1),
+    ),
+    "diag": (lambda n, k: gc.diag(LONG, "t", offset=n - 1), lambda a, n, k: np.diag(a, n - 1)),
+    "nonzero": (
+        lambda n, k: gc.nonzero(LONG, n + k)["t"],
+        lambda a, n, k: np.flatnonzero(a)[: n + k],
+    ),
+    "histogram": (
+        lambda n, k: gc.histogram(LONG, n + k).counts,
+        lambda a, n, k: np.histogram(a, n + k)[0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_of_inputs_is_a_size(name: str) -> None:
+    ours, theirs = ARITHMETIC[name]
+    f = gc.compile([LONG, N, K], ours(N, K), native=name in ("step", "roll", "zeros"))
+    for n, k in ((3, 1), (4, 2), (2, 1)):
+        np.testing.assert_allclose(f(ROW, n, k), theirs(ROW, n, k), rtol=1e-12, atol=1e-12)
+
+
+def test_steps_that_are_no_steps() -> None:
+    for y in (LONG[::K], gc.arange(0, 9, K, dim="a"), gc.zeros({"a": N // K})):
+        f = gc.compile([LONG, N, K], y, native=False)
+        with pytest.raises(gc.GraphError, match="needs 1 <= k"):
+            f(ROW, 3, 0)
+    for make in (lambda: LONG[:: N - K], lambda: gc.arange(0, 9, -K, dim="a")):
+        with pytest.raises(gc.GraphError, match="may be negative"):
+            make()
+    with pytest.raises(gc.GraphError, match="divided by 0"):
+        gc.zeros({"a": N // 0})
+    with pytest.raises(gc.GraphTypeError, match="is not one integer"):
+        LONG.roll(t=X)
+
+
+def test_results_that_may_wrap_around_are_no_sizes() -> None:
+    small = gc.tensor("n", {}, dtype="int8")
+    assert gc.zeros({"a": small.astype("int64") + 1}).shape == gc.zeros({"a": N + 1}).shape
+    with pytest.raises(gc.GraphTypeError, match="arithmetic"):
+        gc.zeros({"a": small + 1})
+
+
+def test_derivatives_are_checked_where_an_input_is_a_size() -> None:
+    s = gc.tensor("s", {})
+    y = gc.scan(lambda c, _: (1.1 * c, None), s, length=N)[0]
+    assert gc.check_grads(y, s, {s: 1.0, N: 3}).error < 1e-6
+    assert gc.check_grads(y, s, {"s": 1.0, "n": 3}).error < 1e-6
+    with pytest.raises(gc.GraphError, match="values have none for input 'n'"):
+        gc.check_grads(y, s, {s: 1.0})
+
 
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("name", MAKERS)
@@ -135,7 +243,7 @@ def test_values_at_once_and_functions() -> None:
 
 def test_a_constant_is_a_size_and_no_other_value_is() -> None:
     assert gc.zeros({"t": gc.constant(3)}).shape == (3,)
-    for wrong in (N + 1, X.sum(), gc.tensor("f", {}), gc.constant(2.0), X):
+    for wrong in (N + X.any(), X.sum(), gc.tensor("f", {}), gc.constant(2.0), X):
         with pytest.raises(gc.GraphTypeError, match="is a tensor that is not an integer input"):
             gc.zeros({"t": wrong})
     with pytest.raises(gc.GraphTypeError, match="is a tensor that is not an integer input"):

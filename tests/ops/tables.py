@@ -142,6 +142,7 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.shared_factors WHOLE": "the op is no part of another",
     "graphcore.rewrites.shared_factors BY_LU": "the op does not share LU factors",
     "graphcore.frontend.core.lift COMPARISONS": "the op is not decided while a program is built",
+    "graphcore.frontend.core.values_as_sizes ARITHMETIC": "the result of the op is no size",
     "graphcore.frontend.derive.vectorize RULES": "more dims are batch, as the kind of axes says",
     "graphcore.inspection.blame MOVED": "elements are computed from those that the kind says",
     "graphcore.inspection.blame RECEIVING": "elements are computed from those that the kind says",

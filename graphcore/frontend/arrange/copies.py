@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from graphcore.frontend.core.arguments import SizeLike, dim_of, integer, size_of
+from graphcore.frontend.core.arguments import SizeLike, Whole, dim_of, integer, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.costs import MOST_JOINED
 from graphcore.frontend.core.documents import parameters
@@ -30,7 +30,9 @@ __all__ = [
 ]
 
 
-def tile(x: Operand, copies: Mapping[str, Size] | None = None, /, **copies_kwargs: Size) -> Tensor:
+def tile(
+    x: Operand, copies: Mapping[str, Whole] | None = None, /, **copies_kwargs: Whole
+) -> Tensor:
     """`x` repeated as a whole along dims.
 
     Parameters
@@ -78,7 +80,7 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
     return in_order(merged, old)
 
 
-def repeat(x: Operand, repeats: Size | Sequence[int], dim: str) -> Tensor:
+def repeat(x: Operand, repeats: Whole | Sequence[int], dim: str) -> Tensor:
     """`x` with each element along `dim` repeated.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from graphcore.frontend.core.arguments import (
     DimPair,
     SizeLike,
+    Whole,
     as_tuple,
     dim_of,
     dims_sizes,
@@ -30,7 +31,7 @@ from graphcore.frontend.pointwise.elementwise import equal, greater_equal, less_
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import transpose
-from graphcore.ir.sizes import Expression, Size, maximum, minimum
+from graphcore.ir.sizes import Expression, maximum, minimum
 from graphcore.ops import named
 
 __all__ = [
@@ -58,7 +59,7 @@ def eye(
     dims: Mapping[str, SizeLike] | Iterable[str],
     shape: Iterable[SizeLike] | SizeLike = None,
     *,
-    k: Size = 0,
+    k: Whole = 0,
     dtype: npt.DTypeLike | None = None,
     like: Operand | None = None,
 ) -> Tensor:
@@ -82,7 +83,7 @@ def tri(
     dims: Mapping[str, SizeLike] | Iterable[str],
     shape: Iterable[SizeLike] | SizeLike = None,
     *,
-    k: Size = 0,
+    k: Whole = 0,
     dtype: npt.DTypeLike | None = None,
     like: Operand | None = None,
 ) -> Tensor:
@@ -115,14 +116,14 @@ def row_and_column(function: str, dims: object, shape: object) -> tuple[Tensor, 
     return row, col
 
 
-def shift(function: str, row: Tensor, k: Size) -> Tensor:
+def shift(function: str, row: Tensor, k: Whole) -> Tensor:
     """Positions plus `k`."""
     k = integer(function, k, "k", row)
     return row if k == 0 else row + k
 
 
 def diagonal(
-    x: Operand, dims: DimPair = ("row", "col"), dim: str = "diag", offset: Size = 0
+    x: Operand, dims: DimPair = ("row", "col"), dim: str = "diag", offset: Whole = 0
 ) -> Tensor:
     """The elements on a diagonal of two dims, along one new last dim.
 
@@ -161,7 +162,7 @@ def diagonal(
     dims="The two dims, which are removed.",
     offset="The diagonal: elements whose second position is `offset` more than the first.",
 )
-def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tensor:
+def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Whole = 0) -> Tensor:
     """Sum over a diagonal of two dims, where the second position is `offset` more than the first.
 
     >>> import graphcore as gc
@@ -174,7 +175,7 @@ def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tenso
     return reductions.sum(diagonal(x, dims, row, offset), row)
 
 
-def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Size = 0) -> Tensor:
+def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Whole = 0) -> Tensor:
     """`x` on a diagonal of two new last dims, zeros elsewhere.
 
     Parameters
@@ -215,7 +216,7 @@ def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Size = 0)
     dims="The two dims.",
     k="The diagonal: where the second position is `k` more than the first.",
 )
-def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
+def tril(x: Operand, dims: DimPair = ("row", "col"), k: Whole = 0) -> Tensor:
     """`x` on and below a diagonal, zeros above it.
 
     The elements set to zero have derivative 0, whatever their values.
@@ -234,7 +235,7 @@ def tril(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
     dims="The two dims.",
     k="The diagonal: where the second position is `k` more than the first.",
 )
-def triu(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
+def triu(x: Operand, dims: DimPair = ("row", "col"), k: Whole = 0) -> Tensor:
     """`x` on and above a diagonal, zeros below it.
 
     The elements set to zero have derivative 0, whatever their values.
@@ -249,7 +250,7 @@ def triu(x: Operand, dims: DimPair = ("row", "col"), k: Size = 0) -> Tensor:
 
 
 def masked_triangle(
-    function: str, x: Operand, dims: DimPair, k: Size, chosen: Callable[[Operand, Operand], Tensor]
+    function: str, x: Operand, dims: DimPair, k: Whole, chosen: Callable[[Operand, Operand], Tensor]
 ) -> Tensor:
     """`x` where the positions along two dims compare as `chosen` says, zeros elsewhere."""
     node = single(function, x)

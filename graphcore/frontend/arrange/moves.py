@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.arguments import Whole, integer
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.index.slices import amounts, cut
-from graphcore.frontend.pointwise.casting import with_fill
+from graphcore.frontend.create.ranges import arange
+from graphcore.frontend.index.indexing import take
+from graphcore.frontend.index.slices import by_dim, cut
+from graphcore.frontend.pointwise.casting import astype, with_fill
+from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import constant_end, join
-from graphcore.ir.sizes import Size, maximum, minimum
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import maximum, minimum
 
 __all__ = [
     "roll",
@@ -20,13 +27,15 @@ __all__ = [
 
 MOVED = {
     "x": "A tensor.",
-    "shifts": "By how many positions to move along each dim, forwards if positive: integers or "
-    "sizes, as a dict or as keywords.",
+    "shifts": "By how many positions to move along each dim, forwards if positive: integers, sizes "
+    "or integer tensors without dims, as a dict or as keywords.",
 }
 
 
 @parameters(**MOVED)
-def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **shifts_kwargs: Size) -> Tensor:
+def roll(
+    x: Operand, /, shifts: Mapping[str, Whole] | None = None, **shifts_kwargs: Whole
+) -> Tensor:
     """`x` with elements moved along dims; those that leave at one end enter at the other.
 
     >>> import graphcore as gc
@@ -34,9 +43,12 @@ def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **shifts_kwarg
     array([4, 1, 2, 3])
     """
     node = single("roll", x)
-    for dim, distance in amounts("roll", node, shifts, shifts_kwargs).items():
+    for dim, given in by_dim("roll", node, shifts, shifts_kwargs).items():
         size = node.type.size(dim)
-        behind = distance % maximum(size, 1)
+        if isinstance(given, Base):
+            node = take(wrap(node), sources("roll", node, dim, given) % maximum(size, 1), dim).node
+            continue
+        behind = integer("roll", given, f"dim {dim!r}", node) % maximum(size, 1)
         node = join([cut(node, dim, size - behind, behind), cut(node, dim, 0, size - behind)], dim)
     return wrap(node)
 
@@ -49,9 +61,9 @@ def roll(x: Operand, /, shifts: Mapping[str, Size] | None = None, **shifts_kwarg
 def shift(
     x: Operand,
     /,
-    shifts: Mapping[str, Size] | None = None,
+    shifts: Mapping[str, Whole] | None = None,
     fill_value: Operand | None = None,
-    **shifts_kwargs: Size,
+    **shifts_kwargs: Whole,
 ) -> Tensor:
     """`x` with elements moved along dims; one end drops elements, the other is filled.
 
@@ -61,14 +73,30 @@ def shift(
     [array([nan,  1.,  2.]), array([2, 3, 0])]
     """
     node = single("shift", x)
-    wanted = amounts("shift", node, shifts, shifts_kwargs)
+    wanted = by_dim("shift", node, shifts, shifts_kwargs)
     if not wanted:
         return wrap(node)
     node, fill = with_fill("shift", node, fill_value)
-    for dim, distance in wanted.items():
+    for dim, given in wanted.items():
         size = node.type.size(dim)
+        if isinstance(given, Base):
+            source, dims = sources("shift", node, dim, given), node.type.dims
+            moved = take(wrap(node), source.clip(0, maximum(size - 1, 0)), dim)
+            inside = (source >= 0) & (source < size)
+            node = where(inside, moved, wrap(fill)).transpose(*dims).node
+            continue
+        distance = integer("shift", given, f"dim {dim!r}", node)
         before, after = (minimum(maximum(p, 0), size) for p in (distance, -distance))
         kept = cut(node, dim, after, size - before - after)
         ends = [constant_end(node, dim, end, fill) for end in (before, after)]
         node = join([ends[0], kept, ends[1]], dim)
     return wrap(node)
+
+
+def sources(function: str, x: Node, dim: str, distance: Base) -> Tensor:
+    """The positions along `dim` that elements come from, where a value says how far they move."""
+    if distance.dims or distance.dtype.kind not in "iu":
+        cure = "give an integer, a size, or an integer tensor without dims"
+        reason = f"{distance.node.type} for dim {dim!r} is not one integer"
+        raise refusal(function, reason, x, distance, cure=cure, kind=GraphTypeError)
+    return arange(x.type.size(dim), dim=dim) - astype(wrap(distance.node), INT)

@@ -14,26 +14,28 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
-from graphcore.ir.names import ValueOf
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import user_line
 from graphcore.ir.size_reader import read_size
-from graphcore.ir.sizes import Expression, Shape, Size, unknown, upper_bound
+from graphcore.ir.sizes import Expression, Shape, Size, lower_bound, unknown, upper_bound
 from graphcore.ir.types import DType
-from graphcore.ops import leaf
 from graphcore.ops.named import close_match
 
 from .base import Base, Tensor, brief, refusal
 from .lift import Operand, check_dims, single
 from .lift import dtype_of as dtype_of
 from .public_calls import call_with
+from .values_as_sizes import value_of
 
 Dim: TypeAlias = str | Iterable[str] | EllipsisType | None
 """One dim, several, or all of them (None or ...)."""
 
 SizeLike: TypeAlias = "int | str | Expression | Tensor | None"
-"""A size: an integer, an expression, also as text ("n + 1"), None: unknown, named by its dim; or an
-integer input without dims, whose value it is."""
+"""A size: an integer, an expression, also as text ("n + 1"), None: unknown, named by its dim; or
+the value of an integer input without dims, or of arithmetic of some."""
+
+Whole: TypeAlias = "Size | Tensor"
+"""An integer, a size, or the value of an integer input."""
 
 MissingDims = Literal["raise", "warn", "ignore"]
 
@@ -236,22 +238,6 @@ def size_of(function: str, dim: str, size: object) -> Size:
     return size
 
 
-def value_of(function: str, what: str, x: Base) -> Size:
-    """The size that the value of an integer input is; refused for all other tensors.
-
-    Sizes are known before anything is computed, so no computed value can be one.
-    """
-    node, type = x.node, x.node.type
-    if node.op is leaf.input_ and "trace" not in node.attrs and not type.dims:
-        if type.dtype.kind in "iu":
-            return unknown(ValueOf(node.attrs["name"]))
-    elif node.op is leaf.full and not type.dims and type.dtype.kind in "iu":
-        return int(node.attrs["value"].array)
-    reason = f"{what} is a tensor that is not an integer input"
-    cure = "give an input: gc.tensor('n', {}, dtype='int64'); sizes are known before all values"
-    raise refusal(function, reason, x, cure=cure, kind=GraphTypeError)
-
-
 LARGEST_SIZE = 2**63 - 1
 """The largest size, that of the integers with which NumPy counts."""
 
@@ -260,16 +246,26 @@ def integer(function: str, number: Any, what: str, *operands: Base | Node) -> Si
     """An integer or a size that a user gave for `what`; it may be negative."""
     if isinstance(number, Expression):
         return number
+    if isinstance(number, Base):
+        return value_of(function, what, number)
     try:
         found = index_of(number)
     except TypeError:
         reason = f"{brief(number)} for {what} is not an integer or a size"
-        cure = "use an integer, or a size of a tensor"
+        cure = "use an integer, a size of a tensor, or an integer input"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError) from None
     if abs(found) > LARGEST_SIZE:
         reason = f"{found} for {what} exceeds any size"
         raise refusal(function, reason, *operands, cure="use an integer of 64 bits")
     return found
+
+
+def require_sign(function: str, step: Size, *operands: Node) -> None:
+    """Refuse a step that may be negative or not, at the call."""
+    if isinstance(step, Expression) and (lower_bound(step) or -1) < 0 and lower_bound(step) != 0:
+        reason = f"the step {step} may be negative"
+        cure = "use a step of 1 or more, such as gc.maximum(step, 1), and gc.flip to reverse"
+        raise refusal(function, reason, *operands, cure=cure)
 
 
 def index_of(number: Any) -> int:

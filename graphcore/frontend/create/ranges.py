@@ -12,16 +12,18 @@ import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import (
     SizeLike,
+    Whole,
     made_dtype,
     names,
     new_dim,
+    require_sign,
     size_of,
-    value_of,
 )
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, common, promote, single
 from graphcore.frontend.core.precision import default, of_numbers
+from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal, floor, power
 from graphcore.frontend.pointwise.formulas import where
@@ -56,7 +58,7 @@ SPACED = {
 def arange(
     start: complex | Expression | Tensor,
     stop: complex | Expression | Tensor | None = None,
-    step: complex = 1,
+    step: complex | Expression | Tensor = 1,
     *,
     dim: str,
     dtype: npt.DTypeLike | None = None,
@@ -69,11 +71,11 @@ def arange(
     Parameters
     ----------
     start
-        The first value: a number, a size, or an integer input without dims.
+        The first value: a number, a size, or the value of integer inputs.
     stop
-        The end, which is excluded: a number, a size, or an integer input without dims.
+        The end, which is excluded: a number, a size, or the value of integer inputs.
     step
-        The step, a number other than 0.
+        The step, a number other than 0; also a size or a value of integer inputs, 1 or more.
     dim
         The one dim of the result.
     dtype
@@ -98,8 +100,9 @@ def arange(
     if stop is None:
         start, stop = 0, start
     (name,) = names("arange", (dim,))
-    start, stop = (
-        value_of("arange", "an end", x) if isinstance(x, Base) else x for x in (start, stop)
+    start, stop, step = (
+        value_of("arange", what, x) if isinstance(x, Base) else x
+        for what, x in (("an end", start), ("an end", stop), ("the step", step))
     )
     for end in (start, stop, step):
         if end is None or isinstance(end, (bool, complex)):
@@ -145,16 +148,19 @@ def iota(dim: str, size: Size) -> Tensor:
 def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
     """A range of integers whose ends may be sizes."""
     try:
-        start, stop = (s if isinstance(s, Expression) else operator.index(s) for s in (start, stop))
-        step = operator.index(step)
+        start, stop, step = (
+            s if isinstance(s, Expression) else operator.index(s) for s in (start, stop, step)
+        )
     except TypeError:
         cure = "with a size known only at the call, use integers, or scale the result"
         reason = f"{start!r}, {stop!r}, {step!r} are not all integers or sizes"
         raise refusal("arange", reason, cure=cure, kind=GraphTypeError) from None
     if step == 0:
         raise refusal("arange", "the step is 0", cure="use a nonzero step")
-    gap = stop - start if step > 0 else start - stop
-    made = iota(dim, size_of("arange", dim, maximum((gap + abs(step) - 1) // abs(step), 0)))
+    require_sign("arange", step)
+    falls = isinstance(step, int) and step < 0
+    gap, length = (start - stop, -step) if falls else (stop - start, step)
+    made = iota(dim, size_of("arange", dim, maximum((gap + length - 1) // length, 0)))
     scaled = made if step == 1 else made * step
     return scaled if isinstance(start, int) and start == 0 else scaled + start
 
@@ -163,7 +169,7 @@ def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
 def linspace(
     start: Operand,
     stop: Operand,
-    num: int | Expression = 50,
+    num: Whole = 50,
     *,
     dim: str,
     endpoint: bool = True,
@@ -212,7 +218,7 @@ def linspace(
 def logspace(
     start: Operand,
     stop: Operand,
-    num: int | Expression = 50,
+    num: Whole = 50,
     *,
     dim: str,
     endpoint: bool = True,
@@ -237,7 +243,7 @@ def logspace(
 def geomspace(
     start: Operand,
     stop: Operand,
-    num: int | Expression = 50,
+    num: Whole = 50,
     *,
     dim: str,
     endpoint: bool = True,

@@ -9,10 +9,18 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from graphcore.frontend.core import lift
-from graphcore.frontend.core.arguments import MissingDims, dim_of, mapping, names, present
+from graphcore.frontend.core.arguments import (
+    MissingDims,
+    dim_of,
+    mapping,
+    names,
+    present,
+    require_sign,
+)
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, is_labelled, single
+from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.shape.dims import with_size
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
@@ -33,7 +41,7 @@ class Range(NamedTuple):
 
     start: Size
     size: Size
-    step: int
+    step: Size
 
 
 def isel(
@@ -109,7 +117,10 @@ def selection(x: Node, indexers: dict[str, Any]) -> Selection:
         size = x.type.size(dim)
         if isinstance(indexer, slice):
             found = slice_range(x, dim, indexer, size)
-            if found != (0, size, 1):
+            if isinstance(found.step, Expression):  # ranges have known steps, positions any
+                made = wrap(leaf.iota(size=found.size, dtype=INT, dims=(dim,)))
+                indices[dim] = (made * found.step + found.start).node
+            elif found != (0, size, 1):
                 ranges[dim] = found
         elif is_position(indexer):
             positions[dim] = position(x, dim, indexer, size)
@@ -167,10 +178,11 @@ def outside(x: Node, dim: str, at: object, size: int) -> GraphIndexError:
 def slice_range(x: Node, dim: str, given: slice, size: Size) -> Range:
     """The positions that a Python slice selects from a dim of any size."""
     step = 1 if given.step is None else slice_number(x, dim, given.step)
-    if not isinstance(step, int) or step == 0:
-        raise refusal("isel", f"the step of dim {dim!r} is {step}", x, cure="use a nonzero integer")
+    if step == 0:
+        raise refusal("isel", f"the step of dim {dim!r} is 0", x, cure="use a nonzero integer")
+    require_sign("isel", step, x)
     # Only the ends that count are kept inside: where the other two cross, the length is 0.
-    if step > 0:
+    if isinstance(step, Expression) or step > 0:
         start = maximum(slice_end(x, dim, given.start, size, 0), 0)
         gap = minimum(slice_end(x, dim, given.stop, size, size), size) - start
     else:
@@ -203,6 +215,8 @@ def slice_number(x: Node, dim: str, given: Any) -> Size:
     """An integer or size in a slice."""
     if isinstance(given, Expression):
         return given
+    if isinstance(given, Base):
+        return value_of("isel", f"an end or step of a slice of dim {dim!r}", given)
     try:
         return operator.index(given)
     except TypeError:

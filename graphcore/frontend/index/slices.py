@@ -9,6 +9,7 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import (
     Dim,
+    Whole,
     dims_of,
     integer,
     mapping,
@@ -16,7 +17,7 @@ from graphcore.frontend.core.arguments import (
     order_set,
     require_dims,
 )
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.ir.node import Node
@@ -42,9 +43,15 @@ def cut(x: Node, dim: str, start: Size, size: Size) -> Node:
 
 def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Size]:
     """An integer or a size for each of some dims of `x`."""
+    wanted = by_dim(function, x, given, more)
+    return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
+
+
+def by_dim(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given for each of some dims of `x`."""
     wanted = mapping(function, given, more, "{'dim': 1}", x)
     require_dims(function, x, names(function, tuple(wanted), x))
-    return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
+    return wanted
 
 
 @parameters(
@@ -69,7 +76,7 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
 )
 def head(
-    x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **sizes_kwargs: Size
+    x: Operand, sizes: Mapping[str, Whole] | Whole | None = None, /, **sizes_kwargs: Whole
 ) -> Tensor:
     """The first elements along dims: a number for each dim by name, or one for all; by default 5.
 
@@ -86,7 +93,7 @@ def head(
     sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
 )
 def tail(
-    x: Operand, sizes: Mapping[str, Size] | Size | None = None, /, **sizes_kwargs: Size
+    x: Operand, sizes: Mapping[str, Whole] | Whole | None = None, /, **sizes_kwargs: Whole
 ) -> Tensor:
     """The last elements along dims: a number for each dim by name, or one for all; by default 5.
 
@@ -105,7 +112,7 @@ def tail(
     steps="The step for each dim, as a dict or as keywords; or one for all.",
 )
 def thin(
-    x: Operand, steps: Mapping[str, int] | int | None = None, /, **steps_kwargs: int
+    x: Operand, steps: Mapping[str, Whole] | Whole | None = None, /, **steps_kwargs: Whole
 ) -> Tensor:
     """Every n-th element along dims, from the first: a step for each dim by name, or one for all.
 
@@ -127,7 +134,7 @@ def slice_dims(
 ) -> Tensor:
     """`x` at the slices that `made` computes from the number given for each dim and its size."""
     node = single(function, x)
-    if isinstance(given, (int, np.integer, Expression)):
+    if isinstance(given, (int, np.integer, Expression, Base)):
         given = dict.fromkeys(node.type.dims, given)
     wanted = amounts(function, node, given, more)
     for dim, number in wanted.items():

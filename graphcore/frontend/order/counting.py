@@ -20,6 +20,7 @@ from graphcore.frontend.core.arguments import (
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, single
+from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange, linspace
 from graphcore.frontend.index.indexing import isel
@@ -169,6 +170,8 @@ def histogram(
 def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: str) -> Tensor:
     """The edges of bins; those of equal width in the dtype of a mean of `x`."""
     require_order("histogram", x)
+    if isinstance(bins, Base) and not bins.dims:
+        bins = value_of("histogram", "the number of bins", bins)
     if isinstance(bins, (int, np.integer, Expression)):
         low, high = (
             (smallest(x, dims), largest(x, dims)) if ends is None else histogram_range(x, ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from graphcore.frontend.core.arguments import dim_of, integer, require_order, size_of
+from graphcore.frontend.core.arguments import Whole, dim_of, integer, require_order, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
@@ -85,7 +85,7 @@ def sort(x: Operand, dim: str, descending: bool = False) -> Tensor:
     return wrap(named.sort(node, dim=name))
 
 
-def top_k(x: Operand, k: int, dim: str) -> TopK:
+def top_k(x: Operand, k: Whole, dim: str) -> TopK:
     """The `k` largest elements along `dim` and their positions, in descending order.
 
     Of tied elements the first come first; nan counts as the largest.

@@ -14,8 +14,9 @@ from graphcore.frontend.core.arguments import (
     require_dims,
     size_of,
 )
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.reduce import reductions
@@ -275,6 +276,12 @@ class Move(NamedTuple):
     def ends(self, function: str, size: Size, given: Any) -> tuple[Size, Size]:
         """The padding before and after `size` elements."""
         beyond = (self.size - 1) * self.dilation
+        several = isinstance(given, (tuple, list))
+        parts = [
+            value_of(function, f"the padding of dim {self.dim!r}", p) if isinstance(p, Base) else p
+            for p in (given if several else (given,))
+        ]
+        given = tuple(parts) if several else parts[0]
         match given if isinstance(given, (str, int, Expression, tuple, list)) else None:
             case "valid":
                 return 0, 0
