@@ -318,8 +318,8 @@ def float_for_an_index() -> Any:
     return gc.switch(S, [lambda: S, lambda: S])
 
 
-def branches_of_other_dims() -> Any:
-    return gc.cond(S > 0, lambda: {"a": W, "b": S}, lambda: {"a": W.sum(), "b": S})
+def branches_of_other_sizes() -> Any:
+    return gc.cond(S > 0, lambda: {"a": W, "b": S}, lambda: {"a": W.head(row=2), "b": W})
 
 
 def branch_that_cannot_be() -> Any:
@@ -389,11 +389,11 @@ REFUSED: dict[Callable[[], Any], tuple[str, ...]] = {
     number_for_a_predicate: ("while_loop", "f64[], not bool", "cure"),
     number_to_branch_on: ("cond", "f64[], not bool", "cure"),
     float_for_an_index: ("switch", "f64[], not an integer", "cure"),
-    branches_of_other_dims: (
+    branches_of_other_sizes: (
         "cond",
-        "    otherwise           then",
-        "* result['a']: f64[]  result['a']: f64[row=3]",
-        "  result['b']: f64[]  result['b']: f64[]",
+        "    otherwise                then",
+        "* result['a']: f64[row=2]  result['a']: f64[row=3]",
+        "  result['b']: f64[row=3]  result['b']: f64[]",
     ),
     branch_that_cannot_be: ("cond", "* result: i64[]  result: f64[]"),
     branches_of_other_structure: ("cond", "the branches differ", "*"),

@@ -54,6 +54,22 @@ def arranged(new: Value, old: Value, what: str = "carried") -> Value:
     return ordered(new, old.dims)
 
 
+def settled(init: Tree, step: Any, runs: bool) -> list[Value]:
+    """Start values repeated along the dims that a step adds to them, whether or not it is taken."""
+    if not runs:
+        return tolerated(lambda: settled(init, step, True))
+    state = flat(init)
+    while True:
+        new = flat(step(like(init, state)))
+        added = [
+            [d for d in x.dims if d not in old.dims] for x, old in zip(new, state, strict=True)
+        ]
+        if not any(added):
+            return state
+        state = [repeated(old, {d: x.sizes[d] for d in more})
+                 for x, old, more in zip(new, state, added, strict=True)]  # fmt: skip
+
+
 def ordered(x: Value, dims: Sequence[Any]) -> Value:
     def turned(x: Array) -> Array:
         whole = [n for n in x.names if n not in dims] + list(dims)
@@ -141,7 +157,9 @@ def scan(
     if len(lengths) != 1:
         raise Refused("lengths differ")
     (n,) = lengths
-    carry, results, made = init, [], None
+    some = [place(x, {dim: 0}) if n else total(x, [dim]) for x in walked]
+    started = settled(init, lambda carry: body(carry, like(xs, some))[0], n > 0)
+    carry, results, made = like(init, started), [], None
     for t in range(n)[:: -1 if reverse else 1] if n else ():
         new, made = body(carry, like(xs, [place(x, {dim: t}) for x in walked]))
         pairs = zip(flat(new), flat(carry), strict=True)
@@ -168,10 +186,14 @@ def while_loop(test: Any, body: Any, init: Tree, max_steps: Any = None) -> Tree:
     missing = {d: s for d, s in going.sizes.items() if not all(d in x.dims for x in state)}
     state = [repeated(x, missing) for x in state]
 
+    def chosen(tree: Tree) -> Tree:
+        new, old = flat(body(tree)), flat(tree)
+        return [where(going, x, y) if going.names else x for x, y in zip(new, old, strict=True)]
+
+    state = settled(like(init, state), chosen, bool(np.any(going.data)) and most > 0)
+
     def step() -> list[Value]:
-        new = flat(body(like(init, state)))
-        chosen = [where(going, x, old) if going.names else x for x, old in zip(new, state)]
-        return [arranged(x, old) for x, old in zip(chosen, state, strict=True)]
+        return [arranged(x, old) for x, old in zip(chosen(like(init, state)), state, strict=True)]
 
     while np.any(going.data) and steps < most:
         state = step()
@@ -193,7 +215,9 @@ def repeated(x: Value, sizes: Mapping[Any, int]) -> Value:
 
 def fori_loop(lower: Any, upper: Any, body: Any, init: Tree, *, checkpoint: Any = None) -> Tree:
     ends = [int(lifted(end).base.data) for end in (lower, upper)]
-    carry = like(init, flat(init))
+    carry = like(
+        init, settled(init, lambda tree: body(Array((), ends[0]), tree), ends[0] < ends[1])
+    )
 
     def step(i: int) -> Tree:
         pairs = zip(flat(body(Array((), i), carry)), flat(carry), strict=True)
@@ -209,7 +233,7 @@ def fori_loop(lower: Any, upper: Any, body: Any, init: Tree, *, checkpoint: Any 
 def cond(pred: Any, then: Any, otherwise: Any, *operands: Tree) -> Tree:
     test = pred.base
     if not test.names:
-        return switch(Array((), int(test.data)), [otherwise, then], *operands)
+        return switch(Array((), 1 - int(test.data)), [then, otherwise], *operands)
     made, other = then(*operands), otherwise(*operands)
     pairs = zip(flat(made), flat(other), strict=True)
     return like(made, [where(test, x, y) for x, y in pairs])
@@ -229,14 +253,16 @@ def switch(index: Value, branches: Sequence[Any], *operands: Tree) -> Tree:
             results.append(found)
         return like(made[0], results)
     chosen = branches[int(at.data)](*operands)
-    first: list[Value] = []
-    for other in branches:
-        leaves = flat(tolerated(lambda other=other: other(*operands)))
-        if any(x.sizes != y.sizes for x, y in zip(flat(chosen), leaves, strict=True)):
+    made = [flat(tolerated(lambda other=other: other(*operands))) for other in branches]
+    results = []
+    for x, column in zip(flat(chosen), zip(*made, strict=True), strict=True):
+        sizes: dict[Any, int] = {}
+        for y in column:
+            sizes |= {d: n for d, n in y.sizes.items() if d not in sizes}
+        if any(sizes[d] != n for y in column for d, n in y.sizes.items()):
             NOTES.append("branches differ in sizes")
-        first = leaves if other is branches[0] else first
-    return like(chosen, [ordered(x, y.dims) if set(x.dims) == set(y.dims) else x
-                         for x, y in zip(flat(chosen), first, strict=True)])  # fmt: skip
+        results.append(ordered(repeated(x, sizes), tuple(sizes)))
+    return like(chosen, results)
 
 
 def checkpoint(function: Any) -> Any:

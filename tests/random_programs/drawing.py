@@ -396,6 +396,14 @@ class Scope:
             return text
         return f"gc.broadcast_like({text}, {like})"
 
+    def without_others(self, x: str, like: str) -> str:
+        """The text of `x` without dims of other sizes than those of another value."""
+        sizes = self.value(like).sizes
+        gone = [d for d, n in self.value(x).sizes.items() if sizes.get(d, n) != n]
+        if set(gone) & self.drawing.frozen:
+            raise Skip
+        return f"gc.sum({x}, {gone!r})" if gone else x
+
 
 def attempt(s: Scope, function: Callable[[Scope], Any]) -> bool:
     """Whether a statement could be drawn; if not, nothing is left of it."""

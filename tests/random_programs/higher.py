@@ -24,7 +24,15 @@ def result_of(s: Scope, kind: str = "f") -> str:
 def carried(s: Scope, like: Sequence[str]) -> list[str]:
     """The new carries: what was made, alone or together with the old ones."""
     forms = ("{y}", "{y}", "gc.tanh({x}) * {y}", "{x} + 0.5 * gc.sin({y})", "gc.sin({x} + {y})")
-    return [s.drawing.choice(forms).format(x=x, y=s.fitted(result_of(s), x)) for x in like]
+    wider = ("gc.tanh({x}) * {y}", "gc.sin({y} + {x})", "{y} - 0.5 * {x}")
+    made = []
+    for x in like:
+        if s.drawing.chance(0.15):  # perhaps with more dims than the start, and before its own
+            y = s.without_others(result_of(s), x)
+            made.append(s.drawing.choice(wider).format(x=x, y=y))
+        else:
+            made.append(s.drawing.choice(forms).format(x=x, y=s.fitted(result_of(s), x)))
+    return made
 
 
 # ---- loops and branches
@@ -126,7 +134,9 @@ def branch(s: Scope) -> None:
 
     def finish(inner: Scope) -> str:
         if not loose:
-            return inner.fitted(result_of(inner), like)
+            text = inner.fitted(result_of(inner), like)
+            gone = [n for n in s.value(like).dims if n not in d.frozen and d.chance(0.1)]
+            return f"gc.sum({text}, {gone!r})" if gone else text  # repeated along these again
         dim = inner.dims(like, 1)[0]
         return d.choice((like, f"gc.isel({like}, {{{dim!r}: slice(1, None)}})"))
 

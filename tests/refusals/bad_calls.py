@@ -309,8 +309,8 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
     "loops and branches": [
         ("gc.scan(lambda c, r: (c + r, c), s, x, 'featrue')", "scan", "'featrue'", "dim="),
         (
-            "gc.scan(lambda c, r: (x + c, c), gc.zeros({'feature': 4}), t, 'time')",
-            *("changes the type of its carry", "carry.transpose('feature', 'batch')"),
+            "gc.scan(lambda c, r: (x.sum('feature'), c), gc.zeros({'feature': 4}), t, 'time')",
+            *("is repeated along ['batch']", "drops the dims ['feature']"),
         ),
         ("gc.scan(lambda c, r: c + r, s, x, 'feature')", "scan", "(carry, y)", "pair"),
         (
@@ -328,7 +328,7 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.fori_loop(0, 2.5, lambda i, c: c, s)", "fori_loop", "integers"),
         ("gc.fori_loop(0, 3, lambda i, c: c.astype('int64'), s)", "fori_loop", "(*)"),
         ("gc.cond(s, lambda: s, lambda: s)", "cond", "not bool"),
-        ("gc.cond(s > 0, lambda: s, lambda: x)", "cond", "(*)"),
+        ("gc.cond(s > 0, lambda: x, lambda: y)", "cond", "(*)"),
         ("gc.switch(s, [lambda: s])", "switch", "integer"),
         ("gc.switch(gc.constant(0), [])", "switch", "no branches"),
     ],

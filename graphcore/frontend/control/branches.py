@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias, overload
 
 from graphcore.frontend.core.arguments import as_list
@@ -28,12 +28,13 @@ from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import recording, toposort
+from graphcore.ir.sizes import Size
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType, fits
 from graphcore.ops import control
 from graphcore.ops.leaf import values
 
-from .carries import align_to, side_by_side
+from .carries import aligned, side_by_side
 from .stopped import for_members
 
 __all__ = ["cond", "switch"]
@@ -75,15 +76,16 @@ def cond(
     then
         A function of the operands.
     otherwise
-        The other function of the operands. Its results have the same structure, dims and dtypes as
-        those of `then`. A Python number takes the type of the result of the other branch.
+        The other function of the operands. Its results have the same structure and dtypes as those
+        of `then`. Where one of the two lacks dims of the other, it is repeated along them. A Python
+        number takes the dtype of the result of the other branch.
     operands
         Tensors or nested structures of them.
 
     Raises
     ------
     GraphError
-        If the condition is not bool, or if the branches differ in the structure or types of
+        If the condition is not bool, or if the branches differ in the structure, sizes or dtypes of
         results.
 
     Examples
@@ -128,7 +130,8 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
         An integer tensor; one outside the branches is refused at the call. A Python integer chooses
         immediately.
     branches
-        Functions of the operands, with results of one structure, dims and dtypes.
+        Functions of the operands, with results of one structure and dtypes. A result that lacks
+        dims of others is repeated along them.
     operands
         Tensors or nested structures of them.
 
@@ -227,7 +230,7 @@ def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebu
     leaves, structures = zip(*[flatten(tree, "result") for tree in made], strict=True)
     shapes = [[name for name, _ in paths(tree, "result")] for tree in made]
     if any(shape != shapes[0] for shape in shapes):
-        raise differ(function, made)
+        raise differ(function, made, set.intersection(*map(set, shapes)))
     if any(structure.static != structures[0].static for structure in structures):
         reason = f"the branches return static values that differ: {[x.static for x in structures]}"
         cure = "return what differs as tensors"
@@ -236,27 +239,37 @@ def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebu
 
 
 def unify(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
-    """The leaves of all branches in equal types; Python numbers take those of other branches."""
+    """The leaves of all branches in equal types: each is repeated along the dims that it lacks.
+
+    Dims are in the order in which the branches, as they are written, have them. Python numbers take
+    the dtypes of other branches.
+    """
     leaves, mirrored = alike(function, made)
-    raw = [[leaf for _, leaf in paths(tree, "result")] for tree in made]
-    for i, column in enumerate(zip(*raw, strict=True)):
-        strong = [n for n, leaf in enumerate(column) if not is_weak(leaf)]
-        own = leaves[strong[0] if strong else 0][i].node.type
+    raw = [dict(paths(tree, "result")) for tree in made]
+    same = {*raw[0]}
+    for i, label in enumerate(raw[0]):
+        column = [own[label] for own in raw]
         number = [is_weak(leaf) and not isinstance(leaf, Base) for leaf in column]
         nodes = [None if n else x[i].node for x, n in zip(leaves, number, strict=True)]
-        type = TensorType(promote(*map(kind_among, column, nodes)), own.shape, own.dims)
+        dtype = promote(*map(kind_among, column, nodes))
+        written = leaves[::-1] if function == "cond" else leaves  # `then` stands first
+        sizes: dict[str, Size] = {}
+        for some in written:
+            sizes |= {dim: n for dim, n in some[i].sizes.items() if dim not in sizes}
         for some, leaf, node in zip(leaves, column, nodes, strict=True):
             if is_weak(leaf):
-                cast = in_dtype(node, type.dtype) if node else astype(some[i], type.dtype).node
-                some[i] = broadcast_to(cast, type.sizes)
-            some[i] = wrap(align_to(some[i], type))
-            if not fits(type, some[i].node.type):
-                raise differ(function, made)
+                some[i] = wrap(in_dtype(node, dtype)) if node else astype(some[i], dtype)
+            own = aligned(some[i].node, tuple(sizes))
+            some[i] = broadcast_to(own, sizes | own.type.sizes)
+            if not fits(TensorType.of(dtype, sizes), some[i].node.type):
+                same.discard(label)
+    if len(same) < len(raw[0]):
+        raise differ(function, made, same)
     return leaves, mirrored
 
 
-def differ(function: str, made: Sequence[Tree]) -> Exception:
-    """The error for branches whose results differ, side by side."""
+def differ(function: str, made: Sequence[Tree], same: Collection[str]) -> Exception:
+    """The error for branches whose results differ, side by side; all but the `same` are marked."""
     names = (
         ["otherwise", "then"] if function == "cond" else map("branch {}".format, range(len(made)))
     )
@@ -265,9 +278,7 @@ def differ(function: str, made: Sequence[Tree]) -> Exception:
                        [x.node.type for x in flatten(tree, "result")[0]], strict=True))
         for name, tree in zip(names, made)
     }  # fmt: skip
-    first, *rest = columns.values()
-    same = {x for x in first if all(x in own and fits(first[x], own[x]) for own in rest)}
     table = side_by_side(columns, same)
     reason = f"the branches differ in their results (*)\n{table}"
-    cure = "return one structure, dims and dtypes: use astype, broadcast_like or gc.full_like"
+    cure = "return one structure, sizes and dtypes, as y.astype(x.dtype) and gc.full_like(x, 0) do"
     return refusal(function, reason, cure=cure, kind=GraphTypeError)

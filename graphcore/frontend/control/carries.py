@@ -16,6 +16,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, in_order
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node, toposort
+from graphcore.ir.sizes import Size
 from graphcore.ir.types import DType, TensorType, fits
 
 Made = TypeVar("Made")
@@ -87,6 +88,8 @@ class Carry:
                 self.types = [self.joint_type(i, x.type) for i, x in enumerate(new)]
                 self.weak = {i for i in weak if is_weak(leaves[i])}
                 if all(map(fits, before, self.types)) and weak == self.weak:
+                    if not all(map(fits, before, [x.type for x in new])):
+                        raise self.mismatch(dict(zip(self.labels, new, strict=True)))
                     return new, extra
                 again = self.retype(made, extra, weak)
                 if again is None or not alike(extra, again[1]):
@@ -104,12 +107,9 @@ class Carry:
         own = self.types[i]
         if fits(own, new):
             return own
-        if i in self.numbers:
-            dtype = promote(new.dtype, KINDS[self.tensors[i].dtype.kind])
-            return TensorType(dtype, new.shape, new.dims)
-        more = {dim: size for dim, size in new.sizes.items() if dim not in own.sizes}
-        wide = TensorType.of(own.dtype, own.sizes | more)
-        return wide if more and fits(wide, new) else own
+        number = KINDS[self.tensors[i].dtype.kind] if i in self.numbers else None
+        dtype = own.dtype if number is None else promote(new.dtype, number)
+        return TensorType.of(dtype, own.sizes | added(own, new.sizes))
 
     def retype(self, made: Tree, extra: Made, weak: Collection[int]) -> tuple[Tree, Made] | None:
         """The results of a step for params of settled types, or None if it must be traced."""
@@ -138,8 +138,7 @@ class Carry:
     def widen(self, sizes: dict[str, Any]) -> None:
         """Repeat every start value along the dims it lacks, which come last."""
         for i, own in enumerate(self.types):
-            both = own.sizes | {dim: size for dim, size in sizes.items() if dim not in own.sizes}
-            self.types[i] = TensorType.of(own.dtype, both)
+            self.types[i] = TensorType.of(own.dtype, own.sizes | added(own, sizes))
 
     def select(self, going: Tensor, made: Tree, state: Tree) -> Tree:
         """The new carry where the condition holds, else the old one."""
@@ -150,7 +149,7 @@ class Carry:
         return rebuild([where(going, x, y) for x, y in zip(new, old, strict=True)])
 
     def match_carry(self, made: Tree) -> list[Node]:
-        """The leaves of a new carry, dims in the order of the old; refused unless they fit."""
+        """The leaves of a new carry, dims of the old first; refused if the structure is another."""
         leaves, rebuild = flatten(made, "carry")
         if rebuild.static != self.rebuild.static:
             reason = f"the body changes {self.rebuild.static} of its carry to {rebuild.static}"
@@ -159,38 +158,29 @@ class Carry:
         labels = [label for label, _ in paths(made, "carry")]
         if labels != self.labels:
             raise self.mismatch(dict(zip(labels, [x.node for x in leaves], strict=True)))
-        new = [align_to(x, type) for x, type in zip(leaves, self.types, strict=True)]
-        if not all(self.fits(i, x.type) for i, x in enumerate(new)):
-            raise self.mismatch(dict(zip(labels, new, strict=True)))
-        return new
-
-    def fits(self, i: int, new: TensorType) -> bool:
-        """Whether a value of type `new` can be carried instead of the start value `i`.
-
-        The start may take the type that a step computes, unless that was tried before.
-        """
-        own = self.types[i]
-        return fits(own, new) or not fits(own, self.joint_type(i, new))
+        return [
+            aligned(x.node, type.dims or ()) for x, type in zip(leaves, self.types, strict=True)
+        ]
 
     def mismatch(self, new: Mapping[str, Node]) -> Exception:
         """The refusal of a carry that changes, old and new side by side, and where a dtype does."""
         old = dict(zip(self.labels, self.types, strict=True))
-        place = {label: i for i, label in enumerate(self.labels)}
-        types = {x: node.type for x, node in new.items()}
-        same = {x for x, type in types.items() if x in old and self.fits(place[x], type)}
+        types: dict[str, TensorType] = {x: node.type for x, node in new.items()}
+        same = {x for x, type in types.items() if x in old and fits(old[x], type)}
         table = side_by_side({"before": old, "after a step": types}, same)
         reason = f"the body changes the type of its carry (*)\n{table}"
+        cure = "keep structure, dims and dtypes: astype or broadcast_like in the body or init"
+        starts = dict(zip(self.labels, self.tensors, strict=True))
         for x in [x for x in new if x in old and x not in same]:
             if (cause := dtype_change(new[x], old[x].dtype)) is not None:
                 met = ", ".join(str(operand.type) for operand in cause.inputs)
                 made = f"{cause.type}, by {cause.op.said} at {cause.origin} of {met}"
                 reason += f"\n  {x} becomes {made}"
-        cure = "keep structure, dims and dtypes: astype, transpose or broadcast in the body or init"
-        for x in [x for x in new if x in old and x not in same]:
-            first, then = old[x].dims or (), types[x].dims or ()
-            if set(first) < set(then) and then[: len(first)] != first:
-                order = ", ".join(map(repr, (*first, *[dim for dim in then if dim not in first])))
-                cure = f"new dims come after those of the start: return {x}.transpose({order})"
+            if more := [*added(starts[x].node.type, old[x].sizes)]:
+                reason += f"\n  {x} is repeated along {more}, which the body adds to its start"
+            if lost := [*added(types[x], old[x].sizes)]:
+                cure = f"the body drops the dims {lost}: return a value that has them, as "
+                cure += f"gc.broadcast_like(y, {x}) has"
         return refusal(self.function, reason, cure=cure, kind=GraphTypeError)
 
 
@@ -216,7 +206,12 @@ def side_by_side(columns: Mapping[str, Mapping[str, TensorType]], same: Collecti
     return "\n".join(map(str.rstrip, lines))
 
 
-def align_to(x: Tensor, type: TensorType) -> Node:
-    """`x` with its dims in the order of `type`, if they are the same."""
-    dims = type.dims or ()
-    return in_order(x.node, dims) if set(x.dims) == set(dims) else x.node
+def added(own: TensorType, sizes: Mapping[str, Size]) -> dict[str, Size]:
+    """Those of `sizes` whose dims a type lacks."""
+    return {dim: size for dim, size in sizes.items() if dim not in own.sizes}
+
+
+def aligned(x: Node, dims: Sequence[str]) -> Node:
+    """`x` with those of `dims` that it has in this order, and others after them."""
+    own = x.type.dims or ()
+    return in_order(x, dict.fromkeys([*[dim for dim in dims if dim in own], *own]))

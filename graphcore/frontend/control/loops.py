@@ -96,7 +96,8 @@ def scan(
     ----------
     body
         `(carry, x) -> (carry, y)`. It is traced, not run at each step. The carry keeps its
-        structure, dims and dtypes; a start value is repeated along dims that the body adds to it.
+        structure, dims and dtypes; a start value is repeated along dims that the body adds to it,
+        which come after its own, whatever their order in the body.
         `y` is any structure of tensors, or None.
     init
         The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the
@@ -262,8 +263,7 @@ def while_loop(
     cond
         `carry -> bool tensor`.
     body
-        `carry -> carry`, with the same structure, dims and dtypes. It may use any tensor from
-        outside.
+        `carry -> carry`, as for `scan`. It may use any tensor from outside.
     init
         The first carry, as for `scan`.
     max_steps

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
-from graphcore.frontend.control.carries import align_to
+from graphcore.frontend.control.carries import aligned
 from graphcore.frontend.core.base import refusal, wrap
 from graphcore.frontend.core.callbacks import callback, operand_names, require_function
 from graphcore.frontend.core.tracing import close, constants, placeholder, traced_operands
@@ -158,7 +158,7 @@ def rule_results(
     made = callback("custom_pullback", role, rule, "operands", "result", moving)(*values)
     found, _ = flatten(made, role)
     wanted = [x.type for x in likes]
-    matched = [align_to(x, type) for x, type in zip(found, wanted)]
+    matched = [aligned(x.node, type.dims) for x, type in zip(found, wanted)]
     if len(found) != len(likes) or not all(fits(x.type, y) for x, y in zip(matched, wanted)):
         what = "operand" if role == "pullback" else "result"
         reason = f"the {role} returns {[str(x.node.type) for x in found]}"
