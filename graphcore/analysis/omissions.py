@@ -10,6 +10,9 @@ op can be forgotten:
 - a contraction has those that do not vary along the axes summed over: where zeros vary along an
   axis, some elements along it are expected to be left,
 - any other op may have those of each operand.
+
+A sum of no terms and the last value of a loop of no steps are such zeros as well, where a size may
+be 0: what the sum or the steps would have been multiplied by counts for nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ from graphcore.ir.axes import (
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, Trait
+from graphcore.ir.sizes import Expression, Size, lower_bound
 from graphcore.ir.trace import current, known_facts
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
@@ -44,8 +48,8 @@ from graphcore.ops.outside import Calls
 
 from .values import is_zero
 
-Pattern: TypeAlias = frozenset[int]
-"""The axes along which some elements are left out and others are not."""
+Pattern: TypeAlias = frozenset[int | Expression]
+"""The axes along which some elements are left out and others are not, and sizes that are 0."""
 Omits: TypeAlias = frozenset[Pattern]
 """The patterns of zeros that a value may hold: a zero belongs to one of them at least."""
 Known: TypeAlias = MutableMapping[Node, tuple[Omits, ...]]
@@ -54,7 +58,7 @@ Known: TypeAlias = MutableMapping[Node, tuple[Omits, ...]]
 NOTHING: Omits = frozenset()
 NONE: tuple[Omits, ...] = (NOTHING,)
 """The zeros of a node whose one value holds none."""
-WHOLE: Omits = frozenset({frozenset[int]()})
+WHOLE: Omits = frozenset({frozenset[int | Expression]()})
 """All elements together may be left out, or nothing is known of the pattern."""
 MOST = 8
 """The most patterns that are kept for one value; more of them become the unknown one, `WHOLE`."""
@@ -113,10 +117,11 @@ def node_patterns(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits
         return (WHOLE,) * len(values(node.type))
     made = patterns_made(node)
     return tuple(
-        limit(
-            made.union(*[moved_patterns(node, some, of) for some, of in zip(own, sources) if some])
+        with_elements(
+            made.union(*[moved_patterns(node, some, of) for some, of in zip(own, sources) if some]),
+            type,
         )
-        for sources in op.axes.sources(node)
+        for type, sources in zip(values(node.type), op.axes.sources(node), strict=True)
     )
 
 
@@ -124,7 +129,13 @@ def node_patterns(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits
 def only_passes_on(op: Op) -> bool:
     """Whether the one value of an op has no zeros of this kind unless an operand has some."""
     makes = isinstance(op.axes, (Calls, Opaque, Ranges, Overlaps, Receives)) or op is tensor.wins
-    return op.dialect in ("elementwise", "tensor") and not makes
+    return op.dialect in ("elementwise", "tensor") and not makes and not is_sum(op)
+
+
+@cache
+def is_sum(op: Op) -> bool:
+    """Whether an op adds up elements, or products of them."""
+    return op is tensor.sum_ or Trait.PRODUCT in op.traits
 
 
 def is_discrete(node: Node) -> bool:
@@ -192,20 +203,54 @@ def patterns_made(node: Node) -> Omits:
         return frozenset({frozenset(node.attrs["axes"])})
     if node.op is tensor.wins:
         return frozenset({varying_axes(node.inputs[1]) | varying_axes(node.inputs[2])})
-    return NOTHING
+    return sums_of_nothing(node) if is_sum(node.op) else NOTHING
+
+
+def sums_of_nothing(node: Node) -> Omits:
+    """The patterns of a sum: all of its elements are 0 where an axis that it sums over has none."""
+    ((*sources,),) = node.op.axes.sources(node)
+    gone = {
+        size
+        for x, own in zip(node.inputs, sources, strict=True)
+        for axis, size in enumerate(x.type.shape)
+        if not any(source and axis in source.axes for source in own)
+    }
+    return with_elements({zeros_without(size) for size in gone if may_be_zero(size)}, node.type)
+
+
+def may_be_zero(size: Size) -> bool:
+    """Whether a size may be 0."""
+    return size == 0 if isinstance(size, int) else (lower_bound(size) or 0) < 1
+
+
+def zeros_without(size: Size) -> Pattern:
+    """The pattern of a value that is left out whole where a size is 0."""
+    return frozenset(() if isinstance(size, int) else (size,))
+
+
+def with_elements(patterns: Iterable[Pattern], type: TensorType) -> Omits:
+    """The patterns by which a value has elements: not those of a size that it has itself."""
+    own = {size for size in type.shape if isinstance(size, Expression)}
+    return limit(pattern for pattern in patterns if own.isdisjoint(pattern))
 
 
 def moved_patterns(node: Node, patterns: Omits, sources: Sequence[Source | None]) -> Omits:
     """The patterns of an operand, in a result whose axes come from its axes as `sources` says."""
     kept = {axis for source in sources if source for axis in source.axes}
     mixing = isinstance(node.op.axes, (Contracts, Matrices))
+    parts = [(pattern, sizes_of(pattern)) for pattern in patterns]
     return frozenset(
-        frozenset(
+        sizes.union(
             axis for axis, source in enumerate(sources) if source and pattern & {*source.axes}
         )
-        for pattern in patterns
-        if not (mixing and pattern - kept)
+        for pattern, sizes in parts
+        if not (mixing and pattern - sizes - kept)
     )
+
+
+def sizes_of(pattern: Pattern) -> Pattern:
+    """The sizes in a pattern."""
+    return frozenset(part for part in pattern if not isinstance(part, int))
 
 
 def varying_axes(x: Node, depth: int = 8) -> Pattern:
@@ -246,17 +291,28 @@ def results_omit(node: Node, given: Sequence[Omits]) -> tuple[Omits, ...]:
         return tuple(limit(union(column)) for column in zip(*columns, strict=True))
     made = outputs_omit(attrs["body"], params)
     n = attrs.get("carries", len(made))
+    if node.op in control.LOOPS and may_be_zero(steps := attrs.get("length", 0)):
+        unchanged = zeros_without(steps)
+        made[:n] = [
+            limit(y | {pattern | unchanged for pattern in start})
+            for y, start in zip(made[:n], given[:n], strict=True)
+        ]
     return (*made[:n], *map(all_steps, made[n:]))
 
 
 def all_steps(of_step: Omits) -> Omits:
     """The patterns of the results of all steps, along the new first axis."""
-    return frozenset(frozenset({0, *(axis + 1 for axis in pattern)}) for pattern in of_step)
+    return frozenset(frozenset({0, *moved_axes(pattern, 1)}) for pattern in of_step)
 
 
 def one_step(of_all: Omits) -> Omits:
     """The patterns of one step of a sequence; one that varies along it may leave out the step."""
-    return frozenset(frozenset(axis - 1 for axis in pattern if axis) for pattern in of_all)
+    return frozenset(moved_axes(pattern - {0}, -1) for pattern in of_all)
+
+
+def moved_axes(pattern: Pattern, by: int) -> Pattern:
+    """The pattern with each axis so many places further."""
+    return frozenset(part + by if isinstance(part, int) else part for part in pattern)
 
 
 def outputs_omit(graph: Graph, given: Sequence[Omits]) -> list[Omits]:

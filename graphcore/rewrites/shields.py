@@ -23,10 +23,11 @@ from graphcore.analysis.values import is_finite, is_zero
 from graphcore.ir.graph import Graph, graphs, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.sizes import Expression, Size
 from graphcore.ops import control, elementwise, tensor
 
 from .engine import Conversion, convert
-from .plain import negate
+from .plain import negate, unless_empty
 
 
 def shield(ct: Node, factor: Node) -> Node:
@@ -52,6 +53,14 @@ def shield(ct: Node, factor: Node) -> Node:
     product = inner * factor
     for mask in reversed(masks):
         product = masked_like(mask, product)
+    return product
+
+
+def contracted(ct: Node, product: Node) -> Node:
+    """A contraction of `ct` with other values, and 0 where `ct` is a sum over no places."""
+    for sizes in omits(ct):
+        if sizes and not any(isinstance(part, int) or part in product.type.shape for part in sizes):
+            product = unless_empty(sum(sizes), product)
     return product
 
 
@@ -92,6 +101,21 @@ def mask_of(masked: Node) -> tuple[Node, ...]:
     return masked.inputs[1:] if masked.op is tensor.wins else masked.inputs[::2]
 
 
+def repeated_along(graph: Graph) -> dict[Node, frozenset[Size]]:
+    """For each node the unknown sizes along which all that is made of it is repeated.
+
+    Where such a size is 0, nothing is made of it.
+    """
+    found = dict.fromkeys(graph.outputs, frozenset[Size]())
+    for node in reversed(graph.nodes()):
+        sizes = found.get(node, frozenset())
+        if node.op is tensor.expand:
+            sizes = sizes.union(n for n in node.attrs["sizes"] if isinstance(n, Expression))
+        for x in node.inputs:
+            found[x] = found.get(x, sizes) & sizes
+    return found
+
+
 def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
     """absorb(x, y) = x * y, where no zero of `x` stands for a value left out.
 
@@ -101,9 +125,13 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
     if tensor.absorb not in graph.ops():
         return graph
     known = known_inside(graph, given or [NOTHING] * len(graph.params))
+    repeated = repeated_along(graph)
 
     def without(node: Node, x: Node, factor: Node) -> Node:
-        return tensor.absorb(x, factor) if may_omit(node.inputs[0], known) else x * factor
+        left_out = omits(node.inputs[0], known)
+        if all(repeated[node] & pattern for pattern in left_out):
+            return x * factor
+        return tensor.absorb(x, factor)
 
     def inside(node: Node, *operands: Node) -> Node:
         if not any(tensor.absorb in held.ops() for held in graphs(node)):

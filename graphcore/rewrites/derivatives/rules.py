@@ -26,7 +26,7 @@ from graphcore.rewrites.plain import (
     unsum,
     where,
 )
-from graphcore.rewrites.shields import shield
+from graphcore.rewrites.shields import contracted, shield
 
 from .positions import scatter_extreme_vjp, scatter_prod_vjp
 
@@ -179,14 +179,14 @@ def einsum_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
             result=tuple(letter for letter in letters if letter in known),
         )
         alone = [axis for axis, letter in enumerate(letters) if letter not in known]
-        shares.append(expand(share, alone, x.type.shape))
+        shares.append(expand(contracted(ct, share), alone, x.type.shape))
     return tuple(shares)
 
 
 def matmul_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """C = A B:  Ā = C̄ Bᵀ, B̄ = Aᵀ C̄"""
     a, b = node.inputs
-    return tensor.matmul(ct, t(b)), tensor.matmul(t(a), ct)
+    return contracted(ct, tensor.matmul(ct, t(b))), contracted(ct, tensor.matmul(t(a), ct))
 
 
 def matvec_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
@@ -195,7 +195,7 @@ def matvec_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     rank = a.type.ndim
     rows = expand(ct, (rank - 1,), a.type.shape)
     columns = expand(x, (rank - 2,), a.type.shape)
-    return shield(rows, columns), tensor.matvec(t(a), ct)
+    return shield(rows, columns), contracted(ct, tensor.matvec(t(a), ct))
 
 
 def vecdot_vjp(node: Node, ct: Node) -> tuple[Node, Node]:

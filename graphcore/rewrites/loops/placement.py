@@ -77,7 +77,11 @@ class Placement:
 
     def varies(self, node: Node) -> bool:
         """Whether a value differs from step to step."""
-        return node not in self.once and Trait.FREE not in node.op.traits
+        return node not in self.once and not self.is_free(node)
+
+    def is_free(self, node: Node) -> bool:
+        """Whether a value is made of nothing, not even of a size that each step finds anew."""
+        return Trait.FREE in node.op.traits and not depends_on(node, self.trip_counts)
 
     def at_once(self, node: Node) -> bool:
         """Whether an op can be computed of all steps at once.
@@ -104,9 +108,7 @@ class Placement:
         found = set(self.loop.params.captured)
         sure = self.computed_anyway()
         for node in self.nodes:
-            known = node.inputs and all(
-                x in found or Trait.FREE in x.op.traits for x in node.inputs
-            )
+            known = node.inputs and all(x in found or self.is_free(x) for x in node.inputs)
             known = known and not depends_on(node, self.trip_counts) and not has_effect(node)
             if known and (node in sure or not refuses(node)):
                 found.add(node)
