@@ -79,6 +79,7 @@ from .ir.errors import GraphError as GraphError
 from .ir.errors import GraphIndexError as GraphIndexError
 from .ir.errors import GraphTypeError as GraphTypeError
 from .ir.errors import GraphValueError as GraphValueError
+from .ir.errors import GraphWarning as GraphWarning
 from .saving import load as load
 from .saving import save as save
 

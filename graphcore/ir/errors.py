@@ -27,6 +27,10 @@ class GraphIndexError(GraphError, IndexError):
     """A position outside its dim."""
 
 
+class GraphWarning(UserWarning):
+    """A program that is right as it stands, but is nearly surely not what was meant."""
+
+
 class GraphAttributeError(GraphError, AttributeError):
     """A name that an object does not have."""
 

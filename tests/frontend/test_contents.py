@@ -24,6 +24,7 @@ OUTSIDE = {
     *("Compiled", "compile", "evaluate", "debug_print", "function", "Function", "check_grads"),
     *("save", "load", "Dim", "Operand", "Tree"),
     *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
+    "GraphWarning",
     *SPACES,
 }
 """Public names that no module of the frontend has in its `__all__`."""

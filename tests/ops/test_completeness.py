@@ -28,6 +28,7 @@ NOT_FUNCTIONS_OF_VALUES = {
         "evaluate",
         "Dim",
         "Function",
+        "GraphWarning",
         "Operand",
         "Tree",
         "function",

@@ -52,8 +52,9 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
         Nested lists, tuples, dicts, dataclasses and objects of registered classes, of tensors or of
         arrays. The dtype of the vector is the one to which all promote; parts get theirs back.
     dim
-        The dim of the vector. Other dims of the vectors, such as the chains of a sampler, come
-        first in each part.
+        The dim of the vector. Other dims that `unravel` finds in a vector come first in each part.
+        A function that sums over all dims then sums over these too: for many vectors, each with a
+        value of its own, use `vectorize`, as in the last example.
 
     Raises
     ------
@@ -80,6 +81,12 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
     >>> start, _ = gc.ravel({"w": np.array([1.0, 2.0]), "b": 0.0})
     >>> f(start)
     (array(6.), array([ 2.,  4., -2.]))
+
+    The same of many vectors at once, such as the chains of a sampler:
+
+    >>> many = gc.tensor("many", {"chain": None, "parameter": 3})
+    >>> gc.vectorize((p["w"] ** 2).sum() + (p["b"] - 1) ** 2, {v: many})
+    <Tensor: f64[chain]>
     """
     (dim,) = names("ravel", (dim,), new=True)
     found = structures.leaves(tree, "tree")

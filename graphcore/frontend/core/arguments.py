@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args, overload
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError, GraphWarning
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import user_line
 from graphcore.ir.size_reader import read_size
@@ -149,7 +149,7 @@ def present(
     if missing and missing_dims == "warn":
         line = user_line()
         said = f"{function}: there is no dim {', '.join(map(repr, missing))} in {x.type}"
-        warnings.warn_explicit(said, UserWarning, line.file, line.line)
+        warnings.warn_explicit(said, GraphWarning, line.file, line.line)
     return tuple(dim for dim in dims if dim not in missing)
 
 

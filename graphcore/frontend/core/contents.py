@@ -79,7 +79,7 @@ CONTENTS = {
         "Functions": "function Function vectorize ravel",
         "Kinds of arguments": "Operand Dim Tree",
     },
-    "Errors": {"Errors": "GraphError GraphTypeError GraphValueError GraphIndexError"},
+    "Errors": {"Errors": "GraphError GraphTypeError GraphValueError GraphIndexError GraphWarning"},
     "Modules": {"Modules": "special linalg fft signal tree optimize"},
 }
 """The names of `gc` itself by theme and section. Where a value has several, the main is first."""

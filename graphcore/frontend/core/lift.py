@@ -28,6 +28,7 @@ from graphcore.ops import autodiff, elementwise, leaf
 
 from .base import Base, Tensor, brief, refusal, wrap
 from .precision import preferred_dtype
+from .unnamed import warn_of_pairs
 from .weak import Call, Kind, any_weak, kind_of, mark, mark_cast
 
 
@@ -66,6 +67,7 @@ COMPARISONS = frozenset(
 def apply(op: Op, *xs: Operand) -> Tensor:
     """An elementwise `op` of operands of any kind."""
     nodes = [x.node if isinstance(x, Base) else strong(op.name, x, xs) for x in xs]
+    warn_of_pairs(op.name, nodes)
     if are_strong(nodes):
         return wrap(Node(op, tuple(nodes), NO_ATTRS))
     kinds = tuple(map(kind_among, xs, nodes))
@@ -81,6 +83,7 @@ def apply(op: Op, *xs: Operand) -> Tensor:
 def common(function: str, *xs: Operand) -> tuple[Node, ...]:
     """Operands as nodes; weak ones in the dtype to which all others promote."""
     nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
+    warn_of_pairs(function, nodes)
     if are_strong(nodes):
         return tuple(nodes)
     kinds = tuple(map(kind_among, xs, nodes))

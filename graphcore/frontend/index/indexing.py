@@ -20,6 +20,7 @@ from graphcore.frontend.core.arguments import (
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, is_labelled, single
+from graphcore.frontend.core.unnamed import keep_dims
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.shape.dims import with_size
 from graphcore.ir.dtypes import INT
@@ -105,7 +106,17 @@ class Selection(NamedTuple):
 
 def select_by_name(x: Node, indexers: dict[str, Any]) -> Node:
     """`x` indexed; the indexers come in the order of its dims."""
-    return pick(selection(x, indexers))
+    made = pick(selection(x, indexers))
+    keep_dims(made, [dim for dim, given in indexers.items() if are_unnamed(given)])
+    return made
+
+
+def are_unnamed(indexer: object) -> bool:
+    """Whether an indexer is several positions without a name, which keep that of their dim."""
+    if not isinstance(indexer, list | np.ndarray):
+        return False
+    values = np.asarray(indexer)
+    return values.ndim == 1 and values.dtype.kind != "b"
 
 
 def selection(x: Node, indexers: dict[str, Any]) -> Selection:
