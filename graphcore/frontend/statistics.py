@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from graphcore.frontend.core.documents import parameters
+from graphcore.ir.dtypes import float_for, promote, real_of
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Size, count
 
@@ -17,14 +18,14 @@ from .core.lift import Operand, single
 from .index.indexing import take_along
 from .order.quantiles import share_of
 from .order.sorting import argsort
-from .pointwise.casting import astype
+from .pointwise.casting import as_float, astype
 from .pointwise.complex import conjugate, real
 from .pointwise.elementwise import equal, maximum, not_equal
 from .pointwise.formulas import clip
 from .pointwise.formulas import where as choose
 from .pointwise.missing import notnull
 from .reduce.contraction import dot
-from .reduce.masking import as_float, mask_operand, ratio, root, squared_modulus
+from .reduce.masking import mask_operand, ratio, root, squared_modulus
 from .reduce.reductions import all, any, mean, sum
 from .reduce.running import cumulative_sum
 from .shape.dims import broadcast, broadcast_to, stack, transpose
@@ -50,7 +51,7 @@ class Weighted(Listing):
 
     def __init__(self, x: Tensor, weights: Tensor) -> None:
         self.x = x
-        self.weights = astype(weights, "int64") if weights.dtype.kind == "b" else weights
+        self.weights = weights_for(x, weights)
 
     def __repr__(self) -> str:
         return f"<Weighted {self.x!r} by {self.weights!r}>"
@@ -121,6 +122,13 @@ class Weighted(Listing):
         return self._sum(astype(notnull(self.x), self.weights.dtype), dim)
 
 
+def weights_for(x: Tensor, weights: Tensor) -> Tensor:
+    """`weights` as floats of the dtype of a weighted mean of `x`: sums of integers overflow."""
+    if weights.dtype.kind in "fc":
+        return weights
+    return astype(weights, real_of(float_for(promote(x.dtype, weights.dtype))))
+
+
 @parameters(
     x="A tensor.",
     weights="The weight of each element, aligned by name.",
@@ -129,7 +137,7 @@ def weighted(x: Operand, weights: Operand) -> Weighted:
     """`x` with weights, which align by name; its methods are weighted reductions.
 
     These are `sum mean var std quantile sum_of_weights sum_of_squares`, as in xarray, except that
-    nan is left out only with `skipna=True`.
+    nan is left out only with `skipna=True`, and that results of integers are floats.
 
     >>> import graphcore as gc
     >>> x, w = gc.constant([1.0, 4.0], "t"), gc.constant([3.0, 1.0], "t")
@@ -183,7 +191,9 @@ def centred_pair(
     require_dims(function, union.node, dims)
     sizes = {name: union.sizes[name] for name in dims}
     number = wrap(single(function, count(sizes.values())))
-    share = None if weights is None else expand_to(wrap(single(function, weights)), sizes)
+    share = None
+    if weights is not None:
+        share = expand_to(weights_for(union, wrap(single(function, weights))), sizes)
     if skipna:
         valid = notnull(left) & notnull(right)
         number = sum(valid, dims)

@@ -75,7 +75,11 @@ class Tensor(Base):
     def __rdivmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
         return formulas.divmod(other, self)
 
-    __pow__: Binary = e.power
+    def __pow__(self, other: Operand) -> Tensor:
+        if self.dtype.kind == "b" and type(other) is int and other == 2:
+            return e.square(self)  # int8, as in NumPy; np.power makes int64
+        return e.power(self, other)
+
     __rpow__: Binary = reflect(e.power)
 
     def __matmul__(self, other: Operand) -> Tensor:

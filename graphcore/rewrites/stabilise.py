@@ -6,6 +6,8 @@ or cancels.
 
 from __future__ import annotations
 
+import math
+
 from graphcore.analysis.values import is_real
 from graphcore.ir.node import Node
 from graphcore.ops import tensor
@@ -14,8 +16,12 @@ from graphcore.ops.elementwise import (
     divide,
     exp,
     expm1,
+    imag,
+    isinf,
     log,
     log1p,
+    logical_and,
+    real,
     sign,
     subtract,
 )
@@ -49,12 +55,22 @@ stabilise = RuleSet(
 
 @stabilise.on(sign)
 def sign_of_complex(node: Node) -> Node | None:
-    """sign(x) = x / |x| of a complex x, and 0 at 0: it turns with x, a real one does not"""
+    """sign(x) = x / |x| of a complex x, and 0 at 0: it turns with x, a real one does not
+
+    Where one part is infinite it is the sign of this part, where both are it is nan, as in NumPy.
+    """
     (x,) = node.inputs
-    if x.type.dtype.kind != "c":
+    dtype = x.type.dtype
+    if dtype.kind != "c":
         return None
-    size = cast(absolute(x), x.type.dtype)
-    return where(equals(x, 0), 0, x / nonzero(size))
+    parts = [real(x), imag(x)]
+    ends = [cast(where(isinf(part), sign(part), 0), dtype) for part in parts]
+    end = where(
+        logical_and(*map(isinf, parts)), complex(math.nan, math.nan), ends[0] + 1j * ends[1]
+    )
+    size = absolute(x)
+    inner = x / nonzero(cast(size, dtype))
+    return where(equals(x, 0), 0, where(isinf(size), end, inner))
 
 
 @stabilise.on(log, under=[tensor.sum_])

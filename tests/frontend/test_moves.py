@@ -43,7 +43,6 @@ REFUSED = {
     "shift bool": (lambda x: (x > 0).shift(a=1), "no nan"),
     "shift inexact": (lambda x: x.astype("int8").shift(a=1, fill_value=1.5), "does not fit"),
     "shift large": (lambda x: x.astype("int8").shift(a=1, fill_value=300), "does not fit"),
-    "shift nan": (lambda x: x.astype("int8").shift(a=1, fill_value=np.nan), "does not fit"),
     "shift complex": (lambda x: x.shift(a=1, fill_value=1j), "does not fit"),
     "shift tensor": (lambda x: x.astype("int8").shift(a=1, fill_value=x.sum()), "cannot be cast"),
     "flip": (lambda x: gc.flip(x, "q"), "no dim 'q'"),
@@ -162,3 +161,24 @@ def test_cotangents_of_parts_are_put_together(function):
     ops = [node.op.name for node in f.stages["optimized"].nodes()]
     assert "concat" in ops
     assert "embed" not in ops
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "int64", "uint16", "float32"])
+@pytest.mark.parametrize("fill", [np.nan, np.float64(1.5), np.float32(np.nan), np.float64(2)])
+def test_floats_fill_integers(dtype, fill):
+    """nan makes floats, as it does by default; a float of NumPy the common dtype, as in `where`."""
+    x = gc.tensor("x", {"t": 3}, dtype=dtype)
+    moved = [
+        x.shift(t=1, fill_value=fill),
+        x.pad(t=(1, 0), constant_values=fill)[:3],
+        x.pad(t=(1, 0), constant_values={"t": (fill, 0)})[:3],
+        x.rolling(t=2).construct("lag", fill_value=fill).isel(lag=0),
+    ]
+    wanted = np.result_type(x.dtype, fill)
+    if type(fill) is float and x.dtype.kind in "iu":
+        wanted = x.shift(t=1).dtype
+    elif x.dtype.kind == "f":
+        wanted = x.dtype
+    assert {y.dtype for y in moved} == {wanted}
+    for found in gc.compile([x], moved)(np.array([1, 0, 1], dtype)):
+        np.testing.assert_array_equal(found, [fill, 1, 0])

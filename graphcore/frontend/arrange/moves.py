@@ -55,8 +55,9 @@ def roll(
 
 @parameters(
     **MOVED,
-    fill_value="A number or tensor, cast to the dtype of `x`. By default nan; integers then become "
-    "floats, float32 those of up to 16 bits, float64 all others.",
+    fill_value="A number or tensor, cast to the dtype of `x`. By default nan; with nan integers "
+    "become floats: float32 for up to 16 bits, else float64. With a float of NumPy they take the "
+    "common dtype.",
 )
 def shift(
     x: Operand,

@@ -12,7 +12,7 @@ from graphcore.frontend.core.arguments import check_word, dims_of, two_dims
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import norms
@@ -143,5 +143,5 @@ def norm(
         s = where(equal(s, 0), 0, s)  # has derivative 0 at 0
         return s.sum("rank'") if ord == "nuc" else s.max("rank'") if ord == 2 else s.min("rank'")
     inner, outer = (row, col) if ord in (1, -1) else (col, row)
-    sums = absolute(wrap(node)).sum(inner)
+    sums = absolute(as_float(wrap(node))).sum(inner)
     return sums.max(outer) if float(ord) > 0 else sums.min(outer)

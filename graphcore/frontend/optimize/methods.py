@@ -20,7 +20,7 @@ from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.other_names import UPDATE
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import constant, zeros_like
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.pointwise.elementwise import absolute, cos, minimum
 from graphcore.frontend.pointwise.formulas import where
@@ -299,7 +299,7 @@ def global_norm(tree: Tree) -> Tensor:
     found, _ = flatten(tree, "global_norm")
     if not found:
         return constant(0.0)
-    squares = [(absolute(x) ** 2).sum() for x in found]
+    squares = [(absolute(as_float(x)) ** 2).sum() for x in found]
     return root(sum(squares[1:], squares[0]))
 
 

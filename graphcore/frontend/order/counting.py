@@ -24,11 +24,10 @@ from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange, linspace
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, isnan, not_equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
-from graphcore.frontend.reduce.masking import as_float
 from graphcore.frontend.reduce.reductions import max as largest
 from graphcore.frontend.reduce.reductions import min as smallest
 from graphcore.frontend.reduce.running import cumsum

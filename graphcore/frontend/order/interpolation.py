@@ -8,6 +8,7 @@ from graphcore.frontend.core.arguments import dim_of, require_order
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.index.indexing import isel, take_along
+from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.pointwise.elementwise import (
     absolute,
     equal,
@@ -17,7 +18,6 @@ from graphcore.frontend.pointwise.elementwise import (
     mod,
 )
 from graphcore.frontend.pointwise.formulas import where
-from graphcore.frontend.reduce.masking import as_float
 from graphcore.frontend.shape.dims import concat, transpose, with_size
 
 from .searching import Row, row_of, searchsorted
@@ -72,7 +72,8 @@ def interp(
     >>> gc.compile([], gc.interp(x, [0.0, 1.0, 2.0], [10.0, 20.0, 40.0], dim="point"))()
     array([15., 30., 40.])
     """
-    at, points = map(wrap, common("interp", x, row_of("interp", xp, dim)))
+    both = common("interp", x, row_of("interp", xp, dim))
+    at, points = (as_float(wrap(node)) for node in both)
     require_order("interp", at)
     require_order("interp", points)
     given = single("interp", row_of("interp", fp, dim))

@@ -14,11 +14,11 @@ from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum, minimum, rint
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null
-from graphcore.frontend.reduce.masking import SKIPPED, Mask, Masked, as_float, mask_operand, over
+from graphcore.frontend.reduce.masking import SKIPPED, Mask, Masked, mask_operand, over
 from graphcore.frontend.shape.dims import concat, transpose
 from graphcore.ir.dtypes import FLOAT, INT
 from graphcore.ir.sizes import Size, lower_bound

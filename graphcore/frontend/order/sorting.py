@@ -11,10 +11,9 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import take_along
 from graphcore.frontend.index.slices import flip
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import isnull, notnull
-from graphcore.frontend.reduce.masking import as_float
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ir.help_text import fields
 from graphcore.ir.node import Node

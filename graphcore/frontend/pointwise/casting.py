@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, dtype_of, out_of_bounds, single, weak
 from graphcore.frontend.core.weak import kind_of
+from graphcore.ir.dtypes import float_for, promote
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.types import DType
@@ -43,15 +45,30 @@ def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
     return wrap(node if there else ops.cast(node, dtype=wanted))
 
 
+def as_float(x: Tensor) -> Tensor:
+    """`x` in the dtype that its mean has."""
+    return astype(x, float_for(x.dtype))
+
+
 def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node]:
     """`x` and its fill value in one dtype; by default nan, in a dtype that has it."""
-    if value is not None:
-        return x, fill_in_dtype(function, value, x)
-    if x.type.dtype.kind == "b":
+    if value is None and x.type.dtype.kind == "b":
         cure = "give a fill value, such as False, or cast with astype"
         raise refusal(function, "bool has no nan to fill with", x, cure=cure)
-    x, nan = with_nan(x)
-    return x, fill_in_dtype(function, nan, x)
+    if value is None:
+        x, value = with_nan(x)
+    x = to_hold(x, value)
+    return x, fill_in_dtype(function, value, x)
+
+
+def to_hold(x: Node, value: Any) -> Node:
+    """`x`; as floats if it has integers and the fill value is nan, or a float of NumPy."""
+    if x.type.dtype.kind not in "biu":
+        return x
+    if isinstance(value, float) and math.isnan(value) and not isinstance(value, np.generic):
+        return with_nan(x)[0]
+    strong = isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind == "f"
+    return astype(wrap(x), promote(x.type.dtype, value.dtype)).node if strong else x
 
 
 def with_nan(x: Node) -> tuple[Node, complex]:

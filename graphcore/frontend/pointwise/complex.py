@@ -92,5 +92,6 @@ def angle(z: Operand, deg: bool = False) -> Tensor:
     >>> gc.compile([], gc.angle(gc.constant([1j, -1], "row"), deg=True))()
     array([ 90., 180.])
     """
-    radians = arctan2(imag(z), real(z))
+    x = wrap(single("angle", z))
+    radians = arctan2(imag(x) if x.dtype.kind == "c" else 0, real(x))
     return rad2deg(radians) if deg else radians

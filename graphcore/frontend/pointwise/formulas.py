@@ -16,7 +16,7 @@ from graphcore.ir.dtypes import loop_dtypes
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ops import elementwise as ops
 
-from .casting import astype, with_nan
+from .casting import as_float, astype, with_nan
 from .elementwise import absolute as _absolute
 from .elementwise import (
     copysign,
@@ -129,11 +129,11 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
     >>> gc.compile([], gc.clip(gc.constant([-1.0, 0.5, 3.0], "row"), 0, 1))()
     array([0. , 0.5, 1. ])
     """
+    bounds = [bound for bound in (min, max) if bound is not None]
+    made, *ends = map(wrap, common("clip", x, *bounds))
     if min is not None:
-        x = maximum(x, min)
-    if max is not None:
-        x = minimum(x, max)
-    return wrap(single("clip", x))
+        made = maximum(made, ends[0])
+    return made if max is None else minimum(made, ends[-1])
 
 
 @parameters(
@@ -162,6 +162,8 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
         raise refusal("round", f"decimals={digits} is out of range", value, cure=cure)
     scale = 10.0 ** abs(digits)
     rounded = rint(value * scale) / scale if digits > 0 else rint(value / scale) * scale
+    if dtype.kind == "c":  # complex products of infinite numbers are nan
+        return where(isfinite(value), rounded, value)
     return astype(rounded, dtype) if dtype.kind in "iu" else rounded
 
 
@@ -298,7 +300,7 @@ def sinc(x: Operand) -> Tensor:
     >>> gc.compile([], gc.sinc(gc.constant([0.0, 0.5], "row")))()
     array([1.        , 0.63661977])
     """
-    value = computed_like(np.sqrt, x)  # any function of floats
+    value = as_float(wrap(single("sinc", x)))
     # Near 0 by its series, exact to the last digit there, as are its derivatives.
     near = _absolute(value) < 0.05
     angle = math.pi * where(near, 1, value)

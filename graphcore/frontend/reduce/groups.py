@@ -13,7 +13,7 @@ from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, is_labelled, single
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, maximum, not_equal
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
@@ -23,7 +23,7 @@ from graphcore.ir.node import Node
 from graphcore.ops import named
 from graphcore.ops.named import close_match
 
-from .masking import as_float, identity_of_extreme, ratio, root, squared_modulus
+from .masking import identity_of_extreme, ratio, root, squared_modulus
 from .segments import SEGMENTED, Segments, segments_of
 
 __all__ = ["groupby"]

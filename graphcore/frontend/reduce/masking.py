@@ -10,12 +10,11 @@ import numpy as np
 from graphcore.frontend.core.arguments import Dim, dims_of, whole
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, maximum, sqrt, square
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
 from graphcore.frontend.shape.dims import broadcast
-from graphcore.ir.dtypes import float_for
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
@@ -174,11 +173,6 @@ def position_of(data: Masked, op: Op, extreme: Op, sign: int) -> Tensor:
     best = data.reduce(extreme, identity_of_extreme(data.x.dtype, sign))
     chosen = data.mask & (equal(data.x, best) | isnull(data.x))
     return data.where_some(over(named.argmax, chosen, data.dims), -1)
-
-
-def as_float(x: Tensor) -> Tensor:
-    """`x` in the dtype that its mean has."""
-    return astype(x, float_for(x.dtype))
 
 
 def squared_modulus(x: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import math
 from graphcore.frontend.core.arguments import Dim
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal, isfinite, not_equal, power
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.ir.errors import GraphTypeError
@@ -15,7 +15,7 @@ from graphcore.ir.literal import Literal
 from graphcore.ops import named
 from graphcore.ops.autodiff import stop_gradient
 
-from .masking import Mask, as_float, mask_operand, over
+from .masking import Mask, mask_operand, over
 
 __all__ = [
     "norm",

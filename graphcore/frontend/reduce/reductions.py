@@ -12,6 +12,7 @@ from graphcore.frontend.core.arguments import Dim, whole
 from graphcore.frontend.core.base import Tensor, refusal
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.pointwise.elementwise import subtract
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import notnull
@@ -103,14 +104,14 @@ def prod(
 
 def total(data: Masked, op: Op, neutral: int, min_count: int | None, *, leaves_out: bool) -> Tensor:
     """`op` over the elements counted; nan where `min_count` is given and they are fewer."""
-    found = data.reduce(op, neutral)
     if min_count is None:
-        return found
+        return data.reduce(op, neutral)
     if not leaves_out:
         cure = "leave out nan with skipna=True, or elements with where="
         reason = "min_count has no meaning where no elements are left out"
         raise refusal(data.function, reason, data.x, cure=cure)
     least = whole(data.function, min_count, "min_count", data.x)
+    found = data._replace(x=as_float(data.x)).reduce(op, neutral)
     return choose(data.size() >= least, found, math.nan)
 
 

@@ -8,10 +8,9 @@ from graphcore.frontend.core.arguments import index_of, require_order
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, apply, single
-from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.pointwise.elementwise import greater, hypot, square
 from graphcore.frontend.pointwise.formulas import two_operands, where
-from graphcore.ir.dtypes import float_for
 from graphcore.ops import special as ops
 
 from .functions import digamma, gammaln, softplus, zeta
@@ -45,8 +44,7 @@ def log_expit(x: Operand) -> Tensor:
     >>> gc.compile([], gc.special.log_expit(gc.constant([-800.0, 0.0], "row")))()
     array([-8.00000000e+02, -6.93147181e-01])
     """
-    value = wrap(single("log_expit", x))
-    return -softplus(-astype(value, float_for(value.dtype)))
+    return -softplus(-as_float(wrap(single("log_expit", x))))
 
 
 @parameters(
@@ -111,7 +109,7 @@ def huber(delta: Operand, r: Operand) -> Tensor:
     >>> gc.compile([], gc.special.huber(1.0, gc.constant([0.5, 3.0], "row")))()
     array([0.125, 2.5  ])
     """
-    bound, residual = two_operands("huber", delta, r)
+    bound, residual = map(as_float, two_operands("huber", delta, r))
     require_order("huber", bound)
     size = abs(residual)
     value = where(bound >= size, 0.5 * square(residual), bound * (size - 0.5 * bound))
@@ -130,7 +128,7 @@ def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     array([0.11803399, 2.16227766])
     """
     # In a form that neither cancels nor divides by delta.
-    scale, residual = two_operands("pseudo_huber", delta, r)
+    scale, residual = map(as_float, two_operands("pseudo_huber", delta, r))
     both = hypot(scale, residual) + scale
     value = scale * residual * (residual / where(both == 0, 1, both))
     return where(scale < 0, math.inf, value)

@@ -19,8 +19,9 @@ from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
+from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.reduce import reductions
-from graphcore.frontend.reduce.masking import as_float, identity_of_extreme
+from graphcore.frontend.reduce.masking import identity_of_extreme
 from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum

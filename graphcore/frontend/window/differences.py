@@ -11,7 +11,7 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut
-from graphcore.frontend.reduce.masking import as_float
+from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.reduce.reductions import sum
 from graphcore.frontend.reduce.running import after, cumsum
 from graphcore.frontend.shape.dims import broadcast_to, join

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from graphcore.frontend.arrange.copies import tile_dim
@@ -13,7 +13,7 @@ from graphcore.frontend.create.ranges import iota, linspace
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut, flip, tail
 from graphcore.frontend.order import quantiles
-from graphcore.frontend.pointwise.casting import astype, fill_in_dtype, with_fill
+from graphcore.frontend.pointwise.casting import astype, fill_in_dtype, to_hold, with_fill
 from graphcore.frontend.pointwise.elementwise import rint
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import reductions
@@ -62,7 +62,8 @@ def pad(
         How many elements next to the edge a statistic uses; by default all.
     constant_values
         Numbers or tensors, cast to the dtype of `x`, and 0 for dims left out of a dict. The default
-        is nan. Integers then become floats: float32 for up to 16 bits, else float64.
+        is nan. With nan integers become floats: float32 for up to 16 bits, else float64. With a
+        float of NumPy they take the common dtype.
     end_values
         The values at which ramps end; by default 0.
     reflect_type
@@ -104,6 +105,8 @@ def pad(
     if mode == "constant" and value is None and widths:
         node, fill = with_fill("pad", node, None)
         value = wrap(fill)
+    for fill_value in parts(value) if mode == "constant" else ():
+        node = to_hold(node, fill_value)
     if isinstance(value, Mapping) and (
         idle := [d for d in value if d in node.type.dims and d not in widths]
     ):
@@ -114,6 +117,15 @@ def pad(
             width = [width_of(node, dim, given) for given in ends(node, dim, widths[dim])]
             node = extend_odd(node, dim, width, beyond, ends(node, dim, value, default))
     return wrap(node)
+
+
+def parts(given: Any) -> Iterator[Any]:
+    """The values of an option: one, a pair for two ends, or those of each dim."""
+    if isinstance(given, Mapping | tuple | list):
+        for part in given.values() if isinstance(given, Mapping) else given:
+            yield from parts(part)
+    else:
+        yield given
 
 
 def ends(x: Node, dim: str, given: Any, default: Any = None) -> tuple[Any, Any]:

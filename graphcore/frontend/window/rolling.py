@@ -26,10 +26,9 @@ from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.order import quantiles
 from graphcore.frontend.order.searching import Side
-from graphcore.frontend.pointwise.casting import with_fill
+from graphcore.frontend.pointwise.casting import as_float, with_fill
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
-from graphcore.frontend.reduce.masking import as_float
 from graphcore.frontend.shape.dims import transpose, unstack
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import hidden_names
