@@ -13,7 +13,7 @@ from graphcore.ir.axes import How, Source, Sources, operands, values
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.types import TensorType
-from graphcore.ops import control, leaf
+from graphcore.ops import autodiff, control, elementwise, leaf, named
 
 Dims = frozenset[str]
 Served = tuple[Dims | None, ...]
@@ -52,8 +52,10 @@ def through(node: Node, own: Served) -> Served:
         case leaf.project:
             index = node.attrs["index"]
             return tuple(own[0] if i == index else None for i in range(len(operands(node))))
-        case control.call:
+        case control.call | control.custom:
             return of_params(node.attrs["body"], own)
+        case op if op in autodiff.LAZY:
+            return of_sources(node, own)
         case control.switch:
             branches = [of_params(branch, own) for branch in node.attrs["branches"]]
             return (Dims(), *map(join_dims, zip(*branches, strict=True)))
@@ -94,18 +96,64 @@ def of_params(body: Graph, own: Sequence[Dims | None]) -> Served:
     return tuple(found[param][0] if param in found else None for param in body.params)
 
 
+def of_sources(node: Node, own: Served) -> Served:
+    """The dims for the operands of a lazy derivative: those that tell apart all that it is of."""
+    ys, wrt, _ = autodiff.group(node, node.inputs)
+    dims = join_dims(own)
+    if dims is not None:
+        dims = dims.intersection(*[x.type.dims for x in node.inputs])
+        found = member_dims(ys, [dims] * len(ys))
+        dims = join_dims([dims, *[found[x][0] for x in wrt if x in found]])
+    return (dims,) * len(node.inputs)
+
+
+def peeled(x: Node) -> Node:
+    """The value that a node has in another order of dims, or another dtype."""
+    while x.op in (named.transpose, elementwise.cast):
+        (x,) = x.inputs
+    return x
+
+
+def members_of(loop: control.Loop) -> tuple[Node, Dims]:
+    """What a condition says of each member, and the dims of the members: none in a plain loop.
+
+    The carries of members that do not go on stay as they are.
+    """
+    assert loop.condition is not None
+    going, dims = loop.condition, Dims()
+    found = going, dims
+    while going.op is named.any_:
+        dims |= Dims(going.attrs["dims"])
+        (going,) = going.inputs
+        if all(stays(x.update, x.param, going) for x in loop.carries):
+            found = going, dims
+    return found
+
+
+def stays(update: Node, param: Node, going: Node) -> bool:
+    """Whether a carry stays as it is where a member does not go on."""
+    while peeled(update) is not param:
+        update = peeled(update)
+        if update.op is not elementwise.where or peeled(update.inputs[2]) is not param:
+            return False
+        if update.inputs[0] is going:
+            return True
+        update = update.inputs[1]
+    return True
+
+
 def of_operands(loop: control.Loop, own: Served) -> Served:
     """The dims for the operands of a loop: a step's carries serve the next step as well.
 
     A carry that only feeds itself is unused.
     """
     n, steps = len(loop.carries), {loop.settings.get("dim")}
-    tests = () if loop.condition is None else (loop.condition,)
-    body = Graph(loop.params.all, (*loop.outputs, *tests))
+    tests = () if loop.condition is None else (members_of(loop),)
+    body = Graph(loop.params.all, (*loop.outputs, *[going for going, _ in tests]))
     results = tuple(None if dims is None else dims - steps for dims in own[n:])
     carried = own[:n]
     while True:
-        found = of_params(body, (*carried, *results, *[Dims() for _ in tests]))
+        found = of_params(body, (*carried, *results, *[dims for _, dims in tests]))
         narrower = tuple(map(both, carried, found))[:n]
         if narrower == carried:
             return (*carried, *found[n:])

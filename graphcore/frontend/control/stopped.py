@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from graphcore.frontend.core.tracing import close
+from graphcore.frontend.shape.dims import broadcast_to
 from graphcore.ir.axes import Indexes, NamedMatrices, Receives
 from graphcore.ir.dtypes import INT
 from graphcore.ir.graph import Graph, may_raise_inside
@@ -23,9 +24,15 @@ from graphcore.ops.leaf import values
 from graphcore.ops.named import matrices
 from graphcore.ops.outside import Calls
 
+from .ending import ended_by, may_not_end
 from .members import Dims, Served, join_dims, member_dims, of_operands, of_params, through
 
 # ---- members of a batch
+
+
+def may_fail(node: Node) -> bool:
+    """Whether a node may refuse values at the call, or never end, for members that take no part."""
+    return may_raise_inside(node) or may_not_end(node)
 
 
 def for_members(
@@ -39,7 +46,7 @@ def for_members(
     `wanted` are the dims of each root that tell the members of the mask apart; all that the mask
     has, if they are not given. What the mask itself is computed of is computed for all members.
     """
-    risky = {node for node in inside if may_raise_inside(node)} - set(toposort([mask]))
+    risky = {node for node in inside if may_fail(node)} - set(toposort([mask]))
     if not risky:
         return list(roots)
     members = Dims(mask.type.dims)
@@ -65,6 +72,8 @@ def harmless(node: Node, mask: Node, own: Served) -> Node:
         case control.call:
             body = in_body(node.attrs["body"], mask, own)
             return control.call(*node.inputs, mask, body=body)
+        case control.custom:
+            return in_custom(node, mask, own)
     given = through(node, own)
 
     def safe(k: int, other: Node | None = None) -> Node:
@@ -137,11 +146,41 @@ def param_for(mask: Node, params: Sequence[Node]) -> Node:
 def in_loop(node: Node, mask: Node, own: Served) -> Node:
     """A loop whose body refuses nothing where the mask does not hold."""
     loop, param = Loop.of(node), param_for(mask, Loop.of(node).params.all)
-    n = len(loop.carries)
-    carried = of_operands(loop, own)[:n]
-    wanted = [*carried, *own[n:], *[Dims() for _ in loop.roots[len(own) :]]]
+    n, served = len(loop.carries), of_operands(loop, own)
+    if loop.condition is not None:
+        loop = ended_by(loop, param, served)
+    wanted = [*served[:n], *own[n:], *[Dims() for _ in loop.roots[len(own) :]]]
     roots = for_members(param, toposort(loop.roots), loop.roots, wanted)
     return loop.with_roots(roots)._replace(captured=(*loop.captured, Operand(param, mask))).build()
+
+
+def in_custom(node: Node, mask: Node, own: Served) -> Node:
+    """A function with rules of its own: it and its rules take the mask as one more operand."""
+    body, rule, forward, apart = (node.attrs[x] for x in ("body", "rule", "forward", "apart"))
+    n = len(node.inputs)
+    first = node.inputs[0].type
+    members = [first.dims[axis] for axis in apart[0]]
+    wide = broadcast_to(mask, {dim: first.size(dim) for dim in members} | mask.type.sizes).node
+
+    def with_mask(graph: Graph, served: Served) -> Graph:
+        made = in_body(graph, wide, served)
+        *params, param = made.params
+        return Graph((*params[:n], param, *params[n:]), made.outputs)
+
+    rule = with_mask(rule, through(node, own))
+    rule = Graph(rule.params, (*rule.outputs, full_like(wide, 0)))
+    if forward is not None:
+        forward = with_mask(forward, own)
+        forward = Graph((*forward.params, param_for(wide, forward.params)), forward.outputs)
+    axes = tuple(wide.type.dims.index(dim) for dim in members)
+    return control.custom(
+        *node.inputs,
+        wide,
+        body=in_body(body, wide, own),
+        rule=rule,
+        forward=forward,
+        apart=(*apart[:n], axes, *apart[n:]),
+    )
 
 
 def in_body(body: Graph, mask: Node, own: Served) -> Graph:
@@ -169,7 +208,7 @@ def guard(
     risky: set[Node] = set()
     for node in toposort(captured):
         own = node in built and node not in needed and node.inputs
-        if own and (may_raise_inside(node) or not risky.isdisjoint(node.inputs)):
+        if own and (may_fail(node) or not risky.isdisjoint(node.inputs)):
             risky.add(node)
     late = [x for x in captured if x in risky]
     if not late:
