@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from itertools import product
 from typing import Any
 
@@ -132,3 +133,39 @@ def test_a_window_without_a_value_has_no_derivative(name: str, min_periods: int 
 def test_refusals(make: Any, message: str) -> None:
     with pytest.raises(gc.GraphError, match=message):
         make(gc.tensor("x", {"time": 6, "row": 2}))
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("min_periods", [None, 1])
+def test_reduce_takes_functions_that_give_integers_or_bools(
+    native: bool, min_periods: int | None
+) -> None:
+    """Their results become floats, as there is no nan of integers."""
+    x = gc.tensor("x", {"t": None})
+    windows = x.rolling(t=3, min_periods=min_periods)
+    reduced = [
+        windows.reduce(lambda w, dims: gc.argmax(w.fillna(-9), dims[0])),
+        windows.reduce(lambda w, dims: gc.any(w > 4, dims)),
+        windows.reduce(gc.count),
+    ]
+    assert {y.dtype for y in reduced} == {np.dtype("float64")}
+    array = np.array([3.0, 1, 2, 5, 4])
+    rows = xarray.DataArray(array, dims="t").rolling(t=3, min_periods=min_periods).construct("w")
+    enough = (~np.isnan(rows.values)).sum(1) >= (min_periods or 3)
+    filled = np.nan_to_num(rows.values, nan=-9)
+    wanted = [filled.argmax(1), (filled > 4).any(1), (~np.isnan(rows.values)).sum(1)]
+    for found, right in zip(gc.compile([x], reduced, native=native)(array), wanted, strict=True):
+        np.testing.assert_array_equal(found, np.where(enough, right, np.nan))
+    assert not gc.compile([x], reduced)(np.array([]))[0].size
+
+
+def test_dims_may_have_the_name_of_an_operand() -> None:
+    """No function that takes dims as keywords has an operand in their way."""
+    for name, function in {**vars(gc), **vars(gc.Tensor)}.items():
+        if inspect.isfunction(function) and not name.startswith("_") and name != "function":
+            first, *others = inspect.signature(function).parameters.values()
+            keywords = [p for p in others if p.kind is p.VAR_KEYWORD and p.name != "options"]
+            assert not keywords or first.kind is first.POSITIONAL_ONLY, name
+    x = gc.tensor("t", {"x": 6})
+    assert x.rolling(x=3).mean() is x.rolling({"x": 3}).mean()
+    assert gc.coarsen(x, x=2).sum() is x.coarsen({"x": 2}).sum()

@@ -350,7 +350,7 @@ def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
     return wrap(named.gather(node, at, dims=(dim_of("take_along", node, dim),)))
 
 
-def sel(x: Tensor, *args: Any, **indexers_kwargs: Any) -> NoReturn:
+def sel(x: Tensor, /, *args: Any, **indexers_kwargs: Any) -> NoReturn:
     """Refused: there are no coordinates to look up; `isel` takes positions."""
     cure = "use x.isel, which takes positions, and gc.searchsorted to find them"
     raise refusal("sel", "there are no coordinates", x, cure=cure, kind=GraphTypeError)

@@ -12,6 +12,7 @@ from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.shape.dims import rename, transpose, with_size
 from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
+from graphcore.ir.sizes import same
 
 from .matrices import ROW_COL
 
@@ -21,14 +22,15 @@ __all__ = ["apply", "congruence"]
 def apply(
     a: Operand, x: Operand, dims: Sequence[str] = ROW_COL, along: str | None = None
 ) -> Tensor:
-    """Square matrices applied to the vectors along a dim of `x`, which keeps its name: `a x`.
+    """Matrices applied to the vectors along a dim of `x`, which keeps its name: `a x`.
 
-    `gc.dot(a, x, dim=...)` is the same product along the rows of `a`, which need not be square.
+    Its size becomes the number of rows. Where sizes are known only at the call the matrices are
+    square; `gc.dot(a, x)` is the same product along the dim of the rows, of any size.
 
     Parameters
     ----------
     a
-        Square matrices; their other dims are batch.
+        Matrices; their other dims are batch.
     x
         A tensor; its other dims are batch.
     dims
@@ -39,7 +41,7 @@ def apply(
     Raises
     ------
     GraphError
-        If a dim is missing, or if the matrices are not square or of another size than the vectors.
+        If a dim is missing, or if the matrices have not as many columns as the vectors elements.
 
     Examples
     --------
@@ -57,7 +59,9 @@ def apply(
     require_dims("apply", vectors, (own,))
     in_use = (*matrix.type.dims, *vectors.type.dims)
     new = hidden_names((row,), in_use)
-    found = dot(rename(square(matrix, row, col), {row: new[row], col: own}), wrap(vectors), dim=own)
+    differ = same(matrix.type.size(row), matrix.type.size(col)) is False
+    mapping = wrap(matrix) if differ else square(matrix, row, col)
+    found = dot(rename(mapping, {row: new[row], col: own}), wrap(vectors), dim=own)
     batch = [dim for dim in matrix.type.dims if dim not in (row, col, *vectors.type.dims)]
     return transpose(rename(found, {new[row]: own}), *batch, *vectors.type.dims)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from graphcore.analysis.values import is_zero
 from graphcore.frontend.core.arguments import DimPair, dim_of, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
@@ -11,6 +13,7 @@ from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.reduce.contraction import dot
 from graphcore.ir.node import Node
+from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import matrices
 
 from .matrices import ROW_COL, floats
@@ -105,7 +108,8 @@ def solve_triangular(
     Raises
     ------
     GraphError
-        If a matrix is singular, at the call, unless `check` is False.
+        If a matrix is singular, at the call, unless `check` is False; or if `a` is known to be
+        zero in that triangle, such as the upper one of a Cholesky factor.
 
     Examples
     --------
@@ -117,9 +121,65 @@ def solve_triangular(
     """
     matrix, right = floats("solve_triangular", a, b)
     row, col = sides("solve_triangular", dims, matrix, right)
+    triangle = triangle_of(matrix)
+    other = Triangle(row, col, lower=not lower)
+    if triangle is not None and other in (triangle, triangle.swapped()):
+        have, read = ("upper", "lower") if lower else ("lower", "upper")
+        reason = (
+            f"the matrix is {have} triangular in dims {row!r}, {col!r}, and the {read} "
+            "triangle would be read"
+        )
+        cure = f"write lower={not lower}; for the transposed system dims=({col!r}, {row!r})"
+        raise refusal("solve_triangular", reason, matrix, right, cure=cure)
     how = {"lower": bool(lower), "unit": bool(unit_diagonal), "check": check}
     node = matrices.solve_triangular(matrix, right, dims=(row, col, row), new=(col,), **how)
     return wrap(node)
+
+
+class Triangle(NamedTuple):
+    """The dims of triangular matrices, rows first, and which triangle is not zero."""
+
+    row: str
+    col: str
+    lower: bool
+
+    def swapped(self) -> Triangle:
+        """The same, with rows and columns exchanged."""
+        return Triangle(self.col, self.row, not self.lower)
+
+
+def triangle_of(x: Node) -> Triangle | None:
+    """What is known of triangular matrices from the op that made them, if it makes such."""
+    renamed: list[dict[str, str]] = []
+    while x.op in KEEPING:
+        renamed += [dict(x.attrs["names"])] if x.op is named.rename else []
+        (x,) = x.inputs
+    match x:
+        case Node(matrices.cholesky):
+            lower, dims = True, x.type.dims[-2:]
+        case Node(leaf.project, [several], {"index": index}) if (several.op, index) in FACTORS:
+            lower, dims = FACTORS[several.op, index], x.type.dims[-2:]
+        case Node(
+            elementwise.where, [Node(op, [Node(leaf.iota) as row, Node(leaf.iota) as col]), a, zero]
+        ) if op in MASKS and is_zero(zero):
+            lower, dims = MASKS[op], (*row.type.dims, *col.type.dims)
+            if triangle_of(a) in (Triangle(*dims, not lower), Triangle(*dims[::-1], lower)):
+                return None  # diagonal: both triangles
+        case _:
+            return None
+    for names in reversed(renamed):
+        dims = tuple(names.get(dim, dim) for dim in dims)
+    return Triangle(*dims, lower=lower)
+
+
+KEEPING = {named.rename, named.transpose, *(elementwise.conjugate, elementwise.negative)}
+"""Ops that keep zeros where they are, under other names."""
+
+FACTORS = {(matrices.qr, 1): False, (matrices.lu, 1): True, (matrices.lu, 2): False}
+"""Whether the triangular results of factorisations are lower."""
+
+MASKS = {elementwise.greater_equal: True, elementwise.less_equal: False}
+"""Whether what a comparison of rows with columns leaves is lower."""
 
 
 @parameters(

@@ -26,7 +26,7 @@ from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.order import quantiles
 from graphcore.frontend.order.searching import Side
-from graphcore.frontend.pointwise.casting import as_float, with_fill
+from graphcore.frontend.pointwise.casting import as_float, with_fill, with_nan
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import transpose, unstack
@@ -49,6 +49,7 @@ Reduction = Callable[..., "Tensor"]
 
 def rolling(
     x: Operand,
+    /,
     dim: Mapping[str, SizeLike] | None = None,
     min_periods: int | None = None,
     center: bool | Mapping[str, bool] = False,
@@ -86,6 +87,7 @@ def rolling(
 
 def coarsen(
     x: Operand,
+    /,
     dim: Mapping[str, SizeLike] | None = None,
     boundary: Boundary | Mapping[str, Boundary] = "exact",
     side: Side | Mapping[str, Side] = "left",
@@ -234,6 +236,7 @@ class Rolling(Windowed):
         """The result of `function(windows, dims, **options)`, called once for all windows.
 
         Elements beyond the ends are nan; so is the result where there are fewer than `min_periods`.
+        Results that are integers or bool become floats, which have nan.
         """
         function = callback("reduce", "function", function, "windows", "dims", "**options")
         x = as_float(self._x).node
@@ -300,7 +303,8 @@ class Rolling(Windowed):
             size = self._x.sizes[dim]
             lead = minimum(before, size)
             ends[dim] = (lead, size - made.sizes[dim] - lead)
-        return wrap(pad(made.node, ends, math.nan))
+        node, nan = with_nan(made.node)
+        return wrap(pad(node, ends, nan))
 
 
 @worded_methods
