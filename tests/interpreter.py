@@ -300,10 +300,34 @@ def log1mexp(x: np.ndarray) -> np.ndarray:
     return np.where(x > -0.7, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 
+def bell(x: Any) -> Any:
+    """e^x / (1 + e^x)^2"""
+    power = np.exp(-np.abs(x))
+    return power / (1 + power) ** 2
+
+
+def over(x: Any, y: Any) -> Any:
+    """x / y, and 0 where y is 0."""
+    return np.where(y == 0, 0, x / np.where(y == 0, 1, y)).astype(x.dtype)
+
+
+def digamma_step(n: Any, x: Any, m: Any) -> Any:
+    order = n.astype(int)
+    return scipy.special.polygamma(order, x + m) - scipy.special.polygamma(order, x)
+
+
 OURS = {
     "softplus": lambda x: np.logaddexp(0, x).astype(x.dtype),
     "expit": sigmoid,
     "log1mexp": log1mexp,
+    "sigmoid_slope": lambda x, y: bell(x),
+    "tanh_slope": lambda x, y: 4 * bell(2 * x),
+    "arctan_slope": lambda x: 1 / (1 + x * x),
+    "cosine": lambda x, y: over(x, np.hypot(x, y)),
+    "inversion": lambda x, y: over(over(x, np.hypot(x, y)), np.hypot(x, y)),
+    "inversion_slope": lambda x, y: over((y - x) * (y + x), np.hypot(x, y) ** 4),
+    "square_complement": lambda x: (1 - x) * (1 + x),
+    "digamma_step": digamma_step,
     "gamma_density": integrals.gamma_density,
     "gammainc_by": integrals.gammainc_by,
     "beta_density": integrals.beta_density,

@@ -23,7 +23,7 @@ from graphcore.ir.node import Node, unwrap
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import Size, evaluate, unknowns
 from graphcore.ir.types import TupleType, Type
-from graphcore.ops import control, elementwise, leaf, linalg, tensor
+from graphcore.ops import control, elementwise, leaf, linalg, special, tensor
 
 Number: TypeAlias = "Callable[[Size], int]"
 """The number that a size counts as."""
@@ -145,11 +145,11 @@ def weight(op: Op) -> int:
 
     Ops that NumPy computes in integers, such as additions, and ops that give bool count as one.
     Other functions of NumPy, divisions and roots among them, count as ten, special functions as
-    fifty.
+    fifty, but for slopes that are made of the value of their function.
     """
     ufunc = elementwise.UFUNC[op]
     if isinstance(ufunc, str):
-        return 50
+        return 10 if op in (special.sigmoid_slope, special.tanh_slope) else 50
     results = {loop[-1] for loop in ufunc.types}
     simple = results & {"l", "?"} and op is not elementwise.power
     return 1 if simple else 10

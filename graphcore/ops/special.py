@@ -90,11 +90,27 @@ hyp2f1 = special(
     "hyp2f1", "Gauss's hypergeometric function of parameters `x`, `y` and `z` at `w`", (0, 1, 2)
 )
 
+# Slopes, kept whole until they are differentiated: their own slopes lose no digits either.
+sigmoid_slope = special("sigmoid_slope", "`y * (1 - y)` for `y = sigmoid(x)`")
+tanh_slope = special("tanh_slope", "`1 - y * y` for `y = tanh(x)`")
+arctan_slope = special("arctan_slope", "`1 / (1 + x * x)`")
+cosine = special("cosine", "`x / hypot(x, y)`, and 0 at the origin")
+inversion = special("inversion", "`x / (x * x + y * y)`, and 0 at the origin")
+inversion_slope = special(
+    "inversion_slope", "`(y * y - x * x) / (x * x + y * y) ** 2`, and 0 at the origin"
+)
+square_complement = special("square_complement", "`1 - x * x`, accurate near 1")
+
 # Functions that derivatives need and SciPy lacks. The first operands are constant integers: orders
 # and shifts.
 gamma_density = special(
     "gamma_density",
     "n-th derivative by a of z ** (a - 1) * e ** -z / gamma(a)",
+    (0,),
+)
+digamma_step = special(
+    "digamma_step",
+    "n-th derivative of `digamma(z + m) - digamma(z)`, both of positive numbers",
     (0,),
 )
 gammainc_by = special("gammainc_by", "n-th derivative by a of gammainc(a, z)", (0,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -75,6 +76,91 @@ def decompose_log1mexp(node: Node) -> Node:
     )
 
 
+def decompose_arctan_slope(node: Node) -> Node:
+    """1 / (1 + x^2)"""
+    (x,) = node.inputs
+    return 1 / (1 + elementwise.square(x))
+
+
+def decompose_cosine(node: Node) -> Node:
+    """x / hypot(x, y), and 0 / 0 is 0"""
+    x, y = node.inputs
+    return x / nonzero(elementwise.hypot(x, y))
+
+
+def decompose_square_complement(node: Node) -> Node:
+    """(1 - x) (1 + x)"""
+    (x,) = node.inputs
+    return (1 - x) * (1 + x)
+
+
+def decompose_inversion_slope(node: Node) -> Node:
+    """(y - x) (y + x) / hypot(x, y)^4, and 0 / 0 is 0"""
+    x, y = node.inputs
+    size = nonzero(elementwise.hypot(x, y))
+    return (y - x) / size * ((y + x) / size) / size / size
+
+
+def decompose_inversion(node: Node) -> Node:
+    """x / hypot(x, y) / hypot(x, y), and 0 / 0 is 0"""
+    x, y = node.inputs
+    size = nonzero(elementwise.hypot(x, y))
+    return x / size / size
+
+
+STEPS = 10
+"""So many steps higher the asymptotic series of the digamma function is exact to the last digit."""
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+
+
+def asymptotic(n: int) -> list[float]:
+    """The coefficients of 1/x, 1/x^2, ... in the n-th derivative of log(x) - digamma(x), * (-1)^n
+
+    Of digamma(x) itself for n > 0 (DLMF 5.11.2, 5.15.8).
+    """
+    found = [0.0] * (2 * len(BERNOULLI) + n)
+    if n:
+        found[n - 1] = float(math.factorial(n - 1))
+    found[n] = math.factorial(n) / 2
+    for k, b in enumerate(BERNOULLI, 1):
+        found[2 * k + n - 1] = b * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
+    return found
+
+
+def divided_difference(coefficients: Sequence[float], a: Node, b: Node) -> Node:
+    """(p(a) - p(b)) / (a - b) of p(t) = c0 t + c1 t^2 + ..."""
+    value, found = full_like(a, coefficients[-1]), full_like(a, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        value = c + a * value
+        found = value + b * found
+    return found
+
+
+def decompose_digamma_step(node: Node) -> Node:
+    """The difference of each term of the asymptotic series, after some steps of the recurrence.
+
+    1/y^p - 1/x^p = -(m / x y) (1/y^(p-1) + ... + 1/x^(p-1)), for y = x + m (DLMF 5.5.2, 5.15.5)
+    """
+    order, x, m = node.inputs
+    n = int(order.attrs["value"].item())
+    y = x + m
+    steps = STEPS + n
+
+    def difference(coefficients: Sequence[float], a: Node, b: Node) -> Node:
+        return m * a * b * divided_difference(coefficients, a, b)
+
+    total = difference(asymptotic(n), 1 / (y + steps), 1 / (x + steps))
+    power = [0.0] * n + [float(math.factorial(n))]
+    for k in range(steps):
+        total = total + difference(power, 1 / (y + k), 1 / (x + k))
+    if n:
+        return total if n % 2 == 0 else -total
+    low, high = x + steps, y + steps
+    near = elementwise.less(elementwise.absolute(m), 0.5 * low)
+    log = elementwise.log(where(near, 1, high / low))
+    return total + where(near, elementwise.log1p(where(near, m / low, 0)), log)
+
+
 DECOMPOSE: dict[Op, Rule] = {
     tensor.logsumexp: decompose_logsumexp,
     tensor.softmax: decompose_softmax,
@@ -82,6 +168,12 @@ DECOMPOSE: dict[Op, Rule] = {
     special.softplus: decompose_softplus,
     special.sigmoid: decompose_sigmoid,
     special.log1mexp: decompose_log1mexp,
+    special.arctan_slope: decompose_arctan_slope,
+    special.cosine: decompose_cosine,
+    special.inversion: decompose_inversion,
+    special.inversion_slope: decompose_inversion_slope,
+    special.square_complement: decompose_square_complement,
+    special.digamma_step: decompose_digamma_step,
     tensor.einsum: pairwise,
 }
 

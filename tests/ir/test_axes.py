@@ -15,8 +15,9 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import OPS, Node
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import evaluate
-from graphcore.ops import elementwise, leaf, linalg, outside, special, tensor
+from graphcore.ops import elementwise, leaf, linalg, outside, tensor
 from tests import interpreter
+from tests.ops.tables import INTERNAL
 from tests.rewrites.test_calculus import TENSOR, given
 
 N = 3
@@ -100,10 +101,6 @@ def elementwise_operands(op: Op) -> int:
     if isinstance(function, str):
         function = getattr(scipy.special, function, None)
     return getattr(function, "nin", 1)
-
-
-INTERNAL = {special.gamma_density, special.gammainc_by, special.beta_density, special.betainc_by}
-"""What only derivatives use: the interpreter integrates them, for one set of orders."""
 
 
 def matrix_nodes() -> Iterator[tuple[str, Node]]:

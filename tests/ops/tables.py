@@ -42,7 +42,12 @@ NO_FLOATS = {
 }
 """Plain ops whose result is never a float."""
 
-INTERNAL = {special.gamma_density, special.gammainc_by, special.beta_density, special.betainc_by}
+INTERNAL = {
+    *(special.gamma_density, special.gammainc_by, special.beta_density, special.betainc_by),
+    *(special.sigmoid_slope, special.tanh_slope, special.arctan_slope, special.cosine),
+    *(special.inversion, special.inversion_slope, special.square_complement),
+    special.digamma_step,
+}
 """Ops that only derivatives use."""
 
 LEAVES = {leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent}

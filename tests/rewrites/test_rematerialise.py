@@ -60,13 +60,14 @@ def test_the_gradient_of_an_lstm_keeps_less_and_has_the_same_bits(monkeypatch) -
             assert np.array_equal(found, expected, equal_nan=True)
     before, after = usual.stages["optimized"], usual.stages["scheduled"]
     assert before == keeping.stages["optimized"]
-    assert recorded(after) < 0.7 * recorded(before)
+    # Slopes of gates take the operands of these: their values alone have lost digits in the tails.
+    assert recorded(after) < 0.95 * recorded(before)
     text = io.StringIO()
     usual.debug_print("scheduled", limit=None, file=text)
     back = re.findall(r"^(%\d+).* = scan\(", text.getvalue(), re.MULTILINE)[-1]
-    slope = re.findall(r"(%\d+) .* = subtract\(1, ", text.getvalue())[-1]
+    slope = re.findall(r"(%\d+) .* = tanh_slope\(", text.getvalue())[-1]
     said = str(usual.why(f"{back} body {slope}", stage="scheduled"))
-    assert re.search(r"scheduled +input → subtract +rematerialise.py", said)
+    assert re.search(r"scheduled +input → tanh_slope +rematerialise.py", said)
 
 
 def test_what_costs_more_to_compute_again_is_kept() -> None:
@@ -82,7 +83,7 @@ def test_what_costs_more_to_compute_again_is_kept() -> None:
     ops = {x.op.name for x in back.attrs["body"].nodes()}
     assert "tanh" in {x.op.name for x in forward.attrs["body"].nodes()}
     assert "tanh" not in ops  # its value is recorded
-    assert {"square", "subtract"} <= ops  # 1 - y² is not
+    assert "tanh_slope" in ops  # 1 - y² is not
 
 
 def carried(a, x):

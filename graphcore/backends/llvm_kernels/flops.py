@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphcore.analysis.cost import weight
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
+from graphcore.ops import special as s
 from graphcore.ops import tensor as t
 from graphcore.rewrites.rematerialise import Costs
 
@@ -17,6 +18,7 @@ SIMPLE = frozenset(
         *(e.logical_and, e.logical_or, e.logical_xor, e.logical_not, e.bitwise_and, e.bitwise_or),
         *(e.bitwise_xor, e.invert, e.isnan, e.isfinite, e.isinf, e.where, e.cast, e.real, e.imag),
         *(e.conjugate, e.floor, e.ceil, e.trunc, e.rint, e.copysign, t.absorb, t.wins),
+        *(s.sigmoid_slope, s.tanh_slope),  # their exponential is rarely needed
     }
 )
 DIVISIONS = frozenset({e.divide, e.sqrt, e.reciprocal})

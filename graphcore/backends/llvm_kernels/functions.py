@@ -39,6 +39,7 @@ FUNCTIONS: dict[str, Function] = special.FUNCTIONS | {
     for f in (
         *(exponential.exp, exponential.exp2, exponential.expm1, exponential.sigmoid),
         *(exponential.sinh, exponential.cosh, exponential.tanh),
+        *(exponential.sigmoid_slope, exponential.tanh_slope),
         *(logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p),
         *(logarithm.log1p_of_part, logarithm.log_hypot),
         *(logarithm.softplus, logarithm.logaddexp, logarithm.logaddexp2),

@@ -59,6 +59,25 @@ def hyp1f1(a: Array, b: Array, x: Array) -> Array:
     return found
 
 
+@routine(orders=0)
+def sigmoid_slope(x: Array, y: Array) -> Array:
+    """y (1 - y), and y^2 e^-x where 1 - y has lost digits"""
+    found, far = np.asarray(y * (1 - y)), x > 7
+    if far.any():
+        found[far] = np.square(y[far]) * np.exp(-x[far])
+    return found
+
+
+@routine(orders=0)
+def tanh_slope(x: Array, y: Array) -> Array:
+    """1 - y^2, and (1 + |y|)^2 e^(-2|x|) where 1 - |y| has lost digits"""
+    size = np.abs(x)
+    found, far = np.asarray((1 - y) * (1 + y)), size > 4
+    if far.any():
+        found[far] = np.square(1 + np.abs(y[far])) * np.exp(-2 * size[far])
+    return found
+
+
 def series(coefficients: tuple[float, ...], a: Array) -> Array:
     """c0 / a + c1 / a^3 + c2 / a^5 + ..."""
     total = np.zeros_like(a)

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise as e
+from graphcore.ops import special as s
 from graphcore.rewrites.plain import cast, equals, nonzero
 from graphcore.rewrites.plain import where as choose
 
@@ -60,12 +61,39 @@ def ratio(x: Node, z: Node) -> Node:
 
 def phase(z: Node, x: Node) -> Node:
     """d|x| / dx = conj(x) / |x|, and 0 at 0."""
-    return ratio(e.conjugate(x), z) if x.type.dtype.kind == "c" else e.sign(x)
+    return ratio(e.conjugate(x), z) if is_complex(x) else e.sign(x)
 
 
-def weight(z: Node, x: Node) -> Node:
-    """e^(x - z) for z = log(e^x + ...); 0 where z is -inf, as then x is."""
-    return e.exp(x - choose(equals(z, -math.inf), 0, z))
+def is_complex(x: Node) -> bool:
+    return bool(x.type.dtype.kind == "c")
+
+
+def complement(x: Node) -> Node:
+    """1 - x^2"""
+    return 1 - e.square(x) if is_complex(x) else s.square_complement(x)
+
+
+def less(z: Node, x: Node, y: Node) -> Node:
+    """x - y for z = log(e^x + e^y), and -inf where z is."""
+    return x - choose(equals(z, -math.inf), 0, y)
+
+
+def cosine_partials(z: Node, x: Node, y: Node) -> tuple[Partial, ...]:
+    """s^2 / r and -c s / r, for the cosine c, the sine s and the distance r"""
+    sine, size = s.cosine(y, x), e.hypot(x, y)
+    over = ratio(sine, size)
+    return sine * over, -z * over
+
+
+def inversion_slope_partials(x: Node, y: Node) -> tuple[Partial, ...]:
+    """2 a (a^2 - 3 b^2) and 2 b (3 a^2 - b^2), for the inversion (a, b) of (x, y)"""
+    a, b = s.inversion(x, y), s.inversion(y, x)
+    left, right = e.square(a), e.square(b)
+    return 2 * a * (left - 3 * right), 2 * b * (3 * left - right)
+
+
+def arctan2_partials(z: Node, y: Node, x: Node) -> tuple[Partial, ...]:
+    return s.inversion(x, y), -s.inversion(y, x)
 
 
 def power_partials(z: Node, x: Node, y: Node) -> tuple[Partial, ...]:
@@ -94,30 +122,32 @@ ELEMENTARY: dict[Op, Partials] = {
     e.reciprocal: lambda z, x: (-e.square(z),),
     e.exp: lambda z, x: (z,),
     e.exp2: lambda z, x: (z * LN2,),
-    e.expm1: lambda z, x: (z + 1,),
+    e.expm1: lambda z, x: (e.exp(x),),
     e.log: lambda z, x: (1 / x,),
     e.log2: lambda z, x: (1 / (x * LN2),),
     e.log10: lambda z, x: (1 / (x * LN10),),
     e.log1p: lambda z, x: (1 / (1 + x),),
-    e.logaddexp: lambda z, x, y: (weight(z, x), weight(z, y)),
-    e.logaddexp2: lambda z, x, y: (weight(z * LN2, x * LN2), weight(z * LN2, y * LN2)),
+    e.logaddexp: lambda z, x, y: (s.sigmoid(less(z, x, y)), s.sigmoid(less(z, y, x))),
+    e.logaddexp2: lambda z, x, y: (
+        s.sigmoid(LN2 * less(z, x, y)),
+        s.sigmoid(LN2 * less(z, y, x)),
+    ),
     e.sin: lambda z, x: (e.cos(x),),
     e.cos: lambda z, x: (-e.sin(x),),
     e.tan: lambda z, x: (1 + e.square(z),),
-    e.arcsin: lambda z, x: (1 / e.sqrt(1 - e.square(x)),),
-    e.arccos: lambda z, x: (-1 / e.sqrt(1 - e.square(x)),),
-    e.arctan: lambda z, x: (1 / (1 + e.square(x)),),
-    e.arctan2: lambda z, y, x: (
-        ratio(x, e.square(x) + e.square(y)),
-        -ratio(y, e.square(x) + e.square(y)),
-    ),
-    e.hypot: lambda z, x, y: (ratio(x, z), ratio(y, z)),
+    e.arcsin: lambda z, x: (1 / e.sqrt(complement(x)),),
+    e.arccos: lambda z, x: (-1 / e.sqrt(complement(x)),),
+    e.arctan: lambda z, x: (1 / (1 + e.square(x)) if is_complex(x) else s.arctan_slope(x),),
+    e.arctan2: arctan2_partials,
+    e.hypot: lambda z, x, y: (s.cosine(x, y), s.cosine(y, x)),
     e.sinh: lambda z, x: (e.cosh(x),),
     e.cosh: lambda z, x: (e.sinh(x),),
-    e.tanh: lambda z, x: (1 - e.square(z),),
-    e.arcsinh: lambda z, x: (1 / e.sqrt(1 + e.square(x)),),
+    e.tanh: lambda z, x: (1 - e.square(z) if is_complex(x) else s.tanh_slope(x, z),),
+    e.arcsinh: lambda z, x: (
+        1 / (e.sqrt(1 + e.square(x)) if is_complex(x) else e.hypot(x, full_like(x, 1))),
+    ),
     e.arccosh: lambda z, x: (1 / (e.sqrt(x - 1) * e.sqrt(x + 1)),),
-    e.arctanh: lambda z, x: (1 / (1 - e.square(x)),),
+    e.arctanh: lambda z, x: (1 / complement(x),),
     e.floor: lambda z, x: (None,),
     e.ceil: lambda z, x: (None,),
     e.trunc: lambda z, x: (None,),
@@ -133,6 +163,14 @@ ELEMENTARY: dict[Op, Partials] = {
     e.minimum: lambda z, x, y: (Wins(y, x), Wins(x, y)),
     e.fmax: lambda z, x, y: (unless_nan(as_selection(x, y), y), unless_nan(as_selection(y, x), x)),
     e.fmin: lambda z, x, y: (unless_nan(as_selection(y, x), y), unless_nan(as_selection(x, y), x)),
+    # Slopes. The second operand of the first two is known by the first.
+    s.sigmoid_slope: lambda z, x, y: (-e.tanh(0.5 * x) * z, None),
+    s.tanh_slope: lambda z, x, y: (-2 * y * z, None),
+    s.arctan_slope: lambda z, x: (-2 * (z * x) * z,),
+    s.cosine: cosine_partials,
+    s.inversion: lambda z, x, y: (s.inversion_slope(x, y), -2 * z * s.inversion(y, x)),
+    s.inversion_slope: lambda z, x, y: inversion_slope_partials(x, y),
+    s.square_complement: lambda z, x: (-2 * x,),
     e.where: lambda z, condition, x, y: (
         None,
         Select(condition),

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from graphcore.analysis.values import is_infinite
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
-from graphcore.ops import elementwise, tensor
+from graphcore.ops import autodiff, elementwise, tensor
 from graphcore.rewrites.matrices import index, t
 from graphcore.rewrites.plain import (
     cast,
@@ -110,19 +110,21 @@ def running_extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
 def logcumsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄[i] = e^(x[i] - y[i]) s[i], with s[i] = ȳ[i] + e^(y[i] - y[i+1]) s[i+1]
 
-    Where y is inf, the n values so far that are inf share: 1 / n, with n[i] / n[i+1] for the rest.
+    As y is rounded it is taken apart: y = m + log(t), where m is the largest value so far and t the
+    sum of e^(x - m). Where y is inf, the n values so far that are inf share: 1 / n, with
+    n[i] / n[i+1] for the rest.
     """
     (x,), axis = node.inputs, node.attrs["axis"]
     above = equals(node, math.inf)
     most = cast(equals(x, math.inf), ct.type.dtype)
     n = tensor.cumsum(most, axis=axis)
-    finite = where(equals(node, -math.inf), 0, where(above, 0, node))
-
-    def share(of: Node, count: Node) -> Node:
-        return where(above, count / nonzero(n), elementwise.exp(where(above, 0, of) - finite))
-
-    decay = share(shift(node, axis, -math.inf), shift(n, axis, 0))
-    return (shield(backwards(decay, ct, axis), share(x, most)),)
+    m = autodiff.stop_gradient(where(elementwise.isinf(node), 0, tensor.cummax(x, axis=axis)))
+    power = where(above, 0, elementwise.exp(where(above, 0, x) - m))
+    fall = elementwise.exp(elementwise.minimum(shift(m, axis, 0) - m, full_like(m, 0)))
+    t = tensor.recurrence(fall, power, axis=axis)
+    share = where(above, most / nonzero(n), power / nonzero(t))
+    rest = where(above, shift(n, axis, 0) / nonzero(n), fall * shift(t, axis, 0) / nonzero(t))
+    return (shield(backwards(rest, ct, axis), share),)
 
 
 def recurrence_vjp(node: Node, ct: Node) -> tuple[Node, Node]:

@@ -30,7 +30,8 @@ from graphcore.ops.elementwise import (
 from graphcore.rewrites.plain import equals
 from graphcore.rewrites.plain import where as choose
 
-from .partials import Partials
+from .gammas import beta_partials, binom_partials, digamma_difference, poch_partials
+from .partials import Partials, is_complex
 
 PI = math.pi
 ROOT_PI, ROOT_2, ROOT_2PI = math.sqrt(PI), math.sqrt(2), math.sqrt(2 * PI)
@@ -110,12 +111,20 @@ def complement(*partials: Node) -> tuple[Node, ...]:
     return *by, -last
 
 
+def digamma_step_partials(z: Node, n: Node, x: Node, m: Node) -> tuple[Node | None, ...]:
+    """The same of the next order, and the derivative at x + m: (-1)^n (n+1)! zeta(n+2, x+m)"""
+    order = int(n.attrs["value"].item())
+    factor = (-1) ** order * math.factorial(order + 1)
+    slope = factor * at(s.zeta, [order + 2], x + m)
+    return None, s.digamma_step(full_like(n, order + 1), x, m), slope
+
+
 def gamma_partials(a: Node, x: Node) -> tuple[Node, Node]:
     """The derivatives of gammainc by both operands."""
     return at(s.gammainc_by, [1], a, x), at(s.gamma_density, [0], a, x)
 
 
-def beta_partials(a: Node, b: Node, x: Node) -> tuple[Node, Node, Node]:
+def betainc_partials(a: Node, b: Node, x: Node) -> tuple[Node, Node, Node]:
     """The derivatives of betainc by its three operands."""
     density = at(s.beta_density, [0, 0, 0, 0], a, b, x)
     return at(s.betainc_by, [1, 0], a, b, x), at(s.betainc_by, [0, 1], a, b, x), density
@@ -127,7 +136,7 @@ def gammaincinv_partials(z: Node, a: Node) -> tuple[Node, ...]:
 
 
 def betaincinv_partials(z: Node, a: Node, b: Node) -> tuple[Node, ...]:
-    *by, density = beta_partials(a, b, z)
+    *by, density = betainc_partials(a, b, z)
     return inverse(density, *by)
 
 
@@ -136,7 +145,7 @@ def negate_all(partials: Sequence[Node]) -> tuple[Node, ...]:
 
 
 SPECIAL: dict[Op, Partials] = {
-    s.sigmoid: lambda z, x: (z * (1 - z),),
+    s.sigmoid: lambda z, x: (z * (1 - z) if is_complex(x) else s.sigmoid_slope(x, z),),
     s.softplus: lambda z, x: (s.sigmoid(x),),
     s.log1mexp: lambda z, x: (-exp(x - z),),
     s.logit: lambda z, x: (1 / (x * (1 - x)),),
@@ -170,16 +179,14 @@ SPECIAL: dict[Op, Partials] = {
     s.gammasgn: lambda z, x: (None,),
     s.digamma: lambda z, x: (at(s.zeta, [2], x),),
     s.zeta: lambda z, n, x: (None, -n * s.zeta(n + 1, x)),
-    s.poch: lambda z, x, m: (z * (s.digamma(x + m) - s.digamma(x)), z * s.digamma(x + m)),
-    s.binom: lambda z, n, k: (
-        z * (s.digamma(n + 1) - s.digamma(n - k + 1)),
-        z * (s.digamma(n - k + 1) - s.digamma(k + 1)),
+    s.digamma_step: digamma_step_partials,
+    s.poch: poch_partials,
+    s.binom: binom_partials,
+    s.beta: beta_partials,
+    s.betaln: lambda z, a, b: (
+        -digamma_difference(a, b),
+        -digamma_difference(b, a),
     ),
-    s.beta: lambda z, a, b: (
-        z * (s.digamma(a) - s.digamma(a + b)),
-        z * (s.digamma(b) - s.digamma(a + b)),
-    ),
-    s.betaln: lambda z, a, b: (s.digamma(a) - s.digamma(a + b), s.digamma(b) - s.digamma(a + b)),
     s.gammainc: lambda z, a, x: gamma_partials(a, x),
     s.gammaincc: lambda z, a, x: negate_all(gamma_partials(a, x)),
     s.gammaincinv: lambda z, a, p: gammaincinv_partials(z, a),
@@ -189,8 +196,8 @@ SPECIAL: dict[Op, Partials] = {
         *(None, s.gamma_density(n + 1, a, x)),
         s.gamma_density(n, a - 1, x) - z,
     ),
-    s.betainc: lambda z, a, b, x: beta_partials(a, b, x),
-    s.betaincc: lambda z, a, b, x: negate_all(beta_partials(a, b, x)),
+    s.betainc: lambda z, a, b, x: betainc_partials(a, b, x),
+    s.betaincc: lambda z, a, b, x: negate_all(betainc_partials(a, b, x)),
     s.betaincinv: lambda z, a, b, p: betaincinv_partials(z, a, b),
     s.betainccinv: lambda z, a, b, p: complement(*betaincinv_partials(z, a, b)),
     s.betainc_by: lambda z, m, n, a, b, x: (

@@ -193,10 +193,13 @@ def test_accuracy(name: str, dtype: np.dtype) -> None:
 PARTS = {"log_high", "log_low", "power_by_log"}
 """Parts of `power`, which test_powers.py compares with it bit by bit."""
 
+SLOPES = {"sigmoid_slope", "tanh_slope"}
+"""Their second operand is the function of the first: tests/slopes tries them."""
+
 
 def test_every_function_is_tried() -> None:
     own = functions.FUNCTIONS.keys() - (special.FUNCTIONS.keys() - SLOWLY.keys() - RANGES.keys())
-    assert RANGES.keys() | SLOWLY.keys() | PARTS == own
+    assert RANGES.keys() | SLOWLY.keys() | PARTS | SLOPES == own
 
 
 SPECIAL = (

@@ -279,3 +279,27 @@ def sigmoid(b: Builder, x: Value) -> Value:
     left = fma(b, neg(b, y), below.high, top)
     left = add(b, left, fma(b, neg(b, y), lower, top_low))
     return fma(b, left, inverse, y)
+
+
+def sigmoid_slope(b: Builder, x: Value, y: Value) -> Value:
+    """y (1 - y), and y^2 e^-x where 1 - y has lost digits"""
+    near, far = mul(b, y, sub(b, real(1.0), y)), b.op("fcmp ogt", x, real(7.0))
+
+    def beyond() -> Sequence[Value]:
+        return [b.select(far, mul(b, mul(b, y, y), exp(b, neg(b, x))), near)]
+
+    return b.branch(b.any_lane(far), beyond, lambda: [near])[0]
+
+
+def tanh_slope(b: Builder, x: Value, y: Value) -> Value:
+    """1 - y^2, and (1 + |y|)^2 e^(-2|x|) where 1 - |y| has lost digits"""
+    near = mul(b, sub(b, real(1.0), y), add(b, real(1.0), y))
+    size = fabs(b, x)
+    far = b.op("fcmp ogt", size, real(4.0))
+
+    def beyond() -> Sequence[Value]:
+        above = add(b, real(1.0), fabs(b, y))
+        power = exp(b, mul(b, size, real(-2.0)))
+        return [b.select(far, mul(b, mul(b, above, above), power), near)]
+
+    return b.branch(b.any_lane(far), beyond, lambda: [near])[0]

@@ -1,0 +1,123 @@
+"""Partials of quotients of gamma functions: where digammas cancel, and at poles of gammas.
+
+Of z = c gamma(y) / gamma(x), where x and y move together and m = y - x stays, the derivative is
+
+    z (digamma(y) - digamma(x))                                        in general
+    z (digamma(y) - digamma(1 - x)) + c gamma(y) gamma(1 - x) cos(pi x)      for x < 1/2 < y
+
+as 1 / gamma(x) = gamma(1 - x) sin(pi x) / pi (DLMF 5.5.3). Where x is a pole z is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from graphcore.ir.node import Node, full_like
+from graphcore.ops import special as s
+from graphcore.ops.elementwise import (
+    cos,
+    equal,
+    greater,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+    remainder,
+    rint,
+    sin,
+)
+from graphcore.rewrites.plain import equals
+from graphcore.rewrites.plain import where as choose
+
+PI = math.pi
+
+
+def sin_pi(x: Node) -> Node:
+    """sin(pi x), 0 where x is whole"""
+    near = rint(x)
+    return (1 - 2 * remainder(near, full_like(x, 2))) * sin(PI * (x - near))
+
+
+def cos_pi(x: Node) -> Node:
+    """cos(pi x)"""
+    near = rint(x)
+    return (1 - 2 * remainder(near, full_like(x, 2))) * cos(PI * (x - near))
+
+
+def is_positive(x: Node) -> Node:
+    return greater(x, full_like(x, 0))
+
+
+def digamma_difference(x: Node, m: Node) -> Node:
+    """digamma(x + m) - digamma(x); where both are negative by reflection.
+
+    digamma(x) = digamma(1 - x) - pi / tan(pi x) (DLMF 5.5.4)
+    """
+    y = x + m
+    above = logical_and(is_positive(x), is_positive(y))
+    alike = equal(is_positive(x), is_positive(y))
+    low = choose(above, x, choose(alike, 1 - y, 1))
+    step = s.digamma_step(full_like(x, 0), low, choose(alike, m, 0))
+    turn, sines = sin_pi(m), sin_pi(x) * sin_pi(y)
+    both = logical_and(equals(turn, 0), equals(sines, 0))
+    turned = PI * turn / choose(both, 1, sines)
+    apart = s.digamma(choose(alike, 1, y)) - s.digamma(choose(alike, 1, x))
+    return choose(alike, choose(above, step, turned - step), apart)
+
+
+def quotient_slope(
+    z: Node, gammas: Callable[..., Node], x: Node, y: Node, difference: Node
+) -> Node:
+    """The derivative of z = c gamma(y) / gamma(x); `gammas(x, y)` is c gamma(y) gamma(1 - x)."""
+    pole = logical_and(equal(x, rint(x)), not_equal(y, rint(y)))
+    across = logical_and(logical_not(is_positive(x)), logical_or(is_positive(y), pole))
+    low, high = choose(across, x, 0), choose(across, y, 1)
+    reflected = gammas(low, high) * cos_pi(low) + z * (s.digamma(high) - s.digamma(1 - low))
+    return choose(across, reflected, z * choose(across, 0, difference))
+
+
+def poch_partials(z: Node, x: Node, m: Node) -> tuple[Node, Node]:
+    """Of gamma(x + m) / gamma(x)"""
+
+    def gammas(low: Node, high: Node) -> Node:
+        return s.gamma(high) * s.gamma(1 - low)
+
+    y = x + m
+    return quotient_slope(z, gammas, x, y, digamma_difference(x, m)), z * s.digamma(y)
+
+
+def beta_partials(z: Node, a: Node, b: Node) -> tuple[Node, Node]:
+    """Of gamma(a) gamma(b) / gamma(a + b)"""
+
+    def partial(a: Node, b: Node) -> Node:
+        def gammas(low: Node, high: Node) -> Node:
+            return s.gamma(high) * s.gamma(1 - low) * s.gamma(low - high)
+
+        return quotient_slope(z, gammas, a + b, a, -digamma_difference(a, b))
+
+    return partial(a, b), partial(b, a)
+
+
+def binom_partials(z: Node, n: Node, k: Node) -> tuple[Node, Node]:
+    """Of gamma(n + 1) / (gamma(p) gamma(q)) with p = k + 1 and q = n - k + 1
+
+    By k it is z (digamma(q) - digamma(p)). Where only one of these is negative, t beside u, it is
+    beta(n + 1, 1 - t) cos(pi t) + z (digamma(u) - digamma(1 - t)), with the other sign for t = q.
+    """
+    p, q = k + 1, n - k + 1
+
+    def gammas(low: Node, high: Node) -> Node:
+        return s.beta(high, 1 - low)
+
+    across = not_equal(is_positive(p), is_positive(q))
+    turned = logical_and(across, is_positive(p))
+    t, u = choose(turned, q, choose(across, p, 1)), choose(turned, p, choose(across, q, 1))
+    total = choose(across, n + 1, 1)
+    reflected = s.beta(total, choose(across, 1 - t, 1)) * cos_pi(t)
+    reflected = reflected + z * (s.digamma(u) - s.digamma(choose(across, 1 - t, 1)))
+    difference = digamma_difference(choose(across, 1, p), choose(across, 0, n - 2 * k))
+    return (
+        quotient_slope(z, gammas, q, n + 1, digamma_difference(q, k)),
+        choose(across, choose(turned, -reflected, reflected), z * difference),
+    )
