@@ -46,6 +46,7 @@ from .frontend.derive.vectorize import *
 from .frontend.index.indexing import *
 from .frontend.index.slices import *
 from .frontend.order.counting import *
+from .frontend.order.groups import *
 from .frontend.order.interpolation import *
 from .frontend.order.quantiles import *
 from .frontend.order.searching import *
@@ -57,7 +58,6 @@ from .frontend.pointwise.elementwise import *
 from .frontend.pointwise.formulas import *
 from .frontend.pointwise.missing import *
 from .frontend.reduce.contraction import *
-from .frontend.reduce.groups import *
 from .frontend.reduce.norms import *
 from .frontend.reduce.reductions import *
 from .frontend.reduce.running import *

@@ -19,11 +19,11 @@ from .core.lift import Operand
 from .index import slices
 from .index.indexing import getitem, isel, sel
 from .index.updates import At
-from .order import counting, quantiles, sorting
+from .order import counting, groups, quantiles, sorting
 from .pointwise import casting, complex, formulas, missing
 from .pointwise import elementwise as e
 from .pointwise.families import Binary, Unary, reflect
-from .reduce import groups, reductions, running
+from .reduce import reductions, running
 from .reduce.contraction import dot
 from .shape import dims
 from .window import differences, padding

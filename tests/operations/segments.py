@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas
 import xarray
 
 import graphcore as gc
@@ -58,9 +59,18 @@ GROUPED = {
     "count": lambda values: np.sum(~np.isnan(values)),
     "any": np.any,
     "all": np.all,
+    "median": np.median,
+    "quantile": lambda values: np.quantile(values, 0.3).astype(values.dtype),
+    "first": lambda values: values[0],
+    "last": lambda values: values[-1],
+    "argmax": lambda values: np.argmax(values),
+    "argmin": lambda values: np.argmin(values),
 }
-OF_NONE = {"var": np.nan, "mean": np.nan, "max": np.nan, "min": np.nan}
-KINDS = {"count": "int64", "any": "bool", "all": "bool"}
+OF_NONE = {
+    **dict.fromkeys(("var", "mean", "max", "min", "median", "quantile", "first", "last"), np.nan),
+    **dict.fromkeys(("argmax", "argmin"), -1),
+}
+KINDS = {"count": "int64", "any": "bool", "all": "bool", "argmax": "int64", "argmin": "int64"}
 
 
 def group(function: str, x: Any, ids: Any, skipna: bool) -> Any:
@@ -72,11 +82,22 @@ def group(function: str, x: Any, ids: Any, skipna: bool) -> Any:
     for place in np.ndindex(*shape):
         here = dict(zip(dims, place, strict=True))
         mask = ids.values == here.pop("group")
+        mask = mask & ~np.isnan(x.isel(here).values) if skipna else mask
         values = x.isel(here).values[mask]
-        values = values[~np.isnan(values)] if skipna else values
         none = not values.size and function in OF_NONE
-        found[place] = OF_NONE[function] if none else GROUPED[function](values)
+        result = OF_NONE[function] if none else GROUPED[function](values)
+        found[place] = np.flatnonzero(mask)[result] if not none and "arg" in function else result
     return found
+
+
+def run(x: Any, ids: Any) -> Any:
+    """The running sum within each group, along `batch`."""
+    frame = x.transpose("batch", ...)
+    if not x.size:
+        return x
+    rows = pandas.DataFrame(frame.values.reshape(frame.sizes["batch"], x[{"batch": 0}].size))
+    found = rows.groupby(ids.values).cumsum().to_numpy().reshape(frame.shape)
+    return frame.copy(data=found.astype(x.dtype)).transpose(*x.dims)
 
 
 def grouped(function: str, **options: Any) -> Case:
@@ -85,7 +106,8 @@ def grouped(function: str, **options: Any) -> Case:
 
     def ours(x: Any, ids: Any) -> Any:
         x = x.where(x < 1) if skipna else x
-        found = getattr(x.groupby(ids, SIZE, "batch", "group"), function)(**options)
+        more = {"q": 0.3} if function == "quantile" else {}
+        found = getattr(x.groupby(ids, SIZE, "batch", "group"), function)(**more, **options)
         return found.fillna(0) if function in OF_NONE else found
 
     def theirs(x: Any, ids: Any) -> Any:
@@ -99,11 +121,31 @@ GROUPS = {
     **{f"groupby {function}": grouped(function) for function in GROUPED},
     **{
         f"groupby {function} skipna": grouped(function, skipna=True)
-        for function in ("sum", "prod", "mean", "var", "max", "min")
+        for function in GROUPED
+        if function not in ("count", "any", "all")
     },
     "groupby std": Case(
         lambda x, ids: x.groupby(ids, SIZE, "batch", "group").std().fillna(0),
         lambda x, ids: group("var", x, ids, False).fillna(0) ** 0.5,
+        (Input("col batch row"), INDEX),
+    ),
+    "groupby cumsum": Case(
+        lambda x, ids: x.groupby(ids, SIZE, "batch", "group").cumsum(),
+        lambda x, ids: run(x, ids),
+        (Input("col batch row"), INDEX),
+    ),
+    "groupby map": Case(
+        lambda x, ids: x.groupby(ids, SIZE, "batch", "group").map(
+            lambda members, where: members.max("batch", where=where).fillna(0), most=3
+        ),
+        lambda x, ids: group("max", x, ids, False).fillna(0),
+        (Input("col batch row"), INDEX),
+    ),
+    "groupby map to elements": Case(
+        lambda x, ids: x.groupby(ids, SIZE, "batch", "group").map(
+            lambda members, where: members - members.mean("batch", where=where), most=3
+        ),
+        lambda x, ids: x - group("mean", x, ids, False).isel(group=ids),
         (Input("col batch row"), INDEX),
     ),
     "groupby anomaly": Case(

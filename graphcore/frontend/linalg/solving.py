@@ -162,14 +162,15 @@ def triangle_of(x: Node) -> Triangle | None:
         case Node(
             elementwise.where, [Node(op, [Node(leaf.iota) as row, Node(leaf.iota) as col]), a, zero]
         ) if op in MASKS and is_zero(zero):
-            lower, dims = MASKS[op], (*row.type.dims, *col.type.dims)
+            lower, dims = MASKS[op], (row.type.dims[0], col.type.dims[0])
             if triangle_of(a) in (Triangle(*dims, not lower), Triangle(*dims[::-1], lower)):
                 return None  # diagonal: both triangles
         case _:
             return None
+    row_dim, col_dim = dims
     for names in reversed(renamed):
-        dims = tuple(names.get(dim, dim) for dim in dims)
-    return Triangle(*dims, lower=lower)
+        row_dim, col_dim = names.get(row_dim, row_dim), names.get(col_dim, col_dim)
+    return Triangle(row_dim, col_dim, lower)
 
 
 KEEPING = {named.rename, named.transpose, *(elementwise.conjugate, elementwise.negative)}

@@ -49,7 +49,11 @@ def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.median(gc.constant([4.0, 1.0, 9.0, 2.0], "t")))()
     array(3.)
     """
-    order = sorted_rows(mask_operand("median", x, dim, where, skipna), skipna)
+    return median_of(sorted_rows(mask_operand("median", x, dim, where, skipna), skipna))
+
+
+def median_of(order: Order) -> Tensor:
+    """The middle of sorted elements."""
     low, high = order.at((order.size - 1) // 2), order.at(order.size // 2)
     return order.or_nan(midpoint(low, high))
 
@@ -103,9 +107,14 @@ def quantile(
            [2. , 5. ]])
     """
     data = mask_operand("quantile", x, dim, where, skipna)
-    check_word("quantile", "method", method, (*CHOSEN, *LINEAR), data.x)
     share, valid = share_of(data, q)
-    order = sorted_rows(data, skipna)
+    found = quantile_of(sorted_rows(data, skipna), share, valid, method)
+    return transpose(found, *share.dims, ...)
+
+
+def quantile_of(order: Order, share: Tensor, valid: Tensor | None, method: str) -> Tensor:
+    """The quantiles of sorted elements, nan where a share is not `valid`."""
+    check_word("quantile", "method", method, (*CHOSEN, *LINEAR), order.values)
     if method in LINEAR:
         alpha, beta = LINEAR[method]
         at = share * (order.size - 1) + share * (2 - alpha - beta) + (alpha - 1)
@@ -116,9 +125,7 @@ def quantile(
         low, high = map(order.near, CHOSEN[method](share, order.size))
         found = low if low is high else midpoint(low, high)
     found = order.or_nan(found)
-    if valid is not None:
-        found = choose(valid, found, math.nan)
-    return transpose(found, *share.dims, ...)
+    return found if valid is None else choose(valid, found, math.nan)
 
 
 LINEAR: dict[str, tuple[float, float]] = {
@@ -157,19 +164,21 @@ CHOSEN: dict[str, Places] = {
 
 
 class Order(NamedTuple):
-    """The elements counted, sorted along `dim`: the first `size` of `values`.
+    """The elements counted, sorted along `dim`: `size` of `values`, from `start` on.
 
-    `size` is a tensor where it differs from row to row. Rows where `nan_rows` holds are nan.
+    `size` and `start` are tensors where they differ from row to row. Rows where `nan_rows` holds
+    are nan.
     """
 
     values: Tensor
     dim: str
     size: Any
     nan_rows: Tensor | None
+    start: Any = 0
 
     def at(self, place: Size | Tensor) -> Tensor:
         """The element at a position, as a float."""
-        return as_float(isel(self.values, {self.dim: place}))
+        return as_float(isel(self.values, {self.dim: self.start + place}))
 
     def near(self, place: Tensor) -> Tensor:
         """The element at a position, clipped to the ends. Without any element it is nan."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, whole
+from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, size_of, whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.calls import MONTHS, worded_methods
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
@@ -17,14 +19,15 @@ from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, maximum, not_equal
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
+from graphcore.frontend.reduce.masking import identity_of_extreme, ratio, root, squared_modulus
+from graphcore.frontend.reduce.segments import SEGMENTED, Segments, segments_of
 from graphcore.ir.dtypes import sum_of
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ops import named
 from graphcore.ops.named import close_match
 
-from .masking import identity_of_extreme, ratio, root, squared_modulus
-from .segments import SEGMENTED, Segments, segments_of
+from . import sorted_groups
 
 __all__ = ["groupby"]
 
@@ -93,6 +96,51 @@ class GroupBy(Listing):
         Tied elements share the derivative evenly.
         """
         return self._extreme(-1, skipna)
+
+    def median(self, *, skipna: bool = False) -> Tensor:
+        """Median of each group; nan where it has no elements."""
+        return sorted_groups.group_median(self._segments, skipna)
+
+    def quantile(self, q: Any, *, method: str = "linear", skipna: bool = False) -> Tensor:
+        """Quantiles of each group, with `q` and `method` as in `gc.quantile`; nan where empty."""
+        return sorted_groups.group_quantile(self._segments, q, method, skipna)
+
+    def first(self, *, skipna: bool = False) -> Tensor:
+        """First element of each group; nan where it has none, for which integers become floats."""
+        return sorted_groups.group_end(self._segments, last=False, skipna=skipna)
+
+    def last(self, *, skipna: bool = False) -> Tensor:
+        """Last element of each group; nan where it has none, for which integers become floats."""
+        return sorted_groups.group_end(self._segments, last=True, skipna=skipna)
+
+    def argmax(self, *, skipna: bool = False) -> Tensor:
+        """Position of the first largest element of each group, as `x` has it; -1 where it has none.
+
+        A nan counts as the largest unless it is left out. Of several dims the position is
+        row-major.
+        """
+        best = self.max(skipna=skipna)
+        return sorted_groups.extreme_position(self._segments, best, skipna)
+
+    def argmin(self, *, skipna: bool = False) -> Tensor:
+        """Position of the first smallest element of each group, as `argmax` has it."""
+        best = self.min(skipna=skipna)
+        return sorted_groups.extreme_position(self._segments, best, skipna)
+
+    def cumsum(self, *, skipna: bool = False) -> Tensor:
+        """Running sum within each group, at the elements of `x`; what is left out adds nothing."""
+        return sorted_groups.group_cumsum(self._segments, self._fill(0, skipna))
+
+    def map(self, function: Callable[[Tensor, Tensor], Tensor], most: SizeLike) -> Tensor:
+        """`function(members, where)`, called once for all groups.
+
+        `members` are the elements of each group along the dim of `x`, up to `most` of them, and nan
+        beyond; `where` is true for those that there are. A result for each group has their dim; one
+        for each element is put at the elements. A larger group is refused at the call.
+        """
+        s = self._segments
+        called = callback("map", "function", function, "members", "where")
+        return sorted_groups.group_map(s, called, size_of("map", s.over[0], most))
 
     def any(self) -> Tensor:
         """Whether any element of each group is not 0; false where it has none."""
@@ -169,8 +217,10 @@ def groupby(
 ) -> GroupBy:
     """`x` with its elements in groups by number; its methods are reductions of each group.
 
-    These are `sum mean var std max min prod any all count`, as in xarray, except that nan is left
-    out only with `skipna=True`. The numbers of labels are `np.unique(labels, return_inverse=True)`.
+    These are `sum mean var std median quantile max min argmax argmin first last prod any all
+    count`, as in xarray, except that nan is left out only with `skipna=True`. `cumsum` and `map`
+    give a result for each element. The numbers of labels are
+    `np.unique(labels, return_inverse=True)`.
 
     Raises
     ------
