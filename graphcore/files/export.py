@@ -174,8 +174,8 @@ class File:
             for table, held in vars(module_statements(module).module).items():
                 for key, entry in held.items() if isinstance(held, dict) else ():
                     if entry is value and key in module_statements(module).defined:
-                        self.definitions.name(Name(module, key))
-                        return f"{self.definitions.name(Name(module, table))}[{key!r}]"
+                        entered = self.definitions.name(Name(module, key))  # under this name
+                        return f"{self.definitions.name(Name(module, table))}[{entered!r}]"
             maker, _, inner = getattr(value, "__qualname__", "").partition(".<locals>.")
             if inner and maker in module_statements(module).defined:
                 function = getattr(module_statements(module).module, maker)
@@ -201,7 +201,7 @@ class File:
             shape = [code(size, self.function.code.sizes) for size in buffer.type.shape]
             if buffer.slot not in slots:
                 slots[buffer.slot] = f"m{len(slots)}"
-                count = " * ".join(f"({size})" if " " in size else size for size in shape) or "1"
+                count = " * ".join(s if s.isalnum() else f"({s})" for s in shape) or "1"
                 if all(isinstance(size, int) for size in buffer.type.shape):
                     count = str(prod(int(size) for size in shape))
                 new = self.definitions.name(Name(on_line.__module__, "on_line"))
