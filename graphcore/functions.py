@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial, update_wrapper
-from threading import RLock
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -33,6 +32,7 @@ from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import tensor
 from graphcore.ir import structures
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.locks import new_lock
 from graphcore.ir.sizes import Expression
 from graphcore.ir.structures import branch
 
@@ -155,7 +155,7 @@ class Function(Generic[P, R, A]):
         self._inputs = {x: inputs[x] for x in self._signature.parameters if x in inputs}
         self._options: dict[str, Any] = {"returns": returns, "native": native}
         self._programs: dict[Any, Program] = {}
-        self._lock = RLock()
+        self._lock = new_lock()
         self._usual: Program | None = None  # for the defaults of all static parameters
         taking = list(self._signature.parameters.values())
         first = [p.name for p in taking if p.kind is not p.KEYWORD_ONLY][: len(self._inputs)]

@@ -6,7 +6,6 @@ is shared among its steps by their operations.
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -108,8 +107,8 @@ def profile(
             tier,
             machine,
             slowest(parts),
-            by_line(steps, linecache.getline),
-            by_derivative(steps, linecache.getline),
+            by_line(steps),
+            by_derivative(steps),
             slowest(nests),
             memory(graph, number),
         )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from threading import RLock
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
 from graphcore.analysis.spending import Spending
 from graphcore.ir.graph import Graph
+from graphcore.ir.locks import new_lock
 from graphcore.ir.provenance import described_by
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.pipeline import without_collection
@@ -65,7 +65,7 @@ class Tier:
     def __init__(self, graph: Graph, boundary: Boundary, native: bool = False) -> None:
         self.graph = self.kernels = graph
         self.boundary, self.native = boundary, native
-        self.lock = RLock()
+        self.lock = new_lock()
         self.written: Function | None = None
 
     @property

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any, Generic, TypeVar
 from weakref import ref
+
+from .locks import new_lock
 
 Value = TypeVar("Value")
 
@@ -26,7 +27,7 @@ class Interned(Generic[Value]):
 
     def __init__(self) -> None:
         entries: dict[Any, Entry[Value]] = {}
-        lock = RLock()  # a finalizer, which removes an entry, may run while it is held
+        lock = new_lock()  # a finalizer, which removes an entry, may run while it is held
 
         def forget(entry: Entry[Value]) -> None:
             with lock:  # else another thread may replace the entry between look-up and removal

@@ -11,16 +11,18 @@ as long as making them with care takes. Both give the same bits.
 from __future__ import annotations
 
 import atexit
+import os
 import platform
 import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from itertools import count
-from threading import RLock
 from typing import Any, TypeVar, TypeVarTuple
+
+from graphcore.ir.locks import new_lock
 
 Given = TypeVarTuple("Given")
 Made = TypeVar("Made")
@@ -87,12 +89,26 @@ def levels() -> tuple[str, ...]:
 
 
 @cache
+def prepare() -> None:
+    """Prepare LLVM. A fork waits until it has ended in other threads, which a child does not have.
+
+    So it leaves neither the lock of llvmlite taken nor what LLVM keeps half done.
+    """
+    import llvmlite.binding as llvm
+
+    lock = llvm.ffi.lib._lock
+    leave = partial(lock.__exit__, None, None, None)
+    os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@cache
 def target(level: str, effort: int = WITH_CARE) -> Any:
     """The target machine for a level of x86-64."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    prepare()
     here = llvm.Target.from_triple(llvm.get_process_triple())
     return here.create_target_machine(cpu=level, opt=effort)
 
@@ -161,7 +177,7 @@ def once(make: Callable[[*Given], Made]) -> Callable[[*Given], Made]:
     address.
     """
     kept: dict[tuple[*Given], Made] = {}
-    lock = RLock()
+    lock = new_lock()
 
     @wraps(make)
     def found(*given: *Given) -> Made:
@@ -186,7 +202,7 @@ class Stages:
     ) -> None:
         self.seconds, self.calls = seconds, calls
         self._make: Callable[[int], Code] | None = make
-        self._lock = RLock()
+        self._lock = new_lock()
         self._first: Code | None = None
         self._last: Code | None = None
 
@@ -229,7 +245,7 @@ class Recent:
     def __init__(self, most: int = UNUSED) -> None:
         self.most, self.bytes = most, 0
         self._made: OrderedDict[str, Stages] = OrderedDict()
-        self._lock = RLock()
+        self._lock = new_lock()
 
     def of(self, text: str, make: Callable[[int], Code]) -> Stages:
         """The stages of some IR, found or new."""

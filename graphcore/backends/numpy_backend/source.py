@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
@@ -87,18 +86,16 @@ class Code:
         self.loops: list[Node] = []
         self.steps: list[int] = []
         self._comments: dict[Any, str] = {}
-
-    @cached_property
-    def shared_lines(self) -> set[tuple[str, int]]:
-        """The user's lines in functions that several lines call: comments say which did."""
-        return called_often(node.origin for node in self.graph.every_node())
+        self._shared: set[tuple[str, int]] | None = None  # lines of functions called by several
 
     def comment(self, node: Node) -> str:
         """A node's type, in sizes as no dim may reach the source, and its line, printable."""
         origin = node.origin
         key = (node.type, origin)
         if (text := self._comments.get(key)) is None:
-            text = str(origin if origin[:2] in self.shared_lines else origin._replace(caller=None))
+            if self._shared is None:  # the comments say which line has called
+                self._shared = called_often(node.origin for node in self.graph.every_node())
+            text = str(origin if origin[:2] in self._shared else origin._replace(caller=None))
             if isinstance(node.type, TensorType):
                 sizes = ", ".join([code(size, self.sizes) for size in node.type.shape])
                 text = f"{show_dtype(node.type.dtype)}[{sizes}]  {text}"
