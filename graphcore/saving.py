@@ -8,7 +8,7 @@ from typing import Any
 from graphcore.files import archive
 from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.calls import reword_errors
-from graphcore.inspection.json_form import check
+from graphcore.inspection.json_parts import check
 from graphcore.inspection.shown import file_at
 from graphcore.ir.errors import GraphTypeError
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy.typing as npt
 
 from graphcore.analysis.spending import Spending
+from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.graph import Graph
 from graphcore.ir.locks import new_lock
 from graphcore.ir.provenance import described_by
@@ -205,6 +206,9 @@ class Tiers(Tier):
                 return None
             boundary = self.boundary
             return llvm_kernels.build(self.kernels, boundary.unknowns, boundary.bind, sizes)
+        except GraphMemoryError as error:
+            self.why, _, _ = str(error).partition("\n")
+            return None
         except Exception as error:  # nobody asked for machine code: the call goes on without it
             first, _, _ = str(error).partition("\n")
             self.why = f"machine code could not be made: {type(error).__name__}: {first}"

@@ -32,10 +32,9 @@ from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
-from graphcore.inspection.json_form import (
+from graphcore.inspection.json_form import Reading, Writing
+from graphcore.inspection.json_parts import (
     Damaged,
-    Reading,
-    Writing,
     check,
     dtype_of,
     fields,
@@ -50,6 +49,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.provenance import user_line
 from graphcore.ir.structures import Branch, stand_in
+from graphcore.ir.types import TensorType
 from graphcore.ops.outside import CALLBACKS
 
 Form = Any
@@ -220,6 +220,8 @@ def of_members(data: dict[str, bytes]) -> Program:
     check(returns in ("numpy", "xarray"), "returns is not an option of gc.compile")
     check(native is None or isinstance(native, bool), "native is not an option of gc.compile")
     program = reading.graphs[-1]
+    tensors = all(isinstance(x.type, TensorType) for x in (*program.params, *program.outputs))
+    check(tensors, "an input or a result is several tensors")
     given, made = Forms(reading), Forms(reading)
     forms = [given.form(x, 0) for x in items(arguments, "arguments")]
     result = made.form(results, 0)

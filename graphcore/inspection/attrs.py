@@ -14,8 +14,12 @@ from typing import Literal as AnyOf
 
 from graphcore.ir.op import Op
 
-SIMPLE = bool | int | float | tuple[str, ...] | None
-"""The attrs of ops that take any: those on matrices, whose attrs are written as literals."""
+OF_MATRICES: dict[str, Any] = {
+    **dict.fromkeys(("dims", "new"), tuple[str, ...]),
+    **dict.fromkeys(("lower", "unit", "transposed", "check"), bool),
+    "rtol": float | None,
+}
+"""The attrs of ops on matrices, whose type rules take any and read none."""
 
 
 @cache
@@ -26,7 +30,8 @@ def hints_of(op: Op) -> dict[str, Any]:
 
 def suits(op: Op, name: str, value: Any) -> bool:
     """Whether the value of an attr is of the kind that an op takes."""
-    return fits(value, hints_of(op).get(name, SIMPLE))
+    hints = hints_of(op) if name in hints_of(op) else OF_MATRICES
+    return name in hints and fits(value, hints[name])
 
 
 def fits(value: Any, hint: Any) -> bool:

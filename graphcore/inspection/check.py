@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cmath
-import linecache
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -167,7 +166,7 @@ MOST = 8
 
 def quoted_code(line: Origin) -> str:
     """The text of a line after a colon, if it is known."""
-    code = linecache.getline(line.file, line.line).strip()
+    code = line.code
     return f": {one_line(code, 100)}" if code else ""
 
 
@@ -241,7 +240,7 @@ def fault_of_result(graph: Graph, output: Output, names: Sequence[str]) -> Fault
     """The fault for a result that is finite if it is computed one op at a time."""
     node = graph.outputs[names.index(output.name)]
     line = node.origin
-    code = linecache.getline(line.file, line.line).strip()
+    code = line.code
     text, cure = "rounding: computed one op at a time, the result is finite", ""
     return Fault(
         output.value, node.op.said, line, code, output.place, 1, (), (), (output,), text, cure
@@ -262,7 +261,7 @@ def fault(onset: Onset, compute: Again, outputs: tuple[Output, ...]) -> Fault:
         plain(onset.value),
         f"input {show_name(node.attrs['name'])}" if node.op is leaf.input_ else node.op.said,
         line,
-        linecache.getline(line.file, line.line).strip(),
+        line.code,
         place_of(labels_in(frame.graph, node, onset.item), onset.at),
         onset.elements,
         tuple(operands_at(onset, compute)),

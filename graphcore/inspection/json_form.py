@@ -5,8 +5,9 @@ The form, version 1, is an object with
 ``format``, ``version``
     "graphcore graph" and 1.
 ``origins``
-    The user's lines, as [file, line, via, caller, function]: `via` is the number of the line that
-    asked for the derivative, or null; `caller` is [file, line] or null; `function` is the function
+    The user's lines, as [file, line, via, caller, function]: files by their last part, as the
+    folders of who wrote them are nobody's business; `via` is the number of the line that asked for
+    the derivative, or null; `caller` is [file, line] or null; `function` is the function
     of ours that the line calls, or "".
 ``types``
     The types of values, as {"dtype", "shape", "dims"}, or [numbers of types] for several values.
@@ -34,10 +35,8 @@ given. Nothing in it is run or imported, so that it may come from anywhere.
 from __future__ import annotations
 
 import json
-import operator
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
-from math import prod
+from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,29 +44,35 @@ import numpy as np
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
-from graphcore.ir.names import Hidden, ValueOf
 from graphcore.ir.node import OPS, Attrs, Node
 from graphcore.ir.op import Op
-from graphcore.ir.provenance import Origin, described_by, inheriting, state
-from graphcore.ir.sizes import Expression, Size, maximum, minimum, unknown
+from graphcore.ir.provenance import Origin, basename, described_by, inheriting, state
+from graphcore.ir.sizes import Expression
 from graphcore.ir.trace import Trace
 from graphcore.ir.types import TensorType, TupleType, Type
+from graphcore.ops import leaf
 
 from .attrs import suits
+from .json_parts import (
+    Damaged,
+    check,
+    dtype_of,
+    fields,
+    item_at,
+    items,
+    literal_of,
+    name_of,
+    number,
+    refuse_constant,
+    size_form,
+    size_of,
+    string,
+    text,
+)
 
 FORMAT, VERSION = "graphcore graph", 1
-KINDS = "biufc"
-"""The kinds of dtypes: bool, integers, floats and complex numbers."""
 FEW = 16
 """The most numbers of an array that are written in the text, where others are written elsewhere."""
-MOST_POWER = 1000
-"""The highest power of a size: shapes have no more axes."""
-OPERATIONS: dict[str, Callable[[Any, Any], Size]] = {
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "min": minimum,
-    "max": maximum,
-}
 
 
 # ---- to JSON
@@ -180,41 +185,14 @@ class Writing:
         for each in reversed(waiting):
             if each not in self.origins:
                 via = None if each.via is None else self.origins[each.via]
-                called = each.caller and list(each.caller)
-                self.rows["origins"].append([each.file, each.line, via, called, each.function])
+                called = each.caller and [basename(each.caller[0]), each.caller[1]]
+                row = [basename(each.file), each.line, via, called, each.function]
+                self.rows["origins"].append(row)
                 self.origins[each] = len(self.rows["origins"]) - 1
         return self.origins[origin]
 
 
-def text(name: str) -> Any:
-    """A name, by which a hidden one differs from a user's."""
-    if isinstance(name, ValueOf):
-        return {"value": str(name)}
-    return {"hidden": str(name)} if isinstance(name, Hidden) else str(name)
-
-
-def size_form(size: Size) -> Any:
-    """A size."""
-    if isinstance(size, int):
-        return size
-    terms = [
-        [
-            coefficient,
-            [
-                [{name: list(map(size_form, of))} if of else text(name), power]
-                for (_, name, of), power in monomial
-            ],
-        ]
-        for monomial, coefficient in size.terms
-    ]
-    return {"size": terms}
-
-
 # ---- from JSON
-
-
-class Damaged(Exception):
-    """A part that is not as the form says."""
 
 
 def from_json(text: str | bytes) -> Graph:
@@ -234,129 +212,6 @@ def from_json(text: str | bytes) -> Graph:
         f"from_json: the text is not a graph: {reason[:300]}\n"
         "  cure: give text that to_json of this version wrote, unchanged"
     ) from None
-
-
-def refuse_constant(constant: str) -> Any:
-    """The form has no NaN and no Infinity."""
-    raise Damaged(f"{constant} is not a number of JSON")
-
-
-def check(condition: object, reason: str) -> None:
-    """Refuse what is not as the form says."""
-    if not condition:
-        raise Damaged(reason)
-
-
-def fields(value: Any, where: str, *names: str) -> list[Any]:
-    """The values of an object with just these names."""
-    check(isinstance(value, dict), f"{where} is not an object")
-    missing, more = [x for x in names if x not in value], [x for x in value if x not in names]
-    check(not missing, f"{where} lacks the fields {', '.join(missing)}")
-    check(not more, f"{where} has unknown fields, {', '.join(map(str, more))}")
-    return [value[name] for name in names]
-
-
-def items(value: Any, where: str) -> list[Any]:
-    """A list."""
-    check(isinstance(value, list), f"{where} is not a list")
-    found: list[Any] = value
-    return found
-
-
-def number(value: Any, where: str) -> int:
-    """An integer."""
-    check(type(value) is int, f"{where} is not an integer")
-    found: int = value
-    return found
-
-
-def item_at(some: list[Any], value: Any, where: str) -> Any:
-    """The item of this number, which must come before what uses it."""
-    check(0 <= number(value, where) < len(some), f"{where} refers to nothing that comes before it")
-    return some[value]
-
-
-def string(value: Any, where: str) -> str:
-    """A name that a user may have given."""
-    check(isinstance(value, str), f"{where} is not text")
-    return str(value)
-
-
-def name_of(value: Any, where: str) -> str:
-    """A name, a hidden one, or that of an input whose value is meant."""
-    if isinstance(value, dict) and "value" in value:
-        (of,) = fields(value, where, "value")
-        return ValueOf(string(of, where))
-    if isinstance(value, dict):
-        (hidden,) = fields(value, where, "hidden")
-        return Hidden(string(hidden, where))
-    return string(value, where)
-
-
-def dtype_of(value: Any, where: str) -> np.dtype[Any]:
-    """A dtype of numbers."""
-    try:
-        found = np.dtype(string(value, where))
-    except TypeError:
-        raise Damaged(f"{where} is not a dtype") from None
-    check(found.kind in KINDS and found.str == value, f"{where} is not a dtype of numbers")
-    return found
-
-
-def size_of(value: Any, where: str) -> Size:
-    """A size, which must be in the canonical form."""
-    if not isinstance(value, dict):
-        return number(value, where)
-    (terms,) = fields(value, where, "size")
-    total: Size = 0
-    for term in items(terms, where):
-        check(isinstance(term, list) and len(term) == 2, f"{where} has a wrong term")
-        product: Size = number(term[0], where)
-        for factor in items(term[1], where):
-            check(isinstance(factor, list) and len(factor) == 2, f"{where} lacks a power")
-            power = number(factor[1], where)
-            check(0 < power <= MOST_POWER, f"{where} has a bad power, {power}")
-            atom = atom_of(factor[0], where)
-            for _ in range(power):
-                product = product * atom
-        total = total + product
-    check(size_form(total) == value, f"{where} is not a size in canonical form")
-    return total
-
-
-def atom_of(value: Any, where: str) -> Size:
-    """An unknown size, or an operation on two sizes."""
-    if isinstance(value, str) or (isinstance(value, dict) and value.keys() & {"hidden", "value"}):
-        return unknown(name_of(value, where))
-    check(isinstance(value, dict) and len(value) == 1, f"{where} is not an operation")
-    ((name, operands),) = value.items()
-    check(name in OPERATIONS, f"{where} has the unknown operation {name!r:.20}")
-    check(isinstance(operands, list) and len(operands) == 2, f"{where} does not have two operands")
-    left, right = (size_of(x, where) for x in operands)
-    try:
-        return OPERATIONS[name](left, right)
-    except ZeroDivisionError:
-        raise Damaged(f"{where} divides by zero") from None
-
-
-def literal_of(value: Any, where: str) -> Literal:
-    """Values by their bytes."""
-    dtype, shape, data = fields(value, where, "dtype", "shape", "bytes")
-    dtype = dtype_of(dtype, where)
-    shape = tuple(number(size, where) for size in items(shape, where))
-    check(all(size >= 0 for size in shape) and len(shape) <= 64, f"{where} has a wrong shape")
-    try:
-        raw = b64decode(string(data, where), validate=True)
-    except ValueError:
-        raise Damaged(f"{where} has bytes that are not base64") from None
-    return literal_from(raw, dtype, shape, where)
-
-
-def literal_from(raw: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], where: str) -> Literal:
-    """Values by their bytes, as many as the shape asks for."""
-    check(len(raw) == prod(shape) * dtype.itemsize, f"{where} has too few or too many bytes")
-    check(dtype.kind != "b" or not raw.strip(b"\0\1"), f"{where} has a bool that is not 0 or 1")
-    return Literal(np.frombuffer(raw, dtype).reshape(shape))
 
 
 class Reading:
@@ -389,9 +244,9 @@ class Reading:
         if caller is not None:
             check(isinstance(caller, list) and len(caller) == 2, f"{where} has a wrong caller")
             caller = string(caller[0], where), number(caller[1], where)
-        return Origin(
-            string(file, where), number(line, where), via, caller, string(function, where)
-        )
+        plain = all(map(str.isidentifier, string(function, where).split("."))) or not function
+        check(plain, f"{where} has a function that is no name")
+        return Origin(string(file, where), number(line, where), via, caller, function)
 
     def type(self, row: Any, where: str) -> Type:
         """The type of one value, or of several."""
@@ -429,7 +284,9 @@ class Reading:
             case "size":
                 return size_of(value, where)
             case "graph":
-                return item_at(self.graphs, inner, where)
+                found = item_at(self.graphs, inner, where)
+                check(is_body(found), f"{where} is a graph that is no body")
+                return found
             case "op":
                 return op_of(inner, where)
         raise Damaged(f"{where} is of the unknown kind {kind!r:.20}")
@@ -474,6 +331,14 @@ class Reading:
             trace.lines[node] = origin
             if labels is not None:
                 trace.labels[node] = labels
+
+
+def is_body(graph: Graph) -> bool:
+    """Whether a loop or branch can have this body: all that it needs are its params."""
+    inputs = leaf.inputs_among(graph.nodes())
+    once = len(set(graph.params)) == len(graph.params)
+    plain = all(isinstance(x.type, TensorType) for x in graph.outputs)
+    return once and plain and set(inputs) == set(graph.params)
 
 
 def type_name(error: Exception) -> str:

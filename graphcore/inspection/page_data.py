@@ -25,7 +25,6 @@ each stage refer to it. The form is an object with
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
@@ -204,8 +203,7 @@ class Data:
 
     def line(self, origin: Origin) -> int:
         """The number of a user's line."""
-        code = linecache.getline(origin.file, origin.line).strip()
-        shown = one_line(str(origin), LONGEST), one_line(code, LONGEST)
+        shown = one_line(str(origin), LONGEST), one_line(origin.code, LONGEST)
         return self.lines.setdefault(shown, len(self.lines))
 
 

@@ -383,17 +383,17 @@ def slowest(parts: Iterable[Part]) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda part: -part.seconds))
 
 
-def by_line(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part, ...]:
+def by_line(steps: Steps) -> tuple[Part, ...]:
     """The parts of a call by the user's lines, derivatives of a line included."""
 
     def describe(line: Origin) -> tuple[str, str, Origin]:
         name = f"{one_line(basename(line.file), 24)}:{line.line}"
-        return name, one_line(source(line.file, line.line).strip(), 100), line._replace(via=None)
+        return name, one_line(line.code, 100), line._replace(via=None)
 
     return merge_steps(steps, lambda line: line[:2], describe)
 
 
-def by_derivative(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part, ...]:
+def by_derivative(steps: Steps) -> tuple[Part, ...]:
     """The parts of a call by the line that asked for a derivative; "no derivative" is one part."""
 
     def asker(line: Origin) -> Origin | None:
@@ -405,6 +405,6 @@ def by_derivative(steps: Steps, source: Callable[[str, int], str]) -> tuple[Part
     def describe(line: Origin) -> tuple[str, str, Origin]:
         if (by := asker(line)) is None:
             return "no derivative", "", line
-        return place(by), one_line(source(by.file, by.line).strip(), 100), by
+        return place(by), one_line(by.code, 100), by
 
     return merge_steps(steps, lambda line: (by := asker(line)) and place(by), describe)

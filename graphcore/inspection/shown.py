@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,12 @@ class Shown:
 
 def file_at(function: str, path: object, such_as: str) -> Path:
     """The file of this path, which is refused if it is none."""
-    if isinstance(path, str | os.PathLike) and os.fspath(path):
-        return Path(os.fsdecode(path))
+    with suppress(ValueError):  # of names that no system has, such as "\ud800"
+        if (
+            isinstance(path, str | os.PathLike)
+            and b"\0" not in (name := os.fsencode(path))
+            and name
+        ):
+            return Path(os.fsdecode(name))
     cure = f'give the name of a file, as "{such_as}"'
     raise GraphTypeError(f"{function}: path={path!r:.60} names no file\n  cure: {cure}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from graphcore.ir.node import Node, unwrap
-from graphcore.ir.provenance import Origin
+from graphcore.ir.provenance import Origin, source_lines
 from graphcore.ops import leaf
 
 
@@ -59,7 +58,7 @@ def variables(nodes: Iterable[Node]) -> dict[Node, str]:
 
 def statement_at(line: Origin) -> Statement | None:
     """The innermost assignment that a line belongs to, if its source is known."""
-    found = statements(line.file, tuple(linecache.getlines(line.file))).get(line.line)
+    found = statements(line.file, tuple(source_lines(line.file))).get(line.line)
     return found if found and found.names else None
 
 

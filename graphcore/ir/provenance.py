@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 import sysconfig
@@ -10,8 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
+from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
+
+from .size_text import escape
 
 PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance.py")
 OURS = "<graphcore ", PACKAGE
@@ -39,6 +43,11 @@ class Origin(NamedTuple):
 
     def __str__(self) -> str:
         return self.shown()
+
+    @property
+    def code(self) -> str:
+        """The text of the line, or "" where it is not known."""
+        return "".join(source_lines(self.file)[self.line - 1 : self.line]).strip()
 
     def shown(
         self, called: bool = True, most: int | None = None, name: Callable[[str], str] = str
@@ -71,9 +80,18 @@ def called_often(origins: Iterable[Origin]) -> set[tuple[str, int]]:
     return {line for line, some in callers.items() if len(some) > 1}
 
 
+def source_lines(file: str) -> list[str]:
+    """The lines of a file; none of one known by a part of its path, as in a program of `load`.
+
+    Python would look everywhere for a file of such a name, and find another.
+    """
+    known = Path(file).is_absolute() or file in linecache.cache
+    return linecache.getlines(file) if known else []
+
+
 def basename(file: str) -> str:
-    """The last part of a path; `In [3]` for a cell of a notebook."""
-    return cell(file) or last_part(file)
+    """The last part of a path, on one line; `In [3]` for a cell of a notebook."""
+    return cell(file) or escape(last_part(file))
 
 
 @lru_cache(maxsize=1024)

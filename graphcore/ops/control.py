@@ -17,7 +17,7 @@ from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.graph import HOLDING, Graph, graphs_among
 from graphcore.ir.node import Attrs, Node, agree_in_type, natural, need
 from graphcore.ir.op import Op, Trait, op
-from graphcore.ir.sizes import Size, same
+from graphcore.ir.sizes import Expression, Size, same
 from graphcore.ir.types import TensorType, TupleType
 
 from .named.dims import has
@@ -67,6 +67,8 @@ def accept(graph: Graph, operands: tuple[TensorType, ...]) -> None:
 
 def keep(body: Graph, carries: int) -> list[TensorType]:
     """The types of carries; refused if a body makes those of other types of them."""
+    few = 0 <= carries <= min(len(body.params), len(body.outputs))
+    require(few, f"the body has no {carries} carries")
     pairs = [(x.type, y.type) for x, y in zip(body.params[:carries], body.outputs, strict=False)]
     return [
         old if old is new else agree_in_type(old, new, f"a carry of {old} becomes {new}")
@@ -110,6 +112,8 @@ def while_loop(
     """
     for graph in (predicate, body):
         accept(graph, operands)
+    named = trips is None or (isinstance(trips, Expression) and len(trips.unknowns) == 1)
+    require(named, f"the number of steps is found by the loop, not {trips}")
     carried = keep(body, carries)
     (condition,) = predicate.outputs
     require(

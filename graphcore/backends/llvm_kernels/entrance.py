@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.backends.numpy_backend import printing
+from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.sizes import Size, evaluate
 from graphcore.ir.types import TensorType
 
@@ -201,6 +202,8 @@ class Program:
             if words is None:  # before operands are copied: it may not fit into memory
                 words = self.workspace(shape, sizes)
             fitting = [fit(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=False)]
+        except GraphMemoryError:  # of making machine code
+            raise
         except (MemoryError, ValueError) as error:
             raise self.report([FULL], self.known(sizes)) from error
         return words, *fitting

@@ -20,8 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
+from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.locks import new_lock
 
 Given = TypeVarTuple("Given")
@@ -55,6 +57,9 @@ UNUSED = 2**23
 """About how many bytes of memory code that is not in use may take."""
 MODULE = 2**16
 """About how many bytes code in memory takes besides its IR: the linker needs pages of its own."""
+
+NEEDED, NEEDED_FOR_EACH = 2**25, 2**7
+"""At least so many bytes does LLVM need free, and more for each character of IR."""
 
 NONE: Mapping[str, int] = {}
 SERIAL = count()
@@ -136,10 +141,28 @@ def to_object(text: str, level: str | None = None, effort: int = WITH_CARE) -> b
     """
     import llvmlite.binding as llvm
 
+    require_memory(text)
     module = llvm.parse_assembly(text, llvm.create_context())
     module.verify()
     found: bytes = target(level or levels()[0], effort).emit_object(module)
     return found
+
+
+def require_memory(text: str) -> None:
+    """Refuse to compile where a limit of the process leaves LLVM too little memory for this IR.
+
+    LLVM ends the process where it gets none.
+    """
+    import resource  # which is there wherever machine code is made
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        if limit - pages * resource.getpagesize() < NEEDED + NEEDED_FOR_EACH * len(text):
+            raise GraphMemoryError(
+                "compile: the limit of the address space leaves too little for machine code\n"
+                "  cure: raise the limit (ulimit -v), or compile with native=False"
+            )
 
 
 class Code:
