@@ -103,6 +103,8 @@ def node_patterns(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits
         return results_omit(node, own)
     if op is tensor.recurrence:
         own[0] = NOTHING  # a factor of 0 drops the earlier terms, but not this one
+    if op in autodiff.KINKED:
+        return (own[0],)
     if not any(own):
         return (made_by(node),) * len(values(node.type))
     if op is leaf.tuple_:

@@ -76,6 +76,30 @@ def stop_gradient(x: TensorType) -> TensorType:
 
 
 @op(axes=Opaque())
+def kinked(
+    share: TensorType, ct: TensorType, x: TensorType, r: TensorType, *, axes: tuple[int, ...]
+) -> TensorType:
+    """`share`, what flows to `x` of `ct`, the cotangent of a size of x: r = |x|, norm(x) over axes.
+
+    It is ct x / r, and 0 where r is 0, as if `ct` were constant there. Where `ct` goes to 0 with r,
+    as that of a smooth function does, the share goes with x as ct does with r.
+    """
+    return share
+
+
+@op(axes=Opaque())
+def kinked_tangent(
+    share: TensorType, tangent: TensorType, x: TensorType, r: TensorType, *, axes: tuple[int, ...]
+) -> TensorType:
+    """`share`, what `tangent` of x adds to that of a size of x: the counterpart of `kinked`."""
+    return share
+
+
+KINKED = frozenset({kinked, kinked_tangent})
+"""Shares of derivatives that know what they are made of, as they have no derivative at a kink."""
+
+
+@op(axes=Opaque())
 def svd_of(x: TensorType, *factors: TensorType) -> TupleType:
     """`factors`: u, s and v^H of `x`, as they vary with it; inf or nan between equal values."""
     return TupleType(factors)

@@ -11,7 +11,7 @@ from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op
+from graphcore.ir.op import Op, Trait
 from graphcore.ir.provenance import Asked, inherit, state
 from graphcore.ir.trace import Record, Rule, current
 from graphcore.ir.transform import substitute, transform
@@ -24,7 +24,7 @@ from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert, simplifier
 from .loops.view import trip_counts_inside
-from .plain import expand, negate, pick, sum_over, where
+from .plain import equals, expand, negate, pick, sum_over, unsum, where
 from .shields import added, shield
 from .tidy import tidy
 
@@ -82,19 +82,98 @@ def cotangents(node: Node, ct: Node, path: dict[Node, None]) -> Sequence[Node | 
     if node.op in PARTIALS:
         refuse_unknown(node, path)
         partials = PARTIALS[node.op](node, *node.inputs)
-        return [
+        shares = [
             scale(p, ct) if x in path else None for p, x in zip(partials, node.inputs, strict=True)
         ]
+        return with_kinks(node, ct, shares)
     if node.op in TRANSPOSE:
         return TRANSPOSE[node.op](node, ct)
     if node.op in VJP:
-        return VJP[node.op](node, ct)
+        return with_kinks(node, ct, VJP[node.op](node, ct))
     if node.op in JVP:
         return input_cotangents(node, [ct], path)
     raise GraphTypeError(
         f"{node.op.name} at {node.origin} has no derivative: {node.type}\n"
         "  cure: put stop_gradient around it if its derivative should count as zero"
     )
+
+
+KINKS = frozenset({elementwise.absolute, elementwise.hypot, tensor.norm})
+"""Sizes of their operands, with a kink where they are 0."""
+
+
+def with_kinks(node: Node, ct: Node, shares: Sequence[Node | None]) -> Sequence[Node | None]:
+    """The shares of the operands of `node`, which know how `ct` varies with it if it has a kink."""
+    if node.op not in KINKS or ct.op is leaf.full:
+        return shares
+    axes = node.attrs.get("axes", ())
+    return [
+        share and autodiff.kinked(share, ct, x, node, axes=axes)
+        for share, x in zip(shares, node.inputs, strict=True)
+    ]
+
+
+def tangent_of_kink(node: Node, tangent: Node, moving: Sequence[Node | None]) -> Node:
+    """The tangent of `node`, which knows those of its operands if it has a kink."""
+    if node.op in KINKS:
+        axes = node.attrs.get("axes", ())
+        for x, t in zip(node.inputs, moving, strict=True):
+            if t is not None:
+                tangent = autodiff.kinked_tangent(tangent, t, x, node, axes=axes)
+    return tangent
+
+
+def kinked_cotangents(node: Node, ct: Node) -> tuple[Node | None, ...]:
+    """Of a share ct x / r:  that of the quotient, and x̄ = s̄ dct/dr where r is 0"""
+    _, flowing, x, r = node.inputs
+    return ct, None, share_at_kink(node, local_slope(flowing, r), x, ct), None
+
+
+def kinked_tangent_cotangents(node: Node, ct: Node) -> tuple[Node | None, ...]:
+    """Of a share x·ẋ / r:  that of the quotient, and x̄ = ẋ dct/dr where r is 0"""
+    _, tangent, x, r = node.inputs
+    return ct, None, share_at_kink(node, local_slope(ct, r), x, tangent), None
+
+
+def share_at_kink(node: Node, slope: Node | None, x: Node, factor: Node) -> Node | None:
+    """slope * factor where `x` has the size 0."""
+    if slope is None:
+        return None
+    axes = node.attrs["axes"]
+    factor = elementwise.conjugate(factor) if factor.type.dtype.kind == "c" else factor
+    return where(unsum(equals(node.inputs[3], 0), axes, x), unsum(slope, axes, x) * factor, 0)
+
+
+def local_slope(y: Node, x: Node) -> Node | None:
+    """dy / dx where x is 0, through ops that work on single elements alone.
+
+    All else that `y` depends on counts as constant. So a smooth function of a value with a kink is
+    followed as far as it is one; None if `y` does not depend on `x` so.
+    """
+    tangents = {x: where(equals(x, 0), full_like(x, 1), 0)}
+    for node in between([y], [x]):
+        if node not in tangents and is_local(node):
+            moving = [tangents.get(given) for given in node.inputs]
+            if any(t is not None for t in moving):
+                new = node_tangent(node, moving)
+                if new is not None:
+                    tangents[node] = real_share(new, node)
+    return tangents.get(y)
+
+
+VJP[autodiff.kinked] = kinked_cotangents
+VJP[autodiff.kinked_tangent] = kinked_tangent_cotangents
+
+
+def is_local(node: Node) -> bool:
+    """Whether a smooth function of a value with a kink is followed through an op."""
+    if node.op is tensor.einsum:
+        return {i for own in node.attrs["operands"] for i in own} <= {*node.attrs["result"]}
+    return node.op.pointwise or Trait.VIEW in node.op.traits or node.op in LOCAL
+
+
+LOCAL = frozenset({autodiff.barrier, *autodiff.KINKED, tensor.sum_})
+"""Further ops through which a smooth function of a value with a kink is followed."""
 
 
 def several_cotangents(
@@ -172,7 +251,10 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
         t = with_barrier(t)
         tangent[x] = tangent[x] + t if x in tangent else t
     asked, records = state.source, current().records
-    for node in between(ys, wrt):
+    path = between(ys, wrt)
+    if any(node.op is autodiff.kinked_tangent for node in path):
+        return push_by_pulling(ys, wrt, tangents)
+    for node in path:
         if node not in tangent:
             inherit(source := Asked(node, asked))
             moving = [tangent.get(x) for x in node.inputs]
@@ -191,9 +273,21 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
             new = node_tangent(node, moving)
             if new is not None:
                 records.append(Record(rule_of(node.op), node, new, None, source))
-                tangent[node] = real_share(new, node).label(node.labels)
+                new = real_share(new, node).label(node.labels)
+                tangent[node] = tangent_of_kink(node, new, moving)
     inherit(asked)
     return [tangent[y] if y in tangent else full_like(y, 0) for y in ys]
+
+
+def push_by_pulling(
+    ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node]
+) -> list[Node]:
+    """The tangent of each result, as the transpose of the cotangents of `wrt`.
+
+    Where tangents of values with a kink are on the way: only cotangents say what they count for.
+    """
+    cts = [placeholder(y) for y in ys]
+    return pull_back(pull_back(ys, wrt, cts), cts, tangents)
 
 
 def node_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
@@ -278,6 +372,8 @@ DROP: dict[Op, Conversion] = {
     control.linear: in_line,
     autodiff.barrier: lambda node, x: x,
     autodiff.stop_gradient: lambda node, x: x,
+    autodiff.kinked: lambda node, share, *rest: share,
+    autodiff.kinked_tangent: lambda node, share, *rest: share,
     autodiff.svd_of: lambda node, x, *factors: leaf.tuple_(*factors),
     autodiff.turn: quotient,
     autodiff.matrix_function: drop_function,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 
-from graphcore.analysis.values import is_real
+from graphcore.analysis.values import is_real, is_zero
 from graphcore.ir.node import Node
 from graphcore.ops import tensor
 from graphcore.ops.elementwise import (
     absolute,
     divide,
+    equal,
     exp,
     expm1,
     imag,
@@ -21,10 +22,14 @@ from graphcore.ops.elementwise import (
     log,
     log1p,
     logical_and,
+    multiply,
     real,
     sign,
+    sqrt,
+    square,
     subtract,
 )
+from graphcore.ops.elementwise import where as where_
 from graphcore.ops.special import log1mexp, sigmoid, softplus
 
 from .engine import RuleSet
@@ -47,6 +52,7 @@ stabilise = RuleSet(
         (P.log(P.sigmoid(x)), lambda x: -softplus(-x) if is_real(x) else None),
         (P.log1p(-P.sigmoid(x)), lambda x: -softplus(x) if is_real(x) else None),
         (1 - P.sigmoid(x), lambda x: sigmoid(-x)),
+        (1 / (1 + P.exp(x)), lambda x: sigmoid(-x) if is_real(x) else None),
         (P.sqrt(x * x), lambda x: absolute(x) if is_real(x) else None),
         (P.sqrt(P.square(x)), lambda x: absolute(x) if is_real(x) else None),
     ]
@@ -117,3 +123,31 @@ def less_logsumexp(node: Node) -> Node | None:
         case [x, Node(tensor.expand, [Node(tensor.logsumexp, [y], {"axes": axes})], {"axes": new})]:
             return tensor.log_softmax(x, axes=axes) if x is y and axes == new else None
     return None
+
+
+def square_of_root(x: Node) -> Node | None:
+    """where(v = 0, 0, sqrt(v))^2 = v, as a standard deviation is the root of a variance"""
+    match x:
+        case Node(
+            choice, [Node(same, [v, zero]) as none, out, Node(root, [Node(_, [also, _, w])])]
+        ):
+            if (choice, same, root) == (where_, equal, sqrt) and none is also and v is w:
+                return v if is_zero(zero) and is_zero(out) else None
+        case Node(op, [y, z]) if op is multiply or op is divide:
+            of_y, of_z = square_of_root(y), square_of_root(z)
+            if of_y is not None or of_z is not None:
+                return x.with_inputs(of_y or square(y), of_z or square(z))
+    return None
+
+
+@stabilise.on(square, under=[where_, multiply, divide])
+def square_of_deviation(node: Node) -> Node | None:
+    """std(x)^2 = var(x), and so with factors: it has no kink where it is 0"""
+    return square_of_root(node.inputs[0])
+
+
+@stabilise.on(multiply, under=[where_, multiply, divide])
+def product_of_deviations(node: Node) -> Node | None:
+    """std(x) std(x) = var(x)"""
+    x, y = node.inputs
+    return square_of_root(x) if x is y else None

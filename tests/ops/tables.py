@@ -52,7 +52,13 @@ INTERNAL = {
 
 LEAVES = {leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent}
 SHIELDS = {autodiff.barrier, autodiff.stop_gradient}
-INSIDE = {autodiff.svd_of, autodiff.turn, autodiff.matrix_function, autodiff.trace_of_function}
+INSIDE = {
+    *autodiff.KINKED,
+    autodiff.svd_of,
+    autodiff.turn,
+    autodiff.matrix_function,
+    autodiff.trace_of_function,
+}
 """What derivatives of matrices are made of until they are expanded."""
 
 
@@ -158,6 +164,7 @@ SOME: dict[str, str] = {
     "graphcore.inspection.variables NUMBERS": "a variable may hold the result of the op",
     "graphcore.inspection.calls WHOLE": "operands and attrs are printed",
     "graphcore.inspection.calls PHRASES": "attrs are printed as the kind of axes says",
+    "graphcore.ops.autodiff KINKED": "the op is no share that flows through a kink",
     "graphcore.ops.autodiff LAZY": "the op is no derivative to be expanded",
     "graphcore.ops.elementwise UNKNOWN": "derivatives by all operands are known",
     "graphcore.ops.outside CALLBACKS": "the op has a derivative of its own",
@@ -166,6 +173,8 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.decompose DECOMPOSE": "the backend emits the op",
     "graphcore.rewrites.derivatives.linearity ALIKE": "how the result grows is not known",
     "graphcore.rewrites.loops.zeros LINEAR": "a zero that goes through it is carried along",
+    "graphcore.rewrites.expand KINKS": "the op is no size of its operand",
+    "graphcore.rewrites.expand LOCAL": "smooth functions of a kink are not followed",
     "graphcore.rewrites.functions NOT_ANALYTIC": "the op is analytic",
     "graphcore.rewrites.loops.placement VIEWS_OF_SUMS": "the op is applied to each term of a sum",
     "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",

@@ -11,7 +11,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknown
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, tensor
-from graphcore.rewrites.plain import full
+from graphcore.rewrites.plain import full, nonzero
 from graphcore.rewrites.powers import POWERS
 
 
@@ -83,7 +83,16 @@ def cast(x: Node, dtype: str) -> Node:
 OUTER = expand(COL, (1,), 3) * expand(ROW, (0,), 2)
 BATCHED = einsum(X, given("b", 4, 2), operands=((0, 1), (2, 0)), result=(0, 1, 2))
 
+VARIANCE = e.square(Y) + 0.25
+DEVIATION = e.where(
+    e.equal(VARIANCE, full(0, np.dtype("f8"), (2, 3))),
+    full(0, np.dtype("f8"), (2, 3)),
+    e.sqrt(nonzero(VARIANCE)),
+)
+
 EXAMPLES: dict[str, list[Node]] = {
+    "square_of_deviation": [e.square(DEVIATION), e.square(DEVIATION / X)],
+    "product_of_deviations": [DEVIATION * DEVIATION, (X * DEVIATION) * (X * DEVIATION)],
     "log_of_sum_of_exponentials": [e.log(total(E_X, 1)), e.log(total(E_X, 0, 1))],
     "quotient_of_exponentials": [
         E_X / expand(total(E_X, 1), (1,), 3),
