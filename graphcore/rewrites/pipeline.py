@@ -26,6 +26,7 @@ from .decompose import decomposition
 from .engine import RuleSet, simplify
 from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
+from .logarithms import logarithms
 from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
 from .orders import join_contractions
@@ -125,7 +126,7 @@ COMMON: Passes = [
     Pass("named", lambda graph: graph, NAMED),
     Pass("sources marked", where({autodiff.barrier}, mark_sources), NAMED),
     Pass("lowered", lower_names, PLAIN),
-    Pass("simplified", rewrite_by(stabilise, structure, tidy), PLAIN),
+    Pass("simplified", rewrite_by(stabilise, logarithms, structure, tidy), PLAIN),
     # The derivative of a function of a matrix is not that of its eigenvectors.
     Pass("functions of matrices found", functions_of_matrices, PLAIN),
     Pass("expanded", expand_derivatives, EXPANDED),

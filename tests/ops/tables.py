@@ -172,6 +172,8 @@ SOME: dict[str, str] = {
     "graphcore.ops.control LOOPS": "the node is no loop",
     "graphcore.rewrites.decompose DECOMPOSE": "the backend emits the op",
     "graphcore.rewrites.derivatives.linearity ALIKE": "how the result grows is not known",
+    "graphcore.rewrites.logarithms LOGS": "the result is not known to be positive",
+    "graphcore.rewrites.logarithms COMPLEMENTS": "the op is no probability",
     "graphcore.rewrites.loops.zeros LINEAR": "a zero that goes through it is carried along",
     "graphcore.rewrites.expand KINKS": "the op is no size of its operand",
     "graphcore.rewrites.expand LOCAL": "smooth functions of a kink are not followed",
