@@ -53,7 +53,6 @@ Formula = Callable[[Any, Any, Any], Any]
 FAR = ([1000.0, 999.0], [-1000.0, -1001.0], [0.3, -0.2], [30.0, -40.0])
 TAILS = ([-40.0, 0.0], [-3.0, 0.0], [0.25, 0.0], [1e-9, 0.0], [3.0, 0.0], [30.0, 0.0])
 ONE = ([-800.0, 0.0], [-30.0, 0.0], [0.25, 0.0], [30.0, 0.0], [800.0, 0.0])
-LOW = ([-800.0, 0.0], [-30.0, 0.0], [0.25, 0.0])  # where the slope of expit is accurate
 POSITIVE = ([1e-9, 0.0], [0.25, 0.0], [3.0, 0.0], [25.0, 0.0])
 
 SUMS: dict[str, Formula] = {
@@ -78,13 +77,13 @@ SUMS: dict[str, Formula] = {
     "a root": lambda m, a, b: m.log(m.sqrt(m.exp(a) + m.exp(b))),
 }
 OTHERS: dict[str, tuple[Formula, Any]] = {
-    "a softmax of two": (lambda m, a, b: m.exp(a) / (m.exp(a) + m.exp(b)), FAR[:3]),
-    "expit": (lambda m, a, b: m.exp(a) / (1 + m.exp(a)) + b, LOW),
-    "expit of -a": (lambda m, a, b: 1 / (1 + m.exp(-a)) + b, LOW),
+    "a softmax of two": (lambda m, a, b: m.exp(a) / (m.exp(a) + m.exp(b)), FAR),
+    "expit": (lambda m, a, b: m.exp(a) / (1 + m.exp(a)) + b, ONE),
+    "expit of -a": (lambda m, a, b: 1 / (1 + m.exp(-a)) + b, ONE),
     "log of expit": (lambda m, a, b: m.log(m.exp(a) / (1 + m.exp(a))) + b, ONE),
     "0 + 1 * expit": (lambda m, a, b: m.log(1 - (0.0 + 1.0 * m.expit(a))) + b, ONE),
     "0 + expit": (lambda m, a, b: m.log(0.0 + m.expit(a)) + b, ONE),
-    "weighted share": (lambda m, a, b: 3.0 * m.exp(a) / (2.0 + 3.0 * m.exp(a)) + b, LOW),
+    "weighted share": (lambda m, a, b: 3.0 * m.exp(a) / (2.0 + 3.0 * m.exp(a)) + b, ONE),
     "cloglog": (lambda m, a, b: m.log(1 - m.exp(-m.exp(a / 100))) + b, ONE),
     "log(ndtr)": (lambda m, a, b: m.log(m.ndtr(a)) + b, TAILS),
     "log(1 - ndtr)": (lambda m, a, b: m.log(1 - m.ndtr(a)) + b, TAILS),
