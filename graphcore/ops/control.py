@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from graphcore.ir.axes import Opaque
-from graphcore.ir.dtypes import BOOL
+from graphcore.ir.dtypes import BOOL, INT
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.graph import HOLDING, Graph, graphs_among
 from graphcore.ir.node import Attrs, Node, agree_in_type, natural, need
@@ -20,6 +20,7 @@ from graphcore.ir.op import Op, Trait, op
 from graphcore.ir.sizes import Expression, Size, same
 from graphcore.ir.types import TensorType, TupleType
 
+from .leaf import iota
 from .named.dims import has
 
 Axes = tuple[int, ...]
@@ -130,6 +131,11 @@ def while_loop(
 
 LOOPS = frozenset({scan, while_loop})
 """The ops that compute a body at each step."""
+
+
+def is_counter(sequence: Node) -> bool:
+    """Whether a sequence holds the number of each step, which a loop knows without it."""
+    return sequence.op is iota and sequence.type.dtype == INT
 
 
 def computed_graphs(node: Node) -> list[Graph]:

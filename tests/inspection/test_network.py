@@ -25,7 +25,7 @@ from tests.linalg.test_linalg_programs import gaussian_process
 from tests.random_programs.running import built
 from tests.random_programs.statements import drawn
 
-SEEDS = [0, 1, *range(4, 20)]  # 2 and 3 are refused
+SEEDS = [0, 1, *range(4, 9), *range(10, 18), 19]  # 2, 3, 9 and 18 are refused
 
 
 @cache

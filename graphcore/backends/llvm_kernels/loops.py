@@ -142,7 +142,7 @@ def body_of(program: Shared, length: Size) -> Iterator[None]:
 def scan(w: Writer, node: Node) -> None:
     b, attrs, body = w.b, node.attrs, node.attrs["body"]
     n, m = attrs["carries"], attrs["sequences"]
-    sequences = [w.lying(x) for x in node.inputs[n : n + m]]
+    sequences = [None if control.is_counter(x) else w.lying(x) for x in node.inputs[n : n + m]]
     captured = [w.given(x) for x in node.inputs[n + m :]]
     carries, length = Carries(w, node), w.size(attrs["length"])
     results = values(node)[n:]
@@ -156,6 +156,9 @@ def scan(w: Writer, node: Node) -> None:
         inner.know(body.params[n + m :], captured)
         homes = carries.open(inner, now)
         for x, param in zip(sequences, body.params[n : n + m], strict=True):
+            if x is None:
+                inner.know([param], [i])
+                continue
             room = w.room(param.type, w.row(x.pointer, param.type, i))._replace(level=x.level)
             inner.know([param], [w.load(room) if is_register(param.type) else room])
         for room, y in zip(stacked, body.outputs[n:], strict=True):

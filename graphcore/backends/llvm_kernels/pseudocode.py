@@ -317,12 +317,18 @@ class Body:
         """A loop over the first axes of sequences."""
         attrs, body = node.attrs, node.attrs["body"]
         n, m, length = attrs["carries"], attrs["sequences"], attrs["length"]
-        given = [self.given(x) for x in node.inputs[n:]]
+        counts = [k < m and control.is_counter(x) for k, x in enumerate(node.inputs[n:])]
+        given = [
+            Stored("") if count else self.given(x) for count, x in zip(counts, node.inputs[n:])
+        ]
         known = self.carries(node, body.params[:n])
         labels = [*[self.view.labels[x][0] for x in node.inputs[n : n + m]], None]
         step = self.names.index(next(filter(None, labels), "step"))
         for number, (param, x) in enumerate(zip(body.params[n:], given, strict=True)):
-            known[param] = x._replace(before=(*x.before, step)) if number < m else x
+            one = (
+                Stored(self.said(step)) if counts[number] else x._replace(before=(*x.before, step))
+            )
+            known[param] = one if number < m else x
         stacked = []
         for y in leaf.values(node)[n:]:
             self.known[y] = Stored(self.names.new("t"))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType, TupleType
-from graphcore.ops import linalg
+from graphcore.ops import control, linalg
 from graphcore.ops import tensor as t
+from graphcore.ops.control import Loop
 
 from . import dense, exponentials, lu, matrices, receiving, running
 from .arithmetic import kind_of, rule_of
@@ -30,6 +31,9 @@ Routine = Callable[["Writer", Node, "Homes"], None]
 
 def operands_in_rooms(node: Node) -> Sequence[Node]:
     """The operands of a loop, branch or routine that have to lie in memory, or in registers."""
+    if node.op is control.scan:
+        carries, sequences, captured = Loop.of(node).operands
+        return [*carries, *[x for x in sequences if not control.is_counter(x)], *captured]
     if isinstance(node.type, TupleType):
         return node.inputs
     if node.op is t.matmul:

@@ -27,7 +27,7 @@ from graphcore.schedule.order import in_order
 from .calls import Argument, Call, call, method
 from .emit import EMIT, INTO, NEW, shape_of
 from .kernels import Kernels, call_kernel
-from .loops import CONTROL
+from .loops import CONTROL, counted
 from .nesting import INDENT
 from .scalars import is_spelled, repeats_number, spell
 from .source import Block, Code, Line
@@ -94,6 +94,7 @@ class Writer:
         self.values: dict[Node, Value] = {}
         self.destinations: dict[Node, str] = {}  # the arrays that outputs are written into
         self.schedule = schedule or in_order(graph.nodes())
+        self.counted = counted(self.schedule, graph.outputs)
         self.block, sheet.blocks = sheet.blocks, sheet.blocks + 1
         held = graph.outputs if written is None else written
         kept = [x for x in graph.outputs if x not in held]
@@ -309,8 +310,8 @@ class Writer:
         if Trait.KNOWN in node.op.traits:
             self.values[node] = Value(array=self.literal(node.attrs["value"]))
             return
-        if repeats_number(node):
-            return  # a node that needs an array makes one from the number
+        if repeats_number(node) or node in self.counted:
+            return  # a node that needs an array makes one from the number; a loop counts itself
         if node.op is kernel:
             return call_kernel(node, self)
         if node.op in CONTROL:

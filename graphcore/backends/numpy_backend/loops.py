@@ -139,10 +139,24 @@ class Carried:
             w.write(f"{', '.join(swapped)} = {', '.join(swapped.values())}")
 
 
+def counted(nodes: Sequence[Node], outputs: Iterable[Node]) -> set[Node]:
+    """The counters of steps that nothing else reads, so that they need no array."""
+    loops = [Loop.of(node) for node in nodes if node.op is control.scan]
+    found = {x for loop in loops for x in loop.operands.sequences if control.is_counter(x)}
+    if found:
+        found.difference_update(outputs)
+        for loop in loops:
+            found.difference_update(loop.operands.carries, loop.operands.captured)
+        for node in nodes:
+            if node.op is not control.scan:
+                found.difference_update(node.inputs)
+    return found
+
+
 def scan(node: Node, w: Writer) -> None:
     loop, body, n = Loop.of(node), node.attrs["body"], node.attrs["carries"]
     length = w.size(loop.settings["length"])
-    sequences = [w.full(x) for x in loop.operands.sequences]
+    sequences = ["" if control.is_counter(x) else w.full(x) for x in loop.operands.sequences]
     captured = capture(loop.captured, w, read_as_arrays(body))
     carried = Carried(node, w)
     inner = w.inside(body, receives(body.outputs), carried.schedule)
@@ -162,7 +176,8 @@ def scan(node: Node, w: Writer) -> None:
     known = carried.values() | captured
     for x, param in zip(sequences, loop.params.sequences, strict=True):
         number = is_number(param.type)
-        known[param] = param_value(param, along("p", f"{x}.tolist()" if number else x))
+        name = along("p", f"{x}.tolist()" if number else x) if x else step
+        known[param] = param_value(param, name)
     elements = [
         along("o", name) if y.type.shape else f"{name}[{step}]"
         for name, y in zip(stacked, loop.results, strict=True)

@@ -22,7 +22,7 @@ from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import recording, toposort
-from graphcore.ir.sizes import Expression, lower_bound, maximum
+from graphcore.ir.sizes import Expression, lower_bound, maximum, same
 from graphcore.ir.transform import substitute
 from graphcore.ops import control
 from graphcore.ops.control import Checkpoint
@@ -404,11 +404,11 @@ def fori_loop(
     if isinstance(lower, (int, Expression)) and isinstance(upper, (int, Expression)):
         steps = maximum(upper - lower, 0)
         dim = Hidden("step")
-        counted = arange(lower, lower + steps, dim=dim)
-        last, _ = scan(
-            lambda carry, i: (body(i, carry), None), init, counted, dim, checkpoint=checkpoint
-        )
-        return last
+
+        def step(carry: Tree, i: Tensor) -> tuple[Tree, None]:
+            return body(i if same(lower, 0) else i + lower, carry), None
+
+        return scan(step, init, arange(steps, dim=dim), dim, checkpoint=checkpoint)[0]
     for end in (single("fori_loop", lower), single("fori_loop", upper)):
         if end.type.dtype.kind not in "iu":
             cure = "cast it: x.astype('int64')"

@@ -34,6 +34,8 @@ from .view import depends_on, nearest, trip_counts_inside
 
 FEW = 4
 """Values of all steps may take at most this multiple of the memory that is held already."""
+SMALL = 256
+"""So many values are held anyway."""
 VIEWS_OF_SUMS = frozenset({tensor.reshape, tensor.transpose, elementwise.negative})
 """Ops that are applied to a sum over steps instead of to each term."""
 
@@ -117,13 +119,16 @@ class Placement:
     def place_before(self) -> None:
         """f(x[t], k), where values of all steps take but a few times the memory of operands."""
         steps, once = self.loop.settings["length"], nearest_of(self.loop.roots, self.once)
-        held = {x.type.count for x in (*self.loop.operands.all, *once)}
+        counters = {x.param for x in self.loop.sequences if control.is_counter(x.value)}
+        arrays = [x for x in self.loop.operands.all if not control.is_counter(x)]
+        held = {SMALL, *[x.type.count for x in (*arrays, *once)]}
+        held |= {steps * y.type.count for y in self.loop.results}
         for node in self.nodes:
-            own = [x for x in node.inputs if x in self.before]
-            if not own or not self.at_once(node):
+            if not self.at_once(node) or self.before.keys().isdisjoint(node.inputs):
                 continue
             if not all(x in self.before or not self.varies(x) for x in node.inputs):
                 continue
+            own = [x for x in node.inputs if x in self.before and x not in counters]
             if is_larger_product(node) if node.op is tensor.einsum else few(node, own, steps, held):
                 self.before[node] = None
 
