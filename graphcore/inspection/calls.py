@@ -60,10 +60,13 @@ def fallback(node: Node, view: View) -> str:
 
 
 def attr_texts(attrs: Mapping[str, object], view: View) -> str:
-    """Attrs as they are."""
+    """Attrs as they are, but for those that say nothing: `carries 1, reverse, length time`."""
     return few(
-        f"{key} {view.size(value) if isinstance(value, Expression) else show(value)}"
+        key
+        if value is True
+        else f"{key} {view.size(value) if isinstance(value, Expression) else show(value)}"
         for key, value in attrs.items()
+        if isinstance(value, Expression) or not (value is None or value is False or value == ())
     )
 
 
@@ -107,11 +110,13 @@ def worked_and_more(node: Node, view: View) -> str:
     """`over row; ddof 1`: and the other attrs that say something."""
     kind = node.op.axes
     assert isinstance(kind, Attr)
-    more = {name: value for name, value in node.attrs.items() if name != kind.attr and value}
-    flags = [name for name, value in more.items() if value is True]
-    valued = {name: value for name, value in more.items() if value is not True}
-    more_text = ", ".join(filter(None, [*flags, attr_texts(valued, view)]))
-    return "; ".join(filter(None, [axes_text(node, view), more_text]))
+    more = {
+        name: value
+        for name, value in node.attrs.items()
+        if name != kind.attr and (isinstance(value, Expression) or value)
+    }
+    more = dict(sorted(more.items(), key=lambda item: item[1] is not True))  # flags first
+    return "; ".join(filter(None, [axes_text(node, view), attr_texts(more, view)]))
 
 
 def result_axes(node: Node, view: View) -> str:

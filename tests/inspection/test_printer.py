@@ -255,7 +255,7 @@ def test_bodies_and_branches_are_printed_with_what_they_capture() -> None:
         x    : f64[t]  = input
         %0   : f64[]   = multiply(2, s)
         carry: f64[]   = input
-        %1   : (f64[]) = scan(s, x, %0, carry; carries 1, sequences 1, length t, reverse False, dim t, checkpoint ())
+        %1   : (f64[]) = scan(s, x, %0, carry; carries 1, sequences 1, length t, dim t)
             body:
                 carry      : f64[]   = input
                 x          : f64[]   = input
@@ -282,7 +282,7 @@ def test_bodies_and_branches_are_printed_with_what_they_capture() -> None:
                 %3         : f64[]   = project(%2; index 0)
                 return %3
         %2   : f64[]   = project(%1; index 0)
-        return %2""")  # noqa: E501  # printed lines are not wrapped
+        return %2""")
 
 
 def test_no_stage_shows_an_address() -> None:
