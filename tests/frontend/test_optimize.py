@@ -49,8 +49,25 @@ def adam(rate: Callable[[int], float], b1: float, b2: float, eps: float, decay: 
     def steps(p: Any, g: Any, state: Any, t: int) -> Any:
         m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
         s = state["s"] = b2 * state.get("s", 0) + (1 - b2) * g * g
-        first, second = m / (1 - b1 ** (t + 1)), s / (1 - b2 ** (t + 1))
+        first, second = (v / -np.expm1((t + 1) * np.log(b)) for v, b in ((m, b1), (s, b2)))
         return p - rate(t) * (first / (np.sqrt(second) + eps) + decay * p)
+
+    return steps
+
+
+def rmsprop(rate: float, kept: float, eps: float) -> Any:
+    def steps(p: Any, g: Any, state: Any, t: int) -> Any:
+        s = state["s"] = kept * state.get("s", 0) + (1 - kept) * g * g
+        return p - rate * g / (np.sqrt(s) + eps)
+
+    return steps
+
+
+def lion(rate: float, b1: float, b2: float, decay: float) -> Any:
+    def steps(p: Any, g: Any, state: Any, t: int) -> Any:
+        m = state.get("m", 0)
+        state["m"] = b2 * m + (1 - b2) * g
+        return p - rate * (np.sign(b1 * m + (1 - b1) * g) + decay * p)
 
     return steps
 
@@ -78,6 +95,8 @@ METHODS = {
         o.adam(o.cosine_decay(0.1, 3, 0.01), 0.8, 0.9, 0.1),
         adam(cosine, 0.8, 0.9, 0.1, 0.0),
     ),
+    "rmsprop": (o.rmsprop(0.1, 0.8, 0.1), rmsprop(0.1, 0.8, 0.1)),
+    "lion": (o.lion(0.1, 0.8, 0.7, 0.2), lion(0.1, 0.8, 0.7, 0.2)),
     "adamw": (o.adamw(0.1, weight_decay=0.2), adam(lambda t: 0.1, 0.9, 0.999, 1e-8, 0.2)),
 }
 
@@ -194,8 +213,9 @@ def test_a_model_is_trained() -> None:
         (lambda: o.sgd(lambda: 0.1).update(PARAMS, PARAMS, o.sgd(0.1).init(PARAMS)), "step"),
         (lambda: o.sgd("fast"), "'fast' is not a tensor or a number"),
         (lambda: o.adam(0.1).update(PARAMS, W, o.adam(0.1).init(PARAMS)), "another structure"),
-        (lambda: o.adam(0.1).init({"w": np.ones(2)}), r"adam: params\['w'\] is an array"),
-        (lambda: o.sgd(0.1).update(W, np.ones(2), o.sgd(0.1).init(W)), "sgd: grads is an array"),
+        (lambda: o.sgd(0.1).update(W, np.ones(2), o.sgd(0.1).init(W)), "arrays as well as tensors"),
+        (lambda: o.sgd({"w": 0.1}).update(PARAMS, PARAMS, o.sgd(0.1).init(PARAMS)), r"\['b'\]"),
+        (lambda: o.sgd({"w": "fast"}), "'fast' is not a tensor or a number"),
         (lambda: o.adagrad(0.1), "has no 'adagrad'"),
         (lambda: o.adamm(0.1), "did you mean gc.optimize.adam"),
     ],
@@ -203,3 +223,74 @@ def test_a_model_is_trained() -> None:
 def test_what_does_not_fit_is_refused(wrong: Any, says: str) -> None:
     with pytest.raises(gc.GraphError, match=says):
         wrong()
+
+
+ALL = {
+    "sgd": o.sgd(0.1, 0.9),
+    "adam": o.adam(o.cosine_decay(0.1, 9)),
+    "adamw": o.adamw(
+        o.linear_warmup(3, o.exponential_decay(0.1, 2, 0.5)), mask={"w": True, "b": 0}
+    ),
+    "rmsprop": o.rmsprop(0.1),
+    "lion": o.lion({"w": 0.1, "b": o.cosine_decay(0.1, 9)}, weight_decay=0.1),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_of_arrays_it_gives_arrays(name: str) -> None:
+    """The same as in a program."""
+    method = ALL[name]
+    params, state = START, method.init(START)
+    inner = gc.compile(PARAMS, method.init(PARAMS), native=False)(START)
+    for _ in range(3):
+        grads = dict(zip("wb", slopes(params["w"], params["b"]), strict=True))
+        params, state = method.update(params, grads, state)
+    wanted, _ = gc.compile(PARAMS, trained(method), native=False)(START)
+    assert isinstance(params["w"], np.ndarray)
+    assert gc.tree.flatten(state)[1] == gc.tree.flatten(inner)[1]
+    grads = dict(zip("wb", slopes(params["w"], params["b"]), strict=True))
+    for _ in range(STEPS - 3):
+        grads = dict(zip("wb", slopes(params["w"], params["b"]), strict=True))
+        params, state = method.update(params, grads, state)
+    for key in "wb":
+        np.testing.assert_allclose(params[key], wanted[key], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_float32_program_has_no_float64(name: str) -> None:
+    params = {"w": gc.tensor("w", {"row": 3}, dtype="float32"),
+              "b": gc.tensor("b", {}, dtype="float32")}  # fmt: skip
+    method = ALL[name]
+    state = gc.inputs_like(method.init(params), "state")
+    new = method.update(params, params, state)
+    f = gc.compile([params, state], new, native=False)
+    assert not [x for x in gc.tree.leaves(new) if x.dtype == np.float64]
+    types = [node.type for node in f.stages["lowered"].nodes()]
+    assert np.float64 not in {t.dtype for type in types for t in getattr(type, "items", (type,))}
+
+
+def test_rates_and_decay_of_groups() -> None:
+    """A tree with the keys of params, or of groups of them, says which rate and decay they have."""
+    params = {"body": {"w": W, "b": B}, "head": [W * 2, B]}
+    method = o.adamw({"body": 0.1, "head": [0.2, 0.3]}, weight_decay=0.5,
+                     mask=lambda p: gc.tree.map(lambda x: x.ndim > 0, p))  # fmt: skip
+    new, _ = method.update(params, params, method.init(params))
+    values = gc.evaluate(new, {W: [1.0, 2.0, 4.0], B: 3.0})
+    w = np.array([1.0, 2.0, 4.0])
+    np.testing.assert_allclose(values["body"]["w"], w - 0.1 * (1 + 0.5 * w))
+    np.testing.assert_allclose(values["body"]["b"], 3 - 0.1)
+    np.testing.assert_allclose(values["head"][0], 2 * w - 0.2 * (1 + w))
+    np.testing.assert_allclose(values["head"][1], 3 - 0.3)
+
+
+def test_inputs_like_a_tree() -> None:
+    params = {"w": gc.tensor("w", {"row": None}, dtype="float32"), "b": 0.5}
+    inputs = gc.inputs_like(o.adam(0.1).init(params), "state")
+    assert type(inputs).__name__ == "Moments"
+    names = ["state[0]", "state[1]['w']", "state[1]['b']", "state[2]['w']", "state[2]['b']"]
+    assert [x.name for x in gc.tree.leaves(inputs)] == names
+    assert inputs.mean["w"].sizes == params["w"].sizes
+    assert inputs.step.dtype == np.int64
+    assert gc.inputs_like(W, "v").name == "v"
+    with pytest.raises(gc.GraphTypeError, match="name its axes"):
+        gc.inputs_like([np.ones(2)], "state")

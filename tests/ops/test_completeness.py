@@ -20,6 +20,7 @@ from tests.ops.test_ops import declare
 NOT_FUNCTIONS_OF_VALUES = {
     *(
         "tensor",
+        "inputs_like",
         "compile",
         "check_grads",
         "load",

@@ -210,7 +210,6 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.tensor(np.ones(3))", "dims is missing", "gc.constant(array, dims)"),
         ("gc.tensor(np.ones(3), 'row')", "is not a name", "gc.constant(array, dims)"),
         ("gc.stack([x, x], 'new')", "to join", "gc.concat(xs, 'new')"),
-        ("gc.optimize.adam(0.1).init({'w': np.ones(3)})", "params['w']", "state=adam.init(params)"),
         ("gc.one_hot(n, {'class': 3})", "not a size", "give the size alone, 3"),
         ("gc.tensor('q', {'row': 'n +'})", "'n +' is not an expression of sizes: invalid syntax"),
         ("gc.tensor('q', {}, dtype='flaot32')", "did you mean 'float32'?"),

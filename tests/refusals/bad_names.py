@@ -54,7 +54,7 @@ NAMES: list[tuple[str, ...]] = [
     ("gc.unwrap(x)", "gc.rint"),
     ("gc.leaky_relu(x)", "gc.where(x > 0, x, 0.01 * x)"),
     ("gc.optimize.clip_by_value(x)", "gc.tree.map"),
-    ("gc.optimize.rmsprop(0.1)", "gc.optimize.Optimizer(init, update)"),
+    ("gc.optimize.adagrad(0.1)", "gc.optimize.Optimizer(init, update)"),
     ("gc.optimize.fsolve(x)", "scipy.optimize.root(f, start, jac=True)"),
     ("gc.optimize.sgd(0.1).step()", "Optimizer: has no attribute 'step'", "params, state ="),
     ("x.sortby('batch')", "sort by a coordinate before the call"),

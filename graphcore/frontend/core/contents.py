@@ -11,7 +11,7 @@ from typing import Any
 CONTENTS = {
     "Tensors, inputs and constants": {
         "Tensors": "Tensor",
-        "Inputs and constants": "tensor constant array default_dtype",
+        "Inputs and constants": "tensor inputs_like constant array default_dtype",
         "Filled": "full full_like ones ones_like zeros zeros_like",
         "Ranges": "arange linspace logspace geomspace one_hot vander",
     },
@@ -117,7 +117,7 @@ SPACES = {
     },
     "tree": {"Trees": "map flatten unflatten leaves register"},
     "optimize": {
-        "Methods": "sgd adam adamw Optimizer",
+        "Methods": "sgd adam adamw rmsprop lion Optimizer",
         "Learning rates": "cosine_decay exponential_decay linear_warmup",
         "Gradients": "global_norm clip_by_global_norm",
     },

@@ -191,7 +191,7 @@ STATE = (
     "h = gc.maximum(gc.dot(x, w, dim={0!r}) + b, 0)"
 )
 OPTIMIZER = (
-    "gc.optimize.adam(0.001) and adamw and sgd are there; another method is two functions: "
+    "gc.optimize.sgd, adam, adamw, rmsprop and lion are there; another method is two functions: "
     "gc.optimize.Optimizer(init, update)"
 )
 UPDATE = (
@@ -243,8 +243,8 @@ ELSEWHERE = {
         "write ((x - x.mean({0!r})) ** 3).mean({0!r}) / x.std({0!r}) ** 3, with ** 4 for kurtosis",
     ),
     **dict.fromkeys(("chunk", "persist", "map_blocks"), "leave it out: arrays come at the call"),
-    **dict.fromkeys(("rmsprop", "RMSprop", "adagrad", "adadelta", "adamax", "nadam"), OPTIMIZER),
-    **dict.fromkeys(("radam", "lamb", "lars", "lion", "adafactor", "lbfgs"), OPTIMIZER),
+    **dict.fromkeys(("RMSprop", "adagrad", "adadelta", "adamax", "nadam"), OPTIMIZER),
+    **dict.fromkeys(("radam", "lamb", "lars", "adafactor", "lbfgs"), OPTIMIZER),
     **dict.fromkeys(("zero_grad", "apply_updates", "state_dict"), UPDATE),
     **dict.fromkeys(
         ("dropout", "Dropout"),

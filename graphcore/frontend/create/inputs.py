@@ -21,17 +21,20 @@ from graphcore.frontend.core.lift import (
     weak,
 )
 from graphcore.frontend.core.precision import default, of_numbers
+from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import full_of
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.formulas import Formula
 from graphcore.ir.sizes import Expression
+from graphcore.ir.structures import leaves
 from graphcore.ops import leaf
 
 __all__ = [
     "constant",
     "full",
     "full_like",
+    "inputs_like",
     "ones",
     "ones_like",
     "tensor",
@@ -81,6 +84,37 @@ def tensor(
     known, sizes = dims_sizes("tensor", dims, shape)
     made = made_dtype("tensor", dtype, None, default())
     return wrap(leaf.input_(name=name, dtype=made, shape=sizes, dims=known))
+
+
+def inputs_like(tree: T, name: str) -> T:
+    """Inputs with the dims, sizes and dtypes of the tensors of a tree, in its structure.
+
+    Each is named by where it is, such as "state[1]['w']".
+
+    Parameters
+    ----------
+    tree
+        Tensors, numbers and arrays with dims, in nested lists, tuples, dicts and dataclasses.
+    name
+        The name of the whole, with which the names of the inputs begin.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> params = {"w": gc.tensor("w", {"row": 2})}
+    >>> opt = gc.optimize.adam(0.1)
+    >>> state = gc.inputs_like(opt.init(params), "state")
+    >>> new = opt.update(params, gc.grad((params["w"] ** 2).sum(), params), state)
+    >>> f = gc.compile([params, state], new)
+    >>> start = {"w": [1.0, -20.0]}
+    >>> f(start, gc.evaluate(opt.init(params)))[0]
+    {'w': array([  0.9, -19.9])}
+    """
+    paths = [path for path, _ in leaves(tree, name)]
+    found, rebuild = flatten(tree, name)
+    pairs = zip(paths, found, strict=True)
+    made: T = rebuild([tensor(path, x.sizes, dtype=x.dtype) for path, x in pairs])
+    return made
 
 
 def constant(

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from graphcore.frontend.core import contents
 from graphcore.frontend.core.instead import absent
 
+from .gradients import *
 from .methods import *
+from .rates import *
 
 if not TYPE_CHECKING:  # type checkers would then accept any name
     __getattr__, __dir__ = absent("optimize"), lambda: contents.names("optimize")

@@ -9,49 +9,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-import numpy as np
-
-from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.callbacks import callback
+from graphcore.frontend.core.base import Tensor, refusal
 from graphcore.frontend.core.documents import parameters
-from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.other_names import UPDATE
-from graphcore.frontend.core.trees import T, Tree, flatten
+from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import constant, zeros_like
-from graphcore.frontend.pointwise.casting import as_float, astype
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.complex import conjugate
-from graphcore.frontend.pointwise.elementwise import absolute, cos, minimum
-from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.pointwise.elementwise import absolute, expm1, log, sign
 from graphcore.frontend.reduce.masking import root
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
-from graphcore.ir.errors import GraphAttributeError, GraphTypeError
+from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.help_text import fields
-from graphcore.ir.structures import leaves
+
+from .groups import check_rates, like, of_arrays, of_each, rates_of, tensors
+from .rates import Real, Schedule, check
 
 __all__ = [
     "Optimizer",
     "adam",
     "adamw",
-    "clip_by_global_norm",
-    "cosine_decay",
-    "exponential_decay",
-    "global_norm",
-    "linear_warmup",
+    "lion",
+    "rmsprop",
     "sgd",
 ]
 
-Real: TypeAlias = float | Tensor
-"""A hyperparameter: a number, or a tensor without dims."""
+Rates: TypeAlias = Real | Schedule | dict[str, Any] | list[Any] | tuple[Any, ...]
+"""Learning rates: one for all params, or a tree of them for groups of params."""
 
-Schedule: TypeAlias = Callable[[Tensor], Tensor | float]
-"""The learning rate from the number of the step, counted from 0."""
-
-
-Decay: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""The change of a step, from the step and the param."""
+Mask: TypeAlias = (
+    bool | Callable[[Tree], Tree] | dict[str, Any] | list[Any] | tuple[Any, ...] | None
+)
+"""Which params decay: all, or those of groups."""
 
 
 @fields
@@ -61,9 +53,10 @@ class Optimizer(NamedTuple):
     Attributes
     ----------
     init
-        `params -> state`, before the first step.
+        `params -> state`, before the first step. Of arrays it gives arrays.
     update
-        `(params, grads, state) -> (params, state)`, after one step.
+        `(params, grads, state) -> (params, state)`, after one step. Of arrays it gives arrays, but
+        compiles anew: a `gc.function` of arrays that takes steps is compiled once.
     """
 
     init: Callable[[Tree], Tree]
@@ -93,9 +86,23 @@ class Moments(NamedTuple):
     square: Tree
 
 
-def sgd(
-    learning_rate: Real | Schedule, momentum: Real = 0.0, *, nesterov: bool = False
-) -> Optimizer:
+@fields
+class Squares(NamedTuple):
+    """The state of `rmsprop`: running means of the squares of gradients."""
+
+    step: Tensor
+    square: Tree
+
+
+@fields
+class Means(NamedTuple):
+    """The state of `lion`: running means of gradients."""
+
+    step: Tensor
+    mean: Tree
+
+
+def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -> Optimizer:
     """Stochastic gradient descent, with momentum.
 
     `velocity = momentum * velocity + grad`, and `param = param - learning_rate * velocity`. With
@@ -106,7 +113,8 @@ def sgd(
     Parameters
     ----------
     learning_rate
-        A number, a tensor, or a function of the number of the step, such as `cosine_decay`.
+        A number, a tensor, or a function of the number of the step, such as `cosine_decay`. Or a
+        tree of these, like the params or groups of them: `{"body": 1e-4, "head": 1e-3}`.
     momentum
         The share of the velocity that is kept in each step. With 0 the state has no velocity.
     nesterov
@@ -122,8 +130,8 @@ def sgd(
     array([0.8, 1.6])
     """
     check("sgd", momentum)
+    check_rates("sgd", learning_rate)
     moving = not (isinstance(momentum, int | float) and momentum == 0)
-    rate = schedule_of("sgd", learning_rate)
 
     def init(params: Tree) -> Momentum:
         params = tensors("sgd", "params", params)
@@ -131,7 +139,7 @@ def sgd(
 
     def update(params: Tree, grads: Tree, state: Momentum) -> tuple[Tree, Momentum]:
         params, grads = tensors("sgd", "params", params), tensors("sgd", "grads", grads)
-        now = rate(state.step)
+        rates = rates_of("sgd", learning_rate, params, state.step)
         moved = downhill(grads)
         velocity = state.velocity
         if moving:
@@ -141,10 +149,9 @@ def sgd(
                 if nesterov
                 else velocity
             )
-        new = each(lambda p, v: p - like(now, p) * v, params, moved)
-        return new, Momentum(state.step + 1, velocity)
+        return each(stepped, params, moved, rates), Momentum(state.step + 1, velocity)
 
-    return Optimizer(init, update)
+    return optimizer(init, update)
 
 
 ADAM = {
@@ -153,11 +160,16 @@ ADAM = {
     "b2": "The share of the mean of squares that is kept in each step.",
     "eps": "The number added to the root.",
 }
+DECAY = {
+    "weight_decay": "The share of each param that is subtracted, times the learning rate.",
+    "mask": "Whether params decay: True or False in a tree like the params or groups of them, or a "
+    "function of the params that makes one. By default all do.",
+}
 
 
 @parameters(**ADAM)
 def adam(
-    learning_rate: Real | Schedule,
+    learning_rate: Rates,
     b1: Real = 0.9,
     b2: Real = 0.999,
     eps: Real = 1e-8,
@@ -177,18 +189,17 @@ def adam(
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.9, -19.9])
     """
-    return moments("adam", learning_rate, b1, b2, eps, lambda moved, p: moved)
+    return moments("adam", learning_rate, b1, b2, eps, Decay("adam", 0.0))
 
 
-@parameters(
-    **ADAM, weight_decay="The share of each param that is subtracted, times the learning rate."
-)
+@parameters(**ADAM, **DECAY)
 def adamw(
-    learning_rate: Real | Schedule,
+    learning_rate: Rates,
     b1: Real = 0.9,
     b2: Real = 0.999,
     eps: Real = 1e-8,
     weight_decay: Real = 0.01,
+    mask: Mask = None,
 ) -> Optimizer:
     """Adam with decoupled weight decay.
 
@@ -203,59 +214,160 @@ def adamw(
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.85, -18.9 ])
     """
-    check("adamw", weight_decay)
-
-    def decay(moved: Tensor, p: Tensor) -> Tensor:
-        return moved + like(weight_decay, p) * p
-
-    return moments("adamw", learning_rate, b1, b2, eps, decay)
+    return moments("adamw", learning_rate, b1, b2, eps, Decay("adamw", weight_decay, mask))
 
 
 def moments(
-    function: str,
-    learning_rate: Real | Schedule,
-    b1: Real,
-    b2: Real,
-    eps: Real,
-    decayed: Decay,
+    function: str, learning_rate: Rates, b1: Real, b2: Real, eps: Real, decay: Decay
 ) -> Optimizer:
-    """Adam, whose steps `decayed` changes."""
+    """Adam, whose params decay."""
     check(function, b1, b2, eps)
-    rate = schedule_of(function, learning_rate)
+    check_rates(function, learning_rate)
 
     def init(params: Tree) -> Moments:
         params = tensors(function, "params", params)
-        squares = each(lambda p: zeros_like(p, real_of(p.dtype)), params)
-        return Moments(constant(0), each(zeros_like, params), squares)
+        return Moments(constant(0), each(zeros_like, params), squares_like(params))
 
     def update(params: Tree, grads: Tree, state: Moments) -> tuple[Tree, Moments]:
         params, grads = tensors(function, "params", params), tensors(function, "grads", grads)
-        now, t = rate(state.step), state.step + 1
-
-        def step(p: Tensor, mean: Tensor, square: Tensor) -> Tensor:
-            first = mean / like(1 - b1**t, p)
-            second = square / like(1 - b2**t, p)
-            moved = first / (root(second) + like(eps, p))
-            return p - like(now, p) * decayed(moved, p)
-
+        rates, t = rates_of(function, learning_rate, params, state.step), state.step + 1
         moved = downhill(grads)
         mean = each(lambda m, g: running_mean(m, g, b1), state.mean, moved)
         square = each(lambda s, g: running_mean(s, absolute(g) ** 2, b2), state.square, moved)
-        return each(step, params, mean, square), Moments(t, mean, square)
 
-    return Optimizer(init, update)
+        def step(p: Tensor, mean: Tensor, square: Tensor, rate: Real, decayed: Real) -> Tensor:
+            first = mean / complement(b1, t, p)
+            second = square / complement(b2, t, p)
+            return stepped(p, first / (root(second) + like(eps, p)), rate, decayed)
+
+        new = each(step, params, mean, square, rates, decay.shares(params))
+        return new, Moments(t, mean, square)
+
+    return optimizer(init, update)
 
 
-def tensors(function: str, name: str, tree: Tree) -> Tree:
-    """A tree of tensors; arrays without dims are refused, as steps run in a program."""
-    for path, x in leaves(tree, name):
-        if isinstance(x, np.ndarray) and x.ndim:
-            cure = "give inputs, gc.tensor(name, dims); to make a function of arrays, write "
-            cure += f"@gc.function(params=params, state={function}.init(params))"
-            reason = f"{path} is an array of shape {x.shape}, which has no dims"
-            raise refusal(function, reason, cure=cure, kind=GraphTypeError)
-    found, rebuild = flatten(tree, f"{function}: {name}")
-    return rebuild(found)
+@parameters(
+    learning_rate="As in `sgd`.",
+    decay="The share of the mean of squares that is kept in each step.",
+    eps="The number added to the root.",
+)
+def rmsprop(learning_rate: Rates, decay: Real = 0.9, eps: Real = 1e-8) -> Optimizer:
+    """RMSprop: steps scaled by a running mean of the squares of gradients.
+
+    `square = decay * square + (1 - decay) * grad**2`, and `param = param - learning_rate * grad /
+    (sqrt(square) + eps)`, as in PyTorch. Source: Tieleman and Hinton 2012, "Lecture 6.5: RMSprop".
+
+    >>> import graphcore as gc
+    >>> w = gc.tensor("w", {"row": 2})
+    >>> opt = gc.optimize.rmsprop(0.1, decay=0.75)
+    >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
+    >>> gc.compile([w], new)([1.0, -20.0]).round(6)
+    array([  0.8, -19.8])
+    """
+    check("rmsprop", decay, eps)
+    check_rates("rmsprop", learning_rate)
+
+    def init(params: Tree) -> Squares:
+        return Squares(constant(0), squares_like(tensors("rmsprop", "params", params)))
+
+    def update(params: Tree, grads: Tree, state: Squares) -> tuple[Tree, Squares]:
+        params, grads = tensors("rmsprop", "params", params), tensors("rmsprop", "grads", grads)
+        rates = rates_of("rmsprop", learning_rate, params, state.step)
+        moved = downhill(grads)
+        square = each(lambda s, g: running_mean(s, absolute(g) ** 2, decay), state.square, moved)
+
+        def step(p: Tensor, g: Tensor, square: Tensor, rate: Real) -> Tensor:
+            return stepped(p, g / (root(square) + like(eps, p)), rate)
+
+        return each(step, params, moved, square, rates), Squares(state.step + 1, square)
+
+    return optimizer(init, update)
+
+
+@parameters(
+    learning_rate="As in `sgd`; usually a third to a tenth of that of Adam.",
+    b1="The share of the mean of gradients in the direction of a step.",
+    b2="The share of the mean of gradients that is kept in each step.",
+    **DECAY,
+)
+def lion(
+    learning_rate: Rates,
+    b1: Real = 0.9,
+    b2: Real = 0.99,
+    weight_decay: Real = 0.0,
+    mask: Mask = None,
+) -> Optimizer:
+    """Lion: steps of one size, by the sign of a running mean of gradients.
+
+    `param = param - learning_rate * (sign(b1 * mean + (1 - b1) * grad) + weight_decay * param)`,
+    then `mean = b2 * mean + (1 - b2) * grad`. Source: Chen et al. 2023, "Symbolic discovery of
+    optimization algorithms".
+
+    >>> import graphcore as gc
+    >>> w = gc.tensor("w", {"row": 2})
+    >>> opt = gc.optimize.lion(0.1)
+    >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
+    >>> gc.compile([w], new)([1.0, -20.0])
+    array([  0.9, -19.9])
+    """
+    check("lion", b1, b2)
+    check_rates("lion", learning_rate)
+    shrink = Decay("lion", weight_decay, mask)
+
+    def init(params: Tree) -> Means:
+        return Means(constant(0), each(zeros_like, tensors("lion", "params", params)))
+
+    def update(params: Tree, grads: Tree, state: Means) -> tuple[Tree, Means]:
+        params, grads = tensors("lion", "params", params), tensors("lion", "grads", grads)
+        rates = rates_of("lion", learning_rate, params, state.step)
+        moved = downhill(grads)
+
+        def step(p: Tensor, mean: Tensor, g: Tensor, rate: Real, decayed: Real) -> Tensor:
+            return stepped(p, sign(running_mean(mean, g, b1)), rate, decayed)
+
+        new = each(step, params, state.mean, moved, rates, shrink.shares(params))
+        mean = each(lambda m, g: running_mean(m, g, b2), state.mean, moved)
+        return new, Means(state.step + 1, mean)
+
+    return optimizer(init, update)
+
+
+class Decay(NamedTuple):
+    """The share of params that a step takes away, times the learning rate, and of which params."""
+
+    function: str
+    weight_decay: Real
+    mask: Mask = None
+
+    def shares(self, params: Tree) -> Tree:
+        """The share of each param."""
+        check(self.function, self.weight_decay)
+        mask = self.mask(params) if callable(self.mask) else self.mask
+        chosen = of_each(self.function, "mask", True if mask is None else mask, params)
+        return each(lambda p: self.weight_decay if chosen.pop(0) else 0.0, params)
+
+
+def optimizer(init: Callable[..., Tree], update: Callable[..., tuple[Tree, Tree]]) -> Optimizer:
+    """The two functions, which take arrays as well."""
+    return Optimizer(of_arrays(init), of_arrays(update))
+
+
+def stepped(p: Tensor, moved: Tensor, rate: Real, decayed: Real = 0.0) -> Tensor:
+    """A param after one step."""
+    if not (isinstance(decayed, float) and decayed == 0):
+        moved = moved + like(decayed, p) * p
+    return p - like(rate, p) * moved
+
+
+def squares_like(params: Tree) -> Tree:
+    """Zeros for the squares of gradients."""
+    return each(lambda p: zeros_like(p, real_of(p.dtype)), params)
+
+
+def complement(kept: Real, t: Tensor, like_: Tensor) -> Tensor:
+    """1 - kept**t, in the precision of a param, without cancellation."""
+    rate = math.log(kept) if isinstance(kept, float) and kept > 0 else log(like(kept, like_))
+    return -expm1(astype(t, real_of(like_.dtype)) * rate)
 
 
 def running_mean(mean: Tensor, x: Tensor, kept: Real) -> Tensor:
@@ -263,141 +375,6 @@ def running_mean(mean: Tensor, x: Tensor, kept: Real) -> Tensor:
     return like(kept, mean) * mean + like(1 - kept, mean) * x
 
 
-def like(value: Real, x: Tensor) -> Real:
-    """A hyperparameter in the precision of `x`."""
-    return value if type(value) in (int, float) else astype(value, real_of(x.dtype))
-
-
 def downhill(grads: Tree) -> Tree:
     """The directions in which a function grows fastest: of complex values the conjugates."""
     return each(lambda g: conjugate(g) if g.dtype.kind == "c" else g, grads)
-
-
-def check(function: str, *values: Real) -> None:
-    """Refuse hyperparameters that are neither numbers nor tensors."""
-    for value in values:
-        single(function, value)
-
-
-def schedule_of(function: str, rate: Real | Schedule) -> Schedule:
-    """A learning rate as a function of the number of the step."""
-    if callable(rate):
-        return callback(function, "learning_rate", rate, "step")
-    single(function, rate)
-    return lambda step: rate
-
-
-def global_norm(tree: Tree) -> Tensor:
-    """The Euclidean norm of all elements of all tensors of a tree together.
-
-    Its derivative at 0 is 0.
-
-    >>> import graphcore as gc
-    >>> gc.optimize.global_norm({"w": gc.constant([3.0, 0.0], "row"), "b": 4.0}).eval()
-    array(5.)
-    """
-    found, _ = flatten(tree, "global_norm")
-    if not found:
-        return constant(0.0)
-    squares = [(absolute(as_float(x)) ** 2).sum() for x in found]
-    return root(sum(squares[1:], squares[0]))
-
-
-def clip_by_global_norm(tree: T, max_norm: Real) -> T:
-    """A tree scaled down to a global norm of `max_norm`, where it is larger.
-
-    Source: Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural
-    networks".
-
-    Parameters
-    ----------
-    tree
-        Tensors, such as gradients, in any structure, which the result has.
-    max_norm
-        The largest norm.
-
-    Examples
-    --------
-    >>> import graphcore as gc
-    >>> grads = {"w": gc.constant([3.0, 0.0], "row"), "b": gc.constant(4.0)}
-    >>> gc.evaluate(gc.optimize.clip_by_global_norm(grads, 1.0))
-    {'w': array([0.6, 0. ]), 'b': array(0.8)}
-    """
-    found, rebuild = flatten(tree, "clip_by_global_norm")
-    norm = global_norm(found)
-    scale = where(norm <= max_norm, 1.0, max_norm / norm)  # nan if the norm is
-    clipped: T = rebuild([x * like(scale, x) for x in found])
-    return clipped
-
-
-@parameters(
-    learning_rate="The learning rate of the first step.",
-    steps="The number of steps over which it is multiplied by `factor` once.",
-    factor="The factor, such as 0.5.",
-)
-def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedule:
-    """A learning rate that is multiplied by `factor` over each `steps` steps, smoothly.
-
-    `learning_rate * factor**(step / steps)`.
-
-    >>> import graphcore as gc
-    >>> gc.optimize.exponential_decay(0.1, 100, 0.5)(200).eval()
-    array(0.025)
-    """
-    check("exponential_decay", learning_rate, steps, factor)
-    return lambda step: learning_rate * factor ** (step_tensor(step) / steps)
-
-
-@parameters(
-    learning_rate="The learning rate of the first step.",
-    steps="The number of steps until it is `final`.",
-    final="The learning rate from then on.",
-)
-def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedule:
-    """A learning rate that falls to `final` over `steps` steps along a cosine, and stays there.
-
-    `final + (learning_rate - final) * (1 + cos(pi * step / steps)) / 2`, one cycle of Loshchilov
-    and Hutter 2017, "SGDR: stochastic gradient descent with warm restarts".
-
-    >>> import graphcore as gc
-    >>> rate = gc.optimize.cosine_decay(0.1, 100)
-    >>> gc.evaluate([rate(0), rate(50), rate(1000)])
-    [array(0.1), array(0.05), array(0.)]
-    """
-    check("cosine_decay", learning_rate, steps, final)
-
-    def rate(step: Operand) -> Tensor:
-        share = minimum(step_tensor(step) / steps, 1.0)
-        return final + (learning_rate - final) * (1 + cos(math.pi * share)) / 2
-
-    return rate
-
-
-def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
-    """A learning rate that rises to that of `then` in the first `steps` steps, in equal parts.
-
-    `min((step + 1) / steps, 1) * then(step)`. Source: Goyal et al. 2017, "Accurate, large minibatch
-    SGD".
-
-    Parameters
-    ----------
-    steps
-        The number of steps.
-    then
-        The learning rate: a number, or a function of the number of the step.
-
-    Examples
-    --------
-    >>> import graphcore as gc
-    >>> rate = gc.optimize.linear_warmup(4, 0.1)
-    >>> gc.evaluate([rate(0), rate(3), rate(9)])
-    [array(0.025), array(0.1), array(0.1)]
-    """
-    check("linear_warmup", steps)
-    rate = schedule_of("linear_warmup", then)
-    return lambda step: minimum((step_tensor(step) + 1) / steps, 1.0) * rate(step_tensor(step))
-
-
-def step_tensor(step: Operand) -> Tensor:
-    """The number of a step as a tensor."""
-    return wrap(single("schedule", step))
