@@ -17,6 +17,7 @@ from .compiled import compile as compile
 from .evaluation import evaluate as evaluate
 from .frontend import fft as fft
 from .frontend import linalg as linalg
+from .frontend import nn as nn
 from .frontend import optimize as optimize
 from .frontend import signal as signal
 from .frontend import special as special

@@ -43,7 +43,7 @@ LINKS = ("rewrites", "backends")
 
 LAYERS = (
     *("core", "shape", "pointwise", "create", "index", "reduce", "control", "arrange", "order"),
-    *("window", "statistics", "special", "linalg", "fft", "signal", "derive"),
+    *("window", "statistics", "special", "nn", "linalg", "fft", "signal", "derive"),
     *("tree", "optimize", "numpy_functions", "tensor", "__init__"),
 )
 """The layers of the frontend: each may import those before it, and none after it."""

@@ -17,7 +17,7 @@ import graphcore as gc
 from tests.operations import CASES
 from tests.ops.test_ops import declare
 
-MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
+MODULES = (gc, gc.fft, gc.linalg, gc.nn, gc.optimize, gc.signal, gc.special, gc.tree)
 X = gc.tensor("x", {"row": 3, "col": 4})
 N = gc.tensor("n", {"row": 3}, dtype="int64")
 SQUARE = gc.tensor("square", {"row": 3, "col": 3})

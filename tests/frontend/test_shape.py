@@ -270,3 +270,16 @@ def test_refused(name):
     with pytest.raises(gc.GraphError, match=reason) as caught:
         wrong(gc.tensor("x", {"a": 2, "b": 3}))
     assert "test_shape.py:" in str(caught.value)
+
+
+def test_stack_joins_a_list_along_a_new_dim() -> None:
+    x, y = gc.tensor("x", {"row": None}), gc.tensor("y", {"col": 2})
+    both = gc.stack([x, y, 1], "new")
+    assert both.dims == ("new", "row", "col")
+    found = gc.compile([x, y], both)([1.0, 2.0, 3.0], [4.0, 5.0])
+    np.testing.assert_array_equal(found[0], [[1, 1], [2, 2], [3, 3]])
+    np.testing.assert_array_equal(found[1], [[4, 5]] * 3)
+    np.testing.assert_array_equal(found[2], 1)
+    assert gc.stack((x, x), "new") is gc.concat([x, x], "new")
+    with pytest.raises(gc.GraphError, match="there is a dim 'row' already"):
+        gc.stack([x, x], "row")

@@ -37,6 +37,7 @@ NOT_FUNCTIONS_OF_VALUES = {
         "tree",
         "fft",
         "linalg",
+        "nn",
         "signal",
         "special",
         "Tensor",
@@ -92,7 +93,7 @@ def test_every_op_is_in_the_table_of_tests() -> None:
     assert not untested, f"{untested} {NO_ROW}"
 
 
-MODULES = (gc, gc.fft, gc.linalg, gc.signal, gc.special)
+MODULES = (gc, gc.fft, gc.linalg, gc.nn, gc.signal, gc.special)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

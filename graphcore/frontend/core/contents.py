@@ -80,7 +80,7 @@ CONTENTS = {
         "Kinds of arguments": "Operand Dim Tree",
     },
     "Errors": {"Errors": "GraphError GraphTypeError GraphValueError GraphIndexError GraphWarning"},
-    "Modules": {"Modules": "special linalg fft signal tree optimize"},
+    "Modules": {"Modules": "special linalg fft signal nn tree optimize"},
 }
 """The names of `gc` itself by theme and section. Where a value has several, the main is first."""
 
@@ -115,6 +115,7 @@ SPACES = {
         "Convolution and correlation": "convolve fftconvolve correlate",
         "Window functions": "hann hamming blackman bartlett",
     },
+    "nn": {"Activations": "relu gelu silu", "Losses": "cross_entropy"},
     "tree": {"Trees": "map flatten unflatten leaves register"},
     "optimize": {
         "Methods": "sgd adam adamw rmsprop lion Optimizer",

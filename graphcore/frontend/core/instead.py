@@ -57,7 +57,7 @@ def exactly(name: str, space: str = "", dims: tuple[str, ...] = (), axis: int | 
 
 def elsewhere(name: str, space: str = "") -> str:
     """How a function of NumPy or SciPy is called that has no counterpart here, or ""."""
-    places = [f"scipy.{part}" for part in SPACES if part != "tree" and space in ("", part)]
+    places = [f"scipy.{x}" for x in SPACES if x not in ("nn", "tree") and space in ("", x)]
     for path in (["numpy"] if not space else []) + places:
         function = getattr(import_module(path), name, None)
         if path == "scipy.optimize" and callable(function):

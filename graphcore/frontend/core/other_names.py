@@ -5,7 +5,7 @@ from __future__ import annotations
 INSTEAD = {
     **dict.fromkeys(("concatenate", "append", "cat", "horzcat"), "gc.concat(xs, dim={0!r})"),
     **dict.fromkeys(("hstack", "vstack", "vertcat"), "gc.concat(xs, dim={0!r})"),
-    **dict.fromkeys(("stack", "dstack", "column_stack", "block"), "gc.concat(xs, dim='new')"),
+    **dict.fromkeys(("stack", "dstack", "column_stack", "block"), "gc.stack(xs, 'new')"),
     **dict.fromkeys(("moveaxis", "swapaxes", "rollaxis"), "x.transpose({0!r}, ...)"),
     **dict.fromkeys(
         ("transpose", "permute_dims", "permute", "swapdims"), "x.transpose({0!r}, ...)"
@@ -65,7 +65,6 @@ INSTEAD = {
         "dtype='{1}', or x.astype('{1}')",
     ),
     "random": "an input, and draw its values with NumPy: np.random.default_rng(0).normal(size=3)",
-    "nn": "functions of tensors as layers: gc.dot, gc.conv, gc.maximum, gc.special.softmax",
     **dict.fromkeys(("jit", "njit"), "gc.function(x=dims) above def f(x), or gc.compile(xs, ys)"),
     **dict.fromkeys(("tree_map", "tree_util"), "gc.tree.map(function, tree)"),
     **dict.fromkeys(("ravel_pytree", "flatten_util"), "gc.ravel(tree)"),
@@ -83,7 +82,6 @@ INSTEAD = {
     ),
     **dict.fromkeys(("detach", "no_grad"), "gc.stop_gradient(x)"),
     "ifelse": "gc.where(c, x, y), or gc.cond(c, f, g) to compute one alone",
-    "relu": "gc.maximum(x, 0)",
     "leaky_relu": "gc.where(x > 0, x, 0.01 * x)",
     "elu": "gc.where(x > 0, x, gc.expm1(gc.minimum(x, 0)))",
     "relu6": "gc.clip(x, 0, 6)",
@@ -92,8 +90,11 @@ INSTEAD = {
     "mish": "x * gc.tanh(gc.special.softplus(x))",
     "sigmoid": "gc.special.expit(x)",
     "logsigmoid": "gc.special.log_expit(x)",
-    **dict.fromkeys(("silu", "swish"), "x * gc.special.expit(x)"),
-    "gelu": "x * gc.special.ndtr(x)",
+    "swish": "gc.nn.silu(x)",
+    "ReLU": "gc.nn.relu(x)",
+    "GELU": "gc.nn.gelu(x)",
+    "SiLU": "gc.nn.silu(x)",
+    "CrossEntropyLoss": "gc.nn.cross_entropy(logits, labels, dim={0!r}).mean()",
     "lgamma": "gc.special.gammaln(x)",
     "mvlgamma": "gc.special.multigammaln(x, k)",
     "igamma": "gc.special.gammainc(x, y)",
@@ -252,8 +253,11 @@ ELSEWHERE = {
         "x * mask / keep, where keep is the share of ones",
     ),
     **dict.fromkeys(
-        ("cross_entropy", "nll_loss", "softmax_cross_entropy"),
-        "write -gc.take_along(gc.special.log_softmax(x, dim={0!r}), label, dim={0!r}).mean()",
+        (
+            *("nll_loss", "softmax_cross_entropy", "softmax_cross_entropy_with_logits"),
+            "softmax_cross_entropy_with_integer_labels",
+        ),
+        "write gc.nn.cross_entropy(logits, labels, dim={0!r}).mean()",
     ),
     **dict.fromkeys(
         ("binary_cross_entropy", "bce_loss", "binary_cross_entropy_with_logits"),

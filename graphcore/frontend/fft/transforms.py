@@ -23,6 +23,7 @@ from graphcore.frontend.core.arguments import (
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.precision import default
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype
@@ -277,8 +278,8 @@ def fftfreq(
     """
     size = size_of("fftfreq", dim, n)
     half = (size + 1) // 2
-    k = arange(size, dim=dim)
-    made = (k - where(k >= half, size, 0)) / size / d
+    k = arange(size, dim=dim, dtype=default())
+    made = where(k >= half, k - size, k) / size / d
     wanted = made_dtype("fftfreq", dtype, like)
     return made if wanted is None else astype(made, wanted)
 
@@ -299,7 +300,7 @@ def rfftfreq(
     array([0.  , 0.25, 0.5 ])
     """
     size = size_of("rfftfreq", dim, n)
-    made = arange(size // 2 + 1, dim=dim) / size / d
+    made = arange(size // 2 + 1, dim=dim, dtype=default()) / size / d
     wanted = made_dtype("rfftfreq", dtype, like)
     return made if wanted is None else astype(made, wanted)
 

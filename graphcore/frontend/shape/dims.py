@@ -16,6 +16,7 @@ from graphcore.frontend.core.arguments import (
     dims_of,
     mapping,
     names,
+    new_dim,
     order_set,
     present,
     require_dims,
@@ -356,17 +357,22 @@ def join(parts: Iterable[Node], dim: str) -> Node:
 
 
 def stack(
-    x: Operand, dims: Mapping[str, Iterable[Any]] | None = None, /, **dims_kwargs: Iterable[Any]
+    x: Operand | Sequence[Operand],
+    dims: Mapping[str, Iterable[Any]] | str | None = None,
+    /,
+    **dims_kwargs: Iterable[Any],
 ) -> Tensor:
     """`x` with several dims merged into one new last dim, in row-major order.
+
+    Of a list of tensors, `gc.stack([x, y], "new")`, they are joined along one new first dim.
 
     Parameters
     ----------
     x
-        A tensor.
+        A tensor; or a list of them, which align by name.
     dims
         For each new dim the dims it merges, the slowest first; `...` stands for all not named. As a
-        dict or as keywords.
+        dict or as keywords. Of a list of tensors it is the name of the new dim.
 
     Raises
     ------
@@ -381,8 +387,14 @@ def stack(
     array([1, 4, 2, 5, 3, 6])
     >>> gc.stack(gc.tensor("x", {"batch": None, "row": 2, "col": 3}), pixel=("row", "col"))
     <Tensor: f64[batch, pixel=6]>
+    >>> gc.stack([gc.tensor("y", {"row": 2}), 1.0], "new")
+    <Tensor: f64[new=2, row=2]>
     """
-    node = single("stack", x)
+    if isinstance(x, (list, tuple)) and isinstance(dims, str):
+        nodes = common("stack", *as_list("stack", "x", x))
+        new_dim("stack", dims, *nodes)
+        return concat(map(wrap, nodes), dims)
+    node = single("stack", x)  # type: ignore[arg-type]  # which refuses a list
     for name, merged in mapping("stack", dims, dims_kwargs, "{'new': ('dim',)}", node).items():
         parts = as_tuple(merged)
         dots = dots_in("stack", parts, node)
