@@ -44,6 +44,7 @@ from .frontend.derive.derivatives import *
 from .frontend.derive.jacobians import *
 from .frontend.derive.outside import *
 from .frontend.derive.vectorize import *
+from .frontend.index.dropping import *
 from .frontend.index.indexing import *
 from .frontend.index.slices import *
 from .frontend.order.counting import *

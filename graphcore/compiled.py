@@ -23,9 +23,10 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.provenance import described_by
 from graphcore.ir.size_text import show_dim
 from graphcore.ir.trace import Trace
+from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
 
-from .inputs import not_listed, program
+from .inputs import after_sizes, not_listed, program
 from .questions import PLAIN, Questions, Stages
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -283,8 +284,11 @@ def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
     if returns == "numpy":
         return None
 
+    sizes = [node for node in graph.nodes() if node.op is leaf.as_size]
+
     def compile_graph(positions: Graph) -> Compiled:
         form = list(range(len(positions.params))), list(range(len(positions.outputs)))
-        return Compiled(positions, *form, native=False)
+        outputs = after_sizes(positions.outputs, sizes)
+        return Compiled(Graph(positions.params, outputs), *form, native=False)
 
     return DataArrays(graph, compile_graph)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from graphcore.backends.argument_checks import join_names
+from graphcore.backends.boundary import Requirement, requirements
 from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.tracing import constants
+from graphcore.frontend.core.values_as_sizes import computed_sizes
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph, graphs, unknowns_of
-from graphcore.ir.names import ValueOf, apart
+from graphcore.ir.names import Computed, ValueOf, apart
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.size_text import show_dim
+from graphcore.ir.sizes import unknown, unknowns
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, leaf
@@ -42,7 +45,8 @@ def program(
     for node in new:
         refuse_derivatives(function, node, outputs)
     inputs = tuple(new.get(node, node) for node in params)
-    graph = Graph(inputs, substitute(outputs, new) if new else tuple(outputs))
+    results = with_sizes(outputs)
+    graph = Graph(inputs, substitute(results, new) if new else results)
     for node in leaf.inputs_among(graph.nodes()):
         if node not in inputs:
             name = show_dim(node.attrs["name"])
@@ -55,10 +59,47 @@ def program(
     return graph
 
 
+def as_size(name: Computed) -> Node:
+    """The node after which the size of this name is known."""
+    with inheriting(name.node):
+        return leaf.as_size(name.node, size=unknown(name))
+
+
+def with_sizes(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """The outputs, the first of which is given once all computed sizes are."""
+    return after_sizes(outputs, [as_size(x) for x in computed_sizes(outputs) if x.node is not None])
+
+
+def after_sizes(outputs: Sequence[Node], sizes: Sequence[Node]) -> tuple[Node, ...]:
+    """The outputs, the first of which is given once sizes are computed and found to fit."""
+    if not sizes or not outputs:
+        return tuple(outputs)
+    names = {name for node in sizes for name in node.attrs["size"].unknowns}
+    needs = [
+        (words(required), *required.need[1:4])
+        for required in requirements(Graph((), tuple(outputs)))
+        if names & (unknowns(required.need.left) | unknowns(required.need.right))
+    ]
+    first, *others = outputs
+    with inheriting(first):
+        return leaf.after(first, *sizes, needs=tuple(needs)), *others
+
+
+def words(required: Requirement) -> str:
+    """What an op needs of two sizes, in words."""
+    need = required.need
+    shown = f"{need.left} {need.relation} {need.right} for dim '{show_dim(need.dim)}'"
+    names = [name for size in (need.left, need.right) for name in sorted(unknowns(size))]
+    lines = [f"at {x.node.origin}" for x in names if isinstance(x, Computed) and x.node is not None]
+    where = f" (computed {' and '.join(dict.fromkeys(lines))})" if lines else ""
+    return f"{required.op} at {required.origin} needs {shown}{where}"
+
+
 def inputs_by_name(outputs: Sequence[Node], known: Iterable[Node] = ()) -> dict[str, Node]:
     """The inputs that outputs need; those that only their values as sizes need are `known` ones."""
     by_name = {str(x.attrs["name"]): x for x in leaf.inputs_among(known)}
-    graph = Graph((), tuple(outputs))
+    sizes = [name.node for name in computed_sizes(outputs) if name.node is not None]
+    graph = Graph((), (*outputs, *sizes))
     found = {str(node.attrs["name"]): node for node in leaf.inputs_among(graph.nodes())}
     for size in dict.fromkeys(name for node in graph.every_node() for name in unknowns_of(node)):
         if isinstance(size, ValueOf):

@@ -58,6 +58,11 @@ def compute(node: Node, xs: list[np.ndarray], values: Any, sizes: dict[str, int]
         return np.arange(evaluate(attrs["size"], sizes), dtype=attrs["dtype"])
     if op is leaf.extent:
         return np.asarray(evaluate(attrs["size"], sizes), attrs["dtype"])
+    if op is leaf.as_size:
+        (name,) = attrs["size"].unknowns
+        sizes[name] = int(xs[0])
+    if op in (leaf.as_size, leaf.after):
+        return xs[0]
     several = isinstance(node.type, TupleType)
     found = REFERENCE[op](xs, attrs, known)
     results = [np.asarray(result) for result in (found if several else [found])]

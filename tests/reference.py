@@ -10,6 +10,7 @@ import xarray
 
 import graphcore as gc
 from graphcore.backends.numpy_backend import PASSES
+from graphcore.inputs import with_sizes
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
@@ -439,8 +440,7 @@ def check_derivatives(
     The pushforward is compared with differences along a random direction, the pullback with the
     pushforward by the dot test, and the same again for the pullback as a function of its inputs.
     """
-    random = np.random.default_rng(0)
-    values = dict(values)
+    random, values = np.random.default_rng(0), dict(values)
 
     def partner(prefix: str, like: gc.Tensor) -> gc.Tensor:
         made = gc.tensor(f"{prefix} {like.name}", like.sizes, dtype=like.dtype)
@@ -466,7 +466,7 @@ def check_derivatives(
     ]
     params = tuple(t.node for t in (*xs, *others, ct, *vs, *ws))
     first, rest = (
-        pipeline.run(Graph(params, tuple(t.node for t in outputs)), PASSES)[-1].graph
+        pipeline.run(Graph(params, with_sizes([t.node for t in outputs])), PASSES)[-1].graph
         for outputs in ([y, forth, *back], second)
     )
 

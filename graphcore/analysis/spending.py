@@ -76,6 +76,7 @@ class Spending:
             if node.op is control.while_loop and node.attrs["trips"] is not None
             for name in unknowns(node.attrs["trips"])
         }
+        self.computed = computed_at_most(graph)
         self._graph(graph, 1, 1.0, self.terms)
 
     def _graph(self, graph: Graph, times: Size, share: float, into: Terms) -> None:
@@ -111,6 +112,7 @@ class Spending:
 
     def _add(self, into: Terms, times: Size, seconds: float) -> None:
         """Count seconds; those that grow with the steps of a loop are a part of one step."""
+        times = substitute(times, self.computed)
         for name in unknowns(times) & self.found.keys():
             into = self.loops.setdefault(self.found[name], {})
             times = substitute(times, {name: 1})
@@ -122,6 +124,19 @@ class Spending:
         return tuple(
             [total(terms, known) for terms in (self.terms, *[self.loops[x] for x in loops])]
         )
+
+
+def computed_at_most(graph: Graph) -> dict[str, Size]:
+    """For each size that is computed a guess: as many as the values it is computed from."""
+    guesses: dict[str, Size] = {}
+    for node in graph.nodes():
+        if node.op is leaf.as_size:
+            x = node
+            while x.inputs and not x.type.shape:
+                x = x.inputs[0]
+            (name,) = node.attrs["size"].unknowns
+            guesses[name] = substitute(x.type.count, guesses)
+    return guesses
 
 
 def total(terms: Terms, known: Mapping[str, int]) -> float:

@@ -17,6 +17,7 @@ from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Expression, Size, code, evaluate, unknown, unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops.leaf import input_
+from graphcore.schedule.order import finders
 
 from .argument_checks import LARGEST_VALUE, Checks, Needed, Parameter, Sized, Unknown
 from .python_code import python_code
@@ -58,7 +59,6 @@ class Boundary:
     def __init__(self, graph: Graph) -> None:
         self.params = [parameter(node, number) for number, node in enumerate(graph.params)]
         self.types: list[TensorType] = [node.type for node in graph.params]
-        self.requirements = requirements(graph)
         self.giver: dict[str, tuple[Parameter, int | None]] = {}  # None: by its value
         for param, type in zip(self.params, self.types, strict=True):
             for axis, size in enumerate(type.shape):
@@ -67,6 +67,11 @@ class Boundary:
                         self.giver.setdefault(name, (param, axis))
         self._find_values(graph)
         self.unknowns = tuple(self.giver)
+        self.requirements = tuple(
+            required
+            for required in requirements(graph)
+            if self.giver.keys() >= unknowns(required.need.left) | unknowns(required.need.right)
+        )
         self._refuse_unbound(graph)
         self.bind = self._generate()
 
@@ -133,9 +138,10 @@ class Boundary:
         return bind
 
     def _refuse_unbound(self, graph: Graph) -> None:
+        computed = finders(graph.nodes()).keys()
         for node in (*graph.params, *graph.every_node()):
             found = set(unknown_in(tuple(node.attrs.values()))) if node.attrs else set[str]()
-            for name in sorted(found - self.giver.keys()):
+            for name in sorted(found - self.giver.keys() - computed):
                 what, instead = f"{node.said} at {node.origin}", ""
                 if node.op is input_:
                     what = f"input '{show_dim(node.attrs['name'])}'"

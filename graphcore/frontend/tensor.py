@@ -16,7 +16,7 @@ from .core.callbacks import callback
 from .core.calls import worded_methods
 from .core.instead import attribute
 from .core.lift import Operand
-from .index import slices
+from .index import dropping, slices
 from .index.indexing import getitem, isel, sel
 from .index.updates import At
 from .order import counting, groups, quantiles, sorting
@@ -238,7 +238,8 @@ class Tensor(Base):
     isel = isel
     rolling = rolling
     coarsen = coarsen
-    where = formulas.keep_where
+    where = dropping.where
+    dropna = dropping.dropna
     clip = formulas.clip
     round = formulas.round
     conj = complex.conjugate

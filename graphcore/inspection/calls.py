@@ -333,7 +333,15 @@ def outside_text(node: Node, view: View) -> str:
     return f"{node.attrs['function']!r}{each}"
 
 
+def needs_text(node: Node, view: View) -> str:
+    """The relations of sizes that are checked."""
+    found = [f"{view.size(a)} {how} {view.size(b)}" for _, a, how, b in node.attrs["needs"]]
+    return f"where {few(found)}" if found else ""
+
+
 PHRASES: dict[Op, Phrase] = {
+    leaf.as_size: lambda node, view: view.size(node.attrs["size"]),
+    leaf.after: needs_text,
     elementwise.cast: lambda node, view: f"to {show_dtype(node.attrs['dtype'])}",
     named.squeeze: lambda node, view: dims(node.attrs["dims"]),
     named.index: index,

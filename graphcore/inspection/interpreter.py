@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from graphcore.ir.axes import operands as types_of_operands
 from graphcore.ir.axes import values as types_of
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Attrs, Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, leaf, named, tensor
-from graphcore.schedule.order import in_order
+from graphcore.schedule.order import finders, in_order
 
 Array: TypeAlias = npt.NDArray[Any]
 Sizes: TypeAlias = "dict[str, int]"
@@ -94,9 +94,9 @@ class Interpreter:
             param: [value] for param, value in zip(graph.params, given, strict=True)
         }
         frame = Frame(graph, results, dict(sizes))
-        if self._derivatives is not None:
-            results.update(self._lazy(graph, frame, self._derivatives))
         for node in self.order(graph):
+            if node not in results and node.op in autodiff.LAZY and self._derivatives is not None:
+                results.update(self._lazy(graph, frame, self._derivatives))
             if node not in results:
                 results[node] = self._results(node, frame)
         return frame
@@ -104,8 +104,15 @@ class Interpreter:
     def _lazy(
         self, graph: Graph, frame: Frame, derivatives: Outputs
     ) -> Iterator[tuple[Node, list[Array]]]:
-        """The values of lazy derivatives, which are computed from the params of the graph."""
+        """The values of lazy derivatives, which are computed from the params of the graph.
+
+        Those wait that have sizes which are not computed yet.
+        """
         lazy = [node for node in self.order(graph) if node.op in autodiff.LAZY]
+        if waiting := finders(graph.nodes()).keys() - frame.sizes.keys():
+            lazy = [
+                x for x in lazy if x not in frame.results and waiting.isdisjoint(sizes_below(x))
+            ]
         if lazy:
             wanted = Graph(graph.params, tuple(y for node in lazy for y in leaf.values(node)))
             given = [frame.of(param)[0] for param in graph.params]
@@ -122,6 +129,12 @@ class Interpreter:
             return [frame.of(node.inputs[0])[node.attrs["index"]]]
         operands = [array for x in node.inputs for array in frame.of(x)]
         if node.op is leaf.tuple_ or node.op in IDENTITIES:
+            return operands
+        if node.op is leaf.after:
+            return operands[:1]
+        if node.op is leaf.as_size:
+            (name,) = node.attrs["size"].unknowns
+            frame.sizes[name] = int(operands[0])
             return operands
         if node.op in RUNS:
             return RUNS[node.op](self, node, operands, frame.sizes)
@@ -211,6 +224,11 @@ RUNS: dict[Any, Callable[[Interpreter, Node, list[Array], Sizes], Run]] = {
 }
 IDENTITIES = frozenset({autodiff.barrier, autodiff.stop_gradient, named.print_, tensor.print_})
 """Ops whose result is their operand; nothing is printed here, as a call did so already."""
+
+
+def sizes_below(node: Node) -> set[str]:
+    """The unknown sizes of a node and of those that it is computed from."""
+    return {name for x in Graph((), (node,)).every_node() for name in unknowns_of(x)}
 
 
 def leaf_value(node: Node, sizes: Mapping[str, int]) -> Array:

@@ -25,8 +25,8 @@ key: {"float": hexadecimal text}, {"complex": [two of these texts]}, {"dtype": N
 {"literal": {"dtype", "shape", "bytes"}} with the bytes in base64, in row-major order,
 {"array": number} for one that is kept beside the text, and
 {"size": [[coefficient, [[atom, power], ...]], ...]} for a sum of products of unknown sizes. An atom
-is the name of an unknown (text, {"hidden": text}, or {"value": the name of an input whose value it
-is}), or {operation: [size, size]} with one of the operations "//", "%", "min" and "max".
+is the name of an unknown (text, {"hidden": text}, {"value": the name of an input whose value it is}
+or {"computed": text, "key": text}), or {operation: [size, size]}, with "//", "%", "min" or "max".
 
 What is read is built by the type rules, as all nodes are, and its types are compared with those
 given. Nothing in it is run or imported, so that it may come from anywhere.

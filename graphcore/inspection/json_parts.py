@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphcore.ir.literal import Literal
-from graphcore.ir.names import Hidden, ValueOf
+from graphcore.ir.names import Computed, Hidden, ValueOf
 from graphcore.ir.sizes import LARGE, Expression, Size, maximum, minimum, unknown
 
 KINDS = "biufc"
@@ -26,6 +26,8 @@ OPERATIONS: dict[str, Callable[[Any, Any], Size]] = {
 
 def text(name: str) -> Any:
     """A name, by which a hidden one differs from a user's."""
+    if isinstance(name, Computed):
+        return {"computed": str(name), "key": name.key}
     if isinstance(name, ValueOf):
         return {"value": str(name)}
     return {"hidden": str(name)} if isinstance(name, Hidden) else str(name)
@@ -99,7 +101,9 @@ def string(value: Any, where: str) -> str:
 
 
 def name_of(value: Any, where: str) -> str:
-    """A name, a hidden one, or that of an input whose value is meant."""
+    """A name, a hidden one, that of an input whose value is meant, or of a computed size."""
+    if isinstance(value, dict) and "computed" in value:
+        return Computed(*[string(x, where) for x in fields(value, where, "computed", "key")])
     if isinstance(value, dict) and "value" in value:
         (of,) = fields(value, where, "value")
         return ValueOf(string(of, where))
@@ -156,7 +160,8 @@ def in_pairs(combine: Callable[[Any, Any], Size], one: Size, rest: list[Size]) -
 
 def atom_of(value: Any, where: str) -> Size:
     """An unknown size, or an operation on two sizes."""
-    if isinstance(value, str) or (isinstance(value, dict) and value.keys() & {"hidden", "value"}):
+    keys = value if isinstance(value, dict) else ()
+    if isinstance(value, str) or {"hidden", "value", "computed"}.intersection(keys):
         return unknown(name_of(value, where))
     check(isinstance(value, dict) and len(value) == 1, f"{where} is not an operation")
     ((name, operands),) = value.items()

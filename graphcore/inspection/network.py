@@ -10,17 +10,15 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import networkx as nx
-import numpy as np
 
 from graphcore.analysis.cost import Cost, bytes_of, cost, elements
+from graphcore.ir.digests import digests
 from graphcore.ir.errors import GraphKeyError, GraphTypeError
 from graphcore.ir.graph import Graph
-from graphcore.ir.literal import Literal
 from graphcore.ir.names import spell_name
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by, state
@@ -41,10 +39,10 @@ START = "start"
 
 def to_networkx(graph: Graph) -> nx.MultiDiGraph:
     """The graph of `Graph.to_networkx`."""
-    return export_graph(graph, stable_names(graph), PrintedNodes(graph))
+    return export_graph(graph, digests(graph, {}), PrintedNodes(graph))
 
 
-def export_graph(graph: Graph, ids: dict[Node, str], nodes: PrintedNodes) -> nx.MultiDiGraph:
+def export_graph(graph: Graph, ids: Mapping[Node, str], nodes: PrintedNodes) -> nx.MultiDiGraph:
     """One graph; those that its nodes hold are facts of these nodes."""
     made = nx.MultiDiGraph(
         params=[ids[x] for x in graph.params], outputs=[ids[x] for x in graph.outputs]
@@ -57,7 +55,7 @@ def export_graph(graph: Graph, ids: dict[Node, str], nodes: PrintedNodes) -> nx.
     return made
 
 
-def facts(node: Node, ids: dict[Node, str], nodes: PrintedNodes) -> dict[str, Any]:
+def facts(node: Node, ids: Mapping[Node, str], nodes: PrintedNodes) -> dict[str, Any]:
     """The facts of a node."""
 
     def export_value(value: Any) -> Any:
@@ -82,40 +80,6 @@ def facts(node: Node, ids: dict[Node, str], nodes: PrintedNodes) -> dict[str, An
         "flops": spent.flops,
         "bytes": spent.bytes,
     }
-
-
-def stable_names(graph: Graph) -> dict[Node, str]:
-    """A name for each node, of bodies as well, that is the same in every stage and process."""
-    ids: dict[Node, str] = {}
-
-    def text(value: Any) -> str:
-        match value:
-            case Graph():
-                identify(value)
-                return (
-                    f"graph({[[ids[x] for x in side] for side in (value.params, value.outputs)]})"
-                )
-            case tuple():
-                return f"({','.join(map(text, value))})"
-            case str():
-                return spell_name(value)
-            case Literal(array=array):
-                return f"{array.dtype.str}{array.shape}{array.tobytes()!r}"
-            case np.dtype():
-                return value.str
-        return repr(value)
-
-    def identify(graph: Graph) -> None:
-        for node in graph.nodes():
-            if node not in ids:
-                attrs = sorted((name, text(value)) for name, value in node.attrs.items())
-                said = repr((repr(node.op), [ids[x] for x in node.inputs], attrs))
-                ids[node] = hashlib.blake2b(
-                    said.encode("utf-8", "surrogatepass"), digest_size=8
-                ).hexdigest()
-
-    identify(graph)
-    return ids
 
 
 def cost_of(node: Node) -> Cost:

@@ -17,7 +17,7 @@ IMPORTS = """\
 import numpy as np
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
-from graphcore.ir.names import Hidden, ValueOf
+from graphcore.ir.names import Computed, Hidden, ValueOf
 from graphcore.ir.node import OPS
 from graphcore.ir.sizes import maximum as max, minimum as min, unknown
 """

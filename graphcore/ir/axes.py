@@ -468,6 +468,13 @@ class Picks(Kind):
         return of_each(range(y.ndim)) if same else (None,) * y.ndim
 
 
+class First(Kind):
+    """The result is the first operand; the others are only needed before it."""
+
+    def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
+        return of_each(range(y.ndim)) if operand == 0 else (None,) * y.ndim
+
+
 class Derives(Kind):
     """Result i of a derivative has the axes of operand `first` + i.
 

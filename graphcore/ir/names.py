@@ -1,9 +1,11 @@
-"""Names that differ from all in use: primed ones for users, hidden ones, and those of values."""
+"""Names that differ from all in use: primed ones for users, hidden ones, those of values."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from .interning import Interned
 
 Name = TypeVar("Name", bound=str)
 
@@ -43,6 +45,47 @@ class ValueOf(Hidden):
     __hash__ = str.__hash__
 
 
+class Computed(Hidden):
+    """The name of an unknown size that a program computes, told apart by `key`.
+
+    Equal names are one object, which keeps the node whose value the size is.
+
+    >>> Computed("kept", "1") is Computed("kept", "1"), Computed("kept", "1") == "kept"
+    (True, False)
+    """
+
+    __slots__ = ("__weakref__", "key", "node")
+    key: str
+    node: Any
+
+    def __new__(cls, text: str, key: str, node: Any = None) -> Computed:
+        """The one name of this text and key."""
+        found = _computed.get((text, key))
+        if found is None:
+            new = str.__new__(cls, text)
+            new.key, new.node = key, None
+            found = _computed.add((text, key), new)
+        if node is not None:
+            found.node = node
+        return found
+
+    @staticmethod
+    def in_use() -> bool:
+        """Whether there is such a name, which is quicker to know than to look for one."""
+        return len(_computed) > 0
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = str.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Computed, (str(self), self.key)
+
+
+_computed: Interned[Computed] = Interned()
+
+
 def apart(name: Name, in_use: Iterable[str]) -> Name:
     """`name`, with as many primes as it takes to differ from all names in use; hidden if it is.
 
@@ -78,4 +121,6 @@ def spell_name(name: str) -> str:
     >>> spell_name("step"), spell_name(Hidden("step"))
     ("'step'", "Hidden('step')")
     """
+    if isinstance(name, Computed):
+        return f"Computed({str(name)!r}, {name.key!r})"
     return f"{type(name).__name__}({str(name)!r})" if isinstance(name, Hidden) else repr(name)

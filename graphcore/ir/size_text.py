@@ -64,7 +64,7 @@ def show_dim(name: str) -> str:
 
 def escape(name: str) -> str:
     """A name that stays on its line."""
-    return name if name.isprintable() else ascii(name)[1:-1]
+    return str(name) if name.isprintable() else ascii(str(name))[1:-1]
 
 
 def show_unknown(name: str) -> str:

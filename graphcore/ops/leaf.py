@@ -1,14 +1,17 @@
-"""Leaves, and the tuples of values that some ops make. They stand on every stage."""
+"""Leaves, tuples of values, and values as sizes. They stand on every stage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
-from graphcore.ir.axes import Opaque, Picks
+from graphcore.ir.axes import First, Opaque, Picks
+from graphcore.ir.dtypes import INT
+from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, natural
 from graphcore.ir.op import Trait, op
-from graphcore.ir.sizes import Shape, Size
+from graphcore.ir.sizes import Expression, Shape, Size
 from graphcore.ir.types import DType, TensorType, TupleType
 
 
@@ -66,6 +69,25 @@ def iota(*, size: Size, dtype: DType, dims: tuple[str, ...] | None) -> TensorTyp
 def extent(*, size: Size, dtype: DType, dims: tuple[str, ...] | None) -> TensorType:
     """A size as a number."""
     return TensorType(dtype, (), dims)
+
+
+@op(axes=Opaque())
+def as_size(x: TensorType, *, size: Expression) -> TensorType:
+    """An integer without dims; once it is computed, the unknown `size` is its value."""
+    require(
+        not x.shape and x.dtype == INT, f"{x} is not one integer of 64 bits", kind=GraphTypeError
+    )
+    return x
+
+
+Relation: TypeAlias = tuple[str, Size, str, Size]
+"""What an op needs, in words, and the two sizes with the relation between them that it needs."""
+
+
+@op(axes=First(), traits=[Trait.VIEW])
+def after(x: TensorType, *sizes: TensorType, needs: tuple[Relation, ...]) -> TensorType:
+    """The value `x`, once sizes are computed; relations are checked as soon as they are known."""
+    return x
 
 
 @op(axes=Picks())

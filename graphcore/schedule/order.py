@@ -9,37 +9,40 @@ from typing import NamedTuple, TypeAlias
 from graphcore.ir.graph import Graph, graphs, has_effect, unknowns_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Expression
-from graphcore.ops import control
+from graphcore.ir.sizes import unknowns
+from graphcore.ops import control, leaf
 
 from .buffers import roots
 
 Finds: TypeAlias = Mapping[str, Sequence[Node]]
-"""The loops that find their trip counts, by the names that the counts have as sizes."""
+"""The nodes that find sizes while a program runs, by the names of the sizes."""
+
+SIZE_FOUND = {control.while_loop: "trips", leaf.as_size: "size"}
+"""The attr that names the size that nodes of an op find."""
 
 
 def finders(nodes: Iterable[Node]) -> dict[str, list[Node]]:
-    """The loops that find their trip counts, by the names that the counts have as sizes.
+    """The nodes that find sizes: loops their trip counts, and values that are sizes.
 
     Several loops find one count where a loop is computed again, as for a derivative.
     """
     found: dict[str, list[Node]] = {}
     for node in nodes:
-        if node.op is control.while_loop and isinstance(node.attrs["trips"], Expression):
-            for name in node.attrs["trips"].unknowns:
+        if (attr := SIZE_FOUND.get(node.op)) is not None and node.attrs[attr] is not None:
+            for name in unknowns(node.attrs[attr]):
                 found.setdefault(name, []).append(node)
     return found
 
 
 def found_first(node: Node, finds: Finds) -> list[Node]:
-    """The loops that must have run before a node, as they find sizes that it reads.
+    """The nodes that must have run before a node, as they find sizes that it reads.
 
     Of several that find one size, this is the first; each of the others finds it anew.
     """
     if not finds:
         return []
     read = sizes_in(node)
-    return [loops[0] for name, loops in finds.items() if name in read and node not in loops]
+    return [first[0] for name, first in finds.items() if name in read and node not in first]
 
 
 def sizes_in(node: Node) -> set[str]:
@@ -52,7 +55,7 @@ def sizes_in(node: Node) -> set[str]:
 
 
 def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Nodes in an order in which a trip count is found before anything that depends on it.
+    """Nodes in an order in which a size is found before anything that depends on it.
 
     Nodes with an effect, and those that hold some, come in the order in which they were written.
     """

@@ -134,7 +134,7 @@ REFUSED = {
     "mask of two dims": (
         lambda x: x.isel(a=(("a", "b"), np.ones((5, 2), bool))), IndexError, "gc.where",
     ),
-    "symbolic mask": (lambda x: x.isel(a=gc.ones({"a": 5}) > 0), TypeError, "gc.where"),
+    "symbolic mask": (lambda x: x.isel(a=gc.ones({"b": 5}) > 0), IndexError, "has the one dim"),
     "float": (lambda x: x[1.5], TypeError, "cannot be indexed by 1.5"),
     "floats": (lambda x: x[[0.5]], TypeError, "integers"),
     "bool": (lambda x: x[True], TypeError, "cannot be indexed by True"),

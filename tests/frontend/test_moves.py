@@ -52,7 +52,7 @@ REFUSED = {
     "tile": (lambda x: gc.tile(x, q=2), "no dim 'q'"),
     "tile negative": (lambda x: gc.tile(x, a=-1), "0 or more"),
     "repeat negative": (lambda x: gc.repeat(x, -1, "a"), "0 or more"),
-    "repeat tensor": (lambda x: gc.repeat(x, x, "a"), "not an integer"),
+    "repeat tensor": (lambda x: gc.repeat(x, x, "a"), "is not how often"),
     "repeat each": (lambda x: gc.repeat(x, [1, 2], "a"), "sizes 6 and 2"),
     "split": (lambda x: gc.split(x, 4, "a"), "does not split"),
     "split none": (lambda x: gc.split(x, 0, "a"), "does not split"),

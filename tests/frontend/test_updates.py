@@ -240,9 +240,9 @@ REFUSED = {
     "array": (lambda x: x.at[0].set(np.ones(3)), TypeError, "no dims"),
     "mask": (lambda x: x.at[[True, False]].set(0.0), IndexError, "mask"),
     "values of a mask": (
-        lambda x: x.at[MASK].set(gc.ones({"a": 4})), ValueError, r"gc.where\(mask, values, x\)",
+        lambda x: x.at[x > 0].set(gc.ones({"a": 4})), ValueError, r"gc.where\(mask, values, x\)",
     ),
-    "values at a mask": (lambda x: x.at[MASK].get(), TypeError, "unknown before the call"),
+    "values at a mask": (lambda x: x.at[x > 0].get(), TypeError, "that have no dim"),
     "mask of another dim": (lambda x: x.at[{"b": MASK}].set(0.0), IndexError, "the one dim 'b'"),
     "mask of a new dim": (lambda x: x.at[MASK.rename(a="c")].set(0.0), IndexError, "dim 'c' that"),
     "mask of two dims": (lambda x: x.at[x > 0, 0].set(0.0), IndexError, r"x.at\[mask\]"),

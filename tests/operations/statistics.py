@@ -149,6 +149,7 @@ CASES: dict[str, Case] = {
         lambda x, y: xarray.corr(x.where(x < 1), y, "col"),
         (X, Input("col batch", -2, 2)), fixed=("col",),
     ),
+    "dropna": alike(lambda x: x.where(x > -1).dropna("row").sum("row"), batch=False),
     "fillna": alike(lambda x: x.where(x > 0).fillna(0.5)),
     "fillna tensor": alike(lambda x, y: x.where(x > 0).fillna(y), X, Input("col")),
     "ffill": filled("row", "ffill"),

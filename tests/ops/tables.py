@@ -51,6 +51,7 @@ INTERNAL = {
 """Ops that only derivatives use."""
 
 LEAVES = {leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent}
+FOUND_SIZES = {leaf.as_size, leaf.after}
 SHIELDS = {autodiff.barrier, autodiff.stop_gradient}
 INSIDE = {
     *autodiff.KINKED,
@@ -86,7 +87,7 @@ ALL: dict[str, Callable[[], Ops]] = {
         op for op in of("named")() if isinstance(op.axes, NamedMatrices)
     },
     "graphcore.rewrites.lower.table LOWER": lambda: (
-        of("named", "elementwise", "control")() | LEAVES | SHIELDS | {leaf.project}
+        of("named", "elementwise", "control")() | LEAVES | FOUND_SIZES | SHIELDS | {leaf.project}
     ),
     "graphcore.rewrites.expand EXPAND": only(
         {autodiff.pullback, autodiff.pushforward, leaf.project}
@@ -98,7 +99,7 @@ ALL: dict[str, Callable[[], Ops]] = {
     "graphcore.backends.llvm_kernels.phrases RULES": lambda: {leaf.constant, *PLACES},
     "graphcore.backends.llvm_kernels.pseudocode CONTROL": only({*LOOPS} - {kernel}),
     "graphcore.backends.numpy_backend.emit EMIT": lambda: (
-        plain() - DECOMPOSE.keys() | LEAVES | {leaf.project}
+        plain() - DECOMPOSE.keys() | LEAVES | FOUND_SIZES | {leaf.project}
     ),
     "graphcore.backends.numpy_backend.loops CONTROL": control,
     "graphcore.inspection.interpreter RUNS": control,
@@ -150,6 +151,7 @@ SOME: dict[str, str] = {
     "graphcore.backends.numpy_backend.scalars INTEGERS": "NumPy computes single numbers",
     "graphcore.backends.numpy_backend.scalars LOGIC": "NumPy computes single numbers",
     "graphcore.backends.numpy_backend.scalars ANY": "NumPy computes single numbers",
+    "graphcore.schedule.order SIZE_FOUND": "the op finds no size",
     "graphcore.rewrites.shared_factors WHOLE": "the op is no part of another",
     "graphcore.rewrites.shared_factors BY_LU": "the op does not share LU factors",
     "graphcore.frontend.core.lift COMPARISONS": "the op is not decided while a program is built",

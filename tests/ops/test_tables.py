@@ -93,7 +93,17 @@ def kinds(kind: type[Kind] = Kind) -> set[type[Kind]]:
 def test_every_kind_of_axes_is_worded() -> None:
     """Only kinds without an attr about axes have no phrase; their attrs are printed as they are."""
     bare = {kind.__name__ for kind in kinds() - set(BY_KIND)}
-    assert bare == {"Kind", "Attr", "Alike", "Opaque", "Pointwise", "Same", "Picks", "Derives"}
+    assert bare == {
+        "Kind",
+        "Attr",
+        "Alike",
+        "Opaque",
+        "Pointwise",
+        "Same",
+        "Picks",
+        "Derives",
+        "First",
+    }
     assert fallback not in BY_KIND.values()
     assert not {op for op in OPS.values() if type(op.axes) is Kind}
     assert {op.dialect for op in OPS.values() if isinstance(op.axes, Opaque)} <= {

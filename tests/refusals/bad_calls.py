@@ -166,7 +166,7 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("x.isel(feature=[0.5, 1.0])", "isel", "f64"),
         ("x.isel(feature=np.zeros((2, 2), int))", "isel", "several axes"),
         ("x.isel(feature=[True, False])", "isel", "mask", "'feature'", "4"),
-        ("x.isel(feature=m)", "isel", "bool", "gc.where", "give a mask as an array"),
+        ("x.isel(feature=x > 0)", "isel", "bool", "has the one dim it picks from"),
         ("x.isel(feature=w)", "isel", "f64"),
         ("x.isel(feature=('d', n))", "isel", "x.isel(feature=index.rename({'feature': 'd'}))"),
         ("x[:, None]", "getitem", "expand_dims"),

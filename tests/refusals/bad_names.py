@@ -61,7 +61,6 @@ NAMES: list[tuple[str, ...]] = [
     ("x.dt.month", "dates are no numbers"),
     ("x.differentiate('batch')", "gc.gradient(x, 'batch', points)"),
     ("x.idxmax('batch')", "x.argmax('batch')"),
-    ("x.dropna('batch')", "skipna=True"),
     ("x.interpolate_na('batch')", "docs/howto/missing_values.md"),
     ("x.interp_like(x)", "gc.interp"),
     ("x.double()", "x.astype('float64')"),

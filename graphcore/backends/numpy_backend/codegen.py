@@ -24,6 +24,7 @@ from graphcore.ops.schedule import kernel
 from graphcore.schedule.buffers import Buffer, is_result, plan
 from graphcore.schedule.order import in_order
 
+from . import routines
 from .calls import Argument, Call, call, method
 from .emit import EMIT, INTO, NEW, shape_of
 from .kernels import Kernels, call_kernel
@@ -145,6 +146,24 @@ class Writer:
         if self.sheet.at_top or not all(unknowns(size) <= self.sheet.known for size in sizes):
             return text
         return self.sheet.first(text)
+
+    def check_needs(self, name: str, node: Node) -> None:
+        """Check what ops need of sizes that are known now that `name` is found."""
+        known = self.sizes.keys()
+        for each in [
+            each for x in self.schedule if x.op is leaf.after for each in x.attrs["needs"]
+        ]:
+            said, left, relation, right = each
+            of = unknowns(left) | unknowns(right)
+            if name in of and of <= known:
+                self.require_size(self.size(left), relation, self.size(right), said, node)
+
+    def require_size(self, left: str, relation: str, right: str, said: str, node: Node) -> None:
+        """A line that refuses two sizes if they are not in a relation."""
+        text = self.bind(self.sheet.name("e"), said)
+        holds = f"{left} {relation} {right}"
+        check = self.bind("require_size", routines.require_size)
+        self.do(call(check, holds, left, right, text), node, comment=False)
 
     # Lines
 
@@ -364,7 +383,7 @@ def results_to_return(graph: Graph, w: Writer) -> list[Argument]:
     results: list[Argument] = []
     for node in graph.outputs:
         root = node
-        while root.op in (tensor.reshape, tensor.transpose):
+        while root.op in (tensor.reshape, tensor.transpose, leaf.after):
             root = root.inputs[0]
         own = root in w.destinations or (root is node and node.op in NEW and node.type.shape)
         if own and root not in seen:

@@ -354,6 +354,19 @@ def extent(node: Node, w: Writer, out: str) -> Call:
     return call(w.bind("asarray", np.asarray), w.size(node.attrs["size"]), dtype)
 
 
+def as_size(node: Node, w: Writer, out: str) -> str:
+    """A value as a size: the first of a size gives it, others must agree with it."""
+    (name,) = node.attrs["size"].unknowns
+    x = w.scalar(node.inputs[0])
+    if (known := w.sizes.get(name)) is not None:
+        w.require_size(known, "==", x, f"the size {name} is computed twice", node)
+    else:
+        value = call(w.bind("found_size", routines.found_size), x)
+        w.sizes[name] = w.sheet.sizes[name] = w.assign("m", value, node)
+        w.check_needs(name, node)
+    return w.array(node.inputs[0])
+
+
 def of_axis(name: str) -> Emit:
     """A method of arrays that takes one axis."""
 
@@ -429,6 +442,8 @@ EMIT: dict[Op, Emit] = {
     leaf.full: leaf_name,
     leaf.iota: iota,
     leaf.extent: extent,
+    leaf.as_size: as_size,
+    leaf.after: lambda node, w, out: w.full(node.inputs[0]),
     tensor.expand: expand,
     tensor.reshape: lambda node, w, out: method(
         "reshape", w.full(node.inputs[0]), shape_of(node.type.shape, w)

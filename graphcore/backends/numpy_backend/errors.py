@@ -21,6 +21,8 @@ from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType, show_tensor
 from graphcore.ops import tensor
 
+from .routines import SizeError
+
 DEFECTS = (TypeError, NameError, AttributeError, KeyError, AssertionError)
 """Errors that no arguments can cause, as types and names were settled at compilation."""
 
@@ -76,6 +78,8 @@ def describe_op_error(
         kind, cure = GraphMemoryError, "pass smaller arrays, or walk along a dim with gc.scan"
     elif isinstance(error, IndexError):
         kind = GraphIndexError
+    if isinstance(error, SizeError):
+        at, cure = None, "let the values that sizes are computed from give sizes that fit"
     if at is None:
         return kind(f"call: {reason}\n  called at {user_line()}\n  cure: {cure}")
     if element := getattr(error, "element", ()):

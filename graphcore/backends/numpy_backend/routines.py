@@ -24,6 +24,23 @@ def span(start: int, size: int, step: int) -> slice:
     return slice(start, stop if stop >= 0 else None, step)
 
 
+def found_size(value: int) -> int:
+    """A computed value as a size."""
+    if value < 0:
+        raise SizeError(f"a computed size is {value}, but sizes are 0 or more")
+    return value
+
+
+def require_size(holds: bool, left: int, right: int, needs: str) -> None:
+    """Refuse two sizes, found while the program runs, that an op needs in a relation."""
+    if not holds:
+        raise SizeError(f"{needs}, but they are {left} and {right}")
+
+
+class SizeError(ValueError):
+    """Sizes that a program has computed do not fit."""
+
+
 def pack(x: Array, out: Array) -> Array:
     """`x` in the memory of `out`, row-major."""
     np.copyto(out.reshape(x.shape), x)

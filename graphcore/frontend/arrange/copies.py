@@ -9,12 +9,14 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from graphcore.frontend.core.arguments import SizeLike, Whole, dim_of, integer, size_of
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.costs import MOST_JOINED
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.index.kept import counted_positions
 from graphcore.frontend.index.slices import amounts, cut
+from graphcore.frontend.pointwise.elementwise import minimum
 from graphcore.frontend.shape.dims import broadcast_to, in_order, join, with_size
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden, apart
@@ -80,7 +82,7 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
     return in_order(merged, old)
 
 
-def repeat(x: Operand, repeats: Whole | Sequence[int], dim: str) -> Tensor:
+def repeat(x: Operand, repeats: Whole | Sequence[int], dim: str, size: SizeLike = None) -> Tensor:
     """`x` with each element along `dim` repeated.
 
     Parameters
@@ -88,15 +90,18 @@ def repeat(x: Operand, repeats: Whole | Sequence[int], dim: str) -> Tensor:
     x
         A tensor.
     repeats
-        How often: one integer or size for all elements along `dim`, or an integer for each.
+        How often: one integer or size for all elements along `dim`, or an integer for each, also as
+        an integer tensor along `dim`.
     dim
         The dim.
+    size
+        A name for the number of elements that a tensor of repeats gives, which is computed. An
+        integer or a size fixes it: excess elements are dropped, the last one fills the rest.
 
     Raises
     ------
     GraphError
-        If there is not one number for each element, or one of several numbers is not a known
-        integer.
+        If there is not one number for each element, or one is negative.
 
     Examples
     --------
@@ -107,15 +112,30 @@ def repeat(x: Operand, repeats: Whole | Sequence[int], dim: str) -> Tensor:
     """
     node = single("repeat", x)
     name = dim_of("repeat", node, dim)
+    if isinstance(repeats, Base) and repeats.dims:
+        return by_counts(node, name, repeats, size)
+    if size is not None:
+        cure = "leave it out, or give the repeats as a tensor"
+        raise refusal("repeat", "takes a size where a tensor says how often", node, cure=cure)
     if not is_list(repeats):
         times = size_of("repeat", name, integer("repeat", repeats, f"dim {name!r}", node))
         return wrap(node if times == 1 else spread(node, name, times, before=False))
     counts = [size_of("repeat", name, number) for number in repeats]
     if not all(isinstance(number, int) for number in counts):
-        cure = "the size would be unknown: give integers"
+        cure = "give integers, or one tensor along the dim: gc.concat(counts, dim)"
         raise refusal("repeat", f"repeats {repeats!r} are not all known", node, cure=cure)
     positions = np.repeat(np.arange(len(counts)), np.array(counts, int))
     return isel(wrap(with_size(node, name, len(counts))), {name: positions})
+
+
+def by_counts(x: Node, dim: str, counts: Base, size: SizeLike) -> Tensor:
+    """Each element along `dim` as often as a tensor along it says."""
+    if counts.dims != (dim,) or counts.dtype.kind not in "iu":
+        cure = f"give an integer for each element along {dim!r}"
+        raise refusal("repeat", f"{counts.node.type} is not how often", x, counts, cure=cure)
+    x = with_size(x, dim, counts.sizes[dim])
+    at, exact = counted_positions("repeat", counts.node, dim, size)
+    return isel(wrap(x), {dim: at if exact else minimum(at, x.type.size(dim) - 1)})
 
 
 def is_list(given: object) -> TypeGuard[Sequence[Any]]:

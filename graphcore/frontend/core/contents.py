@@ -31,7 +31,7 @@ CONTENTS = {
             bitwise_or bitwise_xor invert bitwise_not bitwise_invert left_shift bitwise_left_shift
             right_shift bitwise_right_shift bitwise_count gcd lcm""",
         "Missing and infinite values": """isnan isinf isfinite isposinf isneginf isnull notnull
-            fillna nan_to_num""",
+            fillna dropna nan_to_num""",
         "Complex numbers and dtypes": """real imag conjugate conj angle isreal iscomplex astype""",
     },
     "Reductions and running": {

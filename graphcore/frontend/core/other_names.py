@@ -28,7 +28,7 @@ INSTEAD = {
     **dict.fromkeys(("put", "place", "putmask", "copyto"), "x.at[{{{0!r}: positions}}].set(y)"),
     **dict.fromkeys(("array_equal", "array_equiv"), "(x == y).all()"),
     **dict.fromkeys(("partition", "argpartition"), "gc.top_k(x, k, dim={0!r})"),
-    **dict.fromkeys(("argwhere", "flatnonzero"), "gc.nonzero(x, size, dim={0!r})"),
+    **dict.fromkeys(("argwhere", "flatnonzero"), "gc.nonzero(x, dim={0!r})"),
     "allclose": "gc.isclose(x, y).all()",
     **dict.fromkeys(("copy", "clone", "contiguous"), "x itself: tensors never change"),
     "corrcoef": "gc.corr(x, y, dim={0!r})",
@@ -118,7 +118,7 @@ INSTEAD = {
     "topk": "gc.top_k(x, k, dim={0!r})",
     "nlargest": "gc.top_k(x, k, dim={0!r})",
     "nsmallest": "gc.top_k(-x, k, dim={0!r}), and change the sign of the values",
-    "find": "gc.nonzero(x, size, dim={0!r})",
+    "find": "gc.nonzero(x, dim={0!r})",
     "iqr": "gc.quantile(x, 0.75, {0!r}) - gc.quantile(x, 0.25, {0!r})",
     "gmean": "gc.exp(gc.log(x).mean({0!r}))",
     "trapz": "gc.trapezoid(x, dim={0!r})",
@@ -228,7 +228,6 @@ ELSEWHERE = {
     ),
     "idxmax": "x.argmax({0!r}) gives positions: index the coordinate of the result by them",
     "idxmin": "x.argmin({0!r}) gives positions: index the coordinate of the result by them",
-    "dropna": "leave nan out, x.mean({0!r}, skipna=True), or drop it before the call",
     **dict.fromkeys(
         ("interpolate_na", "interpolate"),
         "write it with x.ffill({0!r}) and x.bfill({0!r}), as docs/howto/missing_values.md does; "

@@ -16,6 +16,7 @@ from graphcore.ops import autodiff, leaf
 
 from .base import wrap
 from .trees import flatten, paths
+from .values_as_sizes import refuse_computed
 from .weak import kind_of, mark
 
 serial = count()
@@ -66,6 +67,7 @@ def close(
     Nodes that do not depend on the params are captured, unless they were `made` inside, or have an
     effect that was written inside.
     """
+    refuse_computed([y for ys in outputs for y in ys], params)
     computed = {x for x in made if x.op is not leaf.input_ and not is_free(x)}
     effects = effects_inside(params, [y for ys in outputs for y in ys])
     inside = between_params([*params, *effects], [y for ys in outputs for y in ys], computed)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
-from graphcore.ir.dtypes import INT
+from graphcore.ir.digests import digest
+from graphcore.ir.dtypes import BOOL, INT
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.names import ValueOf
-from graphcore.ir.node import Node
+from graphcore.ir.graph import Graph, unknowns_of
+from graphcore.ir.names import Computed, ValueOf, spell_name
+from graphcore.ir.node import Node, toposort
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, maximum, minimum, unknown
+from graphcore.ir.size_text import show_dim
+from graphcore.ir.sizes import Expression, Size, maximum, minimum, unknown
 from graphcore.ops import elementwise as e
-from graphcore.ops import leaf
+from graphcore.ops import leaf, named
 
 from .base import Base, refusal
 
@@ -32,17 +35,20 @@ ARITHMETIC: dict[Op, Callable[..., Size]] = {
 
 
 def value_of(function: str, what: str, x: Base) -> Size:
-    """The size that is the value of an integer tensor without dims, known before all others."""
+    """The size that is the value of an integer tensor without dims.
+
+    It is known at the call if integer inputs say it, else computed while the program runs.
+    """
     try:
         size = size_or_none(x.node)
     except ZeroDivisionError:
         raise refusal(function, f"{what} is divided by 0", x, cure="divide by 1 or more") from None
     if size is not None:
         return size
-    reason = f"{what} is a tensor that is not an integer input, nor int64 arithmetic of some"
-    cure = "give an input, n = gc.tensor('n', {}, dtype='int64'), or a size such as 2 * n + 1; "
-    cure += "sizes are known before all values"
-    raise refusal(function, reason, x, cure=cure, kind=GraphTypeError)
+    if not x.dims and x.dtype.kind in "iu":
+        return computed(x.node, "computed")
+    cure = "give an integer, a size, or an integer tensor without dims, such as x.astype('int64')"
+    raise refusal(function, f"{what} is not one integer", x, cure=cure, kind=GraphTypeError)
 
 
 def size_or_none(x: Node) -> Size | None:
@@ -60,6 +66,48 @@ def size_or_none(x: Node) -> Size | None:
         else:
             done[stack.pop()] = size_of_node(node, [done.get(y) for y in node.inputs])
     return done[x]
+
+
+def computed(x: Node, name: str) -> Expression:
+    """The unknown size that is the value of an integer without dims, shown by a name."""
+    x = x if x.type.dtype == INT else e.cast(x, dtype=INT)
+    return unknown(Computed(name, digest(x), x))
+
+
+def is_count(x: Node) -> bool:
+    """Whether a value is how many elements hold, which is 0 or more."""
+    return x.op is named.sum_ and x.inputs[0].type.dtype == BOOL
+
+
+def refuse_computed(roots: Sequence[Node], varying: Iterable[Node]) -> None:
+    """Refuse sizes that depend on values which a loop or a batch varies: a program has one size."""
+    given = set(varying)
+    for name in computed_sizes(roots):
+        if name.node is not None and not given.isdisjoint(toposort([name.node])):
+            reason = (
+                f"the size {show_dim(name)} depends on values that a loop, batch or body varies"
+            )
+            cure = "fix it, as in x.isel({'row': mask}, size=10) or gc.nonzero(mask, size=10), or "
+            cure += "compute it outside"
+            raise refusal(name.node.said, reason, name.node, cure=cure)
+
+
+def computed_sizes(roots: Iterable[Node]) -> list[Computed]:
+    """The sizes that nodes below `roots` have and a program computes, inner ones first."""
+    found: dict[Computed, None] = {}
+    if not Computed.in_use():
+        return []
+
+    def enter(nodes: Iterable[Node]) -> None:
+        for node in Graph((), tuple(nodes)).every_node():
+            for name in sorted(unknowns_of(node), key=spell_name):
+                if isinstance(name, Computed) and name not in found:
+                    if name.node is not None:
+                        enter([name.node])
+                    found[name] = None
+
+    enter(roots)
+    return list(found)
 
 
 def in_arithmetic(node: Node) -> bool:
@@ -80,6 +128,8 @@ def size_of_node(node: Node, operands: list[Size | None]) -> Size | None:
         case leaf.extent:
             size: Size = node.attrs["size"]
             return size
+    if is_count(node):
+        return computed(node, "kept")
     known = [size for size in operands if size is not None]
     if not in_arithmetic(node) or len(known) < len(operands):
         return None

@@ -10,6 +10,7 @@ from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.trees import T, flatten
+from graphcore.frontend.core.values_as_sizes import refuse_computed
 from graphcore.frontend.shape.dims import broadcast_to, in_order
 from graphcore.ir import trace
 from graphcore.ir.errors import GraphTypeError
@@ -72,6 +73,7 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
             reason = f"{wide.node.type} cannot stand for {old.node.type}"
             cure = "keep the dtype and all dims, and add new ones"
             raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
+    refuse_computed([t.node for t in tensors], [old.node for old in replace])
     roots, new = fit_sizes([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
     in_use = dims_in_use(roots)
     inner = hidden_names([dim for dim in extras(new.items()) if dim in in_use], in_use)

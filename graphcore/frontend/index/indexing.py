@@ -14,12 +14,13 @@ from graphcore.frontend.core.arguments import (
     dim_of,
     mapping,
     names,
+    new_dim,
     present,
     require_sign,
 )
-from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
-from graphcore.frontend.core.lift import Operand, array, is_labelled, single
+from graphcore.frontend.core.lift import Operand, array, is_labelled, scalar, single
 from graphcore.frontend.core.unnamed import keep_dims
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.shape.dims import with_size
@@ -28,7 +29,9 @@ from graphcore.ir.errors import GraphIndexError, GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import calling_library
 from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
-from graphcore.ops import leaf, named
+from graphcore.ops import elementwise, leaf, named
+
+from .kept import element_positions, true_positions
 
 __all__ = [
     "isel",
@@ -51,13 +54,14 @@ def isel(
     /,
     drop: bool = False,
     missing_dims: MissingDims = "raise",
+    size: Any = None,
     **indexers_kwargs: Any,
 ) -> Tensor:
     """`x` at positions along dims.
 
     An integer drops its dim; a slice keeps it; positions replace it by their own dims. Positions
     that share a dim select pointwise, those with different dims orthogonally. An unnamed list keeps
-    the name of the dim it indexes. Negative positions count from the end.
+    the name of the dim it indexes, and so does a mask. Negative positions count from the end.
 
     Parameters
     ----------
@@ -71,6 +75,10 @@ def isel(
         of a single position as a scalar.
     missing_dims
         What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
+    size
+        A name for the number of elements that a mask keeps, which is computed. An integer or a size
+        fixes it: excess elements are dropped, and lacking ones are the first of the dim. A dict by
+        dim where there are several masks.
 
     Raises
     ------
@@ -90,9 +98,12 @@ def isel(
     <Tensor: i64[pick=4]>
     """
     node = single("isel", x)
+    if size is not None and "size" in node.type.dims and indexers is None:
+        indexers_kwargs["size"], size = size, None  # a dim of that name
     wanted = mapping("isel", indexers, indexers_kwargs, "{'dim': 0}", node)
     dims = present("isel", node, names("isel", tuple(wanted), node), missing_dims)
-    return wrap(select_by_name(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims}))
+    indexers = {dim: wanted[dim] for dim in node.type.dims if dim in dims}
+    return wrap(select_by_name(node, indexers, size))
 
 
 class Selection(NamedTuple):
@@ -104,9 +115,9 @@ class Selection(NamedTuple):
     indices: dict[str, Node]
 
 
-def select_by_name(x: Node, indexers: dict[str, Any]) -> Node:
+def select_by_name(x: Node, indexers: dict[str, Any], size: Any = None) -> Node:
     """`x` indexed; the indexers come in the order of its dims."""
-    made = pick(selection(x, indexers))
+    made = pick(selection(x, indexers, size))
     keep_dims(made, [dim for dim, given in indexers.items() if are_unnamed(given)])
     return made
 
@@ -119,8 +130,12 @@ def are_unnamed(indexer: object) -> bool:
     return values.ndim == 1 and values.dtype.kind != "b"
 
 
-def selection(x: Node, indexers: dict[str, Any]) -> Selection:
-    """Indexers, in the order of the dims of `x`, by kind; a mask determines an unknown size."""
+def selection(x: Node, indexers: dict[str, Any], size_kept: Any = None) -> Selection:
+    """Indexers, in the order of the dims of `x`, by kind; a mask determines an unknown size.
+
+    `size_kept` is what a user says of the size of what masks pick.
+    """
+    sizes = sizes_kept(x, indexers, size_kept)
     ranges: dict[str, Range] = {}
     positions: dict[str, Size] = {}
     indices: dict[str, Node] = {}
@@ -136,7 +151,10 @@ def selection(x: Node, indexers: dict[str, Any]) -> Selection:
         elif is_position(indexer):
             positions[dim] = position(x, dim, indexer, size)
         elif isinstance(indexer, Base) and not is_known_mask(indexer.node):
-            indices[dim] = integers(x, dim, indexer.node)
+            if is_mask(indexer.node):
+                x, indices[dim] = kept_by_mask(x, dim, indexer.node, sizes.get(dim))
+            else:
+                indices[dim] = integers(x, dim, indexer.node)
         else:
             dims, values = known_positions(x, dim, indexer)
             if values.dtype.kind == "b":
@@ -268,18 +286,47 @@ def unnamed_positions(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
 
 def is_known_mask(index: Node) -> bool:
     """Whether an index is a constant mask, whose number of elements is known."""
-    return index.op is leaf.constant and index.type.dtype.kind == "b"
+    return index.op is leaf.constant and is_mask(index)
 
 
 def integers(x: Node, dim: str, index: Node) -> Node:
-    """A tensor of positions; a symbolic mask is refused, as its result has no known size."""
+    """A tensor of positions."""
     if index.type.dtype.kind in "iu":
         return index
-    cure = "positions are integers"
-    if index.type.dtype.kind == "b":
-        cure = "its size would depend on values: choose with gc.where, or give a mask as an array"
+    cure = "positions are integers, and masks are bool"
     reason = f"dim {dim!r} cannot be indexed by {index.type}"
     raise refusal("isel", reason, x, index, cure=cure, kind=GraphTypeError)
+
+
+def sizes_kept(x: Node, indexers: Mapping[str, Any], size: Any) -> Mapping[str, Any]:
+    """What a user says of the sizes of what masks pick, by dim."""
+    if size is None or isinstance(size, Mapping):
+        return size or {}
+    masks = [dim for dim, mask in indexers.items() if isinstance(mask, Base) and is_mask(mask.node)]
+    if len(masks) != 1:
+        cure = "give a dict by dim, size={'row': 3}" if masks else "leave it out"
+        reason = f"size={brief(size)} is for what one mask keeps, and there are {len(masks)}"
+        raise refusal("isel", reason, x, cure=cure)
+    return {masks[0]: size}
+
+
+def is_mask(index: Node) -> bool:
+    """Whether an indexer is a mask."""
+    kind: str = index.type.dtype.kind
+    return kind == "b"
+
+
+def kept_by_mask(x: Node, dim: str, mask: Node, wanted: Any) -> tuple[Node, Node]:
+    """`x` with the requirement that `dim` has the size of a mask, and the positions it picks."""
+    size = x.type.size(dim)
+    if mask.type.dims != (dim,) or same(size, mask.type.size(dim)) is False:
+        reason = f"a mask {mask.type} for dim {dim!r} of size {size}"
+        cure = "a mask has the one dim it picks from, and its size; gc.nonzero takes one of several"
+        raise refusal("isel", reason, x, mask, cure=cure, kind=GraphIndexError)
+    at, exact = true_positions("isel", mask, dim, dim, wanted)
+    if not exact:  # as gc.nonzero fills
+        at = wrap(elementwise.where((at < size).node, at.node, scalar(0, INT)))
+    return with_size(x, dim, mask.type.size(dim)), at.node
 
 
 def sized_by_mask(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any, Any]) -> Node:
@@ -357,7 +404,13 @@ def sel(x: Tensor, /, *args: Any, **indexers_kwargs: Any) -> NoReturn:
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
-    """`x[key]`: a dict of indexers by name, or indexers in the order of the dims."""
+    """`x[key]`: a dict of indexers by name, or indexers in the order of the dims.
+
+    A mask of several dims picks elements in row-major order, along the dim `kept`.
+    """
+    if isinstance(key, Base) and is_mask(key.node) and key.ndim > 1:
+        new = new_dim("getitem", "kept", x.node, gone=key.dims)
+        return isel(x, element_positions("getitem", key.node, key.dims, new, None)[0])
     return isel(x, by_name("getitem", x, key))
 
 

@@ -16,14 +16,17 @@ from graphcore.frontend.core.lift import Operand, common, keep_checks_of
 from graphcore.frontend.pointwise import elementwise as e
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
-from graphcore.frontend.shape.dims import broadcast_to
+from graphcore.frontend.shape.dims import broadcast_to, join, with_size
+from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, same
-from graphcore.ops import leaf, named
+from graphcore.ops import elementwise, leaf, named
 
-from .indexing import by_name, pick, selection
+from .indexing import by_name, isel, pick, selection
+from .kept import kept_size
 
 
 class At(Listing):
@@ -78,7 +81,7 @@ class Region(Listing):
     in turn.
 
     A mask known only at the call, such as `x.at[x > 0]` or `x.at[{"row": mask}]`, selects elements
-    along its dims. The values must lack these dims.
+    along its dims. The values lack these dims, or are as many as a mask of one dim selects.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
@@ -101,11 +104,13 @@ class Region(Listing):
 
     def get(self) -> Tensor:
         """The elements: `x[...]`."""
-        if self._mask is not None:
-            cure = "choose with gc.where, or use a mask that is known now"
-            reason = "the number of elements that a mask selects is unknown before the call"
-            raise refusal("at.get", reason, self._x, self._mask, cure=cure, kind=GraphTypeError)
-        return self._region()
+        if self._mask is None:
+            return self._region()
+        if len(self._mask.dims) == 1:
+            return isel(self._region(), {self._mask.dims[0]: self._mask})
+        cure = "name the elements: x.isel(gc.nonzero(mask))"
+        reason = f"a mask of the dims {self._mask.dims} selects elements that have no dim"
+        raise refusal("at.get", reason, self._x, self._mask, cure=cure, kind=GraphTypeError)
 
     def set(self, y: Operand) -> Tensor:
         """`x` with `y` at these elements; of several values for one position the last wins.
@@ -181,6 +186,8 @@ class Region(Listing):
         """`y` in the dtype of `x`, with the dims of the region."""
         region, dtype = self._region(), self._x.dtype
         _, values = common(function, region, y)
+        if self._mask is not None and not set(self._mask.dims).isdisjoint(values.type.dims):
+            values = self._where_selected(function, values)
         if not np.can_cast(values.type.dtype, dtype, "same_kind"):
             cast = f"cast them: y.astype({str(dtype)!r})"
             part = "take their real part" if values.type.dtype.kind == "c" else cast
@@ -188,10 +195,6 @@ class Region(Listing):
             reason = f"values of {values.type.dtype} cannot be cast to {dtype}"
             raise refusal(function, reason, self._x, values, cure=cure, kind=GraphTypeError)
         for dim, size in values.type.sizes.items():
-            if self._mask is not None and dim in self._mask.dims:
-                cure = "choose for each element with gc.where(mask, values, x)"
-                reason = f"the number of elements that the mask selects along {dim!r} is unknown"
-                raise refusal(function, reason, self._mask, values, cure=cure)
             if dim not in region.dims:
                 cure = f"the elements have the dims {region.dims}: sum over it or index it; to "
                 cure += "give each position its own value, name the positions: "
@@ -203,6 +206,27 @@ class Region(Listing):
                 reason = f"dim {dim!r} has {region.sizes[dim]} elements and {size} values"
                 raise refusal(function, reason, region, values, cure=cure)
         return broadcast_to(astype(wrap(values), dtype).node, region.sizes).node
+
+    def _where_selected(self, function: str, values: Node) -> Node:
+        """A value for each element that a mask of one dim selects, where these elements are."""
+        mask = self._mask
+        assert mask is not None
+        if len(mask.dims) != 1:
+            cure = "choose for each element with gc.where(mask, values, x)"
+            reason = f"the values have the dims of a mask of several, {mask.dims}"
+            raise refusal(function, reason, mask, values, cure=cure)
+        (dim,) = mask.dims
+        many = kept_size(function, dim, None, lambda: named.sum_(mask.node, dims=(dim,)), "kept")
+        values = with_size(values, dim, many)
+        rest = {other: size for other, size in values.type.sizes.items() if other != dim}
+        none = leaf.full(
+            value=Literal(0, values.type.dtype), shape=(1, *rest.values()), dims=(dim, *rest)
+        )
+        rank = wrap(named.cumsum(astype(mask, INT).node, dims=(dim,))) - 1
+        at = wrap(
+            elementwise.where(mask.node, rank.node, leaf.extent(size=many, dtype=INT, dims=()))
+        )
+        return isel(wrap(join([values, none], dim)), {dim: at}).node
 
     def _over(self) -> tuple[str, ...]:
         """The dims of the region that come from the positions."""

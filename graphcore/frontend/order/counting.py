@@ -15,7 +15,6 @@ from graphcore.frontend.core.arguments import (
     new_dim,
     require_dims,
     require_order,
-    size_of,
 )
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
@@ -24,6 +23,7 @@ from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange, linspace
 from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.index.kept import is_computed, kept_size, merge_dims
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, isnan, not_equal
 from graphcore.frontend.pointwise.formulas import where
@@ -38,7 +38,7 @@ from graphcore.ir.help_text import fields
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Expression
 
-from .searching import Row, edges_of, merge_dims, searchsorted
+from .searching import Row, edges_of, searchsorted
 from .sorting import argsort, put_back, sort
 
 __all__ = [
@@ -228,7 +228,8 @@ class UniqueAll(NamedTuple):
 
 DISTINCT = {
     "x": "A tensor.",
-    "size": "The number of values returned; excess (largest) ones are dropped.",
+    "size": "A name for the number of values, which is computed. An integer or a size fixes it: "
+    "excess (largest) ones are dropped.",
     "dim": "The dims that are searched together: one, several, or all (None).",
     "fill_value": "The value that fills the result if there are fewer, with count 0 and the "
     "position of the smallest value; by default the smallest value.",
@@ -239,7 +240,7 @@ DISTINCT = {
 @parameters(**DISTINCT)
 def unique(
     x: Operand,
-    size: SizeLike,
+    size: SizeLike = None,
     dim: Dim = None,
     *,
     fill_value: Operand | None = None,
@@ -248,8 +249,9 @@ def unique(
     """The distinct values in ascending order: the first result of `unique_all`.
 
     >>> import graphcore as gc
-    >>> gc.compile([], gc.unique(gc.constant([3, 1, 3, 2], "t"), size=4, fill_value=-1))()
-    array([ 1,  2,  3, -1])
+    >>> x = gc.constant([3, 1, 3, 2], "t")
+    >>> gc.compile([], [gc.unique(x), gc.unique(x, size=4, fill_value=-1)])()
+    [array([1, 2, 3]), array([ 1,  2,  3, -1])]
     """
     return unique_all(x, size, dim, fill_value=fill_value, name=name).values
 
@@ -257,7 +259,7 @@ def unique(
 @parameters(**DISTINCT)
 def unique_all(
     x: Operand,
-    size: SizeLike,
+    size: SizeLike = None,
     dim: Dim = None,
     *,
     fill_value: Operand | None = None,
@@ -280,13 +282,17 @@ def unique_all(
     new = new_dim("unique", name, value.node, gone=dims)
     flat, row = merge_dims(value, dims)
     ordered, order = sort(flat, row), argsort(flat, row)
-    group = cumsum(starts(ordered, row), row)
-    numbers = arange(1, size_of("unique", new, size) + 2, dim=new)
+    first = starts(ordered, row)
+    group = cumsum(first, row)
+    many = kept_size("unique", new, size, lambda: first.sum(row).node, "distinct")
+    numbers = arange(1, many + 2, dim=new)
     bounds = searchsorted(group, numbers, row)
     begin, end = bounds.isel({new: slice(None, -1)}), bounds.isel({new: slice(1, None)})
-    least = isel(ordered, {row: 0}) if fill_value is None else fill_value
-    values = isel(concat([ordered, least], row), {row: begin})
-    indices = isel(concat([order, isel(order, {row: 0})], row), {row: begin})
+    if not is_computed(size):  # there may be fewer values
+        least = isel(ordered, {row: 0}) if fill_value is None else fill_value
+        ordered = concat([ordered, least], row)
+        order = concat([order, isel(order, {row: 0})], row)
+    values, indices = (isel(part, {row: begin}) for part in (ordered, order))
     inverse = put_back(group - 1, flat, row)
     if row not in value.dims:
         inverse = unstack(inverse, {row: {dim: value.sizes[dim] for dim in dims}})

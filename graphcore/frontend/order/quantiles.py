@@ -14,6 +14,7 @@ from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array
 from graphcore.frontend.index.indexing import isel
+from graphcore.frontend.index.kept import merge_dims
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum, minimum, rint
 from graphcore.frontend.pointwise.formulas import where as choose
@@ -26,7 +27,6 @@ from graphcore.ir.sizes import maximum as most
 from graphcore.ops import named
 
 from .interpolation import between
-from .searching import merge_dims
 from .sorting import sort
 
 __all__ = [

@@ -15,16 +15,14 @@ from graphcore.frontend.core.arguments import (
     dims_of,
     names,
     new_dim,
-    size_of,
 )
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, as_array, common, single
-from graphcore.frontend.create.ranges import arange
+from graphcore.frontend.index.kept import element_positions
 from graphcore.frontend.pointwise.elementwise import not_equal
 from graphcore.frontend.pointwise.formulas import where
-from graphcore.frontend.reduce.running import cumsum
-from graphcore.frontend.shape.dims import stack, transpose
-from graphcore.ir.names import Hidden, apart
+from graphcore.frontend.shape.dims import transpose
+from graphcore.ir.names import Hidden
 from graphcore.ops import named
 
 __all__ = [
@@ -134,18 +132,23 @@ def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
 
 
 def nonzero(
-    x: Operand, size: SizeLike, dim: Dim = None, fill_value: Operand = 0, name: str = "nonzero"
+    x: Operand,
+    size: SizeLike = None,
+    dim: Dim = None,
+    fill_value: Operand = 0,
+    name: str = "nonzero",
 ) -> dict[str, Tensor]:
     """The positions of nonzero elements, for each dim, in row-major order.
 
-    `x.isel(gc.nonzero(x, size))` are these elements.
+    `x.isel(gc.nonzero(x))` are these elements. Their number is computed, unless a size is given.
 
     Parameters
     ----------
     x
         A tensor; nan is nonzero.
     size
-        The number of positions returned; excess ones are dropped.
+        A name for the number of positions, which is computed. An integer or a size fixes it: excess
+        positions are dropped.
     dim
         The dims that are searched together: one, several, or all (None).
     fill_value
@@ -157,28 +160,15 @@ def nonzero(
     --------
     >>> import graphcore as gc
     >>> x = gc.constant([[0, 1, 0], [2, 0, 3]], ("row", "col"))
-    >>> gc.compile([], gc.nonzero(x, size=3))()
+    >>> gc.compile([], gc.nonzero(x))()
     {'row': array([0, 1, 1]), 'col': array([1, 0, 2])}
+    >>> gc.compile([], gc.nonzero(x, size=2))()
+    {'row': array([0, 1]), 'col': array([1, 0])}
     """
     node = single("nonzero", x)
     dims = dims_of("nonzero", node, dim, ordered=True)
     new = new_dim("nonzero", name, node, gone=dims)
-    flat, row = merge_dims(wrap(node), dims)
-    seen = cumsum(not_equal(flat, 0), row)
-    wanted = arange(1, size_of("nonzero", new, size) + 1, dim=new)
-    at = searchsorted(seen, wanted, row)
-    there = at < flat.sizes[row]
-    found = {}
-    for dim in reversed(dims):
-        length = node.type.size(dim)
-        found[dim] = where(there, at % length, fill_value)
-        at = at // length
-    return {dim: found[dim] for dim in dims}
-
-
-def merge_dims(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
-    """`x` with `dims` merged into one, and the name of that."""
-    if len(dims) == 1:
-        return x, dims[0]
-    name = apart(Hidden("place"), x.dims)
-    return stack(x, {name: dims}), name
+    found, there = element_positions("nonzero", not_equal(wrap(node), 0).node, dims, new, size)
+    if there is None:
+        return found
+    return {dim: where(there, at, fill_value) for dim, at in found.items()}

@@ -51,9 +51,14 @@ def lower_leaf(node: Node) -> Node:
 
 
 @lower(autodiff.barrier, autodiff.stop_gradient, elementwise.real, elementwise.imag)
-@lower(elementwise.cast)
+@lower(elementwise.cast, leaf.as_size)
 def lower_unary(node: Node, x: Node) -> Node:
     return node.op(x, **node.attrs)
+
+
+@lower(leaf.after)
+def lower_after(node: Node, *xs: Node) -> Node:
+    return leaf.after(*xs, **node.attrs)
 
 
 def lower_elementwise(node: Node, *xs: Node) -> Node:

@@ -1,0 +1,92 @@
+"""Positions that a mask or counts pick, as many as a program finds when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from graphcore.frontend.core.arguments import SizeLike, size_of
+from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.lift import scalar
+from graphcore.frontend.core.values_as_sizes import computed
+from graphcore.frontend.shape.dims import stack
+from graphcore.ir.dtypes import INT
+from graphcore.ir.names import Hidden, apart
+from graphcore.ir.node import Node
+from graphcore.ir.size_text import reads_as_expression
+from graphcore.ir.sizes import Size
+from graphcore.ops import elementwise, leaf, named
+
+
+class Kept(NamedTuple):
+    """Positions, and whether there are just as many as are asked for.
+
+    Else some may be left out, and excess ones are outside of the dim that they are positions of.
+    """
+
+    positions: Tensor
+    exact: bool
+
+
+def is_computed(size: SizeLike) -> bool:
+    """Whether a user leaves a size to be computed: gives none, or only a name for it."""
+    return size is None or (isinstance(size, str) and not reads_as_expression(size))
+
+
+def kept_size(
+    function: str, dim: str, size: SizeLike, count: Callable[[], Node], label: str
+) -> Size:
+    """The size that a user fixes, else one that is computed, shown by a name."""
+    if is_computed(size):
+        return computed(count(), label if size is None else str(size))
+    return size_of(function, dim, size)
+
+
+def true_positions(function: str, mask: Node, dim: str, new: str, size: SizeLike) -> Kept:
+    """The positions along `dim` where a mask of that one dim holds, along the dim `new`."""
+    many = kept_size(function, new, size, lambda: named.sum_(mask, dims=(dim,)), "kept")
+    seen = named.cumsum(elementwise.cast(mask, dtype=INT), dims=(dim,))
+    wanted = wrap(leaf.iota(size=many, dtype=INT, dims=(new,))) + 1
+    at = named.searchsorted(seen, wanted.node, dim=dim, side="left")
+    return Kept(wrap(at), is_computed(size))
+
+
+def element_positions(
+    function: str, mask: Node, dims: tuple[str, ...], new: str, size: SizeLike
+) -> tuple[dict[str, Tensor], Tensor | None]:
+    """The positions along dims where a mask holds, in row-major order, along the dim `new`.
+
+    With a size that is fixed, also which of them are positions of elements.
+    """
+    flat, row = merge_dims(wrap(mask), dims)
+    at, exact = true_positions(function, flat.node, row, new, size)
+    there = None if exact else at < flat.sizes[row]
+    found = {}
+    for dim in reversed(dims):
+        length = mask.type.size(dim)
+        found[dim] = at % length
+        at = at // length
+    return {dim: found[dim] for dim in dims}, there
+
+
+def merge_dims(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
+    """`x` with `dims` merged into one, and the name of that."""
+    if len(dims) == 1:
+        return x, dims[0]
+    name = apart(Hidden("place"), x.dims)
+    return stack(x, {name: dims}), name
+
+
+def counted_positions(function: str, counts: Node, dim: str, size: SizeLike) -> Kept:
+    """Each position along `dim` as often as `counts`, of that one dim, says."""
+    counts = elementwise.cast(counts, dtype=INT)
+
+    def total() -> Node:  # below 0 if one count is, as no size may be
+        wrong = named.any_((wrap(counts) < 0).node, dims=(dim,))
+        return elementwise.where(wrong, scalar(-1, INT), named.sum_(counts, dims=(dim,)))
+
+    many = kept_size(function, dim, size, total, "repeated")
+    ends = named.cumsum(counts, dims=(dim,))
+    wanted = leaf.iota(size=many, dtype=INT, dims=(dim,))
+    at = named.searchsorted(ends, wanted, dim=dim, side="right")
+    return Kept(wrap(at), is_computed(size))
