@@ -301,6 +301,20 @@ def test_failures_have_the_same_words(tmp_path: Path) -> None:
     assert "position 4 is outside dim 'n', which has size 4" in words["last"]
 
 
+def test_special_functions_of_our_own_and_their_derivatives(tmp_path: Path) -> None:
+    """A file calls them by other names, as their own are those of its variables."""
+    x, of = gc.tensor("x", {"row": None}), gc.special
+    y = [
+        *(of.erfc(x), of.ndtr(x), of.cosm1(x), of.hyp1f1(0.5, 2.0, x), of.dawsn(x)),
+        *(of.gammainc(x, 1.5), of.gammainccinv(1.5, x), of.betainc(x, 2.0, x)),
+    ]
+    first = [gc.grad(each.sum(), x) for each in y]
+    for name, outputs in (("values", y), ("slopes", first)):
+        f = gc.compile([x], outputs, native=False)
+        program, given = imported(f, tmp_path, name), np.linspace(0.1, 0.9, 5)
+        np.testing.assert_array_equal(f(given), program.program(given))
+
+
 def test_what_no_file_can_hold_is_refused(tmp_path: Path) -> None:
     x = gc.tensor("x", {"row": None})
     Odd = type("Odd'name", (namedtuple("Odd", ["a"]),), {})

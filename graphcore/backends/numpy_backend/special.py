@@ -1,7 +1,8 @@
-"""Special functions that SciPy lacks: the incomplete gamma and beta functions by their parameters.
+"""Special functions that SciPy lacks, or computes with few digits.
 
-These derivatives have no closed form, but are integrals of those of the densities. With a density
-e^g, its derivatives are e^g times Bell polynomials in the derivatives of g.
+The derivatives of the incomplete gamma and beta functions by their parameters have no closed form,
+but are integrals of those of the densities. With a density e^g, its derivatives are e^g times Bell
+polynomials in the derivatives of g.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy import special
+
+from graphcore.backends.error_function import FAR
 
 Array: TypeAlias = npt.NDArray[Any]
 Derivatives: TypeAlias = Mapping[tuple[int, int], Array]
@@ -31,24 +34,28 @@ ROUTINES: dict[str, Callable[..., Array]] = {}
 """Functions by name, called with `(*operands, out)`."""
 
 
-def routine(orders: int) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Enter a function of so many integers and of arrays, which computes in float64."""
+def routine(name: str, orders: int) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
+    """Enter a function of so many integers and of arrays, which computes in double precision.
+
+    Its name is given, as an exported program may call it by another one.
+    """
 
     def register(function: Callable[..., Array]) -> Callable[..., Array]:
         def run(*operands: Array) -> Array:
             *xs, out = operands
             integers = [int(n) for n in xs[:orders]]
-            found = function(*integers, *[np.asarray(x, np.float64) for x in xs[orders:]])
+            wide = np.complex128 if out.dtype.kind == "c" else np.float64
+            found = function(*integers, *[np.asarray(x, wide) for x in xs[orders:]])
             np.copyto(out, found, casting="same_kind")
             return out
 
-        ROUTINES[function.__name__] = run
+        ROUTINES[name] = run
         return function
 
     return register
 
 
-@routine(orders=0)
+@routine("hyp1f1", orders=0)
 def hyp1f1(a: Array, b: Array, x: Array) -> Array:
     """SciPy's function; `x` above 1e6 counts as 1e6 unless the function is a polynomial.
 
@@ -59,7 +66,7 @@ def hyp1f1(a: Array, b: Array, x: Array) -> Array:
     return found
 
 
-@routine(orders=0)
+@routine("sigmoid_slope", orders=0)
 def sigmoid_slope(x: Array, y: Array) -> Array:
     """y (1 - y), and y^2 e^-x where 1 - y has lost digits"""
     found, far = np.asarray(y * (1 - y)), x > 7
@@ -68,7 +75,7 @@ def sigmoid_slope(x: Array, y: Array) -> Array:
     return found
 
 
-@routine(orders=0)
+@routine("tanh_slope", orders=0)
 def tanh_slope(x: Array, y: Array) -> Array:
     """1 - y^2, and (1 + |y|)^2 e^(-2|x|) where 1 - |y| has lost digits"""
     size = np.abs(x)
@@ -76,6 +83,51 @@ def tanh_slope(x: Array, y: Array) -> Array:
     if far.any():
         found[far] = np.square(1 + np.abs(y[far])) * np.exp(-2 * size[far])
     return found
+
+
+def tail(x: Array, factor: float) -> Array:
+    """erfc(sqrt(factor) x) where that is at most erfc(1/2), for a factor of 1 or 1/2.
+
+    What rounding loses of the square of x, hundreds of units in the last place of the result, is
+    found by splitting x.
+    """
+    size = np.sqrt(factor) * x
+    t = (size - 3) / (size + 3)
+    total = np.zeros_like(x)
+    for c in reversed(FAR):
+        total = total * t + c
+    square, far = x * x, x * (2.0**27 + 1)
+    high = far - (far - x)
+    low = x - high
+    lost = high * high - square + 2 * high * low + low * low
+    found: Array = np.exp(-factor * square) * (total / (1 + 2 * size))
+    return found - found * (factor * lost)
+
+
+@routine("erfc", orders=0)
+def erfc(x: Array) -> Array:
+    """SciPy's function loses hundreds of units in the last place where it is small."""
+    if x.dtype.kind == "c":
+        return np.asarray(special.erfc(x))
+    size = np.clip(np.abs(x), 0.5, 40)
+    far = tail(size, 1.0)
+    return np.where(np.abs(x) < 0.5, 1 - special.erf(x), np.where(x < 0, 2 - far, far))
+
+
+@routine("ndtr", orders=0)
+def ndtr(x: Array) -> Array:
+    """erfc(-x / sqrt(2)) / 2, as `erfc` computes it."""
+    size = np.clip(np.abs(x), 0.75, 60)
+    far = tail(size, 0.5) / 2
+    near = 0.5 + 0.5 * special.erf(x * np.sqrt(0.5))
+    return np.where(np.abs(x) < 0.75, near, np.where(x < 0, far, 1 - far))
+
+
+@routine("cosm1", orders=0)
+def cosm1(x: Array) -> Array:
+    """-2 sin(x / 2)^2, for any x; SciPy's function is wrong where x is large."""
+    half: Array = np.sin(x / 2)
+    return -2 * half * half
 
 
 def series(coefficients: tuple[float, ...], a: Array) -> Array:
@@ -169,14 +221,14 @@ def gamma_slope(n: int, a: Array) -> Callable[[Array], Array]:
     return lambda log_x: slope(n, 0, a, one, higher | {(1, 0): log_x})
 
 
-@routine(orders=1)
+@routine("gamma_density", orders=1)
 def gamma_density(n: int, a: Array, x: Array) -> Array:
     """The n-th derivative by `a` of x^(a-1) e^-x / gamma(a)"""
     k = kernel(a, x)
     return np.where(k == 0, 0, k * gamma_slope(n, a)(log_less_digamma(x, a)))
 
 
-@routine(orders=1)
+@routine("gammainc_by", orders=1)
 def gammainc_by(n: int, a: Array, x: Array) -> Array:
     """The n-th derivative of gammainc by `a`: an integral from x to 0 or to infinity."""
     shifted = (a < 1) & (x < 1)  # gammainc(a, x) = gammainc(a + 1, x) + gamma_density(a + 1, x)
@@ -224,7 +276,7 @@ def beta_derivative(
     return np.where(k == 0, 0, k * beta_slope(m, n, a, b, s)(*logs))
 
 
-@routine(orders=4)
+@routine("beta_density", orders=4)
 def beta_density(m: int, n: int, i: int, j: int, a: Array, b: Array, x: Array) -> Array:
     """The same for y = 1 - x"""
     return beta_derivative(m, n, i, j, a, b, x, 1 - x)
@@ -253,7 +305,7 @@ def betainc_below(m: int, n: int, a: Array, b: Array, x: Array, y: Array) -> Arr
     return found
 
 
-@routine(orders=2)
+@routine("betainc_by", orders=2)
 def betainc_by(m: int, n: int, a: Array, b: Array, x: Array) -> Array:
     """The (m, n)-th derivative of betainc by `a` and `b`: an integral from x to 0 or to 1."""
     y = 1 - x
