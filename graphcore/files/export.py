@@ -438,7 +438,7 @@ def definition_of(value: Any) -> Name | None:
     return None
 
 
-RUNTIME_MODULES = [f"{RUNTIME}{name}" for name in ("routines", "linalg", "scalars")]
+RUNTIME_MODULES = [f"{RUNTIME}{name}" for name in ("routines", "sums", "linalg", "scalars")]
 
 
 def public_path(value: Any) -> str | None:

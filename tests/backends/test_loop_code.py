@@ -153,7 +153,7 @@ def test_what_the_test_of_a_loop_has_found_is_not_found_again(limit: float) -> N
 
     last, found = gc.while_loop(goes_on, step, (y, 0.0))
     f = gc.compile([x, y, most], [last, found])
-    assert len(re.findall(r"\bdot\(", f.source)) == 1
+    assert len(re.findall(r"\bvecdot_in_blocks\(", f.source)) == 1
     for size in (3, 1):
         a, v, total = 0.1 * np.arange(1.0, size + 1), np.full(size, 0.3), 0.0
         while (v * np.exp(a)).sum() < min(limit, 2.5):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from .arithmetic import literal
 from .builder import BITS, FALSE, TRUE, WIDTH, Builder, Value, integer
+from .folds import rounding
 from .functions import compiled, module
 from .machine import Code, levels, once
 from .places import Places
@@ -33,6 +34,10 @@ WIDE = 3
 """The vectors of a row of a strip: with AVX-512 sums are in 24 of 32 registers, else 12 of 16."""
 INNER = 256
 """How much of the inner axis is walked before a sum goes to memory: a strip fits the cache L1."""
+GROUP = 32
+"""How many products are added up, one after the other, before their sum joins that of the block."""
+MANY = 24
+"""How many sums of blocks are added up without looking at what rounding adds."""
 TALL = 256
 """How many rows read a strip before the next one is copied: so much of x fits the cache L2."""
 FEW = 16
@@ -43,8 +48,8 @@ LOW = 32
 """How many rows read such strips, so that the result is written along its rows."""
 SHORT = 16
 """How much of the inner axis few rows walk if y is larger: so many rows of y are read along."""
-SUMS = 256
-"""How many sums of so few products are added up: of a longer inner axis each has more."""
+SUMS = 23
+"""How many sums of few products are added up: of a longer inner axis each has more of them."""
 
 PAGE_BY_PAGE = '"probe-stack"="inline-asm"'
 """How the stack is taken: a full one ends at the page that guards it, and not behind that."""
@@ -83,7 +88,8 @@ class Dense:
     """The IR of `dense`: z = x y, where rows of z follow each other.
 
     Values of x lie `down` and `right` of each other, those of y `below` and `beside`, of which one
-    is 1. If `upper` holds, values below the diagonal of z need not be computed.
+    is 1. If `upper` holds, values below the diagonal of z need not be computed. Where an inner axis
+    has more than MANY blocks, what rounding has added to z is kept in `added`, a matrix as z.
     """
 
     def __init__(self, kind: str, level: str) -> None:
@@ -97,6 +103,7 @@ class Dense:
         self.x = self.given("x", (self.rows, self.down), (self.inner, self.right))
         self.y = self.given("y", (self.inner, self.below), (self.columns, self.beside))
         self.z = Room(Value("%z", "ptr"), (self.rows, self.columns), kind)
+        self.added = self.z._replace(pointer=Value("%added", "ptr"))
         self.strip = Room(Value("%strip", "ptr"), (integer(INNER), integer(WIDE * b.width)), kind)
 
     def given(self, name: str, *axes: tuple[Value, Value]) -> Room:
@@ -121,9 +128,10 @@ class Dense:
         stays = b.both(is_run, b.op("or", is_few, is_small))
         # Without an inner axis there is a block of nothing, which clears the result.
         end = b.call("smax", self.inner, integer(1))
+        self.is_long = b.op("icmp sgt", end, b.mul(inner, integer(MANY)))
         self.in_blocks(end, inner, partial(self.block, tall, is_run, stays))
         b.do("ret void")
-        given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z"
+        given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z, ptr %added"
         sizes = ", ".join([size.typed for size in self.sizes])
         return module(f"define void @dense({given}, {sizes}, i1 %upper) {PAGE_BY_PAGE}", b)
 
@@ -252,20 +260,46 @@ class Dense:
                 new.append(b.call("fma", factor, values[n % len(values)], sum))
             return b.add(right, self.right), b.add(below, strip.apart), *new
 
-        begin = [integer(0), integer(0), *[zero] * (several * len(lanes))]
-        _, _, *found = p.looped(integer(0), strip.many, 1, begin, term)
-        z = self.z._replace(level=b.level, version=b.names)
-        there = [(Index(place), p.plus(lane, strip.left)) for place in places for lane in lanes]
+        zeros = [zero] * (several * len(lanes))
 
-        def put(values: Sequence[Value]) -> Sequence[Value]:
+        def group(first: Value, right: Value, below: Value, *totals: Value) -> Sequence[Value]:
+            end = b.call("smin", b.add(first, integer(GROUP)), strip.many)
+            right, below, *sums = p.looped(first, end, 1, [right, below, *zeros], term)
+            return right, below, *self.sums(totals, sums)
+
+        begin = [integer(0), integer(0), *zeros]
+        _, _, *found = p.looped(integer(0), strip.many, GROUP, begin, group)
+        there = [(Index(place), p.plus(lane, strip.left)) for place in places for lane in lanes]
+        every = [(at, masks[n % len(masks)]) for n, at in enumerate(there)]
+
+        def get(room: Room) -> list[Value]:
+            now = room._replace(level=b.level, version=b.names)
+            return [p.load(now, at, mask) for at, mask in every]
+
+        def put(room: Room, values: Sequence[Value]) -> Sequence[Value]:
             with p.stores.together():
-                for n, (at, value) in enumerate(zip(there, values)):
-                    p.store(z, at, masks[n % len(masks)], value)
+                for (at, mask), value in zip(every, values, strict=True):
+                    p.store(room, at, mask, value)
             return ()
 
-        def added() -> Sequence[Value]:
-            old = [p.load(z, at, masks[n % len(masks)]) for n, at in enumerate(there)]
-            return put([b.op("fadd", *pair) for pair in zip(old, found)])
+        def first() -> Sequence[Value]:
+            b.branch(self.is_long, lambda: put(self.added, zeros))
+            return put(self.z, found)
 
-        b.branch(b.op("icmp ne", strip.first, integer(0)), added, partial(put, found))
+        def next_of_many() -> Sequence[Value]:
+            old, added = get(self.z), get(self.added)
+            parts = [b.op("fsub", *pair) for pair in zip(found, added, strict=True)]
+            new = self.sums(old, parts)
+            put(self.added, [rounding(b, *each) for each in zip(old, parts, new, strict=True)])
+            return put(self.z, new)
+
+        def next_of_few() -> Sequence[Value]:
+            return put(self.z, self.sums(get(self.z), found))
+
+        later = partial(b.branch, self.is_long, next_of_many, next_of_few)
+        b.branch(b.op("icmp ne", strip.first, integer(0)), later, first)
         return ()
+
+    def sums(self, one: Sequence[Value], other: Sequence[Value]) -> list[Value]:
+        """The sums of values of a tile."""
+        return [self.b.op("fadd", *pair) for pair in zip(one, other, strict=True)]

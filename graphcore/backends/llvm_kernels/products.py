@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
+from graphcore.ir.types import TensorType
 from graphcore.ops import tensor as t
 
 from . import dense, thin
@@ -147,7 +148,9 @@ def some_rows_of_product(
 
     def by_dense() -> Sequence[Value]:
         routine = w.program.shared(("dense", room.kind), Address(dense.code(room.kind)["dense"]))
-        call(routine, a, b, c, rows, k, j, *lying, TRUE if own else FALSE)
+        taken, added = w.program.take(TensorType(node.type.dtype, shape[-2:]))
+        call(routine, a, b, c, added, rows, k, j, *lying, TRUE if own else FALSE)
+        w.program.give_back(taken)
         if own:
             mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
         return ()

@@ -1,26 +1,30 @@
 """Updates of a tensor at positions, one after the other, so that positions may repeat.
 
 To load a value that was just stored takes several times as long as to add to it. Where positions
-mostly repeat the one before, as sorted ones do, values to be added to are kept in a register.
+mostly repeat the one before, as sorted ones do, values to be added to are kept in a register. Where
+many floats are added, what rounding has added to each place is subtracted from its next update.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from graphcore.analysis.values import are_distinct
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.sizes import count
 from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from .arithmetic import kind_of, literal, rule_of
 from .builder import FALSE, TRUE, WIDTH, Value, integer
-from .folds import across
+from .folds import across, rounding
 from .places import At, Places, counted, position
 from .results import changed, finished
-from .rooms import ZERO, Index
+from .rooms import ZERO, Index, Room
 
 if TYPE_CHECKING:
     from .writer import Homes, Writer
@@ -35,6 +39,8 @@ COMBINED: dict[Op, Op] = {
 """How an update is combined with the value before; updates of other ops replace it."""
 SAMPLE = 512
 """How many positions are compared with the next one to see whether they mostly repeat it."""
+FEW = 48
+"""How many floats are added without looking at what rounding adds."""
 START = {t.scatter: 0, t.scatter_prod: 1}
 """The value of all places before the updates, unless the first operand has them."""
 
@@ -57,6 +63,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         with w.abreast(node):
             p.everywhere(node.type.shape, begin)
     side_by_side = node.type.ndim - 1 not in axes
+    added = what_rounding_adds(w, node, indices)
 
     def put(index: At, mask: Value, *before: Value) -> Sequence[Value]:
         """Update a place; `before` are the last one and its value, if these are known."""
@@ -69,13 +76,18 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         if node.op in COMBINED:
 
             def load() -> Sequence[Value]:
-                return [p.load(changed(w, room), at, mask)]
+                return [p.load(changed(w, x), at, mask) for x in (room, *added)]
 
             other = b.op("icmp ne", place, before[0]) if before else TRUE
-            (old,) = b.branch(other, load, lambda: before[1:])
-            value = rule_of(COMBINED[node.op], kind)(b, old, value)
+            old, *lost = b.branch(other, load, lambda: before[1:])
+            part = rule_of(e.subtract, kind)(b, value, *lost) if lost else value
+            value = rule_of(COMBINED[node.op], kind)(b, old, part)
+            lost = [rounding(b, old, part, value) for _ in lost]
+            for there, x in zip(added, lost, strict=True):
+                p.store(there, at, mask, x)
+            before = (place, value, *lost) if before else ()
         p.store(room, at, mask, value)
-        return [place, value] if before else ()
+        return before
 
     def inner(index: At) -> Sequence[Value]:
         n = len(index)
@@ -86,7 +98,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
 
     def in_register() -> Sequence[Value]:
-        nowhere = [integer(-1), literal(0, kind)]
+        nowhere = [integer(-1), *[literal(0, kind)] * (1 + len(added))]
         p.each(w.size(shape[0]), nowhere, lambda i, *now: put((i,), TRUE, *now))
         return ()
 
@@ -96,6 +108,19 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         else:
             inner(())
     finished(w, node, homes, room)
+
+
+def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[Room]:
+    """The buffer of what rounding has added to each place; none if few floats are added."""
+    many, kind = count(indices[0].type.shape), kind_of(node)
+    few = are_distinct(indices) or (isinstance(many, int) and many <= FEW)
+    if few or COMBINED.get(node.op) is not e.add or kind[0] not in "fc":
+        return []
+    room = w.new(node)
+    clear = partial(w.places.store, room, x=literal(0, kind))
+    with w.abreast(node):
+        w.places.everywhere(node.type.shape, lambda index, mask: clear(index, mask))
+    return [room]
 
 
 def mostly_repeat(p: Places, positions: Node) -> Value:

@@ -1,7 +1,8 @@
 """Cumulative reductions and recurrences: the elements of one axis in turn.
 
 Along the last axis a value is carried from place to place, along others whole rows follow each
-other. Running extremes are found several at a time, as no order of steps rounds differently.
+other. Running extremes are found several at a time, as no order of steps rounds differently. What
+rounding adds to a running sum is added up beside it, and subtracted from each element.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
+from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import PARTS, TRUE, Value, integer
+from .conversions import KINDS
+from .folds import rounding
 from .places import At
 from .reductions import no_extreme
 from .results import changed, finished
@@ -30,8 +36,12 @@ COMBINED: dict[Op, Op] = {
     t.cumprod: e.multiply,
     t.cummax: e.maximum,
     t.cummin: e.minimum,
-    t.logcumsumexp: e.logaddexp,
 }
+DOUBLE = {"f16": "f64", "f32": "f64", "c64": "c128"}
+"""The kinds in which errors of other kinds are added up."""
+
+
+DTYPES = {kind: np.dtype(name) for name, kind in KINDS.items()}
 
 
 def running(w: Writer, node: Node, homes: Homes) -> None:
@@ -42,14 +52,74 @@ def running(w: Writer, node: Node, homes: Homes) -> None:
     def value(at: At, mask: Value) -> Value:
         return cast(w.b, w.places.at(x, at, mask), kind)
 
-    def step(before: Value, at: At, mask: Value) -> Value:
-        return combine(w.b, before, value(at, mask))
+    def step(before: Sequence[Value], at: At, mask: Value) -> list[Value]:
+        return [combine(w.b, before[0], value(at, mask))]
 
     last = node.attrs["axis"] == node.type.ndim - 1
     if node.op in (t.cummax, t.cummin) and last and kind not in PARTS:
         extremes_at_once(w, node, homes, value)
+    elif node.op is t.cumsum and kind[0] in "fc":
+        running_sum(w, node, homes)
     else:
-        in_turn(w, node, homes, value, step)
+        in_turn(w, node, homes, lambda at, mask: [value(at, mask)], step)
+
+
+def running_sum(w: Writer, node: Node, homes: Homes) -> None:
+    """s[i] = s[i - 1] + x[i], which rounds by r[i] = s[i] - s[i - 1] - x[i]; y[i] = s[i] - sum r"""
+    b, kind, (x,) = w.b, kind_of(node), node.inputs
+    wide = DOUBLE.get(kind, kind)
+    plus, minus = rule_of(e.add, kind), rule_of(e.subtract, wide)
+
+    def start(at: At, mask: Value) -> list[Value]:
+        first = cast(b, w.places.at(x, at, mask), kind)
+        return [first, first, literal(0, wide)]
+
+    def step(before: Sequence[Value], at: At, mask: Value) -> list[Value]:
+        _, total, added = before
+        value = cast(b, w.places.at(x, at, mask), kind)
+        found = plus(b, total, value)
+        more = cast(b, rounding(b, total, value, found), wide)
+        added = rule_of(e.add, wide)(b, added, more)
+        return [cast(b, minus(b, cast(b, found, wide), added), kind), found, added]
+
+    in_turn(w, node, homes, start, step, (kind, wide))
+
+
+def log_of_running_sum(w: Writer, node: Node, homes: Homes) -> None:
+    """y = r + log(s), where s is the running sum of e^(x - r), and r follows the largest x.
+
+    As r rises only where x is larger by more than 1, s is seldom scaled. What rounding adds to s is
+    subtracted from the next term.
+    """
+    b, (x,), kind = w.b, node.inputs, "f64" if kind_of(node) == "f64" else "f32"
+    exp, log, less = (rule_of(op, kind) for op in (e.exp, e.log, e.less))
+    most = float(np.finfo(DTYPES[kind]).max)
+    zero, one, inf = (literal(number, kind) for number in (0.0, 1.0, np.inf))
+
+    def start(at: At, mask: Value) -> list[Value]:
+        value = cast(b, w.places.at(x, at, mask), kind)
+        below = b.select(less(b, value, literal(most, kind)), value, literal(most, kind))
+        far = b.select(less(b, literal(-most, kind), below), below, literal(-most, kind))
+        return [cast(b, value, kind_of(node)), far, exp(b, b.op("fsub", value, far)), zero]
+
+    def step(before: Sequence[Value], at: At, mask: Value) -> list[Value]:
+        _, far, total, added = before
+        value = cast(b, w.places.at(x, at, mask), kind)
+        apart = b.op("fsub", value, far)
+        rises = b.both(less(b, one, apart), less(b, far, literal(most, kind)))
+        is_end = b.op("fcmp oeq", value, inf)
+        part = exp(b, b.select(rises, b.op("fneg", apart), apart))
+        term = b.select(rises, b.select(is_end, inf, one), part)
+        scale = b.select(rises, part, one)
+        total, added = b.op("fmul", total, scale), b.op("fmul", added, scale)
+        far = b.select(rises, b.select(is_end, literal(most, kind), value), far)
+        term = b.op("fsub", term, added)
+        found = b.op("fadd", total, term)
+        lost = rounding(b, total, term, found)
+        log_of_all = b.op("fadd", far, log(b, found))
+        return [cast(b, log_of_all, kind_of(node)), far, found, lost]
+
+    in_turn(w, node, homes, start, step, (kind, kind, kind))
 
 
 def extremes_at_once(
@@ -90,13 +160,13 @@ def recurrence(w: Writer, node: Node, homes: Homes) -> None:
     times, plus, equal = (rule_of(op, kind) for op in (e.multiply, e.add, e.equal))
     zero = literal(0, kind)
 
-    def start(at: At, mask: Value) -> Value:
-        return cast(w.b, w.places.at(x, at, mask), kind)
+    def start(at: At, mask: Value) -> list[Value]:
+        return [cast(w.b, w.places.at(x, at, mask), kind)]
 
-    def step(before: Value, at: At, mask: Value) -> Value:
+    def step(before: Sequence[Value], at: At, mask: Value) -> list[Value]:
         b, factor = w.b, cast(w.b, w.places.at(a, at, mask), kind)
-        kept = b.select(equal(b, factor, zero), zero, times(b, factor, before))
-        return plus(b, kept, start(at, mask))
+        kept = b.select(equal(b, factor, zero), zero, times(b, factor, before[0]))
+        return [plus(b, kept, start(at, mask)[0])]
 
     in_turn(w, node, homes, start, step)
 
@@ -105,26 +175,36 @@ def in_turn(
     w: Writer,
     node: Node,
     homes: Homes,
-    start: Callable[[At, Value], Value],
-    step: Callable[[Value, At, Value], Value],
+    start: Callable[[At, Value], list[Value]],
+    step: Callable[[Sequence[Value], At, Value], list[Value]],
+    more: Sequence[str] = (),
 ) -> None:
-    """The first place of an axis, then each from the one before."""
+    """The first place of an axis, then each from the one before: its value, and what else it has.
+
+    Rows that follow each other have rooms for that of the last one, of these kinds.
+    """
     p, b, axis, shape = w.places, w.b, node.attrs["axis"], node.type.shape
     room, last = w.home(node), axis == node.type.ndim - 1
     length = w.size(shape[axis])
+    kept = [] if last else [TensorType(DTYPES[kind], shape[axis + 1 :]) for kind in more]
+    others = [w.new(node, type) for type in kept]
 
     def rows(index: At) -> Sequence[Value]:
         """All places at one place of the axes up to and with `axis`."""
         first = index[axis].base.number == 0
 
         def place(index: At, mask: Value) -> Sequence[Value]:
+            inner = index[axis + 1 :]
             if first:
-                value = start(index, mask)
+                value, *rest = start(index, mask)
             else:
-                before = Index(b.sub(index[axis].base, integer(1)))
-                at = (*index[:axis], before, *index[axis + 1 :])
-                value = step(p.load(changed(w, room), at, mask), index, mask)
+                at = (*index[:axis], Index(b.sub(index[axis].base, integer(1))), *inner)
+                before = [p.load(changed(w, room), at, mask)]
+                before += [p.load(changed(w, other), inner, mask) for other in others]
+                value, *rest = step(before, index, mask)
             p.store(room, index, mask, value)
+            for other, x in zip(others, rest, strict=True):
+                p.store(other, inner, mask, x)
             return ()
 
         def inner(index: At) -> Sequence[Value]:
@@ -143,15 +223,15 @@ def in_turn(
                 rows((*index, ZERO))
                 p.looped(integer(1), length, 1, (), lambda i: rows((*index, Index(i))))
                 return ()
-            value = start((*index, ZERO), TRUE)
-            p.store(room, (*index, ZERO), TRUE, value)
+            begun = start((*index, ZERO), TRUE)
+            p.store(room, (*index, ZERO), TRUE, begun[0])
 
-            def one(i: Value, before: Value) -> Sequence[Value]:
-                value = step(before, (*index, Index(i)), TRUE)
-                p.store(room, (*index, Index(i)), TRUE, value)
-                return [value]
+            def one(i: Value, *before: Value) -> Sequence[Value]:
+                found = step(before, (*index, Index(i)), TRUE)
+                p.store(room, (*index, Index(i)), TRUE, found[0])
+                return found
 
-            b.loop(integer(1), length, 1, [value], one)
+            b.loop(integer(1), length, 1, begun, one)
             return ()
 
         if length.number is None:
@@ -170,4 +250,8 @@ def in_turn(
     finished(w, node, homes, room)
 
 
-RUNNING = {**dict.fromkeys(COMBINED, running), t.recurrence: recurrence}
+RUNNING = {
+    **dict.fromkeys(COMBINED, running),
+    t.logcumsumexp: log_of_running_sum,
+    t.recurrence: recurrence,
+}

@@ -21,7 +21,8 @@ LANES = {"f64": 8, "f32": 16}
 ROWS = 4
 """How many rows of the result are computed at once."""
 LONGEST = 512
-"""The most products that are added up one after the other: BLAS adds up blocks of about as many."""
+"""The most products that are added up, in groups of GROUP: `dense` adds up more in blocks."""
+GROUP = 32
 MOST = {"x86-64-v4": 64, "x86-64-v3": 1024}
 """The most values of y, or of the result, for which our routine is faster, by the level of x86-64.
 
@@ -81,7 +82,14 @@ def thin(kind: str) -> str:
                 pairs = zip(factors, sums, strict=True)
                 return [b.call("fma", b.widen(factor), value, sum) for factor, sum in pairs]
 
-            found = p.looped(integer(0), inner, 1, [b.widen(zero)] * ROWS, term)
+            zeros = [b.widen(zero)] * ROWS
+
+            def some(first: Value, *totals: Value) -> Sequence[Value]:
+                end = b.call("smin", b.add(first, integer(GROUP)), inner)
+                sums = p.looped(first, end, 1, zeros, term)
+                return [b.op("fadd", *pair) for pair in zip(totals, sums, strict=True)]
+
+            found = p.looped(integer(0), inner, GROUP, zeros, some)
             with p.stores.together():
                 for i, sum in zip(places, found, strict=True):
                     p.store(z, (Index(i), Index(j, one)), mask, sum)

@@ -17,11 +17,11 @@ from graphcore.analysis.values import are_distinct
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, for_every
-from graphcore.ir.sizes import Shape, Size
+from graphcore.ir.sizes import Shape, Size, count
 from graphcore.ops import elementwise, leaf, linalg, outside, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
 
-from . import fourier, routines
+from . import fourier, routines, sums
 from .by_function import with_attrs
 from .calls import Argument, Call, call, item, method, sequence
 from .outside import Caller
@@ -79,6 +79,28 @@ def limit(x: Node, sign: int) -> object:
         bounds = np.iinfo(dtype)
         return bounds.max if sign > 0 else bounds.min
     return dtype.type(complex(sign * np.inf, sign * np.inf) if dtype.kind == "c" else sign * np.inf)
+
+
+def in_blocks(few: int, plainly: Emit, name: str) -> Emit:
+    """A sum by a function of `sums`, or `plainly` where no more than `few` values are added up."""
+    function = getattr(sums, name)
+
+    def emit(node: Node, w: Writer, out: str) -> Argument:
+        many = count(summed(node))
+        if node.type.dtype.kind not in "fc" or (isinstance(many, int) and many <= few):
+            return plainly(node, w, out)
+        over = [str(node.attrs[key]) for key in ("axes", "axis") if key in node.attrs]
+        return call(w.bind(name, function), *map(w.full, node.inputs), *over, out)
+
+    return emit
+
+
+def summed(node: Node) -> Shape:
+    """The sizes of the axes along which values are added up."""
+    shape = node.inputs[0].type.shape
+    if "axis" in node.attrs:
+        return (shape[node.attrs["axis"]],)
+    return tuple([shape[axis] for axis in node.attrs.get("axes", (-1,))])
 
 
 def norm(node: Node, w: Writer, out: str) -> Call:
@@ -395,7 +417,7 @@ INTO: dict[Op, Emit] = {
     tensor.embed: embed,
     tensor.overlap_add: overlap_add,
     tensor.concat: concat,
-    tensor.sum_: reduction("add", np.add),
+    tensor.sum_: in_blocks(sums.SHORT, reduction("add", np.add), "sum_in_blocks"),
     tensor.prod: reduction("multiply", np.multiply),
     tensor.max_: reduction("maximum", np.maximum, -1),
     tensor.min_: reduction("minimum", np.minimum, 1),
@@ -403,14 +425,16 @@ INTO: dict[Op, Emit] = {
     tensor.any_: reduction("logical_or", np.logical_or),
     tensor.all_: reduction("logical_and", np.logical_and),
     tensor.sort: sort,
-    tensor.cumsum: accumulation("add", np.add),
+    tensor.cumsum: in_blocks(sums.SHORT, accumulation("add", np.add), "cumsum"),
     tensor.cumprod: accumulation("multiply", np.multiply),
     tensor.cummax: accumulation("maximum", np.maximum),
     tensor.cummin: accumulation("minimum", np.minimum),
-    tensor.logcumsumexp: accumulation("logaddexp", np.logaddexp),
-    tensor.matmul: product("matmul", 2),
-    tensor.matvec: product("matvec", 1),
-    tensor.vecdot: product("vecdot", 0),
+    tensor.logcumsumexp: in_blocks(
+        sums.SHORT, accumulation("logaddexp", np.logaddexp), "logcumsumexp"
+    ),
+    tensor.matmul: in_blocks(sums.SHORT, product("matmul", 2), "matmul_in_blocks"),
+    tensor.matvec: in_blocks(sums.SHORT, product("matvec", 1), "matvec_in_blocks"),
+    tensor.vecdot: in_blocks(sums.SHORT, product("vecdot", 0), "vecdot_in_blocks"),
     tensor.scatter: update_emitter(routines.scatter, np.add),
     tensor.scatter_add: update_emitter(routines.scatter, np.add),
     tensor.scatter_prod: update_emitter(routines.scatter, np.multiply, start=1),

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
+from .sums import SHORT, add_groups, sum_in_blocks
+
 Array = npt.NDArray[Any]
 Axes = tuple[int, ...]
 ALL = slice(None)
@@ -193,7 +195,7 @@ def least_exact(dtype: np.dtype[Any]) -> float:
 
 def root_of_squares(x: Array, axes: tuple[int, ...], out: Array) -> Array:
     """Square root of the sum of squares over `axes`, without scaling."""
-    np.add.reduce(np.square(x), axes, out=out)
+    sum_in_blocks(np.square(x), axes, out)
     return np.sqrt(out, out)
 
 
@@ -246,6 +248,14 @@ def scatter(
     """`start`, combined by `ufunc` with `updates` at positions `index` along `axes`."""
     if start is not out:
         np.copyto(out, start)
+    if ufunc is np.add and out.dtype.kind in "fc":
+        front = np.moveaxis(out, axes, range(len(axes)))
+        sizes, rest = front.shape[: len(axes)], front.shape[len(axes) :]
+        places = row_major(sizes, tuple(range(len(axes))), index)
+        if places.size > SHORT and np.bincount(places.reshape(-1)).max() > SHORT:
+            several = np.broadcast_to(updates, (*places.shape, *rest)).reshape(-1, *rest)
+            add_groups(several, places.reshape(-1), sizes, front)
+            return out
     places = row_major(out.shape, axes, index)
     ufunc.at(out.reshape(-1), places.reshape(-1), flat(updates, places.shape))
     return out

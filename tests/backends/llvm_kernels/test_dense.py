@@ -47,12 +47,22 @@ def multiplied(
     if z is None:
         z = np.full((len(x), y.shape[1]), 7, x.dtype)
     kind = next(kind for kind, dtype in KINDS.items() if x.dtype == dtype)
-    pointers, sizes = [ctypes.c_void_p] * 3, [ctypes.c_int64] * 7
+    pointers, sizes = [ctypes.c_void_p] * 4, [ctypes.c_int64] * 7
     call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(
         code(kind, dense.levels()[0])["dense"]
     )
     steps = [step // x.itemsize for step in (*x.strides, *y.strides)]
-    call(x.ctypes.data, y.ctypes.data, z.ctypes.data, *x.shape, y.shape[1], *steps, upper)
+    added = np.full_like(z, 7)
+    call(
+        x.ctypes.data,
+        y.ctypes.data,
+        z.ctypes.data,
+        added.ctypes.data,
+        *x.shape,
+        y.shape[1],
+        *steps,
+        upper,
+    )
     return z
 
 
@@ -68,14 +78,14 @@ def matrices(
 
 
 def additions(inner: int) -> int:
-    """The most that follow each other in a sum: within a block, and of blocks."""
-    return min(inner, dense.INNER) + max(-(-inner // dense.INNER), dense.SUMS)
+    """The most that follow each other in a sum: within a group, of groups, and of blocks."""
+    return min(inner, dense.GROUP + dense.INNER // dense.GROUP + dense.MANY)
 
 
 @pytest.mark.parametrize("turned", [*product((False, True), repeat=2)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_products(kind: str, turned: tuple[bool, bool]) -> None:
-    """Within the bound for sums of blocks one after the other; (3.5) in Higham's book of 2002."""
+    """Within the bound for sums one after the other; (3.5) in Higham's book of 2002."""
     rng, unit = np.random.default_rng(1), np.finfo(KINDS[kind]).eps / 2
     for sizes in SIZES:
         x, y = matrices(rng, sizes, KINDS[kind], turned)
