@@ -89,6 +89,11 @@ def looped(w: gc.Tensor, x: gc.Tensor, *others: gc.Tensor) -> gc.Tensor:
     ]
 
 
+def numbers(w: gc.Tensor, x: gc.Tensor, y: gc.Tensor, v: gc.Tensor, i: gc.Tensor) -> gc.Tensor:
+    """A recurrence of single numbers, whose cotangent is carried back."""
+    return gc.scan(lambda s, e: (s * gc.cos(0 * e) + w * e, None), gc.zeros_like(w), v, dim="a")[0]
+
+
 CASES: dict[str, Case] = {
     "sum over the first dim": Case(lambda x, *_: x.sum("a"), lambda x, *_: over(x, 0)),
     "sum over the last dim": Case(lambda x, *_: x.sum("b"), lambda x, *_: over(x, 1)),
@@ -171,6 +176,7 @@ CASES: dict[str, Case] = {
     "gradient of a factor of all": Case(
         factor(lambda w, x, y, v, i: gc.sin(w * 0) + w * x, {}), lambda x, *_: over(x)
     ),
+    "gradient of a number in a loop": Case(factor(numbers, {}), lambda x, y, v, i: over(v)),
     "gradient of a factor in a loop": Case(
         factor(looped, {"b": None}), lambda x, *_: over(x[:-1], 0)
     ),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.numpy_backend import sums
+from graphcore.backends.numpy_backend import routines, sums
 from graphcore.backends.rounding import BOUND
 
 from .sums import ORDERS, errors
@@ -86,3 +86,14 @@ def test_products_of_any_sizes_and_strides() -> None:
             np.testing.assert_allclose(found, (x @ y)[..., 0], 1e-10, 1e-10)
             found = sums.vecdot_in_blocks(a[..., 0, :], b[..., 0], np.empty(batch))
             np.testing.assert_allclose(found, (x @ y)[..., 0, 0], 1e-10, 1e-10)
+
+
+@pytest.mark.parametrize("shape", [(1000, 200), (200, 1000), (1000, 1)])
+def test_windows_that_overlap_many_times(shape: tuple[int, int]) -> None:
+    part, eps = np.float32(0.1), np.finfo(np.float32).eps
+    size = shape[0] + shape[1] - 1
+    x, out = np.full(shape, part), np.empty(size, np.float32)
+    routines.overlap_add(x, (0,), (1,), (1,), out)
+    ends = np.minimum(np.arange(1, size + 1), np.arange(size, 0, -1))
+    exact = np.minimum(ends, min(shape)) * np.float64(part)
+    assert (np.abs(out - exact) <= BOUND * eps * exact).all()

@@ -16,6 +16,8 @@ from .sums import SHORT, add_groups, sum_in_blocks
 Array = npt.NDArray[Any]
 Axes = tuple[int, ...]
 ALL = slice(None)
+OVERLAPPING = 32
+"""How many parts of windows are added up, one after the other, before their sums are added."""
 
 
 def span(start: int, size: int, step: int) -> slice:
@@ -88,22 +90,31 @@ def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array
     Along axes where windows overlap, one element of all windows is added at a time, or one whole
     window, whichever takes fewer steps.
     """
-    out.fill(0)
     first, wide = axes[0], len(axes)
     sizes = x.shape[first : first + wide]
-    view = windows(out, sizes, axes, strides, dilations, writeable=True)
     stepped = [
         min(first + i, wide + axis, key=x.shape.__getitem__)
         for i, axis in enumerate(axes)
         if strides[i] <= (sizes[i] - 1) * dilations[i]
     ]
-    index: list[Any] = [slice(None)] * x.ndim
-    for place in product(*[range(x.shape[axis]) for axis in stepped]):
-        for axis, at in zip(stepped, place, strict=True):
-            index[axis] = at
-        target = view[tuple(index)]
-        np.add(target, x[tuple(index)], target)
-    return out
+
+    def add(places: list[Axes], total: Array) -> Array:
+        """Few steps are added up one after the other, and their sums pairwise."""
+        if len(places) > OVERLAPPING:
+            half = len(places) // 2
+            add(places[:half], total)
+            return np.add(total, add(places[half:], np.empty_like(total)), total)
+        total.fill(0)
+        view = windows(total, sizes, axes, strides, dilations, writeable=True)
+        index: list[Any] = [ALL] * x.ndim
+        for place in places:
+            for axis, at in zip(stepped, place, strict=True):
+                index[axis] = at
+            target = view[tuple(index)]
+            np.add(target, x[tuple(index)], target)
+        return total
+
+    return add([*product(*[range(x.shape[axis]) for axis in stepped])], out)
 
 
 def sort(x: Array, axis: int, out: Array) -> Array:

@@ -101,7 +101,7 @@ def tail(x: Array, factor: float) -> Array:
     low = x - high
     lost = high * high - square + 2 * high * low + low * low
     found: Array = np.exp(-factor * square) * (total / (1 + 2 * size))
-    return found - found * (factor * lost)
+    return np.asarray(found - found * (factor * lost))
 
 
 @routine("erfc", orders=0)

@@ -229,11 +229,19 @@ class Placement:
                 break
         else:
             if not contracts:
-                return None
-        if single([term, *given]):
+                if not self.is_held(term):
+                    return None
+                given = new = [term]
+        if single([term, *given]) and not self.is_held(term):
             return None
         self.recorded.update(dict.fromkeys(new))
         return Sum(term, contracts, given, parts if contracts else [term], views[::-1])
+
+    def is_held(self, term: Node) -> bool:
+        """Whether the values of all steps take no more memory than the sequences of the loop."""
+        read = [(x.param, unwrap(x.value, elementwise.cast)) for x in self.loop.sequences]
+        held = [param for param, value in read if value.op is not leaf.iota]
+        return no_more(term.type.count, count_of(held))
 
 
 def refuses(node: Node) -> bool:
