@@ -97,3 +97,14 @@ def test_windows_that_overlap_many_times(shape: tuple[int, int]) -> None:
     ends = np.minimum(np.arange(1, size + 1), np.arange(size, 0, -1))
     exact = np.minimum(ends, min(shape)) * np.float64(part)
     assert (np.abs(out - exact) <= BOUND * eps * exact).all()
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_long_products_of_complex_matrices(native: bool) -> None:
+    n, eps = 1000, np.finfo(np.float64).eps
+    x = gc.tensor("x", ("a", "b"), dtype="complex128")
+    given = np.full((n, 3), 0.49 * eps, complex)
+    given[0] = 1
+    f = gc.compile([x], gc.dot(x, gc.ones_like(x).rename(b="c"), dim="a"), native=native)
+    exact = 1 + (n - 1) * 0.49 * eps
+    assert (np.abs(f(given) - exact) <= BOUND * eps * exact).all()

@@ -68,14 +68,11 @@ def in_machine_code(op: Any, grid: list[np.ndarray], wanted: np.ndarray) -> np.n
     """What machine code computes, where it is nearer to the exact value than NumPy or SciPy.
 
     It computes functions of float32 in float64, and those below without SciPy's quotient, which
-    may be 0 or infinite, and without SciPy's loss of digits in differences of cosines.
+    may be 0 or infinite.
     """
     if isinstance(elementwise.UFUNC[op], str):
         wanted = meaning(op)(*[g.astype(np.float64) for g in grid]).astype(wanted.dtype)
     x, *rest = [g.astype(np.longdouble) for g in grid]
-    if op is special.cosm1:
-        below = (2 * np.sin(x / 2) ** 2).astype(np.float64)
-        return np.where(np.isfinite(x), 0 - below, wanted).astype(wanted.dtype)
     if op is special.kl_div:
         (y,) = rest
         plain = (x > 0) & (y > 0) & np.isfinite(x) & np.isfinite(y)

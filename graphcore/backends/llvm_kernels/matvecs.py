@@ -24,9 +24,9 @@ from .folds import BLOCK, rounding
 from .functions import compiled, module
 from .machine import Code, levels, once
 from .places import Body, Places, is_register
-from .products import Operand, operand, start
+from .products import Operand, moved, operand, start
 from .results import finished
-from .rooms import BYTES, Index, Room
+from .rooms import Index, Room
 from .rows import Pair
 
 if TYPE_CHECKING:
@@ -202,13 +202,6 @@ def in_pieces(
 def rows_apart(shape: Shape) -> tuple[Size, ...]:
     """How many values there are from one place to the next, for each axis but the last."""
     return tuple([count(shape[axis + 1 :]) for axis in range(len(shape) - 1)])
-
-
-def moved(b: Builder, pointer: Value, places: Value, kind: str) -> Value:
-    """The address so many places on."""
-    bytes = b.mul(places, integer(BYTES[kind]))
-    text = f"getelementptr i8, {pointer.typed}, {bytes.typed}"
-    return b.emit("ptr", 0, text, pointer, bytes)
 
 
 # ---- the routines

@@ -8,26 +8,33 @@ so that an operand whose axes are in another order, or one that is repeated, is 
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
 from graphcore.ir.types import TensorType
+from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from . import dense, thin
-from .arithmetic import kind_of
+from .arithmetic import kind_of, literal, rule_of
 from .batches import each
-from .builder import FALSE, TRUE, Value, integer
+from .builder import FALSE, TRUE, Builder, Value, integer
 from .entrance import Address
+from .folds import rounding
 from .matrices import Call, check_sizes
+from .places import At
 from .results import changed, finished
 from .rooms import BYTES, Index, Room
 
 if TYPE_CHECKING:
     from .writer import Homes, Writer
+
+
+BLOCK = 48
+"""How many products BLAS adds up, one after the other, before their sum joins the total."""
 
 
 class Operand(NamedTuple):
@@ -102,9 +109,7 @@ def start(w: Writer, room: Room, strides: Sequence[Size], index: Sequence[Value]
     b, offset = w.b, integer(0)
     for i, stride in zip(index[room.skipped :], strides[room.skipped :], strict=False):
         offset = b.add(offset, b.mul(i, w.size(stride)))
-    bytes = b.mul(offset, integer(BYTES[room.kind]))
-    text = f"getelementptr i8, {room.pointer.typed}, {bytes.typed}"
-    return b.emit("ptr", 0, text, room.pointer, bytes)
+    return moved(b, room.pointer, offset, room.kind)
 
 
 def product(w: Writer, node: Node, homes: Homes) -> None:
@@ -162,12 +167,72 @@ def some_rows_of_product(
         is_thin = FALSE if y.turned else thin.is_quicker(w.b, room.kind, rows, k, j)
         w.b.branch(is_thin, by_thin, by_dense)
         return
-    blas = Call(w, "gemm", room.kind)
-    ways = ["T" if side.turned else "N" for side in (y, x)]
-    sizes = blas.size(j), blas.size(rows), blas.size(k)
-    ends = blas.number(0.0), c, blas.stride(j)
-    numbers = blas.number(1.0), b, blas.stride(of_y), a, blas.stride(of_x)
-    blas(*ways, *sizes, *numbers, *ends)
+    matrix = room._replace(pointer=c, shape=room.shape[-2:])
+    columns = [side.steps(apart)[n] for side, apart, n in ((x, of_x, 1), (y, of_y, 0))]
+
+    def gemm(first: Value, many: Value, into: Value) -> None:
+        blas = Call(w, "gemm", room.kind)
+        ways = ["T" if side.turned else "N" for side in (y, x)]
+        sizes = blas.size(j), blas.size(rows), blas.size(many)
+        parts = [
+            moved(w.b, pointer, w.b.mul(first, step), room.kind)
+            for pointer, step in zip((a, b), columns, strict=True)
+        ]
+        ends = blas.number(0.0), into, blas.stride(j)
+        numbers = blas.number(1.0), parts[1], blas.stride(of_y), parts[0], blas.stride(of_x)
+        blas(*ways, *sizes, *numbers, *ends)
+
+    if k.number is not None and k.number <= BLOCK:
+        gemm(integer(0), k, c)
+    else:
+        add_blocks(w, node, matrix, k, gemm)
+
+
+def add_blocks(
+    w: Writer,
+    node: Node,
+    room: Room,
+    inner: Value,
+    product_of: Callable[[Value, Value, Value], None],
+) -> None:
+    """A matrix as a sum of products of blocks of the inner axis, each stored at a pointer.
+
+    What rounding has added to it is subtracted from the next one.
+    """
+    p, b, shape = w.places, w.b, node.type.shape[-2:]
+    type, zero = TensorType(node.type.dtype, shape), literal(0, room.kind)
+    taken, pointers = zip(*[w.program.take(type) for _ in range(2)], strict=True)
+    part, added = [room._replace(pointer=pointer) for pointer in pointers]
+
+    def clear(index: At, mask: Value) -> None:
+        p.store(room, index, mask, zero)
+        p.store(added, index, mask, zero)
+
+    def join(index: At, mask: Value) -> None:
+        total, more, lost = [p.load(changed(w, x), index, mask) for x in (room, part, added)]
+        more = rule_of(e.subtract, room.kind)(b, more, lost)
+        found = rule_of(e.add, room.kind)(b, total, more)
+        p.store(added, index, mask, rounding(b, total, more, found))
+        p.store(room, index, mask, found)
+
+    def block(first: Value) -> Sequence[Value]:
+        many = b.call("smin", integer(BLOCK), b.sub(inner, first))
+        product_of(first, many, part.pointer)
+        p.everywhere(shape, join)
+        return ()
+
+    with w.abreast(node):
+        p.everywhere(shape, clear)
+        p.looped(integer(0), inner, BLOCK, (), block)
+    for memory in taken:
+        w.program.give_back(memory)
+
+
+def moved(b: Builder, pointer: Value, places: Value, kind: str) -> Value:
+    """The address so many places on."""
+    bytes = b.mul(places, integer(BYTES[kind]))
+    text = f"getelementptr i8, {pointer.typed}, {bytes.typed}"
+    return b.emit("ptr", 0, text, pointer, bytes)
 
 
 def mirror(w: Writer, room: Room) -> None:

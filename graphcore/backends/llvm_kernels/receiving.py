@@ -8,7 +8,6 @@ many floats are added, what rounding has added to each place is subtracted from 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from graphcore.analysis.values import are_distinct
@@ -116,10 +115,9 @@ def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[R
     few = are_distinct(indices) or (isinstance(many, int) and many <= FEW)
     if few or COMBINED.get(node.op) is not e.add or kind[0] not in "fc":
         return []
-    room = w.new(node)
-    clear = partial(w.places.store, room, x=literal(0, kind))
+    room, p, zero = w.new(node), w.places, literal(0, kind)
     with w.abreast(node):
-        w.places.everywhere(node.type.shape, lambda index, mask: clear(index, mask))
+        p.everywhere(node.type.shape, lambda index, mask: p.store(room, index, mask, zero))
     return [room]
 
 

@@ -127,7 +127,7 @@ def ndtr(x: Array) -> Array:
 def cosm1(x: Array) -> Array:
     """-2 sin(x / 2)^2, for any x; SciPy's function is wrong where x is large."""
     half: Array = np.sin(x / 2)
-    return -2 * half * half
+    return 0 - 2 * half * half
 
 
 def series(coefficients: tuple[float, ...], a: Array) -> Array:
