@@ -9,6 +9,7 @@ from graphcore.ir.axes import Pointwise
 from graphcore.ir.dtypes import BOOL
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
 from graphcore.ir.sizes import minimum, same
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
@@ -71,6 +72,19 @@ def where_of_known(node: Node) -> Node | None:
     if condition.op is not leaf.full:
         return None
     return x if condition.attrs["value"].item() else y
+
+
+@algebra.on(elementwise.logical_and, elementwise.logical_or, under=[leaf.full, leaf.constant])
+def logic_of_known(node: Node) -> Node | None:
+    """(False and x) = False, (True and x) = x, and so for `or`, of bool"""
+    for known, x in (node.inputs, node.inputs[::-1]):
+        if Trait.KNOWN in known.op.traits and x.type.dtype.kind == known.type.dtype.kind == "b":
+            decides = known.attrs["value"].array == (node.op is elementwise.logical_or)
+            if decides.all():
+                return plain.full(node.op is elementwise.logical_or, BOOL, node.type.shape)
+            if not decides.any():
+                return x
+    return None
 
 
 @algebra.on(absorb, under=[leaf.full, elementwise.negative])

@@ -21,6 +21,7 @@ from graphcore.ops import autodiff
 from graphcore.ops.control import LOOPS
 
 from .accumulate import add_scattered
+from .commuted import share_commuted
 from .contraction import contraction
 from .decompose import decomposition
 from .engine import RuleSet, simplify
@@ -88,6 +89,16 @@ def rewrite_by(*sets: RuleSet) -> Change:
     return partial(simplify, rules=rules)
 
 
+def in_turn(first: Change, second: Change) -> Change:
+    """Both changes, one after the other."""
+
+    @wraps(second)
+    def change_twice(graph: Graph) -> Graph:
+        return second(first(graph))
+
+    return change_twice
+
+
 def where(ops: Collection[Op], change: Change) -> Change:
     """The change, made only to graphs in which one of these ops stands."""
 
@@ -126,7 +137,11 @@ COMMON: Passes = [
     Pass("named", lambda graph: graph, NAMED),
     Pass("sources marked", where({autodiff.barrier}, mark_sources), NAMED),
     Pass("lowered", lower_names, PLAIN),
-    Pass("simplified", rewrite_by(stabilise, logarithms, structure, tidy), PLAIN),
+    Pass(
+        "simplified",
+        in_turn(share_commuted, rewrite_by(stabilise, logarithms, structure, tidy)),
+        PLAIN,
+    ),
     # The derivative of a function of a matrix is not that of its eigenvectors.
     Pass("functions of matrices found", functions_of_matrices, PLAIN),
     Pass("expanded", expand_derivatives, EXPANDED),
@@ -144,7 +159,7 @@ COMMON: Passes = [
     Pass("factors shared", share_factors, EXPANDED),
     # An element is added at its place: a loop whose carry is updated walks no zeros.
     Pass("scattered added", add_scattered, EXPANDED),
-    Pass("optimized", tidied.change, EXPANDED),
+    Pass("optimized", in_turn(share_commuted, tidied.change), EXPANDED),
 ]
 """The passes that suit every target, before those that serve the costs of one."""
 

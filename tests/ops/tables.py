@@ -172,6 +172,7 @@ SOME: dict[str, str] = {
     "graphcore.ops.outside CALLBACKS": "the op has a derivative of its own",
     "graphcore.ops.linalg FACTORED": "the op stands before factors are shared",
     "graphcore.ops.control LOOPS": "the node is no loop",
+    "graphcore.rewrites.commuted BY_PLACE": "operands of a commutative op change places",
     "graphcore.rewrites.decompose DECOMPOSE": "the backend emits the op",
     "graphcore.rewrites.derivatives.linearity ALIKE": "how the result grows is not known",
     "graphcore.rewrites.logarithms LOGS": "the result is not known to be positive",

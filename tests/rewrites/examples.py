@@ -111,6 +111,12 @@ EXAMPLES: dict[str, list[Node]] = {
         twos(2, 3) * (full(-0.7, np.dtype("f8"), (2, 3)) * X),
         (X * full(0.3, np.dtype("f8"), (2, 3))) * full(-0.5, np.dtype("f8"), (2, 3)),
     ],
+    "logic_of_known": [
+        e.logical_and(FLAG, full(True, np.dtype("bool"), (2, 3))),
+        e.logical_and(full(False, np.dtype("bool"), (2, 3)), FLAG),
+        e.logical_or(FLAG, full(True, np.dtype("bool"), (2, 3))),
+        e.logical_or(full(False, np.dtype("bool"), (2, 3)), FLAG),
+    ],
     "absorb_of_simple": [
         tensor.absorb(X, full(-0.7, np.dtype("f8"), (2, 3))),
         tensor.absorb(-X, Y),

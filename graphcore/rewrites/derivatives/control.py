@@ -246,13 +246,25 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
 
 
 def pulled_back(body: Graph, cts: Several, wanted: Sequence[bool]) -> tuple[Graph, list[int]]:
-    """The body that pulls cotangents back, its new params last, and the inputs of its results."""
+    """The body that pulls cotangents back, its new params last, and the inputs of its results.
+
+    It holds cotangents that are one number, as the 1 of a gradient is.
+    """
     body, given = silent(body), places(cts)
     asked = [i for i, x in enumerate(body.params) if wanted[i] and differentiable(x.type.dtype)]
     new = Params(body.params)
-    ct_params = [new.new(f"ct of result {i}", body.outputs[i].type) for i in given]
-    made = pull(pick(body.outputs, given), pick(body.params, asked), ct_params)
+    flowing = [
+        ct if ct.op is leaf.full else new.new(f"ct of result {i}", ct.type)
+        for i, ct in zip(given, present(cts), strict=True)
+    ]
+    made = pull(pick(body.outputs, given), pick(body.params, asked), flowing)
+    ct_params = [ct for ct in flowing if ct.op is not leaf.full]
     return Graph((*body.params, *ct_params), tuple(made)), asked
+
+
+def operands_of_pullback(node: Node, cts: Several) -> list[Node]:
+    """The operands of a node of bodies that pull cotangents back."""
+    return [*node.inputs, *[ct for ct in present(cts) if ct.op is not leaf.full]]
 
 
 def pushed_forward(body: Graph, given: Sequence[int]) -> Graph:
@@ -266,7 +278,7 @@ def pushed_forward(body: Graph, given: Sequence[int]) -> Graph:
 def switch_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     made = [pulled_back(body, cts, wanted[1:]) for body in node.attrs["branches"]]
     branches, asked = tuple(body for body, _ in made), made[0][1]
-    back = control.switch(*node.inputs, *present(cts), branches=branches)
+    back = control.switch(*operands_of_pullback(node, cts), branches=branches)
     return [None, *place_values(asked, values(back), len(node.inputs) - 1)]
 
 
@@ -278,7 +290,7 @@ def switch_pushforward(node: Node, tangents: Several) -> Several:
 
 def call_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
     body, asked = pulled_back(node.attrs["body"], cts, wanted)
-    back = control.call(*node.inputs, *present(cts), body=body)
+    back = control.call(*operands_of_pullback(node, cts), body=body)
     return place_values(asked, values(back), len(node.inputs))
 
 
