@@ -326,6 +326,13 @@ class Explained:
                     found.update(dict.fromkeys(self.ancestry.images(link.after, link.at, at).found))
         return found
 
+    def in_source(self, name: str) -> list[Node]:
+        """The node that a line of the source computes under this name, such as "t7"."""
+        self.runs(())
+        begins = re.compile(rf"\d+: {re.escape(name)} = ")
+        lines = (self._source or {}).items()
+        return [node for node, runs in lines if any(map(begins.match, runs))][:1]
+
     def runs(self, nodes: Iterable[Node]) -> tuple[str, ...]:
         """The lines of the source that compute nodes."""
         if self._source is None:
@@ -354,7 +361,7 @@ def why(compiled: Any, x: Any, stage: str | None = None) -> Why:
     at = last if stage is None else found.names.index(stage)
     with described_by(found.trace):
         printed = by_printed_name(found, x, at) if isinstance(x, str) and at else []
-        nodes = printed or nodes_of_question(found, x)
+        nodes = printed or nodes_of_question(found, x, at == last)
         shown = x if isinstance(x, str) else found.printed_node(nodes[0], 0).name
         answers = [
             found.forwards(node, at or last)
@@ -362,11 +369,14 @@ def why(compiled: Any, x: Any, stage: str | None = None) -> Why:
             else found.backwards(node, at)
             for node in nodes
         ]
-    return Why(one_line(" ".join(shown.split())), found.names[at or last], tuple(answers))
+    question = one_line(" ".join(shown.split()))
+    if stage is not None and not at:  # it names the node, and the answer those of the last stage
+        question += f" of stage {stage!r}"
+    return Why(question, found.names[at or last], tuple(answers))
 
 
-def nodes_of_question(found: Explained, x: Any) -> list[Node]:
-    """The user's nodes that a question is about."""
+def nodes_of_question(found: Explained, x: Any, in_source: bool) -> list[Node]:
+    """The user's nodes that a question is about, or one of the source."""
     node = getattr(x, "node", x)
     if isinstance(node, Node):
         if node not in found.ancestry.written:
@@ -378,7 +388,8 @@ def nodes_of_question(found: Explained, x: Any) -> list[Node]:
         cure = "give a tensor, a printed name such as '%12', or a line such as 'model.py:7'"
         reason = f"{type(x).__name__} {x!r:.60} is neither a tensor nor a name"
         raise GraphTypeError(f"why: {reason}\n  cure: {cure}")
-    return by_printed_name(found, x, 0) or by_name(found, x) or by_line(found, x)
+    known = by_printed_name(found, x, 0) or by_name(found, x)
+    return known or (in_source and found.in_source(x)) or by_line(found, x)
 
 
 def by_printed_name(found: Explained, name: str, at: int) -> list[Node]:

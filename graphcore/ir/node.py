@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import GraphError, GraphValueError, Refusal, require
+from .errors import GraphError, GraphTypeError, GraphValueError, Refusal, require
 from .interning import Interned
 from .provenance import NOWHERE, Build, Origin, built_again, current, public_call, state
 from .size_text import escape, show_dim, show_unknown
@@ -273,7 +273,13 @@ REMEMBERED = 4096
 
 def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[Need, ...]]:
     """The type by the type rule of `op`, and the conditions that it leaves to the call."""
-    types = tuple(map(type_of, inputs))
+    try:
+        types = tuple(map(type_of, inputs))
+    except AttributeError:
+        wrong = next(x for x in inputs if not isinstance(x, Node))
+        cure = "ops take nodes: x.node of a tensor, leaf.full of a number"
+        reason = f"{type(wrong).__name__} {wrong!r:.60} is not a node"
+        raise GraphTypeError(f"{op.said}: {reason}\n  cure: {cure}") from None
     key = (op, types, attrs.key) if attrs else (op, types)
     if (known := _inferred.get(key)) is not None:
         return known

@@ -25,7 +25,7 @@ from .op import Op
 from .provenance import described_by, inherit, state
 from .sizes import Expression, Size
 from .sizes import substitute as replaced
-from .trace import Record, Rule, Trace, current, rule_name
+from .trace import Record, Rule, Trace, current, rule_name, tracing
 from .types import fits
 
 Visit = Callable[[Node, tuple[Node, ...]], "tuple[Rule, Node] | None"]
@@ -77,10 +77,15 @@ def transform(
         If the forms of a node do not come to rest; the error names the rules.
     """
     if state.trace is None:
-        with described_by(Trace(graph.lines())):
-            return transform(
-                graph, visit, at=at, bodies=bodies, operands=operands, done=done, settle=settle
-            )
+        within: dict[str, Any] = {"at": at, "bodies": bodies, "operands": operands, "done": done}
+        if (stage := graph.trace) is None:
+            with described_by(Trace(graph.lines())):
+                return transform(graph, visit, **within, settle=settle)
+        trace = Trace({node: stage.origin(node) for node in graph.every_node()})
+        trace.labels |= stage.labels
+        with tracing(trace):  # by hand: the new stage has its lines and dims too
+            made = transform(graph, visit, **within, settle=settle)
+        return Graph(made.params, made.outputs, trace)
     done = {} if done is None else done
     trace, before = current(), state.source
     form = former(trace, visit, at, bodies, settle)

@@ -232,7 +232,7 @@ def operands_of(nodes: Collection[Node]) -> list[Node]:
 def body_of(operands: Sequence[Node], outputs: Sequence[Node]) -> Graph:
     """The closed graph from operands to outputs, with params that only their number tells apart."""
     done = {
-        x: leaf.input_(name=f"operand {i}", dtype=x.type.dtype, shape=x.type.shape, dims=None)
+        x: leaf.input_(name=f"operand{i}", dtype=x.type.dtype, shape=x.type.shape, dims=None)
         for i, x in enumerate(operands)
     }
     params = tuple(done.values())

@@ -349,3 +349,24 @@ def test_take_along_as_numpy(axis):
     found = gc.take_along(gc.constant(x, dims), gc.constant(at, dims), dims[axis])
     wanted = np.take_along_axis(x, at, axis)
     np.testing.assert_array_equal(gc.compile([], found)(), wanted)
+
+
+def test_a_pair_given_as_a_list_is_refused_in_words() -> None:
+    x = gc.tensor("x", {"row": 3, "col": 2})
+    with pytest.raises(gc.GraphTypeError, match=r"cure: a pair is a tuple, \('obs', index\)"):
+        x.isel(row=["obs", [0, 1]])
+    with pytest.raises(gc.GraphTypeError, match=r"cure: index by dims with a dict: x\[\{'row'"):
+        x[["row", "col"]]
+
+
+def test_a_number_that_does_not_fit_says_which_dtype_holds_it() -> None:
+    x = gc.tensor("x", {"row": 3}, dtype="int8")
+    for value, dtype in (
+        (300, "int64"),
+        (np.int64(300), "int64"),
+        (2**63, "uint64"),
+        (-(2**70), "float64"),
+    ):
+        with pytest.raises(gc.GraphValueError, match=rf"x.astype\('{dtype}'\)"):
+            x.pad(row=(1, 1), constant_values=value)
+        gc.pad(x.astype(dtype), row=(1, 1), constant_values=value)

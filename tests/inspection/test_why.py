@@ -222,3 +222,14 @@ def test_answers_do_not_keep_the_program() -> None:
     garbage.collect()
     assert gone() is None
     assert np.isfinite(again(x=np.ones((2, 3)), w=np.ones(3))["loss"])
+
+
+def test_names_of_the_source_and_the_stage_asked_about() -> None:
+    x = gc.tensor("x", {"row": 3})
+    f = gc.compile([x], gc.sin(x) * 2 + gc.cos(x), native=False)
+    assert "t2 = cos(x0" in f.source
+    found = f.why("t2")
+    assert found.answers[0].node.node.op.name == "cos"
+    assert str(f.why("%1", stage="named")).startswith(
+        "why %1 of stage 'named', in stage 'scheduled'\n"
+    )

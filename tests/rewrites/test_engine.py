@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 
+import graphcore as gc
 from graphcore.backends.numpy_backend import PASSES
 from graphcore.ir.errors import ContractError
 from graphcore.ir.graph import Graph
@@ -258,3 +259,19 @@ def test_contracts() -> None:
     pipeline.PLAIN.check(lazy, "lowered")
     with pytest.raises(ContractError, match="expanded"):
         pipeline.EXPANDED.check(lazy, "expanded")
+
+
+def test_a_stage_simplified_by_hand_keeps_lines_and_dims() -> None:
+    x = gc.tensor("x", {"row": 3})
+    f = gc.compile([x], gc.exp(gc.log(1 + gc.exp(x)) * 2), native=False)
+    text = str(simplify(f.stages["lowered"], stabilise))
+    assert "%0: f64[row=3] = softplus(x)" in text
+    assert "unknown" not in text
+    assert text.count("test_engine.py:") == 4
+
+
+def test_an_operand_that_is_no_node_is_refused() -> None:
+    x = gc.tensor("x", {"row": 3})
+    for wrong in (1, x):
+        with pytest.raises(gc.GraphTypeError, match=r"minimum: .* is not a node\n  cure: ops take"):
+            e.minimum(x.node, wrong)

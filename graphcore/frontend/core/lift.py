@@ -331,13 +331,24 @@ def number(value: complex, dtype: DType, text: str) -> Attrs:
 
 def out_of_bounds(function: str, x: Any, dtype: DType, others: list[Node | None]) -> GraphError:
     """The error for a Python number that its dtype cannot represent."""
+    name = str(holding(x))
     shown = f"of {x.bit_length()} bits" if isinstance(x, int) and abs(x) >= 1 << 64 else x
     return refusal(
         function,
         f"Python {type(x).__name__} {shown} does not fit {dtype}",
         *[node for node in others if node is not None],
-        cure="cast the tensor with astype, or use a NumPy scalar of the dtype you mean",
+        cure=f"cast the tensor to a dtype that holds it, x.astype({name!r})"
+        if any(others)
+        else f"give dtype={name!r}",
     )
+
+
+def holding(x: complex) -> DType:
+    """A dtype that holds a Python number: int64 or uint64 for integers in their range."""
+    found = np.min_scalar_type(x)  # of objects for large integers
+    if found.kind in "iu":
+        return np.dtype("uint64") if isinstance(x, int) and x > np.iinfo(INT).max else INT
+    return np.dtype("complex128" if found.kind == "c" else "float64")
 
 
 def comparison_out_of_range(

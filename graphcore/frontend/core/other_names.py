@@ -191,6 +191,10 @@ STATE = (
     "layers are functions of tensors, and parameters are inputs: "
     "h = gc.maximum(gc.dot(x, w, dim={0!r}) + b, 0)"
 )
+DENSITIES = (
+    "write the log density, -0.5 * ((x - loc) / scale) ** 2 - gc.log(scale) - 0.5 * np.log(2 * "
+    "np.pi) of a normal one, and draw with NumPy; distribution functions are in gc.special"
+)
 OPTIMIZER = (
     "gc.optimize.sgd, adam, adamw, rmsprop and lion are there; another method is two functions: "
     "gc.optimize.Optimizer(init, update)"
@@ -221,6 +225,52 @@ ELSEWHERE = {
     **dict.fromkeys(("quad", "integrate", "simpson"), "for samples: gc.trapezoid(y, x, dim={0!r})"),
     **dict.fromkeys(("coords", "attrs", "assign_coords", "indexes", "drop_vars"), COORDINATES),
     **dict.fromkeys(("set_index", "reset_index", "reset_coords", "xindexes"), COORDINATES),
+    **dict.fromkeys(("stats", "distributions", "dist"), DENSITIES),
+    **dict.fromkeys(
+        ("ndimage", "gaussian_filter", "gaussian_filter1d", "uniform_filter", "convolve1d"),
+        "write gc.conv(x, kernel, ...), or x.rolling({{{0!r}: 3}}, center=True).mean()",
+    ),
+    **dict.fromkeys(
+        ("median_filter", "maximum_filter", "minimum_filter", "percentile_filter"),
+        "write x.rolling({{{0!r}: 3}}, center=True).median(), and max and min in the same way",
+    ),
+    **dict.fromkeys(
+        ("map_coordinates", "RegularGridInterpolator", "interpn", "griddata", "zoom"),
+        "write gc.interp(points, xp, fp, dim={0!r}) along one dim after the other",
+    ),
+    **dict.fromkeys(
+        (
+            "interp1d",
+            "CubicSpline",
+            "make_interp_spline",
+            "PchipInterpolator",
+            "Akima1DInterpolator",
+        ),
+        "write gc.interp(points, xp, fp, dim={0!r}), which is linear; make a matrix of splines "
+        "with SciPy, and multiply by it with gc.dot",
+    ),
+    **dict.fromkeys(("sobel", "prewitt"), "write gc.gradient(x, {0!r})"),
+    "laplace": "write gc.gradient(gc.gradient(x, {0!r}), {0!r})",
+    "zscore": "write (x - x.mean({0!r})) / x.std({0!r})",
+    "pearsonr": "write gc.corr(x, y, dim={0!r})",
+    "spearmanr": "write gc.corr(x.rank({0!r}), y.rank({0!r}), dim={0!r})",
+    "linregress": "write gc.cov(x, y, dim={0!r}) / x.var({0!r}, ddof=1), the slope",
+    "entropy": "write gc.special.entr(x).sum({0!r})",
+    **dict.fromkeys(
+        ("ttest_ind", "ttest_1samp", "ks_2samp", "chi2_contingency", "mannwhitneyu"),
+        "SciPy has it, for results of programs: scipy.stats.{1}(f(a), f(b))",
+    ),
+    "binned_statistic": "write x.groupby(gc.digitize(y, edges), size, {0!r}).mean()",
+    "label": "SciPy has it, for results of programs: scipy.ndimage.label(f(a))",
+    "romb": "write gc.trapezoid(y, x, dim={0!r})",
+    "curvefit": "SciPy has it: scipy.optimize.curve_fit(f, x, y, jac=df) takes compiled programs",
+    **dict.fromkeys(
+        ("assign", "to_dataset", "merge"),
+        "results are dicts: gc.compile([x], {{'name': x}}) gives them by their names",
+    ),
+    "fill_triangular": "write gc.zeros(sizes).at[{{'i': rows, 'j': columns}}].set(x), where rows "
+    "and columns are those of np.tril_indices as gc.constant(rows, {0!r})",
+    "stdtr": "write gc.special.betainc(df / 2, 0.5, df / (df + t**2)) / 2, for t below 0",
     "dt": ("dates are no numbers: pass their parts as an integer input, such as da.time.dt.month"),
     **dict.fromkeys(
         ("sortby", "sort_index", "sort_values"),

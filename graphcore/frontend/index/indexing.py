@@ -274,6 +274,13 @@ def known_positions(
 
 def unnamed_positions(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
     """An unnamed list of positions; with more axes than one it would need names."""
+    words = [x for x in indexer if isinstance(x, str)] if isinstance(indexer, list) else []
+    if words:
+        pair = len(indexer) == 2 and not isinstance(indexer[1], str)
+        cure = f"a pair is a tuple, ({words[0]!r}, index)" if pair else ""
+        cure = cure or f"index by dims with a dict: x[{{{words[0]!r}: position}}]"
+        reason = f"dim {dim!r} is indexed by a list with text, {brief(indexer)}"
+        raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError)
     listed = isinstance(indexer, (list, tuple, range, np.ndarray))
     values = lift.as_array("isel", indexer, x) if listed else None
     if values is None or values.ndim > 1:

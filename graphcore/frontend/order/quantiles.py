@@ -107,6 +107,7 @@ def quantile(
            [2. , 5. ]])
     """
     data = mask_operand("quantile", x, dim, where, skipna)
+    check_word("quantile", "method", method, (*CHOSEN, *LINEAR), data.x)
     share, valid = share_of(data, q)
     found = quantile_of(sorted_rows(data, skipna), share, valid, method)
     return transpose(found, *share.dims, ...)
