@@ -164,7 +164,9 @@ def linear_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
     given = [zero_for(ct, y) for ct, y in zip(cts, values(node), strict=True)]
     found: list[Node | None] = [None] * whole
     if asked := [i for i in range(n) if wanted[i]]:
-        body, asked = pulled_back(node.attrs["body"], given, [*wanted[:n], *[False] * (whole - n)])
+        # The map is linear in its cotangents, so that its body holds none of them.
+        of_any = values(node)
+        body, asked = pulled_back(node.attrs["body"], of_any, [*wanted[:n], *[False] * (whole - n)])
         back = node.attrs["back"]
         shares = control.linear(
             *node.inputs[:n],
