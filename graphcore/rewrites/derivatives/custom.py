@@ -27,6 +27,7 @@ from .control import (
     Params,
     Rules,
     Several,
+    operands_of_pullback,
     pick,
     place_values,
     places,
@@ -59,7 +60,7 @@ def custom_pushforward(node: Node, tangents: Several) -> Several:
     if not shows_linear(node, node.attrs["rule"], given):
         return operand_cotangents(rule, moved)
     back, asked = pulled_back(rule.attrs["body"], moved, moves(rule))
-    made = values(control.call(*rule.inputs, *moved, body=back))
+    made = values(control.call(*operands_of_pullback(rule, moved), body=back))
     return place_values(asked, made, len(rule.inputs))[-len(zeros) :]
 
 
