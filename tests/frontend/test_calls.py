@@ -70,7 +70,7 @@ def test_every_public_function_words_a_call_that_does_not_fit(name: str) -> None
         ("gc.special.softmax(x, keepdims=True)", "takes no keepdims", "align by name"),
         ("gc.exp(x, out=x)", "takes no out", "leave it out"),
         ("x.sum('row', dim='row')", "dim is given by position and by name", "give it once"),
-        ("gc.sort(x)", "dim is missing", "write gc.sort(x, dim, descending=False)"),
+        ("gc.top_k(x)", "k is missing", "write gc.top_k(x, k, dim=None)"),
         ("gc.cond(x)", "then and otherwise are missing", "gc.cond(pred, then, otherwise, *op"),
         ("gc.exp(x, x)", "2 arguments are given by position, but it takes 1: x", "write gc.exp(x)"),
         ("gc.linalg.inv()", "x is missing", "gc.linalg.inv(x, dims=('row', 'col'), check=True)"),
@@ -175,8 +175,8 @@ def test_an_error_inside_of_a_function_of_the_user_passes_unchanged() -> None:
 
 
 def test_a_refusal_inside_of_a_function_of_the_user_names_what_it_called() -> None:
-    with pytest.raises(gc.GraphTypeError, match=r"^sort: dim is missing"):
-        gc.map(lambda row: gc.sort(row), x, "row")
+    with pytest.raises(gc.GraphTypeError, match=r"^top_k: k is missing"):
+        gc.map(lambda row: gc.top_k(row), x, "row")  # type: ignore[call-arg]
 
 
 def test_functions_stay_what_they_were() -> None:
@@ -206,3 +206,57 @@ def test_dims_whose_order_means_nothing_may_be_a_set(name: str) -> None:
     call, x = UNORDERED[name], np.arange(24.0).reshape(4, 6)
     found, wanted = gc.compile([X], [call({"b", "a"}), call(("a", "b"))])(x)
     np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+NEW_DIMS = {
+    *("arange", "linspace", "logspace", "geomspace", "fftfreq", "rfftfreq", "concat", "map"),
+    *("hann", "hamming", "blackman", "bartlett"),
+}
+"""Functions whose `dim` names a new dim, or the steps of a loop."""
+
+
+def test_no_function_asks_for_the_dim_of_a_vector():
+    for module in (gc, gc.fft, gc.linalg, gc.nn, gc.signal, gc.special):
+        for name in dir(module):
+            function = getattr(module, name)
+            dim = inspect.isfunction(function) and inspect.signature(function).parameters.get("dim")
+            if dim and name not in NEW_DIMS:
+                assert dim.default is not dim.empty, f"{name} needs dim="
+
+
+OF_VECTORS = {
+    **dict.fromkeys(("argsort", "bfill", "cumulative_prod", "cumulative_sum", "diag", "diff"), ""),
+    **dict.fromkeys(("ffill", "gradient", "rank", "sort", "trapezoid", "unbind", "flip"), ""),
+    **dict.fromkeys(("cumulative_trapezoid", "cumsum", "median", "dropna"), ""),
+    **dict.fromkeys(("repeat", "top_k"), "n"),
+    **{"cross": "x", "interp": "xx", "searchsorted": "x", "take": "i", "take_along": "i"},
+    **dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "fft.hfft", "fft.ihfft"), ""),
+    **{"linalg.solve_tridiagonal": "xxx", "nn.cross_entropy": "j"},
+}
+"""More operands of functions of a vector: vectors `x`, a size `n`, positions `i` and one `j`."""
+
+
+@pytest.mark.parametrize("name", OF_VECTORS)
+def test_a_vector_needs_no_dim_and_a_matrix_does(name):
+    *module, short = name.split(".")
+    function = getattr(getattr(gc, module[0]) if module else gc, short)
+
+    def operands(sizes):
+        made = {"x": gc.tensor("x", sizes), "n": 2, "i": gc.constant([1, 0], "pick"),
+                "j": gc.constant(1)}  # fmt: skip
+        return [made[letter] for letter in "x" + OF_VECTORS[name]]
+
+    vectors = operands({"t": 3})
+    assert gc.tree.leaves(function(*vectors)) == gc.tree.leaves(function(*vectors, dim="t"))
+    if name not in ("flip", "cumsum", "median"):  # of all dims
+        with pytest.raises(gc.GraphTypeError, match="dim is missing, and f64") as caught:
+            function(*operands({"row": 3, "col": 3}))
+        assert "name one: dim='col'" in str(caught.value)
+
+
+def test_points_of_lists_have_no_dim():
+    assert gc.interp(0.5, [0, 1], [2.0, 4.0]).eval() == 3
+    assert gc.searchsorted([1, 2, 3], 2.5).eval() == 2
+    x = gc.tensor("x", {"t": 4})
+    assert x.roll(1) is x.roll(t=1)
+    assert x.shift(-2) is x.shift(t=-2)

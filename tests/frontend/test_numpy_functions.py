@@ -85,7 +85,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: np.linalg.norm(X.isel(row=0)), "gc.linalg.norm(x, dims='col')"),
     (lambda: np.linalg.norm(X, axis=1), "gc.linalg.norm(x, dims='col')"),
     (lambda: np.linalg.inv(X.isel(row=0)), "gc.linalg.inv(x)"),
-    (lambda: np.stack([X, X]), "gc.concat(xs, dim='new')"),
+    (lambda: np.stack([X, X]), "gc.stack(xs, 'new')"),
     (lambda: np.reshape(X, (4, 3)), "x.stack(new=('row', ...))"),
     (lambda: np.swapaxes(X, 0, 1), "x.transpose('row', ...)"),
     (lambda: np.take_along_axis(X, X, 0), "gc.take_along(x, index, dim='row')"),

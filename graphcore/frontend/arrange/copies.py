@@ -82,7 +82,9 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
     return in_order(merged, old)
 
 
-def repeat(x: Operand, repeats: Whole | Sequence[int], dim: str, size: SizeLike = None) -> Tensor:
+def repeat(
+    x: Operand, repeats: Whole | Sequence[int], dim: str | None = None, size: SizeLike = None
+) -> Tensor:
     """`x` with each element along `dim` repeated.
 
     Parameters
@@ -212,7 +214,7 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
     x="A tensor.",
     dim="The dim, which is removed.",
 )
-def unbind(x: Operand, dim: str) -> list[Tensor]:
+def unbind(x: Operand, dim: str | None = None) -> list[Tensor]:
     """One tensor for each position of `x` along `dim`, whose size must be known.
 
     >>> import graphcore as gc

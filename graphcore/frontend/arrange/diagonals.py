@@ -175,7 +175,9 @@ def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Whole = 0) -> Tens
     return reductions.sum(diagonal(x, dims, row, offset), row)
 
 
-def diag(x: Operand, dim: str, dims: DimPair = ("row", "col"), offset: Whole = 0) -> Tensor:
+def diag(
+    x: Operand, dim: str | None = None, dims: DimPair = ("row", "col"), offset: Whole = 0
+) -> Tensor:
     """`x` on a diagonal of two new last dims, zeros elsewhere.
 
     Parameters

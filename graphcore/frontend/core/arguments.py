@@ -113,7 +113,15 @@ MOST_ITEMS = 100_000
 
 
 def dim_of(function: str, x: Node, dim: object) -> str:
-    """The single dim meant, which `x` must have."""
+    """The single dim meant, which `x` must have; None is that of a vector."""
+    if dim is None:
+        if len(x.type.dims) == 1:
+            own: str = x.type.dims[0]
+            return own
+        several = f"has the dims {', '.join(map(repr, x.type.dims))}" if x.type.dims else "has none"
+        cure = f"name one: dim={x.type.dims[-1]!r}" if x.type.dims else "give a tensor with dims"
+        reason = f"dim is missing, and {x.type} {several}"
+        raise refusal(function, reason, x, cure=cure, kind=GraphTypeError)
     (name,) = names(function, (dim,), x)
     require_dims(function, x, (name,))
     return name

@@ -73,43 +73,45 @@ ALL_TRANSFORMED = TRANSFORMED | {
 
 
 @parameters(**TRANSFORMED)
-def fft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+def fft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """Fourier transform along a dim: `sum over j of x[j] * e^(-2 pi i j k / n)`, complex.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.fft.fft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
     array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
-    node, size = resize("fft", x, dim, n)
+    node, size, dim = resize("fft", x, dim, n)
     return scale("fft", named.fft(node, dim=dim, inverse=False), size, norm)
 
 
 @parameters(**TRANSFORMED)
-def ifft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+def ifft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """Inverse of `fft`: `sum over j of x[j] * e^(2 pi i j k / n)`, divided by n.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.fft.ifft(gc.constant([4.0, 0.0, 0.0, 0.0], "time"), dim="time"))()
     array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
-    node, size = resize("ifft", x, dim, n)
+    node, size, dim = resize("ifft", x, dim, n)
     return scale("ifft", named.fft(node, dim=dim, inverse=True), size, inverse_of("ifft", norm))
 
 
 @parameters(**TRANSFORMED)
-def rfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+def rfft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """The first `n // 2 + 1` values of `fft` for a real tensor; the rest are their conjugates.
 
     >>> import graphcore as gc
     >>> gc.compile([], gc.fft.rfft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
     array([10.+0.j, -2.+2.j, -2.+0.j])
     """
-    node, size = resize("rfft", x, dim, n)
+    node, size, dim = resize("rfft", x, dim, n)
     return scale("rfft", named.rfft(node, dim=dim), size, norm)
 
 
 @parameters(**TRANSFORMED)
-def irfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+def irfft(
+    x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward"
+) -> Tensor:
     """Inverse of `rfft`: `n` real values, by default `2 * (m - 1)` for m complex ones.
 
     The imaginary part of the first value, and for even n of the last, is ignored.
@@ -119,15 +121,16 @@ def irfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> 
     >>> gc.compile([], gc.fft.irfft(z, dim="time"))()
     array([1., 2., 3., 4.])
     """
-    node = check_dim("irfft", x, dim)
+    node = single("irfft", x)
+    dim = dim_of("irfft", node, dim)
     size = 2 * (node.type.size(dim) - 1) if n is None else size_of("irfft", dim, n)
-    half, _ = resize("irfft", wrap(node), dim, size // 2 + 1)
+    half, _, dim = resize("irfft", wrap(node), dim, size // 2 + 1)
     made = named.irfft(half, dim=dim, size=size)
     return scale("irfft", made, size, inverse_of("irfft", norm))
 
 
 @parameters(**TRANSFORMED)
-def hfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+def hfft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """`fft` of values whose second half would be the conjugate of the first: `n` real values.
 
     >>> import graphcore as gc
@@ -138,7 +141,9 @@ def hfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> T
 
 
 @parameters(**TRANSFORMED)
-def ihfft(x: Operand, dim: str, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
+def ihfft(
+    x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward"
+) -> Tensor:
     """Inverse of `hfft`: the first `n // 2 + 1` values.
 
     >>> import graphcore as gc
@@ -354,25 +359,19 @@ def dims_to_transform(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
     return dims
 
 
-def check_dim(function: str, x: Operand, dim: str) -> Node:
-    """The operand, refused unless it has the dim."""
+def resize(function: str, x: Operand, dim: str | None, n: SizeLike) -> tuple[Node, Size, str]:
+    """The operand, cut or padded with zeros to size `n` of the dim, this size, and the dim."""
     node = single(function, x)
-    dim_of(function, node, dim)
-    return node
-
-
-def resize(function: str, x: Operand, dim: str, n: SizeLike) -> tuple[Node, Size]:
-    """The operand, cut or padded with zeros to size `n` of the dim, and this size."""
-    node = check_dim(function, x, dim)
+    dim = dim_of(function, node, dim)
     own = node.type.size(dim)
     if n is None:
-        return node, own
+        return node, own, dim
     size = size_of(function, dim, n)
     if size is own or size == own:
-        return node, own
+        return node, own, dim
     kept, more = minimum(own, size), maximum(size - own, 0)
     cut = isel(wrap(node), {dim: slice(0, kept)})
-    return pad(cut, {dim: (0, more)}, constant_values=0).node, size
+    return pad(cut, {dim: (0, more)}, constant_values=0).node, size, dim
 
 
 def inverse_of(function: str, norm: Any) -> Any:

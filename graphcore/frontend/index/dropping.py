@@ -22,7 +22,7 @@ __all__ = ["dropna"]
 
 def dropna(
     x: Operand,
-    dim: str,
+    dim: str | None = None,
     *,
     how: Literal["any", "all"] = "any",
     thresh: int | None = None,

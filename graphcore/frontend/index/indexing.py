@@ -366,7 +366,7 @@ def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any
     index="Positions, as in `isel`: an integer, a slice, a list or an integer tensor.",
     dim="The dim that they are positions of.",
 )
-def take(x: Operand, index: Any, dim: str) -> Tensor:
+def take(x: Operand, index: Any, dim: str | None = None) -> Tensor:
     """`x` at positions along one dim, which is replaced by the dims of the positions.
 
     An unnamed list keeps the name of the dim.
@@ -386,7 +386,7 @@ def take(x: Operand, index: Any, dim: str) -> Tensor:
     index="An integer tensor, or an array with dims.",
     dim="The dim that they are positions of.",
 )
-def take_along(x: Operand, index: Operand, dim: str) -> Tensor:
+def take_along(x: Operand, index: Operand, dim: str | None = None) -> Tensor:
     """`x` at one position along `dim` for each element of the dims that `index` and `x` share.
 
     The dims of `index` replace `dim`; a dim of both stands where it comes first.

@@ -42,13 +42,15 @@ def cut(x: Node, dim: str, start: Size, size: Size) -> Node:
 
 
 def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Size]:
-    """An integer or a size for each of some dims of `x`."""
+    """An integer or a size for each of some dims of `x`, or alone for the dim of a vector."""
     wanted = by_dim(function, x, given, more)
     return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
 
 
 def by_dim(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Any]:
     """What is given for each of some dims of `x`."""
+    if isinstance(given, int | Expression) and not more and len(x.type.dims) == 1:
+        given = {x.type.dims[0]: given}
     wanted = mapping(function, given, more, "{'dim': 1}", x)
     require_dims(function, x, names(function, tuple(wanted), x))
     return wanted

@@ -205,7 +205,7 @@ def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Ten
 
 
 def solve_tridiagonal(
-    lower: Operand, diagonal: Operand, upper: Operand, b: Operand, dim: str
+    lower: Operand, diagonal: Operand, upper: Operand, b: Operand, dim: str | None = None
 ) -> Tensor:
     """Solution of `lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i]` along `dim`.
 
@@ -231,7 +231,7 @@ def solve_tridiagonal(
     """
     nodes = floats("solve_tridiagonal", lower, diagonal, upper, b)
     for node in nodes:
-        dim_of("solve_tridiagonal", node, dim)
+        dim = dim_of("solve_tridiagonal", node, dim)
     return wrap(matrices.solve_tridiagonal(*nodes, dims=(dim,) * 4, new=(dim,)))
 
 

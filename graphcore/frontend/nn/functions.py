@@ -73,7 +73,7 @@ def gated(x: Tensor, gate: Tensor) -> Tensor:
     labels="The class of each, an integer tensor; or the chances of classes, which have `dim`.",
     dim="The dim of the classes.",
 )
-def cross_entropy(logits: Operand, labels: Operand, dim: str) -> Tensor:
+def cross_entropy(logits: Operand, labels: Operand, dim: str | None = None) -> Tensor:
     """Minus the logarithm of the chance of each label: `-log_softmax(logits, dim)` at the labels.
 
     There is one loss for each label; `.mean()` is PyTorch's default. Of chances it is

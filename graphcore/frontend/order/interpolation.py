@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from graphcore.frontend.core.arguments import dim_of, require_order
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.index.indexing import isel, take_along
 from graphcore.frontend.pointwise.casting import as_float
@@ -19,6 +19,7 @@ from graphcore.frontend.pointwise.elementwise import (
 )
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import concat, transpose, with_size
+from graphcore.ir.names import Hidden
 
 from .searching import Row, row_of, searchsorted
 from .sorting import argsort
@@ -32,7 +33,7 @@ def interp(
     x: Operand,
     xp: Row,
     fp: Row,
-    dim: str,
+    dim: str | None = None,
     left: Operand | None = None,
     right: Operand | None = None,
     period: Operand | None = None,
@@ -72,6 +73,9 @@ def interp(
     >>> gc.compile([], gc.interp(x, [0.0, 1.0, 2.0], [10.0, 20.0, 40.0], dim="point"))()
     array([15., 30., 40.])
     """
+    rows = [v for v in (xp, fp) if isinstance(v, Base)]
+    if dim is None:
+        dim = dim_of("interp", rows[0].node, None) if rows else Hidden("point")
     both = common("interp", x, row_of("interp", xp, dim))
     at, points = (as_float(wrap(node)) for node in both)
     require_order("interp", at)

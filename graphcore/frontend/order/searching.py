@@ -41,11 +41,12 @@ def row_of(function: str, values: Row, dim: object) -> Operand:
     if isinstance(values, np.ndarray) and not values.ndim:
         return values[()]
     if isinstance(values, (list, tuple, range, np.ndarray)):
+        dim = Hidden("point") if dim is None else dim
         return wrap(array(function, as_array(function, values), names(function, dim)))
     return values
 
 
-def searchsorted(x: Row, values: Operand, dim: str, side: Side = "left") -> Tensor:
+def searchsorted(x: Row, values: Operand, dim: str | None = None, side: Side = "left") -> Tensor:
     """Positions at which to insert `values` into sorted `x` along `dim`, so that it stays sorted.
 
     That is the number of elements < v (`side="left"`) or <= v (`side="right"`); nan counts as the

@@ -48,7 +48,7 @@ def order(x: Node, dim: str, size: Size, descending: bool) -> Tensor:
     dim="The dim to sort along.",
     descending="Whether the largest comes first.",
 )
-def argsort(x: Operand, dim: str, descending: bool = False) -> Tensor:
+def argsort(x: Operand, dim: str | None = None, descending: bool = False) -> Tensor:
     """The positions that sort `x` along `dim`, in int64.
 
     Ties keep their order. nan counts as the largest: it comes last, or first if `descending`, as in
@@ -68,7 +68,7 @@ def argsort(x: Operand, dim: str, descending: bool = False) -> Tensor:
     dim="The dim to sort along.",
     descending="Whether the largest comes first.",
 )
-def sort(x: Operand, dim: str, descending: bool = False) -> Tensor:
+def sort(x: Operand, dim: str | None = None, descending: bool = False) -> Tensor:
     """`x` sorted along `dim`; nan counts as the largest.
 
     The derivative goes to where each element came from; ties keep their order.
@@ -84,7 +84,7 @@ def sort(x: Operand, dim: str, descending: bool = False) -> Tensor:
     return wrap(named.sort(node, dim=name))
 
 
-def top_k(x: Operand, k: Whole, dim: str) -> TopK:
+def top_k(x: Operand, k: Whole, dim: str | None = None) -> TopK:
     """The `k` largest elements along `dim` and their positions, in descending order.
 
     Of tied elements the first come first; nan counts as the largest.
@@ -125,7 +125,7 @@ def top_k(x: Operand, k: Whole, dim: str) -> TopK:
     dim="The dim to rank along.",
     pct="Whether ranks are divided by the number of elements that have one.",
 )
-def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
+def rank(x: Operand, dim: str | None = None, pct: bool = False) -> Tensor:
     """The ranks of elements along `dim`, from 1; tied elements share the mean of their ranks.
 
     The result is a float; the rank of nan is nan. Ranks are piecewise constant: their derivative is
@@ -137,6 +137,7 @@ def rank(x: Operand, dim: str, pct: bool = False) -> Tensor:
     """
     value = wrap(single("rank", x))
     require_order("rank", value)
+    dim = dim_of("rank", value.node, dim)
     ordered = sort(value, dim)
     below, up_to = (searchsorted(ordered, ordered, dim, side) for side in ("left", "right"))
     ranks = astype(put_back(below + up_to + 1, value, dim), as_float(value).dtype) / 2

@@ -29,8 +29,6 @@ from .elementwise import (
     isnan,
     less,
     log2,
-    maximum,
-    minimum,
     power,
     remainder,
     rint,
@@ -130,10 +128,12 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
     array([0. , 0.5, 1. ])
     """
     bounds = [bound for bound in (min, max) if bound is not None]
-    made, *ends = map(wrap, common("clip", x, *bounds))
+    made, *ends = common("clip", x, *bounds)
     if min is not None:
-        made = maximum(made, ends[0])
-    return made if max is None else minimum(made, ends[-1])
+        made = ops.maximum(made, ends[0])
+    if max is not None:
+        made = ops.minimum(made, ends[-1])
+    return wrap(weak_like(made, (x, *bounds), Call(clip, (x, min, max))))
 
 
 @parameters(

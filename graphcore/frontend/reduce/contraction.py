@@ -79,7 +79,7 @@ def dims_to_contract(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
     y="Vectors along `dim`.",
     dim="The dim of the vectors and of the result.",
 )
-def cross(x: Operand, y: Operand, dim: str) -> Tensor:
+def cross(x: Operand, y: Operand, dim: str | None = None) -> Tensor:
     """Cross product of the vectors along `dim`, of size 3, or of size 2 with third component 0.
 
     Where both have size 2, the result is the third component of the product alone, without `dim`. A
@@ -91,6 +91,7 @@ def cross(x: Operand, y: Operand, dim: str) -> Tensor:
     array([0, 0, 1])
     """
     left, right = (wrap(node) for node in common("cross", x, y))
+    dim = dim_of("cross", left.node, dim)
     (a, b, c), (d, e, f) = (components(v, dim) for v in (left, right))
     last = a * e - b * d
     if left.sizes[dim] == right.sizes[dim] == 2:

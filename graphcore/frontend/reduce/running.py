@@ -86,7 +86,7 @@ def accumulate(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -
     dim="The dim to run along.",
     include_initial="Whether the result begins with 0, so that the dim is one longer.",
 )
-def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
+def cumulative_sum(x: Operand, dim: str | None = None, *, include_initial: bool = False) -> Tensor:
     """Running sum along one dim; `include_initial` starts it with 0, so the dim is one longer.
 
     >>> import graphcore as gc
@@ -104,7 +104,7 @@ def cumulative_sum(x: Operand, dim: str, *, include_initial: bool = False) -> Te
     dim="The dim to run along.",
     include_initial="Whether the result begins with 1, so that the dim is one longer.",
 )
-def cumulative_prod(x: Operand, dim: str, *, include_initial: bool = False) -> Tensor:
+def cumulative_prod(x: Operand, dim: str | None = None, *, include_initial: bool = False) -> Tensor:
     """Running product along one dim; `include_initial` starts it with 1, so the dim is one longer.
 
     >>> import graphcore as gc
@@ -172,7 +172,7 @@ def logcumsumexp(
     dim="The dim to fill along.",
     limit="The number of consecutive nan that are replaced at most; None means no limit.",
 )
-def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
+def ffill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tensor:
     """`x` with nan replaced by the last value before it along `dim`; leading nan stay.
 
     >>> import graphcore as gc
@@ -198,7 +198,7 @@ def ffill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
     dim="The dim to fill along.",
     limit="The number of consecutive nan that are replaced at most; None means no limit.",
 )
-def bfill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
+def bfill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tensor:
     """`x` with nan replaced by the next value after it along `dim`; trailing nan stay.
 
     >>> import graphcore as gc
@@ -206,4 +206,5 @@ def bfill(x: Operand, dim: str, limit: int | None = None) -> Tensor:
     >>> gc.compile([], gc.bfill(x, "t"))()
     array([ 1.,  3.,  3., nan])
     """
-    return flip(ffill(flip(x, dim), dim, limit), dim)
+    name = dim_of("bfill", single("bfill", x), dim)
+    return flip(ffill(flip(x, name), name, limit), name)

@@ -25,7 +25,8 @@ __all__ = [
 def softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """`exp(x) / sum(exp(x))` over dims, without overflow; 0 where all of `x` is -inf.
 
-    The dims stay. Floats keep their dtype. Elements left out get 0.
+    The dims stay. Floats keep their dtype. Elements left out get 0. Without `dim` all elements
+    together sum to 1, as in SciPy; PyTorch and JAX mean one dim.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[0.0, 0.0], [0.0, 1000.0]], ("batch", "class"))
@@ -40,7 +41,8 @@ def softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 def log_softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """`x - logsumexp(x)` over dims, without overflow.
 
-    The dims stay. Floats keep their dtype. Elements left out get -inf.
+    The dims stay. Floats keep their dtype. Elements left out get -inf. Without `dim` it is over all
+    elements together, as in SciPy; PyTorch and JAX mean one dim.
 
     >>> import graphcore as gc
     >>> x = gc.constant([[0.0, 0.0], [0.0, 1000.0]], ("batch", "class"))

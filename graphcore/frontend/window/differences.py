@@ -33,7 +33,7 @@ __all__ = [
     dim="The dim.",
     n="How often the differences are taken.",
 )
-def diff(x: Operand, dim: str, n: int = 1) -> Tensor:
+def diff(x: Operand, dim: str | None = None, n: int = 1) -> Tensor:
     """Each element minus the one before it along `dim`, which is one shorter; repeated `n` times.
 
     For bool: whether an element differs from the one before, as in NumPy.
@@ -71,7 +71,9 @@ def pairs(x: Node, dim: str, apart: int = 1) -> tuple[Node, Node]:
     return cut(x, dim, apart, size), cut(x, dim, 0, size)
 
 
-def trapezoid(y: Operand, x: Operand | None = None, dx: Operand = 1.0, *, dim: str) -> Tensor:
+def trapezoid(
+    y: Operand, x: Operand | None = None, dx: Operand = 1.0, *, dim: str | None = None
+) -> Tensor:
     """Integral of `y` along `dim` by the trapezoidal rule.
 
     Parameters
@@ -91,7 +93,8 @@ def trapezoid(y: Operand, x: Operand | None = None, dx: Operand = 1.0, *, dim: s
     >>> gc.compile([], gc.trapezoid(gc.constant([0.0, 1.0, 4.0], "t"), dx=0.5, dim="t"))()
     array(1.5)
     """
-    return sum(trapezoids("trapezoid", y, x, dx, dim), dim)
+    name = dim_of("trapezoid", single("trapezoid", y), dim)
+    return sum(trapezoids("trapezoid", y, x, dx, name), name)
 
 
 def cumulative_trapezoid(
@@ -99,7 +102,7 @@ def cumulative_trapezoid(
     x: Operand | None = None,
     dx: Operand = 1.0,
     *,
-    dim: str,
+    dim: str | None = None,
     initial: float | None = None,
 ) -> Tensor:
     """Integral of `y` from the first point to each later one, by the trapezoidal rule.
@@ -126,12 +129,13 @@ def cumulative_trapezoid(
     >>> gc.compile([], gc.cumulative_trapezoid(y, dx=0.5, dim="t"))()
     array([0.25, 1.5 ])
     """
-    found = cumsum(trapezoids("cumulative_trapezoid", y, x, dx, dim), dim)
+    name = dim_of("cumulative_trapezoid", single("cumulative_trapezoid", y), dim)
+    found = cumsum(trapezoids("cumulative_trapezoid", y, x, dx, name), name)
     if initial is None:
         return found
     if initial != 0:
         raise refusal("cumulative_trapezoid", f"initial={initial}", cure="use 0 or None")
-    return after(0, found, dim)
+    return after(0, found, name)
 
 
 def trapezoids(function: str, y: Operand, x: Operand | None, dx: Operand, dim: str) -> Tensor:
@@ -157,7 +161,9 @@ def step(function: str, x: Operand, dim: str, apart: int = 1) -> Tensor:
     return later - earlier
 
 
-def gradient(x: Operand, dim: str, spacing: Operand = 1.0, edge_order: int = 1) -> Tensor:
+def gradient(
+    x: Operand, dim: str | None = None, spacing: Operand = 1.0, edge_order: int = 1
+) -> Tensor:
     """Slope of `x` along `dim`, of second-order accuracy in the interior.
 
     In the interior, central differences, for uneven spacing weighted by the opposite distances; at
