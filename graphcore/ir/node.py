@@ -61,14 +61,21 @@ def need(
     kind: type[GraphError] = GraphValueError,
 ) -> None:
     """Have the call check `left relation right` (`==`, `<` or `<=`); used in type rules."""
+    for size in (left, right):
+        divides(dim, size)
     _pending.needs.append(Need(dim, left, relation, right, kind))
+
+
+def divides(dim: str, size: Size) -> None:
+    """Have the call check that `size` divides by no 0."""
+    for divisor in divisors(size):
+        if lower_bound(divisor) == 0:
+            _pending.needs.append(Need(dim, 1, "<=", divisor))
 
 
 def natural(dim: str, size: Size) -> None:
     """Have the call check that `size` is 0 or more, if it may be less, and divides by no 0."""
-    for divisor in divisors(size):
-        if lower_bound(divisor) == 0:
-            need(dim, 1, "<=", divisor)
+    divides(dim, size)
     least = lower_bound(size)
     if least is None or least < 0:
         need(dim, 0, "<=", size)

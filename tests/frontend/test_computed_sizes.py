@@ -239,6 +239,8 @@ def test_sizes_that_are_none() -> None:
         (gc.zeros({"a": C.sum() * 1}), "a computed size is -3"),
         (gc.repeat(X, C, "row"), "a computed size is -1"),
         (gc.zeros({"a": M.sum() - 9}), "needs 0 <= kept - 9"),
+        (X.unstack(row={"a": (C > 9).sum(), "b": None}), "needs 1 <= kept for dim"),
+        (X[X > 9].max("row"), "needs 0 < kept"),
     ):
         with pytest.raises(gc.GraphValueError, match=said):
             gc.compile([X, M, C], y, native=False)(ROW, MASK, np.array([1, 2, -6, 0, 0, 0]))

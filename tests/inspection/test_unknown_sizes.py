@@ -46,6 +46,7 @@ PROGRAMS: dict[str, Callable[[], gc.Tensor]] = {
     "callback": lambda: gc.callback(
         np.sin, X, dims="time", pullback=lambda xs, y, ct: (ct * gc.cos(xs[0]),)
     )(X),
+    "mask": lambda: X[X > 2],
 }
 
 
