@@ -7,7 +7,7 @@ polynomials in the derivatives of g.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import comb
 from typing import Any, TypeAlias
 
@@ -30,32 +30,43 @@ DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
 LARGE = 10
 """From here on the asymptotic series of Stirling are exact to the last digit."""
 
+MANY = 2**13
+"""How many values are computed at once: what is found on the way to them stays in the cache."""
+
 ROUTINES: dict[str, Callable[..., Array]] = {}
 """Functions by name, called with `(*operands, out)`."""
 
 
-def routine(name: str, orders: int) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Enter a function of so many integers and of arrays, which computes in double precision.
-
-    Its name is given, as an exported program may call it by another one.
-    """
+def routine(orders: int) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
+    """Enter a function of so many integers and of arrays, which computes in double precision."""
 
     def register(function: Callable[..., Array]) -> Callable[..., Array]:
         def run(*operands: Array) -> Array:
             *xs, out = operands
+            if out.size > MANY and len(out) > 1:
+                return in_halves(run, xs, out)
             integers = [int(n) for n in xs[:orders]]
             wide = np.complex128 if out.dtype.kind == "c" else np.float64
             found = function(*integers, *[np.asarray(x, wide) for x in xs[orders:]])
             np.copyto(out, found, casting="same_kind")
             return out
 
-        ROUTINES[name] = run
+        ROUTINES[function.__name__] = run
         return function
 
     return register
 
 
-@routine("hyp1f1", orders=0)
+def in_halves(run: Callable[..., Array], xs: Sequence[Array], out: Array) -> Array:
+    """A function of many values as that of half of them, and of the others."""
+    half = len(out) // 2
+    for part in (slice(half), slice(half, None)):
+        whole = [np.ndim(x) < out.ndim or len(x) < len(out) for x in xs]
+        run(*[x if w else x[part] for x, w in zip(xs, whole, strict=True)], out[part])
+    return out
+
+
+@routine(orders=0)
 def hyp1f1(a: Array, b: Array, x: Array) -> Array:
     """SciPy's function; `x` above 1e6 counts as 1e6 unless the function is a polynomial.
 
@@ -66,7 +77,7 @@ def hyp1f1(a: Array, b: Array, x: Array) -> Array:
     return found
 
 
-@routine("sigmoid_slope", orders=0)
+@routine(orders=0)
 def sigmoid_slope(x: Array, y: Array) -> Array:
     """y (1 - y), and y^2 e^-x where 1 - y has lost digits"""
     found, far = np.asarray(y * (1 - y)), x > 7
@@ -75,7 +86,7 @@ def sigmoid_slope(x: Array, y: Array) -> Array:
     return found
 
 
-@routine("tanh_slope", orders=0)
+@routine(orders=0)
 def tanh_slope(x: Array, y: Array) -> Array:
     """1 - y^2, and (1 + |y|)^2 e^(-2|x|) where 1 - |y| has lost digits"""
     size = np.abs(x)
@@ -95,7 +106,8 @@ def tail(x: Array, factor: float) -> Array:
     t = (size - 3) / (size + 3)
     total = np.zeros_like(x)
     for c in reversed(FAR):
-        total = total * t + c
+        total *= t
+        total += c
     square, far = x * x, x * (2.0**27 + 1)
     high = far - (far - x)
     low = x - high
@@ -104,7 +116,7 @@ def tail(x: Array, factor: float) -> Array:
     return np.asarray(found - found * (factor * lost))
 
 
-@routine("erfc", orders=0)
+@routine(orders=0)
 def erfc(x: Array) -> Array:
     """SciPy's function loses hundreds of units in the last place where it is small."""
     if x.dtype.kind == "c":
@@ -114,7 +126,7 @@ def erfc(x: Array) -> Array:
     return np.where(np.abs(x) < 0.5, 1 - special.erf(x), np.where(x < 0, 2 - far, far))
 
 
-@routine("ndtr", orders=0)
+@routine(orders=0)
 def ndtr(x: Array) -> Array:
     """erfc(-x / sqrt(2)) / 2, as `erfc` computes it."""
     size = np.clip(np.abs(x), 0.75, 60)
@@ -123,7 +135,7 @@ def ndtr(x: Array) -> Array:
     return np.where(np.abs(x) < 0.75, near, np.where(x < 0, far, 1 - far))
 
 
-@routine("cosm1", orders=0)
+@routine(orders=0)
 def cosm1(x: Array) -> Array:
     """-2 sin(x / 2)^2, for any x; SciPy's function is wrong where x is large."""
     half: Array = np.sin(x / 2)
@@ -221,14 +233,14 @@ def gamma_slope(n: int, a: Array) -> Callable[[Array], Array]:
     return lambda log_x: slope(n, 0, a, one, higher | {(1, 0): log_x})
 
 
-@routine("gamma_density", orders=1)
+@routine(orders=1)
 def gamma_density(n: int, a: Array, x: Array) -> Array:
     """The n-th derivative by `a` of x^(a-1) e^-x / gamma(a)"""
     k = kernel(a, x)
     return np.where(k == 0, 0, k * gamma_slope(n, a)(log_less_digamma(x, a)))
 
 
-@routine("gammainc_by", orders=1)
+@routine(orders=1)
 def gammainc_by(n: int, a: Array, x: Array) -> Array:
     """The n-th derivative of gammainc by `a`: an integral from x to 0 or to infinity."""
     shifted = (a < 1) & (x < 1)  # gammainc(a, x) = gammainc(a + 1, x) + gamma_density(a + 1, x)
@@ -276,7 +288,7 @@ def beta_derivative(
     return np.where(k == 0, 0, k * beta_slope(m, n, a, b, s)(*logs))
 
 
-@routine("beta_density", orders=4)
+@routine(orders=4)
 def beta_density(m: int, n: int, i: int, j: int, a: Array, b: Array, x: Array) -> Array:
     """The same for y = 1 - x"""
     return beta_derivative(m, n, i, j, a, b, x, 1 - x)
@@ -305,7 +317,7 @@ def betainc_below(m: int, n: int, a: Array, b: Array, x: Array, y: Array) -> Arr
     return found
 
 
-@routine("betainc_by", orders=2)
+@routine(orders=2)
 def betainc_by(m: int, n: int, a: Array, b: Array, x: Array) -> Array:
     """The (m, n)-th derivative of betainc by `a` and `b`: an integral from x to 0 or to 1."""
     y = 1 - x

@@ -194,6 +194,10 @@ def add_groups(x: Array, places: Array, sizes: tuple[int, ...], out: Array) -> N
     order = np.argsort(
         places.astype(np.uint16) if math.prod(sizes) <= 2**16 else places, stable=True
     )
-    places = places[order]
-    firsts = np.flatnonzero(np.diff(places, prepend=-1))
-    out[np.unravel_index(places[firsts], sizes)] += np.add.reduceat(x[order], firsts, 0)
+    places = places.take(order)
+    begins = np.empty(len(places), np.bool_)
+    begins[0] = True
+    np.not_equal(places[1:], places[:-1], begins[1:])
+    firsts = np.flatnonzero(begins)
+    at = np.unravel_index(places.take(firsts), sizes)
+    out[at] += np.add.reduceat(x.take(order, 0), firsts, 0)
