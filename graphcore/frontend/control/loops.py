@@ -96,8 +96,8 @@ def scan(
     ----------
     body
         `(carry, x) -> (carry, y)`. It is traced, not run at each step. The carry keeps its
-        structure, dims and dtypes; a start value is repeated along dims that the body adds to it,
-        which come after its own, whatever their order in the body.
+        structure, dims and dtypes. A start value is repeated along dims that the body adds to it,
+        which come after its own.
         `y` is any structure of tensors, or None.
     init
         The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the

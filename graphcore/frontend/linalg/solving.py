@@ -108,7 +108,7 @@ def solve_triangular(
     Raises
     ------
     GraphError
-        If a matrix is singular, at the call, unless `check` is False; or if `a` is known to be
+        If a matrix is singular, at the call, unless `check` is False. Also if `a` is known to be
         zero in that triangle, such as the upper one of a Cholesky factor.
 
     Examples
