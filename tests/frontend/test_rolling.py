@@ -122,7 +122,7 @@ def test_a_window_without_a_value_has_no_derivative(name: str, min_periods: int 
         (lambda x: x.rolling(time=3, min_periods=0), "min_periods=0"),
         (lambda x: x.rolling({"time": 2}, row=2), "not both"),
         (lambda x: x.rolling(time=2, center={"row": True}), "each of the dims"),
-        (lambda x: x.rolling(time=2).construct("row"), "has a dim 'row' already"),
+        (lambda x: x.rolling(time=2).construct("row"), "there is a dim 'row' already"),
         (lambda x: x.rolling(time=2).construct(), "each of the dims"),
         (lambda x: x.rolling(time=2).mean(axis=0), "takes no axis"),
         (lambda x: x.coarsen(time=2, boundary="even"), "boundary='even' is not known"),
@@ -169,3 +169,17 @@ def test_dims_may_have_the_name_of_an_operand() -> None:
     x = gc.tensor("t", {"x": 6})
     assert x.rolling(x=3).mean() is x.rolling({"x": 3}).mean()
     assert gc.coarsen(x, x=2).sum() is x.coarsen({"x": 2}).sum()
+
+
+def test_names_of_windows_are_refused_in_the_words_of_the_call() -> None:
+    x = gc.tensor("x", {"row": 6, "a": 2})
+    for call in (
+        lambda: x.rolling(row=3).construct("row"),
+        lambda: x.rolling(row=3).construct("a"),
+        lambda: x.coarsen(row=2).construct(row=("a", "b")),
+    ):
+        with pytest.raises(
+            gc.GraphError, match=r"^construct: there is a dim '\w+' already"
+        ) as error:
+            call()
+        assert "concat" not in str(error.value)

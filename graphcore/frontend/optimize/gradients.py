@@ -11,7 +11,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.masking import root
 
 from .groups import like
-from .rates import Real
+from .rates import Real, check
 
 __all__ = ["clip_by_global_norm", "global_norm"]
 
@@ -52,6 +52,7 @@ def clip_by_global_norm(tree: T, max_norm: Real) -> T:
     >>> gc.evaluate(gc.optimize.clip_by_global_norm(grads, 1.0))
     {'w': array([0.6, 0. ]), 'b': array(0.8)}
     """
+    check("clip_by_global_norm", max_norm=max_norm)
     found, rebuild = flatten(tree, "clip_by_global_norm")
     norm = global_norm(found)
     scale = where(norm <= max_norm, 1.0, max_norm / norm)  # nan if the norm is

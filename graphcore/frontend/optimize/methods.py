@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from graphcore.frontend.core.base import Tensor, refusal
+from graphcore.frontend.core.base import Tensor, brief, refusal
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.other_names import UPDATE
 from graphcore.frontend.core.trees import Tree
@@ -22,7 +22,7 @@ from graphcore.frontend.pointwise.elementwise import absolute, expm1, log, sign
 from graphcore.frontend.reduce.masking import root
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
-from graphcore.ir.errors import GraphAttributeError
+from graphcore.ir.errors import GraphAttributeError, GraphTypeError
 from graphcore.ir.help_text import fields
 
 from .groups import check_rates, like, of_arrays, of_each, rates_of, tensors
@@ -129,7 +129,7 @@ def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -
     >>> gc.compile([w], new)([1.0, 2.0])
     array([0.8, 1.6])
     """
-    check("sgd", momentum)
+    check("sgd", momentum=momentum)
     check_rates("sgd", learning_rate)
     moving = not (isinstance(momentum, int | float) and momentum == 0)
 
@@ -221,7 +221,7 @@ def moments(
     function: str, learning_rate: Rates, b1: Real, b2: Real, eps: Real, decay: Decay
 ) -> Optimizer:
     """Adam, whose params decay."""
-    check(function, b1, b2, eps)
+    check(function, b1=b1, b2=b2, eps=eps)
     check_rates(function, learning_rate)
 
     def init(params: Tree) -> Moments:
@@ -264,7 +264,7 @@ def rmsprop(learning_rate: Rates, decay: Real = 0.9, eps: Real = 1e-8) -> Optimi
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.8, -19.8])
     """
-    check("rmsprop", decay, eps)
+    check("rmsprop", decay=decay, eps=eps)
     check_rates("rmsprop", learning_rate)
 
     def init(params: Tree) -> Squares:
@@ -310,7 +310,7 @@ def lion(
     >>> gc.compile([w], new)([1.0, -20.0])
     array([  0.9, -19.9])
     """
-    check("lion", b1, b2)
+    check("lion", b1=b1, b2=b2)
     check_rates("lion", learning_rate)
     shrink = Decay("lion", weight_decay, mask)
 
@@ -341,7 +341,7 @@ class Decay(NamedTuple):
 
     def shares(self, params: Tree) -> Tree:
         """The share of each param."""
-        check(self.function, self.weight_decay)
+        check(self.function, weight_decay=self.weight_decay)
         mask = self.mask(params) if callable(self.mask) else self.mask
         chosen = of_each(self.function, "mask", True if mask is None else mask, params)
         return each(lambda p: self.weight_decay if chosen.pop(0) else 0.0, params)
@@ -349,7 +349,15 @@ class Decay(NamedTuple):
 
 def optimizer(init: Callable[..., Tree], update: Callable[..., tuple[Tree, Tree]]) -> Optimizer:
     """The two functions, which take arrays as well."""
-    return Optimizer(of_arrays(init), of_arrays(update))
+
+    def updated(params: Tree, grads: Tree, state: Tree) -> tuple[Tree, Tree]:
+        if not hasattr(state, "step"):
+            cure = "give what init(params) or the last update returned: params, state = update(...)"
+            reason = f"the state is {brief(state)}"
+            raise refusal("update", reason, cure=cure, kind=GraphTypeError)
+        return update(params, grads, state)
+
+    return Optimizer(of_arrays(init), of_arrays(updated))
 
 
 def stepped(p: Tensor, moved: Tensor, rate: Real, decayed: Real = 0.0) -> Tensor:

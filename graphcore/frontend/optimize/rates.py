@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
@@ -29,17 +29,32 @@ Schedule: TypeAlias = Callable[[Tensor], Tensor | float]
 """The learning rate from the number of the step, counted from 0."""
 
 
-def check(function: str, *values: Real) -> None:
-    """Refuse hyperparameters that are neither numbers nor tensors."""
-    for value in values:
-        single(function, value)
+SHARE = 0.0, math.nextafter(1, 0), "a share is at least 0 and less than 1"
+SIZE = 0.0, math.inf, "give 0 or more"
+LIMITS = {
+    "steps": (1.0, math.inf, "give 1 or more; in linear_warmup the steps come first"),
+    **dict.fromkeys(("b1", "b2", "decay"), SHARE),
+    **dict.fromkeys(("momentum", "eps", "max_norm", "factor", "weight_decay"), SIZE),
+}
+"""The least and the greatest value of hyperparameters, and the cure for others."""
+
+
+def check(function: str, **values: Real) -> None:
+    """Refuse hyperparameters that are no real numbers or tensors, or that make no sense."""
+    for name, value in values.items():
+        node = single(function, value)
+        least, most, cure = LIMITS.get(name, (-math.inf, math.inf, "give a real number"))
+        outside = isinstance(value, int | float) and not least <= value <= most
+        if outside or node.type.dtype.kind == "c":
+            reason = f"{name} is {value!r:.60}"
+            raise refusal(function, reason, cure=cure)
 
 
 def schedule_of(function: str, rate: Real | Schedule) -> Schedule:
     """A learning rate as a function of the number of the step."""
     if callable(rate):
         return callback(function, "learning_rate", rate, "step")
-    single(function, rate)
+    check(function, learning_rate=rate)
     return lambda step: rate
 
 
@@ -57,7 +72,7 @@ def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedul
     >>> gc.optimize.exponential_decay(0.1, 100, 0.5)(200).eval()
     array(0.025)
     """
-    check("exponential_decay", learning_rate, steps, factor)
+    check("exponential_decay", learning_rate=learning_rate, steps=steps, factor=factor)
     return lambda step: learning_rate * factor ** (step_tensor(step) / steps)
 
 
@@ -77,7 +92,7 @@ def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedul
     >>> gc.evaluate([rate(0), rate(50), rate(1000)])
     [array(0.1), array(0.05), array(0.)]
     """
-    check("cosine_decay", learning_rate, steps, final)
+    check("cosine_decay", learning_rate=learning_rate, steps=steps, final=final)
 
     def rate(step: Operand) -> Tensor:
         share = minimum(step_tensor(step) / steps, 1.0)
@@ -106,7 +121,7 @@ def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
     >>> gc.evaluate([rate(0), rate(3), rate(9)])
     [array(0.025), array(0.1), array(0.1)]
     """
-    check("linear_warmup", steps)
+    check("linear_warmup", steps=steps)
     rate = schedule_of("linear_warmup", then)
     return lambda step: minimum((step_tensor(step) + 1) / steps, 1.0) * rate(step_tensor(step))
 

@@ -12,6 +12,7 @@ from graphcore.frontend.core.arguments import (
     check_word,
     mapping,
     names,
+    new_dim,
     require_dims,
     size_of,
     whole,
@@ -281,9 +282,8 @@ class Rolling(Windowed):
         )
         x, fill = with_fill("construct", self._x.node, fill_value)
         extended = self._extend(x, wrap(fill))
-        return self._windows(
-            extended, names("construct", new), steps("construct", self._dims, stride)
-        )
+        made = tuple([new_dim("construct", dim, self._x.node) for dim in new])
+        return self._windows(extended, made, steps("construct", self._dims, stride))
 
     def _extend(self, x: Node, fill: Operand) -> Node:
         """`x` padded so that there is a window for each position."""
@@ -355,6 +355,8 @@ class Coarsen(Windowed):
         if any(len(pair) != 2 for pair in pairs):
             cure = f"name two for each: .construct({{{self._dims[0]!r}: ('year', 'month')}})"
             raise refusal("construct", f"{given} are not pairs of dims", self._x, cure=cure)
+        for dim in [dim for pair in pairs for dim in pair]:
+            new_dim("construct", dim, self._x.node, gone=self._dims)
         x = self._x
         if "pad" in self._boundaries:
             x = wrap(with_fill("construct", x.node, None)[0])
