@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from weakref import WeakValueDictionary
 
 from graphcore.backends import numpy_backend
+from graphcore.backends.numpy_backend.constants import compute_constants
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import ValueOf
@@ -26,7 +27,7 @@ from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.exponentials import share_exponentials
 from graphcore.rewrites.layout import short_axes_first
-from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes
+from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, in_turn
 from graphcore.rewrites.rematerialise import rematerialise
 from graphcore.schedule.parts import read_parts_in_results
 from graphcore.schedule.pieces import cut_kernels
@@ -59,7 +60,7 @@ EMITTED: frozenset[Op] = frozenset(
 
 KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
-shared = Pass("exponentials shared", share_exponentials, EXPANDED)
+shared = Pass("exponentials shared", in_turn(compute_constants, share_exponentials), EXPANDED)
 laid_out = Pass("laid out", short_axes_first, EXPANDED)
 scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from graphcore.ir.graph import Graph
 from graphcore.rewrites.accumulate import add_embedded
-from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, tidied
+from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, in_turn, tidied
+
+from .constants import compute_constants
 
 
 def parts_added(graph: Graph) -> Graph:
@@ -13,4 +15,4 @@ def parts_added(graph: Graph) -> Graph:
     return graph if added is graph else tidied.change(added)
 
 
-PASSES: Passes = [*COMMON, Pass("scheduled", parts_added, EXPANDED)]
+PASSES: Passes = [*COMMON, Pass("scheduled", in_turn(compute_constants, parts_added), EXPANDED)]
