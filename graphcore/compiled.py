@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args, overload
 
 import numpy.typing as npt
 
@@ -18,6 +18,7 @@ from graphcore.frontend.core.base import Tensor, refusal
 from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.inspection.shown import file_at
+from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.graph import Graph
 from graphcore.ir.provenance import described_by
@@ -44,7 +45,12 @@ Returns = Literal["numpy", "xarray"]
 
 @overload
 def compile(
-    inputs: Tree, outputs: Tensor, *, returns: Literal["numpy"] = ..., native: bool | None = ...
+    inputs: Tree,
+    outputs: Tensor,
+    *,
+    returns: Literal["numpy"] = ...,
+    native: bool | None = ...,
+    join: Join = ...,
 ) -> Compiled[Array]: ...
 @overload
 def compile(
@@ -53,6 +59,7 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    join: Join = ...,
 ) -> Compiled[list[Array]]: ...
 @overload
 def compile(
@@ -61,6 +68,7 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    join: Join = ...,
 ) -> Compiled[dict[K, Array]]: ...
 @overload
 def compile(
@@ -69,6 +77,7 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    join: Join = ...,
 ) -> Compiled[tuple[Array, Array]]: ...
 @overload
 def compile(
@@ -77,14 +86,25 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    join: Join = ...,
 ) -> Compiled[tuple[Array, Array, Array]]: ...
 @overload
 def compile(
-    inputs: Tree, outputs: Tree, *, returns: Returns = ..., native: bool | None = ...
+    inputs: Tree,
+    outputs: Tree,
+    *,
+    returns: Returns = ...,
+    native: bool | None = ...,
+    join: Join = ...,
 ) -> Compiled[Any]: ...
 @reword_errors
 def compile(
-    inputs: Tree, outputs: Tree, *, returns: Returns = "numpy", native: bool | None = None
+    inputs: Tree,
+    outputs: Tree,
+    *,
+    returns: Returns = "numpy",
+    native: bool | None = None,
+    join: Join = "exact",
 ) -> Compiled[Any]:
     """A compiled program, which computes `outputs` from `inputs`.
 
@@ -99,19 +119,24 @@ def compile(
         registered classes (`gc.tree.register`), which the result mirrors.
     returns
         What results are: "numpy" arrays with their axes in the order of the dims of the output, or
-        "xarray" DataArrays, without names and attrs. A dim of a DataArray keeps its coordinate from
-        the arguments, if its elements are those of the arguments or a selection of them. A renamed
-        dim keeps it under the new name. A dim that is sorted, moved, joined, split or new has no
-        coordinate, nor one that a loop or branch selects from. Where one position is picked the
-        coordinate becomes a scalar. Scalar coordinates stay. Coordinates of several dims, or of
-        another name than their dim, stay where all their dims do. Where arguments disagree the
-        result has no coordinate. It never has one of several levels.
+        "xarray" DataArrays, without names and attrs. They have the coordinates that xarray would
+        give them, from the arguments and from constants that are DataArrays: selected, joined,
+        padded with nan, averaged over the blocks of `coarsen`, merged to levels of an index. Where
+        one position is picked the coordinate becomes a scalar. A dim that is sorted, transformed
+        or new has no coordinate, nor one that a loop or branch selects from, nor one along which
+        different elements of one argument meet.
     native
         What runs the program. False: NumPy calls. True: machine code from the first call on, which
         takes tens to hundreds of milliseconds more. None, the default: NumPy calls first, and
         machine code once the calls have been worth it. The two differ by rounding: results of
         elementwise operations by at most 4 units in the last place. Programs that gain nothing from
         machine code, and platforms without it, stay with NumPy calls.
+    join
+        How labels of one dim are joined that differ between DataArrays, arguments or constants.
+        "exact" refuses the call. "override" computes by position, and results have the labels of
+        the first. "inner" takes the elements whose labels all have, in the order of the first; a
+        dim whose size is declared keeps all. A dim without labels agrees with all, and a dim with a
+        size of another name, {"time": "n_other"}, is another one.
 
     Raises
     ------
@@ -142,7 +167,7 @@ def compile(
     results, mirrored = flatten(outputs, "compile: outputs")
     nodes = [x.node for x in params]
     graph = program("compile", nodes, [y.node for y in results], not_listed(nodes))
-    return Compiled(graph, arranged.form(), mirrored.form(), returns, native)
+    return Compiled(graph, arranged.form(), mirrored.form(), returns, native, join)
 
 
 class Compiled(Questions, Generic[R]):
@@ -172,13 +197,17 @@ class Compiled(Questions, Generic[R]):
         results: Tree,
         returns: Returns = "numpy",
         native: bool | None = None,
+        join: Join = "exact",
     ) -> None:
         self._arguments, self._results, self._returns = arguments, results, returns
-        self._native = native
-        self._label = labeller(graph, returns)
+        self._native, self._join = native, join
+        check_word("compile", "join", join, get_args(Join))
+        self._label = labeller(graph, returns, join)
+        dims = joined_dims(graph) if join != "override" else []
+        check_constants(dims)
         graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
         with pipeline.without_collection(), described_by(graph.trace):
-            self._boundary = Boundary(graph)
+            self._boundary = Boundary(graph, dims if join == "exact" else ())
             self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
             self.stages = Stages(self.passes)
             last = self.passes[-1].graph
@@ -189,6 +218,9 @@ class Compiled(Questions, Generic[R]):
             self._values = self._tier.begin(replacer(weakref.ref(self)))
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
+        if join == "inner":  # all arguments are arranged
+            self._given = Inner(arguments, self._boundary.params, self._boundary.types, dims)
+            self._plain = -1
         flat = type(results) is list and results == list(range(len(graph.outputs)))
         self._result: Callable[[list[Array]], Any] = list if flat else picker(results)
 
@@ -209,7 +241,8 @@ class Compiled(Questions, Generic[R]):
         Its function `program` takes the arguments of a call and checks them with the same errors.
         It returns the same bits as a program compiled with `native=False`. Dataclasses are replaced
         by ones of the same name and fields. Strings of the program, such as names of inputs and
-        dims, are in it as literals and comments, never as code.
+        dims, are in it as literals and comments, never as code. Labels of constants are compared
+        as text.
 
         Parameters
         ----------
@@ -245,7 +278,7 @@ class Compiled(Questions, Generic[R]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         forms = self._arguments, self._results, self._returns
-        return Compiled, (self.stages["named"], *forms, self._native)
+        return Compiled, (self.stages["named"], *forms, self._native, self._join)
 
     def __repr__(self) -> str:
         from graphcore.inspection.text import few
@@ -278,7 +311,7 @@ def native_passes() -> pipeline.Passes:
 CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
 
 
-def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
+def labeller(graph: Graph, returns: Returns, join: Join) -> DataArrays | None:
     """The function that turns arrays into the results of a call."""
     check_word("compile", "returns", returns, ("numpy", "xarray"))
     if returns == "numpy":
@@ -289,6 +322,7 @@ def labeller(graph: Graph, returns: Returns) -> DataArrays | None:
     def compile_graph(positions: Graph) -> Compiled:
         form = list(range(len(positions.params))), list(range(len(positions.outputs)))
         outputs = after_sizes(positions.outputs, sizes)
-        return Compiled(Graph(positions.params, outputs), *form, native=False)
+        inner = Graph(positions.params, outputs)
+        return Compiled(inner, *form, native=False, join="override")
 
-    return DataArrays(graph, compile_graph)
+    return DataArrays(graph, compile_graph, join)

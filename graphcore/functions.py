@@ -30,6 +30,7 @@ from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.static import Reads, holds, key_of, state_of
 from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import tensor
+from graphcore.interop.joins import Join
 from graphcore.ir import structures
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.locks import new_lock
@@ -56,15 +57,27 @@ VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 @overload
 def function(
-    *wrong: Any, returns: Literal["numpy"] = ..., native: bool | None = ..., **inputs: DimsTree
+    *wrong: Any,
+    returns: Literal["numpy"] = ...,
+    native: bool | None = ...,
+    join: Join = ...,
+    **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R, Array]]: ...
 @overload
 def function(
-    *wrong: Any, returns: Returns = ..., native: bool | None = ..., **inputs: DimsTree
+    *wrong: Any,
+    returns: Returns = ...,
+    native: bool | None = ...,
+    join: Join = ...,
+    **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 @reword_errors
 def function(
-    *wrong: Any, returns: Returns = "numpy", native: bool | None = None, **inputs: DimsTree
+    *wrong: Any,
+    returns: Returns = "numpy",
+    native: bool | None = None,
+    join: Join = "exact",
+    **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R]]:
     """A decorator: a function of tensors takes arrays too, and is compiled for them.
 
@@ -84,6 +97,8 @@ def function(
         "numpy" or "xarray", as in `compile`.
     native
         What runs the program, as in `compile`.
+    join
+        How labels of DataArrays are joined, as in `compile`.
 
     Returns
     -------
@@ -116,8 +131,9 @@ def function(
         reason = f"takes inputs by name, not {brief(wrong[0])}"
         raise refusal("function", reason, cure=cure, kind=GraphTypeError)
     check_word("function", "returns", returns, get_args(Returns))
+    check_word("function", "join", join, get_args(Join))
     made = {name: declare_inputs(name, dims) for name, dims in inputs.items()}
-    return partial(Function, inputs=made, returns=returns, native=native)
+    return partial(Function, inputs=made, returns=returns, native=native, join=join)
 
 
 class Function(Generic[P, R, A]):
@@ -143,6 +159,7 @@ class Function(Generic[P, R, A]):
         inputs: Mapping[str, Tree],
         returns: Returns = "numpy",
         native: bool | None = None,
+        join: Join = "exact",
     ) -> None:
         if not callable(function) or isinstance(function, type):
             cure = "put @gc.function(x=dims) above a function of tensors"
@@ -153,7 +170,7 @@ class Function(Generic[P, R, A]):
         self._signature = inspect.signature(function)
         self._check_names(function, inputs)
         self._inputs = {x: inputs[x] for x in self._signature.parameters if x in inputs}
-        self._options: dict[str, Any] = {"returns": returns, "native": native}
+        self._options: dict[str, Any] = {"returns": returns, "native": native, "join": join}
         self._programs: dict[Any, Program] = {}
         self._lock = new_lock()
         self._usual: Program | None = None  # for the defaults of all static parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any
 
 from graphcore.files import archive
 from graphcore.frontend.core.base import refusal
@@ -13,7 +12,7 @@ from graphcore.inspection.shown import file_at
 from graphcore.ir.errors import GraphTypeError
 
 from . import inputs
-from .compiled import Compiled, Returns
+from .compiled import Compiled
 
 __all__ = ["load", "save"]
 
@@ -84,17 +83,11 @@ def load(path: str | PathLike[str]) -> Compiled:
     <Compiled (x: f64[row]) -> (f64[row]): NumPy calls: machine code would gain nothing>
     """
     file = file_at("load", path, "program.gc")
-    graph, arguments, results, returns, native = archive.read(file)
+    graph, arguments, results, returns, native, join = archive.read(file)
     try:
         absent = inputs.not_listed(graph.params)
         checked = inputs.program("load", graph.params, graph.outputs, absent)
         check(checked.params == graph.params, "a parameter is not an input")
-        return compiled(graph, arguments, results, returns, native)
+        return Compiled(graph, arguments, results, returns, native, join)
     except Exception as error:  # on a graph that no one has built
         archive.refuse(file, f"{type(error).__name__}: {error}")
-
-
-def compiled(graph: Any, arguments: Any, results: Any, returns: Any, native: Any) -> Compiled:
-    """A program compiled again."""
-    kind: Returns = "xarray" if returns == "xarray" else "numpy"
-    return Compiled(graph, arguments, results, kind, native)

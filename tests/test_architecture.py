@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "files": {"ir", "ops", "inspection", "backends"},
     "frontend": {"ir", "ops", "analysis"},
     "inspection": {"ir", "ops", "analysis", "schedule"},
-    "interop": {"ir", "ops"},
+    "interop": {"ir", "ops", "backends"},
 }
 SEES_EVERYTHING = {
     *(

@@ -20,6 +20,7 @@ from graphcore.ops.leaf import input_
 from graphcore.schedule.order import finders
 
 from .argument_checks import LARGEST_VALUE, Checks, Needed, Parameter, Sized, Unknown
+from .label_checks import Along, LabelChecks
 from .python_code import python_code
 
 Array = npt.NDArray[Any]
@@ -54,9 +55,12 @@ def unknown_in(value: Any) -> Iterator[str]:
 
 
 class Boundary:
-    """Checks and converts the arguments of a call, and finds the unknown sizes in them."""
+    """Checks and converts the arguments of a call, and finds the unknown sizes in them.
 
-    def __init__(self, graph: Graph) -> None:
+    Labels of arguments along the dims of `labelled` must be equal.
+    """
+
+    def __init__(self, graph: Graph, labelled: Sequence[Along] = ()) -> None:
         self.params = [parameter(node, number) for number, node in enumerate(graph.params)]
         self.types: list[TensorType] = [node.type for node in graph.params]
         self.giver: dict[str, tuple[Parameter, int | None]] = {}  # None: by its value
@@ -73,6 +77,7 @@ class Boundary:
             if self.giver.keys() >= unknowns(required.need.left) | unknowns(required.need.right)
         )
         self._refuse_unbound(graph)
+        self.labels = LabelChecks(self.params, labelled) if labelled else None
         self.bind = self._generate()
 
     def _find_values(self, graph: Graph) -> None:
@@ -90,6 +95,11 @@ class Boundary:
         sizes = {name: f"n{i}" for i, name in enumerate(self.unknowns)}
         scope: dict[str, Any] = {"ndarray": np.ndarray, "refuse": self._refuse_call}
         lines = ["def bind(values):", f"    [{', '.join(xs)}] = values"]
+        noted = set()
+        if self.labels is not None:
+            scope["agree"] = self.labels.agree
+            noted = {number for along in self.labels.dims for number in along.parameters}
+            lines.append("    labelled = False")
         for x, param in zip(xs, self.params, strict=True):
             i = param.number
             scope |= {f"d{i}": param.dtype, f"s{i}": param.fixed, f"convert{i}": param.convert}
@@ -97,6 +107,7 @@ class Boundary:
             lines += [
                 f"    if type({x}) is not ndarray or {x}.dtype is not d{i} or not {x}.{fits}:",
                 f"        {x} = convert{i}({x})",
+                *["        labelled = True"] * (i in noted),
             ]
         whole = []
         for x, param in zip(xs, self.params, strict=True):
@@ -132,6 +143,8 @@ class Boundary:
         arrays, found = f"[{', '.join(xs)}]", f"({''.join(f'{n}, ' for n in sizes.values())})"
         if checks:
             lines += [f"    if not ({' and '.join(checks)}):", f"        refuse({arrays}, {found})"]
+        if noted:
+            lines += ["    if labelled:", "        agree(values)"]
         self.source = "\n".join([*lines, f"    return {arrays}, {found}"])
         exec(python_code(self.source).code, scope)
         bind: Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]] = scope["bind"]

@@ -10,7 +10,7 @@ JSON is an object with
     an output, or {"list": forms}, {"tuple": forms}, {"dict": [[key, form], ...]}, {"named": [name,
     names of fields, forms]} for a named tuple, or {"fields": [name, names of fields, forms, [[name,
     value], ...]]} for a dataclass, with its static fields last.
-``returns``, ``native``
+``returns``, ``native``, ``join``
     The options of `compile`.
 ``arrays``
     The number of arrays.
@@ -55,7 +55,7 @@ from graphcore.ops.outside import CALLBACKS
 Form = Any
 FORMAT, VERSION = "graphcore program", 1
 PROGRAM = "program.json"
-NAMES = "format", "version", "arguments", "results", "returns", "native", "arrays", "graph"
+NAMES = "format", "version", "arguments", "results", "returns", "native", "join", "arrays", "graph"
 
 
 class Program(NamedTuple):
@@ -64,8 +64,9 @@ class Program(NamedTuple):
     graph: Graph
     arguments: list[Form]
     results: Form
-    returns: str
+    returns: Any
     native: bool | None
+    join: Any
 
 
 def refusal(function: str, reason: str, cure: str) -> GraphTypeError:
@@ -81,7 +82,7 @@ def write(program: Program, file: Path) -> None:
     """Write an archive."""
     arrays: list[np.ndarray[Any, Any]] = []
     writing = Writing(arrays)
-    graph, arguments, results, returns, native = program
+    graph, arguments, results, returns, native, join = program
     for node in graph.every_node():
         if node.op in CALLBACKS:
             name = f"{node.attrs['function']!r:.60}"
@@ -94,6 +95,7 @@ def write(program: Program, file: Path) -> None:
         "results": form_data(results, writing),
         "returns": returns,
         "native": native,
+        "join": join,
         "graph": writing.document(graph),
         "arrays": len(arrays),
     }
@@ -211,7 +213,9 @@ def of_members(data: dict[str, bytes]) -> Program:
     )
     version = document.get("version")
     check(version == VERSION, f"it has version {version!r:.20}, this library reads {VERSION}")
-    _, _, arguments, results, returns, native, count, graph = fields(document, "the text", *NAMES)
+    _, _, arguments, results, returns, native, join, count, graph = fields(
+        document, "the text", *NAMES
+    )
     check(0 <= number(count, "arrays") < len(data), "arrays are missing")
     names = [member(at) for at in range(count)]
     check(data.keys() == {PROGRAM, *names}, "the members are not those that the text lists")
@@ -219,6 +223,7 @@ def of_members(data: dict[str, bytes]) -> Program:
     reading = Reading(graph, literals)
     check(returns in ("numpy", "xarray"), "returns is not an option of gc.compile")
     check(native is None or isinstance(native, bool), "native is not an option of gc.compile")
+    check(join in ("exact", "override", "inner"), "join is not an option of gc.compile")
     program = reading.graphs[-1]
     tensors = all(isinstance(x.type, TensorType) for x in (*program.params, *program.outputs))
     check(tensors, "an input or a result is several tensors")
@@ -232,7 +237,7 @@ def of_members(data: dict[str, bytes]) -> Program:
         check(
             some == list(range(len(nodes))), f"{name} do not list the tensors of the graph in order"
         )
-    return Program(program, forms, result, returns, native)
+    return Program(program, forms, result, returns, native, join)
 
 
 def literal(data: bytes, name: str) -> Literal:

@@ -43,7 +43,17 @@ arrays that have been checked, with sizes and memory that it is given.
 RUNTIME = "graphcore.backends.numpy_backend."
 RESERVED = (
     *("program", "run", "bind", "buffers", "ndarray", "refuse", "scipy"),
-    *("PARAMETERS", "UNKNOWNS", "SIZED", "NEEDED", "CHECKS", "ARGUMENTS", "STEPS"),
+    *(
+        "agree",
+        "labelled",
+        "PARAMETERS",
+        "UNKNOWNS",
+        "SIZED",
+        "NEEDED",
+        "CHECKS",
+        "ARGUMENTS",
+        "STEPS",
+    ),
 )
 """Names that a file has for parts of its own."""
 FLOATING = 'with np.errstate(all="ignore"):'
@@ -287,6 +297,18 @@ class File:
             f"ARGUMENTS = {finder}({forms}, PARAMETERS)",
             "ndarray, refuse = np.ndarray, CHECKS.refuse",
         ]
+        if self.boundary.labels is not None:
+            checks_of = partial(self.check_definition, "graphcore.backends.label_checks")
+            along = []
+            for dim, numbers, constants in self.boundary.labels.dims:
+                known = "".join(
+                    f"({checks_of('Known')}({values.strings(map(str, index.to_pandas_index()))}), "
+                    f"{values.text(words)}), "
+                    for index, words in constants
+                )
+                along.append(f"{checks_of('Along')}({values.text(dim)}, {numbers}, ({known}))")
+            made_of = f"PARAMETERS, [{', '.join(along)}]"
+            lines.append(f"agree = {checks_of('LabelChecks')}({made_of}).agree")
         for param in self.boundary.params:
             i = param.number
             lines += [f"d{i}, s{i} = PARAMETERS[{i}].dtype, PARAMETERS[{i}].fixed"]

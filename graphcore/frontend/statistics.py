@@ -16,7 +16,7 @@ from .core.calls import worded_methods
 from .core.instead import Listing
 from .core.lift import Operand, single
 from .index.indexing import take_along
-from .order.quantiles import share_of
+from .order.quantiles import first_by_fraction, share_of
 from .order.sorting import argsort
 from .pointwise.casting import as_float, astype
 from .pointwise.complex import conjugate, real
@@ -28,7 +28,7 @@ from .reduce.contraction import dot
 from .reduce.masking import mask_operand, ratio, root, squared_modulus
 from .reduce.reductions import all, any, mean, sum
 from .reduce.running import cumulative_sum
-from .shape.dims import broadcast, broadcast_to, stack, transpose
+from .shape.dims import broadcast, broadcast_to, stack
 from .window.differences import diff
 
 __all__ = [
@@ -110,7 +110,7 @@ class Weighted(Listing):
             kept = kept & all(notnull(data.x), data.dims)
         if valid is not None:
             kept = kept & valid
-        return transpose(choose(kept, found, math.nan), *share.dims, ...)
+        return first_by_fraction(choose(kept, found, math.nan), share, q)
 
     def _fill(self, skipna: bool) -> Tensor:
         return choose(notnull(self.x), self.x, 0) if skipna else self.x

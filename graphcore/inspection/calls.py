@@ -21,6 +21,7 @@ from graphcore.ir.axes import (
     Ranges,
     Receives,
     Reduces,
+    Relabels,
     Renames,
     Reshapes,
     Searches,
@@ -357,6 +358,13 @@ def by_dims(of_dims: Phrase, of_axes: Phrase) -> Phrase:
     return lambda node, view: (of_dims if node.type.dims is not None else of_axes)(node, view)
 
 
+def labels_text(node: Node, view: View) -> str:
+    """`along time`: the dims that have the labels of the second operand, or means of blocks."""
+    blocks = few(view.size(size) for size in node.attrs["blocks"]) if node.attrs["blocks"] else ""
+    along = f"along {dims(node.attrs['dims'])}" if node.attrs["dims"] else ""
+    return f"{along}, means of {blocks}" if blocks else along
+
+
 BY_KIND: dict[type[Kind], Phrase] = {
     **dict.fromkeys((Reduces, Along), worked_and_more),
     **dict.fromkeys((Joins, Indexes), axes_text),
@@ -370,6 +378,7 @@ BY_KIND: dict[type[Kind], Phrase] = {
     Renames: lambda node, view: few(
         f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
     ),
+    Relabels: labels_text,
     Reshapes: nothing,
     Splits: reshape_text,
     Ranges: by_dims(range_texts, slice_axes),

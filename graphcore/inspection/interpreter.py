@@ -130,7 +130,7 @@ class Interpreter:
         operands = [array for x in node.inputs for array in frame.of(x)]
         if node.op is leaf.tuple_ or node.op in IDENTITIES:
             return operands
-        if node.op is leaf.after:
+        if node.op in (leaf.after, named.labelled):
             return operands[:1]
         if node.op is leaf.as_size:
             (name,) = node.attrs["size"].unknowns

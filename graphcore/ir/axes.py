@@ -245,6 +245,15 @@ class Renames(Attr):
         return of_each(range(x.ndim))
 
 
+class Relabels(Attr):
+    """The first operand, whose axes that the attr names are labelled as those of the second."""
+
+    def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
+        whole = of_each(matching_axes(x, y))
+        named = at(y, node.attrs[self.attr]) if operand else ()
+        return tuple(None if axis in named else source for axis, source in enumerate(whole))
+
+
 class Reshapes(Kind):
     """Row-major, leading and trailing axes of equal sizes are the same axes; the rest is split."""
 

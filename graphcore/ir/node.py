@@ -404,7 +404,8 @@ def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
 
 def describe_operand(node: Node, reason: str = "") -> str:
     """`name: dtype[dims]`, where it was built, and how the sizes that `reason` names are known."""
-    name = node.attrs.get("name", f"{node.op.said}(...)")
+    of = node.inputs[0] if node.op.name == "labelled" else node  # users know what made the values
+    name = of.attrs.get("name", f"{of.op.said}(...)")
     if node.op.name == "full" and not node.type.shape:
         name = f"{node.attrs['value'].array}"
     text = f"  {escape(name[:60])}: {node.type}, built at {node.origin}"

@@ -14,6 +14,8 @@ from graphcore.ir.op import Trait, op
 from graphcore.ir.sizes import Expression, Shape, Size
 from graphcore.ir.types import DType, TensorType, TupleType
 
+from .labels import Labels, fit
+
 
 @op(axes=Opaque())
 def input_(
@@ -44,9 +46,12 @@ def inputs_among(nodes: Iterable[Node]) -> list[Node]:
 
 
 @op(axes=Opaque(), traits=[Trait.FREE, Trait.KNOWN])
-def constant(*, value: Literal, dims: tuple[str, ...] | None) -> TensorType:
-    """An array known now."""
-    return TensorType(value.array.dtype, value.array.shape, dims)
+def constant(*, value: Literal, dims: tuple[str, ...] | None, labels: Labels = ()) -> TensorType:
+    """An array known now; it may have coordinates along its dims."""
+    made = TensorType(value.array.dtype, value.array.shape, dims)
+    if labels:
+        require(dims is not None and fit(labels, made.sizes), "labels of other dims", "align them")
+    return made
 
 
 @op(axes=Opaque(), traits=[Trait.FREE, Trait.KNOWN])

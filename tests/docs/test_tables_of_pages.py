@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray
 
 import graphcore as gc
 from tests.docs.pages import ROOT, name
@@ -26,6 +27,7 @@ def of_all_pages() -> dict[str, Any]:
         "xs": gc.tensor("xs", {"batch": None, "row": 2, "col": None}),
         "ids": gc.constant([0, 1], "row"),
         "positions": [1, 0],
+        "month": xarray.DataArray([1, 2], dims="row", name="month"),
     }
 
 

@@ -61,7 +61,9 @@ def test_any_string_is_a_name(name):
 def test_constants():
     assert gc.constant([[1.0, 2.0]], ("a", "b")).shape == (1, 2)
     array = xarray.DataArray(np.ones((1, 2)), dims=("a", "b"), coords={"b": [7, 8]})
-    assert gc.constant(array) is gc.constant(np.ones((1, 2)), ("a", "b"))
+    assert gc.constant(array) is gc.constant(array.copy())
+    assert gc.constant(array) is not gc.constant(array.assign_coords(b=[7, 9]))
+    assert gc.constant(array.drop_vars("b")) is gc.constant(np.ones((1, 2)), ("a", "b"))
     assert gc.constant(np.ones(3, ">f4"), "a").dtype == np.dtype("<f4")
     assert gc.constant([1, 2], "a", dtype="float32").dtype == np.float32
     assert gc.constant(1.5) is gc.full({}, 1.5)

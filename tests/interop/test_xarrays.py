@@ -73,12 +73,20 @@ KEEP = {
                         {"row": ["q", "p", "r"], "col": COLS}),
     "sorted": (lambda x: x.sort("row"), {"col": COLS}),
     "ranked": (lambda x: x.argsort("row"), {"col": COLS}),
-    "rolled": (lambda x: x.roll(row=1), {"col": COLS}),
-    "shifted": (lambda x: x.shift(row=1), {"col": COLS}),
-    "padded": (lambda x: x.pad(row=1), {"col": COLS}),
-    "differences": (lambda x: x.diff("row"), {"col": COLS}),
-    "joined": (lambda x: gc.concat([x, x], "row"), {"col": COLS}),
-    "stacked": (lambda x: x.stack(all=("row", "col")), {}),
+    "rolled": (lambda x: x.roll(row=1), BOTH),
+    "shifted": (lambda x: x.shift(row=1), BOTH),
+    "padded": (lambda x: x.pad(col=1).isel(col=slice(1, -1)), BOTH),
+    "differences": (lambda x: x.diff("row"), {"row": ["q", "r"], "col": COLS}),
+    "differences of slices": (lambda x: x[{"row": slice(1, None)}] - x[{"row": slice(0, -1)}],
+                              {"col": COLS}),
+    "joined": (lambda x: gc.concat([x, x], "row"), {"row": ROWS + ROWS, "col": COLS}),
+    "joined to numbers": (lambda x: gc.concat([gc.zeros({"col": 0}), x.mean("row")], "col"),
+                          {"col": COLS}),
+    "stacked": (lambda x: x.stack(all=("row", "col")),
+                {"all": [(r, c) for r in ROWS for c in COLS],
+                 "row": [r for r in ROWS for _ in COLS], "col": COLS * 3}),
+    "windows": (lambda x: gc.windows(x, {"row": 2}, "lag").sum("lag"),
+                {"row": ["q", "r"], "col": COLS}),
     "split": (lambda x: x.unstack(col={"a": 1, "b": 2}), {"row": ROWS}),
     "with itself reversed": (lambda x: x + x[{"row": slice(None, None, -1)}], {"col": COLS}),
     "places added to": (lambda x: x.at[{"row": [0, 2, 0]}].add(1.0), BOTH),
@@ -109,9 +117,12 @@ def test_loops_and_branches_are_followed_inside() -> None:
     """What a body turns round is turned round; the dim of its steps stays that of its sequences."""
     flip = {"row": slice(None, None, -1)}
     turned = lambda x: gc.scan(lambda s, v: (s + v[flip], v), gc.zeros({"row": 3}), x, "col")
-    assert through(lambda x: turned(x)[0], data()) == {}
+    back = {"row": ROWS[::-1]}
+    assert through(lambda x: turned(x)[0], data()) == back
     assert through(lambda x: turned(x)[1], data()) == BOTH
-    assert through(lambda x: gc.checkpoint(lambda v: v[flip])(x), data()) == {"col": COLS}
+    assert through(lambda x: gc.checkpoint(lambda v: v[flip])(x), data()) == BOTH | back
+    at = lambda x: gc.checkpoint(lambda v: v.isel(row=v.isel(col=0).argsort("row")))(x)
+    assert through(at, data()) == {"col": COLS}  # positions that the inputs alone do not tell
     assert through(lambda x: gc.cond(x.sum() > 0, gc.exp, lambda v: v[flip], x), data()) == {
         "col": COLS
     }
@@ -120,10 +131,6 @@ def test_loops_and_branches_are_followed_inside() -> None:
 
 def test_operands_that_agree_share_their_coordinate() -> None:
     assert through(lambda x, y: x * y, data(), data("row")) == BOTH
-
-
-def test_operands_that_disagree_lose_it() -> None:
-    assert through(lambda x, y: x * y, data(), data("row", row=[1, 2, 3])) == {"col": COLS}
 
 
 def test_an_operand_without_coordinates_takes_those_of_others() -> None:
@@ -167,7 +174,7 @@ def test_coordinates_that_label_no_dim_come_with_all_their_dims() -> None:
     assert through(lambda x, y: x - y, given, other) == BOTH | {"area": rest["area"]}
     assert through(lambda x, y: x, given, other) == BOTH | rest
     stacked = data().stack(both=("row", "col"))
-    assert through(lambda x: 2 * x, stacked) == {}
+    assert through(lambda x: 2 * x, stacked) == coordinates(stacked)
 
 
 def test_coordinates_of_several_dims_at_positions_are_those_of_xarray() -> None:
@@ -183,12 +190,6 @@ def test_coordinates_of_several_dims_at_positions_are_those_of_xarray() -> None:
         lambda x: x.isel(row=slice(None, None, -1)).mean("row") + x.isel(row=0),
     ):
         assert through(function, given) == coordinates(function(given))
-
-
-def test_no_coordinate_comes_from_one_of_two_places() -> None:
-    """Neighbours stand for two elements, of which none lends its labels to their difference."""
-    given = data().assign_coords(month=("row", [1, 2, 3]), area=(("row", "col"), np.eye(3, 2)))
-    assert through(lambda x: x.diff("row"), given) == {"col": COLS}
 
 
 def test_attrs_of_a_coordinate_stay_with_it() -> None:

@@ -124,6 +124,7 @@ def own_rules() -> Ops:
 
 
 SOME: dict[str, str] = {
+    "graphcore.interop.coordinates RULES": "its kind of axes says which labels a result has",
     "graphcore.analysis.cost FACTORED": "the cost of another op on matrices counts a factorisation",
     "graphcore.analysis.cost ITERATIVE": "another op on matrices is no iteration",
     "graphcore.analysis.spending RANKS": "another op is no product of batches of matrices",

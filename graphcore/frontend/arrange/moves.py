@@ -13,7 +13,7 @@ from graphcore.frontend.index.indexing import take
 from graphcore.frontend.index.slices import by_dim, cut
 from graphcore.frontend.pointwise.casting import astype, with_fill
 from graphcore.frontend.pointwise.formulas import where
-from graphcore.frontend.shape.dims import constant_end, join
+from graphcore.frontend.shape.dims import constant_end, join, keep_labels
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
@@ -42,15 +42,16 @@ def roll(
     >>> gc.compile([], gc.roll(gc.constant([1, 2, 3, 4], "t"), t=1))()
     array([4, 1, 2, 3])
     """
-    node = single("roll", x)
-    for dim, given in by_dim("roll", node, shifts, shifts_kwargs).items():
+    node = whole = single("roll", x)
+    wanted = by_dim("roll", node, shifts, shifts_kwargs)
+    for dim, given in wanted.items():
         size = node.type.size(dim)
         if isinstance(given, Base):
             node = take(wrap(node), sources("roll", node, dim, given) % maximum(size, 1), dim).node
             continue
         behind = integer("roll", given, f"dim {dim!r}", node) % maximum(size, 1)
         node = join([cut(node, dim, size - behind, behind), cut(node, dim, 0, size - behind)], dim)
-    return wrap(node)
+    return wrap(keep_labels(node, whole, wanted))
 
 
 @parameters(
@@ -73,7 +74,7 @@ def shift(
     >>> gc.compile([], [gc.shift(x, t=1), gc.shift(x, t=-1, fill_value=0)])()
     [array([nan,  1.,  2.]), array([2, 3, 0])]
     """
-    node = single("shift", x)
+    node = whole = single("shift", x)
     wanted = by_dim("shift", node, shifts, shifts_kwargs)
     if not wanted:
         return wrap(node)
@@ -91,7 +92,7 @@ def shift(
         kept = cut(node, dim, after, size - before - after)
         ends = [constant_end(node, dim, end, fill) for end in (before, after)]
         node = join([ends[0], kept, ends[1]], dim)
-    return wrap(node)
+    return wrap(keep_labels(node, whole, wanted))
 
 
 def sources(function: str, x: Node, dim: str, distance: Base) -> Tensor:

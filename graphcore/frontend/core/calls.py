@@ -245,19 +245,9 @@ def name_of(function: Callable[..., Any]) -> str:
     return path_of(function).rpartition(".")[2]
 
 
-MONTHS = (
-    "groups are numbers from 0: for months of an xarray.DataArray da write "
-    "gc.groupby(x, da.time.dt.month - 1, 12, 'time', name='month'); for seasons "
-    "gc.groupby(x, da.time.dt.month % 12 // 3, 4, 'time', name='season'), from December on"
-)
-"""The cure for groups by a coordinate, or by its name."""
-
-
 def cure_for(function: str, args: Sequence[object]) -> str:
     """The cure for arguments with which another function or another value is meant, or ""."""
-    first, second, *_ = (*args, None, None)
-    if function == "groupby" and (isinstance(second, str) or hasattr(second, "coords")):
-        return MONTHS
+    first = args[0] if args else None
     if function == "tensor" and (isinstance(first, list) or hasattr(first, "__array__")):
         return "an array is a constant: gc.constant(array, dims); an input: gc.tensor('x', dims)"
     if first is not None and function in DERIVATIVES and inspect.isroutine(first):

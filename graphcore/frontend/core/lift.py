@@ -25,6 +25,7 @@ from graphcore.ir.provenance import calling_library
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, elementwise, leaf
+from graphcore.ops.labels import differing_dim, labels_of
 
 from .base import Base, Tensor, brief, refusal, wrap
 from .precision import preferred_dtype
@@ -68,6 +69,7 @@ def apply(op: Op, *xs: Operand) -> Tensor:
     """An elementwise `op` of operands of any kind."""
     nodes = [x.node if isinstance(x, Base) else strong(op.name, x, xs) for x in xs]
     warn_of_pairs(op.name, nodes)
+    refuse_other_labels(op.name, nodes)
     if are_strong(nodes):
         return wrap(Node(op, tuple(nodes), NO_ATTRS))
     kinds = tuple(map(kind_among, xs, nodes))
@@ -84,6 +86,7 @@ def common(function: str, *xs: Operand) -> tuple[Node, ...]:
     """Operands as nodes; weak ones in the dtype to which all others promote."""
     nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
     warn_of_pairs(function, nodes)
+    refuse_other_labels(function, nodes)
     if are_strong(nodes):
         return tuple(nodes)
     kinds = tuple(map(kind_among, xs, nodes))
@@ -179,7 +182,24 @@ def stranger_cure(x: object) -> str:
 
 def constant_with_dims(function: str, x: Labelled) -> Node:
     """A constant with the dims of an array that names its axes."""
-    return array(function, as_array(function, x.values), tuple(x.dims))
+    made = array(function, as_array(function, x.values), tuple(x.dims))
+    if labels := labels_of(x):
+        value = made.attrs["value"]
+        return leaf.constant(value=value, dims=made.type.dims, labels=labels)
+    return made
+
+
+def refuse_other_labels(function: str, nodes: Iterable[Node | None]) -> None:
+    """Refuse constants that are aligned by a dim along which their labels differ."""
+    known = [x for x in nodes if x is not None and x.op is leaf.constant and "labels" in x.attrs]
+    for x in known[1:]:
+        if dim := differing_dim(known[0].attrs["labels"], x.attrs["labels"]):
+            cure = (
+                "align them first, a, b = xr.align(a, b, join='inner'); or leave the labels of one "
+                f"out, a.drop_vars({dim!r})"
+            )
+            reason = f"labels of dim {dim!r} differ"
+            raise refusal(function, reason, known[0], x, cure=cure)
 
 
 def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[Any, Any]:

@@ -15,7 +15,7 @@ from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal
-from graphcore.frontend.shape.dims import broadcast_to, rename, transpose
+from graphcore.frontend.shape.dims import broadcast_to, keep_labels, rename, transpose
 from graphcore.ir.names import all_apart, hidden_names
 from graphcore.ir.sizes import count, evaluate, unknowns
 from graphcore.ops import autodiff
@@ -216,4 +216,6 @@ def result_dims(
     last = {dim: primed.get(dim, dim) for dim in own}
     back = {new: dim for dim, new in rows.items()}
     found = rename(found, back | {columns.get(dim, dim): new for dim, new in last.items()})
-    return transpose(found, *y.dims, *last.values())
+    made = transpose(found, *y.dims, *last.values())
+    named = keep_labels(made.node, y.node, y.dims)
+    return wrap(keep_labels(named, rename(x, primed).node, last.values()))

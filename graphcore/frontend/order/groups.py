@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, size_of, whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
-from graphcore.frontend.core.calls import MONTHS, worded_methods
+from graphcore.frontend.core.calls import worded_methods
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
-from graphcore.frontend.core.lift import Operand, is_labelled, single
+from graphcore.frontend.core.lift import Operand, as_array, check_dims, is_labelled, single
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import as_float, astype
@@ -21,10 +23,12 @@ from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.frontend.reduce.masking import identity_of_extreme, ratio, root, squared_modulus
 from graphcore.frontend.reduce.segments import SEGMENTED, Segments, segments_of
-from graphcore.ir.dtypes import sum_of
+from graphcore.ir.dtypes import INT, sum_of
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
-from graphcore.ops import named
+from graphcore.ops import leaf, named
+from graphcore.ops.labels import labels_of
 from graphcore.ops.named import close_match
 
 from . import sorted_groups
@@ -203,7 +207,8 @@ GROUPED = {
     **SEGMENTED,
     "segment_ids": "The number of the group of each element: an integer tensor, in any order, or a "
     "list along `dim`. Numbers that are negative or too large are refused, now or at the call.",
-    "size": "The number of groups: an integer or any other size.",
+    "size": "The number of groups: an integer or any other size. Without it `ids` are labels, such "
+    "as strings or months, that are known now: each is a group, in their order.",
     "dim": SEGMENTED["dim"].replace("segment_ids", "ids"),
     "name": "The dim of the groups, which replaces the first of `dim`; by default the name of a "
     "DataArray of numbers, else the same name.",
@@ -213,19 +218,20 @@ GROUPED["ids"] = GROUPED.pop("segment_ids")
 
 @parameters(**{key: GROUPED[key] for key in ("x", "ids", "size", "dim", "name")})
 def groupby(
-    x: Operand, ids: Any, size: SizeLike, dim: Dim = None, name: str | None = None
+    x: Operand, ids: Any, size: SizeLike = None, dim: Dim = None, name: str | None = None
 ) -> GroupBy:
-    """`x` with its elements in groups by number; its methods are reductions of each group.
+    """`x` with its elements in groups by label or number; its methods are reductions of each group.
 
     These are `sum mean var std median quantile max min argmax argmin first last prod any all
     count`, as in xarray, except that nan is left out only with `skipna=True`. `cumsum` and `map`
-    give a result for each element. The numbers of labels are
-    `np.unique(labels, return_inverse=True)`.
+    give a result for each element. A coordinate of a DataArray gives labels, as in
+    `x.groupby(da.time.dt.month).mean()`; results that are DataArrays have them.
 
     Raises
     ------
     GraphError
-        If there is no such dim, or the number of a group is negative or too large.
+        If there is no such dim, if a label is missing, or if the number of a group is negative or
+        too large.
 
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 5.0], "day")
@@ -234,7 +240,12 @@ def groupby(
     [array([3., 2.]), array([-2.,  0.,  2.])]
     """
     if isinstance(ids, str):
-        raise refusal("groupby", f"ids={ids!r} is text", wrap(single("groupby", x)), cure=MONTHS)
+        cure = "give the labels themselves, of a DataArray da: x.groupby(da.time.dt.month), "
+        cure += "x.groupby(da.time.dt.season)"
+        reason = f"ids={ids!r} is text"
+        raise refusal("groupby", reason, single("groupby", x), cure=cure, kind=GraphTypeError)
+    if size is None:
+        return GroupBy(by_labels(single("groupby", x), ids, dim, name))
     s = segments_of("groupby", x, ids, size, dim, name or name_of(ids, single("groupby", x)))
     require_dims("groupby", s.x.node, s.over)
     if s.ids.type.dtype.kind not in "iu":
@@ -242,6 +253,33 @@ def groupby(
         reason = f"numbers of groups are integers, not {s.ids.type.dtype}"
         raise refusal("groupby", reason, s.x, wrap(s.ids), cure=cure, kind=GraphTypeError)
     return GroupBy(s)
+
+
+def by_labels(x: Node, ids: Any, dim: Dim, name: str | None) -> Segments:
+    """The elements of `x` in a group for each label, in their order."""
+    if isinstance(ids, Base):
+        cure = "give how many groups there are: x.groupby(ids, size)"
+        raise refusal("groupby", "the number of groups is not known", x, ids, cure=cure)
+    values = as_array("groupby", ids.values if is_labelled(ids) else ids, x)
+    missing = sum(label is None or label != label for label in values.ravel().tolist())
+    if missing:
+        cure = "leave these elements out before the call, or give them a label, ids.fillna(label)"
+        raise refusal("groupby", f"{missing} labels of groups are missing", x, cure=cure)
+    try:
+        labels, found = np.unique(values, return_inverse=True)
+    except TypeError as error:  # of objects
+        cure = "give labels of one kind"
+        raise refusal("groupby", f"labels have no order: {error}", x, cure=cure) from None
+    numbers: Any = found.reshape(values.shape)
+    if is_labelled(ids):
+        literal, dims = Literal(numbers, INT), tuple(ids.dims)
+        check_dims("groupby", dims)
+        numbers = wrap(leaf.constant(value=literal, dims=dims, labels=labels_of(ids)))
+    named = name or name_of(ids, x)
+    s = segments_of("groupby", wrap(x), numbers, len(labels), dim, named)
+    require_dims("groupby", s.x.node, s.over)
+    as_xarray = labels.astype(object) if labels.dtype.kind == "U" else labels
+    return s._replace(labels=as_xarray)
 
 
 def name_of(ids: Any, x: Node) -> str | None:

@@ -20,7 +20,7 @@ from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null
 from graphcore.frontend.reduce.masking import SKIPPED, Mask, Masked, mask_operand, over
-from graphcore.frontend.shape.dims import concat, transpose
+from graphcore.frontend.shape.dims import concat, label, transpose
 from graphcore.ir.dtypes import FLOAT, INT
 from graphcore.ir.sizes import Size, lower_bound
 from graphcore.ir.sizes import maximum as most
@@ -110,7 +110,7 @@ def quantile(
     check_word("quantile", "method", method, (*CHOSEN, *LINEAR), data.x)
     share, valid = share_of(data, q)
     found = quantile_of(sorted_rows(data, skipna), share, valid, method)
-    return transpose(found, *share.dims, ...)
+    return first_by_fraction(found, share, q)
 
 
 def quantile_of(order: Order, share: Tensor, valid: Tensor | None, method: str) -> Tensor:
@@ -213,6 +213,14 @@ def sorted_rows(data: Masked, skipna: bool) -> Order:
 def midpoint(a: Tensor, b: Tensor) -> Tensor:
     """(a + b) / 2, without overflow."""
     return 0.5 * a + 0.5 * b
+
+
+def first_by_fraction(found: Tensor, share: Tensor, q: Any) -> Tensor:
+    """Quantiles with the dims of the fractions first, and labelled by those that are known."""
+    found = transpose(found, *share.dims, ...)
+    if isinstance(q, Base) or hasattr(q, "dims"):
+        return found
+    return label(found, "quantile", np.asarray(q, np.float64))
 
 
 def share_of(data: Masked, q: Any) -> tuple[Tensor, Tensor | None]:

@@ -24,13 +24,20 @@ from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
 from graphcore.frontend.reduce.masking import Masked
 from graphcore.frontend.reduce.running import cumulative_sum
 from graphcore.frontend.reduce.segments import Segments
-from graphcore.frontend.shape.dims import broadcast_to, concat, stack, transpose, unstack
+from graphcore.frontend.shape.dims import (
+    broadcast_to,
+    concat,
+    keep_labels,
+    stack,
+    transpose,
+    unstack,
+)
 from graphcore.ir.dtypes import INT, sum_of
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Size, count
 from graphcore.ops import named
 
-from .quantiles import Order, median_of, quantile_of, share_of
+from .quantiles import Order, first_by_fraction, median_of, quantile_of, share_of
 from .sorting import argsort
 
 LAST = np.iinfo(INT).max
@@ -83,7 +90,8 @@ def in_place(s: Segments, line: Line, found: Tensor, order: Tensor) -> Tensor:
         found.node, order.node, over=(line.dim,), dims=(line.dim,), sizes=(line.size,)
     )
     dims = dict.fromkeys((*s.x.dims, *s.ids.type.dims))
-    return transpose(unstack(wrap(back), {line.dim: sizes_over(s)}), *dims)
+    made = transpose(unstack(wrap(back), {line.dim: sizes_over(s)}), *dims)
+    return wrap(keep_labels(made.node, s.x.node, [dim for dim in s.over if dim in s.x.dims]))
 
 
 def number(s: Segments, mask: Tensor) -> Tensor:
@@ -121,7 +129,7 @@ def group_quantile(s: Segments, q: Any, method: str, skipna: bool) -> Tensor:
     share, valid = share_of(Masked("quantile", s.x, s.over), q)
     found = quantile_of(order_of("quantile", s, skipna), share, valid, method)
     batch = [dim for dim in s.order_dims(number(s, notnull(s.x))).dims if dim not in share.dims]
-    return transpose(found, *share.dims, *batch)
+    return s.labelled(first_by_fraction(transpose(found, *share.dims, *batch), share, q))
 
 
 def end_position(s: Segments, mask: Tensor | None, last: bool) -> Tensor:
@@ -187,7 +195,7 @@ def group_map(s: Segments, function: Any, most: Size) -> Tensor:
     order_of_dims = [
         (s.name, dim) if own == dim else (own,) for own in (*s.x.dims, *s.ids.type.dims)
     ]
-    members = transpose(members, *dict.fromkeys(chain.from_iterable(order_of_dims)))
+    members = s.labelled(transpose(members, *dict.fromkeys(chain.from_iterable(order_of_dims))))
     there = arange(most, dim=dim) < every
     made: Tensor = function(keep_where(members, there), there)
     if dim not in made.dims:

@@ -14,7 +14,7 @@ from graphcore.frontend.index.slices import flip
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import isnull, notnull
-from graphcore.frontend.shape.dims import transpose
+from graphcore.frontend.shape.dims import keep_labels, transpose
 from graphcore.ir.help_text import fields
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, upper_bound
@@ -143,7 +143,8 @@ def rank(x: Operand, dim: str | None = None, pct: bool = False) -> Tensor:
     ranks = astype(put_back(below + up_to + 1, value, dim), as_float(value).dtype) / 2
     if pct:
         ranks = ranks / astype(notnull(value).sum(dim), ranks.dtype)
-    return where(isnull(value), math.nan, ranks)
+    ranks = where(isnull(value), math.nan, ranks)
+    return wrap(keep_labels(ranks.node, value.node, (dim,)))
 
 
 def put_back(y: Tensor, x: Tensor, dim: str) -> Tensor:

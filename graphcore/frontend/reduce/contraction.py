@@ -10,7 +10,14 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.create.inputs import zeros_like
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.shape.dims import concat, expand_dims, in_order, transpose, with_size
+from graphcore.frontend.shape.dims import (
+    concat,
+    expand_dims,
+    in_order,
+    keep_labels,
+    transpose,
+    with_size,
+)
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
@@ -98,7 +105,9 @@ def cross(x: Operand, y: Operand, dim: str | None = None) -> Tensor:
         return last
     parts = [b * f - c * e, c * d - a * f, last]
     order = tuple(dict.fromkeys((*left.dims, *right.dims)))
-    return transpose(concat([expand_dims(part, dim) for part in parts], dim), *order)
+    made = transpose(concat([expand_dims(part, dim) for part in parts], dim), *order)
+    of = right if left.sizes[dim] == 2 else left
+    return wrap(keep_labels(made.node, of.node, (dim,)))
 
 
 def components(x: Tensor, dim: str) -> list[Tensor]:

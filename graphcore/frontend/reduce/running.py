@@ -16,7 +16,7 @@ from graphcore.frontend.pointwise.elementwise import maximum
 from graphcore.frontend.pointwise.formulas import keep_where, where
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
-from graphcore.frontend.shape.dims import concat
+from graphcore.frontend.shape.dims import concat, keep_labels
 from graphcore.ir.op import Op
 from graphcore.ops import named
 
@@ -190,7 +190,8 @@ def ffill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tenso
     if limit is not None:
         most = whole("ffill", limit, "limit", value, least=1)
         found = found & (place - last <= most)
-    return keep_where(take_along(value, maximum(last, 0), name), found)
+    filled = keep_where(take_along(value, maximum(last, 0), name), found)
+    return wrap(keep_labels(filled.node, value.node, (name,)))
 
 
 @parameters(

@@ -12,6 +12,7 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, is_labelled, single
 from graphcore.frontend.create.inputs import full, ones
 from graphcore.frontend.pointwise.casting import astype
+from graphcore.frontend.shape.dims import label
 from graphcore.ir.dtypes import float_for, sum_of
 from graphcore.ir.errors import GraphIndexError
 from graphcore.ir.node import Node
@@ -42,13 +43,17 @@ SEGMENTED = {
 
 
 class Segments(NamedTuple):
-    """Values, segment numbers, the dims that vanish, and the dim of segments with its size."""
+    """Values, segment numbers, the dims that vanish, and the dim of segments with its size.
+
+    Results have these labels along it.
+    """
 
     x: Tensor
     ids: Node
     over: tuple[str, ...]
     name: str
     size: Size
+    labels: np.ndarray[Any, Any] | None = None
 
     def total(self, op: Op, x: Tensor) -> Tensor:
         """The values of each segment combined by `op`."""
@@ -61,13 +66,17 @@ class Segments(NamedTuple):
             {self.name: self.size}, identity_of_extreme(self.x.dtype, sign), self.x.dtype
         ).node
         found = op(start, self.x.node, self.ids, over=self.over, dims=(self.name,))
-        return self.order_dims(wrap(found))
+        return self._replace(labels=None).order_dims(wrap(found))
 
     def order_dims(self, found: Tensor) -> Tensor:
         """`found` with the new dim where the first dim that vanished was."""
         dims = (*self.x.dims, *self.ids.type.dims)
         placed = dict.fromkeys(self.name if dim in self.over else dim for dim in dims)
-        return found.transpose(*placed)
+        return self.labelled(found.transpose(*placed))
+
+    def labelled(self, found: Tensor) -> Tensor:
+        """`found` with the labels of the segments, if they have some."""
+        return found if self.labels is None else label(found, self.name, self.labels)
 
 
 def segments_of(

@@ -26,9 +26,11 @@ from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, has_checks, single
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.literal import Literal
 from graphcore.ir.node import CURE_SIZES, Node
 from graphcore.ir.sizes import Size, count, same
-from graphcore.ops import leaf, named
+from graphcore.ops import autodiff, leaf, named
+from graphcore.ops.labels import packed
 
 __all__ = [
     "broadcast",
@@ -114,13 +116,36 @@ def rename(x: Operand, names: Mapping[str, str] | None = None, /, **names_kwargs
 
 
 def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **dims_kwargs: str) -> Tensor:
-    """`x` with other names for some dims: `rename`, since tensors have no coordinates to swap with.
+    """`x` with other names for some dims; coordinates of DataArrays keep their names, as in xarray.
+
+    A coordinate that has the new name labels the dim, if the argument of the call has one.
 
     >>> import graphcore as gc
     >>> gc.swap_dims(gc.tensor("x", {"row": 2, "col": 3}), row="place")
     <Tensor: f64[place=2, col=3]>
     """
     return with_names("swap_dims", x, names, dims_kwargs)
+
+
+def keep_labels(y: Node, x: Node, dims: Iterable[str], blocks: Iterable[Size] = ()) -> Node:
+    """`y`, whose elements along `dims` have the labels of those of `x`, or the means of blocks."""
+    known = tuple(dims)
+    if y is x or not known:
+        return y
+    return named.labelled(y, autodiff.stop_gradient(x), dims=known, blocks=tuple(blocks))
+
+
+def label(y: Tensor, dim: str, labels: np.ndarray[Any, Any]) -> Tensor:
+    """`y` with these labels along `dim`; if it lacks the dim, with one of them, which is 0-d."""
+    shape = labels.shape or (1,)
+    values = Literal(np.arange(shape[0]))
+    known = ((dim, (dim,), packed(labels.reshape(shape))),)
+    names = leaf.constant(value=values, dims=(dim,), labels=known)
+    if labels.ndim:
+        return wrap(named.labelled(y.node, names, dims=(dim,), blocks=()))
+    return wrap(
+        named.labelled(y.node, named.index(names, dims=(dim,), positions=(0,)), dims=(), blocks=())
+    )
 
 
 def with_names(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
@@ -135,7 +160,8 @@ def with_names(function: str, x: Operand, given: object, more: Mapping[str, str]
     changes = tuple((old, pairs[old]) for old in order)
     if all(old == new and old in node.type.dims for old, new in changes):
         return wrap(node)
-    return wrap(named.rename(node, names=changes))
+    op = named.rename if function == "rename" else named.swap_dims
+    return wrap(op(node, names=changes))
 
 
 def expand_dims(
@@ -278,6 +304,11 @@ def broadcast_all(
         for required in (*[other.type.sizes for other in nodes], sizes):
             wanted = found.sizes | {dim: required[dim] for dim in sizes if dim in required}
             found = broadcast_to(found.node, wanted)
+        for other in reversed(nodes):  # the first has the labels of dims that are new to this one
+            new = [
+                dim for dim in other.type.dims if dim in found.dims and dim not in node.type.dims
+            ]
+            found = wrap(keep_labels(found.node, other, new))
         made.append(found)
     return tuple(made)
 

@@ -14,7 +14,7 @@ from graphcore.frontend.index.slices import cut
 from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.reduce.reductions import sum
 from graphcore.frontend.reduce.running import after, cumsum
-from graphcore.frontend.shape.dims import broadcast_to, join
+from graphcore.frontend.shape.dims import broadcast_to, join, keep_labels
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import maximum, minimum
@@ -47,11 +47,13 @@ def diff(x: Operand, dim: str | None = None, n: int = 1) -> Tensor:
     times = whole("diff", n, "n", node)
     name = dim_of("diff", node, dim)
     less = elementwise.not_equal if node.type.dtype.kind == "b" else elementwise.subtract
+    given, size = node, node.type.size(name)
     if times > MOST_WRITTEN_OUT:
-        return diff_in_loop(wrap(node), name, times, less)
-    for _ in range(times):
-        node = less(*pairs(node, name))
-    return wrap(node)
+        node = diff_in_loop(wrap(node), name, times, less).node
+    else:
+        for _ in range(times):
+            node = less(*pairs(node, name))
+    return wrap(keep_labels(node, cut(given, name, times, maximum(size - times, 0)), (name,)))
 
 
 def diff_in_loop(x: Tensor, dim: str, times: int, less: Op) -> Tensor:
@@ -135,7 +137,8 @@ def cumulative_trapezoid(
         return found
     if initial != 0:
         raise refusal("cumulative_trapezoid", f"initial={initial}", cure="use 0 or None")
-    return after(0, found, name)
+    whole, given = after(0, found, name).node, single("cumulative_trapezoid", y)
+    return wrap(keep_labels(whole, given, [name] if name in given.type.dims else []))
 
 
 def trapezoids(function: str, y: Operand, x: Operand | None, dx: Operand, dim: str) -> Tensor:
@@ -145,7 +148,7 @@ def trapezoids(function: str, y: Operand, x: Operand | None, dx: Operand, dim: s
         cure = "leave dx out: x says where the points are"
         raise refusal(function, "takes x or dx, not both", later, cure=cure)
     width = dx if x is None else step(function, x, dim)
-    return (later + earlier) * width / 2
+    return wrap(keep_labels(((later + earlier) * width / 2).node, later.node, (dim,)))
 
 
 def neighbours(function: str, x: Operand, dim: str, apart: int = 1) -> tuple[Tensor, Tensor]:
@@ -212,7 +215,8 @@ def gradient(
         inner = (before * right + behind * left) / (before + behind)
     first, last = (end_slope(slope, gap, name, at, edge_order) for at in (0, -1))
     # Sizes known at the call make this exact: the ends are there, so `size` is at least two.
-    return wrap(cut(join([first, inner.node, last], name), name, 0, size))
+    found = cut(join([first, inner.node, last], name), name, 0, size)
+    return wrap(keep_labels(found, value.node, (name,)))
 
 
 def end_slope(slope: Tensor, gap: Tensor, dim: str, at: int, order: int) -> Node:

@@ -9,6 +9,7 @@ from graphcore.frontend.arrange.copies import tile_dim
 from graphcore.frontend.core.arguments import check_word, integer, mapping, names, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.create.inputs import full
 from graphcore.frontend.create.ranges import iota, linspace
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut, flip, tail
@@ -17,7 +18,8 @@ from graphcore.frontend.pointwise.casting import astype, fill_in_dtype, to_hold,
 from graphcore.frontend.pointwise.elementwise import rint
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import reductions
-from graphcore.frontend.shape.dims import constant_end, in_order, join, with_size
+from graphcore.frontend.shape.dims import constant_end, in_order, join, keep_labels, with_size
+from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, minimum, upper_bound
 from graphcore.ops.named import close_match
@@ -198,7 +200,9 @@ def by_constant(x: Tensor, dim: str, width: Size, value: Any) -> Tensor:
 
 def by_edge(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
     """x[n-1+i] = x[n-1]"""
-    return wrap(constant_end(x.node, dim, width, isel(x, {dim: -1}).node))
+    made = constant_end(x.node, dim, width, isel(x, {dim: -1}).node)
+    last = isel(x, {dim: full({dim: width}, x.sizes[dim] - 1, INT)})  # of which none is computed
+    return wrap(keep_labels(made, last.node, (dim,)))
 
 
 def by_ramp(x: Tensor, dim: str, width: Size, end: Any) -> Tensor:

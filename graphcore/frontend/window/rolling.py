@@ -30,7 +30,7 @@ from graphcore.frontend.order.searching import Side
 from graphcore.frontend.pointwise.casting import as_float, with_fill, with_nan
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
-from graphcore.frontend.shape.dims import transpose, unstack
+from graphcore.frontend.shape.dims import keep_labels, transpose, unstack
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
@@ -242,10 +242,10 @@ class Rolling(Windowed):
         function = callback("reduce", "function", function, "windows", "dims", "**options")
         x = as_float(self._x).node
         if self._needs_all():
-            return self._frame(function(self._windows(x), self._places, **options))
+            return self._labelled(self._frame(function(self._windows(x), self._places, **options)))
         seen = self._windows(self._extend(x, math.nan))
         enough = reductions.count(seen, self._places) >= self._enough
-        return keep_where(function(seen, self._places, **options), enough)
+        return self._labelled(keep_where(function(seen, self._places, **options), enough))
 
     def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
         skipping = {} if self._needs_all() else {"skipna": True}
@@ -259,7 +259,7 @@ class Rolling(Windowed):
         """The number of elements of each window that exist and are not nan."""
         seen = self._windows(self._extend(as_float(self._x).node, math.nan))
         counts = reductions.count(seen, self._places)
-        return keep_where(counts, counts >= self._enough)
+        return self._labelled(keep_where(counts, counts >= self._enough))
 
     def construct(
         self,
@@ -281,9 +281,17 @@ class Rolling(Windowed):
             mapping("construct", given, window_dim_kwargs, "{'dim': 'lag'}"),
         )
         x, fill = with_fill("construct", self._x.node, fill_value)
-        extended = self._extend(x, wrap(fill))
+        extended, by = self._extend(x, wrap(fill)), steps("construct", self._dims, stride)
         made = tuple([new_dim("construct", dim, self._x.node) for dim in new])
-        return self._windows(extended, made, steps("construct", self._dims, stride))
+        return self._labelled(self._windows(extended, made, by), by)
+
+    def _labelled(self, made: Tensor, strides: tuple[int, ...] = ()) -> Tensor:
+        """`made` with the labels of `x`, wherever windows end."""
+        like, starts = self._x.node, (0,) * len(self._dims)
+        if any(step != 1 for step in strides):
+            sizes = tuple(made.sizes[dim] for dim in self._dims)
+            like = named.slice_(like, dims=self._dims, starts=starts, sizes=sizes, steps=strides)
+        return wrap(keep_labels(made.node, like, self._dims))
 
     def _extend(self, x: Node, fill: Operand) -> Node:
         """`x` padded so that there is a window for each position."""
@@ -332,7 +340,8 @@ class Coarsen(Windowed):
         function = callback("reduce", "function", function, "blocks", "dims", "**options")
         x = as_float(self._x) if "pad" in self._boundaries else self._x
         made: Tensor = function(self._blocks(x, math.nan, self._pairs()), self._places, **options)
-        return made
+        like = self._complete(x, math.nan).node
+        return wrap(keep_labels(made.node, like, self._dims, self._sizes))
 
     def _apply(self, function: Reduction, options: dict[str, Any]) -> Tensor:
         if "pad" in self._boundaries:
@@ -366,13 +375,12 @@ class Coarsen(Windowed):
         """For each dim the dim of blocks, and the dim within a block."""
         return list(zip(self._dims, self._places, strict=True))
 
-    def _blocks(self, x: Tensor, fill: complex, pairs: list[tuple[str, ...]]) -> Tensor:
-        """`x` with two dims for each; padding is `fill`."""
-        for dim, size, pair, boundary, side in zip(
-            self._dims, self._sizes, pairs, self._boundaries, self._sides, strict=True
+    def _complete(self, x: Tensor, fill: complex) -> Tensor:
+        """`x` in complete blocks; padding is `fill`."""
+        for dim, size, boundary, side in zip(
+            self._dims, self._sizes, self._boundaries, self._sides, strict=True
         ):
-            have, at = x.sizes[dim], x.dims.index(dim)
-            order = (*x.dims[:at], *pair, *x.dims[at + 1 :])
+            have = x.sizes[dim]
             whole = have // size * size
             left = side == "left"
             if boundary == "trim":
@@ -384,6 +392,14 @@ class Coarsen(Windowed):
                 cure = "use boundary='trim' or boundary='pad'"
                 reason = f"dim {dim!r} of size {have} is not a multiple of the block size {size}"
                 raise refusal("coarsen", reason, x, cure=cure)
+        return x
+
+    def _blocks(self, x: Tensor, fill: complex, pairs: list[tuple[str, ...]]) -> Tensor:
+        """`x` with two dims for each; padding is `fill`."""
+        x = self._complete(x, fill)
+        for dim, size, pair in zip(self._dims, self._sizes, pairs, strict=True):
+            at = x.dims.index(dim)
+            order = (*x.dims[:at], *pair, *x.dims[at + 1 :])
             blocks, place = pair
             parts = unstack(x, {dim: {blocks: x.sizes[dim] // size, place: size}})
             x = transpose(parts, *order)

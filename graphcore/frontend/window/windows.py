@@ -9,7 +9,7 @@ from graphcore.frontend.core.arguments import SizeLike, mapping, names, require_
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import fill_in_dtype
-from graphcore.frontend.shape.dims import constant_end, join
+from graphcore.frontend.shape.dims import constant_end, join, keep_labels
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum
 from graphcore.ops import named
@@ -30,7 +30,8 @@ def windows(
     """The windows along some dims, with their elements along new last dims: a view, not a copy.
 
     Element j of window i is element `i * stride + j * dilation` of `x`. There are as many windows
-    as fit, `(size - (window - 1) * dilation - 1) // stride + 1`, or none.
+    as fit, `(size - (window - 1) * dilation - 1) // stride + 1`, or none. A window has the label of
+    its last element, as in `rolling`.
 
     Parameters
     ----------
@@ -55,9 +56,17 @@ def windows(
            [3, 4, 5]])
     """
     node = single("windows", x)
-    return wrap(
-        named.windows(node, **window_attrs("windows", node, sizes, names, stride, dilation))
+    attrs = window_attrs("windows", node, sizes, names, stride, dilation)
+    made, dims = named.windows(node, **attrs), attrs["dims"]
+    rows = zip(attrs["sizes"], attrs["dilations"], strict=True)
+    ends = named.slice_(
+        node,
+        dims=dims,
+        starts=tuple((size - 1) * apart for size, apart in rows),
+        sizes=tuple(made.type.size(dim) for dim in dims),
+        steps=attrs["strides"],
     )
+    return wrap(keep_labels(made, ends, dims))
 
 
 def overlap_add(

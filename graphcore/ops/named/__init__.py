@@ -12,6 +12,7 @@ from graphcore.ir.axes import (
     Overlaps,
     Permutes,
     Reduces,
+    Relabels,
     Renames,
     Seen,
     Splits,
@@ -213,6 +214,24 @@ def rename(x: TensorType, *, names: tuple[tuple[str, str], ...]) -> TensorType:
     for dim in dims:
         require(dims.count(dim) == 1, f"two dims would be named {dim!r}", "choose another name")
     return TensorType(x.dtype, x.shape, dims)
+
+
+@op(axes=Renames("names"))
+def swap_dims(x: TensorType, *, names: tuple[tuple[str, str], ...]) -> TensorType:
+    """`rename`, but coordinates keep their names: one of a new name labels the dim."""
+    return rename.rule(x, names=names)  # type: ignore[return-value]
+
+
+@op(axes=Relabels("dims"))
+def labelled(x: TensorType, like: TensorType, *, dims: Dims, blocks: Shape) -> TensorType:
+    """`x`, whose elements along `dims` have the labels of those of `like`.
+
+    With `blocks` they have the means of the labels of blocks of these sizes. Values are as in `x`:
+    this op says what an op that moves or combines elements means to xarray.
+    """
+    has(x, dims)
+    has(like, dims)
+    return x
 
 
 @op(axes=Inserts("dims"))

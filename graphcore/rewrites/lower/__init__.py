@@ -45,9 +45,17 @@ def lower_input(node: Node) -> Node:
     return node if dims is None else node.op(**node.attrs | {"dims": None, "labels": dims})
 
 
-@lower(leaf.constant, leaf.full, leaf.iota, leaf.extent)
+@lower(leaf.full, leaf.iota, leaf.extent)
 def lower_leaf(node: Node) -> Node:
     return node.op(**node.attrs | {"dims": None})
+
+
+@lower(leaf.constant)
+def lower_constant(node: Node) -> Node:
+    value, shape = node.attrs["value"], node.type.shape
+    if not shape:
+        return leaf.full(value=value, shape=shape, dims=None)
+    return leaf.constant(value=value, dims=None)
 
 
 @lower(autodiff.barrier, autodiff.stop_gradient, elementwise.real, elementwise.imag)
@@ -244,8 +252,13 @@ def lower_transpose(node: Node, x: Node) -> Node:
     return transpose(x, axes(node))
 
 
-@lower(named.rename)
+@lower(named.rename, named.swap_dims)
 def lower_rename(node: Node, x: Node) -> Node:
+    return x
+
+
+@lower(named.labelled)
+def lower_labelled(node: Node, x: Node, like: Node) -> Node:
     return x
 
 
