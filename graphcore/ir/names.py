@@ -80,7 +80,7 @@ class Computed(Hidden):
     __hash__ = str.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Computed, (str(self), self.key)
+        return Computed, (str(self), self.key, self.node)
 
 
 _computed: Interned[Computed] = Interned()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -299,6 +301,15 @@ def test_views_files_and_labels(tmp_path: Path) -> None:
     g = gc.compile([X, M], X[M], returns="xarray")
     for h in (g, pickle.loads(pickle.dumps(g))):
         xarray.testing.assert_identical(h(labelled, MASK), labelled[MASK])
+
+
+def test_a_tensor_keeps_its_size_in_another_process() -> None:
+    code = "import pickle, sys, numpy; y = pickle.load(sys.stdin.buffer); "
+    code += "print(y, y.eval(x=[1.0, 2.0, 3.0], m=[True, False, True]))"
+    y = gc.zeros({"a": X[M].sizes["row"]}) + X[M].sum()
+    run = [sys.executable, "-c", code]
+    found = subprocess.run(run, input=pickle.dumps(y), capture_output=True, check=True).stdout
+    assert found.decode().strip() == "<Tensor: f64[a=kept]> [4. 4.]"
 
 
 def test_inputs_that_have_a_computed_size() -> None:

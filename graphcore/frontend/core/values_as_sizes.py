@@ -1,4 +1,4 @@
-"""Integers that are computed from the values of integer inputs, as sizes."""
+"""Values of integers as sizes: those of inputs, and those that a program computes."""
 
 from __future__ import annotations
 
