@@ -124,7 +124,9 @@ CASES: dict[str, Case] = {
         lambda x, y, v, i: gc.dot(
             gc.maximum(x, gc.full({"c": 64}, -100.0, dtype=x.dtype)), y.rename(b="d"), dim="a"
         ),
-        lambda x, y, v, i: over(np.repeat(x[:, :, None, None] * y[:, None, None], 64, 2), 0),
+        lambda x, y, v, i: tuple(
+            np.repeat(each[:, None], 64, 1) for each in over(x[:, :, None] * y[:, None], 0)
+        ),
     ),
     "norm": Case(lambda x, *_: gc.norm(x, "a"), lambda x, *_: norm(x, 0)),
     "norm over all": Case(lambda x, *_: gc.norm(x, ("a", "b")), lambda x, *_: norm(x)),

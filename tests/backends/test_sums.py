@@ -28,7 +28,7 @@ def test_many_numbers(dtype: str, native: bool) -> None:
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_very_many_numbers(dtype: str, native: bool) -> None:
-    for n, orders in ((65, ORDERS), (1_025, ORDERS), (100_003, ORDERS), (2_000_000, ["C"])):
+    for n, orders in ((65, ORDERS), (1_025, ORDERS), (30_001, ORDERS), (500_000, ["C"])):
         assert not too_large(errors(dtype, native, n, orders)), n
 
 
