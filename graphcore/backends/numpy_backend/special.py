@@ -237,7 +237,8 @@ def gamma_slope(n: int, a: Array) -> Callable[[Array], Array]:
 def gamma_density(n: int, a: Array, x: Array) -> Array:
     """The n-th derivative by `a` of x^(a-1) e^-x / gamma(a)"""
     k = kernel(a, x)
-    return np.where(k == 0, 0, k * gamma_slope(n, a)(log_less_digamma(x, a)))
+    found = np.where(k == 0, 0, k * gamma_slope(n, a)(log_less_digamma(x, a)))
+    return np.where(x < 0, np.nan, found)
 
 
 @routine(orders=1)

@@ -26,6 +26,7 @@ from graphcore.ops.elementwise import (
     remainder,
     rint,
     sin,
+    square,
 )
 from graphcore.rewrites.plain import equals
 from graphcore.rewrites.plain import where as choose
@@ -47,6 +48,14 @@ def cos_pi(x: Node) -> Node:
 
 def is_positive(x: Node) -> Node:
     return greater(x, full_like(x, 0))
+
+
+def trigamma(x: Node) -> Node:
+    """zeta(2, x); below 0, where its recurrence takes long, by reflection (DLMF 5.15.6)"""
+    below = logical_not(is_positive(x))
+    value = s.zeta(full_like(x, 2), choose(below, 1 - x, x))
+    sine = sin_pi(choose(below, x, 0.5))
+    return choose(below, square(PI / sine) - value, value)
 
 
 def digamma_difference(x: Node, m: Node) -> Node:

@@ -68,6 +68,13 @@ def is_complex(x: Node) -> bool:
     return bool(x.type.dtype.kind == "c")
 
 
+def one_from(x: Node, least: float) -> Node:
+    """1, and nan below a limit where a real function is nan: its slope is no number there either"""
+    if is_complex(x):
+        return full_like(x, 1)
+    return choose(e.less(x, full_like(x, least)), full_like(x, math.nan), 1)
+
+
 def complement(x: Node) -> Node:
     """1 - x^2"""
     return 1 - e.square(x) if is_complex(x) else s.square_complement(x)
@@ -123,10 +130,10 @@ ELEMENTARY: dict[Op, Partials] = {
     e.exp: lambda z, x: (z,),
     e.exp2: lambda z, x: (z * LN2,),
     e.expm1: lambda z, x: (e.exp(x),),
-    e.log: lambda z, x: (1 / x,),
-    e.log2: lambda z, x: (1 / (x * LN2),),
-    e.log10: lambda z, x: (1 / (x * LN10),),
-    e.log1p: lambda z, x: (1 / (1 + x),),
+    e.log: lambda z, x: (one_from(x, 0) / x,),
+    e.log2: lambda z, x: (one_from(x, 0) / (x * LN2),),
+    e.log10: lambda z, x: (one_from(x, 0) / (x * LN10),),
+    e.log1p: lambda z, x: (one_from(x, -1) / (1 + x),),
     e.logaddexp: lambda z, x, y: (s.sigmoid(less(z, x, y)), s.sigmoid(less(z, y, x))),
     e.logaddexp2: lambda z, x, y: (
         s.sigmoid(LN2 * less(z, x, y)),
@@ -147,7 +154,7 @@ ELEMENTARY: dict[Op, Partials] = {
         1 / (e.sqrt(1 + e.square(x)) if is_complex(x) else e.hypot(x, full_like(x, 1))),
     ),
     e.arccosh: lambda z, x: (1 / (e.sqrt(x - 1) * e.sqrt(x + 1)),),
-    e.arctanh: lambda z, x: (1 / complement(x),),
+    e.arctanh: lambda z, x: (one_from(complement(x), 0) / complement(x),),
     e.floor: lambda z, x: (None,),
     e.ceil: lambda z, x: (None,),
     e.trunc: lambda z, x: (None,),

@@ -16,7 +16,6 @@ from graphcore.ops.elementwise import (
     absolute,
     cos,
     exp,
-    greater,
     greater_equal,
     less,
     log,
@@ -30,8 +29,9 @@ from graphcore.ops.elementwise import (
 from graphcore.rewrites.plain import equals
 from graphcore.rewrites.plain import where as choose
 
-from .gammas import beta_partials, binom_partials, digamma_difference, poch_partials
-from .partials import Partials, is_complex
+from .gammas import beta_partials, binom_partials, digamma_difference, poch_partials, trigamma
+from .partials import Partials, is_complex, one_from
+from .series import dawsn_slope, far_log_ndtr_slope, is_far, scaled_bessel_slope
 
 PI = math.pi
 ROOT_PI, ROOT_2, ROOT_2PI = math.sqrt(PI), math.sqrt(2), math.sqrt(2 * PI)
@@ -57,9 +57,18 @@ def log_ratio(x: Node, y: Node) -> Node:
     return log(x) - log(nonzero_pair(x, y))
 
 
+def kl_div_partials(z: Node, x: Node, y: Node) -> tuple[Node, Node]:
+    """log(x / y) and 1 - x / y, by the difference of x and y where these are near"""
+    y = nonzero_pair(x, y)
+    rest = x - y
+    near = less(absolute(rest), 0.5 * absolute(y))
+    part = choose(near, rest, 0) / choose(near, y, 1)
+    return choose(near, log1p(part), log_ratio(x, y)), choose(near, -part, 1 - x / y)
+
+
 def erfcx_slope(z: Node, x: Node) -> Node:
     """2 x z - 2 / sqrt(pi); where the two cancel their asymptotic series in u = 1 / (2 x^2)"""
-    far = greater(x, full_like(x, 10))
+    far = is_far(x, 10, 4)
     u = 0.5 * square(1 / choose(far, x, 10))
     series = full_like(x, 1)
     for odd in range(27, 1, -2):
@@ -70,8 +79,9 @@ def erfcx_slope(z: Node, x: Node) -> Node:
 def log_ndtr_slope(z: Node, x: Node) -> Node:
     """density / ndtr(x), where both underflow sqrt(2 / pi) / erfcx(-x / sqrt(2))"""
     below = less(x, full_like(x, 0))
-    left = ROOT_2 / ROOT_PI / s.erfcx(choose(below, x, 0) / -ROOT_2)
-    return choose(below, left, exp(-0.5 * square(x) - z) / ROOT_2PI)
+    left = ROOT_2 / ROOT_PI / s.erfcx(choose(below, maximum(x, full_like(x, -40)), 0) / -ROOT_2)
+    right = exp(-0.5 * square(choose(below, 0, x)) - choose(below, 0, z)) / ROOT_2PI
+    return far_log_ndtr_slope(x, choose(below, left, right))
 
 
 def rgamma_slope(z: Node, x: Node) -> Node:
@@ -121,7 +131,7 @@ def digamma_step_partials(z: Node, n: Node, x: Node, m: Node) -> tuple[Node | No
 
 def gamma_partials(a: Node, x: Node) -> tuple[Node, Node]:
     """The derivatives of gammainc by both operands."""
-    return at(s.gammainc_by, [1], a, x), at(s.gamma_density, [0], a, x)
+    return at(s.gammainc_by, [1], a, x), one_from(a, 0) * at(s.gamma_density, [0], a, x)
 
 
 def betainc_partials(a: Node, b: Node, x: Node) -> tuple[Node, Node, Node]:
@@ -148,12 +158,12 @@ SPECIAL: dict[Op, Partials] = {
     s.sigmoid: lambda z, x: (z * (1 - z) if is_complex(x) else s.sigmoid_slope(x, z),),
     s.softplus: lambda z, x: (s.sigmoid(x),),
     s.log1mexp: lambda z, x: (-exp(x - z),),
-    s.logit: lambda z, x: (1 / (x * (1 - x)),),
-    s.xlogy: lambda z, x, y: (log(y), ratio(x, y)),
-    s.xlog1py: lambda z, x, y: (log1p(y), ratio(x, 1 + y)),
+    s.logit: lambda z, x: (one_from(x * (1 - x), 0) / (x * (1 - x)),),
+    s.xlogy: lambda z, x, y: (log(y), ratio(x * one_from(y, 0), y)),
+    s.xlog1py: lambda z, x, y: (log1p(y), ratio(x * one_from(y, -1), 1 + y)),
     s.entr: lambda z, x: (-log(x) - 1,),
     s.rel_entr: lambda z, x, y: (log_ratio(x, y) + 1, -ratio(x, y)),
-    s.kl_div: lambda z, x, y: (log_ratio(x, y), 1 - ratio(x, y)),
+    s.kl_div: kl_div_partials,
     s.exprel: lambda z, x: (0.5 * at(s.hyp1f1, [2, 3], x),),
     s.cosm1: lambda z, x: (-sin(x),),
     # The error function and the normal distribution (DLMF 7)
@@ -162,7 +172,7 @@ SPECIAL: dict[Op, Partials] = {
     s.erfcx: lambda z, x: (erfcx_slope(z, x),),
     s.erfinv: lambda z, x: (ROOT_PI / 2 * exp(square(z)),),
     s.erfcinv: lambda z, x: (-ROOT_PI / 2 * exp(square(z)),),
-    s.dawsn: lambda z, x: (at(s.hyp1f1, [1, 0.5], -square(x)),),
+    s.dawsn: lambda z, x: (dawsn_slope(x, at(s.hyp1f1, [1, 0.5], -square(x))),),
     s.ndtr: lambda z, x: (exp(-0.5 * square(x)) / ROOT_2PI,),
     s.log_ndtr: lambda z, x: (log_ndtr_slope(z, x),),
     s.ndtri: lambda z, x: (ROOT_2PI * exp(0.5 * square(z)),),
@@ -175,9 +185,9 @@ SPECIAL: dict[Op, Partials] = {
     s.gamma: lambda z, x: (z * s.digamma(x),),
     s.rgamma: lambda z, x: (rgamma_slope(z, x),),
     s.gammaln: lambda z, x: (s.digamma(x),),
-    s.loggamma: lambda z, x: (s.digamma(x),),
+    s.loggamma: lambda z, x: (one_from(x, 0) * s.digamma(x),),
     s.gammasgn: lambda z, x: (None,),
-    s.digamma: lambda z, x: (at(s.zeta, [2], x),),
+    s.digamma: lambda z, x: (trigamma(x),),
     s.zeta: lambda z, n, x: (None, -n * s.zeta(n + 1, x)),
     s.digamma_step: digamma_step_partials,
     s.poch: poch_partials,
@@ -219,17 +229,21 @@ SPECIAL: dict[Op, Partials] = {
     s.i0: lambda z, x: (s.i1(x),),
     s.i1: lambda z, x: (0.5 * (s.i0(x) + at(s.iv, [2], x)),),
     s.iv: lambda z, n, x: (None, order_slope(s.iv, n, x, 1)),
-    s.i0e: lambda z, x: (s.i1e(x) - sign(x) * z,),
-    s.i1e: lambda z, x: (0.5 * (s.i0e(x) + at(s.ive, [2], x)) - sign(x) * z,),
+    s.i0e: lambda z, x: (scaled_bessel_slope(z, x, 0, -1, s.i1e(x) - sign(x) * z),),
+    s.i1e: lambda z, x: (
+        scaled_bessel_slope(z, x, 1, -1, 0.5 * (s.i0e(x) + at(s.ive, [2], x)) - sign(x) * z),
+    ),
     s.ive: lambda z, n, x: (None, order_slope(s.ive, n, x, 1) - sign(x) * z),
     s.k0: lambda z, x: (-s.k1(x),),
     s.k1: lambda z, x: (-0.5 * (s.k0(x) + at(s.kv, [2], x)),),
     s.kv: lambda z, n, x: (None, -order_slope(s.kv, n, x, 1)),
-    s.k0e: lambda z, x: (z - s.k1e(x),),
-    s.k1e: lambda z, x: (z - 0.5 * (s.k0e(x) + at(s.kve, [2], x)),),
+    s.k0e: lambda z, x: (scaled_bessel_slope(z, x, 0, 1, z - s.k1e(x)),),
+    s.k1e: lambda z, x: (
+        scaled_bessel_slope(z, x, 1, 1, z - 0.5 * (s.k0e(x) + at(s.kve, [2], x))),
+    ),
     s.kve: lambda z, n, x: (None, z - order_slope(s.kve, n, x, 1)),
     # Integrals and hypergeometric functions (DLMF 6, 13, 15, 19)
-    s.exp1: lambda z, x: (-exp(-x) / x,),
+    s.exp1: lambda z, x: (-one_from(x, 0) * exp(-x) / x,),
     s.expi: lambda z, x: (exp(x) / x,),
     s.expn: lambda z, n, x: (None, expn_slope(n, x)),
     s.spence: lambda z, x: (spence_slope(x),),
