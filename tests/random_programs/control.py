@@ -135,6 +135,7 @@ def named(x: Value, names: Mapping[Any, Any]) -> Value:
 NOTES: list[str] = []
 """Why a program may be refused although it has a meaning, for the values it is given."""
 
+APART = "branches differ in sizes"
 REPLACED = "vectorize is given another size in place of an old one"
 
 
@@ -260,7 +261,7 @@ def switch(index: Value, branches: Sequence[Any], *operands: Tree) -> Tree:
         for y in column:
             sizes |= {d: n for d, n in y.sizes.items() if d not in sizes}
         if any(sizes[d] != n for y in column for d, n in y.sizes.items()):
-            NOTES.append("branches differ in sizes")
+            NOTES.append(APART)
         results.append(ordered(repeated(x, sizes), tuple(sizes)))
     return like(chosen, results)
 

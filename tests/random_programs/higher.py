@@ -78,7 +78,7 @@ def fori_loop(s: Scope) -> None:
     i, p = d.name("k"), d.name("p")
     params = [(i, Array((), 1), None), (p, start, None)]
     f = s.function(params, lambda inner: carried(inner, [p])[0])
-    upper = str(d.choice((1, 2, 3)))
+    upper = str(d.choice((0, 1, 2, 3)))
     scalars = [k for k in s.values("i") if not s.value(k).dims]
     if scalars and "step" not in d.frozen and d.chance(0.3):
         upper = f"{d.choice(scalars)} + 1"
