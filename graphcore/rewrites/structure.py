@@ -16,7 +16,7 @@ from graphcore.analysis.matrices import (
     mask_of_one,
     matrix_of,
 )
-from graphcore.analysis.values import is_zero
+from graphcore.analysis.values import is_real, is_zero
 from graphcore.ir.node import Node, unwrap
 from graphcore.ir.sizes import count
 from graphcore.ops import elementwise, leaf, linalg, tensor
@@ -156,3 +156,33 @@ def solve_of_factor(node: Node) -> Node | None:
     if not attrs["check"] or factor.op is not linalg.cholesky:
         return None
     return linalg.solve_triangular(a, b, **attrs | {"check": False})
+
+
+@structure.on(linalg.cholesky, under=[tensor.einsum])
+def factor_of_square(node: Node) -> Node | None:
+    """cholesky(l lᵀ) = l, of a lower triangular l with a positive diagonal"""
+    (square,) = node.inputs
+    if square.op is not tensor.einsum or len(set(square.inputs)) > 1 or len(square.inputs) != 2:
+        return None
+    factor, (left, right), result = (
+        square.inputs[0],
+        square.attrs["operands"],
+        square.attrs["result"],
+    )
+    if not is_real(factor) or left[:-2] != result[:-2] or right[:-2] != result[:-2]:
+        return None
+    (i, k), (j, also) = left[-2:], right[-2:]
+    if k != also or k in result or result[-2:] != (i, j):
+        return None
+    return factor if has_positive_diagonal(factor, node.attrs["check"]) else None
+
+
+def has_positive_diagonal(x: Node, checked: bool) -> bool:
+    """Whether a matrix is lower triangular, and surely positive on its diagonal."""
+    if x.op is linalg.cholesky:
+        return bool(x.attrs["check"]) or not checked
+    if x.op is not elementwise.where:
+        return False
+    mask, on, below = x.inputs
+    positive = unwrap(on, tensor.expand).op is elementwise.exp
+    return positive and left_by(mask) == DIAGONAL and LOWER in facts(below)

@@ -330,3 +330,37 @@ def test_batches_of_large_matrices_share_their_factors(n: int, definite: bool) -
     if not definite:
         with pytest.raises(gc.GraphError, match="singular"):
             f(a, b)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("name", ["x", "batch"])
+def test_the_factor_of_a_factor_times_its_transpose_is_the_factor(name: str, native: bool) -> None:
+    x = {"x": X, "batch": BATCH}[name]
+    on = gc.equal(gc.arange(4, dim="row"), gc.arange(4, dim="col"))
+    below = gc.tril(x, dims=("row", "col"))
+    a = np.random.default_rng(0).normal(size=x.shape)
+    filled = gc.where(on, gc.exp(x), below).transpose(*x.dims)
+    for factor in (
+        L.cholesky(gram(x) + 4 * gc.where(on, 1.0, 0.0), dims=("row", "col")),
+        *([filled] if x is X else []),
+    ):
+        again = L.cholesky(gram(factor), dims=("row", "col"))
+        asked = [again, factor, gc.grad((again**3).sum(), x), gc.grad((factor**3).sum(), x)]
+        f = gc.compile([x], asked, native=native)
+        found = f(a)
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[2], found[3])
+
+
+def test_the_factor_of_other_squares_is_computed() -> None:
+    """The diagonal may be negative, the other product is lᵀ l, or a failure would be hidden."""
+    unchecked = L.cholesky(gram(X), dims=("row", "col"), check=False)
+    factor = L.cholesky(gram(X), dims=("row", "col"))
+    for other in (
+        L.cholesky(gram(gc.tril(X, dims=("row", "col"))), dims=("row", "col")),
+        L.cholesky(gram(factor.rename(row="col", col="row")), dims=("row", "col")),
+        L.cholesky(gram(unchecked), dims=("row", "col")),
+    ):
+        simple = gc.compile([X], other, native=False).stages["simplified"]
+        assert simple.outputs[0].op.name == "cholesky"
+        assert simple.outputs[0].inputs[0].op is tensor.einsum
