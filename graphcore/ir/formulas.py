@@ -137,7 +137,13 @@ def formula(operator: str, *operands: Any) -> Any:
 
 def unary(operator: str) -> Any:
     """The method that NumPy's function of that name calls on an object that is no array."""
-    return lambda x: formula(operator, x)
+
+    def method(x: Number, *more: Any, **options: Any) -> Any:
+        if more or options:
+            raise refusal(operator, x, f"it has one operand: write gc.{operator}({x})")
+        return formula(operator, x)
+
+    return method
 
 
 for _name in ("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "rint"):

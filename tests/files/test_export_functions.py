@@ -15,7 +15,7 @@ from tests.operations import CASES, special
 from tests.operations.case import DEFAULT
 from tests.ops.test_ops import declare, draw
 
-OWN = ("gammainc", "gammaincinv", "betainc", "betaincinv", "hyp1f1", "dawsn", "exprel")
+OWN = ("gammainc", "betaincinv", "hyp1f1")
 """Functions with routines that SciPy lacks."""
 
 

@@ -39,3 +39,10 @@ def test_a_size_is_no_number_of_python() -> None:
     for call in calls:
         with pytest.raises(gc.GraphTypeError, match="row is known only at the call"):
             call()
+
+
+def test_a_function_of_one_operand_refuses_more() -> None:
+    size = gc.tensor("x", {"row": None}).sizes["row"]
+    with pytest.raises(gc.GraphTypeError, match=r"cure: it has one operand: write gc.cos\(row\)"):
+        size.cos(None)
+    assert repr(np.cos(size)) == "cos(row)"
