@@ -28,6 +28,7 @@ from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
 
 from .inputs import after_sizes, not_listed, program
+from .precision import require_precision
 from .questions import PLAIN, Questions, Stages
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -51,6 +52,7 @@ def compile(
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
     join: Join = ...,
+    dtype: npt.DTypeLike | None = ...,
 ) -> Compiled[Array]: ...
 @overload
 def compile(
@@ -60,6 +62,7 @@ def compile(
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
     join: Join = ...,
+    dtype: npt.DTypeLike | None = ...,
 ) -> Compiled[list[Array]]: ...
 @overload
 def compile(
@@ -69,6 +72,7 @@ def compile(
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
     join: Join = ...,
+    dtype: npt.DTypeLike | None = ...,
 ) -> Compiled[dict[K, Array]]: ...
 @overload
 def compile(
@@ -78,6 +82,7 @@ def compile(
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
     join: Join = ...,
+    dtype: npt.DTypeLike | None = ...,
 ) -> Compiled[tuple[Array, Array]]: ...
 @overload
 def compile(
@@ -87,6 +92,7 @@ def compile(
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
     join: Join = ...,
+    dtype: npt.DTypeLike | None = ...,
 ) -> Compiled[tuple[Array, Array, Array]]: ...
 @overload
 def compile(
@@ -96,6 +102,7 @@ def compile(
     returns: Returns = ...,
     native: bool | None = ...,
     join: Join = ...,
+    dtype: npt.DTypeLike | None = ...,
 ) -> Compiled[Any]: ...
 @reword_errors
 def compile(
@@ -105,6 +112,7 @@ def compile(
     returns: Returns = "numpy",
     native: bool | None = None,
     join: Join = "exact",
+    dtype: npt.DTypeLike | None = None,
 ) -> Compiled[Any]:
     """A compiled program, which computes `outputs` from `inputs`.
 
@@ -137,6 +145,9 @@ def compile(
         the first. "inner" takes the elements whose labels all have, in the order of the first; a
         dim whose size is declared keeps all. A dim without labels agrees with all, and a dim with a
         size of another name, {"time": "n_other"}, is another one.
+    dtype
+        The widest float of the program: "float32" refuses an operation that makes float64 of
+        float32, and float64 inputs and outputs, and names their line. None allows all.
 
     Raises
     ------
@@ -167,6 +178,8 @@ def compile(
     results, mirrored = flatten(outputs, "compile: outputs")
     nodes = [x.node for x in params]
     graph = program("compile", nodes, [y.node for y in results], not_listed(nodes))
+    if dtype is not None:
+        require_precision(graph, dtype)
     return Compiled(graph, arranged.form(), mirrored.form(), returns, native, join)
 
 

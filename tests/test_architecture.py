@@ -35,6 +35,7 @@ SEES_EVERYTHING = {
         "functions",
         "gradients",
         "inputs",
+        "precision",
         "questions",
         "saving",
     ),

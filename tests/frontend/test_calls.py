@@ -82,7 +82,7 @@ def test_every_public_function_words_a_call_that_does_not_fit(name: str) -> None
         (
             "gc.compile(x)",
             "outputs is missing",
-            "gc.compile(inputs, outputs, returns='numpy', native=None, join='exact')",
+            "gc.compile(inputs, outputs, returns='numpy', native=None, join='exact', dtype=None)",
         ),
         ("x.rolling(row=2).sum(axis=0)", "takes no axis", "leave it out"),
     ],
