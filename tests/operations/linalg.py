@@ -194,6 +194,13 @@ def state(p: gc.Tensor) -> gc.Tensor:
     return p.rename(row="state", col="other")
 
 
+def triangular(x: Any) -> Any:
+    """Rows of packed elements as lower triangles."""
+    made = np.zeros((x.sizes["row"], 3, 3), x.dtype)
+    made[:, *np.tril_indices(3)] = x.values
+    return xarray.DataArray(made, dims=("row", "i", "j"))
+
+
 CASES: dict[str, Case] = {
     "apply": Case(
         lambda x, b: L.apply(square(x), b, along="row"),
@@ -376,5 +383,16 @@ CASES: dict[str, Case] = {
     "toeplitz": Case(L.toeplitz, toeplitz, (V,)),
     "toeplitz row": Case(
         lambda c, r: L.toeplitz(c, r.rename(col="row")), toeplitz, (V, Input("col"))
+    ),
+    "fill_triangular": Case(
+        lambda x: L.fill_triangular(x, "six", ("i", "j")), triangular, (Input("row six"),),
+        fixed=("six",),
+    ),
+    "polyfit": Case(
+        lambda x, y: L.polyfit(x, y, 1, "col"),
+        lambda x, y: xarray.DataArray(
+            np.polyfit(x.values, y.transpose("col", "row").values, 1), dims=("degree", "row")
+        ).astype(x.dtype).transpose("row", "degree"),
+        (Input("col", -2, 2), X), fixed=("row", "col"),
     ),
 }  # fmt: skip

@@ -15,6 +15,11 @@ MODES = ("full", "same", "valid")
 WINDOWS = ("hann", "hamming", "blackman", "bartlett")
 
 
+def filtered(x: Any, b: Any, a: Any) -> Any:
+    """A recursive filter along `col`."""
+    return x.copy(data=scipy.signal.lfilter(b, a, x.values, axis=1).astype(x.dtype))
+
+
 def convolved(x: Any, y: Any, dim: str, mode: str) -> Any:
     """Each product added where it belongs."""
     n, m = x.sizes[dim], y.sizes[dim]
@@ -98,4 +103,21 @@ CASES: dict[str, Case] = {
     "bartlett periodic": window("bartlett", 8, sym=False),
     "hamming of one": window("hamming", 1),
     "bartlett of none": window("bartlett", 0),
+    "detrend": Case(
+        lambda x: gc.signal.detrend(x, "col"),
+        lambda x: x.copy(data=scipy.signal.detrend(x.values, axis=1)) if x.size else x,
+        fixed=("col",),
+    ),
+    "detrend constant": Case(
+        lambda x: gc.signal.detrend(x, "row", "constant"), lambda x: x - x.mean("row"),
+    ),
+    "lfilter": Case(
+        lambda x: gc.signal.lfilter([0.5, 1.5], [2.0, -0.3, 0.1], x, "col"),
+        lambda x: filtered(x, [0.5, 1.5], [2.0, -0.3, 0.1]), fixed=("col",),
+    ),
+    "lfilter of tensors": Case(
+        lambda x, b: gc.signal.lfilter(b, [1.0], x, "col"),
+        lambda x, b: filtered(x, b.values, [1.0]), (X, Input("row")), fixed=("row", "col"),
+        batch=False,
+    ),
 }  # fmt: skip

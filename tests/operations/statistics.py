@@ -56,6 +56,21 @@ def filled(dim: str, name: str, **options: Any) -> Case:
     return Case(lambda x: getattr(x.where(x < 0.3), name)(dim, **options).fillna(0), theirs)
 
 
+def interpolated(dim: str) -> Case:
+    """xarray's interpolation of gaps; what stays nan becomes 0, to have a derivative."""
+
+    def theirs(x: Any) -> Any:
+        if not x.size:
+            return x
+        holed = x.where(x < 0.3).transpose(dim, ...)
+        frame = pandas.DataFrame(holed.values.astype(float).reshape(x.sizes[dim], -1))
+        found = frame.interpolate(limit_area="inside")
+        values = found.to_numpy().reshape(holed.shape).astype(x.dtype)
+        return holed.copy(data=values).fillna(0).transpose(*x.dims)
+
+    return Case(lambda x: gc.interpolate_na(x.where(x < 0.3), dim).fillna(0), theirs)
+
+
 def members(x: Any) -> Any:
     return x.copy(data=np.isin(x.values, [0, 2]))
 
@@ -152,6 +167,8 @@ CASES: dict[str, Case] = {
     "dropna": alike(lambda x: x.where(x > -1).dropna("row").sum("row"), batch=False),
     "fillna": alike(lambda x: x.where(x > 0).fillna(0.5)),
     "fillna tensor": alike(lambda x, y: x.where(x > 0).fillna(y), X, Input("col")),
+    "interpolate_na": interpolated("row"),
+    "interpolate_na long": interpolated("col"),
     "ffill": filled("row", "ffill"),
     "ffill limit": filled("col", "ffill", limit=1),
     "bfill": filled("row", "bfill"),

@@ -52,7 +52,8 @@ CONTENTS = {
     "Order and statistics": {
         "Sorting and searching": """sort argsort top_k rank searchsorted digitize nonzero isin
             unique unique_all""",
-        "Statistics": "median quantile average weighted cov corr bincount histogram interp",
+        "Statistics": """median quantile average weighted cov corr bincount histogram interp
+            interpolate_na""",
     },
     "Windows and convolution": {
         "Windows": "rolling coarsen windows overlap_add pad",
@@ -100,12 +101,13 @@ SPACES = {
             hyp2f1""",
     },
     "linalg": {
-        "Equations": """solve solve_triangular solve_tridiagonal cho_solve lstsq inv pinv""",
+        "Equations": """solve solve_triangular solve_tridiagonal cho_solve lstsq polyfit inv
+            pinv""",
         "Factors": "cholesky lu qr svd svdvals eig eigh eigvals eigvalsh polar",
         "Numbers of a matrix": "det slogdet norm matrix_rank trace",
         "Functions of a matrix": "matrix_power expm logm sqrtm",
         "Products and new matrices": """apply congruence cross outer kron matrix_transpose
-            block_diag toeplitz""",
+            block_diag fill_triangular toeplitz""",
     },
     "fft": {
         "Transforms": "fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn",
@@ -113,6 +115,7 @@ SPACES = {
     },
     "signal": {
         "Convolution and correlation": "convolve fftconvolve correlate",
+        "Recursive filters and trends": "lfilter detrend",
         "Window functions": "hann hamming blackman bartlett",
     },
     "nn": {"Activations": "relu gelu silu", "Losses": "cross_entropy"},

@@ -40,7 +40,7 @@ INSTEAD = {
     "percentile": "gc.quantile(x, percent / 100, dim={0!r})",
     "put_along_axis": "x.at[{{{0!r}: index}}].set(y)",
     "pad": "x.pad({{{0!r}: (1, 1)}}, constant_values=0); without it new elements are nan",
-    "polyfit": "gc.linalg.lstsq(gc.vander(x, 2), y, ({0!r}, 'power')), a slope and an offset",
+    "polyfit": "gc.linalg.polyfit(x, y, 1, dim={0!r}), a slope and an offset",
     "polyval": "gc.dot(gc.vander(x, k), c, dim='power'), the coefficients c from the highest power",
     "unwrap": (
         "x - 2 * np.pi * gc.rint((x - x.shift({{{0!r}: 1}})) / (2 * np.pi)).fillna(0).cumsum({0!r})"
@@ -134,7 +134,6 @@ INSTEAD = {
     **dict.fromkeys(("movmean", "movavg"), "x.rolling({{{0!r}: 3}}).mean()"),
     "movmedian": "x.rolling({{{0!r}: 3}}).median()",
     **dict.fromkeys(("ewm", "rolling_exp"), "gc.scan, with the mean so far as its carry"),
-    "lfilter": "gc.signal.convolve(x, y, {0!r}), or gc.scan where results are fed back",
     "clip_by_value": "gc.tree.map(lambda g: gc.clip(g, -1.0, 1.0), xs)",
     "clip_grad_value_": "gc.tree.map(lambda g: gc.clip(g, -1.0, 1.0), xs)",
     **dict.fromkeys(
@@ -268,8 +267,6 @@ ELSEWHERE = {
         ("assign", "to_dataset", "merge"),
         "results are dicts: gc.compile([x], {{'name': x}}) gives them by their names",
     ),
-    "fill_triangular": "write gc.zeros(sizes).at[{{'i': rows, 'j': columns}}].set(x), where rows "
-    "and columns are those of np.tril_indices as gc.constant(rows, {0!r})",
     "stdtr": "write gc.special.betainc(df / 2, 0.5, df / (df + t**2)) / 2, for t below 0",
     "dt": ("dates are no numbers: pass their parts as an integer input, such as da.time.dt.month"),
     **dict.fromkeys(
@@ -278,11 +275,7 @@ ELSEWHERE = {
     ),
     "idxmax": "x.argmax({0!r}) gives positions: index the coordinate of the result by them",
     "idxmin": "x.argmin({0!r}) gives positions: index the coordinate of the result by them",
-    **dict.fromkeys(
-        ("interpolate_na", "interpolate"),
-        "write it with x.ffill({0!r}) and x.bfill({0!r}), as docs/howto/missing_values.md does; "
-        "at other points gc.interp",
-    ),
+    "interpolate": "use gc.interpolate_na(x, {0!r}); at other points gc.interp",
     "interp_like": "write gc.interp(points, xp, fp, dim={0!r}) for new points, coordinates and x",
     **dict.fromkeys(
         ("reindex", "reindex_like", "drop_sel", "drop_isel", "drop_duplicates", "query"),

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from graphcore.frontend.arrange.diagonals import trace
-from graphcore.frontend.core.arguments import dim_of, names, new_dim, two_dims
+from graphcore.frontend.core.arguments import (
+    SizeLike,
+    dim_of,
+    names,
+    new_dim,
+    size_of,
+    two_dims,
+)
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
@@ -13,8 +21,9 @@ from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import flip
 from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.contraction import cross
-from graphcore.frontend.shape.dims import concat, rename, stack, transpose
+from graphcore.frontend.shape.dims import concat, rename, stack, transpose, with_size
 from graphcore.frontend.window.padding import pad
 from graphcore.ir.names import Hidden, all_apart, apart
 
@@ -23,6 +32,7 @@ from .matrices import ROW_COL, swap_dims
 __all__ = [
     "block_diag",
     "cross",
+    "fill_triangular",
     "kron",
     "matrix_transpose",
     "outer",
@@ -170,3 +180,55 @@ def toeplitz(
     inner = apart(Hidden("diagonal"), (*down.type.dims, *across.dims, new))
     values = rename(concat([rest, wrap(down)], name), {name: inner})
     return transpose(isel(values, {inner: positions}), ..., name, new)
+
+
+def fill_triangular(
+    x: Operand,
+    dim: str | None = None,
+    dims: Sequence[str] = ROW_COL,
+    *,
+    size: SizeLike = None,
+) -> Tensor:
+    """Lower triangular matrices of the elements along a dim, row by row, zeros elsewhere.
+
+    The order is that of `x[np.tril_indices(n)]`.
+
+    Parameters
+    ----------
+    x
+        A tensor with n (n + 1) / 2 elements along `dim`; other dims are batch, and come first.
+    dim
+        The dim of the elements.
+    dims
+        The dims of the matrices, rows first.
+    size
+        The number of rows n; needed if the number of elements is known only at the call.
+
+    Raises
+    ------
+    GraphError
+        If no matrix has so many elements.
+
+    Examples
+    --------
+    >>> import graphcore as gc
+    >>> gc.linalg.fill_triangular(gc.constant([1.0, 2.0, 3.0], "packed")).eval()
+    array([[1., 0.],
+           [2., 3.]])
+    """
+    node = single("fill_triangular", x)
+    name = dim_of("fill_triangular", node, dim)
+    row, col = two_dims("fill_triangular", dims, node, new=True)
+    have = node.type.size(name)
+    if size is not None:
+        n = size_of("fill_triangular", row, size)
+    elif isinstance(have, int):
+        n = (math.isqrt(8 * have + 1) - 1) // 2
+    else:
+        cure = "give the number of rows: size=3"
+        raise refusal("fill_triangular", f"the size of {name!r} is not known", node, cure=cure)
+    packed = with_size(node, name, n * (n + 1) // 2)
+    i, j = arange(n, dim=row), arange(n, dim=col)
+    lower = i >= j
+    place = where(lower, i * (i + 1) // 2 + j, 0)
+    return transpose(where(lower, isel(wrap(packed), {name: place}), 0), ..., row, col)

@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphcore.analysis.values import is_zero
-from graphcore.frontend.core.arguments import DimPair, dim_of, two_dims
+from graphcore.frontend.core.arguments import DimPair, dim_of, two_dims, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
+from graphcore.frontend.create.ranges import vander
+from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.complex import conjugate
+from graphcore.frontend.pointwise.elementwise import equal
+from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.contraction import dot
+from graphcore.frontend.reduce.norms import norm
+from graphcore.frontend.shape.dims import transpose
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import matrices
@@ -23,6 +29,7 @@ __all__ = [
     "inv",
     "lstsq",
     "pinv",
+    "polyfit",
     "solve",
     "solve_triangular",
     "solve_tridiagonal",
@@ -257,6 +264,35 @@ def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Ten
     (node,) = floats("inv", x)
     row, col = two_dims("inv", dims, node)
     return wrap(matrices.inv(node, dims=(row, col), new=(col, row), check=check))
+
+
+@parameters(
+    x="The points: a tensor with `dim`.",
+    y="The values at the points, with `dim`; other dims are batch.",
+    deg="The degree of the polynomials: an integer.",
+    dim="The dim of the points.",
+    new="The dim of the coefficients.",
+)
+def polyfit(
+    x: Operand, y: Operand, deg: int, dim: str | None = None, *, new: str = "degree"
+) -> Tensor:
+    """Coefficients of the polynomials of least squares, the highest power first, along a last dim.
+
+    As `numpy.polyfit`.
+
+    >>> import graphcore as gc
+    >>> x, y = gc.constant([0.0, 1.0, 2.0], "t"), gc.constant([1.0, 3.0, 5.0], "t")
+    >>> gc.linalg.polyfit(x, y, 1).eval().round(6)
+    array([2., 1.])
+    """
+    points, values = floats("polyfit", x, y)
+    name = dim_of("polyfit", points, dim)
+    dim_of("polyfit", values, name)
+    powers = vander(wrap(points), whole("polyfit", deg, "deg", points) + 1, new)
+    scale = norm(powers, name)  # columns of one length are better conditioned
+    scale = where(equal(scale, 0), 1, scale)
+    columns, scale = (astype(v, values.type.dtype) for v in (powers / scale, scale))
+    return transpose(lstsq(columns, wrap(values), (name, new)) / scale, ..., new)
 
 
 @parameters(

@@ -6,9 +6,11 @@ import math
 
 from graphcore.frontend.core.arguments import dim_of, require_order
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.index.indexing import isel, take_along
-from graphcore.frontend.pointwise.casting import as_float
+from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import (
     absolute,
     equal,
@@ -18,6 +20,8 @@ from graphcore.frontend.pointwise.elementwise import (
     mod,
 )
 from graphcore.frontend.pointwise.formulas import where
+from graphcore.frontend.pointwise.missing import may_be_null, notnull
+from graphcore.frontend.reduce.running import bfill, ffill
 from graphcore.frontend.shape.dims import concat, transpose, with_size
 from graphcore.ir.names import Hidden
 
@@ -26,6 +30,7 @@ from .sorting import argsort
 
 __all__ = [
     "interp",
+    "interpolate_na",
 ]
 
 
@@ -122,3 +127,36 @@ def between(a: Tensor, b: Tensor, share: Tensor) -> Tensor:
     gap = b - a
     limit = where(equal(share, 0), a, (1 - share) * a + share * b)
     return where(isfinite(gap), a + share * gap, limit)
+
+
+@parameters(
+    x="A tensor.",
+    dim="The dim of the gaps.",
+    points="Where the elements are: a tensor that increases along `dim`. By default 0, 1, 2, ...",
+)
+def interpolate_na(x: Operand, dim: str | None = None, points: Operand | None = None) -> Tensor:
+    """`x` with nan replaced by linear interpolation between its neighbours along a dim.
+
+    Before the first and after the last element that is not nan, nan stay. As
+    `xarray.DataArray.interpolate_na`.
+
+    >>> import graphcore as gc
+    >>> x = gc.constant([1.0, float("nan"), float("nan"), 7.0, float("nan")], "t")
+    >>> gc.compile([], gc.interpolate_na(x, "t"))()
+    array([ 1.,  3.,  5.,  7., nan])
+    """
+    value = wrap(single("interpolate_na", x))
+    name = dim_of("interpolate_na", value.node, dim)
+    if not may_be_null(value):
+        return value
+    given = arange(value.sizes[name], dim=name) if points is None else points
+    place = astype(wrap(single("interpolate_na", given)), value.real.dtype)
+    dim_of("interpolate_na", place.node, name)
+    there = notnull(value)
+    known = where(there, place, math.nan)
+    left, right = ffill(known, name), bfill(known, name)
+    inside = right > left
+    share = where(inside, (place - left) / where(inside, right - left, 1), 0)
+    found = between(ffill(value, name), bfill(value, name), share)
+    filled = where(there, value, where(inside, found, math.nan))
+    return transpose(filled, *value.dims, ...)
