@@ -170,7 +170,8 @@ class Function(Generic[P, R, A]):
         self._signature = inspect.signature(function)
         self._check_names(function, inputs)
         self._inputs = {x: inputs[x] for x in self._signature.parameters if x in inputs}
-        self._options: dict[str, Any] = {"returns": returns, "native": native, "join": join}
+        options: dict[str, Any] = {"returns": returns, "native": native, "join": join}
+        self._options = options
         self._programs: dict[Any, Program] = {}
         self._lock = new_lock()
         self._usual: Program | None = None  # for the defaults of all static parameters
@@ -180,7 +181,7 @@ class Function(Generic[P, R, A]):
         defaults = all(p.default is not p.empty for p in others)
         self._plain = len(first) if defaults and first == list(self._inputs) else -1
         self._token = self._named("_token", lambda: None)
-        self._recipe = self._named("_recipe", lambda: (function, inputs, returns, native))
+        self._recipe = self._named("_recipe", lambda: (function, inputs, options))
         OWNERS[self._token] = self
 
     def _named(self, name: str, helper: Any) -> Any:
@@ -344,7 +345,8 @@ class Function(Generic[P, R, A]):
 
     def __setstate__(self, recipe: Any) -> None:
         if self._token is None:
-            Function.__init__(self, *recipe())
+            function, inputs, options = recipe()
+            Function.__init__(self, function, inputs, **options)
 
     def __repr__(self) -> str:
         many = f"{len(self._programs)} program{'' if len(self._programs) == 1 else 's'}"

@@ -60,7 +60,12 @@ def test_by_name_it_is_the_same_object() -> None:
         (closure(3.0), 9.0),
         (gc.function(x=("row",))(lambda x: 4 * x.sum()), 12.0),
         (gc.function(x=("row",))(helper), 15.0),
-        (gc.function(x=("row",), returns="xarray")(lambda x: x.sum()), 3.0),
+        (
+            gc.function(x=("row",), returns="xarray", native=False, join="inner")(
+                lambda x: x.sum()
+            ),
+            3.0,
+        ),
     ],
 )
 def test_by_value_it_gives_the_same(f: Any, expected: float) -> None:
@@ -69,6 +74,7 @@ def test_by_value_it_gives_the_same(f: Any, expected: float) -> None:
     assert f(X) == again(X) == expected
     assert cloudpickle.loads(cloudpickle.dumps(again))(X) == expected
     assert (again.__name__, repr(again)) == (f.__name__, repr(f))
+    assert again._options == f._options
     with pytest.raises((pickle.PicklingError, AttributeError), match="_token"):
         pickle.dumps(f)
 
