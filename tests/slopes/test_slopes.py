@@ -20,8 +20,10 @@ from .sweeping import names, stored, wrong_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-UNSTORED = {"kv", "kve"}
-"""Functions whose references take mpmath too long."""
+UNSWEPT = {
+    **dict.fromkeys(("kv", "kve", "owens_t", "gammainccinv"), "references take mpmath too long"),
+    **dict.fromkeys(("yv", "zeta"), "SciPy takes seconds for a value of large operands"),
+}
 OFTEN = ("tanh", "sigmoid", "softplus", "expm1", "log", "logaddexp", "hypot", "betaln", "arctan2")
 """Functions whose first slopes are looked at in every run."""
 
@@ -37,8 +39,8 @@ def left(name: str, dtype: str, native: bool, reverse: bool, most: int) -> list[
 
 
 def test_every_function_has_references() -> None:
-    known = {name for name in names() if name not in UNSTORED}
-    assert known == stored().keys(), "run `python -m tests.slopes NAME`"
+    known = {name for name in names() if name not in UNSWEPT}
+    assert known <= stored().keys(), "run `python -m tests.slopes NAME`"
     assert names().keys() <= MEANING.keys()
 
 
@@ -54,7 +56,7 @@ def test_first_slopes(name: str, native: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(names().keys() - UNSTORED))
+@pytest.mark.parametrize("name", sorted(names().keys() - UNSWEPT))
 def test_slopes(name: str) -> None:
     """Up to third order in both modes with NumPy calls; machine code has the same graphs."""
     wrong = [

@@ -102,7 +102,7 @@ def expn_slope(n: Node, x: Node) -> Node:
     """-E[n-1](x), where E[-1] is elementary"""
     least = exp(-x) * (1 + 1 / x) / x
     lower = s.expn(maximum(n - 1, full_like(n, 0)), x)
-    return -choose(greater_equal(n, full_like(n, 1)), lower, least)
+    return -one_from(x, 0) * choose(greater_equal(n, full_like(n, 1)), lower, least)
 
 
 def order_slope(function: Op, n: Node, x: Node, sign: int) -> Node:
