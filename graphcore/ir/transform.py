@@ -85,7 +85,7 @@ def transform(
         trace.labels |= stage.labels
         with tracing(trace):  # by hand: the new stage has its lines and dims too
             made = transform(graph, visit, **within, settle=settle)
-        return Graph(made.params, made.outputs, trace)
+        return graph if made is graph else Graph(made.params, made.outputs, trace)
     done = {} if done is None else done
     trace, before = current(), state.source
     form = former(trace, visit, at, bodies, settle)

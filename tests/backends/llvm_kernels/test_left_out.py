@@ -22,6 +22,7 @@ LEFT_OUT = {
         "elementwise.inversion elementwise.inversion_slope elementwise.square_complement"
     ),
     "a user's function computes it": "tensor.callback",
+    "a size is found and bound between kernels": "leaf.after leaf.as_size",
 }
 """For each reason the ops that have no machine code because of it."""
 REASONS = {op: reason for reason, ops in LEFT_OUT.items() for op in ops.split()}
