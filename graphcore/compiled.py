@@ -128,8 +128,8 @@ def compile(
     returns
         What results are: "numpy" arrays with their axes in the order of the dims of the output, or
         "xarray" DataArrays, without names and attrs. They have the coordinates that xarray would
-        give them, from the arguments and from constants that are DataArrays: selected, joined,
-        padded with nan, averaged over the blocks of `coarsen`, merged to levels of an index. Where
+        give them, from the arguments and from constants that are DataArrays. These are selected,
+        joined, padded with nan, averaged over blocks, or merged to levels of an index. Where
         one position is picked the coordinate becomes a scalar. A dim that is sorted, transformed
         or new has no coordinate, nor one that a loop or branch selects from, nor one along which
         different elements of one argument meet.
@@ -142,9 +142,9 @@ def compile(
     join
         How labels of one dim are joined that differ between DataArrays, arguments or constants.
         "exact" refuses the call. "override" computes by position, and results have the labels of
-        the first. "inner" takes the elements whose labels all have, in the order of the first; a
-        dim whose size is declared keeps all. A dim without labels agrees with all, and a dim with a
-        size of another name, {"time": "n_other"}, is another one.
+        the first. "inner" takes the elements whose labels all have, in the order of the first;
+        where a size is declared, none may go. A dim without labels agrees with all, and a dim with
+        a size of another name, {"time": "n_other"}, is another one.
     dtype
         The widest float of the program: "float32" refuses an operation that makes float64 of
         float32, and float64 inputs and outputs, and names their line. None allows all.

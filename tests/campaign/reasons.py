@@ -24,7 +24,7 @@ FUNCTIONS = {"a function", "a builtin", "a class", "a compiled function"}
 DICTS = {"a dict of None", "a dict of words", "a dict of numbers", "a dict by numbers"}
 
 OPERAND = r"Operand|Tensor|Tree|^[TX]$|Mask|Row|Labelled|complex|Any|Real"
-SIZE = r"Size|int\b|Steps|Padding|Expression"
+SIZE = r"Size|int\b|Whole|Steps|Padding|Expression"
 NAME = r"str\b|Dim|Pair|Contracted|Iterable"
 
 
@@ -39,6 +39,8 @@ class Reason(NamedTuple):
 REASONS = (
     Reason(NUMBERS | SIZES | TENSORS, OPERAND, "an operand: a number, size, tensor or DataArray"),
     Reason(REALS, r"float", "a real number"),
+    Reason(REALS | SIZES | TENSORS | {"True", "an array of no dims"}, r"Rates", "a rate"),
+    Reason(LISTS | DICTS | FUNCTIONS, r"Rates", "rates of groups, or a schedule"),
     Reason({"True"}, r"bool|Any", "a flag"),
     Reason(INTEGERS | SIZES | {"None"}, SIZE, "an integer, a size, or None for an unknown one"),
     Reason(NAMES, SIZE, "the name of an unknown size"),
@@ -58,7 +60,7 @@ REASONS = (
     Reason({"slice"}, r"Any", "an indexer"),
     Reason(set(VALUES), r"Anything", "a leaf of a tree may be anything"),
     Reason({"None"}, r"Structure", "the structure of one leaf"),
-    Reason(FUNCTIONS, r"Schedule", "a function of the number of the step"),
+    Reason(FUNCTIONS, r"Schedule|^Mask$", "a function of the step, or of the params"),
     Reason({"None", "a class", "np.dtype"}, r"DTypeLike", "a dtype, as NumPy has it"),
     Reason(FUNCTIONS, r"Callable|Any|Compiled", "a function, or a program to print"),
     Reason({"None", "a set of dims", "a dim"}, r"Any", "passed on to the function of the user"),

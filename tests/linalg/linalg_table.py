@@ -249,6 +249,14 @@ TABLE: dict[str, Variant] = {
         )
         for lower, turned, unit, columns in product((False, True), repeat=4)
     },
+    "polyfit": Variant(
+        lambda x: L.polyfit(1.0 * gc.arange(x.sizes["p"], dim="p"), x, 1, "p"),
+        lambda a: np.polyfit(np.arange(len(a)), a, 1).T, ("q", "degree"), "any", TALL,
+    ),
+    "fill_triangular": Variant(
+        lambda x: L.fill_triangular(x, "q", ("row", "col")),
+        lambda a: np.stack([[[x, 0 * x], [y, z]] for x, y, z in a]), ("p", "row", "col"), "any",
+    ),
     **{
         f"cho_solve {'matrix' if columns else 'vector'}": Variant(
             lambda x, columns=columns: L.cho_solve(x, right(x, columns), PQ),

@@ -63,10 +63,16 @@ def interpolated(dim: str) -> Case:
         if not x.size:
             return x
         holed = x.where(x < 0.3).transpose(dim, ...)
-        frame = pandas.DataFrame(holed.values.astype(float).reshape(x.sizes[dim], -1))
-        found = frame.interpolate(limit_area="inside")
-        values = found.to_numpy().reshape(holed.shape).astype(x.dtype)
-        return holed.copy(data=values).fillna(0).transpose(*x.dims)
+        gaps = np.isnan(holed.values)
+
+        def filled(part: np.ndarray) -> np.ndarray:
+            frame = pandas.DataFrame(np.where(gaps, np.nan, part).reshape(x.sizes[dim], -1))
+            return frame.interpolate(limit_area="inside").fillna(0).to_numpy().reshape(holed.shape)
+
+        values = filled(holed.values.real)
+        if x.dtype.kind == "c":
+            values = values + 1j * filled(holed.values.imag)
+        return holed.copy(data=values.astype(x.dtype)).transpose(*x.dims)
 
     return Case(lambda x: gc.interpolate_na(x.where(x < 0.3), dim).fillna(0), theirs)
 

@@ -83,7 +83,10 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
 
 
 def repeat(
-    x: Operand, repeats: Whole | Sequence[int], dim: str | None = None, size: SizeLike = None
+    x: Operand,
+    repeats: Whole | Tensor | Sequence[int],
+    dim: str | None = None,
+    size: SizeLike = None,
 ) -> Tensor:
     """`x` with each element along `dim` repeated.
 

@@ -307,10 +307,12 @@ def integers(x: Node, dim: str, index: Node) -> Node:
 
 def sizes_kept(x: Node, indexers: Mapping[str, Any], size: Any) -> Mapping[str, Any]:
     """What a user says of the sizes of what masks pick, by dim."""
-    if size is None or isinstance(size, Mapping):
-        return size or {}
+    if size is None:
+        return {}
     masks = [dim for dim, mask in indexers.items() if isinstance(mask, Base) and is_mask(mask.node)]
-    if len(masks) != 1:
+    if isinstance(size, Mapping) and masks and size.keys() <= {*masks}:
+        return size
+    if isinstance(size, Mapping) or len(masks) != 1:
         cure = "give a dict by dim, size={'row': 3}" if masks else "leave it out"
         reason = f"size={brief(size)} is for what one mask keeps, and there are {len(masks)}"
         raise refusal("isel", reason, x, cure=cure)

@@ -145,7 +145,7 @@ def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
 
 def toeplitz(
-    column: Operand, row: Operand | None = None, *, dim: str = "row", new: str = "col"
+    column: Operand, row: Operand | None = None, *, dim: str | None = "row", new: str = "col"
 ) -> Tensor:
     """Toeplitz matrices, constant along each diagonal, from their first column and first row.
 

@@ -69,6 +69,15 @@ def check_rates(function: str, given: Any) -> None:
         schedule_of(function, rate)
 
 
+def check_mask(function: str, given: Any) -> None:
+    """Refuse masks that are neither True nor False, trees of these, None or functions."""
+    wrong = [leaf for _, leaf in leaves(given, "mask") if not isinstance(leaf, bool | np.bool)]
+    if wrong and given is not None and not callable(given):
+        reason = f"mask has {wrong[0]!r:.60}, which is neither True nor False"
+        cure = "give True or False in a tree like the params, or a function of the params"
+        raise refusal(function, reason, cure=cure, kind=GraphTypeError)
+
+
 def rates_of(function: str, given: Any, params: Tree, step: Tensor) -> Tree:
     """The learning rate of each param in this step; those of our schedules in their precision."""
     dtypes = [real_of(p.dtype) for _, p in leaves(params, "params")]

@@ -25,7 +25,7 @@ from graphcore.ir.dtypes import real_of
 from graphcore.ir.errors import GraphAttributeError, GraphTypeError
 from graphcore.ir.help_text import fields
 
-from .groups import check_rates, like, of_arrays, of_each, rates_of, tensors
+from .groups import check_mask, check_rates, like, of_arrays, of_each, rates_of, tensors
 from .rates import Real, Schedule, check
 
 __all__ = [
@@ -189,7 +189,7 @@ def adam(
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.9, -19.9])
     """
-    return moments("adam", learning_rate, b1, b2, eps, Decay("adam", 0.0))
+    return moments("adam", learning_rate, b1, b2, eps, Decay("adam", 0.0, None))
 
 
 @parameters(**ADAM, **DECAY)
@@ -214,7 +214,7 @@ def adamw(
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.85, -18.9 ])
     """
-    return moments("adamw", learning_rate, b1, b2, eps, Decay("adamw", weight_decay, mask))
+    return moments("adamw", learning_rate, b1, b2, eps, decay_of("adamw", weight_decay, mask))
 
 
 def moments(
@@ -312,7 +312,7 @@ def lion(
     """
     check("lion", b1=b1, b2=b2)
     check_rates("lion", learning_rate)
-    shrink = Decay("lion", weight_decay, mask)
+    shrink = decay_of("lion", weight_decay, mask)
 
     def init(params: Tree) -> Means:
         return Means(constant(0), each(zeros_like, tensors("lion", "params", params)))
@@ -337,14 +337,20 @@ class Decay(NamedTuple):
 
     function: str
     weight_decay: Real
-    mask: Mask = None
+    mask: Mask
 
     def shares(self, params: Tree) -> Tree:
         """The share of each param."""
-        check(self.function, weight_decay=self.weight_decay)
         mask = self.mask(params) if callable(self.mask) else self.mask
         chosen = of_each(self.function, "mask", True if mask is None else mask, params)
         return each(lambda p: self.weight_decay if chosen.pop(0) else 0.0, params)
+
+
+def decay_of(function: str, weight_decay: Real, mask: Mask) -> Decay:
+    """What is taken away, checked."""
+    check(function, weight_decay=weight_decay)
+    check_mask(function, mask)
+    return Decay(function, weight_decay, mask)
 
 
 def optimizer(init: Callable[..., Tree], update: Callable[..., tuple[Tree, Tree]]) -> Optimizer:
