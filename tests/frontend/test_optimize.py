@@ -218,6 +218,8 @@ def test_a_model_is_trained() -> None:
         (lambda: o.sgd(0.1).update(W, np.ones(2), o.sgd(0.1).init(W)), "arrays as well as tensors"),
         (lambda: o.sgd({"w": 0.1}).update(PARAMS, PARAMS, o.sgd(0.1).init(PARAMS)), r"\['b'\]"),
         (lambda: o.sgd({"w": "fast"}), "'fast' is not a tensor or a number"),
+        (lambda: o.adamw(0.1, mask={"w": 0}), "mask has 0, which is neither"),
+        (lambda: o.lion(0.1, weight_decay="much"), "is not a tensor or a number"),
         (lambda: o.adagrad(0.1), "has no 'adagrad'"),
         (lambda: o.adamm(0.1), "did you mean gc.optimize.adam"),
     ],
@@ -231,7 +233,7 @@ ALL = {
     "sgd": o.sgd(0.1, 0.9),
     "adam": o.adam(o.cosine_decay(0.1, 9)),
     "adamw": o.adamw(
-        o.linear_warmup(3, o.exponential_decay(0.1, 2, 0.5)), mask={"w": True, "b": 0}
+        o.linear_warmup(3, o.exponential_decay(0.1, 2, 0.5)), mask={"w": True, "b": False}
     ),
     "rmsprop": o.rmsprop(0.1),
     "lion": o.lion({"w": 0.1, "b": o.cosine_decay(0.1, 9)}, weight_decay=0.1),
