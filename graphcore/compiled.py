@@ -140,11 +140,11 @@ def compile(
         elementwise operations by at most 4 units in the last place. Programs that gain nothing from
         machine code, and platforms without it, stay with NumPy calls.
     join
-        How labels of one dim are joined that differ between DataArrays, arguments or constants.
-        "exact" refuses the call. "override" computes by position, and results have the labels of
-        the first. "inner" takes the elements whose labels all have, in the order of the first;
-        where a size is declared, none may go. A dim without labels agrees with all, and a dim with
-        a size of another name, {"time": "n_other"}, is another one.
+        How labels of one dim are joined that differ between DataArrays, arguments or constants. By
+        default, "exact", the call is refused. With "override" elements meet by position, and
+        results have the labels of the first. With "inner" those meet whose labels all have, in the
+        order of the first; where a size is declared, none may go. A dim without labels agrees with
+        all, and a dim with a size of another name, {"time": "n_other"}, is another one.
     dtype
         The widest float of the program: "float32" refuses an operation that makes float64 of
         float32, and float64 inputs and outputs, and names their line. None allows all.
