@@ -14,7 +14,7 @@ from graphcore.backends.argument_checks import Parameter, quote, refusal
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.label_checks import COMPARED, Along, Index, differences, indexes_of
 from graphcore.ir.errors import GraphError, GraphValueError
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, graphs
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknown
 from graphcore.ir.types import TensorType
@@ -37,7 +37,13 @@ def given(graph: Graph) -> list[Node]:
     constants = labelled(graph)[len(graph.params) :]
     if not constants:
         return [*graph.params]
-    values = {x for node in graph.every_node() for x in computed_from(node)} | {*graph.outputs}
+    values, todo = set[Node](), [*graph.outputs]
+    while todo:
+        node = todo.pop()
+        if node not in values:
+            values.add(node)
+            todo += computed_from(node)
+            todo += [y for body in graphs(node) for y in body.outputs]
     return [*graph.params, *[x for x in constants if x in values]]
 
 

@@ -30,6 +30,9 @@ class GraphIndexError(GraphError, IndexError):
 class GraphWarning(UserWarning):
     """A program that is right as it stands, but is nearly surely not what was meant."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
 
 class GraphAttributeError(GraphError, AttributeError):
     """A name that an object does not have."""

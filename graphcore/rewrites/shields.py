@@ -21,13 +21,14 @@ from graphcore.analysis.omissions import (
 )
 from graphcore.analysis.values import is_finite, is_zero
 from graphcore.ir.graph import Graph, graphs, with_graphs
+from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Expression, Size
 from graphcore.ops import control, elementwise, tensor
 
 from .engine import Conversion, convert
-from .plain import negate, unless_empty
+from .plain import equals, expand, negate, unless_empty, where
 
 
 def shield(ct: Node, factor: Node) -> Node:
@@ -57,11 +58,28 @@ def shield(ct: Node, factor: Node) -> Node:
 
 
 def contracted(ct: Node, product: Node) -> Node:
-    """A contraction of `ct` with other values, and 0 where `ct` is a sum over no places."""
+    """A contraction of `ct` with other values, and 0 where `ct` is a sum over no places.
+
+    A number of steps that a loop finds is known where this loop stands, and it may go: there `ct`
+    itself is looked at.
+    """
     for sizes in omits(ct):
-        if sizes and not any(isinstance(part, int) or part in product.type.shape for part in sizes):
+        if not sizes or any(isinstance(n, int) or n in product.type.shape for n in sizes):
+            continue
+        names = [name for n in sizes if isinstance(n, Expression) for name in n.unknowns]
+        if any(isinstance(name, Hidden) for name in names):
+            product = where(is_all_zero(ct, product), 0, product)
+        else:
             product = unless_empty(sum(sizes), product)
     return product
+
+
+def is_all_zero(x: Node, like: Node) -> Node:
+    """Whether all elements of `x` are 0, in the shape of `like`."""
+    zero = equals(x, 0)
+    if x.type.ndim:
+        zero = tensor.all_(zero, axes=tuple(range(x.type.ndim)))
+    return expand(zero, tuple(range(like.type.ndim)), like.type.shape)
 
 
 def masked_like(mask: Node, inner: Node) -> Node:

@@ -56,8 +56,8 @@ def test_floats_of_a_precision_are_not() -> None:
             gc.compile([X], X, dtype=wrong)
 
 
-POSITIONS = {"linspace", "logspace", "histogram edges by row", "quantile by tensor"}
-"""What computes positions in float64 on purpose; the page on float32 says so."""
+POSITIONS = {"linspace", "logspace", "histogram edges by row", "quantile by tensor", "polyfit"}
+"""What computes positions or powers in float64 on purpose; the page on float32 says so."""
 
 
 @pytest.mark.slow

@@ -321,6 +321,9 @@ def test_labels_that_a_function_gives_are_not_joined_with_others() -> None:
     assert found[0].coords["quantile"].values.tolist() == [0.1, 0.9]
     assert found[1].coords["quantile"].values.tolist() == [0.25, 0.75]
     assert "quantile" not in found[2].coords
+    single = [x.quantile(q, "time") for q in (0.25, 0.5)]
+    found = gc.compile([x], [*single, single[0].quantile(0.75)], returns="xarray")(YEAR)
+    assert [float(y.coords["quantile"]) for y in found[:2]] == [0.25, 0.5]
 
 
 # ---- random programs

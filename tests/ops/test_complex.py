@@ -24,7 +24,8 @@ STEP = 1e-5
 UNORDERED = ("nan_to_num", "logcumsumexp", "histogram", "pad median", "rank", "median", "interp")
 UNORDERED += ("weighted quantile", *(f"rolling {kind}median" for kind in ("", "middle ", "some ")))
 UNORDERED += tuple(f"coarsen {kind}median" for kind in ("", "pad ", "trim "))
-"""What complex numbers have no order for; and two that are not written for them."""
+UNORDERED += ("groupby median", "gelu", "cross_entropy")
+"""What complex numbers have no order for; and four that are not written for them."""
 
 ALONE = "has no complex reference, or one that is not unique"
 REASONS = {

@@ -16,7 +16,7 @@ import graphcore as gc
 
 mpmath = pytest.importorskip("mpmath")
 
-DIGITS = 800
+DIGITS = 1600
 """As many digits as cancel in the tails."""
 
 T = gc.Tensor

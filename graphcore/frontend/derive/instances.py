@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graphcore.ir.axes import How, Sources, Splits, operands, values
+from graphcore.ir.axes import How, Relabels, Sources, Splits, operands, values
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, toposort
@@ -61,6 +61,8 @@ class Instances(Follower[Along]):
 
     def by_kind(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
         """Dims that are batch keep their axes, and merged ones have those of their parts."""
+        if isinstance(node.op.axes, Relabels):
+            given = [given[0], {}]  # of the second operand nothing but labels is read
         if isinstance(node.op.axes, Splits):
             merges = isinstance(node.attrs[node.op.axes.old], tuple)
             return [merge_axes(node, given[0]) if merges else self.unstack(node, given[0])]
