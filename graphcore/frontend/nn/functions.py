@@ -15,6 +15,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.reductions import sum
 from graphcore.frontend.special.functions import expit, ndtr
 from graphcore.frontend.special.softmaxes import log_softmax
+from graphcore.ir.errors import GraphTypeError
 
 __all__ = ["cross_entropy", "gelu", "relu", "silu"]
 
@@ -93,5 +94,5 @@ def cross_entropy(logits: Operand, labels: Operand, dim: str | None = None) -> T
     if target.dtype.kind != "f" or name not in target.dims:
         cure = f"give integers without dim {name!r}, or chances with it"
         reason = f"the labels are {target.node.type}"
-        raise refusal("cross_entropy", reason, chances, target, cure=cure)
+        raise refusal("cross_entropy", reason, chances, target, cure=cure, kind=GraphTypeError)
     return -sum(where(equal(target, 0), 0, target * chances), name)
