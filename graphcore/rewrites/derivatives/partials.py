@@ -81,8 +81,15 @@ def complement(x: Node) -> Node:
 
 
 def less(z: Node, x: Node, y: Node) -> Node:
-    """x - y for z = log(e^x + e^y), and -inf where z is."""
-    return x - choose(equals(z, -math.inf), 0, y)
+    """x - y for z = log(e^x + e^y), -inf where z is, and 0 where both operands are inf."""
+    tied = equals(e.minimum(x, y), math.inf)
+    return choose(tied, 0, x - choose(equals(z, -math.inf), 0, y))
+
+
+def modulus_partials(turns: Op, x: Node, y: Node) -> tuple[Partial, ...]:
+    """1 and the whole number of times that y goes into x, less; nan where y is 0, as the value"""
+    none = equals(y, 0)
+    return choose(none, full_like(x, math.nan), 1), -turns(x / choose(none, math.nan, y))
 
 
 def cosine_partials(z: Node, x: Node, y: Node) -> tuple[Partial, ...]:
@@ -117,8 +124,8 @@ ELEMENTARY: dict[Op, Partials] = {
     e.multiply: lambda z, x, y: (y, x),
     e.divide: lambda z, x, y: (1 / y, -(z / y)),
     e.floor_divide: lambda z, x, y: (None, None),
-    e.remainder: lambda z, x, y: (1, -e.floor(x / y)),
-    e.fmod: lambda z, x, y: (1, -e.trunc(x / y)),
+    e.remainder: lambda z, x, y: modulus_partials(e.floor, x, y),
+    e.fmod: lambda z, x, y: modulus_partials(e.trunc, x, y),
     e.power: power_partials,
     e.negative: lambda z, x: (-1,),
     e.absolute: lambda z, x: (phase(z, x),),
