@@ -26,13 +26,14 @@ import numpy as np
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal
 from graphcore.frontend.core.callbacks import parameters_of
-from graphcore.frontend.core.calls import reword_errors
+from graphcore.frontend.core.calls import WITHOUT, reword_errors
+from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.static import Reads, holds, key_of, state_of
 from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import tensor
 from graphcore.interop.joins import Join
 from graphcore.ir import structures
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphAttributeError, GraphTypeError
 from graphcore.ir.locks import new_lock
 from graphcore.ir.sizes import Expression
 from graphcore.ir.structures import branch
@@ -130,13 +131,36 @@ def function(
         cure = "declare its inputs: @gc.function(x={'row': None}) above def f(x)"
         reason = f"takes inputs by name, not {brief(wrong[0])}"
         raise refusal("function", reason, cure=cure, kind=GraphTypeError)
+    for name in ("static_argnums", "static_argnames"):
+        if name in inputs:
+            reason = f"takes no {name}"
+            raise refusal("function", reason, cure=WITHOUT[name], kind=GraphTypeError)
     check_word("function", "returns", returns, get_args(Returns))
     check_word("function", "join", join, get_args(Join))
     made = {name: declare_inputs(name, dims) for name, dims in inputs.items()}
     return partial(Function, inputs=made, returns=returns, native=native, join=join)
 
 
-class Function(Generic[P, R, A]):
+class OfPrograms(Listing):
+    """What has a program for each kind of call, and is not a program itself."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # as in Tensor
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and (hasattr(Compiled, name) or name in OF_PROGRAMS):
+                cure = f"ask the program that a call runs: f.compiled(*arguments).{name}"
+                reason = f"has no attribute {name!r}: it has a program for each kind of call"
+                raise refusal("Function", reason, cure=cure, kind=GraphAttributeError)
+            return super().__getattr__(name)
+
+
+OF_PROGRAMS = frozenset({"stages", "passes"})
+"""The attributes of programs that their class does not have."""
+
+
+class Function(OfPrograms, Generic[P, R, A]):
     """A Python function of tensors that takes arrays too, made by `gc.function`.
 
     Safe to call from several threads at once. It can be pickled if its module can be imported, and
@@ -358,7 +382,7 @@ class Function(Generic[P, R, A]):
         return f"<Function {self.__qualname__}({inputs}): {many}>"
 
 
-class Method(partial[Any]):
+class Method(partial[Any], OfPrograms):
     """A `Function` of an instance."""
 
     func: Function[..., Any]

@@ -47,7 +47,7 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     array([2., 4.])
     """
     if not isinstance(program, Compiled):
-        cure = "give what gc.compile returns"
+        cure = "give what gc.compile returns; of a gc.function the program: f.compiled(*arguments)"
         reason = f"{type(program).__name__} is not a compiled program"
         raise refusal("save", reason, cure=cure, kind=GraphTypeError)
     file = file_at("save", path, "program.gc")

@@ -54,6 +54,19 @@ def is_dataset(value: Any) -> bool:
     return hasattr(value, "data_vars")
 
 
+def cure_unconverted(value: Any, error: Exception) -> str:
+    """The cure for an array of another library that does not become one of NumPy."""
+    if "Tracer" in type(error).__name__ + type(value).__name__:
+        return "call it outside jax.jit and jax.grad: it takes arrays that have values"
+    if getattr(value, "requires_grad", False):
+        return "pass its values: value.detach()"
+    if "bfloat16" in str(getattr(value, "dtype", "")):
+        return "pass it in a dtype that NumPy has: value.float()"
+    if hasattr(value, "__array__"):
+        return "pass an array of NumPy that is in the memory of the CPU"
+    return "pass an array, or nested lists whose rows have one length"
+
+
 LARGEST_VALUE = 2**40
 """The largest value of an input that is a size: more elements than any memory holds."""
 
@@ -134,14 +147,22 @@ class Parameter:
                 cure="pass values; expressions of tensors are built before they are compiled",
                 kind=GraphTypeError,
             )
-        return np.asarray(values).transpose([given.index(dim) for dim in self.dims])
+        return self._array(values).transpose([given.index(dim) for dim in self.dims])
+
+    def _array(self, value: Any) -> Array:
+        try:
+            return np.asarray(value)
+        except GraphError:  # a tensor raises its own error
+            raise
+        except (TypeError, ValueError, RuntimeError) as error:
+            said, *_ = str(error).splitlines() or [type(error).__name__]
+            reason = f"input {self.shown}: {said}"
+            cure = cure_unconverted(value, error)
+            kind = GraphValueError if isinstance(error, ValueError) else GraphTypeError
+            raise refusal(reason, self.declared, cure=cure, kind=kind) from error
 
     def _cast(self, value: Any) -> Array:
-        try:
-            array = np.asarray(value)
-        except ValueError as error:
-            cure = "pass an array, or nested lists whose rows have one length"
-            raise refusal(f"input {self.shown}: {error}", self.declared, cure=cure) from error
+        array = self._array(value)
         have = array.dtype
         if np.ma.is_masked(value):
             cure = "fill them, value.filled(np.nan), and skip nan: x.mean(skipna=True)"

@@ -265,3 +265,19 @@ def test_numbers_and_arrays_with_dims_go_with_tensors() -> None:
     da = xarray.DataArray(W, dims="feature")
     assert loss(T, da).dims == ()
     assert loss(T, V, power=np.float64(2)).dtype == "float64"
+
+
+ASKED = [name for name in dir(gc.Compiled) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", [*ASKED, "stages", "passes"])
+def test_what_a_program_is_asked_a_function_refers_to_its_programs(name: str) -> None:
+    class Model:
+        @gc.function(x=("row",))
+        def __call__(self, x: gc.Tensor) -> gc.Tensor:
+            return 2 * x
+
+    for f in (Model().__call__, Model.__dict__["__call__"]):
+        with pytest.raises(AttributeError, match=rf"f.compiled\(\*arguments\).{name}"):
+            getattr(f, name)
+    assert hasattr(Model().__call__.compiled([1.0]), name)

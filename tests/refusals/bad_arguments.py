@@ -4,6 +4,21 @@ from __future__ import annotations
 
 MATRICES = "a = gc.tensor('a', {'batch': None, 'row': 2, 'col': 2})"
 
+FOREIGN = """\
+class Foreign:
+    def __init__(self, error, **attributes):
+        self.error = error
+        self.__dict__.update(attributes)
+
+    def __array__(self, dtype=None, copy=None):
+        raise self.error
+
+class TracerArrayConversionError(TypeError): pass
+
+f, g = gc.compile([t], t), gc.function(t=("time",))(lambda t: 2 * t)
+"""
+"""Arrays of other libraries, whose conversion fails."""
+
 CALL: dict[str, list[tuple[str, ...]]] = {
     "f = gc.compile([x, w], gc.dot(x, w))": [
         ("f(np.ones((2, 4)))", "'w'", "cure"),
@@ -22,6 +37,18 @@ CALL: dict[str, list[tuple[str, ...]]] = {
         ("f([[1, 2, 3, 4], [5, 6]], np.ones((4, 3)))", "'x'"),
         ("f(x, np.ones((4, 3)))", "'x'"),
         ("f(np.ma.masked_less(np.eye(2, 4), 1), np.ones((4, 3)))", "'x'", "masked", "filled"),
+    ],
+    FOREIGN: [
+        ("f(Foreign(RuntimeError('requires grad'), requires_grad=True))", "'t'", "value.detach()"),
+        ("g(Foreign(RuntimeError('requires grad'), requires_grad=True))", "'t'", "value.detach()"),
+        ("f(Foreign(TypeError('BFloat16'), dtype='torch.bfloat16'))", "'t'", "value.float()"),
+        ("f(Foreign(TracerArrayConversionError('a traced array')))", "'t'", "outside jax.jit"),
+        ("f([Foreign(TypeError('cuda:0'))])", "'t'", "cuda:0"),
+        ("f(Foreign(ValueError('on a device')))", "'t'", "memory of the CPU"),
+        (
+            "f(Foreign(None, dims=('time',), values=Foreign(TypeError('cuda:0'))))",
+            *("'t'", "memory of the CPU"),
+        ),
     ],
     "f = gc.compile([t], t)": [
         ("f(np.arange('2000-01', '2000-06', dtype='M8[M]'))", "datetime64", "dates[0]"),

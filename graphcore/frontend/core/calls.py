@@ -47,6 +47,14 @@ WITHOUT = {
     "out": "leave it out: results are always new",
     "dtype": "leave it out, and cast: x.astype(dtype)",
     "casting": "leave it out, and cast: x.astype(dtype)",
+    **dict.fromkeys(
+        ("static_argnums", "static_argnames"),
+        "leave it out: parameters of gc.function that are not declared are static",
+    ),
+    **dict.fromkeys(
+        ("donate", "donate_argnums", "donate_argnames"),
+        "leave it out: a program keeps its buffers and uses them again; arguments stay as they are",
+    ),
 }
 """Cures for arguments of NumPy and xarray that have no counterpart here."""
 

@@ -17,7 +17,7 @@ from graphcore.frontend.core.arguments import (
     require_dims,
     size_of,
 )
-from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.costs import fast_transform_size
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
@@ -149,7 +149,17 @@ def operands_along(
     shared = tuple(name for name in signal.type.dims if name in kernel.type.dims)
     dims = shared if dim is None or dim is ... else names(function, order_set(dim), signal)
     require_dims(function, signal, dims)
+    absent = [name for name in dims or signal.type.dims if name not in kernel.type.dims]
+    free = [name for name in kernel.type.dims if name not in signal.type.dims]
+    if 0 < len(free) <= len(absent):
+        new = dict(zip(free, absent[-len(free) :], strict=True))
+        cure = f"give it the dims that it moves along: y.rename({new})"
+        reason = f"the second operand has no dim {absent[0]!r}"
+        raise refusal(function, reason, signal, kernel, cure=cure)
     require_dims(function, kernel, dims)
+    if not dims:
+        cure = "for the product of all with all write x * y"
+        raise refusal(function, "moves along no dim", signal, kernel, cure=cure)
     for name in dims:
         kernel = with_size(kernel, name, maximum(kernel.type.size(name), 1))
     return wrap(signal), wrap(kernel), dims

@@ -345,6 +345,13 @@ def kernel_moves(
     pairs = dims if isinstance(dims, Mapping) else {dim: dim for dim in names(function, dims)}
     along, own = names(function, tuple(pairs), values), names(function, tuple(pairs.values()))
     require_dims(function, values, along)
+    absent = [dim for dim in own if dim not in weights.type.dims]
+    free = [dim for dim in weights.type.dims if dim not in values.type.dims]
+    if not isinstance(dims, Mapping) and 0 < len(absent) <= len(free):
+        shown = dict(zip(own, own, strict=True)) | dict(zip(absent, free, strict=False))
+        cure = f"name the dims of the kernel, such as gc.{function}(x, kernel, {shown})"
+        reason = f"the kernel has no dim {absent[0]!r}"
+        raise refusal(function, reason, values, weights, cure=cure)
     require_dims(function, weights, own)
     if not along:
         raise refusal(function, "moves along no dim", values, weights, cure="use gc.dot")
