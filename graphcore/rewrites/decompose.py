@@ -10,11 +10,23 @@ import numpy as np
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
+from graphcore.ir.sizes import Size, maximum
 from graphcore.ops import elementwise, special, tensor
 
 from .contraction import pairwise
 from .engine import Rule, RuleSet
-from .plain import Axes, cast, equals, nonzero, sum_over, unsum, where
+from .plain import (
+    Axes,
+    cast,
+    equals,
+    nonzero,
+    reshape,
+    sum_over,
+    take_range,
+    transpose,
+    unsum,
+    where,
+)
 
 
 def exponentials(x: Node, axes: Axes) -> tuple[Node, Node, Node]:
@@ -161,6 +173,53 @@ def decompose_digamma_step(node: Node) -> Node:
     return total + where(near, elementwise.log1p(where(near, m / low, 0)), log)
 
 
+FEWER = 4
+"""Where windows are added up in blocks there are at least so many times fewer terms."""
+
+
+def overlap_in_blocks(node: Node) -> Node | None:
+    """y[q s + r] = sum of x[q - i, i s + r] over i, for windows that move by s places.
+
+    Windows are cut into blocks of s places, which lie on each other whole: of all terms that are
+    added up, none is nothing.
+    """
+    (x,), attrs = node.inputs, node.attrs
+    axes, wide = attrs["axes"], len(attrs["axes"])
+    for k, (axis, s, d) in enumerate(zip(axes, attrs["strides"], attrs["dilations"], strict=True)):
+        at = axes[0] + k
+        size = x.type.shape[at]
+        count = (size + (s - 1)) // s
+        known = isinstance(size, int) and isinstance(count, int)
+        if d != 1 or not (0 < count * FEWER <= size if known else s >= FEWER):
+            continue
+        x = with_end(x, at, count * s)
+        x = reshape(x, (*x.type.shape[:at], count, s, *x.type.shape[at + 1 :]))
+        order = [i for i in range(x.type.ndim) if i != at + 1]
+        order.insert(axis + wide + 1, at + 1)
+        x = transpose(x, order)
+        blocks = x.type.shape[axis + wide] + (count - 1)
+        sizes, strides = [*attrs["sizes"]], [*attrs["strides"]]
+        sizes[k], strides[k] = blocks, 1
+        later = tuple([other + (other > axis) for other in axes])
+        moved = {"axes": later, "sizes": tuple(sizes), "strides": tuple(strides)}
+        y = tensor.overlap_add(x, **attrs | moved)
+        y = reshape(y, (*y.type.shape[:axis], blocks * s, *y.type.shape[axis + 2 :]))
+        return with_end(y, axis, node.type.shape[axis])
+    return None
+
+
+def with_end(x: Node, axis: int, size: Size) -> Node:
+    """The first `size` places of `x` along an axis; zeros where it has none."""
+    own = x.type.shape[axis]
+    if own == size:
+        return x
+    shape, zeros = list(x.type.shape), (0,) * x.type.ndim
+    if not (isinstance(own, int) and isinstance(size, int) and size < own):
+        shape[axis] = maximum(own, size)
+        x = tensor.embed(x, shape=tuple(shape), starts=zeros, steps=(1,) * x.type.ndim)
+    return x if x.type.shape[axis] == size else take_range(x, axis, 0, size)
+
+
 DECOMPOSE: dict[Op, Rule] = {
     tensor.logsumexp: decompose_logsumexp,
     tensor.softmax: decompose_softmax,
@@ -180,3 +239,4 @@ DECOMPOSE: dict[Op, Rule] = {
 decomposition = RuleSet()
 for _op, _rule in DECOMPOSE.items():
     decomposition.add(_rule, [_op], [])
+decomposition.add(overlap_in_blocks, [tensor.overlap_add], [])

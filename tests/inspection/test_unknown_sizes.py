@@ -38,6 +38,7 @@ PROGRAMS: dict[str, Callable[[], gc.Tensor]] = {
     "diagonal": lambda: gc.diag(X, "time", ("time", "place"), offset=1) ** 2,
     "windows": lambda: gc.windows(X, {"time": (N + 1) // 2}, "lag").sum("lag") ** 2,
     "overlap": lambda: gc.overlap_add(gc.sin(X * W), {"time": N + 2}, "row"),
+    "kept": lambda: X[X > 2.5] ** 2,
     "cumulated": lambda: gc.cumsum(X, "time") * gc.cumprod(X, "time"),
     "scan": lambda: gc.scan(lambda c, x: (gc.sin(c) * x, c), 0.5, X)[1] * X,
     "checkpoints": lambda: gc.scan(lambda c, x: (gc.sin(c) * x, c), 0.5, X, checkpoint=2)[0],

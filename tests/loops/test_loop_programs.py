@@ -283,3 +283,22 @@ def test_gradient_descent_differentiated() -> None:
     close(found[3], np.reshape(by_a, (6, 3)), 1e-11)
     rates = [by_hand(at[0] + d + tiny, *at[1:]).imag / 1e-30 for d in (1e-5, -1e-5)]
     close(found[4], (rates[0] - rates[1]) / 2e-5, 1e-8)
+
+
+@pytest.mark.parametrize("steps", [100, 1000, 10**6])
+def test_nested_checkpoints_grow_with_their_depth(steps: int) -> None:
+    """A known number of steps fills its chunks, so that no steps are left for more loops."""
+    x = gc.tensor("x", {})
+
+    def nested(c: gc.Tensor, depth: int) -> gc.Tensor:
+        if not depth:
+            return gc.sin(c) * 0.5 + c
+        step = lambda i, s: nested(s, depth - 1)
+        return gc.fori_loop(0, steps, step, c, checkpoint="log")
+
+    programs = [gc.compile([x], gc.grad(nested(x, depth), x)) for depth in (1, 2, 3)]
+    one, two, three = [len(f.source.splitlines()) for f in programs]
+    assert three - two <= 1.3 * (two - one)
+    if steps == 100:
+        plain = gc.fori_loop(0, steps, lambda i, s: gc.sin(s) * 0.5 + s, x)
+        assert programs[0](0.3) == pytest.approx(gc.compile([x], gc.grad(plain, x))(0.3), rel=1e-12)

@@ -22,7 +22,7 @@ from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import recording, toposort
-from graphcore.ir.sizes import Expression, lower_bound, maximum, same
+from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, same
 from graphcore.ir.transform import substitute
 from graphcore.ops import control
 from graphcore.ops.control import Checkpoint
@@ -165,7 +165,7 @@ def scan(
         length=steps,
         reverse=bool(reverse),
         dim=dim,
-        checkpoint=policy(checkpoint),
+        checkpoint=policy(checkpoint, steps),
     )
     results = values(node)
     return carry.results(results[: len(new)]), mirrored([wrap(y) for y in results[len(new) :]])
@@ -184,16 +184,32 @@ def pair(made: Any) -> tuple[Tree, Tree]:
     return made
 
 
-def policy(checkpoint: Any) -> Checkpoint:
+def policy(checkpoint: Any, steps: Size) -> Checkpoint:
     """The lengths of the chunks whose first carries a pullback saves: for None there are none."""
     if checkpoint is None:
         return ()
     if isinstance(checkpoint, str) and checkpoint == "log":
-        return CHECKPOINT_LEVELS
+        return levels(steps)
     if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
         return (checkpoint,)
     cure = "use None, 'log', or a number of steps"
     raise refusal("scan", f"checkpoint={checkpoint!r}", cure=cure)
+
+
+def levels(steps: Size) -> Checkpoint:
+    """The lengths of the chunks on several levels; those that fill a known number of steps.
+
+    Steps that fill no chunk make a loop of their own, which makes a program longer.
+    """
+    found = []
+    for most in CHECKPOINT_LEVELS:
+        if isinstance(steps, int):
+            if steps <= most:
+                continue
+            whole = [n for n in range(most, most // 2, -1) if steps % n == 0]
+            steps = most = (*whole, most)[0]
+        found.append(most)
+    return tuple(found)
 
 
 def map(function: Callable[[X], Y], xs: X, dim: str, *, checkpoint: int | str | None = None) -> Y:
