@@ -81,9 +81,8 @@ def complement(x: Node) -> Node:
 
 
 def less(z: Node, x: Node, y: Node) -> Node:
-    """x - y for z = log(e^x + e^y), -inf where z is, and 0 where both operands are inf."""
-    tied = equals(e.minimum(x, y), math.inf)
-    return choose(tied, 0, x - choose(equals(z, -math.inf), 0, y))
+    """x - y for z = log(e^x + e^y), and -inf where z is."""
+    return x - choose(equals(z, -math.inf), 0, y)
 
 
 def modulus_partials(turns: Op, x: Node, y: Node) -> tuple[Partial, ...]:
