@@ -236,6 +236,19 @@ def test_sizes_that_must_agree_are_compared(native: bool) -> None:
         total(ROW, MASK, ~OTHER)
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_a_mask_of_several_dims_has_their_sizes(native: bool) -> None:
+    """Of another size, its positions would be those of other elements."""
+    t = gc.tensor("t", {"row": 3, "col": 4})
+    for mask in (gc.tensor("m", {"row": 2, "col": 4}), gc.tensor("m", {"row": 3, "new": 4})):
+        with pytest.raises(gc.GraphIndexError, match="getitem: a mask"):
+            t[mask > 0]
+    f = gc.compile([T], T[gc.diff(T, "col") > 0], native=native)
+    np.testing.assert_array_equal(f(np.zeros((2, 0))), [])
+    with pytest.raises(gc.GraphValueError, match="for dim 'col', but they are 3 and 2"):
+        f(np.array([[1.0, 2.0, 1.0]]))
+
+
 def test_sizes_that_are_none() -> None:
     for y, said in (
         (gc.zeros({"a": C.sum() * 1}), "a computed size is -3"),

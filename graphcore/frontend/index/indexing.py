@@ -415,9 +415,15 @@ def sel(x: Tensor, /, *args: Any, **indexers_kwargs: Any) -> NoReturn:
 def getitem(x: Tensor, key: Any) -> Tensor:
     """`x[key]`: a dict of indexers by name, or indexers in the order of the dims.
 
-    A mask of several dims picks elements in row-major order, along the dim `kept`.
+    A mask of several dims picks elements in its own row-major order, along the dim `kept`.
     """
     if isinstance(key, Base) and is_mask(key.node) and key.ndim > 1:
+        for dim, size in key.sizes.items():
+            if dim not in x.dims or same(x.node.type.size(dim), size) is False:
+                reason = f"a mask {key.node.type} for {x.node.type}"
+                cure = "a mask has dims of the tensor it picks from, and their sizes"
+                raise refusal("getitem", reason, x, key, cure=cure, kind=GraphIndexError)
+            x = wrap(with_size(x.node, dim, size))
         new = new_dim("getitem", "kept", x.node, gone=key.dims)
         return isel(x, element_positions("getitem", key.node, key.dims, new, None)[0])
     return isel(x, by_name("getitem", x, key))
