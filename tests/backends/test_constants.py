@@ -60,3 +60,14 @@ def test_what_fails_on_constants_fails_at_the_call() -> None:
 
 def test_a_program_without_inputs_computes_at_each_call() -> None:
     assert "gammaln" in gc.compile([], gc.special.gammaln(K), native=False).source
+
+
+def test_positions_in_constants_may_wait_for_a_size() -> None:
+    """A constant of known sizes, overwritten at a place that an unknown size decides."""
+    x = gc.tensor("x", {"row": None})
+    ct = gc.constant([1.0, 2.0, 3.0], "row")
+    last = gc.pullback(x.at[{"row": -1}].set(0.5), x, ct)
+    joined = gc.pullback(gc.concat([x, x], "row"), x, gc.constant(np.arange(6.0), "row"))
+    for native in (False, True):
+        found = gc.compile([x], [last, joined], native=native)(np.ones(3))
+        np.testing.assert_array_equal(found, [[1.0, 2.0, 0.0], [3.0, 5.0, 7.0]])

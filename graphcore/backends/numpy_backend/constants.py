@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcore.ir.graph import Graph, has_effect
+from graphcore.ir.graph import Graph, has_effect, unknowns_of
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
@@ -69,12 +69,11 @@ def results_of_constants(graph: Graph) -> list[Node]:
 
 
 def is_computable(node: Node) -> bool:
-    """Whether a node has values that are known once those of its operands are."""
+    """Whether a node has values that are known once those of its operands are, at any sizes."""
     if not isinstance(node.type, TensorType) or has_effect(node):
         return False
-    sized = all(isinstance(size, int) for size in node.type.shape)
     plain = bool(node.inputs) and node.op.dialect in PLAIN
-    return sized and (plain or Trait.KNOWN in node.op.traits)
+    return not unknowns_of(node) and (plain or Trait.KNOWN in node.op.traits)
 
 
 def is_kept(node: Node) -> bool:
