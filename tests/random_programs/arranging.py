@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from .values import Array, Refused, Unclear, Value, axis, lifted, linear, spread, union, where
+from .values import (
+    Array,
+    Refused,
+    Unclear,
+    Value,
+    axis,
+    lifted,
+    linear,
+    spread,
+    union,
+    where,
+    whole,
+)
 
 
 def several(dim: Any, x: Value) -> tuple[Any, ...]:
@@ -29,8 +41,8 @@ def transpose(x: Value, *dims: Any) -> Value:
         raise Refused("transpose")
 
     def turned(x: Array) -> Array:
-        whole = [n for n in x.names if n not in order] + list(order)
-        return Array(whole, x.data.transpose([x.names.index(n) for n in whole]))
+        names = [n for n in x.names if n not in order] + list(order)
+        return Array(names, x.data.transpose([x.names.index(n) for n in names]))
 
     return linear(turned, x)
 
@@ -41,23 +53,24 @@ def rename(x: Value, names: Mapping[Any, Any]) -> Value:
     return linear(lambda x: Array([names.get(n, n) for n in x.names], x.data), x)
 
 
-def expand_dims(x: Value, sizes: Mapping[str, int]) -> Value:
+def expand_dims(x: Value, sizes: Mapping[str, Any]) -> Value:
     if set(sizes) & set(x.dims):
         raise Refused("a dim that is there")
+    sizes = {d: whole(n) for d, n in sizes.items()}
 
     def repeated(x: Array) -> Array:
-        whole = {**sizes, **dict(zip(x.names, x.data.shape, strict=True))}
-        return Array(whole, spread(x, whole))
+        both = {**sizes, **dict(zip(x.names, x.data.shape, strict=True))}
+        return Array(both, spread(x, both))
 
     return linear(repeated, x)
 
 
 def broadcast_like(x: Value, like: Value) -> Value:
-    whole = union(like.base, x.base)
-    if tuple(whole) != like.dims:
+    sizes = union(like.base, x.base)
+    if tuple(sizes) != like.dims:
         raise Refused("broadcast_like")
-    missing = {d: n for d, n in whole.items() if d not in x.dims}
-    return transpose(expand_dims(x, missing), *whole)
+    missing = {d: n for d, n in sizes.items() if d not in x.dims}
+    return transpose(expand_dims(x, missing), *sizes)
 
 
 def stack(x: Value, dims: Mapping[str, Sequence[str]]) -> Value:
@@ -97,12 +110,12 @@ def concat(xs: Sequence[Value], dim: Any) -> Value:
 
     def joined(*parts: Array) -> Array:
         sizes = union(*[Array(*without(x, dim)) for x in parts])
-        whole = [*[n for n in sizes if n not in order], *order]
+        names = [*[n for n in sizes if n not in order], *order]
         pieces = []
         for x in parts:
             length = x.data.shape[axis(x, dim)] if dim in x.names else 1
-            pieces.append(spread(x, {n: length if n == dim else sizes[n] for n in whole}))
-        return Array(whole, np.concatenate(pieces, whole.index(dim)))
+            pieces.append(spread(x, {n: length if n == dim else sizes[n] for n in names}))
+        return Array(names, np.concatenate(pieces, names.index(dim)))
 
     return linear(joined, *xs)
 
@@ -119,10 +132,20 @@ def without(x: Value, dim: Any) -> tuple[Any, Any]:
 # ---- places
 
 
-def isel(x: Value, indexers: Mapping[str, Any]) -> Value:
+def isel(x: Value, indexers: Mapping[str, Any], *, size: Any = None) -> Value:
     for dim, at in indexers.items():
+        if isinstance(at, Array) and at.data.dtype.kind == "b":
+            if at.names != (dim,) or at.sizes[dim] != x.sizes.get(dim):
+                raise Refused("mask")
+            at = (dim, true_places(at, size))
         x = placed(x, dim, at)
     return x
+
+
+def true_places(mask: Array, size: Any = None) -> np.ndarray:
+    """Where a mask of one dim holds: as many places as there are, or `size`, filled with 0."""
+    at = np.flatnonzero(mask.data)
+    return np.pad(at[:size], (0, max(size - len(at), 0))) if isinstance(size, int) else at
 
 
 def placed(x: Value, dim: str, at: Any) -> Value:
@@ -196,8 +219,11 @@ def tile(x: Value, copies: Mapping[str, int]) -> Value:
     return isel(x, {dim: (dim, list(range(x.sizes[dim])) * number)})
 
 
-def repeat(x: Value, times: int, dim: str) -> Value:
-    return isel(x, {dim: (dim, [i for i in range(x.sizes[dim]) for _ in range(times)])})
+def repeat(x: Value, times: Any, dim: str) -> Value:
+    times, n = lifted(times).base, x.sizes[dim]
+    if times.names not in ((), (dim,)) or times.sizes.get(dim, n) != n or (times.data < 0).any():
+        raise Refused("repeats")
+    return isel(x, {dim: (dim, np.repeat(np.arange(n), times.data))})
 
 
 class Places:

@@ -17,12 +17,12 @@ INVENTED = (
     *["trips"] * 9, *["step"] * 8, *["row"] * 3, *["col"] * 3, *["nonzero"] * 3, *["time"] * 2,
     "branch", "diagonal", "place", "quantile", "edge", "pivot", "diag", "bin", "class", "power",
     "batch", "lag", "window", "inner", "value", "line", "rank", "carry", "place", "a", "b", "i",
-    "copy of a", "a window",
+    "copy of a", "a window", "kept", "kept", "distinct", "repeated", "unique",
 )  # fmt: skip
 """Names that the library gives to dims and sizes of its own, and a few others."""
 
 
-DEFAULTS = {"row", "col", "diag", "class", "power", "quantile", "nonzero"}
+DEFAULTS = {"row", "col", "diag", "class", "power", "quantile", "nonzero", "kept"}
 """Names of new dims that are not said."""
 
 
@@ -168,6 +168,8 @@ class Drawing:
         self.frozen: set[str] = set()
         self.met: set[str] = set()
         self.favour: dict[Any, float] = defaultdict(self.liking)
+        self.least = 0 if self.rng.random() < 0.2 else 1  # elements that values have
+        self.replaced: frozenset[str] = frozenset()  # what is not one value for all of a batch
         self.closed = False
         self.ended: str | None = None
 
@@ -245,7 +247,7 @@ class Drawing:
             if not isinstance(value, Value):
                 self.env[target] = value = control.lifted(value)
             data = value.base.data
-            if data.ndim > 4 or not 0 < data.size <= 100:
+            if data.ndim > 4 or not self.least <= data.size <= 100:
                 raise Skip
             if data.dtype.kind == "f" and not (np.abs(data) < 1e3).all():
                 raise Skip

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import matrices
+from . import choosing, matrices
 from .arranging import (  # noqa: F401
     broadcast_like,
     concat,
@@ -27,6 +27,7 @@ from .arranging import (  # noqa: F401
     unstack,
     windows,
 )
+from .choosing import dropna, unique  # noqa: F401
 from .control import (  # noqa: F401
     checkpoint,
     cond,
@@ -50,6 +51,7 @@ from .values import (
     multiply,
     smooth,
     where,
+    whole,
 )  # fmt: skip
 
 
@@ -99,8 +101,8 @@ def full_like(x: Value, value: Any) -> Value:
     return Array(x.dims, np.full(x.shape, value))
 
 
-def zeros(sizes: Mapping[str, int]) -> Array:
-    return Array(sizes, np.zeros(list(sizes.values())))
+def zeros(sizes: Mapping[str, Any]) -> Array:
+    return Array(tuple(sizes), np.zeros([whole(n) for n in sizes.values()]))
 
 
 def stop_gradient(x: Value) -> Value:
@@ -235,24 +237,27 @@ def diagonal(x: Value, dims: Sequence[str] = ("row", "col"), dim: str = "diag") 
     return linear(seen, x)
 
 
-def segment_sum(x: Value, ids: Value, size: int, dim: Any = None, name: Any = None) -> Value:
-    (row,) = ids.base.names
-    where = ids.base.data
-    if x.sizes[row] != len(where):
-        raise Refused("sizes")
-    if where.size and not (where.min() >= 0 and where.max() < size):
-        raise Unclear
-    new = name or row
-    hot = Array((row, object()), (where[:, None] == np.arange(size)) * 1.0)
-    made = rename(sum(x * hot, row), {hot.names[1]: new})
-    return transpose(made, *[new if d == row else d for d in x.dims])
+SEGMENTS = {
+    "sum": choosing.grouped(sum, 0.0),
+    "prod": choosing.grouped(prod, 1.0),
+    "mean": choosing.grouped(mean, None),
+    "max": choosing.grouped(max, None),
+    "min": choosing.grouped(min, None),
+}
+segment_sum, segment_prod, segment_mean, segment_max, segment_min = SEGMENTS.values()
+groupby = choosing.groups(SEGMENTS)
 
 
-def nonzero(x: Value, size: int, dim: Any, fill_value: int = 0, name: str = "nonzero") -> Any:
-    base = x.base
+def nonzero(
+    x: Value, size: Any = None, dim: Any = None, fill_value: int = 0, name: str = "nonzero"
+) -> Any:
+    """Along one dim; without a size there are as many places as the fullest row has."""
+    base, (dim,) = x.base, several(dim, x)
     if name in base.names and name != dim:
         raise Refused("clash")
     moved = np.moveaxis(base.data, axis(base, dim), -1)
+    if not isinstance(size, int):
+        size = np.count_nonzero(moved, -1).max(initial=0)
     found = np.full((*moved.shape[:-1], size), fill_value)
     for place in np.ndindex(moved.shape[:-1]):
         at = np.flatnonzero(moved[place])[:size]
@@ -272,8 +277,8 @@ def eye(sizes: Mapping[str, int]) -> Array:
     return Array(tuple(sizes), np.eye(*sizes.values()))
 
 
-def arange(n: int, *, dim: str) -> Array:
-    return Array((dim,), np.arange(n))
+def arange(n: Any, *, dim: str) -> Array:
+    return Array((dim,), np.arange(whole(n)))
 
 
 def shift(x: Value, shifts: Mapping[str, int], fill_value: Any = None) -> Value:

@@ -32,6 +32,10 @@ def carried(s: Scope, like: Sequence[str]) -> list[str]:
             made.append(s.drawing.choice(wider).format(x=x, y=y))
         else:
             made.append(s.drawing.choice(forms).format(x=x, y=s.fitted(result_of(s), x)))
+        if s.drawing.chance(0.2):  # in any order
+            dims = list(s.value(x).dims)
+            s.drawing.rng.shuffle(dims)
+            made[-1] = f"gc.transpose({made[-1]}, ..., *{dims!r})"
     return made
 
 
@@ -50,7 +54,7 @@ def scan(s: Scope) -> None:
         how, call = f"{x}, {dim!r}", "(c, e)"
         params.append((d.name("p"), place(s.value(x), {dim: 0}), None))
     else:
-        length = str(d.choice((1, 2, 3)))
+        length = str(d.choice((0, 1, 2, 3)))
         ys = s.values(least=1)
         if ys and d.chance(0.3):
             y = d.choice(ys)
@@ -391,9 +395,10 @@ def vectorize(s: Scope) -> None:
 
     has = {n for x in olds for n in s.value(x).dims} | d.frozen
     new = {n: d.sizes[n] for n in d.rng.sample(d.pool, d.choice((1, 1, 2))) if n not in has}
-    was, d.met = d.met, d.met | set(new)
+    was, d.met = (d.met, d.replaced), d.met | set(new)
+    d.replaced = d.replaced.union(*[d.leaves[x] for x in olds])
     f = function_of(s, olds, finish)
-    d.met = was
+    d.met, d.replaced = was
     wides = []
     for old in olds:
         sizes = dict(s.value(old).sizes)

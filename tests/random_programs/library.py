@@ -75,9 +75,9 @@ def diagonals(s: Scope) -> None:
 
 
 def positions(s: Scope) -> None:
-    """Integers: an input, a one-hot of it, segments by it, or places of what is not 0."""
+    """Integers: an input, a one-hot of it, or places along a dim."""
     d = s.drawing
-    match d.choice(("input", "one_hot", "segments", "along")):
+    match d.choice(("input", "one_hot", "along")):
         case "input":
             if d.closed:
                 raise Skip
@@ -88,12 +88,6 @@ def positions(s: Scope) -> None:
             k = s.any(kind="i")
             new = d.new_dim(s.value(k).dims)
             s.emit(f"gc.one_hot({k}, {d.choice((2, 3))}, {new!r})")
-        case "segments":
-            x = s.any(least=1)
-            dim = d.dim(x)
-            ids = [k for k in s.values("i") if s.value(k).dims == (dim,)]
-            new = d.new_dim([n for n in s.value(x).dims if n != dim])
-            s.emit(f"gc.segment_sum({x}, {d.choice(ids)}, 2, name={new!r})")
         case "along":
             k = s.any(kind="i", least=1)
             x = s.any(least=1)

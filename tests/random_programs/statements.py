@@ -7,6 +7,7 @@ from collections.abc import Callable
 from .drawing import Block, Drawing, Program, Scope, Skip, attempt
 from .higher import HIGHER
 from .library import LIBRARY, pair
+from .selection import SELECTION
 from .values import Value
 
 UNARY = (
@@ -211,7 +212,7 @@ def shrinking(s: Scope) -> None:
 PLAIN: tuple[tuple[int, Callable[[Scope], None]], ...] = (
     (8, unary), (8, binary), (6, with_constant), (16, contracted_constant), (6, reduced), (5, kept),
     (4, dot), (6, renamed), (3, moved), (4, expanded), (3, transposed), (3, stacked), (3, joined),
-    (6, picked), (2, seen), (3, updated), (1, refused), (2, shrinking), *LIBRARY,
+    (6, picked), (2, seen), (3, updated), (1, refused), (2, shrinking), *LIBRARY, *SELECTION,
 )  # fmt: skip
 TABLES = {
     False: ([w for w, _ in PLAIN], [f for _, f in PLAIN]),

@@ -53,6 +53,16 @@ class Value:
 
         return transpose(self, *dims)
 
+    def __getitem__(self, mask: Array) -> Value:
+        from .choosing import masked
+
+        return masked(self, mask)
+
+    def where(self, condition: Array, other: Any, *, drop: bool) -> Value:
+        from .choosing import where_kept
+
+        return where_kept(self, condition, other)
+
     @property
     def at(self) -> Any:
         from .arranging import Places
@@ -134,6 +144,11 @@ class Dual(Value):
 def lifted(x: Any) -> Value:
     """A number as a value."""
     return x if isinstance(x, Value) else Array((), x)
+
+
+def whole(size: Any) -> int:
+    """A size: an integer, or a value that is one."""
+    return int(lifted(size).base.data)
 
 
 # ---- arrays
