@@ -249,6 +249,14 @@ def test_a_mask_of_several_dims_has_their_sizes(native: bool) -> None:
         f(np.array([[1.0, 2.0, 1.0]]))
 
 
+def test_what_stands_elsewhere_may_be_a_number_or_have_fewer_dims() -> None:
+    kept, row = T.where(T > 0, 0.5, drop=True), T.where(T > 0, X, drop=True)
+    table = np.array([[1.0, -1.0], [-2.0, -3.0], [-4.0, 5.0]])
+    found = gc.compile([T, X], [kept, row])(table, [7.0, 8.0, 9.0])
+    np.testing.assert_array_equal(found[0], [[1.0, 0.5], [0.5, 5.0]])
+    np.testing.assert_array_equal(found[1], [[1.0, 7.0], [9.0, 5.0]])
+
+
 def test_sizes_that_are_none() -> None:
     for y, said in (
         (gc.zeros({"a": C.sum() * 1}), "a computed size is -3"),

@@ -95,7 +95,8 @@ def where(
     sizes: Any = size if isinstance(size, Mapping) else dict.fromkeys(dims, size)
 
     def left(t: Tensor) -> Tensor:
-        return isel(t, {dim: held for dim, held in masks.items() if dim in t.dims}, size=sizes)
+        held = {dim: mask for dim, mask in masks.items() if dim in t.dims}
+        return isel(t, held, size={dim: sizes.get(dim) for dim in held}) if held else t
 
     filled = None if other is None else left(wrap(single("where", other)))
     return keep_where(left(wrap(node)), left(wrap(mask)), filled)
