@@ -91,9 +91,9 @@ def function(
     inputs
         The dims of each parameter that takes arrays, as for `tensor`: their sizes by name, or their
         names alone. For a dtype other than float64 give a tensor, such as `gc.tensor("i", ("row",),
-        dtype="int64")`. For a tree of arrays give a tree of these. All other parameters are static:
-        the Python function gets their values, which must be hashable, and each value has a program
-        of its own.
+        dtype="int64")`. For a tree of arrays give a tree of these; beside tensors an empty tuple is
+        a part that holds nothing. All other parameters are static: the Python function gets their
+        values, which must be hashable, and each value has a program of its own.
     returns
         "numpy" or "xarray", as in `compile`.
     native
@@ -424,13 +424,27 @@ class Bound(NamedTuple):
 
 
 def declare_inputs(path: str, given: Tree) -> Tree:
-    """Inputs as they are declared: by dims, by a tensor, or a tree of these."""
+    """Inputs as they are declared: by dims, by a tensor, or a tree of these.
+
+    Beside tensors, a tuple, list or dict of nothing is a part of the tree that holds nothing, as
+    the state of an optimizer may have; elsewhere it has the dims of a number.
+    """
     if isinstance(given, Base):
         return tensor(path, given.sizes, dtype=given.dtype)
     level = branch(given)
     if level is None or is_dims(given):
         return tensor(path, given)
-    return level.with_parts([declare_inputs(path + key, part) for key, part in level]).build()
+    beside = any(isinstance(part, Base) for _, part in level)
+    parts = [
+        part if beside and is_empty(part) else declare_inputs(path + key, part)
+        for key, part in level
+    ]
+    return level.with_parts(parts).build()
+
+
+def is_empty(given: Any) -> bool:
+    """Whether a part of a tree holds nothing."""
+    return isinstance(given, list | tuple | dict) and not given
 
 
 def is_dims(given: Any) -> bool:

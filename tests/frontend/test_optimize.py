@@ -260,6 +260,20 @@ def test_of_arrays_it_gives_arrays(name: str) -> None:
         np.testing.assert_allclose(params[key], wanted[key], rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", [*ALL, "plain"])
+def test_its_state_is_declared_by_its_start(name: str) -> None:
+    """A state that holds nothing beside the number of the step, too."""
+    method = ALL.get(name) or o.sgd(0.1)
+    step = gc.function(params=PARAMS, state=method.init(PARAMS))(
+        lambda params, state: method.update(params, params, state)
+    )
+    found, state = step(START, method.init(START))
+    wanted, _ = method.update(START, START, method.init(START))
+    for key in "wb":
+        np.testing.assert_allclose(found[key], wanted[key], rtol=1e-12)
+    assert int(state.step) == 1
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_a_float32_program_has_no_float64(name: str) -> None:
     params = {"w": gc.tensor("w", {"row": 3}, dtype="float32"),
