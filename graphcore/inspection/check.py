@@ -18,7 +18,6 @@ from graphcore.schedule.regions import without_kernels
 
 from .blame import Blame, Kind, Mask, Onset, Reading, nonfinite
 from .causes import cause
-from .edges import Edge
 from .interpreter import Again, Array, Interpreter, one_node
 from .labels import Labels, infer
 from .text import few, one_line, show_name, show_number
@@ -146,8 +145,8 @@ class Fault:
     __repr__ = __str__
 
 
-class Faults(tuple["Fault | Edge", ...]):
-    """Several faults and edges, printed one below the other; of very many only the first ones."""
+class Faults(tuple[Fault, ...]):
+    """Several faults, printed one below the other; of very many only the first are printed."""
 
     __slots__ = ()
 

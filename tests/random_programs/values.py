@@ -251,9 +251,24 @@ def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
+LARGE = 1e6
+"""From here on the order of a sum decides the digits of its sine that are compared."""
+
+
+def periodic(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A sine or cosine of numbers that are not too large."""
+
+    def of_moderate(x: Any) -> Any:
+        if (np.abs(x) > LARGE).any():
+            raise Unclear
+        return function(x)
+
+    return of_moderate
+
+
 SMOOTH: dict[str, tuple[Callable[[Any], Any], Callable[[Value], Value]]] = {
-    "sin": (np.sin, lambda x: smooth("cos", x)),
-    "cos": (np.cos, lambda x: -smooth("sin", x)),
+    "sin": (periodic(np.sin), lambda x: smooth("cos", x)),
+    "cos": (periodic(np.cos), lambda x: -smooth("sin", x)),
     "tanh": (np.tanh, lambda x: 1 - smooth("square", smooth("tanh", x))),
     "exp": (np.exp, lambda x: smooth("exp", x)),
     "log": (np.log, lambda x: smooth("reciprocal", x)),
