@@ -201,7 +201,7 @@ class Compiled(Questions, Generic[R]):
         `seconds` and `change`.
     """
 
-    __name__ = "program"  # of Python functions, which libraries ask what they call for
+    __name__ = "program"  # libraries such as xarray ask a function for its name
 
     def __init__(
         self,

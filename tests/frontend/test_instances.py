@@ -395,3 +395,10 @@ def test_an_axis_merged_with_a_dim_that_is_none() -> None:
         gc.grad(merged.unstack(k={"p": x.sizes["row"], "q": None}), x, per="row")
     with pytest.raises(gc.GraphTypeError, match="'row' mix: sum"):
         gc.grad(merged.sum("k"), x, per="row")
+
+
+def test_a_tensor_that_is_read_for_its_dims_mixes_no_instances() -> None:
+    x, y = gc.tensor("x", {"k": 4}), gc.tensor("y", {"step": None})
+    last = gc.fori_loop(0, 2, lambda i, s: s + gc.sin(gc.broadcast_like(x.sum(), s)), y)
+    slopes = gc.compile([x, y], gc.grad(last, x, per="step"))(np.ones(4), np.zeros(3))
+    close(slopes, np.full((3, 4), 2 * np.cos(4.0)))

@@ -95,6 +95,15 @@ def test_a_sum_of_no_products_with_infinity_stays_0(native: bool) -> None:
         np.testing.assert_array_equal(gc.compile([v, s], asked, native=native)([], np.inf), 0)
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_a_product_with_an_infinite_matrix_in_no_step_stays_0(native: bool) -> None:
+    w, u, s = gc.tensor("w", {"i": 2, "j": 2}), gc.tensor("u", {"j": 2}), gc.tensor("s", {"i": 2})
+    last = gc.while_loop(lambda c: c.sum() > 100, lambda c: 0.5 * c + gc.dot(w, u, dim="j"), s)
+    f = gc.compile([w, u, s], gc.grad(last.sum(), [w, u]), native=native)
+    for slope in f(np.full((2, 2), np.inf), [1.0, np.inf], [1.0, 2.0]):
+        np.testing.assert_array_equal(slope, 0)
+
+
 def test_steps_and_terms_that_are_there_keep_their_infinite_derivatives() -> None:
     for program in ("carry", "sum"):
         slope = gc.grad(PROGRAMS[program](gc.sqrt(V)), V)
@@ -107,3 +116,18 @@ def test_nothing_is_guarded_where_there_are_terms_for_certain() -> None:
     for y in (loop, (gc.sqrt(V) * x).sum(), (gc.exp(TIME) * TIME.sum()).sum()):
         source = gc.compile([V, U, x, TIME], gc.grad(y, [V, TIME], disconnected="zero")).source
         assert "absorb" not in source
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_steps_are_not_counted_where_their_loop_is_gone(native: bool) -> None:
+    """The last value of the loop does not depend on `x`, so that its steps are not recorded."""
+    x, y = gc.tensor("x", {"b": None}), gc.tensor("y", {"a": None})
+    start = gc.dot(x, gc.constant(np.ones((2, 3)), ("c", "b")), dim="b")
+    last = gc.while_loop(
+        lambda c: c[0] < 0.3,
+        lambda c: (c[0] + 0.4, gc.broadcast_like(*c)),
+        (gc.tanh(y), start),
+        max_steps=5,
+    )[1]
+    f = gc.compile([x, y], gc.hvp(gc.sum(last), x, x), native=native)
+    np.testing.assert_array_equal(f([0.1, 0.2, 0.3], [-0.5, 2.0]), 0)

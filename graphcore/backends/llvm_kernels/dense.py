@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from graphcore.backends.rounding import GROUP
+
 from .arithmetic import literal
 from .builder import BITS, FALSE, TRUE, WIDTH, Builder, Value, integer
 from .folds import rounding
@@ -34,8 +36,6 @@ WIDE = 3
 """The vectors of a row of a strip: with AVX-512 sums are in 24 of 32 registers, else 12 of 16."""
 INNER = 256
 """How much of the inner axis is walked before a sum goes to memory: a strip fits the cache L1."""
-GROUP = 32
-"""How many products are added up, one after the other, before their sum joins that of the block."""
 MANY = 24
 """How many sums of blocks are added up without looking at what rounding adds."""
 TALL = 256

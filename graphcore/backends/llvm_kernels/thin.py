@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from graphcore.backends.rounding import GROUP
+
 from .arithmetic import literal
 from .builder import FALSE, TRUE, Builder, Value, integer
 from .functions import compiled, module
@@ -22,7 +24,6 @@ ROWS = 4
 """How many rows of the result are computed at once."""
 LONGEST = 512
 """The most products that are added up, in groups of GROUP: `dense` adds up more in blocks."""
-GROUP = 32
 MOST = {"x86-64-v4": 64, "x86-64-v3": 1024}
 """The most values of y, or of the result, for which our routine is faster, by the level of x86-64.
 

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
+from graphcore.backends.rounding import GROUP
+
 from .sums import SHORT, add_groups, sum_in_blocks
 
 Array = npt.NDArray[Any]
 Axes = tuple[int, ...]
 ALL = slice(None)
-OVERLAPPING = 32
-"""How many parts of windows are added up, one after the other, before their sums are added."""
 
 
 def span(start: int, size: int, step: int) -> slice:
@@ -100,7 +100,7 @@ def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array
 
     def add(places: list[Axes], total: Array) -> Array:
         """Few steps are added up one after the other, and their sums pairwise."""
-        if len(places) > OVERLAPPING:
+        if len(places) > GROUP:
             half = len(places) // 2
             add(places[:half], total)
             return np.add(total, add(places[half:], np.empty_like(total)), total)

@@ -31,7 +31,7 @@ LARGE = 10
 """From here on the asymptotic series of Stirling are exact to the last digit."""
 
 MANY = 2**13
-"""How many values are computed at once: what is found on the way to them stays in the cache."""
+"""How many values are computed at once, so that intermediate arrays stay in the cache."""
 
 ROUTINES: dict[str, Callable[..., Array]] = {}
 """Functions by name, called with `(*operands, out)`."""

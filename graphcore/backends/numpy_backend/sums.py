@@ -3,7 +3,7 @@
 NumPy adds up the values of a row in memory pairwise, but others, and running sums, one after the
 other, and BLAS adds up long parts of products so. Each addition may round by half an eps of the
 magnitudes so far. So what would be added to more than SHORT values is cut into blocks here, whose
-sums are added up pairwise: no value takes part in more than twice BOUND additions.
+sums are added up pairwise: no value takes part in more than ADDITIONS.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.backends.rounding import ADDITIONS
+
 Array = npt.NDArray[Any]
 Axes = tuple[int, ...]
 
-SHORT = 64
+SHORT = ADDITIONS
 """The most values, or products, that are added up one after the other."""
 ROWS, WIDE = 16, 512
 """How many rows are added up so, each of so many values: several rows side by side, if these are

@@ -39,7 +39,7 @@ def is_counted(loop: Loop) -> bool:
 
 
 def tests(loop: Loop) -> Iterator[Node]:
-    """The tests all of which must hold for a member to go on."""
+    """The conditions that must all hold for a member to go on."""
     assert loop.condition is not None
     waiting = [loop.condition]
     while waiting:

@@ -84,11 +84,11 @@ def state_of(value: Any) -> list[Any]:
 ATOMS = frozenset({int, bool, str, bytes, type(None)})
 CONTAINERS = list, tuple, set, frozenset, deque
 WHOLE = FunctionType, BuiltinFunctionType, ModuleType, type, Base
-"""Classes whose objects are what they are: no part of them is looked at."""
+"""Classes whose objects are compared by identity: their attributes are not read."""
 
 
 def parts_of(one: Any, state: list[Any]) -> Iterable[Any]:
-    """The parts of an object; what it is without them goes to `state`."""
+    """The parts of an object to look at next; values that have no parts are added to `state`."""
     if isinstance(one, CONTAINERS):
         return one
     if isinstance(one, dict):

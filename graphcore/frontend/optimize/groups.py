@@ -1,4 +1,4 @@
-"""Params of optimizers: arrays as well as tensors, and what is said of groups of them."""
+"""Params of optimizers, as arrays or tensors, and options for groups of them."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ def lion(
 
 
 class Decay(NamedTuple):
-    """The share of params that a step takes away, times the learning rate, and of which params."""
+    """Weight decay: the share of which params a step subtracts, times the learning rate."""
 
     function: str
     weight_decay: Real

@@ -132,7 +132,7 @@ class GroupBy(Listing):
         return sorted_groups.extreme_position(self._segments, best, skipna)
 
     def cumsum(self, *, skipna: bool = False) -> Tensor:
-        """Running sum within each group, at the elements of `x`; what is left out adds nothing."""
+        """Running sum within each group, at the elements of `x`; elements left out add nothing."""
         return sorted_groups.group_cumsum(self._segments, self._fill(0, skipna))
 
     def map(self, function: Callable[[Tensor, Tensor], Tensor], most: SizeLike) -> Tensor:

@@ -201,7 +201,7 @@ def by_constant(x: Tensor, dim: str, width: Size, value: Any) -> Tensor:
 def by_edge(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
     """x[n-1+i] = x[n-1]"""
     made = constant_end(x.node, dim, width, isel(x, {dim: -1}).node)
-    last = isel(x, {dim: full({dim: width}, x.sizes[dim] - 1, INT)})  # of which none is computed
+    last = isel(x, {dim: full({dim: width}, x.sizes[dim] - 1, INT)})  # for its labels alone
     return wrap(keep_labels(made, last.node, (dim,)))
 
 
