@@ -176,6 +176,12 @@ def limit(patterns: Iterable[Pattern]) -> Omits:
     return found if len(found) <= MOST else WHOLE
 
 
+def with_more(known: Omits, more: Omits) -> Omits:
+    """Patterns with others, which never become fewer once the unknown one is among them."""
+    joined = limit(known | more)
+    return known if joined == WHOLE <= known else joined
+
+
 def choice_patterns(node: Node, given: Sequence[Omits]) -> Omits:
     """A choice has the zeros of both values, and a value that is 0 has them as the condition.
 
@@ -344,7 +350,7 @@ def params_omit(node: Node, given: Sequence[Omits]) -> list[Omits]:
     params[n : n + m] = map(one_step, params[n : n + m])
     while n:
         made = outputs_omit(node.attrs["body"], params)
-        joined = [limit(a | b) for a, b in zip(params[:n], made[:n], strict=True)]
+        joined = [with_more(a, b) for a, b in zip(params[:n], made[:n], strict=True)]
         if joined == params[:n]:
             break
         params[:n] = joined

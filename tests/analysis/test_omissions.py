@@ -12,6 +12,7 @@ from graphcore.analysis.omissions import (
     known_inside,
     may_omit,
     omits,
+    with_more,
     zeros_of,
 )
 from graphcore.ir.dtypes import BOOL, FLOAT
@@ -111,6 +112,16 @@ def test_in_loops() -> None:
     ):
         loop = control.scan(start, sequence, body=body, length=3, **how)
         assert (omits(loop[0]), omits(loop[1])) == (last, all_steps)
+
+
+def test_patterns_of_a_carry_come_to_an_end() -> None:
+    """Once there were too many, others make them more and never fewer: a loop would go on."""
+    known = with_more(NOTHING, patterns(*((axis,) for axis in range(9))))
+    assert known == WHOLE
+    for axis in range(20):
+        before, known = known, with_more(known, patterns((axis,)))
+        assert before <= known
+    assert WHOLE < known == with_more(known, patterns((20,)))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -250,7 +250,9 @@ TABLE: dict[str, Variant] = {
         for lower, turned, unit, columns in product((False, True), repeat=4)
     },
     "polyfit": Variant(
-        lambda x: L.polyfit(1.0 * gc.arange(x.sizes["p"], dim="p"), x, 1, "p"),
+        lambda x: L.polyfit(
+            gc.arange(x.sizes["p"], dim="p").astype(gc.real(x).dtype), x, 1, "p"
+        ),
         lambda a: np.polyfit(np.arange(len(a)), a, 1).T, ("q", "degree"), "any", TALL,
     ),
     "fill_triangular": Variant(
