@@ -9,6 +9,7 @@ import numpy as np
 
 from .values import (
     Array,
+    Hidden,
     Refused,
     Unclear,
     Value,
@@ -23,7 +24,7 @@ from .values import (
 
 
 def several(dim: Any, x: Value) -> tuple[Any, ...]:
-    dims = x.dims if dim is None else (dim,) if isinstance(dim, str) else tuple(dim)
+    dims = x.dims if dim is None else (dim,) if isinstance(dim, (str, Hidden)) else tuple(dim)
     for name in dims:
         axis(x.base, name)
     return dims

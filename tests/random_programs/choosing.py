@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .arranging import concat, expand_dims, isel, stack, take_along, transpose
-from .values import CLEAR, Array, Refused, Unclear, Value, axis, where, whole
+from .arranging import (
+    concat,
+    expand_dims,
+    isel,
+    rename,
+    several,
+    stack,
+    take_along,
+    transpose,
+    unstack,
+)
+from .control import stacked, total
+from .values import CLEAR, Array, Hidden, Refused, Unclear, Value, axis, where, whole
 
 # ---- masks
 
@@ -28,10 +38,12 @@ def masked(x: Value, mask: Array) -> Value:
     return transpose(isel(merged, {"kept": ("kept", chosen)}), *rest[:first], "kept", *rest[first:])
 
 
-def dropna(x: Value, dim: str) -> Value:
-    base = x.base
-    others = tuple(i for i, d in enumerate(base.names) if d != dim)
-    return isel(x, {dim: Array((dim,), ~np.isnan(base.data).any(others))})
+def dropna(x: Value, dim: str, *, how: str = "any", thresh: int | None = None) -> Value:
+    others = tuple(i for i, d in enumerate(x.dims) if d != dim)
+    there = (~np.isnan(x.base.data)).sum(others)
+    lacking = np.prod([n for d, n in x.sizes.items() if d != dim]) - there
+    least = {"any": lacking == 0, "all": there > 0}[how] if thresh is None else there >= thresh
+    return isel(x, {dim: Array((dim,), least)})
 
 
 def where_kept(x: Value, condition: Array, other: Any) -> Value:
@@ -58,47 +70,145 @@ def unique(x: Value, *, name: str) -> Value:
 
 # ---- groups
 
+Function = Callable[..., Any]
 
-def grouped(reduced: Callable[[Value, str], Value], empty: float | None) -> Any:
-    """A reduction within each group, and its value where a group has no elements, if it has one."""
 
-    def reduction(x: Value, ids: Value, size: Any, dim: Any = None, name: Any = None) -> Value:
-        size, at = whole(size), ids.base
-        if len(at.names) != 1:  # sizes that a derivative or a loop repeats it along
-            raise Unclear
-        (row,) = at.names
-        axis(x.base, row)
-        if x.sizes[row] != at.sizes[row] or (name not in (None, row) and name in x.dims):
+class Groups:
+    """`x.groupby(ids, size, dim, name)`, of which each method is called for one group alone."""
+
+    def __init__(self, reductions: dict[str, Function], x: Value, ids: Any, size: Any, dim: Any,
+                 name: str | None) -> None:  # fmt: skip
+        if not isinstance(ids, Value):
+            labels, numbers = np.unique(ids, return_inverse=True)
+            ids, size = Array((dim,), numbers), len(labels) if size is None else size
+        self.reductions, self.x, self.at, self.size = reductions, x, ids.base, whole(size)
+        over = self.at.names
+        if any(isinstance(d, Hidden) for d in over) or (name is None and len(over) != 1):
+            raise Unclear  # sizes that a derivative or a loop repeats it along
+        if any(x.sizes.get(d) != n for d, n in self.at.sizes.items()):
             raise Refused("groups")
-        if at.data.size and not (at.data.min() >= 0 and at.data.max() < size):
+        if self.at.data.size and not (self.at.data.min() >= 0 and self.at.data.max() < self.size):
             raise Unclear
-        new = name or row
-        order = [new if d == row else d for d in x.dims]
-        rest = {d: n for d, n in x.sizes.items() if d != row}
-        parts = []
-        for group in range(size):
-            places = np.flatnonzero(at.data == group)
-            if not len(places) and empty is None:
-                raise Unclear
-            one = reduced(isel(x, {row: (row, places)}), row) if len(places) else Array(
-                tuple(rest), np.full(list(rest.values()), empty))  # fmt: skip
-            parts.append(one)
-        if not parts:
-            return Array(order, np.zeros([0 if d == new else rest[d] for d in order]))
-        return transpose(concat([expand_dims(one, {new: 1}) for one in parts], new), *order)
+        self.name, self.row = name or over[0], over[0] if len(over) == 1 else Hidden()
+        if self.name in x.dims and self.name not in over:
+            raise Refused("groups")
+        self.order = list(dict.fromkeys(self.name if d in over else d for d in x.dims))
+        self.line = x if len(over) == 1 else stack(x, {self.row: over})
 
-    return reduction
-
-
-def groups(reductions: dict[str, Any]) -> Any:
-    """`groupby` with these reductions."""
-
-    def groupby(x: Value, ids: Value, size: Any, dim: Any = None, name: Any = None) -> Any:
-        return SimpleNamespace(
-            **{
-                kind: lambda f=f: f(x, ids, size, dim, name)  # type: ignore[misc]
-                for kind, f in reductions.items()
-            }
+    def __getattr__(self, kind: str) -> Function:
+        function, empty = self.reductions[kind]
+        return lambda *args, skipna=False, **more: self.reduced(
+            skipping(function) if skipna else function, empty, *args, **more
         )
 
+    def parts(self) -> list[Array]:
+        """The places of each group."""
+        return [np.flatnonzero(self.at.data == group) for group in range(self.size)]
+
+    def reduced(self, function: Function, empty: float | None, *args: Any, **more: Any) -> Value:
+        rest = {d: n for d, n in self.line.sizes.items() if d is not self.row and d != self.row}
+        made = []
+        for places in self.parts():
+            if not len(places) and empty is None:
+                raise Unclear
+            one = isel(self.line, {self.row: (self.row, places)})
+            made.append(function(one, *args, self.row, **more) if len(places) else Array(
+                tuple(rest), np.full(list(rest.values()), empty)))  # fmt: skip
+        if not made:
+            if args:
+                raise Unclear
+            return Array(self.order, np.zeros([rest.get(d, 0) for d in self.order]))
+        joined = concat([expand_dims(one, {self.name: 1}) for one in made], self.name)
+        return transpose(joined, *[d for d in joined.dims if d not in self.order], *self.order)
+
+    def cumsum(self) -> Value:
+        ids = self.at.data.ravel()
+        inner, n = Hidden(), len(ids)
+        same = (ids[:, None] == ids) & (np.arange(n)[:, None] >= np.arange(n))
+        terms = rename(self.line, {self.row: inner}) * Array((self.row, inner), same * 1.0)
+        found = total(terms, [inner])
+        if self.row not in self.at.names:
+            found = unstack(found, {self.row: self.at.sizes})
+        return transpose(found, *self.x.dims)
+
+    def argmax(self) -> Value:
+        """The first place of the largest in the order of the elements."""
+        found = []
+        for places in self.parts():
+            part = np.moveaxis(self.line.base.data, axis(self.line.base, self.row), -1)[..., places]
+            if not len(places) or (np.diff(np.sort(part)) < CLEAR).any():
+                raise Unclear
+            found.append(places[part.argmax(-1)])
+        rest = [d for d in self.line.dims if d != self.row]
+        sizes = [self.line.sizes[d] for d in rest]
+        data = np.array(found, int).reshape((self.size, *sizes))
+        return transpose(Array([self.name, *rest], data), *self.order)
+
+    def map(self, function: Function, most: Any) -> Value:
+        (dim,) = self.at.names
+        if dim == self.name:
+            raise Refused("groups are along their own dim")
+        made, most = [], whole(most)
+        for places in self.parts():
+            if len(places) > most:
+                raise Refused("a group is larger")
+            lacking = Array((dim,), np.full(most - len(places), np.nan))
+            members = concat([isel(self.x, {dim: (dim, places)}), lacking], dim)
+            made.append(function(transpose(members, *self.x.dims),
+                                 Array((dim,), np.arange(most) < len(places))))  # fmt: skip
+        if not made:
+            raise Unclear
+        if dim not in made[0].dims:
+            return transpose(concat([expand_dims(y, {self.name: 1}) for y in made], self.name),
+                             *self.order)  # fmt: skip
+        order = np.argsort(np.concatenate(self.parts()), kind="stable")
+        kept = [isel(y, {dim: slice(0, len(p))}) for y, p in zip(made, self.parts(), strict=True)]
+        return transpose(isel(concat(kept, dim), {dim: (dim, order)}), *self.x.dims)
+
+    def expand(self, values: Value) -> Value:
+        return isel(values, {self.name: self.at})
+
+    def __sub__(self, values: Value) -> Value:
+        return self.x - self.expand(values)
+
+    def __mul__(self, values: Value) -> Value:
+        return self.x * self.expand(values)
+
+
+def groups(reductions: dict[str, tuple[Function, float | None]]) -> Function:
+    """`groupby` with these reductions, and their values where a group has no elements."""
+
+    def groupby(x: Value, ids: Any, size: Any = None, dim: Any = None, name: Any = None) -> Groups:
+        return Groups(reductions, x, ids, size, dim, name)
+
     return groupby
+
+
+# ---- missing values
+
+
+def skipping(reduced: Function) -> Function:
+    """A reduction of what is not missing, for each row alone."""
+
+    def reduction(x: Value, *args: Any) -> Value:
+        line = Hidden()
+        dims = several(args[-1], x)
+        merged = stack(x, {line: dims})
+        rest = [d for d in merged.dims if d is not line]
+
+        def row(at: dict[Any, int], left: list[Any]) -> Value:
+            if left:
+                dim, *others = left
+                count = merged.sizes[dim]
+                return stacked([row({**at, dim: i}, others) for i in range(count)], dim)
+            one = isel(merged, at)
+            there = np.flatnonzero(~np.isnan(one.base.data))
+            if not len(there):
+                raise Unclear
+            return reduced(isel(one, {line: (line, there)}), *args[:-1], line)
+
+        if 0 in [merged.sizes[d] for d in rest]:
+            raise Unclear
+        return row({}, rest)
+
+    return reduction

@@ -112,16 +112,30 @@ def stop_gradient(x: Value) -> Value:
 # ---- reductions
 
 
+def may_skip(reduction: Callable[..., Value]) -> Callable[..., Value]:
+    """The same with `skipna=`."""
+
+    def called(x: Value, *args: Any, skipna: bool = False) -> Value:
+        return (choosing.skipping(reduction) if skipna else reduction)(x, *(args or (None,)))
+
+    return called
+
+
+@may_skip
 def sum(x: Value, dim: Any = None) -> Value:
     dims = several(dim, x)
 
     def total(x: Array) -> Array:
         axes = tuple(axis(x, d) for d in dims)
-        return Array([n for n in x.names if n not in dims], x.data.sum(axes))
+        names, data = [n for n in x.names if n not in dims], x.data
+        if data.dtype.kind != "f":
+            return Array(names, data.sum(axes))
+        return Array(names, data.sum(axes, np.longdouble).astype(data.dtype))
 
     return linear(total, x)
 
 
+@may_skip
 def mean(x: Value, dim: Any = None) -> Value:
     count = np.prod([x.sizes[d] for d in several(dim, x)])
     if not count:
@@ -129,10 +143,12 @@ def mean(x: Value, dim: Any = None) -> Value:
     return sum(x, dim) * (1 / count)
 
 
+@may_skip
 def var(x: Value, dim: Any = None) -> Value:
     return mean(square(x - mean(x, dim)), dim)
 
 
+@may_skip
 def prod(x: Value, dim: Any = None) -> Value:
     for d in several(dim, x):
         made: Value = sum(x, d) * 0 + 1
@@ -142,6 +158,7 @@ def prod(x: Value, dim: Any = None) -> Value:
     return x
 
 
+@may_skip
 def max(x: Value, dim: Any = None) -> Value:
     dims = several(dim, x)
     x_ = x.base
@@ -161,23 +178,38 @@ def max(x: Value, dim: Any = None) -> Value:
     return sum(where(found, x, 0.0), dim)
 
 
+@may_skip
 def min(x: Value, dim: Any = None) -> Value:
     return -max(-x, dim)
 
 
+def largest(x: Value, dim: Any) -> Array:
+    """The largest numbers, which take no part in derivatives."""
+    dims = several(dim, x)
+    axes = tuple(axis(x.base, d) for d in dims)
+    found = x.base.data.max(axes, initial=-np.inf)
+    return Array([d for d in x.dims if d not in dims], np.where(np.isneginf(found), 0, found))
+
+
 def logsumexp(x: Value, dim: Any = None) -> Value:
-    return log(sum(exp(x), dim))
+    top = largest(x, dim)
+    return log(sum(exp(x - top), dim)) + top
 
 
 def softmax(x: Value, dim: Any = None) -> Value:
-    return exp(x) / sum(exp(x), dim)
+    y = exp(x - largest(x, dim))
+    return y / sum(y, dim)
 
 
 # ---- along one dim
 
 
 def cumsum(x: Value, dim: str) -> Value:
-    return linear(lambda x: Array(x.names, x.data.cumsum(axis(x, dim))), x)
+    def running(x: Array) -> Array:
+        wide = np.longdouble if x.data.dtype.kind == "f" else x.data.dtype
+        return Array(x.names, x.data.cumsum(axis(x, dim), wide).astype(x.data.dtype))
+
+    return linear(running, x)
 
 
 def along(x: Value, dim: str, step: Callable[[Value, Value], Value]) -> Value:
@@ -235,17 +267,6 @@ def diagonal(x: Value, dims: Sequence[str] = ("row", "col"), dim: str = "diag") 
         return Array([*names, dim], np.diagonal(x.data, 0, axis(x, row), axis(x, col)))
 
     return linear(seen, x)
-
-
-SEGMENTS = {
-    "sum": choosing.grouped(sum, 0.0),
-    "prod": choosing.grouped(prod, 1.0),
-    "mean": choosing.grouped(mean, None),
-    "max": choosing.grouped(max, None),
-    "min": choosing.grouped(min, None),
-}
-segment_sum, segment_prod, segment_mean, segment_max, segment_min = SEGMENTS.values()
-groupby = choosing.groups(SEGMENTS)
 
 
 def nonzero(
@@ -320,26 +341,51 @@ def max_pool(x: Value, sizes: Mapping[str, int]) -> Value:
     return max(windows(x, sizes, inner, stride=width), [inner])
 
 
-def median(x: Value, dims: Sequence[str]) -> Value:
+@may_skip
+def median(x: Value, dim: Any) -> Value:
     inner = Hidden()
-    merged = sort(stack(x, {inner: dims}), inner)
+    merged = sort(stack(x, {inner: several(dim, x)}), inner)
     n = merged.sizes[inner]
     return 0.5 * (isel(merged, {inner: (n - 1) // 2}) + isel(merged, {inner: n // 2}))
 
 
-def quantile(x: Value, shares: Sequence[float], dim: str) -> Value:
-    if "quantile" in x.dims and dim != "quantile":
+@may_skip
+def quantile(x: Value, shares: Any, dim: str) -> Value:
+    if not isinstance(shares, float) and "quantile" in x.dims and dim != "quantile":
         raise Refused("clash")
-    ordered, n, made = sort(x, dim), x.sizes[dim], []
+    ordered, n = sort(x, dim), x.sizes[dim]
     if not n:
         raise Unclear
-    for share in shares:
+
+    def between(share: float) -> Value:
         at = share * (n - 1)
         low = int(at)
         high = builtins.min(low + 1, n - 1)
         one, other = isel(ordered, {dim: low}), isel(ordered, {dim: high})
-        made.append(one + (other - one) * (at - low))
-    return concat(made, "quantile")
+        return one + (other - one) * (at - low)
+
+    if isinstance(shares, float):
+        return between(shares)
+    return concat([between(share) for share in shares], "quantile")
+
+
+def fillna(x: Value, value: Any) -> Value:
+    return where(Array(x.dims, np.isnan(x.base.data)), value, x)
+
+
+# ---- groups
+
+REDUCTIONS: dict[str, Callable[..., Value]] = {
+    "sum": sum, "prod": prod, "mean": mean, "max": max, "min": min, "median": median,
+    "var": var, "quantile": quantile,
+    "first": lambda x, row: isel(x, {row: 0}), "last": lambda x, row: isel(x, {row: -1}),
+}  # fmt: skip
+EMPTY = {"sum": 0.0, "prod": 1.0}
+groupby = choosing.groups({kind: (f, EMPTY.get(kind)) for kind, f in REDUCTIONS.items()})
+segment_sum, segment_prod, segment_mean, segment_max, segment_min = (
+    (lambda *args, kind=kind, **more: getattr(groupby(*args, **more), kind)())
+    for kind in ("sum", "prod", "mean", "max", "min")
+)
 
 
 def argmax(x: Value, dim: str) -> Value:

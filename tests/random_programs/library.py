@@ -207,7 +207,28 @@ def together(s: Scope) -> None:
             s.emit(f"gc.linalg.solve({a}, {x}, ({dim!r}, {new!r})).transpose({new!r}, ...)")
 
 
+LONG_SUMS = (
+    "gc.mean({t}, {d!r})", "{n} * gc.isel(gc.cumsum({t}, {d!r}), {{{d!r}: -1}})",
+    "{n} * gc.dot({t}, {t}, dim={d!r})", "{n} * gc.square(gc.norm({t}, {d!r}))",
+    "gc.segment_mean({t}, gc.astype(gc.arange({size}, dim={d!r}) * 0, 'int64'), 1)",
+)  # fmt: skip
+
+
+def exact(s: Scope) -> None:
+    """One is added where a long sum in float32 is not nearly that in float64."""
+    d, x = s.drawing, s.any()
+    if s.value(x).base.data.size > 4:
+        raise Skip
+    dim, size, form = d.new_dim(s.value(x).dims), 3000, d.choice(LONG_SUMS)
+    long = f"(gc.tanh({x}) + 0.0003 * gc.arange({size}, dim={dim!r}))"
+    wide, narrow = (
+        form.format(t=t, d=dim, n=1 / size, size=size)
+        for t in (long, f"gc.astype({long}, 'float32')")
+    )
+    s.emit(f"{x} + gc.where(abs(gc.astype({narrow}, 'float64') - {wide}) > 1e-5, 1.0, 0.0)")
+
+
 LIBRARY: tuple[tuple[int, Callable[[Scope], None]], ...] = (
     (3, viewed), (5, left_out), (5, diagonals), (6, positions), (1, spaced), (6, matrices),
-    (3, found), (5, pooled), (3, in_order), (2, powers), (3, by_default), (6, together),
+    (3, found), (5, pooled), (3, in_order), (2, powers), (3, by_default), (6, together), (6, exact),
 )  # fmt: skip

@@ -21,6 +21,7 @@ from graphcore.schedule import pieces
 from . import prelude
 from .control import APART, NOTES, REPLACED, lifted
 from .drawing import EAGER, Block, Program
+from .joining import given, join_of, joined
 from .values import Array, Refused, Unclear
 
 DISCONNECTED = re.compile(
@@ -49,7 +50,7 @@ class TooLong(Exception):
 
 def expected(program: Program, call: int) -> list[Array]:
     env: dict[str, Any] = dict(EAGER)
-    arguments = program.arguments(call)
+    arguments = joined(program, given(program, call))
     for one, value in zip(program.inputs, arguments, strict=True):
         env[one.name] = Array(tuple(one.declared), value)
     with np.errstate(all="ignore"):
@@ -69,7 +70,8 @@ def built(
     with pytest.MonkeyPatch.context() as patch:
         if program.seed % 2:  # as if its graph were long
             patch.setattr(pieces, "LONG", 60)
-        compiled = [gc.compile(inputs, outputs, native=native) for native in targets]
+        join = join_of(program)
+        compiled = [gc.compile(inputs, outputs, native=native, join=join) for native in targets]
     return compiled, [y.dims for y in outputs]
 
 
@@ -215,7 +217,7 @@ def called(
 ) -> Outcome | None:
     """What is wrong with one call, whose values or refusal are known."""
     try:
-        found = function(*program.arguments(call))
+        found = function(*given(program, call))
     except (gc.GraphError, gc.GraphIndexError) as error:
         if isinstance(values, str) or loose:
             return None
@@ -231,7 +233,7 @@ def called(
     if isinstance(values, str):
         return Outcome("accepted", f"call {call}: {values}")
     for name, y, names, value in zip(program.outputs, found, dims, values, strict=True):
-        if wrong := agrees(y, names, value):
+        if wrong := agrees(np.asarray(y), names, value):
             return Outcome("differs", f"call {call}, {function.tier[:12]}: {name}: {wrong}")
     return None
 
@@ -267,7 +269,7 @@ def standalone(program: Program, result: Outcome) -> str:
     needed = [p for n, p in zip(used, parts, strict=False) if re.search(rf"\b{n}\(", text)]
     needed = [p.replace(": Function", "") for p in needed]
     call = int(m[1]) if (m := re.match(r"call (\d)", result.reason)) else 0
-    arguments = [f"np.array({a.tolist()!r})" for a in program.arguments(call)]
+    arguments = [f"np.array({a.tolist()!r})" for a in joined(program, given(program, call))]
     try:
         wanted = [f"# {n}: {v.names} {v.data.tolist()}" for n, v in
                   zip(program.outputs, expected(program, call), strict=True)]  # fmt: skip
@@ -284,6 +286,6 @@ def standalone(program: Program, result: Outcome) -> str:
         f"[{', '.join(program.outputs)}])",
         f"print(f({', '.join(arguments)}))",
         *wanted,
-        f"# seed {program.seed}: {result.kind}: {result.reason}",
+        f"# seed {program.seed}, join={join_of(program)!r}: {result.kind}: {result.reason}",
     ]
     return "\n".join(lines)

@@ -99,11 +99,29 @@ def dropped(s: Scope) -> None:
     d = s.drawing
     x, dim = place_of(s)
     s.leave(x)
-    if d.chance(0.5):
-        missing = settled(s, f"gc.where({mask(s, [dim])}, {x}, np.nan)")
-        s.emit(f"gc.dropna({missing}, {dim!r})")
-    else:
-        s.emit(f"{x}.where({settled(s, mask(s))}, 0.5, drop=True)")
+    match d.choice(("any", "least", "where")):
+        case "any":
+            missing = settled(s, f"gc.where({mask(s, [dim])}, {x}, np.nan)")
+            s.emit(f"gc.dropna({missing}, {dim!r})")
+        case "least":
+            left = d.choice(("how='all'", "thresh=1", "thresh=2", "thresh=0"))
+            s.emit(f"gc.fillna(gc.dropna({settled(s, missing_of(s, x))}, {dim!r}, {left}), 0.5)")
+        case _:
+            s.emit(f"{x}.where({settled(s, mask(s))}, 0.5, drop=True)")
+
+
+def missing_of(s: Scope, x: str) -> str:
+    """The text of `x` with some values missing."""
+    return f"gc.where({mask(s, s.value(x).dims)}, {x}, np.nan)"
+
+
+def skipped(s: Scope) -> None:
+    """Reductions of what is not missing."""
+    d, x = s.drawing, s.any(least=1)
+    s.leave(x)
+    dims = s.dims(x, d.choice(range(1, len(s.value(x).dims) + 1)))
+    kind = d.choice(("sum", "mean", "max", "min", "prod", "var", "median"))
+    s.emit(f"gc.{kind}({missing_of(s, x)}, {dims!r}, skipna=True)")
 
 
 def repeated(s: Scope) -> None:
@@ -123,20 +141,61 @@ def created(s: Scope) -> None:
     )))  # fmt: skip
 
 
+def numbered(s: Scope, x: str, dim: str, named: bool) -> str:
+    """The text of `x` in groups by number, or by labels; those of a `map` have another name."""
+    d = s.drawing
+    new = d.new_dim([n for n in s.value(x).dims if n != dim or named])
+    name = f", name={new!r}" if named or d.chance(0.5) else ""
+    if d.chance(0.3):
+        labels = [d.choice("uvw") for _ in range(s.value(x).sizes[dim])]
+        return f"gc.groupby({x}, {labels!r}, dim={dim!r}{name})"
+    size = d.choice(("2", "2", "3", f"{integer(s)} + 2"))
+    if len(s.value(x).dims) > 1 and not named and d.chance(0.2):  # along two dims
+        s.leave(x)
+        new = d.new_dim([])
+        return f"gc.groupby({x}, gc.astype({mask(s, s.value(x).dims)}, 'int64'), 2, name={new!r})"
+    return f"gc.groupby({x}, {numbers(s, dim)}, {size}{name})"
+
+
+METHODS = (
+    "sum", "sum", "prod", "mean", "max", "min", "median", "var", "first", "last", "quantile",
+    "cumsum", "argmax", "map", "-", "*",
+)  # fmt: skip
+MEMBERS = (
+    "gc.sum(gc.where(w, m, 0.0), {dim!r})",
+    "gc.where(w, m - gc.sum(gc.where(w, m, 0.0), {dim!r}), 0.0)",
+    "gc.cumsum(gc.where(w, m, 0.0), {dim!r})", "gc.where(w, gc.sin(m), 0.5)",
+)  # fmt: skip
+
+
 def grouped(s: Scope) -> None:
     d = s.drawing
     x, dim = place_of(s)
-    new = d.new_dim([n for n in s.value(x).dims if n != dim])
-    size = d.choice(("2", "2", "3", f"{integer(s)} + 2"))
-    ids, kind = numbers(s, dim), d.choice(("sum", "sum", "prod", "mean", "max", "min"))
-    name = d.choice(("", f", name={new!r}"))
-    s.emit(d.choice((
-        f"gc.segment_{kind}({x}, {ids}, {size}{name})",
-        f"gc.groupby({x}, {ids}, {size}{name}).{kind}()",
-    )))  # fmt: skip
+    if d.chance(0.2):
+        kind, ids = d.choice(("sum", "sum", "prod", "mean", "max", "min")), numbers(s, dim)
+        s.emit(f"gc.segment_{kind}({x}, {ids}, {d.choice((2, 3))})")
+        return
+    kind = d.choice(METHODS)
+    text = numbered(s, x, dim, kind == "map")
+    match kind:
+        case "quantile":
+            s.loosely(f"{text}.quantile({d.choice((0.3, [0.2, 0.7]))})")
+        case "map":
+            most = d.choice((f"{x}.sizes[{dim!r}]", f"{x}.sizes[{dim!r}]", "2"))
+            s.loosely(f"{text}.map(lambda m, w: {d.choice(MEMBERS).format(dim=dim)}, {most})")
+        case "argmax":
+            s.emit(f"gc.isel({x}, {{{dim!r}: {text}.argmax()}})")
+        case "-" | "*":
+            s.emit(f"(lambda g: g {kind} g.{d.choice(('sum', 'mean', 'max'))}())({text})")
+        case "cumsum":
+            s.emit(f"{text}.cumsum()")
+        case _ if d.chance(0.2):
+            s.emit(text.replace(x, missing_of(s, x), 1) + f".{kind}(skipna=True)")
+        case _:
+            s.emit(f"{text}.{kind}()")
 
 
 SELECTION: tuple[tuple[int, Callable[[Scope], None]], ...] = (
-    (6, masked), (2, masked_together), (3, positions), (2, distinct), (3, dropped), (3, repeated),
-    (3, created), (5, grouped),
+    (6, masked), (2, masked_together), (3, positions), (2, distinct), (5, dropped), (3, repeated),
+    (3, created), (16, grouped), (4, skipped),
 )  # fmt: skip

@@ -23,12 +23,13 @@ BINARY = (
 REDUCED = (
     "gc.sum({x}, {d})", "gc.sum({x}, {d})", "gc.mean({x}, {d})", "gc.max({x}, {d})",
     "gc.min({x}, {d})", "gc.prod(gc.cos({x}), {d})", "gc.var({x}, {d})",
-    "gc.special.logsumexp({x}, {d})", "gc.sum({x} * {x}, {d})",
+    "gc.special.logsumexp({x}, {d})", "gc.sum({x} * {x}, {d})", "gc.var({x} + 1e6, {d})",
+    "gc.special.logsumexp({x} + 900.0, {d}) - 900.0",
 )  # fmt: skip
 KEPT = (
     "gc.cumsum({x}, {d})", "gc.cumprod(gc.sin({x}), {d})", "gc.special.softmax({x}, {d})",
     "gc.flip({x}, {d})", "gc.roll({x}, {{{d}: 1}})", "gc.cummax({x}, {d})", "gc.sort({x}, {d})",
-    "gc.diff({x}, {d})", "{x} - gc.mean({x}, {d})",
+    "gc.diff({x}, {d})", "{x} - gc.mean({x}, {d})", "gc.special.softmax({x} - 900.0, {d})",
 )  # fmt: skip
 
 
