@@ -13,7 +13,7 @@ the sizes of a call are those for another `number`, the function that turns size
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from math import log2, prod
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from graphcore.ir.axes import Along, Contracts, Indexes, Matrices, Picks, Reduce
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, unwrap
 from graphcore.ir.op import Op, Trait
+from graphcore.ir.remembered import remembered
 from graphcore.ir.sizes import Size, evaluate, unknowns
 from graphcore.ir.types import TupleType, Type
 from graphcore.ops import control, elementwise, leaf, linalg, special, tensor
@@ -50,7 +51,7 @@ class Cost(NamedTuple):
         return Cost(self.flops * repetitions, self.bytes * repetitions)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def representative(size: Size) -> int:
     """A size as a number, in which each unknown size is `TYPICAL`; never negative."""
     if isinstance(size, int):

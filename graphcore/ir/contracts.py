@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from .errors import ContractError
 from .graph import Graph
 from .types import TensorType, TupleType, Type
@@ -28,7 +26,6 @@ class Contract:
             raise ContractError(f"{node!r} still has dims in stage {stage!r}")
 
 
-@lru_cache(maxsize=4096)
 def has_names(type: Type) -> bool:
     """Whether any part of a type has dims."""
     if isinstance(type, TensorType):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .errors import GraphError, GraphTypeError, GraphValueError, Refusal, require
 from .interning import Interned
 from .provenance import NOWHERE, Build, Origin, built_again, current, public_call, state
+from .remembered import Remembered
 from .size_text import escape, show_dim, show_unknown
 from .sizes import Size, lower_bound, same
 from .types import TensorType, TupleType, Type, fits
@@ -271,11 +272,9 @@ new_object = object.__new__
 set_builds = vars(Unfrozen)["builds"].__set__
 type_of = attrgetter("type")
 
-_inferred: dict[Any, tuple[Type, tuple[Need, ...]]] = {}
+_inferred = Remembered()
 MOST_AXES = 64
 CURE_AXES = "merge some of the dims by stack, or keep the values in several tensors"
-REMEMBERED = 4096
-"""The results of type rules that are remembered: a program repeats the same few."""
 
 
 def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[Need, ...]]:
@@ -288,7 +287,8 @@ def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[N
         reason = f"{type(wrong).__name__} {wrong!r:.60} is not a node"
         raise GraphTypeError(f"{op.said}: {reason}\n  cure: {cure}") from None
     key = (op, types, attrs.key) if attrs else (op, types)
-    if (known := _inferred.get(key)) is not None:
+    known: tuple[Type, tuple[Need, ...]] | None = _inferred.get(key)
+    if known is not None:
         return known
     pending = _pending.needs
     try:
@@ -305,9 +305,7 @@ def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[N
         "control",
         "schedule",
     ):  # else arrays or bodies would be kept alive
-        if len(_inferred) >= REMEMBERED:
-            _inferred.clear()
-        _inferred[key] = result
+        _inferred.keep(key, result)
     return result
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .formulas import Number
 from .interning import Interned
 from .names import spell_name
+from .remembered import remembered
 from .size_text import operation, show_unknown, text
 
 
@@ -164,7 +165,7 @@ def lower_bound(a: Size) -> int | None:
     >>> lower_bound(batch + 2), lower_bound(batch - batch // 2), lower_bound(-batch)
     (2, 0, None)
     """
-    return _lower(a, steps=6)
+    return _lower(a, 6)
 
 
 def upper_bound(a: Size) -> int | None:
@@ -256,7 +257,6 @@ def _substitute_atom(atom: Atom, known: Mapping[str, Size]) -> Size:
 
 # --- canonical form -----------------------------------------------------------------------------
 _table: Interned[Expression] = Interned()
-REMEMBERED = 4096  # results of arithmetic: a program asks the same few questions again and again
 LARGE = 1000  # no size of a program has so many terms, or such a power
 
 
@@ -269,7 +269,7 @@ def _interned(terms: Terms) -> Expression:
     return _table.add(terms, new)
 
 
-@functools.lru_cache(REMEMBERED)
+@remembered
 def _sum(a: Size, scale: int, b: Size) -> Size:
     """`a + scale * b`."""
     if b == 0:
@@ -280,7 +280,7 @@ def _sum(a: Size, scale: int, b: Size) -> Size:
     return _size(total)
 
 
-@functools.lru_cache(REMEMBERED)
+@remembered
 def _product(a: Expression, b: Size) -> Size:
     total: dict[Monomial, int] = {}
     for left, scale in a.terms:
@@ -422,7 +422,7 @@ def _at_least(size: Size, bound: int) -> bool:
     return (low := lower_bound(size)) is not None and low >= bound
 
 
-@functools.lru_cache(REMEMBERED)
+@remembered
 def _lower(size: Size, steps: int) -> int | None:
     """The best of the interval bound and the one with an operation replaced by its limits."""
     if isinstance(size, int):

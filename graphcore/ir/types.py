@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .interning import Interned
+from .remembered import remembered
 from .size_text import show_dim, show_unknown
-from .sizes import Shape, Size, count, same
+from .sizes import Shape, Size, count, same, unknowns
 
 DType = np.dtype[Any]
 
@@ -50,6 +50,11 @@ class TensorType:
     def sizes(self) -> dict[str, Size]:
         """The size of each dim."""
         return dict(zip(self.dims or (), self.shape, strict=True))
+
+    @property
+    def unknowns(self) -> frozenset[str]:
+        """The names of the unknown sizes."""
+        return frozenset[str]().union(*map(unknowns, self.shape))
 
     @property
     def ndim(self) -> int:
@@ -97,6 +102,11 @@ class TupleType:
     def __reduce__(self) -> tuple[Any, ...]:
         return TupleType, (self.items,)
 
+    @property
+    def unknowns(self) -> frozenset[str]:
+        """The names of the unknown sizes in all."""
+        return frozenset[str]().union(*[item.unknowns for item in self.items])
+
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.items))})"
 
@@ -113,7 +123,7 @@ def show_dtype(dtype: DType) -> str:
     return "bool" if dtype.kind == "b" else f"{SHORT[dtype.kind]}{8 * dtype.itemsize}"
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:
     """`f64[batch, class=3]`: the type of a tensor, in words.
 

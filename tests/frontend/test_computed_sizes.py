@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc as memory
 import pickle
 import runpy
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 import graphcore as gc
 from graphcore.inspection.source import as_source, rebuild
 from graphcore.ir.graph import Graph
+from graphcore.ir.names import Computed
 
 X, T = gc.tensor("x", {"row": None}), gc.tensor("t", {"row": None, "col": None})
 M, K = (gc.tensor(name, {"row": None}, dtype="bool") for name in "mk")
@@ -322,6 +325,32 @@ def test_views_files_and_labels(tmp_path: Path) -> None:
     g = gc.compile([X, M], X[M], returns="xarray")
     for h in (g, pickle.loads(pickle.dumps(g))):
         xarray.testing.assert_identical(h(labelled, MASK), labelled[MASK])
+
+
+def of_own_values() -> tuple[weakref.ref[Any], weakref.ref[Any]]:
+    """A size that is computed from a constant, and a function that uses it in many ways."""
+    x, kept = gc.tensor("x", {"row": None}), np.arange(9.0)
+    y = x[gc.constant(kept, "row") < x.sum()]
+    made = [y, gc.unique(y), gc.concat([y, y], "row").rolling(row=2).max(), y.pad(row=2)]
+    made += [
+        gc.repeat(x, (x > 1).astype(int), "row"),
+        gc.scan(lambda s, v: (s + v, s), 0.0, y, dim="row")[1],
+    ]
+    z = sum((v**2).sum() for v in made)
+    f = gc.compile([x], [z, gc.grad(z, x), *made])
+    f(np.arange(9.0))
+    f.check(np.arange(9.0))
+    assert str(f.stages["optimized"])
+    (size,) = y.sizes["row"].unknowns
+    assert isinstance(size, Computed)
+    return weakref.ref(size.node), weakref.ref(f)
+
+
+def test_nothing_keeps_a_size_that_no_program_has() -> None:
+    """Tables of results held sizes, and these the nodes and arrays they were computed from."""
+    alive = [*of_own_values(), *of_own_values()]
+    memory.collect()
+    assert [there() for there in alive] == [None] * 4
 
 
 def test_a_tensor_keeps_its_size_in_another_process() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from graphcore.ir import sizes
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.remembered import MOST, remembered
 from graphcore.ir.sizes import (
     Expression,
     Size,
@@ -30,6 +31,7 @@ from graphcore.ir.sizes import (
     unknowns,
     upper_bound,
 )
+from tests.remembered import tables
 
 NAMES = ("batch", "head", "a b")
 batch, head, n, m = map(unknown, ("batch", "head", "n", "m"))
@@ -296,13 +298,21 @@ def test_interning_is_weak() -> None:
     alive = weakref.ref(size)
     assert isinstance(size, Expression)
     del size
-    remembered = [f for f in vars(sizes).values() if hasattr(f, "cache_clear")]
-    for function in remembered:
-        assert function.cache_info().maxsize is not None, "so few sizes are kept"
-        function.cache_clear()
+    for table in tables():
+        table.clear()
     gc.collect()
     assert alive() is None
     assert len(sizes._table) <= before
+
+
+def test_tables_of_results_are_bounded() -> None:
+    asked: list[int] = []
+    square = remembered(lambda i: asked.append(i) or i * i)
+    (table,) = (cell.cell_contents for cell in square.__closure__ if cell.cell_contents == {})
+    for i in range(MOST + 1):
+        assert square(i) == square(i) == i * i
+    assert asked == [*range(MOST + 1)]
+    assert table == {(MOST,): MOST**2}
 
 
 def test_threads_meet_the_same_objects() -> None:

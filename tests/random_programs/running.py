@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc as memory
 import inspect
 import re
@@ -15,8 +14,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.ir import node
 from graphcore.schedule import pieces
+from tests.remembered import tables
 
 from . import prelude
 from .control import APART, NOTES, REPLACED, lifted
@@ -146,17 +145,10 @@ def needed(program: Program, error: Exception) -> bool:
     return all(failed[lines[n - 1].strip()] in kept for n in at if n)
 
 
-CACHES = [
-    x for x in memory.get_objects()
-    if isinstance(x, functools._lru_cache_wrapper) and x.__module__.startswith("graphcore")
-]  # fmt: skip
-
-
 def forget() -> None:
     """Let go of earlier programs: as long as a loop's number of steps lives, others go on."""
-    node._inferred.clear()
-    for cache in CACHES:
-        cache.cache_clear()
+    for table in tables():
+        table.clear()
     memory.collect()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import lru_cache, partial
+from functools import partial
 from weakref import WeakValueDictionary
 
 from graphcore.backends import numpy_backend
@@ -18,6 +18,7 @@ from graphcore.ir.names import ValueOf
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import described_by
+from graphcore.ir.remembered import remembered
 from graphcore.ir.sizes import Size, count
 from graphcore.ir.sizes import unknowns as names_in
 from graphcore.ir.trace import tracing
@@ -116,7 +117,7 @@ def reason(node: Node) -> str | None:
     return f"{node.op} of {', '.join(dict.fromkeys(names))}"
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def has_kind(type: Type) -> bool:
     """Whether machine code knows the dtypes of a value."""
     several = type.items if isinstance(type, TupleType) else [type]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from graphcore.ir.node import Node
+from graphcore.ir.remembered import remembered
 from graphcore.ir.sizes import Shape
 from graphcore.ops import tensor as t
 
@@ -14,7 +13,7 @@ UNROLLED = 16
 """How many places of short axes are written out in the loops over the long ones."""
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def long_axes(shape: Shape) -> tuple[int, ...]:
     """The axes that are loops; the others are short, and written out."""
     places, short = 1, set()
@@ -27,7 +26,7 @@ def long_axes(shape: Shape) -> tuple[int, ...]:
     return long or ((len(shape) - 1,) if shape else ())
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def space(shape: Shape) -> Shape:
     """The sizes of the long axes."""
     return tuple([shape[axis] for axis in long_axes(shape)])
