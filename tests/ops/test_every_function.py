@@ -11,7 +11,7 @@ import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.ir.sizes import evaluate
 from tests import guards
-from tests.operations import CASES, convolution, linalg
+from tests.operations import CASES, convolution, linalg, signal
 from tests.operations.case import DEFAULT, Case
 from tests.ops.test_ops import declare, draw
 from tests.tiers.comparing import Both, Verdict, attempt, same
@@ -25,7 +25,8 @@ SIZES = (0, 1, 7, 8, 9, 17)
 SHORTLY = ("exp", "sum", "dot", "take")
 """Functions that the default tests run."""
 LONG = 1030
-COSTLY = {*linalg.CASES, *convolution.CASES}
+CONVOLVING = {name for name in signal.CASES if "convolve" in name or "correlate" in name}
+COSTLY = {*linalg.CASES, *convolution.CASES, *CONVOLVING}
 """Functions whose oracle is slow: they run up to size 9."""
 
 

@@ -22,9 +22,14 @@ from tests import interpreter
 Array = Any
 WIDE = {"f": np.longdouble, "c": np.clongdouble}
 
-MOVES = frozenset({
-    *(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent, leaf.tuple_, leaf.project),
-    *(autodiff.barrier, autodiff.stop_gradient, elementwise.real, elementwise.imag),
+PASSES = frozenset({
+    *(leaf.tuple_, leaf.project, leaf.as_size, leaf.after),
+    *(autodiff.barrier, autodiff.stop_gradient),
+})  # fmt: skip
+"""Ops that pass on what they are given."""
+MOVES = PASSES | frozenset({
+    *(leaf.input_, leaf.constant, leaf.full, leaf.iota, leaf.extent),
+    *(elementwise.real, elementwise.imag),
     *(elementwise.where, elementwise.negative, elementwise.absolute, elementwise.sign),
     *(elementwise.maximum, elementwise.minimum, elementwise.floor, elementwise.ceil),
     *(elementwise.rint, elementwise.trunc, elementwise.conjugate),
@@ -98,7 +103,7 @@ class Precise:
             return widened(values[node.attrs["name"]])
         if op in (leaf.constant, leaf.full, leaf.iota, leaf.extent):
             return widened(self.inner(node, xs, values, sizes))
-        if op in (leaf.tuple_, leaf.project, autodiff.barrier, autodiff.stop_gradient):
+        if op in PASSES:
             return self.inner(node, xs, values, sizes)
         if op in interpreter.CONTROL:
             return widened(self.control(node, xs, sizes))
