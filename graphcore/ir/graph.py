@@ -148,8 +148,6 @@ class Graph:
         leads from an operand to the node that uses it; its key and its fact `operand` are the
         operand's position. The graph's own facts are `params` and `outputs`.
 
-        `graphcore.inspection.network` has questions that are answered so.
-
         Examples
         --------
         >>> import graphcore as gc

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.inspection.source import as_source, rebuild
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import Computed
+from tests.source import as_source, rebuild
 
 X, T = gc.tensor("x", {"row": None}), gc.tensor("t", {"row": None, "col": None})
 M, K = (gc.tensor(name, {"row": None}, dtype="bool") for name in "mk")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.inspection.source import as_source, rebuild
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import Hidden
 from graphcore.ir.sizes import maximum, unknown
+from tests.source import as_source, rebuild
 
 Function = Callable[[gc.Tensor], gc.Tensor]
 

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
-from graphcore.inspection.source import as_source, rebuild
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import OPS
 from graphcore.ir.sizes import Size, maximum, minimum, unknown
 from tests.laws.random_graphs import FLOATS, Program, inputs, programs
+from tests.source import as_source, rebuild
 
 x = gc.tensor("x); import os #\n", {"class": None, "lambda": 3})
 w = gc.tensor("w", {"lambda": 3}, dtype="complex64")
@@ -110,7 +110,7 @@ def test_source_alone_is_enough() -> None:
     """A process that never saw the nodes rebuilds them and writes the same source."""
     graph = gc.compile([x], gc.special.softmax(x, "class")).stages["optimized"]
     source = as_source(graph)
-    again = "from graphcore.inspection.source import *; import sys; s = sys.stdin.read()"
+    again = "from tests.source import *; import sys; s = sys.stdin.read()"
     done = subprocess.run(
         [sys.executable, "-c", f"import graphcore; {again}; assert as_source(rebuild(s)) == s"],
         input=source,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.inspection.source import as_source
 from graphcore.ir.graph import Graph
+from tests.source import as_source
 
 N = gc.tensor("n", {}, dtype="int64")
 X = gc.tensor("x", {"row": 3})
