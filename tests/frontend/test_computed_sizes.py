@@ -225,6 +225,24 @@ def test_sizes_that_are_fixed() -> None:
 
 
 @pytest.mark.parametrize("native", [False, True])
+def test_positions_of_all_masks(native: bool) -> None:
+    many = gc.tensor("many", {"batch": None, "row": None}, dtype="bool")
+    fixed = [gc.nonzero(M, size=size)["row"] for size in (0, 2, 4)]
+    batched = gc.vectorize(fixed[1], {M: many})
+    f = gc.compile([M, many], [gc.nonzero(M)["row"], *fixed, batched], native=native)
+    for n in range(5):
+        masks = (np.arange(2**n)[:, None] >> np.arange(n)) % 2 == 1
+        for i, mask in enumerate(masks):
+            every = np.flatnonzero(mask)
+            found, *others, rows = f(mask, masks)
+            np.testing.assert_array_equal(found, every)
+            for size, other in zip((0, 2, 4), others, strict=True):
+                lacking = max(size - len(every), 0)
+                np.testing.assert_array_equal(other, [*every[:size], *[0] * lacking])
+            np.testing.assert_array_equal(rows[i], others[1])
+
+
+@pytest.mark.parametrize("native", [False, True])
 def test_sizes_that_must_agree_are_compared(native: bool) -> None:
     kept = gc.tensor("kept", {"row": "n"})
     f = gc.compile([X, M, K, kept], [X[M] + X[K], kept * X[M]], native=native)

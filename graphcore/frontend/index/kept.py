@@ -9,8 +9,11 @@ from graphcore.frontend.core.arguments import SizeLike, size_of
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.lift import scalar
 from graphcore.frontend.core.values_as_sizes import computed
+from graphcore.frontend.pointwise.elementwise import minimum
+from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import stack
 from graphcore.ir.dtypes import INT
+from graphcore.ir.literal import Literal
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node
 from graphcore.ir.size_text import reads_as_expression
@@ -43,12 +46,25 @@ def kept_size(
 
 
 def true_positions(function: str, mask: Node, dim: str, new: str, size: SizeLike) -> Kept:
-    """The positions along `dim` where a mask of that one dim holds, along the dim `new`."""
+    """The positions along `dim` where a mask of that one dim holds, along the dim `new`.
+
+    Each position is put at the number of those before it where the mask holds, so that the last one
+    that is put there is the one where it holds.
+    """
     many = kept_size(function, new, size, lambda: named.sum_(mask, dims=(dim,)), "kept")
-    seen = named.cumsum(elementwise.cast(mask, dtype=INT), dims=(dim,))
-    wanted = wrap(leaf.iota(size=many, dtype=INT, dims=(new,))) + 1
-    at = named.searchsorted(seen, wanted.node, dim=dim, side="left")
-    return Kept(wrap(at), is_computed(size))
+    counts, length = wrap(elementwise.cast(mask, dtype=INT)), mask.type.size(dim)
+    before = wrap(named.cumsum(counts.node, dims=(dim,))) - counts
+    exact = is_computed(size)
+    if not exact:
+        before = minimum(before, many)
+    none = leaf.full(value=Literal(0, INT), shape=(many + 1,), dims=(new,))
+    every = leaf.iota(size=length, dtype=INT, dims=(dim,))
+    held = named.put(none, every, before.node, over=(dim,), dims=(new,))
+    at = named.slice_(held, dims=(new,), starts=(0,), sizes=(many,), steps=(1,))
+    if not exact:
+        there = wrap(leaf.iota(size=many, dtype=INT, dims=(new,))) < counts.sum(dim)
+        at = where(there, wrap(at), length).node
+    return Kept(wrap(at), exact)
 
 
 def element_positions(
