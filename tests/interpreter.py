@@ -17,7 +17,8 @@ from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, elementwise, leaf, outside, tensor
 from graphcore.schedule.order import in_order
-from tests import integrals, matrices
+from tests import matrices
+from tests.functions import OURS
 
 
 def run(
@@ -295,52 +296,6 @@ def searched(xs: Any, attrs: Any, known: Any) -> np.ndarray:
             past |= (row == value) | (np.isnan(value) & np.isnan(row))
         found[place] = past.sum()
     return found
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return scipy.special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))
-
-
-def log1mexp(x: np.ndarray) -> np.ndarray:
-    return np.where(x > -0.7, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
-
-
-def bell(x: Any) -> Any:
-    """e^x / (1 + e^x)^2"""
-    power = np.exp(-np.abs(x))
-    return power / (1 + power) ** 2
-
-
-def over(x: Any, y: Any) -> Any:
-    """x / y, and 0 where y is 0."""
-    return np.where(y == 0, 0, x / np.where(y == 0, 1, y)).astype(x.dtype)
-
-
-def digamma_step(n: Any, x: Any, m: Any) -> Any:
-    order = n.astype(int)
-    return scipy.special.polygamma(order, x + m) - scipy.special.polygamma(order, x)
-
-
-OURS = {
-    # SciPy loses digits where x is large
-    "cosm1": lambda x: (0 - 2 * np.sin(x.astype(np.float64) / 2) ** 2).astype(x.dtype),
-    "softplus": lambda x: np.logaddexp(0, x).astype(x.dtype),
-    "expit": sigmoid,
-    "log1mexp": log1mexp,
-    "sigmoid_slope": lambda x, y: bell(x),
-    "tanh_slope": lambda x, y: 4 * bell(2 * x),
-    "arctan_slope": lambda x: 1 / (1 + x * x),
-    "cosine": lambda x, y: over(x, np.hypot(x, y)),
-    "inversion": lambda x, y: over(over(x, np.hypot(x, y)), np.hypot(x, y)),
-    "inversion_slope": lambda x, y: over((y - x) * (y + x), np.hypot(x, y) ** 4),
-    "square_complement": lambda x: (1 - x) * (1 + x),
-    "digamma_step": digamma_step,
-    "gamma_density": integrals.gamma_density,
-    "gammainc_by": integrals.gammainc_by,
-    "beta_density": integrals.beta_density,
-    "betainc_by": integrals.betainc_by,
-}
-"""What SciPy lacks, or has for real numbers only."""
 
 
 def pointwise(f: Any) -> Any:

@@ -89,6 +89,9 @@ hyp1f1 = special(
 hyp2f1 = special(
     "hyp2f1", "Gauss's hypergeometric function of parameters `x`, `y` and `z` at `w`", (0, 1, 2)
 )
+pseudo_huber = special(
+    "pseudo_huber", "`x ** 2 * (sqrt(1 + (y / x) ** 2) - 1)` for `x` from 0 on, a smooth Huber loss"
+)
 
 # Slopes, kept whole until they are differentiated: their own slopes lose no digits either.
 sigmoid_slope = special("sigmoid_slope", "`y * (1 - y)` for `y = sigmoid(x)`")
@@ -100,6 +103,8 @@ inversion_slope = special(
     "inversion_slope", "`(y * y - x * x) / (x * x + y * y) ** 2`, and 0 at the origin"
 )
 square_complement = special("square_complement", "`1 - x * x`, accurate near 1")
+pseudo_huber_by_delta = special("pseudo_huber_by_delta", "`(hypot(x, y) - x) ** 2 / hypot(x, y)`")
+pseudo_huber_by_r = special("pseudo_huber_by_r", "`x * y / hypot(x, y)`")
 
 # Functions that derivatives need and SciPy lacks. The first operands are constant integers: orders
 # and shifts.

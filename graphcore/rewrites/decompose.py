@@ -120,6 +120,34 @@ def decompose_inversion(node: Node) -> Node:
     return x / size / size
 
 
+def pseudo_huber_parts(delta: Node, r: Node) -> tuple[Node, Node, Node, Node, Node]:
+    """|r|, min(delta, |r|), and h = hypot(delta, r), delta and |r| as parts of max(delta, |r|)"""
+    size = elementwise.absolute(r)
+    less, more = elementwise.minimum(delta, size), elementwise.maximum(delta, size)
+    part, quadratic = less / nonzero(more), elementwise.greater_equal(delta, size)
+    h = elementwise.sqrt(1 + elementwise.square(part))
+    return size, less, h, where(quadratic, 1, part), where(quadratic, part, 1)
+
+
+def decompose_pseudo_huber(node: Node) -> Node:
+    """delta r^2 / (h + delta), and 0 where one of them is"""
+    size, less, h, delta, _ = pseudo_huber_parts(*node.inputs)
+    return where(equals(less, 0), 0, size * (less / (h + delta)))
+
+
+def decompose_pseudo_huber_by_delta(node: Node) -> Node:
+    """r (r / h) (r / (h + delta))^2"""
+    size, _, h, delta, r = pseudo_huber_parts(*node.inputs)
+    half = r / (h + delta)
+    return size * (r / h) * half * half
+
+
+def decompose_pseudo_huber_by_r(node: Node) -> Node:
+    """delta r / h"""
+    _, less, h, _, _ = pseudo_huber_parts(*node.inputs)
+    return elementwise.copysign(less, node.inputs[1]) / h
+
+
 STEPS = 10
 """So many steps higher the asymptotic series of the digamma function is exact to the last digit."""
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
@@ -232,6 +260,9 @@ DECOMPOSE: dict[Op, Rule] = {
     special.inversion: decompose_inversion,
     special.inversion_slope: decompose_inversion_slope,
     special.square_complement: decompose_square_complement,
+    special.pseudo_huber: decompose_pseudo_huber,
+    special.pseudo_huber_by_delta: decompose_pseudo_huber_by_delta,
+    special.pseudo_huber_by_r: decompose_pseudo_huber_by_r,
     special.digamma_step: decompose_digamma_step,
     tensor.einsum: pairwise,
 }

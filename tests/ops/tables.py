@@ -46,7 +46,7 @@ INTERNAL = {
     *(special.gamma_density, special.gammainc_by, special.beta_density, special.betainc_by),
     *(special.sigmoid_slope, special.tanh_slope, special.arctan_slope, special.cosine),
     *(special.inversion, special.inversion_slope, special.square_complement),
-    special.digamma_step,
+    *(special.pseudo_huber_by_delta, special.pseudo_huber_by_r, special.digamma_step),
 }
 """Ops that only derivatives use."""
 

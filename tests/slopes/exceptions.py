@@ -59,7 +59,6 @@ EXCEPTIONS = [
     ),
     Exempt("expn", SCIPY, lambda n, x: n >= 1e15),
     Exempt("poch beta betaln binom", "products of gammas beside their poles", all_but_usual),
-    Exempt("pseudo_huber", "differentiated as it is composed, of hypot, where terms cancel"),
 ]
 
 

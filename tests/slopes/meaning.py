@@ -271,6 +271,8 @@ def logit(x: Number) -> Number:
 
 
 def pseudo_huber(d: Number, r: Number) -> Number:
+    if d < 0:
+        raise ValueError("infinite")
     return d * d * (mp.sqrt(1 + (r / d) ** 2) - 1)
 
 

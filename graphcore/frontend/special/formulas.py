@@ -9,7 +9,7 @@ from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, apply, single
 from graphcore.frontend.pointwise.casting import as_float
-from graphcore.frontend.pointwise.elementwise import greater, hypot, square
+from graphcore.frontend.pointwise.elementwise import greater, square
 from graphcore.frontend.pointwise.formulas import two_operands, where
 from graphcore.ops import special as ops
 
@@ -127,8 +127,5 @@ def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     >>> gc.compile([], gc.special.pseudo_huber(1.0, gc.constant([0.5, 3.0], "row")))()
     array([0.11803399, 2.16227766])
     """
-    # In a form that neither cancels nor divides by delta.
-    scale, residual = map(as_float, two_operands("pseudo_huber", delta, r))
-    both = hypot(scale, residual) + scale
-    value = scale * residual * (residual / where(both == 0, 1, both))
-    return where(scale < 0, math.inf, value)
+    scale, residual = two_operands("pseudo_huber", delta, r)
+    return where(scale < 0, math.inf, apply(ops.pseudo_huber, scale, residual))

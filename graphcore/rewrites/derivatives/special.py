@@ -105,6 +105,17 @@ def expn_slope(n: Node, x: Node) -> Node:
     return -one_from(x, 0) * choose(greater_equal(n, full_like(n, 1)), lower, least)
 
 
+def cube(x: Node) -> Node:
+    """x^3"""
+    return x * square(x)
+
+
+def pseudo_huber_curves(d: Node, r: Node) -> tuple[Node, Node]:
+    """-(2 + c) (1 - c)^2 and s^3, for the cosine c and the sine s of the angle of (d, r)"""
+    c, s_ = s.cosine(d, r), s.cosine(r, d)
+    return -(2 + c) * square(square(s_) / (1 + c)), cube(s_)
+
+
 def order_slope(function: Op, n: Node, x: Node, sign: int) -> Node:
     """(f[n-1](x) + sign f[n+1](x)) / 2, as the Bessel functions have it (DLMF 10.6, 10.29)"""
     return 0.5 * (function(n - 1, x) + sign * function(n + 1, x))
@@ -249,6 +260,9 @@ SPECIAL: dict[Op, Partials] = {
     s.spence: lambda z, x: (spence_slope(x),),
     s.ellipk: lambda z, x: (PI / 8 * at(s.hyp2f1, [1.5, 1.5, 2], x),),
     s.ellipe: lambda z, x: (-PI / 8 * at(s.hyp2f1, [0.5, 1.5, 2], x),),
+    s.pseudo_huber: lambda z, d, r: (s.pseudo_huber_by_delta(d, r), s.pseudo_huber_by_r(d, r)),
+    s.pseudo_huber_by_delta: lambda z, d, r: pseudo_huber_curves(d, r),
+    s.pseudo_huber_by_r: lambda z, d, r: (cube(s.cosine(r, d)), cube(s.cosine(d, r))),
     s.hyp1f1: lambda z, a, b, x: (None, None, a / b * s.hyp1f1(a + 1, b + 1, x)),
     s.hyp2f1: lambda z, a, b, c, x: (
         *(None, None, None),

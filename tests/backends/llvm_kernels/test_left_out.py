@@ -19,7 +19,8 @@ LEFT_OUT = {
     "rewrites leave none of it for a backend": (
         "leaf.tuple tensor.einsum tensor.log_softmax tensor.logsumexp tensor.softmax "
         "elementwise.arctan_slope elementwise.cosine elementwise.digamma_step "
-        "elementwise.inversion elementwise.inversion_slope elementwise.square_complement"
+        "elementwise.inversion elementwise.inversion_slope elementwise.square_complement "
+        "elementwise.pseudo_huber elementwise.pseudo_huber_by_delta elementwise.pseudo_huber_by_r"
     ),
     "a user's function computes it": "tensor.callback",
     "a size is found and bound between kernels": "leaf.after leaf.as_size",
