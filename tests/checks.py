@@ -19,7 +19,6 @@ from weakref import WeakValueDictionary
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import (
     dense,
-    exponentials,
     machine,
     matvecs,
     small,
@@ -33,7 +32,7 @@ from tests.guards import ZONE
 
 sites: list[str] = []
 """What was being written, and how, by the numbers that checks have."""
-ROUTINES = dense, exponentials, matvecs, small, thin, turning
+ROUTINES = dense, matvecs, small, thin, turning
 """The modules whose `code` is a routine that accesses rooms."""
 KEPT: list[object] = []
 """Checked routines: programs that were made in a block may run after it."""

@@ -67,7 +67,6 @@ DEFENDED = {
     ("backends.llvm_kernels.routines", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.batches", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.lu", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.exponentials", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.matrices", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.printing", "backends.llvm_kernels.writer"): "the same",
     ("backends.llvm_kernels.matvecs", "backends.llvm_kernels.writer"): "the same",

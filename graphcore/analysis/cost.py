@@ -176,7 +176,7 @@ FACTORED = frozenset(
 """Ops whose first operand needs no factorisation."""
 ITERATIVE = frozenset(
     {linalg.eigh, linalg.eigvalsh, linalg.eig, linalg.eigvals}
-    | {linalg.svd, linalg.svd_full, linalg.svdvals, linalg.expm}
+    | {linalg.svd, linalg.svd_full, linalg.svdvals}
 )
 """Ops that multiply or rotate whole matrices many times."""
 

@@ -11,10 +11,11 @@ from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, maximum
-from graphcore.ops import elementwise, special, tensor
+from graphcore.ops import elementwise, linalg, special, tensor
 
 from .contraction import pairwise
 from .engine import Rule, RuleSet
+from .matrix_exponential import decompose_expm
 from .plain import (
     Axes,
     cast,
@@ -265,6 +266,7 @@ DECOMPOSE: dict[Op, Rule] = {
     special.pseudo_huber_by_r: decompose_pseudo_huber_by_r,
     special.digamma_step: decompose_digamma_step,
     tensor.einsum: pairwise,
+    linalg.expm: decompose_expm,
 }
 
 decomposition = RuleSet()

@@ -207,7 +207,6 @@ PARTS_OF_OTHERS = (
     *("llvm_kernels.routines ALONE", "llvm_kernels.running RUNNING"),
     "llvm_kernels.sorting SORTING",
     *("llvm_kernels.lu ROUTINES", "llvm_kernels.matrices ROUTINES"),
-    *("llvm_kernels.exponentials EXPONENTIALS", "llvm_kernels.exponentials ROUTINES"),
     *("llvm_kernels.receiving COMBINED", "llvm_kernels.running COMBINED"),
     "llvm_kernels.loops CONTROL",
 )

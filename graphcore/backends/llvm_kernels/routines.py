@@ -12,9 +12,8 @@ from graphcore.ops import control, linalg
 from graphcore.ops import tensor as t
 from graphcore.ops.control import Loop
 
-from . import dense, exponentials, lu, matrices, receiving, running
+from . import dense, lu, matrices, receiving, running
 from .arithmetic import kind_of, rule_of
-from .exponentials import EXPONENTIALS
 from .functions import is_missing
 from .matrices import MATRICES, has_routines, is_for_routines, lying
 from .printing import print_
@@ -60,8 +59,6 @@ def lacks(node: Node) -> bool:
         return not all(map(is_ordered, node.inputs))
     if node.op is t.matmul and not is_for_routines(node):
         return False
-    if node.op in EXPONENTIALS and kind not in exponentials.KINDS:
-        return True
     return not has_routines(node, routines(node))
 
 
@@ -72,7 +69,7 @@ def routines(node: Node) -> Sequence[str]:
     return ROUTINES.get(node.op, ())
 
 
-ROUTINES = matrices.ROUTINES | lu.ROUTINES | exponentials.ROUTINES
+ROUTINES = matrices.ROUTINES | lu.ROUTINES
 """The same for each op but products of matrices."""
 RULE = receiving.COMBINED | running.COMBINED
 """The elementwise op that an op applies to two values."""
@@ -81,7 +78,6 @@ ALONE: dict[Op, Routine] = {
     t.matmul: product,
     **MATRICES,
     **lu.LU,
-    **EXPONENTIALS,
     **RECEIVING,
     **RUNNING,
     **SORTING,

@@ -459,7 +459,7 @@ NEW: dict[Op, Emit] = {
 EMIT: dict[Op, Emit] = {
     **INTO,
     **NEW,
-    **dict.fromkeys(linalg.SIGNATURES, matrices),
+    **dict.fromkeys(linalg.SIGNATURES.keys() - DECOMPOSE.keys(), matrices),
     leaf.project: lambda node, w, out: item(w.array(node.inputs[0]), str(node.attrs["index"])),
     leaf.input_: leaf_name,
     leaf.constant: leaf_name,

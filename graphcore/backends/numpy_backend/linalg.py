@@ -383,11 +383,6 @@ logm = function(lambda a: logm_of(a) if a.size else a)
 sqrtm = function(lambda a: sqrtm_of(a) if a.size else a)
 
 
-def expm(a: Array) -> Array:
-    """SciPy's, which takes a batch."""
-    return np.asarray(scipy_linalg().expm(a)) if a.size else a
-
-
 def lu_factor(a: Array) -> Results:
     """LU factors in one matrix, and which row each was exchanged with."""
     packed, exchanges = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int64)

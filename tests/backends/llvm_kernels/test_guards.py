@@ -18,7 +18,6 @@ if why := llvm_kernels.unavailable():
 
 from graphcore.backends.llvm_kernels import (
     dense,
-    exponentials,
     functions,
     matvecs,
     small,
@@ -116,7 +115,6 @@ def test_places_are_checked(
             lambda x: gc.dot(x, gc.sin(x[{"col": slice(3)}].rename(col="new")), dim="row"),
         ),
         (vars(turning), "turned", gc.Tensor.transpose),
-        (vars(exponentials), "product", gc.linalg.expm),
         (small.WRITTEN, "factor", gc.linalg.det),
         (matvecs.WRITTEN, "across", lambda x: gc.dot(x, x.isel(row=0), dim="col")),
     ],

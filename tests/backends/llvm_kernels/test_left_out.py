@@ -17,7 +17,7 @@ LEFT_OUT = {
     ),
     "NumPy's transforms compute it": "tensor.fft tensor.irfft tensor.rfft",
     "rewrites leave none of it for a backend": (
-        "leaf.tuple tensor.einsum tensor.log_softmax tensor.logsumexp tensor.softmax "
+        "leaf.tuple linalg.expm tensor.einsum tensor.log_softmax tensor.logsumexp tensor.softmax "
         "elementwise.arctan_slope elementwise.cosine elementwise.digamma_step "
         "elementwise.inversion elementwise.inversion_slope elementwise.square_complement "
         "elementwise.pseudo_huber elementwise.pseudo_huber_by_delta elementwise.pseudo_huber_by_r"

@@ -1,0 +1,120 @@
+"""The exponential of matrices in plain ops: a Taylor series of the matrix made small, squared."""
+
+from __future__ import annotations
+
+from functools import reduce
+from math import factorial
+from operator import add
+
+import numpy as np
+
+from graphcore.ir.dtypes import INT
+from graphcore.ir.graph import Graph
+from graphcore.ir.names import Hidden
+from graphcore.ir.node import Node, full_like
+from graphcore.ops import control, leaf, tensor
+from graphcore.ops.elementwise import (
+    absolute,
+    ceil,
+    exp,
+    exp2,
+    isfinite,
+    less,
+    log2,
+    logical_and,
+    logical_or,
+    maximum,
+)
+
+from .matrices import at, below, columns, diagonal, expand_last, eye_like, largest, on_diagonal, t
+from .plain import cast, equals, expand_to, full, sum_over, where
+
+POWERS, BLOCKS = 5, 4
+"""The powers that the series is made of, and the number of its parts: its degree is 20."""
+LIMIT = 1.4384
+"""How large a matrix may be for the error of the series to be below half a unit in the last place:
+it is the exponential of another matrix, which differs by so little (Higham 2005, Al-Mohy 2011)."""
+SHARE = 8
+"""The share of a dtype's exponents that a matrix may have whose powers are taken."""
+
+
+def decompose_expm(node: Node) -> Node:
+    """(1 + x + x^2 / 2! + ... + x^20 / 20!)^(2^s), where x = a / 2^s
+
+    The fourth and fifth powers of `a` decide how small x must be: far from normal they are far
+    smaller than `a` is, and squares that are not needed cost accuracy (Al-Mohy, Higham 2009). So
+    that none overflows, they are those of a matrix b of size 1.
+    """
+    (a,) = node.inputs
+    exponent = if_finite(positive(ceil(log2(norm(a)))))
+    powers = [a * power_of_two(-exponent, a)]
+    for k in range(1, POWERS):
+        powers.append(at(powers[k // 2], powers[k - 1 - k // 2]))
+    size = reduce(maximum, [norm(powers[k - 1]) ** (1 / k) for k in (POWERS - 1, POWERS)])
+    most = np.finfo(size.type.dtype).maxexp // SHARE
+    halvings = maximum(ceil(exponent + log2(size / LIMIT)), exponent - most)
+    halvings = if_finite(positive(halvings))
+    scale = power_of_two(exponent - halvings, a)
+    powers = [eye_like(a), *[x * scale**k for k, x in enumerate(powers, 1)]]
+    total = terms(POWERS * (BLOCKS - 1), powers)
+    for block in reversed(range(BLOCKS - 1)):
+        total = at(total, powers[-1]) + terms(POWERS * block, powers[:-1])
+    return squared(total, powers[1], cast(halvings, INT))
+
+
+def terms(first: int, powers: list[Node]) -> Node:
+    """Terms of the series from the one of x^first on, without this power."""
+    return reduce(add, [x * (1 / factorial(first + k)) for k, x in enumerate(powers)])
+
+
+def if_finite(x: Node) -> Node:
+    """`x`, and 0 in place of nan and infinity."""
+    return where(isfinite(x), x, 0)
+
+
+def positive(x: Node) -> Node:
+    """max(x, 0)"""
+    return maximum(x, full_like(x, 0))
+
+
+def norm(a: Node) -> Node:
+    """The largest sum of magnitudes of a column."""
+    return largest(sum_over(absolute(a), (a.type.ndim - 2,)))
+
+
+def power_of_two(exponent: Node, like: Node) -> Node:
+    """2^exponent for all elements of each matrix of `like`."""
+    return expand_last(cast(exp2(exponent), like.type.dtype), like.type.shape)
+
+
+def squared(total: Node, x: Node, times: Node) -> Node:
+    """e^x, squared as often as `times` says for each matrix.
+
+    Where x is triangular its diagonal has exponentials of its own, which squares would round.
+    """
+    batch, exact = range(times.type.ndim), logical_and(on_diagonal(x), is_triangular(x))
+
+    def settled(y: Node, own: Node, exact: Node) -> Node:
+        return where(exact, columns(exp(own), y), y)
+
+    most = tensor.max_(times, axes=tuple(batch)) if batch else times
+    own = diagonal(x)
+    operands = full(0, INT), settled(total, own, exact), own, exact, times, most
+    params = [leaf.param(Hidden(f"operand{i}"), x.type) for i, x in enumerate(operands)]
+    step, y, own, exact, times, most = params
+    square = settled(at(y, y), 2 * own, exact)
+    if batch:
+        going = less(expand_to(step, times.type.shape), times)
+        square = where(expand_last(going, y.type.shape), square, y)
+    body = Graph(tuple(params), (step + 1, square, 2 * own))
+    ends = Graph(tuple(params), (less(step, most),))
+    return control.while_loop(*operands, predicate=ends, body=body, carries=3, trips=None)[1]
+
+
+def is_triangular(x: Node) -> Node:
+    """Whether there are only zeros above or below the diagonal, for all elements of a matrix."""
+    zero, axes = equals(x, 0), (x.type.ndim - 2, x.type.ndim - 1)
+    lower, upper = [
+        tensor.all_(logical_or(zero, side), axes=axes) for side in (below(x), t(below(x)))
+    ]
+    return expand_last(logical_or(lower, upper), x.type.shape)
