@@ -127,8 +127,8 @@ def check_grads(
     Raises
     ------
     GraphError
-        If an entry is further off than allowed; the message says which, by dims. If a value is
-        missing, or if `wrt` has tensors that are not inputs.
+        If an entry is further off than allowed; the message says which, by dims. If `y` is nan
+        somewhere, if a value is missing, or if `wrt` has tensors that are not inputs.
 
     Examples
     --------
@@ -167,7 +167,9 @@ def check_grads(
     inputs = [*map(wrap, inputs_by_name([t.node for t in (*ys, *xs)], given).values())]
     names = [path for path, _ in paths(y, "y")]
     with np.errstate(all="ignore"):
-        found = Checked(ys, xs, inputs, names, input_arrays(values, inputs), rtol).worst(most)
+        checked = Checked(ys, xs, inputs, names, input_arrays(values, inputs), rtol)
+        checked.refuse_nan()
+        found = checked.worst(most)
     if not found.error <= found.allowed:
         (x,) = [x for x in xs if x.name == found.wrt]
         cure = "look at the rules given to custom_pullback or callback; or, if the values are near "
@@ -229,6 +231,15 @@ class Checked:
         self.random = random
         self.cts = [random_like(random, y) for y in self.results]
         self.pulled = self.back(*self.arrays, *self.cts)
+
+    def refuse_nan(self) -> None:
+        """Refuse values at which a result is nan, whose differences are nan as well."""
+        for y, name, result in zip(self.ys, self.names, self.results, strict=True):
+            if np.isnan(result).any():
+                place = dict(zip(y.dims, np.argwhere(np.isnan(result))[0].tolist(), strict=True))
+                cure = "choose values where it is a number, or check the elements that are"
+                reason = f"{at(name, place)} is nan, which has no derivative to check"
+                raise refusal("check_grads", reason, y, cure=cure)
 
     def worst(self, most: int) -> Entry:
         """The entry whose error is the largest relative to its bound."""

@@ -70,8 +70,9 @@ def load(path: str | PathLike[str]) -> Compiled:
     Raises
     ------
     GraphError
-        If there is no such file, if it cannot be read, or if it does not contain a program. For a
-        program compiled with `native=True`, if machine code is not available on this machine.
+        If there is no such file (then it is a `FileNotFoundError` as well), if it cannot be read,
+        or if it does not contain a program. For a program compiled with `native=True`, if machine
+        code is not available on this machine.
 
     Examples
     --------

@@ -230,6 +230,7 @@ class Needed(NamedTuple):
     left: Sized
     right: Sized
     kind: type[GraphError]
+    cure: str
 
 
 HOLDS = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
@@ -274,11 +275,15 @@ class Checks(NamedTuple):
                     for at, name, giver, axis in self.givers((*need.left.of, *need.right.of))
                 ]
                 agree = "whose sizes agree" if need.relation == "==" else "of sufficient size"
+                cure = need.cure or f"pass arrays {agree}"
+                if cure.endswith("agree") and not (need.left.of and need.right.of):
+                    cure += ", or let what has the known size, such as a mask or the numbers of "
+                    cure += "groups, be an input too: gc.tensor(name, dims)"
                 raise refusal(
                     f"{need.operation} needs {need.left.said} {need.relation} {need.right.said} "
                     f"for dim {quote(need.dim)}, but they are {left} and {right}",
                     *how,
-                    cure=f"pass arrays {agree}",
+                    cure=cure,
                     kind=need.kind,
                 )
 

@@ -201,6 +201,7 @@ class Boundary:
                 size_entry(need.left),
                 size_entry(need.right),
                 need.kind,
+                need.cure,
             )
             for need, op, origin in self.requirements
         ]

@@ -44,7 +44,12 @@ from graphcore.inspection.json_parts import (
     refuse_constant,
     string,
 )
-from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.errors import (
+    GraphError,
+    GraphFileNotFoundError,
+    GraphTypeError,
+    GraphValueError,
+)
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.provenance import user_line
@@ -169,6 +174,10 @@ def read(file: Path) -> Program:
             return of_members(members(archive, file.stat().st_size))
     except Damaged as error:
         refuse(file, str(error))
+    except FileNotFoundError as error:
+        lines = f"load: there is no file {str(file)!r:.200}\n  asked at {user_line()}"
+        cure = f"give its whole path, or that from the working directory, {str(Path.cwd())!r:.200}"
+        raise GraphFileNotFoundError(f"{lines}\n  cure: {cure}") from error
     except OSError as error:
         refuse(file, error.strerror or str(error), "cannot be read", error)
     except GraphError as error:

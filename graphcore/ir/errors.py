@@ -44,6 +44,10 @@ class GraphKeyError(GraphValueError, KeyError):
     __str__ = Exception.__str__  # KeyError's own would quote the message, on one line
 
 
+class GraphFileNotFoundError(GraphValueError, FileNotFoundError):
+    """A file that is not there."""
+
+
 class GraphMemoryError(GraphError, MemoryError):
     """A result that is too large for the memory."""
 

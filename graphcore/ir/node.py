@@ -44,6 +44,7 @@ class Need(NamedTuple):
     relation: str
     right: Size
     kind: type[GraphError] = GraphValueError
+    cure: str = ""
 
 
 class _Pending(threading.local):
@@ -60,11 +61,15 @@ def need(
     relation: str,
     right: Size,
     kind: type[GraphError] = GraphValueError,
+    cure: str = "",
 ) -> None:
-    """Have the call check `left relation right` (`==`, `<` or `<=`); used in type rules."""
+    """Have the call check `left relation right` (`==`, `<` or `<=`); used in type rules.
+
+    Without a `cure` the sizes should fit.
+    """
     for size in (left, right):
         divides(dim, size)
-    _pending.needs.append(Need(dim, left, relation, right, kind))
+    _pending.needs.append(Need(dim, left, relation, right, kind, cure))
 
 
 def divides(dim: str, size: Size) -> None:

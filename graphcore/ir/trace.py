@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -35,9 +36,11 @@ class Record(NamedTuple):
 
 
 def rule_name(rule: Rule) -> str:
-    """The name of a rule, or the equation, and where it stands: `sum_of_view (motion.py:372)`."""
+    """The name of a rule, its equation or its line, and where it stands: `pick (plain.py:147)`."""
     name = getattr(rule, "__name__", None) or repr(rule)
     code = getattr(rule, "__code__", None)
+    if name == "<lambda>" and code:
+        name = linecache.getline(code.co_filename, code.co_firstlineno).strip() or name
     return f"{name} ({basename(code.co_filename)}:{code.co_firstlineno})" if code else name
 
 

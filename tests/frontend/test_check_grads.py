@@ -111,6 +111,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "integers": (lambda: gc.check_grads(N * 1.0, N, {N: [1]}), "int64"),
     "nothing": (lambda: gc.check_grads([], X, {X: 1}), "y has no tensors"),
     "no input": (lambda: gc.check_grads(gc.sin(X), [], {X: 1}), "wrt has no tensors"),
+    "nan": (lambda: gc.check_grads({"a": gc.sqrt(X)}, X, {X: VALUES[X]}), r"y\['a'\] at row=\d"),
     "rtol": (lambda: gc.check_grads(gc.sin(X), X, {X: 1}, rtol=-1), "rtol=-1"),
     "most": (lambda: gc.check_grads(gc.sin(X), X, {X: 1}, most=0), "most=0"),
 }

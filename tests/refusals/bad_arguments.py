@@ -79,7 +79,21 @@ CALL: dict[str, list[tuple[str, ...]]] = {
         ("f(np.ones((0, 4)))", "max", "'batch'", "0"),
     ],
     "f = gc.compile([x], x.unstack(batch={'p': 2, 'q': None}))": [
-        ("f(np.ones((3, 4)))", "unstack", "'batch'", "3"),
+        ("f(np.ones((3, 4)))", "unstack", "'batch'", "3", "a multiple of 2"),
+    ],
+    "f = gc.compile([x], x.coarsen(batch=5).mean())": [
+        ("f(np.ones((3, 4)))", "mean", "'batch'", "a multiple of 5", "boundary='trim'"),
+    ],
+    "f = gc.compile([x], x.groupby(['a', 'b', 'a'], dim='batch').mean())": [
+        ("f(np.ones((4, 4)))", "'batch'", "4 and 3", "numbers of groups, be an input too"),
+    ],
+    "f = gc.compile([x, n], gc.segment_sum(x, n, 2, name='month'))": [
+        ("f(np.ones((2, 4)), [1, 2, 1, 2])", "segment_sum", "subtract 1 from numbers that start"),
+        ("f(np.ones((2, 4)), [1, 0, -1, 1])", "segment_sum", "position -1 is outside", "0 to 1"),
+    ],
+    "f = gc.compile([x, n], gc.nn.cross_entropy(x, n.rename(feature='batch'), dim='feature'))": [
+        ("f(np.ones((4, 4)), [1, 2, 3, 4])", "cross_entropy", "subtract 1 from numbers that start"),
+        ("f(np.ones((4, 4)), [0, 0, 0, -1])", "cross_entropy", "position -1 is outside", "0 to 3"),
     ],
     "f = gc.compile([x], x.squeeze('batch'))": [
         ("f(np.ones((3, 4)))", "squeeze", "'batch'", "3"),

@@ -103,6 +103,9 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.pullback(h, x, y)", "pullback", "cotangent"),
         ("gc.cross(w, w, 'feature')", "cross", "'feature' has size 4"),
         ("w.coarsen(feature=3).sum()", "coarsen", "'feature' of size 4"),
+        ("x.groupby([1, 2, 1, 2], 2, 'feature')", "groupby", "subtract 1, as yours start at 1"),
+        ("gc.nn.cross_entropy(x, gc.constant([0, -1], 'batch'))", "dim is missing"),
+        ("gc.nn.cross_entropy(x, gc.constant([0, -1], 'batch'), 'feature')", "-1 is outside of 4"),
     ],
     "names twice, names that clash": [
         ("x.rename(batch='feature')", "rename", "'feature'"),
@@ -141,6 +144,8 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("np.insert(x, 0, 1)", "no counterpart", "gc.callback(np.insert, result)(x)"),
         ("x.coarsen(feature=2).sum(bad=1)", "write x.coarsen(...).sum(where=None"),
         ("x.rolling(feature=2).std(dof=1)", "did you mean ddof?"),
+        ("x.rolling(feature=2, centre=True)", "takes no centre", "did you mean center?"),
+        ("x.coarsen({'feature': 2}, bounday='trim')", "takes no bounday", "did you mean boundary?"),
         ("x.squeeze(0)", "squeeze", "dim='batch'"),
         ("x.expand_dims(0)", "expand_dims", "0 is not the name of a dim"),
     ],

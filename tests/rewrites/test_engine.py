@@ -209,6 +209,11 @@ def test_rewrites_are_recorded() -> None:
         assert re.fullmatch(r".+ = .+ \(algebra\.py:\d+\)", rule_name(record.rule))
 
 
+def test_a_rule_without_a_name_shows_its_line() -> None:
+    rule = lambda node: X
+    assert re.fullmatch(r"rule = lambda node: X .* \(test_engine\.py:\d+\)", rule_name(rule))
+
+
 def test_every_rule_says_where_it_stands() -> None:
     for rules in (stabilise, algebra, powers, motion, contraction):
         for rule in rules.rules():

@@ -136,7 +136,8 @@ def outside_axis(node: Node, axis: int, at: int, size: int, least: int) -> tuple
 def position_outside(axis: str, at: int, size: int, least: int) -> tuple[str, str]:
     """That a position is outside of an axis, and where positions run."""
     reason = f"position {at} is outside {axis}, which has size {size}"
-    return reason, f"positions run from {least} to {size - 1}" if size else "the dim is empty"
+    cure = f"positions run from {least} to {size - 1}" if size else "the dim is empty"
+    return reason, f"{cure}; subtract 1 from numbers that start at 1" if at == size > 0 else cure
 
 
 def indexed_tensor(node: Node) -> Node:

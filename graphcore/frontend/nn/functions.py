@@ -13,6 +13,7 @@ from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.pointwise.elementwise import equal, less_equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.reductions import sum
+from graphcore.frontend.reduce.segments import checked_numbers
 from graphcore.frontend.special.functions import expit, ndtr
 from graphcore.frontend.special.softmaxes import log_softmax
 from graphcore.ir.errors import GraphTypeError
@@ -71,14 +72,16 @@ def gated(x: Tensor, gate: Tensor) -> Tensor:
 
 @parameters(
     logits="The logarithms of the chances of classes, up to a constant.",
-    labels="The class of each, an integer tensor; or the chances of classes, which have `dim`.",
+    labels="The class of each, an integer tensor, from 0 on; or the chances of classes, which have "
+    "`dim`. Classes that are negative or too large are refused, now or at the call.",
     dim="The dim of the classes.",
 )
 def cross_entropy(logits: Operand, labels: Operand, dim: str | None = None) -> Tensor:
     """Minus the logarithm of the chance of each label: `-log_softmax(logits, dim)` at the labels.
 
     There is one loss for each label; `.mean()` is PyTorch's default. Of chances it is
-    `-sum(labels * log_softmax(logits, dim), dim)`.
+    `-sum(labels * log_softmax(logits, dim), dim)`. To ignore labels that are negative, as PyTorch
+    does -100, write `gc.where(labels < 0, 0, gc.nn.cross_entropy(logits, labels.clip(0), dim))`.
 
     >>> import graphcore as gc
     >>> logits = gc.constant([[0.0, 0.0], [0.0, 1000.0]], ("batch", "class"))
@@ -90,7 +93,8 @@ def cross_entropy(logits: Operand, labels: Operand, dim: str | None = None) -> T
     name = dim_of("cross_entropy", chances.node, dim)
     target = wrap(single("cross_entropy", labels))
     if target.dtype.kind in "iu" and name not in target.dims:
-        return -take_along(chances, target, name)
+        classes = checked_numbers("cross_entropy", "classes", target.node, chances.sizes[name])
+        return -take_along(chances, wrap(classes), name)
     if target.dtype.kind != "f" or name not in target.dims:
         cure = f"give integers without dim {name!r}, or chances with it"
         reason = f"the labels are {target.node.type}"

@@ -99,19 +99,22 @@ def segments_of(
         raise refusal(function, f"the segments replace dims {over}", node, ids, cure=cure)
     (new,) = over if name is None else names(function, name)
     many = size_of(function, new, size)
-    return Segments(wrap(node), checked_ids(function, ids, many), over, new, many)
+    numbers = checked_numbers(function, "segments", ids, many)
+    return Segments(wrap(node), numbers, over, new, many)
 
 
-def checked_ids(function: str, ids: Node, size: Size) -> Node:
-    """Segment numbers as unsigned integers, so that a negative one is refused as too large."""
+def checked_numbers(function: str, what: str, ids: Node, size: Size) -> Node:
+    """Numbers of segments or classes, unsigned, so that a negative one is refused as too large."""
     if ids.op is not leaf.constant:
         signed = ids.type.dtype.kind == "i"
         return elementwise.cast(ids, dtype=np.dtype(np.uint64)) if signed else ids
     values = ids.attrs["value"].array
     wrong = values[(values < 0) | (isinstance(size, int) and values >= size)]
     if wrong.size:
-        cure = "segment numbers are 0 or more and less than the size"
-        reason = f"segment number {wrong[0]} is outside of {size} segments"
+        cure = "numbers are 0 or more and less than the size"
+        if values.min() > 0 and values.max() == size:
+            cure = f"{cure}: subtract 1, as yours start at 1"
+        reason = f"number {wrong[0]} is outside of {size} {what}"
         raise refusal(function, reason, ids, cure=cure, kind=GraphIndexError)
     return ids
 

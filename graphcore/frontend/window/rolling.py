@@ -82,7 +82,7 @@ def rolling(
     [array([       nan,        nan, 2.33333333, 4.66666667]), array([1., 2., 4., 8.])]
     """
     value = wrap(single("rolling", x))
-    sizes = mapping("rolling", dim, window_kwargs, "{'dim': 3}", value)
+    sizes = window_sizes(rolling, value, dim, window_kwargs)
     return Rolling(value, sizes, min_periods, center)
 
 
@@ -127,8 +127,23 @@ def coarsen(
     [array([ 3., 12.]), array([ 3., 12., 16.])]
     """
     value = wrap(single("coarsen", x))
-    sizes = mapping("coarsen", dim, window_kwargs, "{'dim': 3}", value)
+    sizes = window_sizes(coarsen, value, dim, window_kwargs)
     return Coarsen(value, sizes, boundary, side)
+
+
+def window_sizes(
+    function: Callable[..., Any],
+    x: Tensor,
+    dim: Mapping[str, SizeLike] | None,
+    given: Mapping[str, SizeLike],
+) -> dict[str, SizeLike]:
+    """The sizes of windows by dim; a keyword that is no dim, but nearly an option, is refused."""
+    options = [*inspect.signature(function).parameters][2:-1]
+    for name in given.keys() - x.dims:
+        if cure := keyword_cure(name, given[name], options, []):
+            reason = f"takes no {name}"
+            raise refusal(function.__name__, reason, x, cure=cure, kind=GraphTypeError)
+    return mapping(function.__name__, dim, given, "{'dim': 3}", x)
 
 
 @worded_methods

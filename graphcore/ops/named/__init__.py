@@ -5,6 +5,8 @@ Dims that an op does not mention are batch: it works on each of their positions 
 
 from __future__ import annotations
 
+import math
+
 from graphcore.ir.axes import (
     Along,
     Inserts,
@@ -256,7 +258,7 @@ def squeeze(x: TensorType, *, dims: Dims) -> TensorType:
         cure = "only a dim of size 1 can be squeezed; index it with isel instead"
         require(same(size, 1) is not False, f"dim {dim!r} has size {size}", cure)
         if size != 1:
-            need(dim, size, "==", 1)
+            need(dim, size, "==", 1, cure=cure)
     return drop(x.dtype, x, dims)
 
 
@@ -299,7 +301,11 @@ def unstack(x: TensorType, *, dim: str, names: Dims, sizes: Shape) -> TensorType
         "sizes must multiply to it",
     )
     if decided is None:
-        need(dim, whole, "==", parts)
+        known = math.prod(size for size in sizes if isinstance(size, int))
+        several = known > 1 and same(parts, whole // known * known) is True
+        cure = f"pass a multiple of {known}, or cut the rest off, as "
+        cure += "x.coarsen(..., boundary='trim') does"
+        need(dim, whole, "==", parts, cure=cure if several else "")
     return TensorType(x.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *names))
 
 
