@@ -240,7 +240,8 @@ def cov(
     weights
         The weight of each element in the means. These are then scaled by count / (count - ddof).
     skipna
-        Whether to leave out elements where `x` or `y` is nan.
+        Whether to leave out elements where `x` or `y` is nan, as xarray always does: those that
+        `y.shift(time=1)` lacks, for example.
 
     Raises
     ------
@@ -279,7 +280,8 @@ def corr(
     weights
         The weight of each element in the means.
     skipna
-        Whether to leave out elements where `x` or `y` is nan.
+        Whether to leave out elements where `x` or `y` is nan, as xarray always does: those that
+        `y.shift(time=1)` lacks, for example.
 
     Examples
     --------

@@ -209,10 +209,10 @@ def test_dims_whose_order_means_nothing_may_be_a_set(name: str) -> None:
 
 
 NEW_DIMS = {
-    *("arange", "linspace", "logspace", "geomspace", "fftfreq", "rfftfreq", "concat", "map"),
+    *("arange", "linspace", "logspace", "geomspace", "fftfreq", "rfftfreq", "concat"),
     *("hann", "hamming", "blackman", "bartlett"),
 }
-"""Functions whose `dim` names a new dim, or the steps of a loop."""
+"""Functions whose `dim` names a new dim."""
 
 
 def test_no_function_asks_for_the_dim_of_a_vector():
@@ -252,6 +252,26 @@ def test_a_vector_needs_no_dim_and_a_matrix_does(name):
         with pytest.raises(gc.GraphTypeError, match="dim is missing, and f64") as caught:
             function(*operands({"row": 3, "col": 3}))
         assert "name one: dim='col'" in str(caught.value)
+
+
+def test_loops_and_groups_of_vectors_need_no_dim():
+    x = gc.tensor("x", {"t": 4})
+    add = lambda total, part: (total + part, total)
+    assert gc.scan(add, 0.0, x) == gc.scan(add, 0.0, x, "t")
+    swap = lambda carry, parts: (carry + parts[0], parts[1])
+    assert gc.scan(swap, 0.0, (x, -x)) == gc.scan(swap, 0.0, (x, -x), "t")
+    assert gc.scan(add, 0.0, gc.tensor("m", {"time": 2, "t": 4}))[1].dims == ("time", "t")
+    assert gc.map(gc.exp, x) is gc.map(gc.exp, x, "t")
+    with pytest.raises(gc.GraphValueError, match="scan: xs has no dim 'time'"):
+        gc.scan(lambda c, pair: (c, pair), 0.0, (x, gc.tensor("y", {"s": 4})))
+    ids = [0, 1, 1, 0]
+    for name in ("sum", "prod", "mean", "max", "min"):
+        reduce = getattr(gc, f"segment_{name}")
+        assert reduce(x, ids, 2) is reduce(x, ids, 2, "t")
+        assert getattr(x.groupby(ids, 2), name)() is getattr(x.groupby(ids, 2, "t"), name)()
+    named = x.groupby(list("abba")).mean()
+    assert named is x.groupby(list("abba"), dim="t").mean()
+    assert named.dims == ("t",)
 
 
 def test_points_of_lists_have_no_dim():

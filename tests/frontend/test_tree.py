@@ -170,12 +170,26 @@ def test_vectors_of_many_chains_and_of_unknown_sizes() -> None:
         f(np.ones((2, 2)), np.ones((2, 6)))
 
 
+def test_many_draws_in_an_array() -> None:
+    """As a tensor of them: the axes before the last come first in each part."""
+    xr = pytest.importorskip("xarray")
+    _, unravel = gc.ravel(P)
+    draws = np.arange(42.0).reshape(2, 3, 7)
+    v = gc.tensor("v", {"chain": 2, "draw": 3, "parameter": 7})
+    wanted = gc.compile([v], unravel(v))(draws)
+    for given in (draws, xr.DataArray(draws, dims=v.dims).transpose("parameter", ...)):
+        found = unravel(given)
+        np.testing.assert_array_equal(found["w"], wanted["w"], strict=True)
+        np.testing.assert_array_equal(found["b"][0], wanted["b"][0], strict=True)
+    assert gc.ravel(V)[1](np.zeros((0, 7)))["w"].shape == (0, *V["w"].shape)
+
+
 def test_a_vector_of_another_size_is_refused() -> None:
     _, unravel = gc.ravel(P)
     v = gc.tensor("v", {"parameter": None})
     with pytest.raises(gc.GraphError, match="7"):
         gc.compile([v], unravel(v)["w"], native=False)(np.ones(8))
-    with pytest.raises(gc.GraphError, match="takes a vector of 7 numbers"):
+    with pytest.raises(gc.GraphError, match="takes vectors of 7 numbers"):
         unravel(np.ones(8))
     with pytest.raises(gc.GraphError, match="has no names of dims"):
         gc.ravel(V)[1](v)

@@ -206,7 +206,7 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("gc.grad(lambda w: (w * w).sum(), w)", "not function <lambda>", "gc.grad(f(x), x)"),
         ("x.groupby('time.month')", "'time.month' is text", "x.groupby(da.time.dt.month)"),
         ("x.groupby('time.season')", "'time.season' is text", "x.groupby(da.time.dt.season)"),
-        ("gc.ravel([w])[1](np.zeros(3))", "takes a vector of 12 numbers", "called at"),
+        ("gc.ravel([w])[1](np.zeros(3))", "takes vectors of 12 numbers", "called at"),
         ("gc.Tensor(x)", "takes a node", "gc.constant(array, dims)"),
         ("gc.constant(np.array(['2000-01-01'], 'M8[D]'), 'row')", "np.timedelta64(1, 'D')"),
         ("x.groupby('month', 12)", "'month' is text", "give the labels themselves"),

@@ -211,7 +211,7 @@ def test_rewrites_are_recorded() -> None:
 
 def test_a_rule_without_a_name_shows_its_line() -> None:
     rule = lambda node: X
-    assert re.fullmatch(r"rule = lambda node: X .* \(test_engine\.py:\d+\)", rule_name(rule))
+    assert re.fullmatch(r"rule = lambda node: X \(test_engine\.py:\d+\)", rule_name(rule))
 
 
 def test_every_rule_says_where_it_stands() -> None:

@@ -52,9 +52,10 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
         Nested lists, tuples, dicts, dataclasses and objects of registered classes, of tensors or of
         arrays. The dtype of the vector is the one to which all promote; parts get theirs back.
     dim
-        The dim of the vector. Other dims that `unravel` finds in a vector come first in each part.
-        A function that sums over all dims then sums over these too: for many vectors, each with a
-        value of its own, use `vectorize`, as in the last example.
+        The dim of the vector. Other dims that `unravel` finds in a vector come first in each part,
+        and so do all axes of an array but the last, as those of the draws of a sampler. A function
+        that sums over all dims then sums over these too: for many vectors, each with a value of its
+        own, use `vectorize`, as in the last example.
 
     Raises
     ------
@@ -157,6 +158,8 @@ class Unravel:
 
     def _arrays(self, vector: Any) -> list[np.ndarray[Any, Any]]:
         """The parts of an array."""
+        if self._dim in getattr(vector, "dims", ()):
+            vector = vector.transpose(..., self._dim)
         x = as_array("unravel", vector)
         shapes = [shape for _, shape, _ in self._parts]
         if not all(isinstance(size, int) for shape in shapes for size in shape):
@@ -164,9 +167,12 @@ class Unravel:
             reason = f"the sizes of the parts are not known: {', '.join(map(brief, shapes))}"
             raise refusal("unravel", reason, cure=cure)
         ends = np.cumsum([0, *[math.prod(shape) for shape in shapes]])
-        if x.shape != (ends[-1],):
-            reason = f"takes a vector of {ends[-1]} numbers, not an array of shape {x.shape}"
-            cure = "pass one vector, as ravel makes it"
+        if x.shape[-1:] != (ends[-1],):
+            reason = f"takes vectors of {ends[-1]} numbers, not an array of shape {x.shape}"
+            cure = "pass a vector, as ravel makes it, or an array with vectors along its last axis"
             raise refusal("unravel", reason, cure=cure, where="called")
         pieces = zip(ends, ends[1:], self._parts, strict=False)
-        return [x[start:end].astype(part.dtype).reshape(part.shape) for start, end, part in pieces]
+        return [
+            x[..., start:end].astype(part.dtype).reshape((*x.shape[:-1], *part.shape))
+            for start, end, part in pieces
+        ]

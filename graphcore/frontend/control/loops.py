@@ -49,7 +49,7 @@ def scan(
     body: Callable[[Tensor, X], tuple[Tensor, Y]],
     init: complex,
     xs: X = ...,
-    dim: str = ...,
+    dim: str | None = ...,
     length: SizeLike = ...,
     reverse: bool = ...,
     *,
@@ -60,7 +60,7 @@ def scan(
     body: Callable[[C, X], tuple[C, Y]],
     init: C,
     xs: X = ...,
-    dim: str = ...,
+    dim: str | None = ...,
     length: SizeLike = ...,
     reverse: bool = ...,
     *,
@@ -71,7 +71,7 @@ def scan(
     body: Callable[[Any, Any], tuple[Any, Any]],
     init: Tree,
     xs: Tree = ...,
-    dim: str = ...,
+    dim: str | None = ...,
     length: SizeLike = ...,
     reverse: bool = ...,
     *,
@@ -81,7 +81,7 @@ def scan(
     body: Callable[[Tree, Tree], tuple[Tree, Tree]],
     init: Tree,
     xs: Tree = None,
-    dim: str = "time",
+    dim: str | None = None,
     length: SizeLike = None,
     reverse: bool = False,
     *,
@@ -105,8 +105,9 @@ def scan(
     xs
         Tensors with the dim `dim`; a step gets one element along it, without the dim. Or None.
     dim
-        The dim of the loop. It is the first dim of the results of all steps, wherever `xs` has it;
-        `ys.transpose("batch", "time", ...)` moves it.
+        The dim of the loop, by default that of vectors among `xs`, else "time". It is the first dim
+        of the results of all steps, wherever `xs` has it; `ys.transpose("batch", "time", ...)`
+        moves it.
     length
         The number of steps, required without `xs`: a number, a size, or an integer input without
         dims.
@@ -129,9 +130,12 @@ def scan(
     >>> gc.compile([x], [last, sums])(np.array([1.0, 2.0, 3.0]))
     [array(6.), array([0., 1., 3.])]
     """
-    (dim,) = names("scan", (dim,))
     body = callback("scan", "body", body, "carry", "x")
     sequences, rebuild = optional(xs, "xs")
+    if dim is None:
+        vectors = {x.dims for x in sequences if x.ndim == 1}
+        (dim,) = vectors.pop() if len(vectors) == 1 else ("time",)
+    (dim,) = names("scan", (dim,))
     for x in sequences:
         if dim not in x.dims:
             near = [*get_close_matches(dim, x.dims, 1), *x.dims, "row"][0]
@@ -212,7 +216,13 @@ def levels(steps: Size) -> Checkpoint:
     return tuple(found)
 
 
-def map(function: Callable[[X], Y], xs: X, dim: str, *, checkpoint: int | str | None = None) -> Y:
+def map(
+    function: Callable[[X], Y],
+    xs: X,
+    dim: str | None = None,
+    *,
+    checkpoint: int | str | None = None,
+) -> Y:
     """`function` of each element along `dim`, one after the other; results have the same dim.
 
     Functions work on whole dims without it: use this to save memory, or for bodies with loops of
@@ -225,7 +235,7 @@ def map(function: Callable[[X], Y], xs: X, dim: str, *, checkpoint: int | str | 
     xs
         Tensors with the dim `dim`.
     dim
-        The dim of the loop.
+        The dim of the loop, as in `scan`.
     checkpoint
         As in `scan`.
 

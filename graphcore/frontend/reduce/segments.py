@@ -37,7 +37,8 @@ SEGMENTED = {
     "segment_ids": "The segment number of each element: an integer tensor, in any order, or a list "
     "along `dim`. Numbers that are negative or too large are refused, now or at the call.",
     "size": "The number of segments: an integer or any other size.",
-    "dim": "The dims to reduce; None means those of `segment_ids`. All other dims are batch.",
+    "dim": "The dims to reduce; None means those of `segment_ids`, or of a vector for a list. All "
+    "other dims are batch.",
     "name": "The dim of the segments, which replaces the first of `dim`; by default the same name.",
 }
 
@@ -86,8 +87,9 @@ def segments_of(
     node = single(function, x)
     listed = isinstance(segment_ids, (list, tuple, range)) or hasattr(segment_ids, "__array__")
     labelled = isinstance(segment_ids, Base) or is_labelled(segment_ids)
-    if listed and not labelled and isinstance(dim, str):
-        ids = array(function, as_array(function, segment_ids, node), (dim,))
+    along = node.type.dims[0] if dim is None and len(node.type.dims) == 1 else dim
+    if listed and not labelled and isinstance(along, str):
+        ids = array(function, as_array(function, segment_ids, node), (along,))
     else:
         ids = single(function, segment_ids)
     over = dims_of(function, ids, dim, ordered=True)
