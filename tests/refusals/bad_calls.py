@@ -208,6 +208,13 @@ BUILD: dict[str, list[tuple[str, ...]]] = {
         ("x.groupby('time.season')", "'time.season' is text", "x.groupby(da.time.dt.season)"),
         ("gc.ravel([w])[1](np.zeros(3))", "takes vectors of 12 numbers", "called at"),
         ("gc.Tensor(x)", "takes a node", "gc.constant(array, dims)"),
+        (
+            "gc.Tensor(gc.compile([x], x).stages['lowered'].params[0])",
+            "after 'named'",
+            "stage 'named' of",
+        ),
+        ("gc.compile(gc.compile([x], x).stages['named'])", "gc.Tensor(node), those of its params"),
+        ("gc.compile([x.node], x)", "is not a tensor", "gc.Tensor(node)"),
         ("gc.constant(np.array(['2000-01-01'], 'M8[D]'), 'row')", "np.timedelta64(1, 'D')"),
         ("x.groupby('month', 12)", "'month' is text", "give the labels themselves"),
         ("x.groupby([1.0, float('nan')], dim='row')", "1 labels of groups are missing", "fillna"),

@@ -52,8 +52,8 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
         Nested lists, tuples, dicts, dataclasses and objects of registered classes, of tensors or of
         arrays. The dtype of the vector is the one to which all promote; parts get theirs back.
     dim
-        The dim of the vector. Other dims that `unravel` finds in a vector come first in each part,
-        and so do all axes of an array but the last, as those of the draws of a sampler. A function
+        The dim of the vector. Other dims that `unravel` finds in a vector come first in each part.
+        Of an array, such as the draws of a sampler, these are all axes but the last. A function
         that sums over all dims then sums over these too: for many vectors, each with a value of its
         own, use `vectorize`, as in the last example.
 

@@ -42,7 +42,11 @@ class Base:
     def __new__(cls, *given: Node, **options: object) -> Tensor:
         """The one tensor of a node."""
         if len(given) == 1 and isinstance(given[0], Node) and not options:
-            return wrap(given[0])
+            if given[0].type.dims is not None:
+                return wrap(given[0])
+            cure = "take nodes of the stage 'named' of the program, which can be compiled again"
+            reason = f"{given[0]!r} has no dims: it is of a stage after 'named', or several values"
+            raise refusal("Tensor", reason, cure=cure, kind=GraphTypeError)
         cure = "write gc.tensor(name, dims) for an input, gc.constant(array, dims) for a constant"
         reason = "its class takes a node of a graph, not values"
         raise refusal("Tensor", reason, cure=cure, kind=GraphTypeError)

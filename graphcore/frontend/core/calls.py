@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import as_written
 
 from .base import Base, brief, refusal
@@ -258,6 +259,11 @@ def cure_for(function: str, args: Sequence[object]) -> str:
     first = args[0] if args else None
     if function == "tensor" and (isinstance(first, list) or hasattr(first, "__array__")):
         return "an array is a constant: gc.constant(array, dims); an input: gc.tensor('x', dims)"
+    if function == "compile" and isinstance(first, Graph):
+        return (
+            "give tensors of the nodes of the stage 'named', gc.Tensor(node), those of its params "
+            "as inputs and those of its outputs as outputs"
+        )
     if first is not None and function in DERIVATIVES and inspect.isroutine(first):
         return for_function(function)
     return ""

@@ -172,6 +172,8 @@ def stranger_cure(x: object) -> str:
     """The cure for an object that is not a tensor but related to tensors, or ""."""
     if is_function(x):
         return "call it first, and give the tensor that it returns: f(x), not f"
+    if isinstance(x, Node):
+        return "make a tensor of the node: gc.Tensor(node)"
     if hasattr(x, "to_numpy"):
         dims = ("row", "col")[: getattr(x, "ndim", 1)]
         return f"name its axes: gc.constant(frame.to_numpy(), {dims})"
