@@ -145,9 +145,9 @@ class Groups:
         return transpose(Array([self.name, *rest], data), *self.order)
 
     def map(self, function: Function, most: Any) -> Value:
-        (dim,) = self.at.names
-        if dim == self.name:
-            raise Refused("groups are along their own dim")
+        dim = self.row
+        if dim == self.name or dim not in self.at.names:
+            raise Refused("groups are not along one dim of another name")
         made, most = [], whole(most)
         for places in self.parts():
             if len(places) > most:

@@ -66,6 +66,8 @@ def settled(init: Tree, step: Any, runs: bool) -> list[Value]:
         ]
         if not any(added):
             return state
+        if any(len(x.dims) > 16 for x in new):
+            raise Refused("the carry gets dims at each step")
         state = [repeated(old, {d: x.sizes[d] for d in more})
                  for x, old, more in zip(new, state, added, strict=True)]  # fmt: skip
 
