@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from graphcore.backends.rounding import GROUP
+from graphcore.backends.rounding import ADDITIONS, GROUP
 
 from .arithmetic import literal
 from .builder import BITS, FALSE, TRUE, WIDTH, Builder, Value, integer
@@ -36,8 +36,10 @@ WIDE = 3
 """The vectors of a row of a strip: with AVX-512 sums are in 24 of 32 registers, else 12 of 16."""
 INNER = 256
 """How much of the inner axis is walked before a sum goes to memory: a strip fits the cache L1."""
-MANY = 24
-"""How many sums of blocks are added up without looking at what rounding adds."""
+SUMS = 12
+"""How many sums of such blocks are added up before their sum joins the result."""
+LONGEST = INNER * SUMS * (ADDITIONS - GROUP - INNER // GROUP - SUMS)
+"""How long an inner axis may be without looking at what rounding adds to the result."""
 TALL = 256
 """How many rows read a strip before the next one is copied: so much of x fits the cache L2."""
 FEW = 16
@@ -48,8 +50,8 @@ LOW = 32
 """How many rows read such strips, so that the result is written along its rows."""
 SHORT = 16
 """How much of the inner axis few rows walk if y is larger: so many rows of y are read along."""
-SUMS = 23
-"""How many sums of few products are added up: of a longer inner axis each has more of them."""
+LONG = SHORT * SUMS * (ADDITIONS - SHORT - SUMS)
+"""How long an inner axis may be that is walked so."""
 
 PAGE_BY_PAGE = '"probe-stack"="inline-asm"'
 """How the stack is taken: a full one ends at the page that guards it, and not behind that."""
@@ -68,6 +70,9 @@ class Strip(NamedTuple):
     ----------
     first, many
         Where on the inner axis they begin, and how many there are.
+    begins, ends, later
+        Whether their sums are the first, or the last, of `SUMS` that are added up; and whether
+        those of other blocks have joined the result before.
     left
         Their first column.
     values, apart
@@ -78,6 +83,9 @@ class Strip(NamedTuple):
 
     first: Value
     many: Value
+    begins: Value
+    ends: Value
+    later: Value
     left: Value
     values: Room
     apart: Value
@@ -88,8 +96,9 @@ class Dense:
     """The IR of `dense`: z = x y, where rows of z follow each other.
 
     Values of x lie `down` and `right` of each other, those of y `below` and `beside`, of which one
-    is 1. If `upper` holds, values below the diagonal of z need not be computed. Where an inner axis
-    has more than MANY blocks, what rounding has added to z is kept in `added`, a matrix as z.
+    is 1. If `upper` holds, values below the diagonal of z need not be computed. Sums of several
+    blocks of the inner axis lie in `part`, and behind it what rounding has added to z, if this axis
+    is longer than LONGEST: two matrices as z.
     """
 
     def __init__(self, kind: str, level: str) -> None:
@@ -103,7 +112,7 @@ class Dense:
         self.x = self.given("x", (self.rows, self.down), (self.inner, self.right))
         self.y = self.given("y", (self.inner, self.below), (self.columns, self.beside))
         self.z = Room(Value("%z", "ptr"), (self.rows, self.columns), kind)
-        self.added = self.z._replace(pointer=Value("%added", "ptr"))
+        self.part = self.z._replace(pointer=Value("%part", "ptr"))
         self.strip = Room(Value("%strip", "ptr"), (integer(INNER), integer(WIDE * b.width)), kind)
 
     def given(self, name: str, *axes: tuple[Value, Value]) -> Room:
@@ -122,16 +131,17 @@ class Dense:
         is_small = b.op("icmp sle", b.mul(self.inner, self.columns), integer(IN_CACHE))
         is_run = b.op("icmp eq", self.beside, integer(1))
         far = b.both(is_run, b.both(is_few, b.neither(is_small)))
-        short = b.call("smax", b.op("udiv", self.inner, integer(SUMS)), integer(SHORT))
-        inner = b.select(far, b.call("smin", short, integer(INNER)), integer(INNER))
+        far = b.both(far, b.op("icmp sle", self.inner, integer(LONG)))
+        self.step = b.select(far, integer(SHORT), integer(INNER))
         tall = b.select(b.both(is_run, is_small), integer(LOW), integer(TALL))
         stays = b.both(is_run, b.op("or", is_few, is_small))
         # Without an inner axis there is a block of nothing, which clears the result.
         end = b.call("smax", self.inner, integer(1))
-        self.is_long = b.op("icmp sgt", end, b.mul(inner, integer(MANY)))
-        self.in_blocks(end, inner, partial(self.block, tall, is_run, stays))
+        self.is_long = b.op("icmp sgt", end, integer(LONGEST))
+        self.added = self.moved(self.part, b.mul(self.rows, self.columns), self.part.shape)
+        self.in_blocks(end, self.step, partial(self.block, tall, is_run, stays))
         b.do("ret void")
-        given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z, ptr %added"
+        given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z, ptr %part"
         sizes = ", ".join([size.typed for size in self.sizes])
         return module(f"define void @dense({given}, {sizes}, i1 %upper) {PAGE_BY_PAGE}", b)
 
@@ -150,13 +160,19 @@ class Dense:
     def block(self, tall: Value, is_run: Value, stays: Value, k: Value, many: Value) -> None:
         """The products of a block of the inner axis."""
         b, p = self.b, self.p
+        number = b.op("udiv", k, self.step)
+        place = b.op("urem", number, integer(SUMS))
+        begins = b.op("icmp eq", place, integer(0))
+        is_last = b.op("icmp sge", b.add(k, many), self.inner)
+        ends = b.op("or", b.op("icmp eq", place, integer(SUMS - 1)), is_last)
+        joins = begins, ends, b.op("icmp sge", number, integer(SUMS))
         many = b.call("smin", many, self.inner)
 
         def rows_from(i: Value, high: Value) -> None:
             def columns_from(j: Value) -> Sequence[Value]:
                 width = b.sub(self.columns, j)
                 masks = [p.left(width, integer(n * b.width)) for n in range(WIDE)]
-                y = self.moved(self.y, b.add(b.mul(k, self.below), b.mul(j, self.beside)))
+                y = self.after(self.y, b.add(b.mul(k, self.below), b.mul(j, self.beside)))
                 whole = b.op("icmp sge", width, self.strip.shape[1])
                 in_place = b.both(stays, whole)
                 in_full = partial(self.copy_rows, y, many, [TRUE] * WIDE)
@@ -173,7 +189,7 @@ class Dense:
                 stop = b.select(Value("%upper", "i1"), last, end)
 
                 def tiles(vectors: int) -> Sequence[Value]:
-                    strip = Strip(k, many, j, values, apart, masks[:vectors])
+                    strip = Strip(k, many, *joins, j, values, apart, masks[:vectors])
                     tile = partial(self.tile, strip)
                     alone = FALSE
                     if self.several == WIDTH:  # with AVX2, LLVM spills the sums of both ways
@@ -192,11 +208,15 @@ class Dense:
 
         self.in_blocks(self.rows, tall, rows_from)
 
-    def moved(self, room: Room, places: Value) -> Room:
+    def after(self, room: Room, places: Value) -> Room:
+        """What is left of a room behind so many places."""
+        return self.moved(room, places, (self.b.sub(room.shape[0], places),))
+
+    def moved(self, room: Room, places: Value, shape: tuple[Value, ...]) -> Room:
         """A room that begins so many places on."""
         text = f"getelementptr {BITS[self.kind]}, {room.pointer.typed}, {places.typed}"
         pointer = self.b.emit("ptr", 0, text, room.pointer, places)
-        return room._replace(pointer=pointer, shape=(self.b.sub(room.shape[0], places),))
+        return room._replace(pointer=pointer, shape=shape)
 
     def copy_rows(self, y: Room, many: Value, masks: Sequence[Value]) -> Sequence[Value]:
         """Copy a strip of y whose rows lie side by side."""
@@ -249,7 +269,7 @@ class Dense:
         last = b.sub(self.rows, integer(1))
         places = [b.call("smin", b.add(i, integer(n)), last) for n in range(several)]
         here = b.mul(strip.first, self.right)
-        rows = [self.moved(self.x, b.add(b.mul(place, self.down), here)) for place in places]
+        rows = [self.after(self.x, b.add(b.mul(place, self.down), here)) for place in places]
         zero = b.widen(literal(0.0, self.kind))
 
         def term(_: Value, right: Value, below: Value, *sums: Value) -> Sequence[Value]:
@@ -282,22 +302,24 @@ class Dense:
                     p.store(room, at, mask, value)
             return ()
 
-        def first() -> Sequence[Value]:
-            b.branch(self.is_long, lambda: put(self.added, zeros))
-            return put(self.z, found)
+        def join(values: Sequence[Value]) -> Sequence[Value]:
+            return b.branch(strip.later, lambda: self.sums(get(self.z), values), lambda: values)
 
-        def next_of_many() -> Sequence[Value]:
+        def join_exactly(values: Sequence[Value]) -> Sequence[Value]:
             old, added = get(self.z), get(self.added)
-            parts = [b.op("fsub", *pair) for pair in zip(found, added, strict=True)]
+            parts = [b.op("fsub", *pair) for pair in zip(values, added, strict=True)]
             new = self.sums(old, parts)
             put(self.added, [rounding(b, *each) for each in zip(old, parts, new, strict=True)])
             return put(self.z, new)
 
-        def next_of_few() -> Sequence[Value]:
-            return put(self.z, self.sums(get(self.z), found))
+        def clear() -> Sequence[Value]:
+            put(self.added, zeros)
+            return put(self.z, sums)
 
-        later = partial(b.branch, self.is_long, next_of_many, next_of_few)
-        b.branch(b.op("icmp ne", strip.first, integer(0)), later, first)
+        sums = b.branch(strip.begins, lambda: found, lambda: self.sums(get(self.part), found))
+        long = partial(b.branch, strip.later, lambda: join_exactly(sums), clear)
+        end = partial(b.branch, self.is_long, long, lambda: put(self.z, join(sums)))
+        b.branch(strip.ends, end, lambda: put(self.part, sums))
         return ()
 
     def sums(self, one: Sequence[Value], other: Sequence[Value]) -> list[Value]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count
+from graphcore.ir.sizes import Size, count, minimum
 from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
@@ -153,8 +153,10 @@ def some_rows_of_product(
 
     def by_dense() -> Sequence[Value]:
         routine = w.program.shared(("dense", room.kind), Address(dense.code(room.kind)["dense"]))
-        taken, added = w.program.take(TensorType(node.type.dtype, shape[-2:]))
-        call(routine, a, b, c, added, rows, k, j, *lying, TRUE if own else FALSE)
+        inner = node.inputs[0].type.shape[-1]
+        parts = more_than(inner, dense.SHORT) + more_than(inner, dense.LONGEST)
+        taken, part = w.program.take(TensorType(node.type.dtype, (parts, *shape[-2:])))
+        call(routine, a, b, c, part, rows, k, j, *lying, TRUE if own else FALSE)
         w.program.give_back(taken)
         if own:
             mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
@@ -186,6 +188,11 @@ def some_rows_of_product(
         gemm(integer(0), k, c)
     else:
         add_blocks(w, node, matrix, k, gemm)
+
+
+def more_than(size: Size, least: int) -> Size:
+    """1 if a size is larger than that, else 0."""
+    return minimum(size // (least + 1), 1)
 
 
 def add_blocks(

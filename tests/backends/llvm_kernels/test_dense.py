@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from graphcore.backends.llvm_kernels import dense, functions, machine, storing
+from graphcore.backends.rounding import ADDITIONS
 
 from .native import fenced, needs_machine_code
 
@@ -22,7 +23,8 @@ KINDS = {"f64": np.float64, "f32": np.float32}
 SIZES = [
     *[(1, 1, 1), (3, 1, 2), (7, 3, 5), (8, 8, 8), (9, 300, 17), (8, 257, 24), (31, 3, 2)],
     *[(2, 2, 100), (17, 600, 70), (270, 30, 49), (300, 513, 20), (16, 700, 60), (17, 16, 48)],
-    *[(1, 300, 50), (1, 40, 1000)],
+    *[(1, 300, 50), (1, 40, 1000), (3, dense.LONG, 9), (3, dense.LONG + 1, 9), (17, 3500, 3)],
+    (2, dense.LONGEST + 300, 3),
 ]
 """(rows, inner, columns) at and beside the ends of tiles, strips and blocks."""
 
@@ -52,12 +54,12 @@ def multiplied(
         code(kind, dense.levels()[0])["dense"]
     )
     steps = [step // x.itemsize for step in (*x.strides, *y.strides)]
-    added = np.full_like(z, 7)
+    part = np.full_like(z, 7, shape=(2, *z.shape))
     call(
         x.ctypes.data,
         y.ctypes.data,
         z.ctypes.data,
-        added.ctypes.data,
+        part.ctypes.data,
         *x.shape,
         y.shape[1],
         *steps,
@@ -79,7 +81,7 @@ def matrices(
 
 def additions(inner: int) -> int:
     """The most that follow each other in a sum: within a group, of groups, and of blocks."""
-    return min(inner, dense.GROUP + dense.INNER // dense.GROUP + dense.MANY)
+    return min(inner, ADDITIONS)
 
 
 @pytest.mark.parametrize("turned", [*product((False, True), repeat=2)])
