@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from graphcore.ir.node import Node
 from graphcore.ir.types import DType
 
@@ -17,6 +19,10 @@ KINDS = {
     **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
 }
 """The kind of each dtype."""
+DTYPES = {kind: np.dtype(name) for name, kind in KINDS.items()}
+"""The dtype of each kind."""
+DOUBLE = {"f16": "f64", "f32": "f64", "c64": "c128"}
+"""The kinds in which errors of other kinds are added up."""
 
 
 def kind_of(node: Node) -> str:

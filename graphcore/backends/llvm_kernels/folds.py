@@ -254,12 +254,23 @@ def blocks_of(sizes: Sequence[Value], lanes: int, vectors: int) -> list[int]:
 
 def rounding(b: Builder, x: Value, y: Value, total: Value) -> Value:
     """How much rounding has added to a total of x and y; 0.0 if that is not finite."""
+    return if_finite(b, error(b, x, y, total))
+
+
+def error(b: Builder, x: Value, y: Value, total: Value) -> Value:
+    """(total - x) - y, which is what rounding has added to a total of x and y."""
     if x.kind in PARTS:
         parts = zip(*map(b.parts, (x, y, total)), strict=True)
-        return b.complex(*[rounding(b, *each) for each in parts])
-    found = b.op("fsub", b.op("fsub", total, x), y)
-    finite = b.op("fcmp olt", b.call("fabs", found), literal(float("inf"), x.kind))
-    return b.select(finite, found, literal(0.0, x.kind))
+        return b.complex(*[error(b, *each) for each in parts])
+    return b.op("fsub", b.op("fsub", total, x), y)
+
+
+def if_finite(b: Builder, x: Value) -> Value:
+    """`x`, and 0.0 in place of nan and infinity."""
+    if x.kind in PARTS:
+        return b.complex(*[if_finite(b, part) for part in b.parts(x)])
+    finite = b.op("fcmp olt", b.call("fabs", x), literal(float("inf"), x.kind))
+    return b.select(finite, x, literal(0.0, x.kind))
 
 
 def across(b: Builder, combine: Combine, x: Value) -> Value:

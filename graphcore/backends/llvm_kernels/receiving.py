@@ -2,7 +2,8 @@
 
 To load a value that was just stored takes several times as long as to add to it. Where positions
 mostly repeat the one before, as sorted ones do, values to be added to are kept in a register. Where
-many floats are added, what rounding has added to each place is subtracted from its next update.
+many floats are added, what rounding adds to each place is added up beside it, in double precision,
+and subtracted in the end: no addition waits for it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
-from .arithmetic import kind_of, literal, rule_of
+from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, TRUE, WIDTH, Value, integer
-from .folds import across, rounding
+from .conversions import DOUBLE, DTYPES
+from .folds import across, error, if_finite
 from .places import At, Places, counted, position
 from .results import changed, finished
 from .rooms import ZERO, Index, Room
@@ -79,11 +81,12 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
 
             other = b.op("icmp ne", place, before[0]) if before else TRUE
             old, *lost = b.branch(other, load, lambda: before[1:])
-            part = rule_of(e.subtract, kind)(b, value, *lost) if lost else value
-            value = rule_of(COMBINED[node.op], kind)(b, old, part)
-            lost = [rounding(b, old, part, value) for _ in lost]
-            for there, x in zip(added, lost, strict=True):
-                p.store(there, at, mask, x)
+            total = rule_of(COMBINED[node.op], kind)(b, old, value)
+            for n, there in enumerate(added):
+                more = cast(b, error(b, old, value, total), there.kind)
+                lost[n] = rule_of(e.add, there.kind)(b, lost[n], more)
+                p.store(there, at, mask, lost[n])
+            value = total
             before = (place, value, *lost) if before else ()
         p.store(room, at, mask, value)
         return before
@@ -97,7 +100,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
 
     def in_register() -> Sequence[Value]:
-        nowhere = [integer(-1), *[literal(0, kind)] * (1 + len(added))]
+        nowhere = [integer(-1), *[literal(0, x.kind) for x in (room, *added)]]
         p.each(w.size(shape[0]), nowhere, lambda i, *now: put((i,), TRUE, *now))
         return ()
 
@@ -106,7 +109,23 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
             b.branch(mostly_repeat(p, indices[0]), in_register, lambda: inner(()))
         else:
             inner(())
+    for there in added:
+        subtract(w, node, room, there)
     finished(w, node, homes, room)
+
+
+def subtract(w: Writer, node: Node, room: Room, added: Room) -> None:
+    """Subtract what rounding has added to each place."""
+    p, b = w.places, w.b
+
+    def exactly(index: At, mask: Value) -> None:
+        total, more = [p.load(changed(w, x), index, mask) for x in (room, added)]
+        wide, minus = cast(b, total, added.kind), rule_of(e.subtract, added.kind)
+        less = minus(b, wide, if_finite(b, more))
+        p.store(room, index, mask, cast(b, less, room.kind))
+
+    with w.abreast(node):
+        p.everywhere(node.type.shape, exactly)
 
 
 def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[Room]:
@@ -115,7 +134,9 @@ def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[R
     few = are_distinct(indices) or (isinstance(many, int) and many <= FEW)
     if few or COMBINED.get(node.op) is not e.add or kind[0] not in "fc":
         return []
-    room, p, zero = w.new(node), w.places, literal(0, kind)
+    wide = DOUBLE.get(kind, kind)
+    room, p = w.new(node, TensorType(DTYPES[wide], node.type.shape)), w.places
+    zero = literal(0, wide)
     with w.abreast(node):
         p.everywhere(node.type.shape, lambda index, mask: p.store(room, index, mask, zero))
     return [room]

@@ -21,7 +21,7 @@ from graphcore.ops import tensor as t
 
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import PARTS, TRUE, Value, integer
-from .conversions import KINDS
+from .conversions import DOUBLE, DTYPES
 from .folds import rounding
 from .places import At
 from .reductions import no_extreme
@@ -37,11 +37,6 @@ COMBINED: dict[Op, Op] = {
     t.cummax: e.maximum,
     t.cummin: e.minimum,
 }
-DOUBLE = {"f16": "f64", "f32": "f64", "c64": "c128"}
-"""The kinds in which errors of other kinds are added up."""
-
-
-DTYPES = {kind: np.dtype(name) for name, kind in KINDS.items()}
 
 
 def running(w: Writer, node: Node, homes: Homes) -> None:
