@@ -125,7 +125,7 @@ def test_a_convolution_is_one_copy_and_one_matrix_product() -> None:
         (lambda x, k: gc.conv_transpose(x, k, {"t": "k"}, stride=2, sizes={"t": 9}), "7 .* 4"),
         (lambda x, k: gc.conv_transpose(x, k, {"t": "k"}, sizes={"n": 9}), "along no dim 'n'"),
         (lambda x, k: gc.max_pool(x, {"z": 2}), "there is no dim 'z'"),
-        (lambda x, k: gc.max_pool(x, {"t": x.sizes["n"]}), "integer"),
+        (lambda x, k: gc.max_pool(x, {"t": 2}, dilation=x.sizes["n"]), "integer"),
         (lambda x, k: gc.signal.convolve(x, k, "t"), "there is no dim 't'"),
         (lambda x, k: gc.signal.convolve(x, k, mode="circular"), "mode='circular'"),
     ],

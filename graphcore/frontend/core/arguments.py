@@ -291,9 +291,9 @@ def whole(
         found = index_of(number)
     except TypeError:
         reason = f"{what}={brief(number)} is not an integer"
-        raise refusal(
-            function, reason, *operands, cure="use an integer", kind=GraphTypeError
-        ) from None
+        late = isinstance(number, (Base, Expression))
+        cure = "use an integer that is known when the graph is built" if late else "use an integer"
+        raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError) from None
     if least is not None and found < least:
         cure = f"use {least} or more"
         raise refusal(function, f"{what}={found} is too small", *operands, cure=cure)

@@ -27,7 +27,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
 
-from .windows import each, pad, steps
+from .windows import Steps, dilations, each, overlap_add_by, pad, strides, windows_by
 
 __all__ = [
     "conv",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Dims: TypeAlias = Mapping[str, str] | str | Iterable[str]
-Steps: TypeAlias = int | Mapping[str, int]
+Gaps: TypeAlias = int | Mapping[str, int]
 Ends: TypeAlias = Literal["valid", "same", "full"] | Size | tuple[Size, Size]
 Padding: TypeAlias = Ends | Mapping[str, Ends]
 Contracted: TypeAlias = str | Iterable[str] | None
@@ -49,7 +49,7 @@ def conv(
     dims: Dims,
     contract: Contracted = None,
     stride: Steps = 1,
-    dilation: Steps = 1,
+    dilation: Gaps = 1,
     padding: Padding = "valid",
 ) -> Tensor:
     """Cross-correlation of `x` with a kernel along some dims: the convolution of neural networks.
@@ -120,7 +120,7 @@ def conv_transpose(
     dims: Dims,
     contract: Contracted = None,
     stride: Steps = 1,
-    dilation: Steps = 1,
+    dilation: Gaps = 1,
     padding: Padding = "valid",
     sizes: Mapping[str, SizeLike] | None = None,
 ) -> Tensor:
@@ -180,7 +180,7 @@ def conv_transpose(
         kept[move.dim] = before, size
     over = dims_to_contract(function, values, weights, moves, contract)
     spread = named.dot(values, weights, dims=over)
-    result = named.overlap_add(spread, **move_attrs(moves) | {"sizes": tuple(whole)})
+    result = overlap_add_by(spread, move_attrs(moves) | {"sizes": tuple(whole)})
     for dim, (start, size) in kept.items():
         result = cut(result, dim, start, size)
     return wrap(result)
@@ -190,7 +190,7 @@ def max_pool(
     x: Operand,
     sizes: Mapping[str, SizeLike],
     stride: Steps | None = None,
-    dilation: Steps = 1,
+    dilation: Gaps = 1,
     padding: Padding = "valid",
 ) -> Tensor:
     """Maximum of each window along some dims; tied elements share its derivative evenly.
@@ -227,7 +227,7 @@ def mean_pool(
     x: Operand,
     sizes: Mapping[str, SizeLike],
     stride: Steps | None = None,
-    dilation: Steps = 1,
+    dilation: Gaps = 1,
     padding: Padding = "valid",
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -271,7 +271,7 @@ class Move(NamedTuple):
     dim: str
     place: str
     size: Size
-    stride: int
+    stride: Size
     dilation: int
 
     def ends(self, function: str, size: Size, given: Any) -> tuple[Size, Size]:
@@ -334,11 +334,11 @@ def windows_of(function: str, x: Node, moves: list[Move], padding: Any, fill: co
         move.dim: move.ends(function, x.type.size(move.dim), some)
         for move, some in zip(moves, given, strict=True)
     }
-    return named.windows(pad(x, ends, fill), **move_attrs(moves))
+    return windows_by(pad(x, ends, fill), move_attrs(moves))
 
 
 def kernel_moves(
-    function: str, x: Operand, kernel: Operand, dims: Dims, stride: Steps, dilation: Steps
+    function: str, x: Operand, kernel: Operand, dims: Dims, stride: Steps, dilation: Gaps
 ) -> tuple[Node, Node, list[Move]]:
     """`x`, the kernel with hidden names for the dims it moves by, and how it moves."""
     values, weights = common(function, x, kernel)
@@ -362,7 +362,7 @@ def kernel_moves(
     if renamed:
         weights = named.rename(weights, names=renamed)
     sizes = (weights.type.size(name) for name in new)
-    by, gaps = steps(function, along, stride), steps(function, along, dilation)
+    by, gaps = strides(function, along, stride), dilations(function, along, dilation)
     return values, weights, list(map(Move, along, new, sizes, by, gaps))
 
 
@@ -387,7 +387,7 @@ def dims_to_contract(
 
 
 def pool(
-    function: str, x: Operand, sizes: Mapping[str, SizeLike], stride: Steps | None, dilation: Steps
+    function: str, x: Operand, sizes: Mapping[str, SizeLike], stride: Steps | None, dilation: Gaps
 ) -> tuple[Node, list[Move]]:
     """`x`, and windows that by default do not overlap."""
     node = single(function, x)
@@ -402,5 +402,6 @@ def pool(
         raise refusal(function, "sizes name no dim", node, cure=cure)
     found = [size_of(function, dim, sizes[dim]) for dim in dims]
     new = hidden_names([f"{dim} window" for dim in dims], node.type.dims).values()
-    by = steps(function, dims, dict(zip(dims, found, strict=True)) if stride is None else stride)
-    return node, list(map(Move, dims, new, found, by, steps(function, dims, dilation)))
+    own = dict(zip(dims, found, strict=True))
+    by = strides(function, dims, own if stride is None else stride)
+    return node, list(map(Move, dims, new, found, by, dilations(function, dims, dilation)))

@@ -24,6 +24,7 @@ from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.public_calls import MAKERS, argument
 from graphcore.frontend.create.inputs import ones
+from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.order import quantiles
 from graphcore.frontend.order.searching import Side
@@ -35,9 +36,8 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count, minimum, same
-from graphcore.ops import named
 
-from .windows import each, pad, steps
+from .windows import Steps, each, pad, strides, windows_by
 
 __all__ = [
     "coarsen",
@@ -280,7 +280,7 @@ class Rolling(Windowed):
         self,
         window_dim: str | Mapping[str, str] | None = None,
         *,
-        stride: int | Mapping[str, int] = 1,
+        stride: Steps = 1,
         fill_value: Operand | None = None,
         **window_dim_kwargs: str,
     ) -> Tensor:
@@ -296,28 +296,25 @@ class Rolling(Windowed):
             mapping("construct", given, window_dim_kwargs, "{'dim': 'lag'}"),
         )
         x, fill = with_fill("construct", self._x.node, fill_value)
-        extended, by = self._extend(x, wrap(fill)), steps("construct", self._dims, stride)
+        extended, by = self._extend(x, wrap(fill)), strides("construct", self._dims, stride)
         made = tuple([new_dim("construct", dim, self._x.node) for dim in new])
         return self._labelled(self._windows(extended, made, by), by)
 
-    def _labelled(self, made: Tensor, strides: tuple[int, ...] = ()) -> Tensor:
+    def _labelled(self, made: Tensor, by: tuple[Size, ...] = ()) -> Tensor:
         """`made` with the labels of `x`, wherever windows end."""
-        like, starts = self._x.node, (0,) * len(self._dims)
-        if any(step != 1 for step in strides):
-            sizes = tuple(made.sizes[dim] for dim in self._dims)
-            like = named.slice_(like, dims=self._dims, starts=starts, sizes=sizes, steps=strides)
-        return wrap(keep_labels(made.node, like, self._dims))
+        ends = {dim: slice(None, None, step) for dim, step in zip(self._dims, by)}
+        return wrap(keep_labels(made.node, isel(self._x, ends).node, self._dims))
 
     def _extend(self, x: Node, fill: Operand) -> Node:
         """`x` padded so that there is a window for each position."""
         rows = zip(self._dims, self._sizes, self._before, strict=True)
         return pad(x, {dim: (lo, size - 1 - lo) for dim, size, lo in rows}, fill)
 
-    def _windows(self, x: Node, new: tuple[str, ...] = (), strides: tuple[int, ...] = ()) -> Tensor:
+    def _windows(self, x: Node, new: tuple[str, ...] = (), by: tuple[Size, ...] = ()) -> Tensor:
         """The windows of `x`, by default every one, along hidden dims."""
         every = (1,) * len(self._dims)
-        attrs = {"names": new or self._places, "strides": strides or every, "dilations": every}
-        return wrap(named.windows(x, dims=self._dims, sizes=self._sizes, **attrs))
+        attrs = {"names": new or self._places, "strides": by or every, "dilations": every}
+        return wrap(windows_by(x, {"dims": self._dims, "sizes": self._sizes} | attrs))
 
     def _frame(self, made: Tensor) -> Tensor:
         """One element for each complete window, and nan at the other positions."""

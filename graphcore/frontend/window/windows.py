@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-from graphcore.frontend.core.arguments import SizeLike, mapping, names, require_dims, size_of, whole
+from graphcore.frontend.core.arguments import (
+    SizeLike,
+    integer,
+    mapping,
+    names,
+    require_dims,
+    require_sign,
+    size_of,
+    whole,
+)
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import fill_in_dtype
-from graphcore.frontend.shape.dims import constant_end, join, keep_labels
+from graphcore.frontend.shape.dims import constant_end, in_order, join, keep_labels, with_size
+from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, maximum
-from graphcore.ops import named
+from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ops import leaf, named
 
 __all__ = [
     "overlap_add",
     "windows",
 ]
 
+Step: TypeAlias = int | Expression | Tensor
+Steps: TypeAlias = Step | Mapping[str, Step]
+"""Steps from window to window, for all dims or by dim."""
+
 
 def windows(
     x: Operand,
     sizes: Mapping[str, SizeLike],
     names: Mapping[str, str] | str,
-    stride: int | Mapping[str, int] = 1,
+    stride: Steps = 1,
     dilation: int | Mapping[str, int] = 1,
 ) -> Tensor:
     """The windows along some dims, with their elements along new last dims: a view, not a copy.
@@ -42,7 +57,8 @@ def windows(
     names
         For each dim the name of the new dim; for a single dim the name alone.
     stride
-        The step from window to window: one number, or a dict by dim.
+        The step from window to window, 1 or more: one number, size or value of integer inputs, or a
+        dict by dim.
     dilation
         The step from element to element in a window: one number, or a dict by dim.
 
@@ -57,23 +73,17 @@ def windows(
     """
     node = single("windows", x)
     attrs = window_attrs("windows", node, sizes, names, stride, dilation)
-    made, dims = named.windows(node, **attrs), attrs["dims"]
-    rows = zip(attrs["sizes"], attrs["dilations"], strict=True)
-    ends = named.slice_(
-        node,
-        dims=dims,
-        starts=tuple((size - 1) * apart for size, apart in rows),
-        sizes=tuple(made.type.size(dim) for dim in dims),
-        steps=attrs["strides"],
-    )
-    return wrap(keep_labels(made, ends, dims))
+    rows = zip(*[attrs[key] for key in ("dims", "sizes", "dilations", "strides")], strict=True)
+    ends = {dim: slice((size - 1) * apart, None, by) for dim, size, apart, by in rows}
+    made = windows_by(node, attrs)
+    return wrap(keep_labels(made, isel(wrap(node), ends).node, attrs["dims"]))
 
 
 def overlap_add(
     x: Operand,
     sizes: Mapping[str, SizeLike],
     names: Mapping[str, str] | str,
-    stride: int | Mapping[str, int] = 1,
+    stride: Steps = 1,
     dilation: int | Mapping[str, int] = 1,
 ) -> Tensor:
     """Windows added up at the positions they were taken from: the transpose of `windows`.
@@ -88,7 +98,8 @@ def overlap_add(
         For each dim the name of the dim within windows, which is removed; for a single dim the
         name alone.
     stride
-        The step from window to window: one number, or a dict by dim.
+        The step from window to window, 1 or more: one number, size or value of integer inputs, or a
+        dict by dim.
     dilation
         The step from element to element in a window: one number, or a dict by dim.
 
@@ -110,10 +121,44 @@ def overlap_add(
         else size_of("overlap_add", dim, sizes[dim])
         for dim, name, by, apart in rows
     )
-    return wrap(named.overlap_add(node, **attrs))
+    return wrap(overlap_add_by(node, attrs))
 
 
-def span(count: Size, window: Size, stride: int, dilation: int) -> Size:
+def windows_by(x: Node, attrs: dict[str, Any]) -> Node:
+    """`named.windows`; where a stride is known only at the call, every stride-th of all windows."""
+    made = named.windows(x, **with_known_strides(attrs))
+    late = {dim: slice(None, None, by) for dim, by in unknown_strides(attrs).items()}
+    return isel(wrap(made), late).node
+
+
+def overlap_add_by(x: Node, attrs: dict[str, Any]) -> Node:
+    """`named.overlap_add`, the transpose of `windows_by`."""
+    order = [dim for dim in x.type.dims if dim not in attrs["names"]]
+    rows = {row[0]: row[1:] for row in zip(*[attrs[key] for key in KEYS], strict=True)}
+    for dim, by in unknown_strides(attrs).items():
+        name, size, apart = rows[dim]
+        every = maximum(size - span(1, x.type.size(name), 1, apart) + 1, 0)
+        x = with_size(x, dim, (every + by - 1) // by)
+        at = wrap(leaf.iota(size=x.type.size(dim), dtype=INT, dims=(dim,))) * by
+        x = named.scatter(x, at.node, over=(dim,), dims=(dim,), sizes=(every,))
+    return in_order(named.overlap_add(x, **with_known_strides(attrs)), order)
+
+
+KEYS = "dims", "names", "sizes", "dilations"
+
+
+def unknown_strides(attrs: dict[str, Any]) -> dict[str, Expression]:
+    """The strides that are known only at the call, by dim."""
+    pairs = zip(attrs["dims"], attrs["strides"], strict=True)
+    return {dim: by for dim, by in pairs if isinstance(by, Expression)}
+
+
+def with_known_strides(attrs: dict[str, Any]) -> dict[str, Any]:
+    """The same attrs, with 1 for strides that are known only at the call."""
+    return attrs | {"strides": tuple(by if isinstance(by, int) else 1 for by in attrs["strides"])}
+
+
+def span(count: Size, window: Size, stride: Size, dilation: int) -> Size:
     """The number of elements that `count` windows span."""
     return maximum((count - 1) * stride + (window - 1) * dilation + 1, 0)
 
@@ -123,7 +168,7 @@ def window_attrs(
     x: Node,
     sizes: Mapping[str, SizeLike],
     new: Mapping[str, str] | str,
-    stride: int | Mapping[str, int],
+    stride: Steps,
     dilation: int | Mapping[str, int],
 ) -> dict[str, Any]:
     """The attrs of an op on windows, from the arguments of a user."""
@@ -136,14 +181,22 @@ def window_attrs(
         "dims": dims,
         "names": names(function, tuple(new_names)),
         "sizes": tuple(size_of(function, dim, sizes[dim]) for dim in dims),
-        "strides": steps(function, dims, stride),
-        "dilations": steps(function, dims, dilation),
+        "strides": strides(function, dims, stride),
+        "dilations": dilations(function, dims, dilation),
     }
 
 
-def steps(function: str, dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
-    """One integer for each of `dims`."""
-    return tuple(whole(function, n, "step", least=None) for n in each(function, dims, given))
+def strides(function: str, dims: tuple[str, ...], given: Any) -> tuple[Size, ...]:
+    """One step from window to window for each of `dims`."""
+    found = tuple(integer(function, n, "a stride") for n in each(function, dims, given))
+    for step in found:
+        require_sign(function, step)
+    return found
+
+
+def dilations(function: str, dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
+    """One step from element to element for each of `dims`, which must be known."""
+    return tuple(whole(function, n, "dilation", least=None) for n in each(function, dims, given))
 
 
 def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
