@@ -225,6 +225,15 @@ def test_sizes_that_are_fixed() -> None:
 
 
 @pytest.mark.parametrize("native", [False, True])
+def test_positions_in_a_batch_come_last(native: bool) -> None:
+    at = gc.nonzero(T > 0, 2, dim="row", fill_value=-1, name="k")["row"]
+    assert at.dims == ("col", "k")
+    table = np.array([[1.0, -1.0, 0.0], [2.0, 0.0, 3.0], [4.0, -1.0, 0.0]])
+    found = gc.compile([T], at, native=native)(table)
+    np.testing.assert_array_equal(found, [[0, 1], [-1, -1], [1, -1]])
+
+
+@pytest.mark.parametrize("native", [False, True])
 def test_positions_of_all_masks(native: bool) -> None:
     many = gc.tensor("many", {"batch": None, "row": None}, dtype="bool")
     fixed = [gc.nonzero(M, size=size)["row"] for size in (0, 2, 4)]
@@ -291,6 +300,8 @@ def test_sizes_that_are_none() -> None:
     for make in (
         lambda: gc.zeros({"a": X.sum()}),
         lambda: X.isel(row=T > 0),
+        lambda: gc.nonzero(T, dim="row"),
+        lambda: gc.unique(T, dim="row"),
         lambda: X.isel(row=[0, 1], size="some"),
         lambda: T.isel(row=M, col=(T > 0).any("row"), size="some"),
         lambda: X.where(M, size="some"),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from graphcore.frontend.core.arguments import SizeLike, size_of
-from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import scalar
 from graphcore.frontend.core.values_as_sizes import computed
 from graphcore.frontend.pointwise.elementwise import minimum
@@ -41,28 +41,34 @@ def kept_size(
 ) -> Size:
     """The size that a user fixes, else one that is computed, shown by a name."""
     if is_computed(size):
-        return computed(count(), label if size is None else str(size))
+        found = count()
+        if found.type.dims:
+            cure = "give size=, or search all dims together, with dim=None"
+            reason = f"how many there are differs along the dims {found.type.dims}"
+            raise refusal(function, reason, found, cure=cure)
+        return computed(found, label if size is None else str(size))
     return size_of(function, dim, size)
 
 
 def true_positions(function: str, mask: Node, dim: str, new: str, size: SizeLike) -> Kept:
-    """The positions along `dim` where a mask of that one dim holds, along the dim `new`.
+    """The positions along `dim` where a mask holds, along the dim `new`, which comes last.
 
     Each position is put at the number of those before it where the mask holds, so that the last one
     that is put there is the one where it holds.
     """
     many = kept_size(function, new, size, lambda: named.sum_(mask, dims=(dim,)), "kept")
-    counts, length = wrap(elementwise.cast(mask, dtype=INT)), mask.type.size(dim)
+    counts = wrap(elementwise.cast(mask, dtype=INT))
     before = wrap(named.cumsum(counts.node, dims=(dim,))) - counts
-    exact = is_computed(size)
+    length, exact = mask.type.size(dim), is_computed(size)
     if not exact:
         before = minimum(before, many)
-    none = leaf.full(value=Literal(0, INT), shape=(many + 1,), dims=(new,))
+    sizes = {other: n for other, n in mask.type.sizes.items() if other != dim} | {new: many + 1}
+    none = leaf.full(value=Literal(0, INT), shape=tuple(sizes.values()), dims=tuple(sizes))
     every = leaf.iota(size=length, dtype=INT, dims=(dim,))
     held = named.put(none, every, before.node, over=(dim,), dims=(new,))
     at = named.slice_(held, dims=(new,), starts=(0,), sizes=(many,), steps=(1,))
     if not exact:
-        there = wrap(leaf.iota(size=many, dtype=INT, dims=(new,))) < counts.sum(dim)
+        there = counts.sum(dim) > wrap(leaf.iota(size=many, dtype=INT, dims=(new,)))
         at = where(there, wrap(at), length).node
     return Kept(wrap(at), exact)
 
