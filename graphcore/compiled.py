@@ -20,6 +20,7 @@ from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.inspection.shown import file_at
 from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
+from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.provenance import described_by
 from graphcore.ir.size_text import show_dim
@@ -212,6 +213,10 @@ class Compiled(Questions, Generic[R]):
         native: bool | None = None,
         join: Join = "exact",
     ) -> None:
+        if type(arguments) is not list or any(y.type.dims is None for y in graph.outputs):
+            reason = "its class takes a graph of the stage 'named', and forms of the results"
+            cure = "write gc.compile(inputs, outputs); tensors of a graph are gc.Tensor(node)"
+            raise refusal("Compiled", reason, cure=cure, kind=GraphTypeError)
         self._arguments, self._results, self._returns = arguments, results, returns
         self._native, self._join = native, join
         check_word("compile", "join", join, get_args(Join))

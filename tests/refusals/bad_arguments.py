@@ -122,6 +122,8 @@ NO_TENSORS: list[tuple[str, ...]] = [
     ),
     ("gc.compile(gc.compile([x], x).stages['named'])", "gc.Tensor(node), those of its params"),
     ("gc.compile([x.node], x)", "is not a tensor", "gc.Tensor(node)"),
+    ("gc.Compiled(gc.compile([x], x).stages['lowered'], [0], 0)", "stage 'named'", "gc.compile("),
+    ("gc.Compiled(gc.compile([x], x).stages['named'], (x.node,), 0)", "forms", "gc.compile("),
     ("gc.constant(np.array(['2000-01-01'], 'M8[D]'), 'row')", "np.timedelta64(1, 'D')"),
     ("x.groupby('month', 12)", "'month' is text", "give the labels themselves"),
     ("x.groupby([1.0, float('nan')], dim='row')", "1 labels of groups are missing", "fillna"),

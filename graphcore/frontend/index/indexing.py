@@ -371,7 +371,7 @@ def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any
 def take(x: Operand, index: Any, dim: str | None = None) -> Tensor:
     """`x` at positions along one dim, which is replaced by the dims of the positions.
 
-    An unnamed list keeps the name of the dim.
+    An unnamed list keeps the name of the dim. Negative positions count from the end.
 
     >>> import graphcore as gc
     >>> table = gc.constant([[0.0, 0.1], [1.0, 1.1], [2.0, 2.1]], ("word", "feature"))
@@ -391,7 +391,8 @@ def take(x: Operand, index: Any, dim: str | None = None) -> Tensor:
 def take_along(x: Operand, index: Operand, dim: str | None = None) -> Tensor:
     """`x` at one position along `dim` for each element of the dims that `index` and `x` share.
 
-    The dims of `index` replace `dim`; a dim of both stands where it comes first.
+    The dims of `index` replace `dim`; a dim of both stands where it comes first. Negative positions
+    count from the end.
 
     >>> import graphcore as gc
     >>> logits = gc.constant([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2]], ("batch", "class"))
