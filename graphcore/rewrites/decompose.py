@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphcore.analysis.values import is_zero
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, maximum
-from graphcore.ops import elementwise, linalg, special, tensor
+from graphcore.ir.sizes import Size, maximum, minimum
+from graphcore.ops import elementwise, leaf, linalg, special, tensor
 
 from .contraction import pairwise
 from .engine import Rule, RuleSet
@@ -202,6 +203,41 @@ def decompose_digamma_step(node: Node) -> Node:
     return total + where(near, elementwise.log1p(where(near, m / low, 0)), log)
 
 
+def product_of_no_places(node: Node) -> Node | None:
+    """where(n = 0, 0, x y) = x[:, :k] y[:k], where k = 0 if n is, and all otherwise
+
+    The product of parts, which are views, spares a pass over the result.
+    """
+    condition, zero, product = node.inputs
+    size = compared_with_zero(condition)
+    return None if size is None or not is_zero(zero) else empty_without(size, product)
+
+
+def empty_without(size: Size, product: Node) -> Node | None:
+    """A product of matrices, or a view of one, that adds nothing up if a size is 0."""
+    if product.op in (tensor.reshape, tensor.transpose):
+        inner = empty_without(size, product.inputs[0])
+        return inner and product.with_inputs(inner)
+    if product.op is not tensor.matmul:
+        return None
+    x, y = product.inputs
+    places = x.type.shape[-1] * minimum(size, 1)
+    return tensor.matmul(
+        take_range(x, x.type.ndim - 1, 0, places), take_range(y, y.type.ndim - 2, 0, places)
+    )
+
+
+def compared_with_zero(condition: Node) -> Size | None:
+    """The size n of a condition n = 0, which may be repeated."""
+    match condition:
+        case Node(tensor.expand, [x]):
+            return compared_with_zero(x)
+        case Node(elementwise.equal, [Node(leaf.extent) as n, zero]) if is_zero(zero):
+            found: Size = n.attrs["size"]
+            return found
+    return None
+
+
 FEWER = 4
 """Where windows are added up in blocks there are at least so many times fewer terms."""
 
@@ -273,3 +309,6 @@ decomposition = RuleSet()
 for _op, _rule in DECOMPOSE.items():
     decomposition.add(_rule, [_op], [])
 decomposition.add(overlap_in_blocks, [tensor.overlap_add], [])
+decomposition.add(
+    product_of_no_places, [elementwise.where], [tensor.matmul, tensor.reshape, tensor.transpose]
+)

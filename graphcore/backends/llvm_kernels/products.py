@@ -12,8 +12,9 @@ from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count, minimum
+from graphcore.ir.sizes import Size, count, minimum, unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
@@ -85,13 +86,18 @@ def operand(x: Node, known: Container[Node] = ()) -> Operand:
 
 
 def looked_through(node: Node, axes: Sequence[int | None]) -> list[int | None] | None:
-    """The axes of a node's operand, if the node is a view; None for an axis that repeats."""
+    """The axes of a node's operand, if the node is a view; None for an axis that repeats.
+
+    Of slices only those that begin where the operand does: memory of others begins elsewhere.
+    """
     if node.op is t.transpose:
         perm = node.attrs["perm"]
         return [None if axis is None else perm[axis] for axis in axes]
     if node.op is t.expand:
         kept = [axis for axis in range(node.type.ndim) if axis not in node.attrs["axes"]]
         return [kept.index(axis) if axis in kept else None for axis in axes]
+    if node.op is t.slice_ and not any(node.attrs["starts"]) and {*node.attrs["steps"]} <= {1}:
+        return [*axes]
     return None
 
 
@@ -191,8 +197,9 @@ def some_rows_of_product(
 
 
 def more_than(size: Size, least: int) -> Size:
-    """1 if a size is larger than that, else 0."""
-    return minimum(size // (least + 1), 1)
+    """1 if a size is larger than that, or will be found by a loop of the kernel, else 0."""
+    found = any(type(name) is Hidden for name in unknowns(size))
+    return 1 if found else minimum(size // (least + 1), 1)
 
 
 def add_blocks(

@@ -172,16 +172,17 @@ def einsum_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
     operands, result = node.attrs["operands"], node.attrs["result"]
     shares = []
     for i, (x, letters) in enumerate(zip(node.inputs, operands, strict=True)):
-        others = [j for j in range(len(operands)) if j != i]
-        known = {*result, *(letter for j in others for letter in operands[j])}
-        share = tensor.einsum(
-            ct,
-            *[node.inputs[j] for j in others],
-            operands=(result, *[operands[j] for j in others]),
-            result=tuple(letter for letter in letters if letter in known),
-        )
+        others = [y for j, y in enumerate(node.inputs) if j != i]
+        there = [of for j, of in enumerate(operands) if j != i]
+        known = {*result}.union(*there)
+        left = tuple(letter for letter in letters if letter in known)
+        if others and known <= {*left}:  # the factor is smaller than their product
+            others[0] = contracted(ct, others[0])
+        share = tensor.einsum(ct, *others, operands=(result, *there), result=left)
+        if others and not known <= {*left}:
+            share = contracted(ct, share)
         alone = [axis for axis, letter in enumerate(letters) if letter not in known]
-        shares.append(expand(contracted(ct, share), alone, x.type.shape))
+        shares.append(expand(share, alone, x.type.shape))
     return tuple(shares)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import graphcore as gc
 from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -124,3 +125,19 @@ def test_neither_rows_nor_columns_side_by_side() -> None:
     both = Both([t.matmul(x, given("y", 3, M, N))])
     rng = np.random.default_rng(3)
     both.agree([some(rng, (7, 9, 3), "float64"), some(rng, (3, 9, 7), "float64")], (7, 9), 8)
+
+
+def test_an_inner_axis_as_long_as_a_loop_finds() -> None:
+    """The gradient of a matrix that each of the steps multiplies with: products of all steps."""
+    a, start = gc.tensor("a", {"row": None, "col": "row"}), gc.tensor("v", {"row": None})
+
+    def step(state: tuple[gc.Tensor, gc.Tensor]) -> tuple[gc.Tensor, gc.Tensor]:
+        i, v = state
+        return i + 1, gc.tanh(gc.dot(a, v.rename(row="col"), dim="col"))
+
+    _, last = gc.while_loop(lambda state: state[0] < 40, step, (np.int64(0), start))
+    slope = gc.grad((last**2).sum(), a)
+    rng = np.random.default_rng(0)
+    given = rng.standard_normal((5, 5)), rng.standard_normal(5)
+    found, wanted = (gc.compile([a, start], slope, native=way)(*given) for way in (True, False))
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
