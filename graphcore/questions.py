@@ -24,7 +24,8 @@ from graphcore.ir.node import Node
 from graphcore.rewrites import pipeline
 
 if TYPE_CHECKING:
-    from graphcore.inspection.check import Fault, Faults
+    from graphcore.inspection.check import Fault
+    from graphcore.inspection.kinks import Faults, Kink
     from graphcore.inspection.profile import Profile
     from graphcore.inspection.values import Tensors
     from graphcore.inspection.why import Why
@@ -130,16 +131,24 @@ class Questions(Listing):
         return lambda node: self._function.places.get(node, "")
 
     @overload
-    def check(self, /, *args: Any, any: Literal[False] = ..., **kwargs: Any) -> Fault | None: ...
+    def check(
+        self, /, *args: Any, any: Literal[False] = ..., **kwargs: Any
+    ) -> Fault | Kink | None: ...
     @overload
     def check(self, /, *args: Any, any: Literal[True], **kwargs: Any) -> Faults: ...
-    def check(self, /, *args: Any, any: bool = False, **kwargs: Any) -> Fault | Faults | None:
+    def check(
+        self, /, *args: Any, any: bool = False, **kwargs: Any
+    ) -> Fault | Kink | Faults | None:
         """The first value of a call that is nan or infinite where its operands are not.
 
         A value counts only if a nan or infinite output depends on it, element by element. One that
         `where`, an index or a maximum leaves out does not count. If all outputs are finite and
         `any` is not set, the answer takes no longer than a call. Otherwise NumPy computes the
         program one op at a time and keeps all values.
+
+        Without such a value, the answer is the first result with a second derivative at a kink that
+        is another one close beside it. Programs with second derivatives of ops that have a kink are
+        called four times more for this, with other arguments.
 
         Parameters
         ----------
@@ -152,9 +161,10 @@ class Questions(Listing):
 
         Returns
         -------
-        Fault | Faults | None
-            None if all outputs are finite, else a `Fault`, which says where the value comes from
-            and what to do. With `any` a tuple of faults, one for each value, the earliest first.
+        Fault | Kink | Faults | None
+            A `Fault` if an output is not finite: it says where the value comes from and what to do.
+            Else a `Kink` if a second derivative at a kink is wrong, else None. With `any` a tuple
+            of faults, one for each value, the earliest first, and then of all kinks.
 
         Examples
         --------
@@ -165,19 +175,36 @@ class Questions(Listing):
         >>> fault.op, dict(fault.place), fault.cause
         ('log', {'row': 1}, 'the log of 0')
         """
+        from graphcore.backends.numpy_backend.printing import silence
         from graphcore.backends.numpy_backend.single import Single  # loaded at their first use
         from graphcore.inspection.check import check
+        from graphcore.inspection.kinks import Faults, find_kinks
 
         given = self._given.arrange(args, kwargs)
         results = self._values(*given)
-        if not any and all(np.isfinite(y).all() for y in results):
-            return None
         arrays, sizes = self._boundary.bind(given)
         known = dict(zip(self._boundary.unknowns, sizes, strict=True))
         names = [path for path, _ in sorted(paths(self._results, "result"), key=itemgetter(1))]
-        graph = self._tier.kernels if self.native else self.passes[-1].graph
-        faults = check(graph, arrays, known, names, results, Single(), every=any)
-        return faults if any else faults[0]
+        faults: list[Fault] = []
+        if any or not all(np.isfinite(y).all() for y in results):
+            graph = self._tier.kernels if self.native else self.passes[-1].graph
+            faults = check(graph, arrays, known, names, results, Single(), every=any)
+            if not any:
+                return faults[0]
+
+        single = Single(numpy_backend.PASSES)
+        with silence():
+            kinks = find_kinks(
+                self.stages["named"],
+                arrays,
+                known,
+                names,
+                results,
+                lambda moved: self._values(*moved),
+                single,
+                single.outputs,
+            )
+        return Faults([*faults, *kinks]) if any else next(iter(kinks), None)
 
     def trace(self, /, *args: Any, step: Mapping[str, int] | None = None, **kwargs: Any) -> Tensors:
         """The values of every tensor of the program in a call, as it was written.

@@ -145,21 +145,6 @@ class Fault:
     __repr__ = __str__
 
 
-class Faults(tuple[Fault, ...]):
-    """Several faults, printed one below the other; of very many only the first are printed."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        shown = [str(fault) for fault in self[:SHOWN]]
-        if len(self) > SHOWN:
-            shown.append(f"… and {len(self) - SHOWN:,} more")
-        return "\n\n".join(shown) or "no faults"
-
-
-SHOWN = 50
-"""The faults that are printed."""
-
 MOST = 8
 """The lines of derivatives of derivatives, and the outputs, that are shown."""
 
@@ -178,7 +163,7 @@ def check(
     results: Sequence[Array],
     compute: Again,
     every: bool,
-) -> Faults:
+) -> list[Fault]:
     """The faults of a call, the earliest first; only that one, unless `every`.
 
     Parameters
@@ -204,8 +189,8 @@ def check(
         onsets = [*blame.onsets.values()][::-1]
         chosen = of_one_kind(onsets)[: None if every else 1]
         if outputs and not onsets:
-            return Faults([fault_of_result(graph, outputs[0], names)])
-        return Faults(fault(onset, compute, outputs) for onset in chosen)
+            return [fault_of_result(graph, outputs[0], names)]
+        return [fault(onset, compute, outputs) for onset in chosen]
 
 
 def of_one_kind(onsets: Sequence[Onset]) -> list[Onset]:

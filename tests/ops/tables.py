@@ -165,6 +165,7 @@ SOME: dict[str, str] = {
     "graphcore.inspection.blame RECEIVING": "elements are computed from those that the kind says",
     "graphcore.inspection.blame RUNNING": "elements are computed from those that the kind says",
     "graphcore.inspection.causes EXPLAIN": "a fault has no cause of the op's own",
+    "graphcore.inspection.kinks KINKS": "the op has no kink, or is not looked at",
     "graphcore.inspection.interpreter IDENTITIES": "the op is computed",
     "graphcore.inspection.values LEFT_OUT": "the results of the op are tensors of the user's",
     "graphcore.inspection.variables NUMBERS": "a variable may hold the result of the op",

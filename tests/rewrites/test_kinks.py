@@ -125,3 +125,21 @@ def test_even_powers_have_no_kink(name: str, native: bool) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_smooth_functions_of_a_kink_have_second_derivatives_there(name: str, native: bool) -> None:
     check(*FUNCTIONS[name], native, [0.0, 0.0])
+
+
+@pytest.mark.slow
+def test_second_derivatives_that_are_a_choice_are_as_the_table_says() -> None:
+    r = gc.norm(X, "t")
+    given: dict[str, tuple[T, list[list[float]]]] = {
+        "by a loop": (gc.scan(lambda c, _: (c * r, None), 1.0, length=2)[0], [[0, 0], [0, 0]]),
+        "by a sign": ((gc.sign(X) ** 2 * X**2).sum(), [[0, 0], [0, 0]]),
+        "by shares": ((gc.maximum(X, -X) ** 2).sum(), [[0, 0], [0, 0]]),
+        "of shares": ((gc.maximum(X, 0) * gc.minimum(X, 0)).sum(), [[0.5, 0], [0, 0.5]]),
+        "that jumps": ((X * abs(X)).sum(), [[0, 0], [0, 0]]),
+        "that jumps by shares": ((gc.maximum(X, 0) ** 2).sum(), [[0.5, 0], [0, 0.5]]),
+        "mixed ones jump": (abs(X).sum() ** 2, [[4, 0], [0, 4]]),
+        "a number": (gc.where(r == 0, 1, gc.sin(r) / gc.where(r == 0, 1, r)), [[0, 0], [0, 0]]),
+    }
+    found = gc.compile([X], {name: gc.hessian(y, X) for name, (y, _) in given.items()})([0.0, 0.0])
+    for name, (_, wanted) in given.items():
+        np.testing.assert_array_equal(found[name], wanted, name)
