@@ -190,10 +190,15 @@ def some_rows_of_product(
         numbers = blas.number(1.0), parts[1], blas.stride(of_y), parts[0], blas.stride(of_x)
         blas(*ways, *sizes, *numbers, *ends)
 
-    if k.number is not None and k.number <= BLOCK:
+    def at_once() -> Sequence[Value]:
         gemm(integer(0), k, c)
-    else:
+        return ()
+
+    def in_blocks() -> Sequence[Value]:
         add_blocks(w, node, matrix, k, gemm)
+        return ()
+
+    w.b.branch(w.b.op("icmp sle", k, integer(BLOCK)), at_once, in_blocks)
 
 
 def more_than(size: Size, least: int) -> Size:
