@@ -198,7 +198,8 @@ def some_rows_of_product(
         add_blocks(w, node, matrix, k, gemm)
         return ()
 
-    w.b.branch(w.b.op("icmp sle", k, integer(BLOCK)), at_once, in_blocks)
+    known = k.number is not None and k.number <= BLOCK
+    w.b.branch(TRUE if known else w.b.op("icmp sle", k, integer(BLOCK)), at_once, in_blocks)
 
 
 def more_than(size: Size, least: int) -> Size:
