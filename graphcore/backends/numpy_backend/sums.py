@@ -73,7 +73,7 @@ def add_rows(x: Array, out: Array) -> Array:
     return np.add(total, add_rows(x[whole:], np.empty(out.shape, out.dtype)), out)
 
 
-def add_halves(x: Array, few: int = 1) -> Array:
+def add_halves(x: Array, few: int = 8) -> Array:
     """The sum over the first axis, pairwise until few rows remain, in the memory of `x`."""
     while len(x) > few:
         half = len(x) // 2
@@ -138,8 +138,11 @@ def matvec_in_blocks(x: Array, y: Array, out: Array) -> Array:
     if inner <= ROW:
         return np.asarray(np.matvec(x, y, out) if y.ndim > 1 else np.dot(x, y, out))
     whole = inner - inner % ROW
-    sums = np.matvec(*[columns_in_blocks(a[..., :whole], ROW) for a in (x, y)])
-    return np.add(add_halves(sums), np.matvec(x[..., whole:], y[..., whole:]), out)
+    sums = add_halves(np.matvec(*[columns_in_blocks(a[..., :whole], ROW) for a in (x, y)]))
+    if whole == inner:
+        np.copyto(out, sums)
+        return out
+    return np.add(sums, matvec_in_blocks(x[..., whole:], y[..., whole:], out), out)
 
 
 def in_rows(x: Array) -> Array:
@@ -183,7 +186,8 @@ def matmul_in_blocks(x: Array, y: Array, out: Array) -> Array:
 
 def columns_in_blocks(x: Array, block: int) -> Array:
     """Some columns at a time, along a new first axis."""
-    return np.moveaxis(cut(x, block), -2, 0)
+    blocks, last = cut(x, block), x.ndim
+    return blocks.transpose(last - 1, *range(last - 1), last)
 
 
 def cut(x: Array, block: int) -> Array:
