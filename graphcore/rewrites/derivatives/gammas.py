@@ -3,9 +3,10 @@
 Of z = c gamma(y) / gamma(x), where x and y move together and m = y - x stays, the derivative is
 
     z (digamma(y) - digamma(x))                                        in general
-    z (digamma(y) - digamma(1 - x)) + c gamma(y) gamma(1 - x) cos(pi x)      for x < 1/2 < y
+    z (digamma(y) - digamma(1 - x)) + c gamma(y) gamma(1 - x) cos(pi x)      for x near a pole
 
-as 1 / gamma(x) = gamma(1 - x) sin(pi x) / pi (DLMF 5.5.3). Where x is a pole z is 0.
+as 1 / gamma(x) = gamma(1 - x) sin(pi x) / pi (DLMF 5.5.3). Where x is a pole z is 0. Nearer to one
+than y is, the first formula loses digits that the second keeps.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from collections.abc import Callable
 from graphcore.ir.node import Node, full_like
 from graphcore.ops import special as s
 from graphcore.ops.elementwise import (
+    absolute,
     cos,
-    equal,
     greater,
+    less,
+    less_equal,
     logical_and,
     logical_not,
     logical_or,
-    not_equal,
     remainder,
     rint,
     sin,
@@ -50,6 +52,10 @@ def is_positive(x: Node) -> Node:
     return greater(x, full_like(x, 0))
 
 
+def is_below_half(x: Node) -> Node:
+    return less(x, full_like(x, 0.5))
+
+
 def trigamma(x: Node) -> Node:
     """zeta(2, x); below 0, where its recurrence takes long, by reflection (DLMF 5.15.6)"""
     below = logical_not(is_positive(x))
@@ -59,29 +65,46 @@ def trigamma(x: Node) -> Node:
 
 
 def digamma_difference(x: Node, m: Node) -> Node:
-    """digamma(x + m) - digamma(x); where both are negative by reflection.
+    """digamma(x + m) - digamma(x); by reflection where both are below 1/2 and nearly equal.
 
     digamma(x) = digamma(1 - x) - pi / tan(pi x) (DLMF 5.5.4)
     """
     y = x + m
     above = logical_and(is_positive(x), is_positive(y))
-    alike = equal(is_positive(x), is_positive(y))
+    turn, sine, sines = sin_pi(m), sin_pi(x), sin_pi(x) * sin_pi(y)
+    near = logical_or(less_equal(absolute(turn), absolute(sine)), equals(sines, 0))
+    below = logical_and(logical_and(is_below_half(x), is_below_half(y)), near)
+    alike = logical_or(above, below)
     low = choose(above, x, choose(alike, 1 - y, 1))
     step = s.digamma_step(full_like(x, 0), low, choose(alike, m, 0))
-    turn, sines = sin_pi(m), sin_pi(x) * sin_pi(y)
     both = logical_and(equals(turn, 0), equals(sines, 0))
     turned = PI * turn / choose(both, 1, sines)
     apart = s.digamma(choose(alike, 1, y)) - s.digamma(choose(alike, 1, x))
     return choose(alike, choose(above, step, turned - step), apart)
 
 
+def pole_distance(x: Node) -> Node:
+    """How far x is from the nearest pole of gamma, and 1 above 1/2"""
+    return choose(is_below_half(x), absolute(x - rint(x)), 1)
+
+
+def is_at_pole(x: Node, y: Node) -> Node:
+    """Whether x is near a pole of gamma, and nearer than y."""
+    gap = pole_distance(x)
+    return logical_and(less(gap, full_like(x, 0.01)), greater(pole_distance(y), 2 * gap))
+
+
+def is_lower(x: Node, y: Node) -> Node:
+    """Whether y alone is positive."""
+    return logical_and(logical_not(is_positive(x)), is_positive(y))
+
+
 def quotient_slope(
     z: Node, gammas: Callable[..., Node], x: Node, y: Node, difference: Node
 ) -> Node:
     """The derivative of z = c gamma(y) / gamma(x); `gammas(x, y)` is c gamma(y) gamma(1 - x)."""
-    pole = logical_and(equal(x, rint(x)), not_equal(y, rint(y)))
-    across = logical_and(logical_not(is_positive(x)), logical_or(is_positive(y), pole))
-    low, high = choose(across, x, 0), choose(across, y, 1)
+    across = logical_or(is_at_pole(x, y), is_lower(x, y))
+    low, high = choose(across, x, 0), choose(across, y, 0.5)
     reflected = gammas(low, high) * cos_pi(low) + z * (s.digamma(high) - s.digamma(1 - low))
     return choose(across, reflected, z * choose(across, 0, difference))
 
@@ -90,7 +113,10 @@ def poch_partials(z: Node, x: Node, m: Node) -> tuple[Node, Node]:
     """Of gamma(x + m) / gamma(x)"""
 
     def gammas(low: Node, high: Node) -> Node:
-        return s.gamma(high) * s.gamma(1 - low)
+        above = is_positive(high)
+        right, left = choose(above, high, 0.5), choose(above, 0.5, high)
+        reflected = PI / sin_pi(left) * s.poch(1 - left, choose(above, 0, left - low))
+        return choose(above, s.gamma(right) * s.gamma(choose(above, 1 - low, 1)), reflected)
 
     y = x + m
     return quotient_slope(z, gammas, x, y, digamma_difference(x, m)), z * s.digamma(y)
@@ -101,7 +127,9 @@ def beta_partials(z: Node, a: Node, b: Node) -> tuple[Node, Node]:
 
     def partial(a: Node, b: Node) -> Node:
         def gammas(low: Node, high: Node) -> Node:
-            return s.gamma(high) * s.gamma(1 - low) * s.gamma(low - high)
+            other, above = low - high, is_positive(high)
+            right, left = choose(above, high, other), choose(above, other, high)
+            return PI / sin_pi(left) * s.beta(right, 1 - low)
 
         return quotient_slope(z, gammas, a + b, a, -digamma_difference(a, b))
 
@@ -111,16 +139,18 @@ def beta_partials(z: Node, a: Node, b: Node) -> tuple[Node, Node]:
 def binom_partials(z: Node, n: Node, k: Node) -> tuple[Node, Node]:
     """Of gamma(n + 1) / (gamma(p) gamma(q)) with p = k + 1 and q = n - k + 1
 
-    By k it is z (digamma(q) - digamma(p)). Where only one of these is negative, t beside u, it is
-    beta(n + 1, 1 - t) cos(pi t) + z (digamma(u) - digamma(1 - t)), with the other sign for t = q.
+    By k it is z (digamma(q) - digamma(p)). Where one of these, t, is near a pole or alone negative,
+    beside u, it is beta(n + 1, 1 - t) cos(pi t) + z (digamma(u) - digamma(1 - t)), with the other
+    sign for t = q.
     """
     p, q = k + 1, n - k + 1
 
     def gammas(low: Node, high: Node) -> Node:
         return s.beta(high, 1 - low)
 
-    across = not_equal(is_positive(p), is_positive(q))
-    turned = logical_and(across, is_positive(p))
+    straight, turned = is_at_pole(p, q), is_at_pole(q, p)
+    turned = logical_or(turned, logical_and(is_lower(q, p), logical_not(straight)))
+    across = logical_or(logical_or(straight, turned), is_lower(p, q))
     t, u = choose(turned, q, choose(across, p, 1)), choose(turned, p, choose(across, q, 1))
     total = choose(across, n + 1, 1)
     reflected = s.beta(total, choose(across, 1 - t, 1)) * cos_pi(t)

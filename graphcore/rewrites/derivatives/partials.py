@@ -85,10 +85,10 @@ def less(z: Node, x: Node, y: Node) -> Node:
     return x - choose(equals(z, -math.inf), 0, y)
 
 
-def modulus_partials(turns: Op, x: Node, y: Node) -> tuple[Partial, ...]:
-    """1 and the whole number of times that y goes into x, less; nan where y is 0, as the value"""
-    none = equals(y, 0)
-    return choose(none, full_like(x, math.nan), 1), -turns(x / choose(none, math.nan, y))
+def modulus_partials(z: Node, turns: Node) -> tuple[Partial, ...]:
+    """1 and the whole number of times that y goes into x, less; nan where the value is"""
+    none = e.isnan(z)
+    return choose(none, z, 1), -choose(none, z, turns)
 
 
 def cosine_partials(z: Node, x: Node, y: Node) -> tuple[Partial, ...]:
@@ -123,8 +123,8 @@ ELEMENTARY: dict[Op, Partials] = {
     e.multiply: lambda z, x, y: (y, x),
     e.divide: lambda z, x, y: (1 / y, -(z / y)),
     e.floor_divide: lambda z, x, y: (None, None),
-    e.remainder: lambda z, x, y: modulus_partials(e.floor, x, y),
-    e.fmod: lambda z, x, y: modulus_partials(e.trunc, x, y),
+    e.remainder: lambda z, x, y: modulus_partials(z, e.floor_divide(x, y)),
+    e.fmod: lambda z, x, y: modulus_partials(z, e.rint((x - z) / y)),
     e.power: power_partials,
     e.negative: lambda z, x: (-1,),
     e.absolute: lambda z, x: (phase(z, x),),
