@@ -105,9 +105,9 @@ def scan(
     xs
         Tensors with the dim `dim`; a step gets one element along it, without the dim. Or None.
     dim
-        The dim of the loop, by default that of vectors among `xs`, else "time". It is the first dim
-        of the results of all steps, wherever `xs` has it; `ys.transpose("batch", "time", ...)`
-        moves it.
+        The dim of the loop: by default "time", or that of `xs` if these are vectors. It is the
+        first dim of the results of all steps, wherever `xs` has it;
+        `ys.transpose("batch", "time", ...)` moves it.
     length
         The number of steps, required without `xs`: a number, a size, or an integer input without
         dims.
@@ -133,8 +133,8 @@ def scan(
     body = callback("scan", "body", body, "carry", "x")
     sequences, rebuild = optional(xs, "xs")
     if dim is None:
-        vectors = {x.dims for x in sequences if x.ndim == 1}
-        (dim,) = vectors.pop() if len(vectors) == 1 else ("time",)
+        own, *others = {x.dims for x in sequences} or {()}
+        dim = own[0] if len(own) == 1 and not others else "time"
     (dim,) = names("scan", (dim,))
     for x in sequences:
         if dim not in x.dims:
