@@ -11,7 +11,7 @@ import numpy as np
 from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
-from graphcore.backends.tiers import Fixed, Tiers, Values, native_source
+from graphcore.backends.tiers import Fixed, Tiers, Values, native_lines
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import refusal
 from graphcore.frontend.core.calls import worded_methods
@@ -96,12 +96,14 @@ class Questions(Listing):
     @property
     def source(self) -> str:
         """The program as text: a Python function of NumPy calls, or the loops of machine code."""
+        (head, _), *rest = self._source_lines()
+        return "".join(f"{line}\n" for line in (f"{head}  # {self.tier}", *[x for x, _ in rest]))
+
+    def _source_lines(self) -> Sequence[tuple[str, Sequence[Node]]]:
+        """The lines of the source, each with the node that it computes."""
         if self.native:
-            text = native_source(self._tier.kernels, self._boundary.unknowns)
-        else:
-            text = self._function.source
-        head, _, rest = text.partition("\n")
-        return f"{head}  # {self.tier}\n{rest}"
+            return native_lines(self._tier.kernels, self._boundary.unknowns)
+        return self._function.source_lines()
 
     @property
     def llvm(self) -> str:
@@ -319,7 +321,8 @@ class Questions(Listing):
         x
             What the question is about. A tensor of the program: an output, an input, or one between
             them. The key of an output in a dict. A name that a stage prints, such as "%12", or "%7
-            body %3" in the body of `%7`. A line, such as "model.py:7".
+            body %3" in the body of `%7`. A name of the source, such as "t3". A line, such as
+            "model.py:7".
         stage
             The stage that prints the name, and in which the answer names nodes; the last one, if
             it is not given.

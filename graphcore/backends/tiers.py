@@ -17,6 +17,7 @@ from graphcore.analysis.spending import Spending
 from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.graph import Graph
 from graphcore.ir.locks import new_lock
+from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.pipeline import without_collection
@@ -39,17 +40,24 @@ def calls(function: Function, boundary: Boundary) -> Values:
     return lambda *args: run(*bind(args))
 
 
-def native_source(graph: Graph, unknowns: tuple[str, ...]) -> str:
-    """A graph with kernels as text: pseudo-code, below the NumPy calls if there are some."""
+def native_lines(graph: Graph, unknowns: tuple[str, ...]) -> list[tuple[str, Sequence[Node]]]:
+    """A graph with kernels as lines of text, each with the node that it computes.
+
+    They are pseudo-code, below the NumPy calls if there are some.
+    """
     from graphcore.backends import llvm_kernels
-    from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
+    from graphcore.backends.llvm_kernels.pseudocode import pseudo_lines
 
     if llvm_kernels.whole(graph) is not None:
-        return pseudo_code(graph)
+        return pseudo_lines(graph)
     function = build(graph, unknowns, llvm_kernels.hosted)
     with described_by(graph.trace):
-        kernels = [pseudo_code(body, name) for name, body in function.kernels.items()]
-    return "\n".join([function.source, *kernels])
+        kernels = [
+            line
+            for name, body in function.kernels.items()
+            for line in [("", ()), *pseudo_lines(body, name)]
+        ]
+    return [*function.source_lines(), *kernels]
 
 
 class Tier:

@@ -327,23 +327,21 @@ class Explained:
         return found
 
     def in_source(self, name: str) -> list[Node]:
-        """The node that a line of the source computes under this name, such as "t7"."""
+        """The nodes that lines of the source compute under this name, such as "t7"."""
         self.runs(())
-        begins = re.compile(rf"\d+: {re.escape(name)} = ")
+        words = rf"(for [^:]*: )?(let )?(\w+, )*{re.escape(name)}(\[[^=]*\])?(, \w+)* = "
+        begins, printed = re.compile(rf"\d+: {words}"), self.printed_nodes(len(self.names) - 1).of
         lines = (self._source or {}).items()
-        return [node for node, runs in lines if any(map(begins.match, runs))][:1]
+        return [x for x, runs in lines if x in printed and any(map(begins.match, runs))]
 
     def runs(self, nodes: Iterable[Node]) -> tuple[str, ...]:
         """The lines of the source that compute nodes."""
         if self._source is None:
-            with described_by(self.trace):
-                source = self.compiled._function.code.source()
-            text = source.text.splitlines()
             self._source = {}
-            shown = self.compiled.source.startswith(text[0])  # no pseudo-code of machine code
-            for number, line in source.lines.items() if shown else ():
-                code = text[number - 1].partition("  # ")[0].strip()
-                self._source.setdefault(line.node, []).append(f"{number}: {one_line(code, 80)}")
+            for number, (text, made) in enumerate(self.compiled._source_lines(), 1):
+                code = text.partition("  # ")[0].strip()
+                for node in made:
+                    self._source.setdefault(node, []).append(f"{number}: {one_line(code, 80)}")
         return tuple(line for node in nodes for line in self._source.get(node, ()))
 
 

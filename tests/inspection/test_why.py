@@ -224,6 +224,26 @@ def test_answers_do_not_keep_the_program() -> None:
     assert np.isfinite(again(x=np.ones((2, 3)), w=np.ones(3))["loss"])
 
 
+def test_names_of_the_source_of_machine_code() -> None:
+    x, w = gc.tensor("x", {"row": None, "col": 3}), gc.tensor("w", {"col": 3})
+    z = gc.exp(gc.dot(x, w, dim="col")).sum()
+    y, _ = gc.scan(lambda c, xi: (gc.tanh(c * w) + xi, None), w, x, dim="row")
+    s = gc.linalg.svd(gc.exp(x), dims=("row", "col"))[1]
+    for outputs in ([z, gc.grad(z, w)], [y], [s, z]):
+        f = gc.compile([x, w], outputs, native=True)
+        lines = f.source.splitlines()
+        made = re.compile(r"^ *(?:for [^:]*: )?(t\d+)(?:\[[^=]*\])? = ")
+        named = [(i, found[1]) for i, line in enumerate(lines, 1) if (found := made.match(line))]
+        assert named
+        for number, name in named:
+            answers = f.why(name).answers
+            runs = [run for answer in answers for run in answer.runs]
+            assert any(run.startswith(f"{number}: ") for run in runs), name
+            assert all(answer.written or answer.asked for answer in answers), name
+    with pytest.raises(gc.GraphError, match="'t99' is not a node of the stage"):
+        f.why("t99")
+
+
 def test_names_of_the_source_and_the_stage_asked_about() -> None:
     x = gc.tensor("x", {"row": 3})
     f = gc.compile([x], gc.sin(x) * 2 + gc.cos(x), native=False)

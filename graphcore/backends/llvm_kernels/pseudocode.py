@@ -44,6 +44,11 @@ MOST = 3
 
 def pseudo_code(graph: Graph, name: str = "kernel") -> str:
     """The pseudo-code of a closed graph in its final form."""
+    return "".join(f"{line}\n" for line, _ in pseudo_lines(graph, name))
+
+
+def pseudo_lines(graph: Graph, name: str = "kernel") -> list[tuple[str, Sequence[Node]]]:
+    """The lines of the pseudo-code of a graph, each with the node whose value it gives, if any."""
     graph = without_kernels(graph)
     with described_by(graph.trace or state.trace):
         return Text(graph).program(name)
@@ -62,15 +67,18 @@ class Text:
         self.constant: dict[object, str] = {}
         self.shared = called_often(node.origin for node in graph.every_node())
 
-    def program(self, name: str) -> str:
-        """The text of the whole program."""
+    def program(self, name: str) -> list[tuple[str, Sequence[Node]]]:
+        """The lines of the whole program."""
         view = self.view(self.graph)
         known = {x: Stored(said) for x, said in self.params.items()}
         Body(self, view, known, 1).graph(self.graph)
         params = [f"{said}: {view.type(x)}" for x, said in self.params.items()]
         results = ", ".join([known[y].name for y in self.graph.outputs])
-        text = [*heading(name, params), *self.constants, *map(self.shown, self.lines)]
-        return "\n".join([*text, f"{INDENT}return {results}".rstrip(), ""])
+        return [
+            *[(text, ()) for text in (*heading(name, params), *self.constants)],
+            *[(self.shown(line), line.nodes[:1]) for line in self.lines],
+            (f"{INDENT}return {results}".rstrip(), ()),
+        ]
 
     def view(self, graph: Graph) -> View:
         """The labels of the axes of a graph."""

@@ -85,6 +85,13 @@ class Function:
         with described_by(self._trace):
             return self.code.source().text
 
+    def source_lines(self) -> list[tuple[str, Sequence[Node]]]:
+        """The lines of the source, each with the node that it computes."""
+        with described_by(self._trace):
+            text, lines = self.code.source()
+        numbered = enumerate(text.splitlines(), 1)
+        return [(line, (lines[i].node,) if i in lines else ()) for i, line in numbered]
+
     @property
     def kernels(self) -> Mapping[str, Graph]:
         """The bodies of the kernels that the source calls, by name."""

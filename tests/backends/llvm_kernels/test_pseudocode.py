@@ -15,7 +15,7 @@ from benchmarks.programs import Program
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import machine
 from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
-from graphcore.backends.tiers import native_source
+from graphcore.backends.tiers import native_lines
 
 from .native import needs_machine_code
 
@@ -245,5 +245,6 @@ def test_text_and_ir(model: Callable[[], gc.Compiled], golden: Callable[[str, st
     garbage.collect()  # an equal program that was built elsewhere would lend its lines
     f = model()
     kernels = llvm_kernels.in_kernels(f.stages["optimized"])
-    golden(f"{model.__name__}_source", native_source(kernels, f._boundary.unknowns))
+    lines = native_lines(kernels, f._boundary.unknowns)
+    golden(f"{model.__name__}_source", "".join(f"{line}\n" for line, _ in lines))
     golden(f"{model.__name__}_llvm", f.llvm)
