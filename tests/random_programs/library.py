@@ -219,13 +219,14 @@ def exact(s: Scope) -> None:
     d, x = s.drawing, s.any()
     if s.value(x).base.data.size > 4:
         raise Skip
-    dim, size, form = d.new_dim(s.value(x).dims), 3000, d.choice(LONG_SUMS)
-    long = f"(gc.tanh({x}) + 0.0003 * gc.arange({size}, dim={dim!r}))"
+    dim, size, form = d.new_dim(s.value(x).dims), 200_000, d.choice(LONG_SUMS)
+    long = f"(gc.tanh(gc.stop_gradient({x})) + 1e-7 * gc.arange({size}, dim={dim!r}))"
     wide, narrow = (
         form.format(t=t, d=dim, n=1 / size, size=size)
         for t in (long, f"gc.astype({long}, 'float32')")
     )
-    s.emit(f"{x} + gc.where(abs(gc.astype({narrow}, 'float64') - {wide}) > 1e-5, 1.0, 0.0)")
+    error = f"gc.absolute(gc.astype({narrow}, 'float64') - {wide})"
+    s.emit(f"{x} + gc.where({error} > 1e-5, 1.0, 0.0)")
 
 
 LIBRARY: tuple[tuple[int, Callable[[Scope], None]], ...] = (

@@ -43,7 +43,7 @@ def test_drawn_alike_from_a_seed() -> None:
 
 def test_a_program_is_shown_as_a_script() -> None:
     """One that is not refused: others give a new dim a name that is there already."""
-    script = standalone(drawn(5), Outcome("differs", "call 1: somehow"))
+    script = standalone(drawn(5), Outcome("differs", "call 0: somehow"))
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "array" in run.stdout
