@@ -2,73 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
+from graphcore.ir.dtypes import INT
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size
+from graphcore.ir.names import apart
+from graphcore.ir.node import Node, full_like
+from graphcore.ir.sizes import Shape, Size, maximum
 from graphcore.ir.types import TensorType
-from graphcore.ops import control, leaf, tensor
-from graphcore.ops.control import Loop, all_steps
+from graphcore.ops import control, elementwise, leaf, tensor
+from graphcore.ops.control import Carry, Loop, Operand
 from graphcore.ops.leaf import values
 
-from .plain import reshape, take_range
+from .plain import number, reshape, take_range
 
 
 def in_chunks(scan: Node) -> Node:
-    """A call of a loop over chunks of the first checkpoint's length, and of the rest one by one.
+    """A call of loops in one another that take the steps of a loop with checkpoints.
 
-    A pullback of the outer loop saves the carry that each chunk starts from, and runs the chunk
-    again where it needs the other carries.
+    A pullback of a loop saves the carries that its steps start from, here chunks, and runs a chunk
+    again where it needs the other carries. All chunks have room for equally many steps, and the
+    last ones may have fewer: so there is one body, however many steps there are.
     """
-    chunk, *inner = scan.attrs["checkpoint"]
-    length = scan.attrs["length"]
-    whole = length // chunk
+    length, n = scan.attrs["length"], scan.attrs["carries"]
+    sizes = chunk_sizes(length, scan.attrs["checkpoint"])
+    room = prod(sizes)
     params = tuple(leaf.param(f"operand {i}", x.type) for i, x in enumerate(scan.inputs))
     loop = Loop.of(scan)
     given = loop.params.split(params)
-    n, covered, left = len(given.carries), whole * chunk, length - whole * chunk
-    attrs = scan.attrs | {"checkpoint": tuple(inner)}
-
-    def over_chunks(start: tuple[Node, ...]) -> list[Node]:
-        """The steps that fill whole chunks."""
-        sequences = [
-            reshape(
-                x if left == 0 else take_range(x, 0, 0, covered), (whole, chunk, *x.type.shape[1:])
-            )
-            for x in given.sequences
-        ]
-        chunks = attrs | {"body": chunk_of(loop, chunk, attrs), "length": whole, "checkpoint": ()}
-        return values(control.scan(*start, *sequences, *given.captured, **chunks))
-
-    def one_by_one(start: tuple[Node, ...]) -> list[Node]:
-        """The steps after the last whole chunk."""
-        sequences = [take_range(x, 0, covered, left) for x in given.sequences]
-        return values(control.scan(*start, *sequences, *given.captured, **attrs | {"length": left}))
-
-    parts = [over_chunks] if left == 0 else [over_chunks, one_by_one]
-    made: list[list[Node]] = []
-    for part in reversed(parts) if scan.attrs["reverse"] else parts:
-        made.append(part(tuple(made[-1][:n]) if made else given.carries))
-    last = made[-1][:n]
-    in_order = reversed(made) if scan.attrs["reverse"] else made
-    columns = zip(*[part[n:] for part in in_order], strict=True)
-    steps = [join_steps(column, y) for column, y in zip(columns, scan.type.items[n:], strict=True)]
-    return control.call(*scan.inputs, body=Graph(params, (*last, *steps)))
-
-
-def chunk_of(loop: Loop, chunk: Size, attrs: dict[str, object]) -> Graph:
-    """The body of the loop over chunks: the loop over one of them."""
-    params = tuple(
-        leaf.param(x.attrs["name"], all_steps(x.type, None, chunk))
-        if x in loop.params.sequences
-        else x
-        for x in loop.params.all
+    loop = loop._replace(
+        settings={**loop.settings, "checkpoint": ()},
+        carries=tuple(map(Carry, loop.params.carries, given.carries, loop.updates)),
+        sequences=tuple(
+            Operand(p, extend(x, room))
+            for p, x in zip(loop.params.sequences, given.sequences, strict=True)
+        ),
+        captured=tuple(map(Operand, loop.params.captured, given.captured)),
     )
-    inner = control.scan(*params, **attrs | {"length": chunk})
-    return Graph(params, tuple(values(inner)))
+    if room != length:
+        loop = while_steps_are_left(loop, length, room)
+    sequences = [Operand(p, reshape(x, (*sizes, *x.type.shape[1:]))) for p, x in loop.sequences]
+    found = nested(loop._replace(sequences=tuple(sequences)), sizes)
+    ys = [reshape(y, (room, *y.type.shape[len(sizes) :])) for y in found[n:]]
+    ys = [y if room == length else take_range(y, 0, 0, length) for y in ys]
+    ys = [reshape(y, type.shape) for y, type in zip(ys, scan.type.items[n:], strict=True)]
+    return control.call(*scan.inputs, body=Graph(params, (*found[:n], *ys)))
 
 
-def join_steps(parts: tuple[Node, ...], type: TensorType) -> Node:
-    """The results of all steps, those of chunks in one axis again."""
-    chunks, *rest = parts
-    flat = reshape(chunks, (chunks.type.shape[0] * chunks.type.shape[1], *chunks.type.shape[2:]))
-    return reshape(tensor.concat(flat, *rest, axis=0) if rest else flat, type.shape)
+def chunk_sizes(length: Size, checkpoint: Sequence[int]) -> Shape:
+    """How many chunks there are on each level, in a chunk around them, and steps in the last.
+
+    All are 1 or more: a loop without steps is one chunk in which a step is missing.
+    """
+    last, sizes = maximum(length - 1, 0), []
+    for most in checkpoint:
+        sizes.append(last // most + 1)
+        last = last // sizes[-1]
+    return (*sizes, last + 1)
+
+
+def nested(loop: Loop, sizes: Shape) -> list[Node]:
+    """The results of loops of some lengths, one in another; the innermost takes the steps."""
+    some, *inner = sizes
+    if not inner:
+        return values(loop._replace(settings={**loop.settings, "length": some}).build())
+    n = len(loop.carries)
+    params = [
+        leaf.param(p.attrs["name"], TensorType(x.type.dtype, x.type.shape[1:], None))
+        for p, x in loop.sequences
+    ]
+    chunk = loop._replace(
+        carries=tuple(x._replace(start=x.param) for x in loop.carries),
+        sequences=tuple(map(Operand, loop.params.sequences, params)),
+        captured=tuple(Operand(x, x) for x in loop.params.captured),
+    )
+    made = nested(chunk, tuple(inner))
+    outer = loop._replace(
+        settings={**loop.settings, "length": some},
+        carries=tuple(x._replace(update=y) for x, y in zip(loop.carries, made, strict=False)),
+        sequences=tuple(map(Operand, params, loop.operands.sequences)),
+        results=tuple(made[n:]),
+    )
+    return values(outer.build())
+
+
+def while_steps_are_left(loop: Loop, length: Size, room: Size) -> Loop:
+    """The loop whose steps from `length` on, up to `room`, change nothing."""
+    params = loop.params
+    step = Graph(params.all, loop.outputs)
+    zeros = tuple(full_like(y, 0) for y in loop.results)
+    keep = Graph(params.all, (*params.carries, *zeros))
+    name = apart("step", {x.attrs["name"] for x in params.all})
+    i = leaf.param(name, TensorType(INT, (), None))
+    here = elementwise.cast(elementwise.less(i, number(length, INT)), dtype=INT)
+    made = values(control.switch(here, *params.all, branches=(keep, step)))
+    steps = Operand(i, leaf.iota(size=room, dtype=INT, dims=None))
+    return loop.with_roots(made)._replace(sequences=(*loop.sequences, steps))
+
+
+def extend(x: Node, size: Size) -> Node:
+    """`x`, and zeros after it up to `size` places along its first axis."""
+    if x.type.shape[0] == size:
+        return x
+    axes = x.type.ndim
+    shape = (size, *x.type.shape[1:])
+    return tensor.embed(x, shape=shape, starts=(0,) * axes, steps=(1,) * axes)

@@ -114,8 +114,8 @@ def scan(
     reverse
         Whether to run from the last position to the first; results stay at their positions.
     checkpoint
-        What a pullback saves of the steps. None saves all it needs, an integer k every k-th carry,
-        and "log" a few carries on several levels. The pullback computes the rest again.
+        What a pullback saves of the steps. None saves all it needs, an integer k at least every
+        k-th carry, and "log" a few carries on several levels. The pullback computes the rest again.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def policy(checkpoint: Any, steps: Size) -> Checkpoint:
 def levels(steps: Size) -> Checkpoint:
     """The lengths of the chunks on several levels; those that fill a known number of steps.
 
-    Steps that fill no chunk make a loop of their own, which makes a program longer.
+    Where chunks are not full, each step has to ask whether it is one.
     """
     found = []
     for most in CHECKPOINT_LEVELS:
