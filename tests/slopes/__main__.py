@@ -7,7 +7,7 @@ from multiprocessing import Pool
 
 import numpy as np
 
-from .points import pairs, singles
+from .points import points
 from .reference import all_slopes
 from .sweeping import STORED, names
 
@@ -16,7 +16,7 @@ def main() -> None:
     found = dict(np.load(STORED)) if STORED.exists() else {}
     known = names()
     found = {name: table for name, table in found.items() if name in known}
-    tasks = [(name, singles() if known[name] == 1 else pairs()) for name in sys.argv[1:] or known]
+    tasks = [(name, points(known[name])) for name in sys.argv[1:] or known]
     with Pool() as pool:
         for name, table in pool.imap_unordered(all_slopes, tasks):
             found[name] = table

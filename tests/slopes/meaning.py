@@ -205,12 +205,35 @@ def gammaincinv(a: Number, p: Number) -> Number:
 
 def gammainccinv(a: Number, p: Number) -> Number:
     return near(
-        lambda z: gammaincc(a, z) - p,
-        lambda z: -gamma_density(a, z),
+        lambda z: gammainc(a, z) - (1 - p),
+        lambda z: gamma_density(a, z),
         scipy.special.gammainccinv,
         a,
         p,
     )
+
+
+def betainc(a: Number, b: Number, x: Number) -> Number:
+    return mp.betainc(a, b, 0, x, regularized=True)
+
+
+def betaincc(a: Number, b: Number, x: Number) -> Number:
+    return mp.betainc(a, b, x, 1, regularized=True)
+
+
+def betaincinv(a: Number, b: Number, p: Number) -> Number:
+    return near(
+        lambda z: betainc(a, b, z) - p,
+        lambda z: z ** (a - 1) * (1 - z) ** (b - 1) / mp.beta(a, b),
+        scipy.special.betaincinv,
+        a,
+        b,
+        p,
+    )
+
+
+def betainccinv(a: Number, b: Number, p: Number) -> Number:
+    return 1 - betaincinv(b, a, p)
 
 
 def owens_t(h: Number, a: Number) -> Number:
@@ -358,6 +381,10 @@ MEANING: dict[str, Function] = {
     "gammaincc": gammaincc,
     "gammaincinv": gammaincinv,
     "gammainccinv": gammainccinv,
+    "betainc": betainc,
+    "betaincc": betaincc,
+    "betaincinv": betaincinv,
+    "betainccinv": betainccinv,
     "j0": order(mp.besselj, 0),
     "j1": order(mp.besselj, 1),
     "jv": mp.besselj,

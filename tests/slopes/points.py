@@ -71,3 +71,15 @@ def pairs() -> np.ndarray:
     halves = [-3.5, -2.5, -1.5, -0.5, 0.5, 1.5]
     found += [(x, y) for x in halves for y in halves]
     return np.array(list(dict.fromkeys(found)))
+
+
+def triples() -> np.ndarray:
+    """Points of functions of two parameters and a probability."""
+    parameters = [float(np.float32(x)) for x in (0.3, 1, 2.5, 60)]
+    chances = [float(np.float32(x)) for x in (1e-10, 0.3, 1 - 2.0**-20)]
+    return np.array([(a, b, x) for a in parameters for b in parameters for x in chances])
+
+
+def points(count: int) -> np.ndarray:
+    """Those of functions of so many operands."""
+    return {1: singles, 2: pairs, 3: triples}[count]()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from itertools import product
+from itertools import combinations_with_replacement, product
 from math import comb
 from typing import Any
 
@@ -12,9 +12,15 @@ import numpy as np
 
 from .meaning import MEANING, Function, Number
 
+MOST = {1: 3, 2: 3, 3: 2}
+"""The highest order that is looked at, by the number of operands."""
 ORDERS = {
-    1: [(1,), (2,), (3,)],
-    2: [(m, n) for total in (1, 2, 3) for m in range(total, -1, -1) for n in [total - m]],
+    count: [
+        tuple(map(chosen.count, range(count)))
+        for total in range(1, most + 1)
+        for chosen in combinations_with_replacement(range(count), total)
+    ]
+    for count, most in MOST.items()
 }
 LIMIT = 1.0
 """Seconds for the slopes of one point."""
@@ -108,6 +114,10 @@ def slopes(name: str, at: list[float]) -> tuple[float, list[float]]:
     return value, [known.get(n, float("nan")) for n in every]
 
 
+COMPLEMENT = {"gammaincc": "gammainc", "betaincc": "betainc"}
+"""Functions that are 1 less another: its slopes take less time."""
+
+
 def some_slopes(name: str, at: list[float], orders: list[tuple[int, ...]]) -> Any:
     unknown = float("nan")
     signal.signal(signal.SIGVTALRM, late)
@@ -120,10 +130,14 @@ def some_slopes(name: str, at: list[float], orders: list[tuple[int, ...]]) -> An
         exact = f(*[mp.mpf(x) for x in at])
         if not (isinstance(exact, mp.mpc) and exact.imag != 0):
             value = float(mp.re(exact))
+    except Late:
+        return value, found
     except Exception:
         pass
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    if name in COMPLEMENT:
+        return value, [-x for x in some_slopes(COMPLEMENT[name], at, orders)[1]]
     signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT)
     try:
         if name in BESSEL:

@@ -16,7 +16,7 @@ from graphcore.ops.elementwise import UFUNC, UNKNOWN
 from graphcore.rewrites.derivatives import PARTIALS
 from tests.ops.tables import INTERNAL
 
-from .points import pairs, singles
+from .points import points as points_of
 from .reference import ORDERS
 
 STORED = Path(__file__).with_name("references.npz")
@@ -42,7 +42,7 @@ def names() -> dict[str, int]:
         ):
             continue
         count = len(signature(PARTIALS[op]).parameters) - 1  # besides its value
-        if count <= 2:
+        if count <= 2 or op.name.startswith("betainc"):
             found[op.name] = count
     return found | COMPOSED
 
@@ -76,14 +76,22 @@ def derivatives(name: str, xs: list[gc.Tensor], reverse: bool, most: int) -> dic
     return found
 
 
+def slow(name: str, points: np.ndarray) -> np.ndarray:
+    """Points at which SciPy takes seconds."""
+    size = np.abs(points)
+    if name == "zeta":
+        return points[:, -1] < -1e3
+    return (size[:, 0] >= 1e8) & (name == "yv")
+
+
 def wrong_points(
     name: str, dtype: str, native: bool, reverse: bool, most: int = 3
 ) -> tuple[int, list[tuple[Any, np.ndarray, float, float]]]:
     """How many slopes there are, and those that are off: order, point, right and found."""
     count = names()[name]
-    points, table = (singles() if count == 1 else pairs()), stored()[name]
+    points, table = points_of(count), stored()[name]
     with np.errstate(all="ignore"):
-        exact = (points.astype(dtype) == points).all(1)
+        exact = (points.astype(dtype) == points).all(1) & ~slow(name, points)
     points, table = points[exact], table[exact]
     xs = [gc.tensor(f"x{k}", {"i": None}, dtype=dtype) for k in range(count)]
     asked = derivatives(name, xs, reverse, most)

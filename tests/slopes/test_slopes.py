@@ -1,4 +1,4 @@
-"""Slopes keep their digits: of all elementwise functions of one and two operands, to third order.
+"""Slopes keep their digits: of elementwise functions of one and two operands, to third order.
 
 They are compared with differences in a precision in which nothing is lost, at scales from the
 smallest subnormal number to the largest. Where the value is no number, no slope is one.
@@ -24,10 +24,8 @@ from .sweeping import names, stored, wrong_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-UNSWEPT = {
-    **dict.fromkeys(("kv", "kve", "owens_t", "gammainccinv"), "references take mpmath too long"),
-    **dict.fromkeys(("yv", "zeta"), "SciPy takes seconds for a value of large operands"),
-}
+UNSWEPT = {"kv", "kve", "owens_t", "gammainccinv"}
+"""Functions whose references take mpmath too long."""
 OFTEN = ("tanh", "sigmoid", "softplus", "expm1", "log", "logaddexp", "hypot", "betaln", "arctan2")
 """Functions whose first slopes are looked at in every run."""
 
@@ -57,7 +55,7 @@ def test_every_function_has_references() -> None:
 
 def test_exceptions_name_functions() -> None:
     named = {name for entry in EXCEPTIONS for name in entry.names.split()}
-    assert named <= names().keys()
+    assert named <= names().keys() - UNSWEPT
 
 
 @pytest.mark.parametrize("native", [False, True], ids=["numpy", "native"])

@@ -16,6 +16,7 @@ from graphcore.ops.elementwise import (
     absolute,
     cos,
     exp,
+    greater,
     greater_equal,
     less,
     log,
@@ -156,9 +157,17 @@ def gammaincinv_partials(z: Node, a: Node) -> tuple[Node, ...]:
     return inverse(density, by)
 
 
-def betaincinv_partials(z: Node, a: Node, b: Node) -> tuple[Node, ...]:
-    *by, density = betainc_partials(a, b, z)
-    return inverse(density, *by)
+def betaincinv_partials(z: Node, rest: Node, a: Node, b: Node) -> tuple[Node, ...]:
+    """Those of z, and above 1/2 by its `rest` 1 - z, which has digits that z has not
+
+    rest = betaincinv(b, a, 1 - p), so that its partials by b, a and 1 - p are those of -z by b, a
+    and of z by p.
+    """
+    high = greater(z, full_like(z, 0.5))
+    first, second = choose(high, b, a), choose(high, a, b)
+    *by, density = betainc_partials(first, second, choose(high, rest, z))
+    by_first, by_second, by_p = inverse(density, *by)
+    return choose(high, -by_second, by_first), choose(high, -by_first, by_second), by_p
 
 
 def negate_all(partials: Sequence[Node]) -> tuple[Node, ...]:
@@ -219,8 +228,10 @@ SPECIAL: dict[Op, Partials] = {
     ),
     s.betainc: lambda z, a, b, x: betainc_partials(a, b, x),
     s.betaincc: lambda z, a, b, x: negate_all(betainc_partials(a, b, x)),
-    s.betaincinv: lambda z, a, b, p: betaincinv_partials(z, a, b),
-    s.betainccinv: lambda z, a, b, p: complement(*betaincinv_partials(z, a, b)),
+    s.betaincinv: lambda z, a, b, p: betaincinv_partials(z, s.betainccinv(b, a, p), a, b),
+    s.betainccinv: lambda z, a, b, p: complement(
+        *betaincinv_partials(z, s.betaincinv(b, a, p), a, b)
+    ),
     s.betainc_by: lambda z, m, n, a, b, x: (
         *(None, None, s.betainc_by(m + 1, n, a, b, x), s.betainc_by(m, n + 1, a, b, x)),
         s.beta_density(m, n, full_like(m, 0), full_like(n, 0), a, b, x),
