@@ -262,10 +262,15 @@ def integer(function: str, number: Any, what: str, *operands: Base | Node) -> Si
         reason = f"{brief(number)} for {what} is not an integer or a size"
         cure = "use an integer, a size of a tensor, or an integer input"
         raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError) from None
-    if abs(found) > LARGEST_SIZE:
-        reason = f"{found} for {what} exceeds any size"
+    return within_any_size(function, found, what, *operands)
+
+
+def within_any_size(function: str, number: int, what: str, *operands: Base | Node) -> int:
+    """An integer, refused if no size is as large."""
+    if abs(number) > LARGEST_SIZE:
+        reason = f"{number} for {what} exceeds any size"
         raise refusal(function, reason, *operands, cure="use an integer of 64 bits")
-    return found
+    return number
 
 
 def require_sign(function: str, step: Size, *operands: Node) -> None:
@@ -297,7 +302,7 @@ def whole(
     if least is not None and found < least:
         cure = f"use {least} or more"
         raise refusal(function, f"{what}={found} is too small", *operands, cure=cure)
-    return found
+    return within_any_size(function, found, what, *operands)
 
 
 @overload
