@@ -65,7 +65,7 @@ shared = Pass("exponentials shared", in_turn(compute_constants, share_exponentia
 laid_out = Pass("laid out", short_axes_first, EXPANDED)
 scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
 
-OWN = [shared, laid_out, scheduled]
+OWN = [shared, scheduled, laid_out]
 """The passes that serve the costs of machine code, before kernels are made."""
 PASSES: Passes = [
     *COMMON,

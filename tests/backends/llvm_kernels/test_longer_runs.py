@@ -105,5 +105,5 @@ def test_products_of_long_rows_are_given_as_they_lie(channels: int, rows_first: 
     x = gc.tensor("x", {"b": 4, "y": 40, "x": 40, "c": channels})
     w = gc.tensor("w", {"ky": 3, "kx": 3, "c": channels, "o": 8})
     run = gc.compile([x, w], gc.conv(x, w, {"y": "ky", "x": "kx"}, contract="c"), native=True)
-    (product,) = (n for n in run.stages["scheduled"].every_node() if n.op is t.matmul)
+    (product,) = (n for n in run.stages["laid out"].every_node() if n.op is t.matmul)
     assert (product.type.shape[-1] == 8) == rows_first
