@@ -61,14 +61,16 @@ def contracted(ct: Node, product: Node) -> Node:
     """A contraction of `ct` with other values, and 0 where `ct` is a sum over no places.
 
     A number of steps that a loop finds is known where this loop stands, and it may go: there `ct`
-    itself is looked at.
+    itself is looked at. It may be 0 by chance, where the slope of a finite contraction counts.
     """
     for sizes in omits(ct):
         if not sizes or any(isinstance(n, int) or n in product.type.shape for n in sizes):
             continue
         names = [name for n in sizes if isinstance(n, Expression) for name in n.unknowns]
         if any(isinstance(name, Hidden) for name in names):
-            product = where(is_all_zero(ct, product), 0, product)
+            undefined = elementwise.logical_not(elementwise.isfinite(product))
+            left_out = elementwise.logical_and(is_all_zero(ct, product), undefined)
+            product = where(left_out, 0, product)
         else:
             product = unless_empty(sum(sizes), product)
     return product

@@ -110,6 +110,17 @@ def test_steps_and_terms_that_are_there_keep_their_infinite_derivatives() -> Non
         assert slope.eval(v=0.0, u=0.7, time=[1.0, 2.0]) == np.inf
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_a_cotangent_that_is_0_by_chance_has_a_slope(native: bool) -> None:
+    """The carry is 0 where it is differentiated, and what the steps contract does not vary."""
+    x = gc.tensor("x", {"t": 2})
+    weights, kernel = gc.constant([1.8, 1.5], "t") * V, gc.constant([1.9, 1.4], "lag")
+    contractions = [gc.conv(weights, kernel, {"t": "lag"}).sum("t"), gc.dot(weights, x, dim="t")]
+    lasts = [gc.fori_loop(0, STEPS, lambda i, c, k=k: c * k, V) for k in contractions]
+    f = gc.compile([V, STEPS, x], [gc.hvp(y, V, gc.constant(1.0)) for y in lasts], native=native)
+    np.testing.assert_allclose(f(0.0, 1, [1.0, 2.0]), [2 * 5.52, 2 * 4.8])
+
+
 def test_nothing_is_guarded_where_there_are_terms_for_certain() -> None:
     x = gc.tensor("x", {"t": 3})
     loop = gc.scan(lambda s, e: (s * 0.5 + gc.sqrt(V) * e, None), U, x, dim="t")[0]

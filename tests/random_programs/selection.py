@@ -162,7 +162,7 @@ METHODS = (
     "cumsum", "argmax", "map", "-", "*",
 )  # fmt: skip
 MEMBERS = (
-    "gc.sum(gc.where(w, m, 0.0), {dim!r})",
+    "gc.sum(gc.fillna(m, 0.0), {dim!r})",
     "gc.where(w, m - gc.sum(gc.where(w, m, 0.0), {dim!r}), 0.0)",
     "gc.cumsum(gc.where(w, m, 0.0), {dim!r})", "gc.where(w, gc.sin(m), 0.5)",
 )  # fmt: skip
