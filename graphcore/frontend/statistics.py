@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graphcore.frontend.core.documents import parameters
-from graphcore.ir.dtypes import float_for, promote, real_of
+from graphcore.ir.dtypes import HALF, SINGLE, float_for, promote, real_of
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Size, count
 
@@ -67,7 +68,7 @@ class Weighted(Listing):
 
     def mean(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
         """Sum of the elements times their weights, over the sum of the weights."""
-        return ratio(self.sum(dim, skipna=skipna), self._total(dim))
+        return self._by_single(lambda w: ratio(w.sum(dim, skipna=skipna), w._total(dim)))
 
     def sum_of_squares(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
         """`sum(abs(x - mean) ** 2 * weights)`."""
@@ -78,11 +79,18 @@ class Weighted(Listing):
 
     def var(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
         """`sum(abs(x - mean) ** 2 * weights) / sum(weights)`."""
-        return ratio(self.sum_of_squares(dim, skipna=skipna), self._total(dim))
+        return self._by_single(lambda w: ratio(w.sum_of_squares(dim, skipna=skipna), w._total(dim)))
 
     def std(self, dim: Dim = None, *, skipna: bool = False) -> Tensor:
         """Square root of `var`; where all values are equal its derivative is 0."""
-        return root(self.var(dim, skipna=skipna))
+        return self._by_single(lambda w: root(w.var(dim, skipna=skipna)))
+
+    def _by_single(self, function: Callable[[Weighted], Tensor]) -> Tensor:
+        """function(self), of float16 by float32, which holds more sums of weights."""
+        if {self.x.dtype, self.weights.dtype} != {HALF}:
+            return function(self)
+        single = Weighted(astype(self.x, SINGLE), astype(self.weights, SINGLE))
+        return astype(function(single), HALF)
 
     def quantile(self, q: Any, dim: Dim = None, *, skipna: bool = False) -> Tensor:
         """The value below which a fraction `q` of the weights is, interpolated linearly.

@@ -12,6 +12,7 @@ from .errors import GraphTypeError
 from .types import DType
 
 BOOL, INT, FLOAT = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
+HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 DATES = (
     "make numbers of dates, such as days: (dates - dates[0]) / np.timedelta64(1, 'D'); "

@@ -21,7 +21,13 @@ from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, maximum, not_equal
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
-from graphcore.frontend.reduce.masking import identity_of_extreme, ratio, root, squared_modulus
+from graphcore.frontend.reduce.masking import (
+    at_least_single,
+    identity_of_extreme,
+    ratio,
+    root,
+    squared_modulus,
+)
 from graphcore.frontend.reduce.segments import SEGMENTED, Segments, segments_of
 from graphcore.ir.dtypes import INT, sum_of
 from graphcore.ir.errors import GraphTypeError
@@ -72,16 +78,25 @@ class GroupBy(Listing):
 
     def mean(self, *, skipna: bool = False) -> Tensor:
         """Mean of each group; nan where it has no elements."""
-        return self._ratio(self._sum(as_float(self._fill(0, skipna))), skipna)
+
+        def mean(x: Tensor) -> Tensor:
+            own = GroupBy(self._segments._replace(x=x))
+            return own._ratio(own._sum(as_float(own._fill(0, skipna))), skipna)
+
+        return at_least_single(mean, self._segments.x)
 
     def var(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
         """`sum(abs(x - mean) ** 2) / (n - ddof)` for n elements; nan where n is `ddof`."""
         ddof = whole("var", ddof, "ddof", self._segments.x.node, least=0)
-        middle = self.mean(skipna=skipna)
-        squares = squared_modulus(self._segments.x - self.expand(middle))
-        if skipna:
-            squares = choose(notnull(self._segments.x), squares, 0)
-        return self._ratio(self._sum(squares), skipna, ddof)
+
+        def var(x: Tensor) -> Tensor:
+            own = GroupBy(self._segments._replace(x=x))
+            squares = squared_modulus(x - own.expand(own.mean(skipna=skipna)))
+            if skipna:
+                squares = choose(notnull(x), squares, 0)
+            return own._ratio(own._sum(squares), skipna, ddof)
+
+        return at_least_single(var, self._segments.x)
 
     def std(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
         """Square root of `var`; where all elements are equal its derivative is 0."""

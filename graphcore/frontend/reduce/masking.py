@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from graphcore.frontend.pointwise.elementwise import equal, maximum, sqrt, squar
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
 from graphcore.frontend.shape.dims import broadcast
+from graphcore.ir.dtypes import HALF, SINGLE
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
@@ -125,7 +127,19 @@ def mean_of(data: Masked) -> Tensor:
     """The mean of the elements counted; nan if there are none."""
     if data.mask is None:
         return data.reduce(named.mean, 0)
-    return data.ratio(over(named.sum_, as_float(data.fill(0)), data.dims))
+
+    def mean(x: Tensor) -> Tensor:
+        own = data._replace(x=x)
+        return own.ratio(over(named.sum_, as_float(own.fill(0)), own.dims))
+
+    return at_least_single(mean, data.x)
+
+
+def at_least_single(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """function(x), of float16 by float32: sums and numbers of elements soon exceed float16."""
+    if x.dtype != HALF:
+        return function(x)
+    return astype(function(astype(x, SINGLE)), HALF)
 
 
 def var_of(data: Masked, ddof: int) -> Tensor:
@@ -133,8 +147,15 @@ def var_of(data: Masked, ddof: int) -> Tensor:
     ddof = whole(data.function, ddof, "ddof", data.x, least=None)
     if data.mask is None:
         return data.reduce(named.var, 0, ddof=ddof)
-    away = choose(data.mask, as_float(data.fill(0)) - mean_of(data), 0)
-    return data.ratio(over(named.sum_, squared_modulus(away), data.dims), ddof)
+
+    mask = data.mask
+
+    def var(x: Tensor) -> Tensor:
+        own = data._replace(x=x)
+        away = choose(mask, as_float(own.fill(0)) - mean_of(own), 0)
+        return own.ratio(over(named.sum_, squared_modulus(away), own.dims), ddof)
+
+    return at_least_single(var, data.x)
 
 
 def extreme_of(data: Masked, op: Op, sign: int, initial: complex | None = None) -> Tensor:

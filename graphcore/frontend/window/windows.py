@@ -14,6 +14,7 @@ from graphcore.frontend.core.arguments import (
     require_sign,
     size_of,
     whole,
+    within_any_size,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
@@ -196,7 +197,8 @@ def strides(function: str, dims: tuple[str, ...], given: Any) -> tuple[Size, ...
 
 def dilations(function: str, dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
     """One step from element to element for each of `dims`, which must be known."""
-    return tuple(whole(function, n, "dilation", least=None) for n in each(function, dims, given))
+    found = [whole(function, n, "dilation", least=None) for n in each(function, dims, given)]
+    return tuple(within_any_size(function, n, "a dilation") for n in found)
 
 
 def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:

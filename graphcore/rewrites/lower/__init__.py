@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.dtypes import INT, complex_for, float_for, promote, real_of
+from graphcore.ir.dtypes import HALF, INT, SINGLE, complex_for, float_for, promote, real_of
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import for_every
@@ -105,7 +105,12 @@ def lower_prod(node: Node, x: Node) -> Node:
 
 @lower(named.mean)
 def lower_mean(node: Node, x: Node) -> Node:
-    return mean(cast(x, node.type.dtype), axes(node))
+    return cast(mean(at_least_single(cast(x, node.type.dtype)), axes(node)), node.type.dtype)
+
+
+def at_least_single(x: Node) -> Node:
+    """`x`, in float32 if it is float16, which sums and numbers of elements soon exceed."""
+    return cast(x, SINGLE) if x.type.dtype == HALF else x
 
 
 def mean(x: Node, over: tuple[int, ...], ddof: int = 0) -> Node:
@@ -118,7 +123,12 @@ def mean(x: Node, over: tuple[int, ...], ddof: int = 0) -> Node:
 @lower(named.var)
 def variance(node: Node, x: Node) -> Node:
     """mean(|x - mean(x)|^2), over count - ddof"""
-    x = cast(x, float_for(x.type.dtype))
+    return cast(wide_variance(node, x), node.type.dtype)
+
+
+def wide_variance(node: Node, x: Node) -> Node:
+    """The variance, of float16 in float32."""
+    x = at_least_single(cast(x, float_for(x.type.dtype)))
     over = axes(node)
     away = x - unsum(mean(x, over), over, x)
     if x.type.dtype.kind == "c":
@@ -131,8 +141,8 @@ def variance(node: Node, x: Node) -> Node:
 @lower(named.std)
 def lower_std(node: Node, x: Node) -> Node:
     # The square root of a variance of 0 is shielded, so that its derivative is 0 and not nan.
-    v = variance(node, x)
-    return where(equals(v, 0), 0, elementwise.sqrt(nonzero(v)))
+    v = wide_variance(node, x)
+    return cast(where(equals(v, 0), 0, elementwise.sqrt(nonzero(v))), node.type.dtype)
 
 
 @lower(named.max_, named.min_)
