@@ -108,3 +108,11 @@ def test_long_products_of_complex_matrices(native: bool) -> None:
     f = gc.compile([x], gc.dot(x, gc.ones_like(x).rename(b="c"), dim="a"), native=native)
     exact = 1 + (n - 1) * 0.49 * eps
     assert (np.abs(f(given) - exact) <= BOUND * eps * exact).all()
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_many_rows_without_elements(native: bool) -> None:
+    x = gc.tensor("x", {"row": None, "col": None})
+    ids = gc.arange(x.sizes["row"], dim="row") % 2
+    total = gc.segment_sum(x, ids, 2, dim="row", name="kind")
+    assert gc.compile([x], total, native=native)(np.ones((500, 0))).shape == (2, 0)

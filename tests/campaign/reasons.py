@@ -24,7 +24,7 @@ FUNCTIONS = {"a function", "a builtin", "a class", "a compiled function"}
 DICTS = {"a dict of None", "a dict of words", "a dict of numbers", "a dict by numbers"}
 
 OPERAND = r"Operand|Tensor|Tree|^[TX]$|Mask|Row|Labelled|complex|Any|Real"
-SIZE = r"Size|int\b|Whole|Steps|Padding|Expression"
+SIZE = r"Size|int\b|Whole|Steps|Gaps|Padding|Expression"
 NAME = r"str\b|Dim|Pair|Contracted|Iterable"
 
 

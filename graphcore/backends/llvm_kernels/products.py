@@ -96,7 +96,7 @@ def looked_through(node: Node, axes: Sequence[int | None]) -> list[int | None] |
     if node.op is t.expand:
         kept = [axis for axis in range(node.type.ndim) if axis not in node.attrs["axes"]]
         return [kept.index(axis) if axis in kept else None for axis in axes]
-    if node.op is t.slice_ and not any(node.attrs["starts"]) and {*node.attrs["steps"]} <= {1}:
+    if node.op is t.slice_ and {*node.attrs["starts"]} <= {0} and {*node.attrs["steps"]} <= {1}:
         return [*axes]
     return None
 

@@ -264,7 +264,7 @@ def scatter(
         sizes, rest = front.shape[: len(axes)], front.shape[len(axes) :]
         places = row_major(sizes, tuple(range(len(axes))), index)
         if places.size > SHORT and np.bincount(places.reshape(-1)).max() > SHORT:
-            several = np.broadcast_to(updates, (*places.shape, *rest)).reshape(-1, *rest)
+            several = np.broadcast_to(updates, (*places.shape, *rest)).reshape(places.size, *rest)
             add_groups(several, places.reshape(-1), sizes, front)
             return out
     places = row_major(out.shape, axes, index)

@@ -127,6 +127,21 @@ def test_neither_rows_nor_columns_side_by_side() -> None:
     both.agree([some(rng, (7, 9, 3), "float64"), some(rng, (3, 9, 7), "float64")], (7, 9), 8)
 
 
+def test_slices_that_begin_at_the_start_or_elsewhere() -> None:
+    """Only the former are read as they lie; where a slice begins may be known only at the call."""
+    rng = np.random.default_rng(2)
+    x, y = given("x", N, 7), given("y", 7, M)
+    for start, column in ((0, 0), (1, 2), (N - 1, 2)):
+        part = t.slice_(x, starts=(start, 0), sizes=(N - start, 7), steps=(1, 1))
+        less = t.slice_(x, starts=(0, column), sizes=(N, 3), steps=(1, 1))
+        other = t.slice_(y, starts=(column, 0), sizes=(3, M), steps=(1, 1))
+        both = Both(
+            [t.matmul(part, y), t.matmul(less, other), t.matmul(matrix(other), matrix(less))]
+        )
+        for n, m in ((1, 1), (9, 8), (17, 33)):
+            both.agree([some(rng, (n, 7)), some(rng, (7, m))], (n, m), 64)
+
+
 def test_an_inner_axis_as_long_as_a_loop_finds() -> None:
     """The gradient of a matrix that each of the steps multiplies with: products of all steps."""
     a, start = gc.tensor("a", {"row": None, "col": "row"}), gc.tensor("v", {"row": None})
