@@ -151,7 +151,7 @@ class Groups:
         made, most = [], whole(most)
         for places in self.parts():
             if len(places) > most:
-                raise Refused("a group is larger")
+                raise Unclear  # it is refused, but not where its derivative alone is asked for
             lacking = Array((dim,), np.full(most - len(places), np.nan))
             members = concat([isel(self.x, {dim: (dim, places)}), lacking], dim)
             made.append(function(transpose(members, *self.x.dims),
