@@ -255,6 +255,7 @@ def test_no_circle_of_imports() -> None:
     assert sorted(left) == []
 
 
+@pytest.mark.slow
 def test_nothing_imports_the_links() -> None:
     """`import rewrites` would work beside the links and fail where the wheel is installed."""
     found = [

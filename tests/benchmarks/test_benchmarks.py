@@ -121,6 +121,7 @@ def test_the_logistic_task() -> None:
     assert compile_time.logistic(1).keys() == {"first", "later"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(llvm_kernels.unavailable()), reason="needs machine code")
 def test_peaks_are_measured_in_each_way() -> None:
     cases = ["machine code"], [peaks.STORED], ["machine code", peaks.EACH]
@@ -154,6 +155,7 @@ def test_every_policy_of_checkpoints_has_the_same_gradient() -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_loops_are_measured_in_processes_of_their_own() -> None:
     found = loops.fresh("gradient", 20, 2, "log")
     assert found.keys() == {"seconds", "bytes"}

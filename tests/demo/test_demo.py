@@ -68,6 +68,7 @@ def test_a_difference_is_seen() -> None:
     assert timing.largest_difference(b, b) == 0
 
 
+@pytest.mark.slow
 def test_times_are_measured_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, str]] = []
     run = subprocess.run
@@ -140,6 +141,7 @@ def test_a_short_run() -> None:
     assert [line for line in wide if not line.startswith("The program above is")] == []
 
 
+@pytest.mark.slow
 def test_quiet_says_only_results() -> None:
     result = demo("--epochs", "1", "--quiet", "--batch", "1297")
     assert (result.returncode, result.stderr) == (0, "")
