@@ -146,7 +146,7 @@ class Fault:
 
 
 MOST = 8
-"""The lines of derivatives of derivatives, and the outputs, that are shown."""
+"""The lines of derivatives of derivatives, outputs, and ops at a kink that are shown."""
 
 
 def quoted_code(line: Origin) -> str:

@@ -23,7 +23,17 @@ from graphcore.ir.provenance import Origin, described_by
 from graphcore.ops import autodiff, elementwise, named
 
 from .blame import Mask
-from .check import Fault, first, labels_in, place_of, plain, quoted_code, show_place, show_value
+from .check import (
+    MOST,
+    Fault,
+    first,
+    labels_in,
+    place_of,
+    plain,
+    quoted_code,
+    show_place,
+    show_value,
+)
 from .interpreter import Again, Array, Frame, Interpreter, Outputs, Run, one_node
 
 
@@ -95,10 +105,6 @@ class Kink:
         )
 
     __repr__ = __str__
-
-
-MOST = 8
-"""The ops at a kink that are shown."""
 
 
 class Faults(tuple[Fault | Kink, ...]):

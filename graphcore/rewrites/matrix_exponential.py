@@ -34,8 +34,8 @@ POWERS, BLOCKS = 5, 4
 LIMIT = 1.4384
 """How large a matrix may be for the error of the series to be below half a unit in the last place:
 it is the exponential of another matrix, which differs by so little (Higham 2005, Al-Mohy 2011)."""
-SHARE = 8
-"""The share of a dtype's exponents that a matrix may have whose powers are taken."""
+ROOTS = 8
+"""A matrix whose fifth power is taken is below this root of the largest number of its dtype."""
 
 
 def decompose_expm(node: Node) -> Node:
@@ -51,7 +51,7 @@ def decompose_expm(node: Node) -> Node:
     for k in range(1, POWERS):
         powers.append(at(powers[k // 2], powers[k - 1 - k // 2]))
     size = reduce(maximum, [norm(powers[k - 1]) ** (1 / k) for k in (POWERS - 1, POWERS)])
-    most = np.finfo(size.type.dtype).maxexp // SHARE
+    most = np.finfo(size.type.dtype).maxexp // ROOTS
     halvings = maximum(ceil(exponent + log2(size / LIMIT)), exponent - most)
     halvings = if_finite(positive(halvings))
     scale = power_of_two(exponent - halvings, a)

@@ -142,3 +142,17 @@ def test_steps_are_not_counted_where_their_loop_is_gone(native: bool) -> None:
     )[1]
     f = gc.compile([x, y], gc.hvp(gc.sum(last), x, x), native=native)
     np.testing.assert_array_equal(f([0.1, 0.2, 0.3], [-0.5, 2.0]), 0)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_products_of_matrices_with_a_cotangent_of_no_terms(native: bool) -> None:
+    """An infinite input counts for nothing where there are no classes, per example as well."""
+    x = gc.tensor("x", {"example": None, "in": None})
+    first = gc.tensor("first", {"in": None, "hidden": None})
+    second = gc.tensor("second", {"hidden": None, "class": None})
+    hidden = gc.special.softplus(gc.dot(x, first, dim="in"))
+    found = (gc.dot(hidden, second, dim="hidden") ** 2).sum("class")
+    slopes = [gc.grad(found.sum(), first), gc.grad(found, first, per="example")]
+    f = gc.compile([x, first, second], slopes, native=native)
+    given = np.full((3, 2), np.inf), np.ones((2, 4)), np.ones((4, 0))
+    assert all((slope == 0).all() for slope in f(*given))

@@ -22,7 +22,7 @@ from graphcore.frontend.pointwise.elementwise import equal, maximum, not_equal
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.frontend.reduce.masking import (
-    at_least_single,
+    by_single,
     identity_of_extreme,
     ratio,
     root,
@@ -83,7 +83,7 @@ class GroupBy(Listing):
             own = GroupBy(self._segments._replace(x=x))
             return own._ratio(own._sum(as_float(own._fill(0, skipna))), skipna)
 
-        return at_least_single(mean, self._segments.x)
+        return by_single(mean, self._segments.x)
 
     def var(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
         """`sum(abs(x - mean) ** 2) / (n - ddof)` for n elements; nan where n is `ddof`."""
@@ -96,7 +96,7 @@ class GroupBy(Listing):
                 squares = choose(notnull(x), squares, 0)
             return own._ratio(own._sum(squares), skipna, ddof)
 
-        return at_least_single(var, self._segments.x)
+        return by_single(var, self._segments.x)
 
     def std(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
         """Square root of `var`; where all elements are equal its derivative is 0."""

@@ -132,10 +132,10 @@ def mean_of(data: Masked) -> Tensor:
         own = data._replace(x=x)
         return own.ratio(over(named.sum_, as_float(own.fill(0)), own.dims))
 
-    return at_least_single(mean, data.x)
+    return by_single(mean, data.x)
 
 
-def at_least_single(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def by_single(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """function(x), of float16 by float32: sums and numbers of elements soon exceed float16."""
     if x.dtype != HALF:
         return function(x)
@@ -155,7 +155,7 @@ def var_of(data: Masked, ddof: int) -> Tensor:
         away = choose(mask, as_float(own.fill(0)) - mean_of(own), 0)
         return own.ratio(over(named.sum_, squared_modulus(away), own.dims), ddof)
 
-    return at_least_single(var, data.x)
+    return by_single(var, data.x)
 
 
 def extreme_of(data: Masked, op: Op, sign: int, initial: complex | None = None) -> Tensor:

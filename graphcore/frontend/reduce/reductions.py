@@ -24,7 +24,7 @@ from .masking import (
     SKIPPED,
     Mask,
     Masked,
-    at_least_single,
+    by_single,
     extreme_of,
     mask_operand,
     mean_of,
@@ -172,7 +172,7 @@ def std(
     data = mask_operand("std", x, dim, where, skipna)
     if data.mask is None:
         return data.reduce(named.std, 0, ddof=whole("std", ddof, "ddof", data.x, least=None))
-    return at_least_single(lambda x: root(var_of(data._replace(x=x), ddof)), data.x)
+    return by_single(lambda x: root(var_of(data._replace(x=x), ddof)), data.x)
 
 
 @parameters(**FROM_INITIAL)

@@ -176,10 +176,11 @@ def einsum_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
         there = [of for j, of in enumerate(operands) if j != i]
         known = {*result}.union(*there)
         left = tuple(letter for letter in letters if letter in known)
-        if others and known <= {*left}:  # the factor is smaller than their product
+        is_outer = known <= {*left}
+        if others and is_outer:  # nothing is summed: one factor is smaller than the product
             others[0] = contracted(ct, others[0])
         share = tensor.einsum(ct, *others, operands=(result, *there), result=left)
-        if others and not known <= {*left}:
+        if others and not is_outer:
             share = contracted(ct, share)
         alone = [axis for axis, letter in enumerate(letters) if letter not in known]
         shares.append(expand(share, alone, x.type.shape))
