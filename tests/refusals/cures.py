@@ -11,6 +11,7 @@ import builtins
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -195,3 +196,36 @@ def run(piece: str, scopes: Iterable[dict[str, Any]]) -> str:
             else:
                 return ""
     return why
+
+
+GENERAL = """
+import numpy as np
+import graphcore as gc
+x = gc.tensor("x", {"row": 4, "col": 4})
+y, f = x * 2, lambda x: x.sum()
+xs, dims, array = [x, y], ("row", "col"), np.ones((4, 4))
+size, k, n, parts, mask, keep = 4, 2, 3, 2, y, 0.5
+w, b, label = x.rename(col="out"), gc.tensor("b", {"out": 4}), gc.constant([0, 1, 2, 3], "col")
+index = gc.constant([3, 2, 1, 0], "row")
+"""
+"""Operands for cures that show a general form."""
+
+
+@cache
+def general() -> list[dict[str, Any]]:
+    """Those operands; then with `x` and `y` as vectors and as numbers."""
+    scope: dict[str, Any] = {}
+    exec(GENERAL, scope)
+    vector, number = gc.tensor("v", {"row": 4}), gc.tensor("number", {})
+    return [
+        scope,
+        {**scope, "x": vector, "y": vector, "array": np.ones(4)},
+        {**scope, "x": number, "y": number * 2},
+    ]
+
+
+def check(cure: str, scopes: list[dict[str, Any]]) -> None:
+    """All code in a cure is code, and what can run does."""
+    found = list(pieces(cure))
+    assert [fault for piece in found for fault in faults(piece)] == []
+    assert [why for piece in found if (why := run(piece, scopes))] == []
