@@ -82,6 +82,14 @@ def test_signed_zeros_and_kinds_stay_apart():
     assert x + float("nan") is x + float("nan")
 
 
+def test_results_of_loops_have_their_own_dtype():
+    """A number gives way to the dtype of an operand; the last value of a carry is no number."""
+    last = gc.fori_loop(0, 3, lambda i, c: c + 1, 1.0)
+    grown = gc.while_loop(lambda c: c < 10, lambda c: c * 2, 1.0)
+    for result in (last, grown):
+        assert (result * gc.tensor("x", "row", dtype="float32")).dtype == "float64"
+
+
 def test_sizes_are_weak_integers():
     x = gc.tensor("x", {"batch": None}, dtype="float32")
     n = x.sizes["batch"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -166,6 +167,7 @@ def test_operands_of_other_dims_and_the_line_are_named() -> None:
     assert op == "hypot"
     assert "# here" in linecache.getline(line.file, line.line)
     assert str(kink).startswith("result is 0 at [batch=1, t=0], and at 1 more, but 6 close")
+    assert str(replace(kink, count=1)).startswith("result is 0 at [batch=1, t=0] but 6 close")
 
 
 def test_a_fault_comes_first_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

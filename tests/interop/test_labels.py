@@ -102,6 +102,7 @@ SAME: dict[str, Callable[[Any], Any]] = {
     "reversed": lambda x: x.isel(time=slice(None, None, -1)),
     "positions": lambda x: x.isel(lat=[3, 0, 0]),
     "one position": lambda x: x.isel(time=2),
+    "one of each": lambda x: x.isel(time=2, lat=1),
     "pointwise": lambda x: x.isel(AT),
     "head": lambda x: x.head(time=2),
     "tail": lambda x: x.tail(lat=2),

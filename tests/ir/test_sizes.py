@@ -147,6 +147,7 @@ def test_a_multiple_divides_exactly(pair: Pair, k: int, r: int) -> None:
     assert one((k * a + r) // k, a + r // k)
     assert one((k * a + r) % k, r % k)
     assert one((k * a) // -k, -a)
+    assert one((k * a + r) % -k, r % -k)
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,8 @@ def test_sizes_are_compared_and_checked_at_the_call() -> None:
     for wrong in (-1, 2**40 + 1):
         with pytest.raises(gc.GraphError, match=f"input 'n' is {wrong}, but is the size of a dim"):
             f(np.ones(4), wrong)
+        with pytest.raises(gc.GraphError, match=f"input 'n' is {wrong}, but is the size of a dim"):
+            gc.compile([N], gc.zeros({"t": N}), native=False)(wrong)
     steps, _ = gc.scan(lambda c, x: (c + x, None), 0.0, X, dim="row", length=N)
     with pytest.raises(gc.GraphError, match="3"):
         gc.compile([X, N], steps, native=False)(A, 2)

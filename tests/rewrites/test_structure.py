@@ -193,6 +193,10 @@ FOLLOWS: dict[str, Case] = {
         lambda x: L.solve(as_square(L.qr(x).q, "rank"), B),
         lambda a, b: solve(np.linalg.qr(a)[0]), {"qr"},
     ),
+    "a multiple of unitary": (
+        lambda x: L.solve(2 * as_square(L.qr(x).q, "rank"), B),
+        lambda a, b: solve(2 * np.linalg.qr(a)[0]), {"qr", "solve"},
+    ),
     "inverse of unitary": (
         lambda x: L.inv(as_square(L.qr(x).q, "rank")),
         lambda a, b: np.linalg.inv(np.linalg.qr(a)[0]), {"qr"},
