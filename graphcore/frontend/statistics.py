@@ -138,7 +138,6 @@ def weights_for(x: Tensor, weights: Tensor) -> Tensor:
 
 
 @parameters(
-    x="A tensor.",
     weights="The weight of each element, aligned by name.",
 )
 def weighted(x: Operand, weights: Operand) -> Weighted:
@@ -156,7 +155,6 @@ def weighted(x: Operand, weights: Operand) -> Weighted:
 
 
 @parameters(
-    x="A tensor.",
     dim="The dims to reduce: one name, several, or None for all.",
     weights="The weight of each element, aligned by name; without them it is the mean.",
 )
@@ -221,6 +219,15 @@ def expand_to(x: Tensor, sizes: dict[str, Size]) -> Tensor:
     return broadcast_to(x.node, sizes | x.sizes)
 
 
+@parameters(
+    y="The other tensor.",
+    dim="The dims to reduce: one name, several, or None for all.",
+    ddof="What is subtracted from the count of elements.",
+    weights="The weight of each element in the means. These are then scaled by count / (count - "
+    "ddof).",
+    skipna="Whether to leave out elements where `x` or `y` is nan, as xarray always does: those "
+    "that `y.shift(time=1)` lacks, for example.",
+)
 def cov(
     x: Operand,
     y: Operand,
@@ -235,29 +242,11 @@ def cov(
     `sum(conj(x - mean(x)) * (y - mean(y))) / (count - ddof)`, nan where the divisor is not
     positive. Other dims align by name, and the result has them in order of first appearance.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    y
-        The other tensor.
-    dim
-        The dims to reduce: one name, several, or None for all.
-    ddof
-        What is subtracted from the count of elements.
-    weights
-        The weight of each element in the means. These are then scaled by count / (count - ddof).
-    skipna
-        Whether to leave out elements where `x` or `y` is nan, as xarray always does: those that
-        `y.shift(time=1)` lacks, for example.
-
     Raises
     ------
     GraphError
         If neither tensor has one of the dims to reduce.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0], "t")
     >>> gc.compile([], [gc.cov(x, x, "t"), gc.cov(x, -2 * x, "t", ddof=0)])()
@@ -270,6 +259,13 @@ def cov(
     return ratio(mean * astype(pair.number, real), astype(left, real))
 
 
+@parameters(
+    y="The other tensor.",
+    dim="The dims to reduce: one name, several, or None for all.",
+    weights="The weight of each element in the means.",
+    skipna="Whether to leave out elements where `x` or `y` is nan, as xarray always does: those "
+    "that `y.shift(time=1)` lacks, for example.",
+)
 def corr(
     x: Operand, y: Operand, dim: Dim = None, weights: Operand | None = None, *, skipna: bool = False
 ) -> Tensor:
@@ -277,22 +273,6 @@ def corr(
 
     `cov(x, y) / (std(x) * std(y))`; nan where a standard deviation is 0.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    y
-        The other tensor.
-    dim
-        The dims to reduce: one name, several, or None for all.
-    weights
-        The weight of each element in the means.
-    skipna
-        Whether to leave out elements where `x` or `y` is nan, as xarray always does: those that
-        `y.shift(time=1)` lacks, for example.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0], "t")
     >>> gc.compile([], gc.corr(x, -x, "t"))()

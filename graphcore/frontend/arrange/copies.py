@@ -32,20 +32,14 @@ __all__ = [
 ]
 
 
+@parameters(
+    copies="The number of copies along each dim, as a dict or as keywords; sizes may be symbolic.",
+)
 def tile(
     x: Operand, copies: Mapping[str, Whole] | None = None, /, **copies_kwargs: Whole
 ) -> Tensor:
     """`x` repeated as a whole along dims.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    copies
-        The number of copies along each dim, as a dict or as keywords; sizes may be symbolic.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.tile(gc.constant([1, 2, 3], "t"), t=2))()
     array([1, 2, 3, 1, 2, 3])
@@ -82,6 +76,13 @@ def spread(x: Node, dim: str, copies: Size, before: bool) -> Node:
     return in_order(merged, old)
 
 
+@parameters(
+    repeats="How often: one integer or size for all elements along `dim`, or an integer for each, "
+    "also as an integer tensor along `dim`.",
+    dim="The dim.",
+    size="A name for the number of elements that a tensor of repeats gives, which is computed. An "
+    "integer or a size fixes it: excess elements are dropped, the last one fills the rest.",
+)
 def repeat(
     x: Operand,
     repeats: Whole | Tensor | Sequence[int],
@@ -90,26 +91,11 @@ def repeat(
 ) -> Tensor:
     """`x` with each element along `dim` repeated.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    repeats
-        How often: one integer or size for all elements along `dim`, or an integer for each, also as
-        an integer tensor along `dim`.
-    dim
-        The dim.
-    size
-        A name for the number of elements that a tensor of repeats gives, which is computed. An
-        integer or a size fixes it: excess elements are dropped, the last one fills the rest.
-
     Raises
     ------
     GraphError
         If there is not one number for each element, or one is negative.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
     >>> gc.compile([], [gc.repeat(x, 2, dim="t"), gc.repeat(x, [0, 1, 3], dim="t")])()
@@ -148,21 +134,16 @@ def is_list(given: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim > 0)
 
 
+@parameters(
+    parts="The number of equal parts, or the size of each part. Sizes add up to that of `dim`; one "
+    "may be None, which is inferred. Unlike in `numpy.split` these are sizes, not positions. A "
+    "dict {dim: parts} gives dim and parts at once.",
+    dim="The dim to split.",
+)
 def split(
     x: Operand, parts: int | Sequence[SizeLike] | Mapping[str, Any], dim: str | None = None
 ) -> list[Tensor]:
     """The parts of `x` along `dim`, in order.
-
-    Parameters
-    ----------
-    x
-        A tensor.
-    parts
-        The number of equal parts, or the size of each part. Sizes add up to that of `dim`; one may
-        be None, which is inferred. Unlike in `numpy.split` these are sizes, not positions. A dict
-        {dim: parts} gives dim and parts at once.
-    dim
-        The dim to split.
 
     Raises
     ------
@@ -170,8 +151,6 @@ def split(
         If the sizes do not add up to that of `dim`, or if it is not a multiple of the number of
         parts.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3, 4, 5, 6], "row")
     >>> gc.compile([], gc.split(x, 2, dim="row"))()
@@ -214,7 +193,6 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim, which is removed.",
 )
 def unbind(x: Operand, dim: str | None = None) -> list[Tensor]:

@@ -50,7 +50,6 @@ ON_DIAGONAL = {
     "shape": "The sizes, if `dims` are names; a single size is that of both.",
     "k": "The diagonal: where the second position is `k` more than the first.",
     "dtype": "The dtype of the result; by default that of `default_dtype`, float64.",
-    "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
 
@@ -122,24 +121,16 @@ def shift(function: str, row: Tensor, k: Whole) -> Tensor:
     return row if k == 0 else row + k
 
 
+@parameters(
+    dims="The two dims, which are removed.",
+    dim="The new dim.",
+    offset="The diagonal: elements whose second position is `offset` more than the first.",
+)
 def diagonal(
     x: Operand, dims: DimPair = ("row", "col"), dim: str = "diag", offset: Whole = 0
 ) -> Tensor:
     """The elements on a diagonal of two dims, along one new last dim.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dims
-        The two dims, which are removed.
-    dim
-        The new dim.
-    offset
-        The diagonal: elements whose second position is `offset` more than the first.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], [gc.diagonal(x), gc.diagonal(x, offset=1)])()
@@ -158,7 +149,6 @@ def diagonal(
 
 
 @parameters(
-    x="A tensor.",
     dims="The two dims, which are removed.",
     offset="The diagonal: elements whose second position is `offset` more than the first.",
 )
@@ -175,24 +165,16 @@ def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Whole = 0) -> Tens
     return reductions.sum(diagonal(x, dims, row, offset), row)
 
 
+@parameters(
+    dim="The dim that runs along the diagonal; it is removed.",
+    dims="The two new dims, both of the size of `dim` plus `|offset|`.",
+    offset="The diagonal: where the second position is `offset` more than the first.",
+)
 def diag(
     x: Operand, dim: str | None = None, dims: DimPair = ("row", "col"), offset: Whole = 0
 ) -> Tensor:
     """`x` on a diagonal of two new last dims, zeros elsewhere.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dim
-        The dim that runs along the diagonal; it is removed.
-    dims
-        The two new dims, both of the size of `dim` plus `|offset|`.
-    offset
-        The diagonal: where the second position is `offset` more than the first.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.diag(gc.constant([1, 2], "t"), dim="t", offset=1))()
     array([[0, 1, 0],
@@ -214,7 +196,6 @@ def diag(
 
 
 @parameters(
-    x="A tensor.",
     dims="The two dims.",
     k="The diagonal: where the second position is `k` more than the first.",
 )
@@ -233,7 +214,6 @@ def tril(x: Operand, dims: DimPair = ("row", "col"), k: Whole = 0) -> Tensor:
 
 
 @parameters(
-    x="A tensor.",
     dims="The two dims.",
     k="The diagonal: where the second position is `k` more than the first.",
 )

@@ -26,7 +26,6 @@ __all__ = [
 
 
 MOVED = {
-    "x": "A tensor.",
     "shifts": "By how many positions to move along each dim, forwards if positive: integers, sizes "
     "or integer tensors without dims, as a dict or as keywords.",
 }

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import names
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import as_array, dtype_of
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.index.slices import cut
@@ -39,6 +40,14 @@ class Part(NamedTuple):
     dims: tuple[str, ...] | None  # of an array there are none
 
 
+@parameters(
+    tree="Nested lists, tuples, dicts, dataclasses and objects of registered classes, of tensors "
+    "or of arrays. The dtype of the vector is the one to which all promote; parts get theirs back.",
+    dim="The dim of the vector. Other dims that `unravel` finds in a vector come first in each "
+    "part. Of an array, such as the draws of a sampler, these are all axes but the last. A "
+    "function that sums over all dims then sums over these too: for many vectors, each with a "
+    "value of its own, use `vectorize`, as in the last example.",
+)
 def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree]]:
     """A tree as one vector, and the function from such vectors to trees.
 
@@ -46,25 +55,12 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
     tensor, that of a tree of arrays and numbers an array. The function turns a tensor into a tree
     of tensors, and an array into a tree of arrays.
 
-    Parameters
-    ----------
-    tree
-        Nested lists, tuples, dicts, dataclasses and objects of registered classes, of tensors or of
-        arrays. The dtype of the vector is the one to which all promote; parts get theirs back.
-    dim
-        The dim of the vector. Other dims that `unravel` finds in a vector come first in each part.
-        Of an array, such as the draws of a sampler, these are all axes but the last. A function
-        that sums over all dims then sums over these too: for many vectors, each with a value of its
-        own, use `vectorize`, as in the last example.
-
     Raises
     ------
     GraphError
         If there is an array without names among tensors. When the function is called, if a vector
         has another size, or if sizes are not known.
 
-    Examples
-    --------
     >>> import graphcore as gc, numpy as np
     >>> params = {"w": gc.tensor("w", {"feature": 2}), "b": gc.tensor("b", {})}
     >>> vector, unravel = gc.ravel(params)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, overload
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback, operand_names
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import (
     Operand,
     in_dtype,
@@ -58,6 +59,14 @@ def cond(
     otherwise: Callable[..., Any],
     *operands: Tree,
 ) -> Any: ...
+@parameters(
+    pred="A bool tensor; a Python bool chooses immediately.",
+    then="A function of the operands.",
+    otherwise="The other function of the operands. Its results have the same structure and dtypes "
+    "as those of `then`. Where one of the two lacks dims of the other, it is repeated along them. "
+    "A Python number takes the dtype of the result of the other branch.",
+    operands="Tensors or nested structures of them.",
+)
 def cond(
     pred: Operand,
     then: Callable[..., Tree],
@@ -69,27 +78,12 @@ def cond(
     Only the chosen branch is computed, in derivatives as well. A condition with dims chooses for
     each element, and both branches are computed. Branches may use any tensor from outside.
 
-    Parameters
-    ----------
-    pred
-        A bool tensor; a Python bool chooses immediately.
-    then
-        A function of the operands.
-    otherwise
-        The other function of the operands. Its results have the same structure and dtypes as those
-        of `then`. Where one of the two lacks dims of the other, it is repeated along them. A Python
-        number takes the dtype of the result of the other branch.
-    operands
-        Tensors or nested structures of them.
-
     Raises
     ------
     GraphError
         If the condition is not bool, or if the branches differ in the structure, sizes or dtypes of
         results.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {})
     >>> y = gc.cond(x > 0, gc.log, lambda x: x - 1, x)
@@ -119,24 +113,18 @@ def switch(
 ) -> Tensor: ...
 @overload
 def switch(index: Operand, branches: Sequence[Callable[..., Any]], *operands: Tree) -> Any: ...
+@parameters(
+    index="An integer tensor; one outside the branches is refused at the call. A Python integer "
+    "chooses immediately.",
+    branches="Functions of the operands, with results of one structure and dtypes. A result that "
+    "lacks dims of others is repeated along them.",
+    operands="Tensors or nested structures of them.",
+)
 def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: Tree) -> Tree:
     """`branches[index](*operands)`; only this branch is computed, in derivatives as well.
 
     An index with dims chooses for each element, and all branches are computed.
 
-    Parameters
-    ----------
-    index
-        An integer tensor; one outside the branches is refused at the call. A Python integer chooses
-        immediately.
-    branches
-        Functions of the operands, with results of one structure and dtypes. A result that lacks
-        dims of others is repeated along them.
-    operands
-        Tensors or nested structures of them.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> n, x = gc.tensor("n", {}, dtype="int64"), gc.tensor("x", {})
     >>> y = gc.switch(n, [gc.sin, gc.cos, gc.exp], x)

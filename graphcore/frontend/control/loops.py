@@ -10,6 +10,7 @@ from graphcore.frontend.core.arguments import SizeLike, names, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.costs import CHECKPOINT_LEVELS
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.tracing import between_params, close, placeholder
 from graphcore.frontend.core.trees import Tree, flatten, paths
@@ -77,6 +78,23 @@ def scan(
     *,
     checkpoint: int | str | None = ...,
 ) -> tuple[Any, Any]: ...
+@parameters(
+    body="`(carry, x) -> (carry, y)`. It is traced, not run at each step. The carry keeps its "
+    "structure, dims and dtypes. A start value is repeated along dims that the body adds to it, "
+    "which come after its own. `y` is any structure of tensors, or None.",
+    init="The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the "
+    "dtype that the body computes for them.",
+    xs="Tensors with the dim `dim`; a step gets one element along it, without the dim. Or None.",
+    dim='The dim of the loop: by default "time", or that of `xs` if these are vectors. It is the '
+    'first dim of the results of all steps, wherever `xs` has it; `ys.transpose("batch", "time", '
+    "...)` moves it.",
+    length="The number of steps, required without `xs`: a number, a size, or an integer input "
+    "without dims.",
+    reverse="Whether to run from the last position to the first; results stay at their positions.",
+    checkpoint="What a pullback saves of the steps. None saves all it needs, an integer k at least "
+    'every k-th carry, and "log" a few carries on several levels. The pullback computes the rest '
+    "again.",
+)
 def scan(
     body: Callable[[Tree, Tree], tuple[Tree, Tree]],
     init: Tree,
@@ -92,38 +110,11 @@ def scan(
     Each step turns a carry and one element of `xs` into a new carry and a result. The body may use
     any tensor from outside; a derivative with respect to it sums the contributions of all steps.
 
-    Parameters
-    ----------
-    body
-        `(carry, x) -> (carry, y)`. It is traced, not run at each step. The carry keeps its
-        structure, dims and dtypes. A start value is repeated along dims that the body adds to it,
-        which come after its own.
-        `y` is any structure of tensors, or None.
-    init
-        The first carry: tensors and numbers in lists, tuples and dicts. Python numbers take the
-        dtype that the body computes for them.
-    xs
-        Tensors with the dim `dim`; a step gets one element along it, without the dim. Or None.
-    dim
-        The dim of the loop: by default "time", or that of `xs` if these are vectors. It is the
-        first dim of the results of all steps, wherever `xs` has it;
-        `ys.transpose("batch", "time", ...)` moves it.
-    length
-        The number of steps, required without `xs`: a number, a size, or an integer input without
-        dims.
-    reverse
-        Whether to run from the last position to the first; results stay at their positions.
-    checkpoint
-        What a pullback saves of the steps. None saves all it needs, an integer k at least every
-        k-th carry, and "log" a few carries on several levels. The pullback computes the rest again.
-
     Raises
     ------
     GraphError
         If the body changes the structure, dims or dtypes of the carry, or if `xs` lacks the dim.
 
-    Examples
-    --------
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {"time": None})
     >>> last, sums = gc.scan(lambda total, x: (total + x, total), 0.0, x)
@@ -216,6 +207,12 @@ def levels(steps: Size) -> Checkpoint:
     return tuple(found)
 
 
+@parameters(
+    function="`x -> y`; the results are any structure of tensors.",
+    xs="Tensors with the dim `dim`.",
+    dim="The dim of the loop, as in `scan`.",
+    checkpoint="As in `scan`.",
+)
 def map(
     function: Callable[[X], Y],
     xs: X,
@@ -228,19 +225,6 @@ def map(
     Functions work on whole dims without it: use this to save memory, or for bodies with loops of
     different lengths.
 
-    Parameters
-    ----------
-    function
-        `x -> y`; the results are any structure of tensors.
-    xs
-        Tensors with the dim `dim`.
-    dim
-        The dim of the loop, as in `scan`.
-    checkpoint
-        As in `scan`.
-
-    Examples
-    --------
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {"row": None, "col": 2})
     >>> gc.compile([x], gc.map(lambda row: row.sum() ** 2, x, dim="row"))(np.ones((3, 2)))
@@ -395,6 +379,13 @@ def fori_loop(
     *,
     checkpoint: int | str | None = ...,
 ) -> Any: ...
+@parameters(
+    lower="The first `i`: an integer, a size or an integer tensor.",
+    upper="The end of the range, which is excluded: an integer, a size or an integer tensor.",
+    body="`(i, carry) -> carry`; `i` is an int64 tensor without dims.",
+    init="The first carry, as for `scan`.",
+    checkpoint="As in `scan`.",
+)
 def fori_loop(
     lower: Operand,
     upper: Operand,
@@ -405,21 +396,6 @@ def fori_loop(
 ) -> Tree:
     """The carry after `body(i, carry)` for `i = lower, lower + 1, ..., upper - 1`.
 
-    Parameters
-    ----------
-    lower
-        The first `i`: an integer, a size or an integer tensor.
-    upper
-        The end of the range, which is excluded: an integer, a size or an integer tensor.
-    body
-        `(i, carry) -> carry`; `i` is an int64 tensor without dims.
-    init
-        The first carry, as for `scan`.
-    checkpoint
-        As in `scan`.
-
-    Examples
-    --------
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {})
     >>> power = gc.fori_loop(0, 3, lambda i, p: p * x, 1.0)

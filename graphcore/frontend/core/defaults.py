@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import numpy.typing as npt
 
+from graphcore.frontend.core.documents import parameters
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.types import DType
 
@@ -17,6 +18,9 @@ from .precision import state
 __all__ = ["default_dtype"]
 
 
+@parameters(
+    dtype='A float, such as "float32".',
+)
 def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     """In the block of `with`, inputs and new tensors for which no dtype is given have this one.
 
@@ -25,18 +29,11 @@ def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     the thread that enters the block. Without it the dtype is float64. Tensors, and arrays and
     numbers of NumPy, keep their dtype, and what integers are divided into is float64, as in NumPy.
 
-    Parameters
-    ----------
-    dtype
-        A float, such as "float32".
-
     Raises
     ------
     GraphError
         If it is not the dtype of a float.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> with gc.default_dtype("float32"):
     ...     print(gc.tensor("x", {"row": None}) * gc.linspace(0, 1, 3, dim="row"))

@@ -1,11 +1,12 @@
-"""Docstrings of functions that take the same arguments: one description of these for all."""
+"""Docstrings of functions: the section of their parameters, and descriptions that many share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from inspect import cleandoc
+from inspect import CO_VARARGS, CO_VARKEYWORDS, cleandoc
 from textwrap import wrap
+from types import CodeType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -13,6 +14,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 INDENT = "    "
 EXAMPLE = "\n>>> "
 RAISES = "\nRaises\n------"
+
+COMMON = {
+    "x": "A tensor.",
+    "like": "A tensor whose dtype the result has, in place of `dtype`.",
+    "where": "A bool tensor: elements where it is false are left out.",
+    "skipna": "Whether to leave out nan too.",
+}
+"""Descriptions of parameters that mean the same wherever they stand."""
 
 
 @cache
@@ -24,24 +33,28 @@ def fill_lines(text: str) -> list[str]:
 def parameters(**texts: str) -> Callable[[F], F]:
     """Adds a Parameters section to the docstring of a function, before Raises and examples.
 
+    It describes the parameters by `texts`, else as `COMMON` does, in the order of the signature.
+
     >>> from graphcore.frontend.core.documents import parameters
-    >>> @parameters(x="A number.")
-    ... def twice(x):
-    ...     '''Two times `x`.
+    >>> @parameters(y="A number.")
+    ... def add(x, y):
+    ...     '''`x` and `y` together.
     ...
-    ...     >>> twice(2)
-    ...     4
+    ...     >>> add(2, 3)
+    ...     5
     ...     '''
-    ...     return 2 * x
-    >>> twice.__doc__.splitlines()[2:6]
-    ['Parameters', '----------', 'x', '    A number.']
+    ...     return x + y
+    >>> add.__doc__.splitlines()[2:8]
+    ['Parameters', '----------', 'x', '    A tensor.', 'y', '    A number.']
     """
-    section = ["Parameters", "----------"]
-    for name, text in texts.items():
-        section += [name, *fill_lines(text)]
+    described = COMMON | texts
 
     def describe(function: F) -> F:
         if function.__doc__ is not None:  # python -OO drops it
+            section = ["Parameters", "----------"]
+            for written in names_written(function.__code__):
+                if (name := written.lstrip("*")) in described:
+                    section += [written, *fill_lines(described[name])]
             text, example, examples = cleandoc(function.__doc__).partition(EXAMPLE)
             head = ["", "Examples", "--------"] if examples else []
             text, raises, errors = text.partition(RAISES)
@@ -51,3 +64,13 @@ def parameters(**texts: str) -> Callable[[F], F]:
         return function
 
     return describe
+
+
+def names_written(code: CodeType) -> list[str]:
+    """The parameters of a function as its signature has them, `*` and `**` before their names."""
+    positional, named = code.co_argcount, code.co_kwonlyargcount
+    starred = iter(code.co_varnames[positional + named :])
+    args = [f"*{next(starred)}"] if code.co_flags & CO_VARARGS else []
+    options = [f"**{next(starred)}"] if code.co_flags & CO_VARKEYWORDS else []
+    names = code.co_varnames
+    return [*names[:positional], *args, *names[positional : positional + named], *options]

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphcore.frontend.core.arguments import names
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import common
 from graphcore.frontend.shape.dims import concat, expand_dims, transpose
 
@@ -15,19 +16,16 @@ from .inputs import constant
 __all__ = ["array"]
 
 
+@parameters(
+    values="Lists or tuples as deep as there are dims, of equal lengths, of tensors without these "
+    "dims and numbers; or an array.",
+    dims="One name for each depth.",
+)
 def array(values: Any, dims: str | Sequence[str]) -> Tensor:
     """A tensor of the tensors and numbers in nested lists, one dim for each depth of the lists.
 
     Dims of the tensors broadcast by name and come first; dtypes promote. Without tensors it is
     `gc.constant`.
-
-    Parameters
-    ----------
-    values
-        Lists or tuples as deep as there are dims, of equal lengths, of tensors without these dims
-        and numbers; or an array.
-    dims
-        One name for each depth.
 
     Raises
     ------
@@ -35,8 +33,6 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
         If lists of one depth differ in length, or are not as deep as there are dims. If a tensor
         has one of the dims.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> angle = gc.tensor("angle", {"time": None})
     >>> c, s = gc.cos(angle), gc.sin(angle)

@@ -43,6 +43,15 @@ __all__ = [
 ]
 
 
+@parameters(
+    name="The name of the argument of compiled programs.",
+    dims="The size of each dim, by name. An integer is a known size. None is a size that the call "
+    "gives; all such dims of one name have the same size. A string names an unknown size, and an "
+    'expression such as `2 * x.sizes["row"]` or "2*row" follows from others. Or the names alone, '
+    "with sizes in `shape`.",
+    shape="The sizes, if `dims` are names; by default all unknown.",
+    dtype="bool, an integer, a float or complex; by default that of `default_dtype`, float64.",
+)
 def tensor(
     name: str,
     dims: Mapping[str, SizeLike] | str | Iterable[str],
@@ -51,27 +60,11 @@ def tensor(
 ) -> Tensor:
     """An input: a tensor whose values are given when the compiled program is called.
 
-    Parameters
-    ----------
-    name
-        The name of the argument of compiled programs.
-    dims
-        The size of each dim, by name. An integer is a known size. None is a size that the call
-        gives; all such dims of one name have the same size. A string names an unknown size, and an
-        expression such as `2 * x.sizes["row"]` or "2*row" follows from others. Or the names alone,
-        with sizes in `shape`.
-    shape
-        The sizes, if `dims` are names; by default all unknown.
-    dtype
-        bool, an integer, a float or complex; by default that of `default_dtype`, float64.
-
     Raises
     ------
     GraphError
         If a name or size is not valid, or if a dim occurs twice.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.tensor("x", {"batch": None, "feature": 8})
     <Tensor x: f64[batch, feature=8]>
@@ -86,20 +79,15 @@ def tensor(
     return wrap(leaf.input_(name=name, dtype=made, shape=sizes, dims=known))
 
 
+@parameters(
+    tree="Tensors, numbers and arrays with dims, in nested lists, tuples, dicts and dataclasses.",
+    name="The name of the whole, with which the names of the inputs begin.",
+)
 def inputs_like(tree: T, name: str) -> T:
     """Inputs with the dims, sizes and dtypes of the tensors of a tree, in its structure.
 
     Each is named by where it is, such as "state[1]['w']".
 
-    Parameters
-    ----------
-    tree
-        Tensors, numbers and arrays with dims, in nested lists, tuples, dicts and dataclasses.
-    name
-        The name of the whole, with which the names of the inputs begin.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> params = {"w": gc.tensor("w", {"row": 2})}
     >>> opt = gc.optimize.adam(0.1)
@@ -117,6 +105,13 @@ def inputs_like(tree: T, name: str) -> T:
     return made
 
 
+@parameters(
+    value="A number, a NumPy array or nested lists; or an array with dims, such as an "
+    "xarray.DataArray, whose coordinates are dropped.",
+    dims="The name of each axis; not needed for a number or an array with dims.",
+    dtype="By default that of the value, for floats of Python that of `default_dtype`, float64. "
+    "Unlike a Python number, a constant keeps its dtype when it is combined with other operands.",
+)
 def constant(
     value: npt.ArrayLike | Labelled | Tensor,
     dims: str | Iterable[str] | None = None,
@@ -126,26 +121,11 @@ def constant(
 ) -> Tensor:
     """A constant tensor.
 
-    Parameters
-    ----------
-    value
-        A number, a NumPy array or nested lists; or an array with dims, such as an xarray.DataArray,
-        whose coordinates are dropped.
-    dims
-        The name of each axis; not needed for a number or an array with dims.
-    dtype
-        By default that of the value, for floats of Python that of `default_dtype`, float64. Unlike
-        a Python number, a constant keeps its dtype when it is combined with other operands.
-    like
-        A tensor whose dtype the result has, in place of `dtype`.
-
     Raises
     ------
     GraphError
         If an array has no dims, or not one for each axis.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     <Tensor: i64[row=2, col=3]>
@@ -167,6 +147,11 @@ def constant(
     return made if wished is None else astype(made, wished)
 
 
+@parameters(
+    sizes="The size of each dim, as for `tensor`; for instance `x.sizes`.",
+    value="A number, or a tensor, whose dims come after those of `sizes`.",
+    dtype="By default that of the value.",
+)
 def full(
     sizes: Mapping[str, SizeLike],
     value: Operand,
@@ -176,19 +161,6 @@ def full(
 ) -> Tensor:
     """A tensor whose elements all have one value.
 
-    Parameters
-    ----------
-    sizes
-        The size of each dim, as for `tensor`; for instance `x.sizes`.
-    value
-        A number, or a tensor, whose dims come after those of `sizes`.
-    dtype
-        By default that of the value.
-    like
-        A tensor whose dtype the result has, in place of `dtype`.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.full({"row": 2, "col": 3}, 1.5))()
     array([[1.5, 1.5, 1.5],
@@ -208,7 +180,6 @@ def full(
 @parameters(
     sizes="The size of each dim, as for `tensor`; for instance `x.sizes`.",
     dtype="The dtype of the result; by default that of `default_dtype`, float64.",
-    like="A tensor whose dtype the result has, in place of `dtype`.",
 )
 def zeros(
     sizes: Mapping[str, SizeLike],
@@ -231,7 +202,6 @@ def zeros(
 @parameters(
     sizes="The size of each dim, as for `tensor`; for instance `x.sizes`.",
     dtype="The dtype of the result; by default that of `default_dtype`, float64.",
-    like="A tensor whose dtype the result has, in place of `dtype`.",
 )
 def ones(
     sizes: Mapping[str, SizeLike],

@@ -51,10 +51,16 @@ SPACED = {
     "dim": "The new dim.",
     "endpoint": "Whether `stop` is the last value; otherwise it is left out.",
     "dtype": "The dtype of the result.",
-    "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
 
+@parameters(
+    start="The first value: a number, a size, or the value of integer inputs.",
+    stop="The end, which is excluded: a number, a size, or the value of integer inputs.",
+    step="The step, a number other than 0; also a size or a value of integer inputs, 1 or more.",
+    dim="The one dim of the result.",
+    dtype="The dtype of the result.",
+)
 def arange(
     start: complex | Expression | Tensor,
     stop: complex | Expression | Tensor | None = None,
@@ -68,28 +74,11 @@ def arange(
 
     Integers and sizes give int64 by default, floats that of `default_dtype`, float64.
 
-    Parameters
-    ----------
-    start
-        The first value: a number, a size, or the value of integer inputs.
-    stop
-        The end, which is excluded: a number, a size, or the value of integer inputs.
-    step
-        The step, a number other than 0; also a size or a value of integer inputs, 1 or more.
-    dim
-        The one dim of the result.
-    dtype
-        The dtype of the result.
-    like
-        A tensor whose dtype the result has, in place of `dtype`.
-
     Raises
     ------
     GraphError
         If the step is 0, or if an end is not a real number or a size.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], [gc.arange(5, dim="t"), gc.arange(0, 1, 0.25, dim="t")])()
     [array([0, 1, 2, 3, 4]), array([0.  , 0.25, 0.5 , 0.75])]
@@ -269,6 +258,12 @@ def geomspace(
     return astype(made, made_dtype("geomspace", dtype, like, usual))
 
 
+@parameters(
+    x="Integers. One that is negative or too large gives only zeros.",
+    classes="The size of the new dim.",
+    dim="The new dim.",
+    dtype="The dtype of the result; by default that of `default_dtype`, float64.",
+)
 def one_hot(
     x: Operand,
     classes: SizeLike,
@@ -279,26 +274,11 @@ def one_hot(
 ) -> Tensor:
     """1 at the position that `x` gives along a new last dim, 0 elsewhere.
 
-    Parameters
-    ----------
-    x
-        Integers. One that is negative or too large gives only zeros.
-    classes
-        The size of the new dim.
-    dim
-        The new dim.
-    dtype
-        The dtype of the result; by default that of `default_dtype`, float64.
-    like
-        A tensor whose dtype the result has, in place of `dtype`.
-
     Raises
     ------
     GraphError
         If `x` is not an integer tensor.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.one_hot(gc.constant([2, 0, 5], "t"), 3, dtype="int64"))()
     array([[0, 0, 1],
@@ -319,24 +299,17 @@ def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
     return iota(name, size_of(function, name, size))
 
 
+@parameters(
+    x="A tensor or number.",
+    n="The number of powers.",
+    dim="The new dim.",
+    increasing="Whether the powers increase along it.",
+)
 def vander(x: Operand, n: SizeLike, dim: str = "power", increasing: bool = False) -> Tensor:
     """The powers `x ** (n - 1), ..., x, 1` along a new last dim; from 1 on if `increasing`.
 
     The dtype is at least int64, and float64 for float32, as in NumPy.
 
-    Parameters
-    ----------
-    x
-        A tensor or number.
-    n
-        The number of powers.
-    dim
-        The new dim.
-    increasing
-        Whether the powers increase along it.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.vander(gc.constant([2, 3], "t"), 3, increasing=True))()
     array([[1, 2, 4],

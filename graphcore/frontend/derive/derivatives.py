@@ -10,6 +10,7 @@ from graphcore.analysis.paths import between, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, order_set
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.calls import for_function
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import describe, is_function, single
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.ir.dtypes import differentiable
@@ -33,6 +34,17 @@ __all__ = [
 ]
 
 
+@parameters(
+    y="A float tensor without dims, unless `per` says otherwise.",
+    wrt="Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.",
+    per="Dims of instances, such as a batch: each instance gets a gradient of its own. They are "
+    "dims of the inputs, or of `y` if only it has them; ... means all of `y`. A tensor of `wrt` "
+    "that lacks one of these dims is repeated along it. Its gradient has the dims that the tensor "
+    "lacks first, in the order of `per`, then those of the tensor. `grad(y.sum(), x)` is `grad(y, "
+    "x, per=dims).sum(dims not of x)`. Each element of `y` must depend on one instance only.",
+    disconnected='Whether a part of `wrt` on which `y` does not depend is refused ("error") or has '
+    'gradient 0 ("zero").',
+)
 def grad(
     y: Tensor,
     wrt: T,
@@ -45,30 +57,12 @@ def grad(
     Each gradient has the dims and dtype of its `wrt`. For complex values it is `dRe(y)/dRe(x) - i
     dRe(y)/dIm(x)`, which is the complex derivative where that exists.
 
-    Parameters
-    ----------
-    y
-        A float tensor without dims, unless `per` says otherwise.
-    wrt
-        Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.
-    per
-        Dims of instances, such as a batch: each instance gets a gradient of its own. They are dims
-        of the inputs, or of `y` if only it has them; ... means all of `y`. A tensor of `wrt` that
-        lacks one of these dims is repeated along it. Its gradient has the dims that the tensor
-        lacks first, in the order of `per`, then those of the tensor. `grad(y.sum(), x)` is `grad(y,
-        x, per=dims).sum(dims not of x)`. Each element of `y` must depend on one instance only.
-    disconnected
-        Whether a part of `wrt` on which `y` does not depend is refused ("error") or has gradient 0
-        ("zero").
-
     Raises
     ------
     GraphError
         If `y` has dims that are not in `per`, or if instances mix. If a part of `wrt` is an
         integer, or if `y` does not depend on it. If an operation between has no derivative.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x, w = gc.tensor("x", {"row": 3}), gc.tensor("w", {})
     >>> gc.compile([x], gc.grad((x**2).sum(), x))([1.0, 2.0, 3.0])
@@ -89,6 +83,12 @@ def grad(
     return pullback_of("grad", [y.node], wrt, [full_like(y.node, 1)], disconnected)
 
 
+@parameters(
+    y="A float tensor without dims, unless `per` says otherwise.",
+    wrt="Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.",
+    per="Dims of instances, as in `grad`.",
+    disconnected='"error" or "zero", as in `grad`.',
+)
 def value_and_grad(
     y: Tensor,
     wrt: T,
@@ -98,24 +98,11 @@ def value_and_grad(
 ) -> tuple[Tensor, T]:
     """The pair of `y` and `grad(y, wrt)`, which share what they compute.
 
-    Parameters
-    ----------
-    y
-        A float tensor without dims, unless `per` says otherwise.
-    wrt
-        Inputs or inner tensors of `y`: one, or a list, tuple or dict of them.
-    per
-        Dims of instances, as in `grad`.
-    disconnected
-        "error" or "zero", as in `grad`.
-
     Raises
     ------
     GraphError
         As `grad` does.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
     >>> gc.compile([x], gc.value_and_grad((x**2).sum(), x))([1.0, 2.0])
@@ -212,22 +199,15 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
     return tuple(axes)
 
 
+@parameters(
+    y="A float tensor, or nested lists, tuples and dicts of them.",
+    wrt="Inputs or inner tensors of `y`, in any structure, which the result has as well.",
+    ct="The cotangents, in the structure of `y`, each with the dims of its tensor, in any order.",
+    disconnected="As in `grad`.",
+)
 def pullback(y: Tree, wrt: T, ct: Tree, *, disconnected: Literal["error", "zero"] = "error") -> T:
     """The cotangent of each tensor of `wrt`, given the cotangent `ct` of `y`: `ctᵀ · dy/dwrt`.
 
-    Parameters
-    ----------
-    y
-        A float tensor, or nested lists, tuples and dicts of them.
-    wrt
-        Inputs or inner tensors of `y`, in any structure, which the result has as well.
-    ct
-        The cotangents, in the structure of `y`, each with the dims of its tensor, in any order.
-    disconnected
-        As in `grad`.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x, ct = gc.tensor("x", {"row": 3}), gc.tensor("ct", {"row": 3})
     >>> gc.compile([x, ct], gc.pullback(x**2, x, ct))([1.0, 2.0, 3.0], [1.0, 0.0, 10.0])
@@ -239,6 +219,13 @@ def pullback(y: Tree, wrt: T, ct: Tree, *, disconnected: Literal["error", "zero"
     return pullback_of("pullback", [t.node for t in ys], wrt, matched, disconnected)
 
 
+@parameters(
+    y="A float tensor, or nested lists, tuples and dicts of them.",
+    wrt="Inputs or inner tensors of `y`, in any structure.",
+    tangent="The tangents, in the structure of `wrt`, each with the dims of its tensor, in any "
+    "order.",
+    disconnected="As in `grad`.",
+)
 def pushforward(
     y: T, wrt: Tree, tangent: Tree, *, disconnected: Literal["error", "zero"] = "error"
 ) -> T:
@@ -246,19 +233,6 @@ def pushforward(
 
     It has the structure of `y`.
 
-    Parameters
-    ----------
-    y
-        A float tensor, or nested lists, tuples and dicts of them.
-    wrt
-        Inputs or inner tensors of `y`, in any structure.
-    tangent
-        The tangents, in the structure of `wrt`, each with the dims of its tensor, in any order.
-    disconnected
-        As in `grad`.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x, v = gc.tensor("x", {"row": 3}), gc.tensor("v", {"row": 3})
     >>> gc.compile([x, v], gc.pushforward((x**2).sum(), x, v))([1.0, 2.0, 3.0], [1.0, 0.0, 10.0])

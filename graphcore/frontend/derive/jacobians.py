@@ -48,6 +48,15 @@ def jacobian(
     per: str | Iterable[str] | EllipsisType = ...,
     mode: Mode | None = ...,
 ) -> Any: ...
+@parameters(
+    y="A float tensor, or nested lists, tuples and dicts of them.",
+    wrt="Inputs or inner tensors of `y`, in any structure.",
+    per="Dims of instances that do not mix, as in `grad`: only the blocks of a block-diagonal "
+    "Jacobian are computed, with each dim of `per` once. The `y` must have these dims.",
+    mode='"reverse" pulls back one cotangent for each element of `y`, "forward" pushes forward one '
+    "tangent for each element of `wrt`. By default the mode that takes fewer of them, or reverse "
+    "if they take equally many. A size known only at the call counts as a large one.",
+)
 def jacobian(
     y: Tree,
     wrt: Tree,
@@ -61,27 +70,11 @@ def jacobian(
     are those of the `y`, then those of the `wrt`. A dim of the `wrt` that the `y` has too gets a
     prime: "row'".
 
-    Parameters
-    ----------
-    y
-        A float tensor, or nested lists, tuples and dicts of them.
-    wrt
-        Inputs or inner tensors of `y`, in any structure.
-    per
-        Dims of instances that do not mix, as in `grad`: only the blocks of a block-diagonal
-        Jacobian are computed, with each dim of `per` once. The `y` must have these dims.
-    mode
-        "reverse" pulls back one cotangent for each element of `y`, "forward" pushes forward one
-        tangent for each element of `wrt`. By default the mode that takes fewer of them, or reverse
-        if they take equally many. A size known only at the call counts as a large one.
-
     Raises
     ------
     GraphError
         As `grad`.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
     >>> f = gc.compile([x], gc.jacobian(x * x[{"row": 0}], x))

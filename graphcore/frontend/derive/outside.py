@@ -9,6 +9,7 @@ from typing import Any
 from graphcore.frontend.core.arguments import names
 from graphcore.frontend.core.base import Base, refusal, wrap
 from graphcore.frontend.core.callbacks import require_function
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ops import outside
@@ -19,6 +20,20 @@ from .custom import custom_pullback
 __all__ = ["callback"]
 
 
+@parameters(
+    function="A function of arrays, in the structures of the operands. The axes of an array are "
+    "the dims of the operand, in its order, or those of `dims` that it has, in the order of "
+    "`dims`.",
+    result="Tensors with the dims, sizes and dtypes of the results, one or nested. Give an "
+    'operand, or a new tensor such as `gc.zeros({"root": 3})`; only its type is used. Arrays of '
+    "other shapes, or of dtypes that would lose values, are refused at the call.",
+    dims="The dims that the function works along; by default all that the operands have at the "
+    "call. A whole batch is given to the function at once if its dims are among them.",
+    pullback="The derivative in reverse mode, as in `custom_pullback`: a function of tensors, for "
+    "instance a callback.",
+    pushforward="The derivative in forward mode, as in `custom_pullback`. Without it forward mode "
+    "runs the `pullback` once for each element of the result.",
+)
 def callback(
     function: Callable[..., Any],
     result: Tree,
@@ -35,25 +50,6 @@ def callback(
     needs are not made. Derivatives and loops may make a call again. It gets copies of its operands,
     and its results are copied.
 
-    Parameters
-    ----------
-    function
-        A function of arrays, in the structures of the operands. The axes of an array are the dims
-        of the operand, in its order, or those of `dims` that it has, in the order of `dims`.
-    result
-        Tensors with the dims, sizes and dtypes of the results, one or nested. Give an operand, or a
-        new tensor such as `gc.zeros({"root": 3})`; only its type is used. Arrays of other shapes,
-        or of dtypes that would lose values, are refused at the call.
-    dims
-        The dims that the function works along; by default all that the operands have at the call.
-        A whole batch is given to the function at once if its dims are among them.
-    pullback
-        The derivative in reverse mode, as in `custom_pullback`: a function of tensors, for instance
-        a callback.
-    pushforward
-        The derivative in forward mode, as in `custom_pullback`. Without it forward mode runs the
-        `pullback` once for each element of the result.
-
     Raises
     ------
     GraphError
@@ -61,8 +57,6 @@ def callback(
         At a call, if the function raises an error, which is the cause of this one. At a call, if
         its results have another structure, shape or dtype.
 
-    Examples
-    --------
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {"row": None, "col": None})
     >>> median = gc.callback(np.median, gc.zeros({}), dims="col")

@@ -9,6 +9,7 @@ from graphcore.frontend.control.branches import one_of
 from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.core.values_as_sizes import refuse_computed
 from graphcore.frontend.shape.dims import broadcast_to, in_order
@@ -32,17 +33,14 @@ __all__ = ["vectorize"]
 NewDims = dict[str, Size]
 
 
+@parameters(
+    outputs="Tensors in any structure, which the result has as well.",
+    replace="Maps inputs or inner tensors to tensors with the same dims and sizes, and new dims. "
+    "New dims come first in the results, in the order in which these tensors have them, then the "
+    "dims that the results had. Derivatives are taken separately for each position along new dims.",
+)
 def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
     """The program on tensors with more dims: equivalent to a loop over the new dims.
-
-    Parameters
-    ----------
-    outputs
-        Tensors in any structure, which the result has as well.
-    replace
-        Maps inputs or inner tensors to tensors with the same dims and sizes, and new dims. New dims
-        come first in the results, in the order in which these tensors have them, then the dims that
-        the results had. Derivatives are taken separately for each position along new dims.
 
     Raises
     ------
@@ -51,8 +49,6 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
         If a result has a dim with the name of a new one. Unknown sizes are compared at the call;
         one that no remaining input has becomes that of the new tensor.
 
-    Examples
-    --------
     >>> import graphcore as gc, numpy as np
     >>> x, w = gc.tensor("x", {"row": 2}), gc.tensor("w", {"row": 2})
     >>> many = gc.tensor("x", {"batch": None, "row": 2})

@@ -223,7 +223,6 @@ def irfftn(
 
 
 @parameters(
-    x="A tensor.",
     dim="The dims to shift: one name, several, or None for all.",
 )
 def fftshift(x: Operand, dim: Dim = None) -> Tensor:
@@ -237,7 +236,6 @@ def fftshift(x: Operand, dim: Dim = None) -> Tensor:
 
 
 @parameters(
-    x="A tensor.",
     dim="The dims to shift: one name, several, or None for all.",
 )
 def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
@@ -262,7 +260,6 @@ FREQUENCIES = {
     "d": "The spacing of its points.",
     "dim": "The dim of the frequencies.",
     "dtype": "The dtype of the result; by default that of `1 / d`.",
-    "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
 

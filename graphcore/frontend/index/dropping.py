@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from graphcore.frontend.core.arguments import SizeLike, check_word, dim_of, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
@@ -20,6 +21,13 @@ from .indexing import isel
 __all__ = ["dropna"]
 
 
+@parameters(
+    dim="The dim along which positions are left out.",
+    how='Whether "any" or "all" of the values at a position must be missing for it to be left out.',
+    thresh="How many values must be there for a position to stay, in place of `how`.",
+    size="A name for the number of positions that stay, which is computed. An integer or a size "
+    "fixes it: excess positions are dropped, and lacking ones are position 0.",
+)
 def dropna(
     x: Operand,
     dim: str | None = None,
@@ -30,22 +38,6 @@ def dropna(
 ) -> Tensor:
     """`x` without the positions along `dim` at which values are missing, that is, nan.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dim
-        The dim along which positions are left out.
-    how
-        Whether "any" or "all" of the values at a position must be missing for it to be left out.
-    thresh
-        How many values must be there for a position to stay, in place of `how`.
-    size
-        A name for the number of positions that stay, which is computed. An integer or a size fixes
-        it: excess positions are dropped, and lacking ones are position 0.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), 3.0], "t")
     >>> gc.compile([], gc.dropna(x, "t"))()

@@ -48,6 +48,17 @@ class Range(NamedTuple):
     step: Size
 
 
+@parameters(
+    indexers="The positions for each dim, as a dict or as keywords. They are an integer, a slice, "
+    "a list or mask, an integer tensor or DataArray, or a pair (dims, array).",
+    drop="Accepted as in xarray, but without effect: a result that is a DataArray has the "
+    "coordinate of a single position as a scalar.",
+    missing_dims='What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" '
+    "skip them.",
+    size="A name for the number of elements that a mask keeps, which is computed. An integer or a "
+    "size fixes it: excess elements are dropped, and lacking ones are the first of the dim. A dict "
+    "by dim where there are several masks.",
+)
 def isel(
     x: Operand,
     indexers: Mapping[str, Any] | None = None,
@@ -63,30 +74,11 @@ def isel(
     that share a dim select pointwise, those with different dims orthogonally. An unnamed list keeps
     the name of the dim it indexes, and so does a mask. Negative positions count from the end.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    indexers
-        The positions for each dim, as a dict or as keywords. They are an integer, a slice, a list
-        or mask, an integer tensor or DataArray, or a pair (dims, array).
-    drop
-        Accepted as in xarray, but without effect: a result that is a DataArray has the coordinate
-        of a single position as a scalar.
-    missing_dims
-        What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
-    size
-        A name for the number of elements that a mask keeps, which is computed. An integer or a size
-        fixes it: excess elements are dropped, and lacking ones are the first of the dim. A dict by
-        dim where there are several masks.
-
     Raises
     ------
     GraphError
         If a position is outside its dim: now where both are known, else at the call.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], [gc.isel(x, row=-1), gc.isel(x, row=0, col=[2, 0])])()
@@ -364,7 +356,6 @@ def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any
 
 
 @parameters(
-    x="A tensor.",
     index="Positions, as in `isel`: an integer, a slice, a list or an integer tensor.",
     dim="The dim that they are positions of.",
 )
@@ -384,7 +375,6 @@ def take(x: Operand, index: Any, dim: str | None = None) -> Tensor:
 
 
 @parameters(
-    x="A tensor.",
     index="An integer tensor, or an array with dims.",
     dim="The dim that they are positions of.",
 )

@@ -57,7 +57,6 @@ def by_dim(function: str, x: Node, given: object, more: Mapping[str, Any]) -> di
 
 
 @parameters(
-    x="A tensor.",
     dim="The dims to reverse: one name, several, or None for all.",
 )
 def flip(x: Operand, dim: Dim = None) -> Tensor:
@@ -74,7 +73,6 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
 
 
 @parameters(
-    x="A tensor.",
     sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
 )
 def head(
@@ -91,7 +89,6 @@ def head(
 
 
 @parameters(
-    x="A tensor.",
     sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
 )
 def tail(
@@ -110,7 +107,6 @@ def tail(
 
 
 @parameters(
-    x="A tensor.",
     steps="The step for each dim, as a dict or as keywords; or one for all.",
 )
 def thin(

@@ -144,25 +144,18 @@ def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return transpose(concat(wide, row), ..., row, col)
 
 
+@parameters(
+    column="The first column, along `dim`.",
+    row="The first row, along `dim`; its first element is not read. By default the conjugate of "
+    "the column.",
+    dim="The dim of the vectors, and of the rows of the result.",
+    new="The dim of the columns of the result.",
+)
 def toeplitz(
     column: Operand, row: Operand | None = None, *, dim: str | None = "row", new: str = "col"
 ) -> Tensor:
     """Toeplitz matrices, constant along each diagonal, from their first column and first row.
 
-    Parameters
-    ----------
-    column
-        The first column, along `dim`.
-    row
-        The first row, along `dim`; its first element is not read. By default the conjugate of the
-        column.
-    dim
-        The dim of the vectors, and of the rows of the result.
-    new
-        The dim of the columns of the result.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.toeplitz(gc.constant([1, 2, 3], "row")))()
     array([[1, 2, 3],
@@ -182,6 +175,12 @@ def toeplitz(
     return transpose(isel(values, {inner: positions}), ..., name, new)
 
 
+@parameters(
+    x="A tensor with n (n + 1) / 2 elements along `dim`; other dims are batch, and come first.",
+    dim="The dim of the elements.",
+    dims="The dims of the matrices, rows first.",
+    size="The number of rows n; needed if the number of elements is known only at the call.",
+)
 def fill_triangular(
     x: Operand,
     dim: str | None = None,
@@ -193,24 +192,11 @@ def fill_triangular(
 
     The order is that of `x[np.tril_indices(n)]`.
 
-    Parameters
-    ----------
-    x
-        A tensor with n (n + 1) / 2 elements along `dim`; other dims are batch, and come first.
-    dim
-        The dim of the elements.
-    dims
-        The dims of the matrices, rows first.
-    size
-        The number of rows n; needed if the number of elements is known only at the call.
-
     Raises
     ------
     GraphError
         If no matrix has so many elements.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.linalg.fill_triangular(gc.constant([1.0, 2.0, 3.0], "packed")).eval()
     array([[1., 0.],

@@ -63,6 +63,13 @@ class Eigen(NamedTuple):
     vectors: Tensor
 
 
+@parameters(
+    x="Matrices; all dims but two are batch, which come first in the result.",
+    dims="Their dims, rows first.",
+    upper="Whether to read the upper triangle instead, and return upper u with `x = u^H u`.",
+    check="Whether a matrix that is not positive definite is an error at the call; otherwise its "
+    "factor is nan.",
+)
 def cholesky(
     x: Operand, dims: Sequence[str] = ROW_COL, *, upper: bool = False, check: bool = True
 ) -> Tensor:
@@ -70,25 +77,11 @@ def cholesky(
 
     Only the lower triangle is read; the derivative with respect to the rest is exactly 0.
 
-    Parameters
-    ----------
-    x
-        Matrices; all dims but two are batch, which come first in the result.
-    dims
-        Their dims, rows first.
-    upper
-        Whether to read the upper triangle instead, and return upper u with `x = u^H u`.
-    check
-        Whether a matrix that is not positive definite is an error at the call; otherwise its factor
-        is nan.
-
     Raises
     ------
     GraphError
         If a matrix is not positive definite, at the call, unless `check` is False.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[4.0, 2.0], [2.0, 5.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.cholesky(x))()
@@ -104,25 +97,18 @@ def cholesky(
     return transpose(swap_dims(conjugate(lower), (row, col)), ..., row, col)
 
 
+@parameters(
+    x="Matrices of any shape; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    mode='With "reduced" q has as many columns as x has rows or columns, whichever are fewer. With '
+    '"complete" q is square, and the derivative of the added columns is the minimum-norm one.',
+    new="The dim of the columns of q and of the rows of r.",
+)
 def qr(
     x: Operand, dims: Sequence[str] = ROW_COL, *, mode: str = "reduced", new: str = "rank"
 ) -> QR:
     """QR factors of matrices: `x = q r`, with `q^H q = 1` and upper triangular r.
 
-    Parameters
-    ----------
-    x
-        Matrices of any shape; all dims but two are batch.
-    dims
-        Their dims, rows first.
-    mode
-        With "reduced" q has as many columns as x has rows or columns, whichever are fewer. With
-        "complete" q is square, and the derivative of the added columns is the minimum-norm one.
-    new
-        The dim of the columns of q and of the rows of r.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> q, r = gc.linalg.qr(gc.constant([[3.0, 1.0], [4.0, 2.0]], ("row", "col")))
     >>> gc.compile([], abs(r))()
@@ -163,6 +149,13 @@ def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
     return LU(*[wrap(made[i]) for i in range(3)])
 
 
+@parameters(
+    x="Matrices of any shape; all dims but two are batch.",
+    dims="Their dims, rows first.",
+    full_matrices="Whether u and vh are square, completed by vectors without a singular value.",
+    new='The dim of the values, by default "rank". For full matrices three dims: of the columns of '
+    'u, of the values and of the rows of vh. Their default is ("left", "rank", "right").',
+)
 def svd(
     x: Operand,
     dims: Sequence[str] = ROW_COL,
@@ -176,20 +169,6 @@ def svd(
     one. So it is exact for `u vh` and for functions of the values alone. The second derivative is
     inf or nan. For higher orders use `polar`, `pinv` or `expm`.
 
-    Parameters
-    ----------
-    x
-        Matrices of any shape; all dims but two are batch.
-    dims
-        Their dims, rows first.
-    full_matrices
-        Whether u and vh are square, completed by vectors without a singular value.
-    new
-        The dim of the values, by default "rank". For full matrices three dims: of the columns of u,
-        of the values and of the rows of vh. Their default is ("left", "rank", "right").
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> u, s, vh = gc.linalg.svd(gc.constant([[0.0, 3.0], [-4.0, 0.0], [0.0, 0.0]], ("row", "col")))
     >>> gc.compile([], s)()

@@ -101,25 +101,18 @@ def matrix_rank(
     return (s > norms.norm(s, "rank'", math.inf) * units).sum("rank'")
 
 
+@parameters(
+    dims="One dim of vectors, two of matrices (rows first), or None for all elements.",
+    ord='For vectors a number, 2 by default, as in `gc.norm`. For matrices "fro", the default, is '
+    'the root of the sum of squares, and "nuc" the sum of the singular values. 2 and -2 are the '
+    "largest and the smallest of these. 1 and -1 are the largest and the smallest sum of absolute "
+    "values in a column, inf and -inf in a row. The derivative at 0 is 0.",
+)
 def norm(
     x: Operand, dims: str | Sequence[str] | None = None, ord: float | str | None = None
 ) -> Tensor:
     """Norm of vectors along one dim, or of matrices over two; by default of all elements.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dims
-        One dim of vectors, two of matrices (rows first), or None for all elements.
-    ord
-        For vectors a number, 2 by default, as in `gc.norm`. For matrices "fro", the default, is the
-        root of the sum of squares, and "nuc" the sum of the singular values. 2 and -2 are the
-        largest and the smallest of these. 1 and -1 are the largest and the smallest sum of absolute
-        values in a column, inf and -inf in a row. The derivative at 0 is 0.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[3.0, 0.0], [0.0, -4.0]], ("row", "col"))
     >>> gc.compile([], [gc.linalg.norm(x, ("row", "col"), ord=k) for k in ("fro", "nuc", 2, 1)])()

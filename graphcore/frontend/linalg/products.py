@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from graphcore.frontend.core.arguments import names, require_dims, two_dims
 from graphcore.frontend.core.base import Tensor, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.reduce.contraction import dot
@@ -19,6 +20,12 @@ from .matrices import ROW_COL
 __all__ = ["apply", "congruence"]
 
 
+@parameters(
+    a="Matrices; their other dims are batch.",
+    x="A tensor; its other dims are batch.",
+    dims="The dims of the matrices, rows first.",
+    along="The dim of the vectors; by default that of the columns of `a`.",
+)
 def apply(
     a: Operand, x: Operand, dims: Sequence[str] = ROW_COL, along: str | None = None
 ) -> Tensor:
@@ -27,24 +34,11 @@ def apply(
     Its size becomes the number of rows. Where sizes are known only at the call the matrices are
     square; `gc.dot(a, x)` is the same product along the dim of the rows, of any size.
 
-    Parameters
-    ----------
-    a
-        Matrices; their other dims are batch.
-    x
-        A tensor; its other dims are batch.
-    dims
-        The dims of the matrices, rows first.
-    along
-        The dim of the vectors; by default that of the columns of `a`.
-
     Raises
     ------
     GraphError
         If a dim is missing, or if the matrices have not as many columns as the vectors elements.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> f = gc.constant([[1, 1], [0, 1]], ("new", "state"))
     >>> x = gc.constant([3, 4], "state")
@@ -66,6 +60,13 @@ def apply(
     return transpose(rename(found, {new[row]: own}), *batch, *vectors.type.dims)
 
 
+@parameters(
+    a="Matrices; their other dims are batch. They are square, unless `new` is given.",
+    p="Square matrices of as many rows as `a` has columns; their other dims are batch.",
+    dims="The dims of `a`, rows first.",
+    of="The dims of `p`, rows first.",
+    new="The dims of the result, rows first, by default those of `p`.",
+)
 def congruence(
     a: Operand,
     p: Operand,
@@ -78,26 +79,11 @@ def congruence(
 
     It is the covariance of `a x`, where `p` is that of `x`.
 
-    Parameters
-    ----------
-    a
-        Matrices; their other dims are batch. They are square, unless `new` is given.
-    p
-        Square matrices of as many rows as `a` has columns; their other dims are batch.
-    dims
-        The dims of `a`, rows first.
-    of
-        The dims of `p`, rows first.
-    new
-        The dims of the result, rows first, by default those of `p`.
-
     Raises
     ------
     GraphError
         If a dim is missing or sizes do not agree.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> f = gc.constant([[1, 1], [0, 1]], ("new", "state"))
     >>> p = gc.constant([[2, 0], [0, 1]], ("state", "other"))

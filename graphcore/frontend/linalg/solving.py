@@ -36,22 +36,17 @@ __all__ = [
 ]
 
 
+@parameters(
+    a="Square matrices.",
+    b="Vectors along the dim of the rows of `a`.",
+    dims="The dims of `a`, rows first; in the other order the transposed system is solved.",
+    check="Whether a singular matrix is an error at the call; otherwise the solution is nan.",
+)
 def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Tensor:
     """Solution of `a x = b`: `b` has the dim of the rows of `a`, `x` that of its columns.
 
     All other dims are batch, and align by name: those that only `b` has are several right-hand
     sides of one matrix, which is factored once.
-
-    Parameters
-    ----------
-    a
-        Square matrices.
-    b
-        Vectors along the dim of the rows of `a`.
-    dims
-        The dims of `a`, rows first; in the other order the transposed system is solved.
-    check
-        Whether a singular matrix is an error at the call; otherwise the solution is nan.
 
     Raises
     ------
@@ -59,8 +54,6 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
         If a matrix is singular, at the call, unless `check` is False; or if `b` has the dim of the
         columns of `a`.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> a = gc.constant([[2.0, 0.0], [1.0, 4.0]], ("row", "col"))
     >>> b = gc.constant([[2.0, 9.0], [4.0, 2.0]], ("batch", "row"))
@@ -85,6 +78,16 @@ def sides(function: str, dims: Sequence[str], a: Node, b: Node) -> DimPair:
     return row, col
 
 
+@parameters(
+    a="Square matrices.",
+    b="Vectors along the dim of the rows of `a`; other dims are batch.",
+    dims="The dims of `a`, rows first. In the other order the transposed system is solved, whose "
+    "lower triangle is the upper triangle of `a`.",
+    lower="Whether to read the lower triangle, for rows and columns as in `dims`.",
+    unit_diagonal="Whether the diagonal is taken to be ones, and not read.",
+    check="Whether a singular matrix is an error at the call; otherwise the solution is inf or "
+    "nan.",
+)
 def solve_triangular(
     a: Operand,
     b: Operand,
@@ -96,30 +99,12 @@ def solve_triangular(
 ) -> Tensor:
     """Solution of `t x = b` for the upper or lower triangle t of `a`; the rest is not read.
 
-    Parameters
-    ----------
-    a
-        Square matrices.
-    b
-        Vectors along the dim of the rows of `a`; other dims are batch.
-    dims
-        The dims of `a`, rows first. In the other order the transposed system is solved, whose
-        lower triangle is the upper triangle of `a`.
-    lower
-        Whether to read the lower triangle, for rows and columns as in `dims`.
-    unit_diagonal
-        Whether the diagonal is taken to be ones, and not read.
-    check
-        Whether a singular matrix is an error at the call; otherwise the solution is inf or nan.
-
     Raises
     ------
     GraphError
         If a matrix is singular, at the call, unless `check` is False. Also if `a` is known to be
         zero in that triangle, such as the upper one of a Cholesky factor.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> a = gc.constant([[2.0, 0.0], [1.0, 4.0]], ("row", "col"))
     >>> b = gc.constant([2.0, 9.0], "row")
@@ -211,26 +196,18 @@ def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Ten
     return solve_triangular(conjugate(wrap(node)), half, (col, row))
 
 
+@parameters(
+    lower="The diagonal below the main one, along `dim`. Its first element is not read.",
+    diagonal="The main diagonal, along `dim`.",
+    upper="The diagonal above the main one, along `dim`. Its last element is not read.",
+    b="The right-hand side, along `dim`.",
+    dim="The dim of the system; all other dims are batch.",
+)
 def solve_tridiagonal(
     lower: Operand, diagonal: Operand, upper: Operand, b: Operand, dim: str | None = None
 ) -> Tensor:
     """Solution of `lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i]` along `dim`.
 
-    Parameters
-    ----------
-    lower
-        The diagonal below the main one, along `dim`. Its first element is not read.
-    diagonal
-        The main diagonal, along `dim`.
-    upper
-        The diagonal above the main one, along `dim`. Its last element is not read.
-    b
-        The right-hand side, along `dim`.
-    dim
-        The dim of the system; all other dims are batch.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> one, b = gc.ones({"cell": 3}), gc.constant([5.0, 10.0, 9.0], "cell")
     >>> gc.compile([], gc.linalg.solve_tridiagonal(one, 3 * one, one, b, "cell"))()
@@ -317,24 +294,17 @@ def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
     return wrap(matrices.pinv(node, dims=(row, col), new=(col, row), rtol=rtol))
 
 
+@parameters(
+    a="Matrices.",
+    b="Vectors along the dim of the rows of `a`; other dims are batch.",
+    dims="The dims of `a`, rows first.",
+    rtol="Singular values of at most `rtol` times the largest count as 0.",
+)
 def lstsq(
     a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
 ) -> Tensor:
     """Minimum-norm least-squares solution of `a x = b`, along the columns of `a`.
 
-    Parameters
-    ----------
-    a
-        Matrices.
-    b
-        Vectors along the dim of the rows of `a`; other dims are batch.
-    dims
-        The dims of `a`, rows first.
-    rtol
-        Singular values of at most `rtol` times the largest count as 0.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> a = gc.constant([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.lstsq(a, gc.constant([1.0, 3.0, 5.0], "row")))().round(6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphcore.frontend.core.base import Tensor
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.pointwise.casting import as_float
@@ -32,21 +33,16 @@ def global_norm(tree: Tree) -> Tensor:
     return root(sum(squares[1:], squares[0]))
 
 
+@parameters(
+    tree="Tensors, such as gradients, in any structure, which the result has.",
+    max_norm="The largest norm.",
+)
 def clip_by_global_norm(tree: T, max_norm: Real) -> T:
     """A tree scaled down to a global norm of `max_norm`, where it is larger.
 
     Source: Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural
     networks".
 
-    Parameters
-    ----------
-    tree
-        Tensors, such as gradients, in any structure, which the result has.
-    max_norm
-        The largest norm.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> grads = {"w": gc.constant([3.0, 0.0], "row"), "b": gc.constant(4.0)}
     >>> gc.evaluate(gc.optimize.clip_by_global_norm(grads, 1.0))

@@ -102,6 +102,14 @@ class Means(NamedTuple):
     mean: Tree
 
 
+@parameters(
+    learning_rate="A number, a tensor, or a function of the number of the step, such as "
+    '`cosine_decay`. Or a tree of these, like the params or groups of them: `{"body": 1e-4, '
+    '"head": 1e-3}`.',
+    momentum="The share of the velocity that is kept in each step. With 0 the state has no "
+    "velocity.",
+    nesterov="Whether to use Nesterov's momentum.",
+)
 def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -> Optimizer:
     """Stochastic gradient descent, with momentum.
 
@@ -110,18 +118,6 @@ def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -
     1964, "Some methods of speeding up the convergence of iteration methods"; Sutskever et al. 2013,
     "On the importance of initialization and momentum in deep learning".
 
-    Parameters
-    ----------
-    learning_rate
-        A number, a tensor, or a function of the number of the step, such as `cosine_decay`. Or a
-        tree of these, like the params or groups of them: `{"body": 1e-4, "head": 1e-3}`.
-    momentum
-        The share of the velocity that is kept in each step. With 0 the state has no velocity.
-    nesterov
-        Whether to use Nesterov's momentum.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> w = gc.tensor("w", {"row": 2})
     >>> opt = gc.optimize.sgd(0.1)

@@ -101,21 +101,16 @@ def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedul
     return rate
 
 
+@parameters(
+    steps="The number of steps.",
+    then="The learning rate: a number, or a function of the number of the step.",
+)
 def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
     """A learning rate that rises to that of `then` in the first `steps` steps, in equal parts.
 
     `min((step + 1) / steps, 1) * then(step)`. Source: Goyal et al. 2017, "Accurate, large minibatch
     SGD".
 
-    Parameters
-    ----------
-    steps
-        The number of steps.
-    then
-        The learning rate: a number, or a function of the number of the step.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> rate = gc.optimize.linear_warmup(4, 0.1)
     >>> gc.evaluate([rate(0), rate(3), rate(9)])

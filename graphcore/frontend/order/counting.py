@@ -50,6 +50,13 @@ __all__ = [
 ]
 
 
+@parameters(
+    x="An integer tensor.",
+    size="The number of integers counted.",
+    dim="The dims that are counted together: one, several, or all those of `x` (None).",
+    weights="The weight of each element; aligned by name.",
+    name="The dim of the counts, which replaces the first of `dim`.",
+)
 def bincount(
     x: Operand,
     size: SizeLike,
@@ -62,27 +69,12 @@ def bincount(
     Integers that are negative or too large are refused, now or at the call. Counts are int64;
     weights carry derivatives.
 
-    Parameters
-    ----------
-    x
-        An integer tensor.
-    size
-        The number of integers counted.
-    dim
-        The dims that are counted together: one, several, or all those of `x` (None).
-    weights
-        The weight of each element; aligned by name.
-    name
-        The dim of the counts, which replaces the first of `dim`.
-
     Raises
     ------
     GraphError
         If `x` is not an integer tensor, or has an integer that is negative or not less than `size`.
         Values that are not known yet are checked at the call.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.bincount(gc.constant([2, 0, 2], "t"), size=4))()
     array([1, 0, 2, 0])
@@ -106,6 +98,17 @@ class Histogram(NamedTuple):
     edges: Tensor
 
 
+@parameters(
+    x="A tensor of real numbers.",
+    bins="A number of bins of equal width; or the edges, an increasing list, or a tensor that "
+    "increases along `name`.",
+    dim="The dims that are counted together: one, several, or all those of `x` (None).",
+    range="The lowest and the highest edge of bins of equal width. By default they are the "
+    "smallest and the largest element, for each position along other dims.",
+    weights="The weight of each element; aligned by name.",
+    density="Whether counts are divided by their sum and by the width of the bin.",
+    name="The dim of the bins, and of the edges.",
+)
 def histogram(
     x: Operand,
     bins: int | Row = 10,
@@ -121,33 +124,12 @@ def histogram(
     Elements outside the edges, and nan, are ignored. Counts have derivatives with respect to
     weights, not to edges.
 
-    Parameters
-    ----------
-    x
-        A tensor of real numbers.
-    bins
-        A number of bins of equal width; or the edges, an increasing list, or a tensor that
-        increases along `name`.
-    dim
-        The dims that are counted together: one, several, or all those of `x` (None).
-    range
-        The lowest and the highest edge of bins of equal width. By default they are the smallest and
-        the largest element, for each position along other dims.
-    weights
-        The weight of each element; aligned by name.
-    density
-        Whether counts are divided by their sum and by the width of the bin.
-    name
-        The dim of the bins, and of the edges.
-
     Raises
     ------
     GraphError
         If `x` is complex, if edges are not in increasing order, or if both `range` and edges are
         given.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([0.0, 0.4, 0.5, 2.0], "t")
     >>> gc.compile([], list(gc.histogram(x, 2, range=(0, 1))))()
@@ -227,7 +209,6 @@ class UniqueAll(NamedTuple):
 
 
 DISTINCT = {
-    "x": "A tensor.",
     "size": "A name for the number of values, which is computed. An integer or a size fixes it: "
     "excess (largest) ones are dropped.",
     "dim": "The dims that are searched together: one, several, or all (None).",
@@ -311,7 +292,6 @@ def starts(ordered: Tensor, dim: str) -> Tensor:
 
 
 @parameters(
-    x="A tensor.",
     values="The values to look for: a list, an array, or a tensor of any dims.",
 )
 def isin(x: Operand, values: Any) -> Tensor:

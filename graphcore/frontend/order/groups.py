@@ -218,20 +218,15 @@ class GroupBy(Listing):
         return self._segments.order_dims(found)
 
 
-GROUPED = {
-    **SEGMENTED,
-    "segment_ids": "The number of the group of each element: an integer tensor, in any order, or a "
-    "list along `dim`. Numbers that are negative or too large are refused, now or at the call.",
-    "size": "The number of groups: an integer or any other size. Without it `ids` are labels, such "
+@parameters(
+    ids="The number of the group of each element: an integer tensor, in any order, or a list "
+    "along `dim`. Numbers that are negative or too large are refused, now or at the call.",
+    size="The number of groups: an integer or any other size. Without it `ids` are labels, such "
     "as strings or months, that are known now: each is a group, in their order.",
-    "dim": SEGMENTED["dim"].replace("segment_ids", "ids"),
-    "name": "The dim of the groups, which replaces the first of `dim`; by default the name of a "
+    dim=SEGMENTED["dim"].replace("segment_ids", "ids"),
+    name="The dim of the groups, which replaces the first of `dim`; by default the name of a "
     "DataArray of numbers, else the same name.",
-}
-GROUPED["ids"] = GROUPED.pop("segment_ids")
-
-
-@parameters(**{key: GROUPED[key] for key in ("x", "ids", "size", "dim", "name")})
+)
 def groupby(
     x: Operand, ids: Any, size: SizeLike = None, dim: Dim = None, name: str | None = None
 ) -> GroupBy:

@@ -34,6 +34,17 @@ __all__ = [
 ]
 
 
+@parameters(
+    x="The points to evaluate. Its dims come first.",
+    xp="The known points, a tensor or a list, increasing along `dim` unless there is a `period`. "
+    "Other dims align by name.",
+    fp="The values at the known points: a tensor with `dim`, or a list.",
+    dim="The dim of the points.",
+    left="The value below the first point; by default the value at that point.",
+    right="The value above the last point; by default the value at that point.",
+    period="The period of `xp`. The points may then be in any order, and `left` and `right` have "
+    "no effect.",
+)
 def interp(
     x: Operand,
     xp: Row,
@@ -47,32 +58,11 @@ def interp(
 
     Differentiable with respect to all operands; at a point the slope in `x` is that to the right.
 
-    Parameters
-    ----------
-    x
-        The points to evaluate. Its dims come first.
-    xp
-        The known points, a tensor or a list, increasing along `dim` unless there is a `period`.
-        Other dims align by name.
-    fp
-        The values at the known points: a tensor with `dim`, or a list.
-    dim
-        The dim of the points.
-    left
-        The value below the first point; by default the value at that point.
-    right
-        The value above the last point; by default the value at that point.
-    period
-        The period of `xp`. The points may then be in any order, and `left` and `right` have no
-        effect.
-
     Raises
     ------
     GraphError
         If `x` or `xp` is complex, or if `xp` or `fp` lacks `dim`.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([0.5, 1.5, 9.0], "t")
     >>> gc.compile([], gc.interp(x, [0.0, 1.0, 2.0], [10.0, 20.0, 40.0], dim="point"))()
@@ -130,7 +120,6 @@ def between(a: Tensor, b: Tensor, share: Tensor) -> Tensor:
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim of the gaps.",
     points="Where the elements are: a tensor that increases along `dim`. By default 0, 1, 2, ...",
 )

@@ -19,7 +19,7 @@ from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum, minimum, rint
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null
-from graphcore.frontend.reduce.masking import SKIPPED, Mask, Masked, mask_operand, over
+from graphcore.frontend.reduce.masking import REDUCED, Mask, Masked, mask_operand, over
 from graphcore.frontend.shape.dims import concat, label, transpose
 from graphcore.ir.dtypes import FLOAT, INT
 from graphcore.ir.sizes import Size, lower_bound
@@ -37,7 +37,7 @@ __all__ = [
 Places: TypeAlias = "Callable[[Tensor, Any], tuple[Tensor, Tensor]]"
 
 
-@parameters(**SKIPPED)
+@parameters(**REDUCED)
 def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Median over dims: the middle element, or the mean of the two.
 
@@ -58,6 +58,17 @@ def median_of(order: Order) -> Tensor:
     return order.or_nan(midpoint(low, high))
 
 
+@parameters(
+    x="A tensor of real numbers.",
+    q='A number between 0 and 1. A list of them gives a new first dim "quantile". The dims of a '
+    "tensor come first and align with those of `x`; where it is not between 0 and 1, the result is "
+    "nan.",
+    dim="The dims to reduce: one name, several, or None for all.",
+    method='How to choose between two elements, as in NumPy (Hyndman & Fan 1996): "inverted_cdf", '
+    '"averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", '
+    '"weibull", "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint" or '
+    '"nearest".',
+)
 def quantile(
     x: Operand,
     q: Operand | Sequence[float] | npt.NDArray[Any],
@@ -73,33 +84,11 @@ def quantile(
     or if there is none. The derivative goes to the elements on both sides of the quantile; of
     tied ones to those that a stable sort puts there.
 
-    Parameters
-    ----------
-    x
-        A tensor of real numbers.
-    q
-        A number between 0 and 1. A list of them gives a new first dim "quantile". The dims of a
-        tensor come first and align with those of `x`; where it is not between 0 and 1, the result
-        is nan.
-    dim
-        The dims to reduce: one name, several, or None for all.
-    method
-        How to choose between two elements, as in NumPy (Hyndman & Fan 1996): "inverted_cdf",
-        "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen",
-        "weibull", "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint" or
-        "nearest".
-    where
-        A bool tensor: elements where it is false are left out.
-    skipna
-        Whether to leave out nan too.
-
     Raises
     ------
     GraphError
         If `x` is complex, if `q` is known now and not between 0 and 1, or if the method is unknown.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0, 3.0], [5.0, 4.0, 9.0]], ("row", "t"))
     >>> gc.compile([], gc.quantile(x, [0.25, 0.5], dim="t"))()

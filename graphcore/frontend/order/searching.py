@@ -17,6 +17,7 @@ from graphcore.frontend.core.arguments import (
     new_dim,
 )
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, common, single
 from graphcore.frontend.index.kept import element_positions
 from graphcore.frontend.pointwise.elementwise import not_equal
@@ -46,6 +47,12 @@ def row_of(function: str, values: Row, dim: object) -> Operand:
     return values
 
 
+@parameters(
+    x="A tensor sorted along `dim`, or a list.",
+    values="The values to insert.",
+    dim="The dim along which `x` is sorted.",
+    side='Whether a value goes before ("left") or after ("right") equal elements.',
+)
 def searchsorted(x: Row, values: Operand, dim: str | None = None, side: Side = "left") -> Tensor:
     """Positions at which to insert `values` into sorted `x` along `dim`, so that it stays sorted.
 
@@ -53,19 +60,6 @@ def searchsorted(x: Row, values: Operand, dim: str | None = None, side: Side = "
     largest. Other dims align by name, so each row of `x` is searched for its own values. The dims
     are those of `x` without `dim`, then the new ones of `values`.
 
-    Parameters
-    ----------
-    x
-        A tensor sorted along `dim`, or a list.
-    values
-        The values to insert.
-    dim
-        The dim along which `x` is sorted.
-    side
-        Whether a value goes before ("left") or after ("right") equal elements.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> values = gc.constant([2.0, 9.0], "row")
     >>> gc.compile([], gc.searchsorted([1.0, 2.0, 2.0, 3.0], values, dim="t"))()
@@ -77,31 +71,23 @@ def searchsorted(x: Row, values: Operand, dim: str | None = None, side: Side = "
     return wrap(named.searchsorted(rows, wanted, dim=name, side=side))
 
 
+@parameters(
+    bins="The edges: an increasing or decreasing list, or a tensor that increases along `dim`, "
+    "whose other dims align with those of `x`.",
+    dim="The dim of the edges, if they are a tensor.",
+    right="Which edge belongs to a bin.",
+)
 def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False) -> Tensor:
     """The number of the bin of each element: i where `bins[i - 1] <= x < bins[i]`.
 
     With `right`, bins include their right edge instead of their left. Elements below all edges get
     0; elements above, and nan, get the number of edges. The dims of `x` come first.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    bins
-        The edges: an increasing or decreasing list, or a tensor that increases along `dim`, whose
-        other dims align with those of `x`.
-    dim
-        The dim of the edges, if they are a tensor.
-    right
-        Which edge belongs to a bin.
-
     Raises
     ------
     GraphError
         If the edges are a list that is not sorted, or a tensor without `dim`.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.digitize(gc.constant([0.5, 1.0, 7.0], "t"), [0, 1, 2]))()
     array([1, 2, 3])
@@ -132,6 +118,14 @@ def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
     raise refusal(function, reason, x, cure="give sorted numbers, or a tensor and its dim")
 
 
+@parameters(
+    x="A tensor; nan is nonzero.",
+    size="A name for the number of positions, which is computed. An integer or a size fixes it: "
+    "excess positions are dropped.",
+    dim="The dims that are searched together: one, several, or all (None).",
+    fill_value="The position that is returned if there are fewer.",
+    name="The dim of the positions.",
+)
 def nonzero(
     x: Operand,
     size: SizeLike = None,
@@ -143,22 +137,6 @@ def nonzero(
 
     `x.isel(gc.nonzero(x))` are these elements. Their number is computed, unless a size is given.
 
-    Parameters
-    ----------
-    x
-        A tensor; nan is nonzero.
-    size
-        A name for the number of positions, which is computed. An integer or a size fixes it: excess
-        positions are dropped.
-    dim
-        The dims that are searched together: one, several, or all (None).
-    fill_value
-        The position that is returned if there are fewer.
-    name
-        The dim of the positions.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[0, 1, 0], [2, 0, 3]], ("row", "col"))
     >>> gc.compile([], gc.nonzero(x))()

@@ -44,7 +44,6 @@ def order(x: Node, dim: str, size: Size, descending: bool) -> Tensor:
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim to sort along.",
     descending="Whether the largest comes first.",
 )
@@ -64,7 +63,6 @@ def argsort(x: Operand, dim: str | None = None, descending: bool = False) -> Ten
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim to sort along.",
     descending="Whether the largest comes first.",
 )
@@ -84,27 +82,20 @@ def sort(x: Operand, dim: str | None = None, descending: bool = False) -> Tensor
     return wrap(named.sort(node, dim=name))
 
 
+@parameters(
+    k="The number of elements: an integer or a size.",
+    dim="The dim, which keeps its name and gets size `k`.",
+)
 def top_k(x: Operand, k: Whole, dim: str | None = None) -> TopK:
     """The `k` largest elements along `dim` and their positions, in descending order.
 
     Of tied elements the first come first; nan counts as the largest.
-
-    Parameters
-    ----------
-    x
-        A tensor.
-    k
-        The number of elements: an integer or a size.
-    dim
-        The dim, which keeps its name and gets size `k`.
 
     Raises
     ------
     GraphError
         If `k` is larger than the size of `dim`.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> top = gc.top_k(gc.constant([3.0, 1.0, 2.0], "t"), 2, dim="t")
     >>> gc.compile([], list(top))()
@@ -121,7 +112,6 @@ def top_k(x: Operand, k: Whole, dim: str | None = None) -> TopK:
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim to rank along.",
     pct="Whether ranks are divided by the number of elements that have one.",
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 
 from .formulas import where
@@ -17,6 +18,11 @@ __all__ = [
 ]
 
 
+@parameters(
+    conditions="A list of bool tensors.",
+    choices="A list of as many tensors or numbers.",
+    default="A tensor or number.",
+)
 def select(
     conditions: Sequence[Operand], choices: Sequence[Operand], default: Operand = 0
 ) -> Tensor:
@@ -26,22 +32,11 @@ def select(
     condition and so on. The dtype is the common one of all choices. Values that are not chosen
     contribute nothing to the derivative.
 
-    Parameters
-    ----------
-    conditions
-        A list of bool tensors.
-    choices
-        A list of as many tensors or numbers.
-    default
-        A tensor or number.
-
     Raises
     ------
     GraphError
         If there is not one choice for each condition.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([-2.0, 0.5, 3.0], "row")
     >>> gc.compile([], gc.select([x < 0, x < 1], [-x, x**2], 10.0))()
@@ -60,6 +55,12 @@ def select(
     return wrap(single("select", result))
 
 
+@parameters(
+    x="A tensor or number.",
+    conditions="A list of bool tensors.",
+    functions="For each condition a function of one tensor, or a tensor or number. One more gives "
+    "the value where no condition holds; without it the value there is 0.",
+)
 def piecewise(
     x: Operand,
     conditions: Sequence[Operand],
@@ -70,23 +71,11 @@ def piecewise(
     Every function is computed for all elements, but only chosen values contribute to the
     derivative. The dtype is the common one of all values.
 
-    Parameters
-    ----------
-    x
-        A tensor or number.
-    conditions
-        A list of bool tensors.
-    functions
-        For each condition a function of one tensor, or a tensor or number. One more gives the value
-        where no condition holds; without it the value there is 0.
-
     Raises
     ------
     GraphError
         If there is not one function for each condition, or one more.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([-2.0, 0.5, 3.0], "row")
     >>> gc.compile([], gc.piecewise(x, [x < 0, x > 1], [lambda x: -x, 1.0, lambda x: x**2]))()

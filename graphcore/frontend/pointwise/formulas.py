@@ -311,24 +311,17 @@ def sinc(x: Operand) -> Tensor:
     return where(near, series, sin(angle) / angle)
 
 
+@parameters(
+    x="A tensor of real numbers.",
+    nan="The replacement of nan.",
+    posinf="The replacement of inf; by default the largest finite number of the dtype.",
+    neginf="The replacement of -inf; by default the smallest finite number of the dtype.",
+)
 def nan_to_num(
     x: Operand, nan: Operand = 0.0, posinf: Operand | None = None, neginf: Operand | None = None
 ) -> Tensor:
     """`x` with nan and infinities replaced by numbers.
 
-    Parameters
-    ----------
-    x
-        A tensor of real numbers.
-    nan
-        The replacement of nan.
-    posinf
-        The replacement of inf; by default the largest finite number of the dtype.
-    neginf
-        The replacement of -inf; by default the smallest finite number of the dtype.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), float("inf")], "row")
     >>> gc.compile([], gc.nan_to_num(x, posinf=9.0))()
@@ -369,26 +362,18 @@ def isneginf(x: Operand) -> Tensor:
     return value == -math.inf
 
 
+@parameters(
+    x="A tensor or number.",
+    y="A tensor or number, aligned by name.",
+    rtol="The tolerance relative to `y`.",
+    atol="The absolute tolerance.",
+    equal_nan="Whether two nan are close.",
+)
 def isclose(
     x: Operand, y: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether `|x - y| <= atol + rtol * |y|`; equal infinities are close.
 
-    Parameters
-    ----------
-    x
-        A tensor or number.
-    y
-        A tensor or number, aligned by name.
-    rtol
-        The tolerance relative to `y`.
-    atol
-        The absolute tolerance.
-    equal_nan
-        Whether two nan are close.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.isclose(gc.constant([0.5, 0.5 + 1e-9, 0.6], "row"), 0.5))()
     array([ True,  True, False])

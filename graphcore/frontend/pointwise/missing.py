@@ -17,7 +17,6 @@ __all__ = [
 
 
 @parameters(
-    x="A tensor.",
     value="A tensor or number, aligned by name.",
 )
 def fillna(x: Operand, value: Operand) -> Tensor:

@@ -30,28 +30,23 @@ __all__ = [
 ]
 
 
+@parameters(
+    xs="One or more tensors.",
+    dim="The dims to sum over: one name, several, None for those that at least two operands share, "
+    "or ... for all. A dim that only one operand has is summed as well, as in xarray. `gc.einsum` "
+    "states the dims of each operand and refuses one that is missing.",
+)
 def dot(*xs: Operand, dim: Dim = None) -> Tensor:
     """Product of all operands, aligned by name, summed over dims.
 
     The result has the dims that remain, in order of first appearance, and the operands' common
     dtype. A dim that no operand has is refused.
 
-    Parameters
-    ----------
-    *xs
-        One or more tensors.
-    dim
-        The dims to sum over: one name, several, None for those that at least two operands share, or
-        ... for all. A dim that only one operand has is summed as well, as in xarray. `gc.einsum`
-        states the dims of each operand and refuses one that is missing.
-
     Raises
     ------
     GraphError
         If no operand has one of the dims to sum over.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2], [3, 4]], ("batch", "feature"))
     >>> w = gc.constant([[1, 0, 2], [0, 1, 2]], ("feature", "out"))
@@ -122,19 +117,16 @@ def components(x: Tensor, dim: str) -> list[Tensor]:
     return parts if size == 3 else [*parts, zeros_like(parts[0])]
 
 
+@parameters(
+    spec="For each operand some of its dims, separated by spaces, with commas between operands; "
+    "after `->` the dims of the result.",
+    xs="As many tensors as `spec` lists.",
+)
 def einsum(spec: str, *xs: Operand) -> Tensor:
     """Product of all operands summed over dims, written as an equation of dim names.
 
     Dims listed before the arrow and not after it are summed over. Dims that are not listed at all
     are batch: they come first in the result, or where `...` stands in it.
-
-    Parameters
-    ----------
-    spec
-        For each operand some of its dims, separated by spaces, with commas between operands; after
-        `->` the dims of the result.
-    *xs
-        As many tensors as `spec` lists.
 
     Raises
     ------
@@ -142,8 +134,6 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
         If the equation has no arrow, if an operand lacks a listed dim, or if no operand
         lists a dim of the result.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2], [3, 4]], ("row", "inner"))
     >>> y = gc.constant([[1, 0, 2], [0, 1, 2]], ("inner", "col"))

@@ -29,9 +29,7 @@ Mask: TypeAlias = "Operand | None"
 REDUCED = {
     "x": "A tensor or number.",
     "dim": "The dims to reduce: one name, several, or None for all.",
-    "where": "A bool tensor: elements where it is false are left out.",
 }
-SKIPPED = {**REDUCED, "skipna": "Whether to leave out nan too."}
 """Descriptions of the parameters of reductions."""
 
 

@@ -6,6 +6,7 @@ import math
 
 from graphcore.frontend.core.arguments import Dim
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal, isfinite, not_equal, power
@@ -22,6 +23,11 @@ __all__ = [
 ]
 
 
+@parameters(
+    dim="The dims to reduce: one name, several, or None for all.",
+    ord="The order: any number. inf is the largest `|x|`, -inf the smallest, and 0 the number of "
+    "elements that are not 0.",
+)
 def norm(
     x: Operand,
     dim: Dim = None,
@@ -36,27 +42,11 @@ def norm(
     Frobenius norm. The derivative at a zero vector is 0; for `ord` other than 2 it is also 0 with
     respect to elements that are 0. The norm of no elements is 0, or inf if `ord` is negative.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dim
-        The dims to reduce: one name, several, or None for all.
-    ord
-        The order: any number. inf is the largest `|x|`, -inf the smallest, and 0 the number of
-        elements that are not 0.
-    where
-        A bool tensor: elements where it is false are left out.
-    skipna
-        Whether to leave out nan.
-
     Raises
     ------
     GraphError
         If `ord` is not a number.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([3.0, -4.0], "row")
     >>> gc.compile([], [gc.norm(x), gc.norm(x, ord=1), gc.norm(x, ord=float("inf"))])()

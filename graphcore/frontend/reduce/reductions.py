@@ -21,7 +21,6 @@ from graphcore.ops import named
 
 from .masking import (
     REDUCED,
-    SKIPPED,
     Mask,
     Masked,
     by_single,
@@ -50,12 +49,12 @@ __all__ = [
 ]
 
 COUNTED = {
-    **SKIPPED,
+    **REDUCED,
     "min_count": "The least number of elements; where there are fewer the result is nan, a float.",
 }
-CENTRED = {**SKIPPED, "ddof": "The number subtracted from the count of elements."}
-FROM_INITIAL = {**SKIPPED, "initial": "A number that counts as one more element."}
-SEARCHED = {**SKIPPED, "dim": "The dim to search, or None for all."}
+CENTRED = {**REDUCED, "ddof": "The number subtracted from the count of elements."}
+FROM_INITIAL = {**REDUCED, "initial": "A number that counts as one more element."}
+SEARCHED = {**REDUCED, "dim": "The dim to search, or None for all."}
 """Descriptions of parameters that several reductions have."""
 
 
@@ -116,7 +115,7 @@ def total(data: Masked, op: Op, neutral: int, min_count: int | None, *, leaves_o
     return choose(data.size() >= least, found, math.nan)
 
 
-@parameters(**SKIPPED)
+@parameters(**REDUCED)
 def mean(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Mean over dims.
 
@@ -223,7 +222,7 @@ def min(
     return extreme_of(data, named.min_, -1, initial)
 
 
-@parameters(**SKIPPED)
+@parameters(**REDUCED)
 def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Peak to peak over dims: the largest element minus the smallest.
 

@@ -20,9 +20,9 @@ from graphcore.frontend.shape.dims import concat, keep_labels
 from graphcore.ir.op import Op
 from graphcore.ops import named
 
-from .masking import SKIPPED, Mask, Masked, mask_operand, over, running_extreme
+from .masking import REDUCED, Mask, Masked, mask_operand, over, running_extreme
 
-ALONG = SKIPPED | {"dim": "The dims to run along, in turn: one name, several, or None for all."}
+ALONG = REDUCED | {"dim": "The dims to run along, in turn: one name, several, or None for all."}
 
 __all__ = [
     "bfill",
@@ -82,7 +82,6 @@ def accumulate(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim to run along.",
     include_initial="Whether the result begins with 0, so that the dim is one longer.",
 )
@@ -100,7 +99,6 @@ def cumulative_sum(x: Operand, dim: str | None = None, *, include_initial: bool 
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim to run along.",
     include_initial="Whether the result begins with 1, so that the dim is one longer.",
 )
@@ -168,7 +166,6 @@ def logcumsumexp(
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim to fill along.",
     limit="The number of consecutive nan that are replaced at most; None means no limit.",
 )
@@ -195,7 +192,6 @@ def ffill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tenso
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim to fill along.",
     limit="The number of consecutive nan that are replaced at most; None means no limit.",
 )

@@ -33,7 +33,6 @@ __all__ = [
 
 
 SEGMENTED = {
-    "x": "A tensor.",
     "segment_ids": "The segment number of each element: an integer tensor, in any order, or a list "
     "along `dim`. Numbers that are negative or too large are refused, now or at the call.",
     "size": "The number of segments: an integer or any other size.",

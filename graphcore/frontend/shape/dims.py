@@ -46,21 +46,15 @@ __all__ = [
 ]
 
 
+@parameters(
+    dims="All its dims in the new order; one `...` stands for those not named. Without dims the "
+    "order is reversed.",
+    missing_dims='What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" '
+    "skip them.",
+)
 def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Tensor:
     """`x` with its dims in another order.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    *dims
-        All its dims in the new order; one `...` stands for those not named. Without dims the order
-        is reversed.
-    missing_dims
-        What to do about dims that `x` lacks: "raise" refuses them, "warn" and "ignore" skip them.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.transpose(x, "col", "row"))()
@@ -91,23 +85,17 @@ def in_order(x: Node, dims: Iterable[str]) -> Node:
     return x if x.type.dims == order else named.transpose(x, dims=order)
 
 
+@parameters(
+    names="The new name of each dim to rename, as a dict or as keywords.",
+)
 def rename(x: Operand, names: Mapping[str, str] | None = None, /, **names_kwargs: str) -> Tensor:
     """`x` with other names for some dims, all renamed at once, so that names can be swapped.
-
-    Parameters
-    ----------
-    x
-        A tensor.
-    names
-        The new name of each dim to rename, as a dict or as keywords.
 
     Raises
     ------
     GraphError
         If the names after renaming are not distinct.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.rename(gc.tensor("x", {"row": 2, "col": 3}), {"row": "col", "col": "row"})
     <Tensor: f64[col=2, row=3]>
@@ -164,6 +152,10 @@ def with_names(function: str, x: Operand, given: object, more: Mapping[str, str]
     return wrap(op(node, names=changes))
 
 
+@parameters(
+    dim="The new dims: names, of size 1 each, or sizes by name, as a dict or as keywords.",
+    sizes="The new dims and their sizes as keywords.",
+)
 def expand_dims(
     x: Operand,
     dim: str | Iterable[str] | Mapping[str, SizeLike] | None = None,
@@ -172,17 +164,6 @@ def expand_dims(
 ) -> Tensor:
     """`x` repeated along new dims, which come first.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dim
-        The new dims: names, of size 1 each, or sizes by name, as a dict or as keywords.
-    **sizes
-        The new dims and their sizes as keywords.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2], "col")
     >>> gc.compile([], gc.expand_dims(x, copy=3))()
@@ -243,7 +224,6 @@ def with_size(x: Node, dim: str, size: Size) -> Node:
 
 
 @parameters(
-    x="A tensor.",
     other="The tensor that has the dims and sizes.",
     exclude="Dims that are left as they are, and come last.",
 )
@@ -313,24 +293,18 @@ def broadcast_all(
     return tuple(made)
 
 
+@parameters(
+    dim="The dims to drop; None drops all that are known to have size 1. A dim of unknown size "
+    "that is named must have size 1 at the call.",
+)
 def squeeze(x: Operand, dim: Dim = None) -> Tensor:
     """`x` without dims of size 1.
-
-    Parameters
-    ----------
-    x
-        A tensor.
-    dim
-        The dims to drop; None drops all that are known to have size 1. A dim of unknown size that
-        is named must have size 1 at the call.
 
     Raises
     ------
     GraphError
         If a dim does not have size 1: now if its size is known, else at the call.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.squeeze(gc.tensor("x", {"batch": None, "row": 1, "col": 3}))
     <Tensor: f64[batch, col=3]>
@@ -387,6 +361,11 @@ def join(parts: Iterable[Node], dim: str) -> Node:
     return named.concat(*kept, dim=dim) if len(kept) > 1 else kept[0]
 
 
+@parameters(
+    x="A tensor; or a list of them, which align by name.",
+    dims="For each new dim the dims it merges, the slowest first; `...` stands for all not named. "
+    "As a dict or as keywords. Of a list of tensors it is the name of the new dim.",
+)
 def stack(
     x: Operand | Sequence[Operand],
     dims: Mapping[str, Iterable[Any]] | str | None = None,
@@ -397,21 +376,11 @@ def stack(
 
     Of a list of tensors, `gc.stack([x, y], "new")`, they are joined along one new first dim.
 
-    Parameters
-    ----------
-    x
-        A tensor; or a list of them, which align by name.
-    dims
-        For each new dim the dims it merges, the slowest first; `...` stands for all not named. As a
-        dict or as keywords. Of a list of tensors it is the name of the new dim.
-
     Raises
     ------
     GraphError
         If a new dim has the name of one that remains, or if a dim is repeated.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.stack(x, pixel=("col", "row")))()
@@ -437,6 +406,10 @@ def stack(
     return wrap(node)
 
 
+@parameters(
+    dims="For each dim to split the new dims with their sizes, the slowest first, as a dict or as "
+    "keywords. One size may be None (or -1): it is inferred, and must divide evenly.",
+)
 def unstack(
     x: Operand,
     dims: Mapping[str, Mapping[str, SizeLike]] | None = None,
@@ -445,21 +418,11 @@ def unstack(
 ) -> Tensor:
     """`x` with a dim split into new last dims, in row-major order.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dims
-        For each dim to split the new dims with their sizes, the slowest first, as a dict or as
-        keywords. One size may be None (or -1): it is inferred, and must divide evenly.
-
     Raises
     ------
     GraphError
         If the sizes do not multiply to that of the dim, or if several are open.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3, 4, 5, 6], "pixel")
     >>> gc.compile([], gc.unstack(x, pixel={"row": 2, "col": None}))()

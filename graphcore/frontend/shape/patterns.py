@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from graphcore.frontend.core.arguments import SizeLike, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.ir.node import Node
 from graphcore.ops.named import close_match
@@ -33,6 +34,11 @@ class Item(NamedTuple):
         return self.parts != (self.dim,)
 
 
+@parameters(
+    pattern="The dims of `x`, `->`, and those of the result. Both sides list the same dims and "
+    "parts.",
+    sizes="Sizes of parts. One part of each dim may be left out: its size follows.",
+)
 def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
     """`x` with dims split, put in order and merged, written as in einops, with names of dims.
 
@@ -42,23 +48,12 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
     that are not listed at all are batch: they come first in the result, or where `...` stands in
     it.
 
-    Parameters
-    ----------
-    pattern
-        The dims of `x`, `->`, and those of the result. Both sides list the same dims and parts.
-    x
-        A tensor.
-    **sizes
-        Sizes of parts. One part of each dim may be left out: its size follows.
-
     Raises
     ------
     GraphError
         If the pattern is not valid, or if a name does not occur once on each side. If the sizes of
         parts do not multiply to that of the dim.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.tensor("x", {"batch": None, "y": 6, "x": 4, "channel": 3})
     >>> gc.rearrange("(h dh)=y (w dw)=x channel -> h w (dh dw channel)=patch", x, dh=2, dw=2)

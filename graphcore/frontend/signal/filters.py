@@ -47,27 +47,19 @@ __all__ = [
 ConvolveMode = Literal["full", "same", "valid"]
 
 
+@parameters(
+    y="The other tensor.",
+    dim="The dims: one name, several, or None for all that both have.",
+    mode='The part of the result, for sizes n of `x` and m of `y`. With "full" it is where they '
+    'overlap, of size `n + m - 1`. With "same" it is the central part of that, of size n. With '
+    '"valid" it is where the smaller is inside the other, of size `abs(n - m) + 1`.',
+)
 def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
     """Convolution along dims: `z[k] = sum over j of x[k - j] * y[j]`.
 
     Other dims align by name. The cost is the product of both sizes. `gc.conv` is the convolution of
     neural networks, which does not flip `y`.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    y
-        The other tensor.
-    dim
-        The dims: one name, several, or None for all that both have.
-    mode
-        The part of the result, for sizes n of `x` and m of `y`. With "full" it is where they
-        overlap, of size `n + m - 1`. With "same" it is the central part of that, of size n. With
-        "valid" it is where the smaller is inside the other, of size `abs(n - m) + 1`.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
     >>> gc.compile([], [gc.signal.convolve(x, y, "time", mode) for mode in ("full", "valid")])()
@@ -77,24 +69,16 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
     return correlate_full("convolve", signal, flip(kernel, dims), dims, mode)
 
 
+@parameters(
+    y="The other tensor.",
+    dim="The dims: one name, several, or None for all that both have.",
+    mode='"full", "same" or "valid", as in `convolve`.',
+)
 def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
     """Cross-correlation along dims: `z[k] = sum over j of x[k + j] * conj(y[j])`.
 
     The first k of "full" is 1 - size of `y`: there only the last element of `y` overlaps `x`.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    y
-        The other tensor.
-    dim
-        The dims: one name, several, or None for all that both have.
-    mode
-        "full", "same" or "valid", as in `convolve`.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
     >>> gc.compile([], gc.signal.correlate(x, y, "time"))()
@@ -104,24 +88,16 @@ def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "ful
     return correlate_full("correlate", signal, conjugate(kernel), dims, mode)
 
 
+@parameters(
+    y="The other tensor.",
+    dim="The dims: one name, several, or None for all that both have.",
+    mode='"full", "same" or "valid", as in `convolve`.',
+)
 def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full") -> Tensor:
     """`convolve` by Fourier transforms: faster if both are large; the result is always a float.
 
     The rounding error is relative to the largest elements: sums that should be 0 are not exactly 0.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    y
-        The other tensor.
-    dim
-        The dims: one name, several, or None for all that both have.
-    mode
-        "full", "same" or "valid", as in `convolve`.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
     >>> gc.compile([], gc.signal.fftconvolve(x, y, "time"))().round(6)
@@ -199,7 +175,6 @@ WINDOW = {
     "sym": "Whether the window is symmetric, with n = size - 1, or one period, with n = size, as "
     "spectra need it.",
     "dtype": "The dtype of the result; by default that of `default_dtype`, float64.",
-    "like": "A tensor whose dtype the result has, in place of `dtype`.",
 }
 
 

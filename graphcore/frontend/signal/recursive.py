@@ -24,7 +24,6 @@ __all__ = ["detrend", "lfilter"]
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim of the series.",
     type='What is subtracted: "linear", the line of least squares, or "constant", the mean.',
 )
@@ -51,7 +50,6 @@ def detrend(x: Operand, dim: str | None = None, type: str = "linear") -> Tensor:
     b="The coefficients of the input, the newest first: a list of numbers or tensors, or a tensor "
     "with one dim of known size.",
     a="The coefficients of the output; the first one divides all.",
-    x="A tensor.",
     dim="The dim of the series.",
 )
 def lfilter(

@@ -28,26 +28,20 @@ BUILT_IN = (Base, list, tuple, dict, str, bytes, int, float, complex, np.ndarray
 """Classes whose objects are leaves, or structures already."""
 
 
+@parameters(
+    function="A function of as many leaves as there are trees.",
+    tree="Nested lists, tuples, dicts, dataclasses and objects of registered classes; the result "
+    "has the same structure. Everything else is a leaf: a tensor, an array, a number.",
+    trees="Trees of the same structure.",
+)
 def map(function: Callable[..., Any], tree: Anything, *trees: Anything) -> Anything:
     """`function` of each leaf of a tree, and of the leaves of others at the same places.
-
-    Parameters
-    ----------
-    function
-        A function of as many leaves as there are trees.
-    tree
-        Nested lists, tuples, dicts, dataclasses and objects of registered classes; the result has
-        the same structure. Everything else is a leaf: a tensor, an array, a number.
-    trees
-        Trees of the same structure.
 
     Raises
     ------
     GraphError
         If the structures differ.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> params, slopes = {"w": 1.0, "b": [2.0]}, {"w": 10.0, "b": [20.0]}
     >>> gc.tree.map(lambda p, g: p - 0.1 * g, params, slopes)
@@ -131,6 +125,12 @@ def leaves(tree: Anything) -> list[Any]:
     return flatten(tree)[0]
 
 
+@parameters(
+    kind="The class; its subclasses are registered by themselves.",
+    flatten="`object -> (parts, rest)`: the parts are tensors, or trees of them, and `rest` is all "
+    "else, compared by `==`.",
+    unflatten="`(rest, parts) -> object`.",
+)
 def register(
     kind: K,
     flatten: Callable[[Any], tuple[Iterable[Any], Any]],
@@ -142,23 +142,11 @@ def register(
     `field(metadata={"static": True})`. The two functions are those of JAX's
     `register_pytree_node`.
 
-    Parameters
-    ----------
-    kind
-        The class; its subclasses are registered by themselves.
-    flatten
-        `object -> (parts, rest)`: the parts are tensors, or trees of them, and `rest` is all else,
-        compared by `==`.
-    unflatten
-        `(rest, parts) -> object`.
-
     Raises
     ------
     GraphError
         If objects of the class are leaves or trees already.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> class Line:
     ...     def __init__(self, slope, start):

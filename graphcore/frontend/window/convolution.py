@@ -15,6 +15,7 @@ from graphcore.frontend.core.arguments import (
     size_of,
 )
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import ones
@@ -43,6 +44,19 @@ Padding: TypeAlias = Ends | Mapping[str, Ends]
 Contracted: TypeAlias = str | Iterable[str] | None
 
 
+@parameters(
+    kernel="The kernel, a tensor.",
+    dims="For each dim of `x` that the kernel moves along, the dim of the kernel; or names alone "
+    "where both have the same.",
+    contract="The dims to sum over besides those that the kernel moves along; None for all others "
+    "that both have.",
+    stride="The step between positions of the kernel: one number, or a dict by dim.",
+    dilation="The step between elements of the kernel: one number, or a dict by dim.",
+    padding='The zeros around `x`: one value for all dims, or a dict by dim. With "valid" there '
+    'are none. With "same" there are so many that the size stays, apart from the stride; an odd '
+    'one is added at the end. With "full" there are as many as the kernel reaches. A number or a '
+    "pair (before, after) gives how many.",
+)
 def conv(
     x: Operand,
     kernel: Operand,
@@ -62,35 +76,11 @@ def conv(
     the remaining dims of `x`, then those that only the kernel has, which are outputs. A grouped
     convolution has a batch dim `group`. In a depthwise one the batch dim is `channel`.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    kernel
-        The kernel, a tensor.
-    dims
-        For each dim of `x` that the kernel moves along, the dim of the kernel; or names alone where
-        both have the same.
-    contract
-        The dims to sum over besides those that the kernel moves along; None for all others that
-        both have.
-    stride
-        The step between positions of the kernel: one number, or a dict by dim.
-    dilation
-        The step between elements of the kernel: one number, or a dict by dim.
-    padding
-        The zeros around `x`: one value for all dims, or a dict by dim. With "valid" there are none.
-        With "same" there are so many that the size stays, apart from the stride; an odd one is
-        added at the end. With "full" there are as many as the kernel reaches. A number or a pair
-        (before, after) gives how many.
-
     Raises
     ------
     GraphError
         If a dim of the kernel, or one to contract, does not exist.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x, kernel = gc.constant([1, 2, 3, 4], "time"), gc.constant([1, 10], "time")
     >>> gc.compile([], [gc.conv(x, kernel, "time"), gc.conv(x, kernel, "time", padding="full")])()
@@ -114,6 +104,19 @@ def conv(
     )
 
 
+@parameters(
+    x="A tensor, as `conv` returns it.",
+    kernel="The kernel of `conv`.",
+    dims="For each dim of `x` that the kernel moves along, the dim of the kernel; or names alone "
+    "where both have the same.",
+    contract="The output dims of `conv`, which are summed over; None for all others that both "
+    "have.",
+    stride="The step between positions of the kernel, as in `conv`.",
+    dilation="The step between elements of the kernel, as in `conv`.",
+    padding="The padding of `conv`, which is cut off.",
+    sizes="The sizes of some of `dims` in the result. By default the smallest for which `conv` "
+    'gives those of `x`; for "same", those of `x` times the stride.',
+)
 def conv_transpose(
     x: Operand,
     kernel: Operand,
@@ -128,29 +131,6 @@ def conv_transpose(
 
     Each element of `x` adds a multiple of the kernel to the result.
 
-    Parameters
-    ----------
-    x
-        A tensor, as `conv` returns it.
-    kernel
-        The kernel of `conv`.
-    dims
-        For each dim of `x` that the kernel moves along, the dim of the kernel; or names alone where
-        both have the same.
-    contract
-        The output dims of `conv`, which are summed over; None for all others that both have.
-    stride
-        The step between positions of the kernel, as in `conv`.
-    dilation
-        The step between elements of the kernel, as in `conv`.
-    padding
-        The padding of `conv`, which is cut off.
-    sizes
-        The sizes of some of `dims` in the result. By default the smallest for which `conv` gives
-        those of `x`; for "same", those of `x` times the stride.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x, kernel = gc.constant([1, 2, 3], "time"), gc.constant([1, 10], "time")
     >>> gc.compile([], gc.conv_transpose(x, kernel, "time"))()
@@ -186,6 +166,13 @@ def conv_transpose(
     return wrap(result)
 
 
+@parameters(
+    sizes="For each dim the size of its windows.",
+    stride="The step from window to window; by default their sizes, so that windows do not "
+    "overlap. An incomplete window at the end is left out.",
+    dilation="The step from element to element in a window.",
+    padding="As in `conv`, but the added elements are lower than all others.",
+)
 def max_pool(
     x: Operand,
     sizes: Mapping[str, SizeLike],
@@ -195,22 +182,6 @@ def max_pool(
 ) -> Tensor:
     """Maximum of each window along some dims; tied elements share its derivative evenly.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    sizes
-        For each dim the size of its windows.
-    stride
-        The step from window to window; by default their sizes, so that windows do not overlap. An
-        incomplete window at the end is left out.
-    dilation
-        The step from element to element in a window.
-    padding
-        As in `conv`, but the added elements are lower than all others.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 5.0, 2.0, 3.0], "time")
     >>> gc.compile([], gc.max_pool(x, {"time": 2}))()
@@ -223,6 +194,13 @@ def max_pool(
     return reductions.max(wrap(seen), window_dims(moves))
 
 
+@parameters(
+    sizes="For each dim the size of its windows.",
+    stride="The step from window to window, as in `max_pool`.",
+    dilation="The step from element to element in a window.",
+    padding="The zeros around `x`, as in `conv`.",
+    count_include_pad="Whether these zeros count as elements of their windows.",
+)
 def mean_pool(
     x: Operand,
     sizes: Mapping[str, SizeLike],
@@ -233,23 +211,6 @@ def mean_pool(
 ) -> Tensor:
     """Mean of each window along some dims.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    sizes
-        For each dim the size of its windows.
-    stride
-        The step from window to window, as in `max_pool`.
-    dilation
-        The step from element to element in a window.
-    padding
-        The zeros around `x`, as in `conv`.
-    count_include_pad
-        Whether these zeros count as elements of their windows.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 5.0, 2.0, 3.0], "time")
     >>> gc.compile([], gc.mean_pool(x, {"time": 2}))()

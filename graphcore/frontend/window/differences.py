@@ -29,7 +29,6 @@ __all__ = [
 
 
 @parameters(
-    x="A tensor.",
     dim="The dim.",
     n="How often the differences are taken.",
 )
@@ -73,24 +72,17 @@ def pairs(x: Node, dim: str, apart: int = 1) -> tuple[Node, Node]:
     return cut(x, dim, apart, size), cut(x, dim, 0, size)
 
 
+@parameters(
+    y="Values at points along `dim`; the integral over fewer than two points is 0.",
+    x="The points: a tensor with `dim`.",
+    dx="The distance between points, if there is no `x`.",
+    dim="The dim.",
+)
 def trapezoid(
     y: Operand, x: Operand | None = None, dx: Operand = 1.0, *, dim: str | None = None
 ) -> Tensor:
     """Integral of `y` along `dim` by the trapezoidal rule.
 
-    Parameters
-    ----------
-    y
-        Values at points along `dim`; the integral over fewer than two points is 0.
-    x
-        The points: a tensor with `dim`.
-    dx
-        The distance between points, if there is no `x`.
-    dim
-        The dim.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> gc.compile([], gc.trapezoid(gc.constant([0.0, 1.0, 4.0], "t"), dx=0.5, dim="t"))()
     array(1.5)
@@ -99,6 +91,13 @@ def trapezoid(
     return sum(trapezoids("trapezoid", y, x, dx, name), name)
 
 
+@parameters(
+    y="Values at points along `dim`.",
+    x="The points: a tensor with `dim`.",
+    dx="The distance between points, if there is no `x`.",
+    dim="The dim.",
+    initial="0 puts the integral up to the first point first; with None, `dim` is one shorter.",
+)
 def cumulative_trapezoid(
     y: Operand,
     x: Operand | None = None,
@@ -111,21 +110,6 @@ def cumulative_trapezoid(
 
     As `scipy.integrate.cumulative_trapezoid`.
 
-    Parameters
-    ----------
-    y
-        Values at points along `dim`.
-    x
-        The points: a tensor with `dim`.
-    dx
-        The distance between points, if there is no `x`.
-    dim
-        The dim.
-    initial
-        0 puts the integral up to the first point first; with None, `dim` is one shorter.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> y = gc.constant([0.0, 1.0, 4.0], "t")
     >>> gc.compile([], gc.cumulative_trapezoid(y, dx=0.5, dim="t"))()
@@ -164,6 +148,12 @@ def step(function: str, x: Operand, dim: str, apart: int = 1) -> Tensor:
     return later - earlier
 
 
+@parameters(
+    x="Values at points along `dim`, at least `edge_order + 1` of them. Integers become float64.",
+    dim="The dim.",
+    spacing="The distance between points; or the points, a tensor with `dim`.",
+    edge_order="The order of accuracy at the ends: 1 or 2.",
+)
 def gradient(
     x: Operand, dim: str | None = None, spacing: Operand = 1.0, edge_order: int = 1
 ) -> Tensor:
@@ -172,24 +162,11 @@ def gradient(
     In the interior, central differences, for uneven spacing weighted by the opposite distances; at
     the ends, one-sided differences. As `numpy.gradient`.
 
-    Parameters
-    ----------
-    x
-        Values at points along `dim`, at least `edge_order + 1` of them. Integers become float64.
-    dim
-        The dim.
-    spacing
-        The distance between points; or the points, a tensor with `dim`.
-    edge_order
-        The order of accuracy at the ends: 1 or 2.
-
     Raises
     ------
     GraphError
         If `dim` has fewer than `edge_order + 1` points.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 4, 7], "t")
     >>> gc.compile([], gc.gradient(x, "t"))()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from graphcore.frontend.arrange.copies import tile_dim
 from graphcore.frontend.core.arguments import check_word, integer, mapping, names, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.inputs import full
 from graphcore.frontend.create.ranges import iota, linspace
@@ -29,6 +30,24 @@ __all__ = [
 ]
 
 
+@parameters(
+    pad_width="The number of new elements at each end of each dim, as a dict or as keywords: "
+    "integers or sizes.",
+    mode='How new elements are computed. With "constant" they have one value, with "edge" that of '
+    'the element at the edge. With "linear_ramp" they are a ramp from the edge to an end value. '
+    'With "maximum", "mean", "median" or "minimum" they are this statistic of the elements next to '
+    'the edge, rounded for integers. With "reflect" `x` is mirrored at its edge, without the '
+    'element at the edge; "symmetric" includes it. With "wrap" `x` is repeated. Where a width is '
+    'larger than `x` these three repeat. All modes but "constant" refuse to pad an empty dim.',
+    stat_length="How many elements next to the edge a statistic uses; by default all.",
+    constant_values="Numbers or tensors, cast to the dtype of `x`, and 0 for dims left out of a "
+    "dict. The default is nan. With nan integers become floats: float32 for up to 16 bits, else "
+    "float64. With a float of NumPy they take the common dtype.",
+    end_values="The values at which ramps end; by default 0.",
+    reflect_type='"even", the default, or "odd": the element at the edge times two, minus the '
+    "mirrored one.",
+    pad_width_kwargs="The widths, as keywords.",
+)
 def pad(
     x: Operand,
     /,
@@ -45,42 +64,12 @@ def pad(
     New elements are nan unless `constant_values` or another mode says otherwise. Options are given
     for all dims or, in a dict, by dim. They are one value for both ends, or a pair (before, after).
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    pad_width
-        The number of new elements at each end of each dim, as a dict or as keywords: integers or
-        sizes.
-    mode
-        How new elements are computed. With "constant" they have one value, with "edge" that of the
-        element at the edge. With "linear_ramp" they are a ramp from the edge to an end value. With
-        "maximum", "mean", "median" or "minimum" they are this statistic of the elements next to the
-        edge, rounded for integers. With "reflect" `x` is mirrored at its edge, without the element
-        at the edge; "symmetric" includes it. With "wrap" `x` is repeated. Where a
-        width is larger than `x` these three repeat. All modes but "constant" refuse to pad an empty
-        dim.
-    stat_length
-        How many elements next to the edge a statistic uses; by default all.
-    constant_values
-        Numbers or tensors, cast to the dtype of `x`, and 0 for dims left out of a dict. The default
-        is nan. With nan integers become floats: float32 for up to 16 bits, else float64. With a
-        float of NumPy they take the common dtype.
-    end_values
-        The values at which ramps end; by default 0.
-    reflect_type
-        "even", the default, or "odd": the element at the edge times two, minus the mirrored one.
-    **pad_width_kwargs
-        The widths, as keywords.
-
     Raises
     ------
     GraphError
         If a width is negative, if a mode but "constant" pads an empty dim, or if an option does not
         belong to the mode.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
     >>> gc.compile([], gc.pad(x, t=(2, 1), mode="reflect"))()

@@ -20,6 +20,7 @@ from graphcore.frontend.core.arguments import (
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.calls import keyword_cure, worded_methods
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.public_calls import MAKERS, argument
@@ -48,6 +49,12 @@ Boundary = Literal["exact", "trim", "pad"]
 Reduction = Callable[..., "Tensor"]
 
 
+@parameters(
+    dim="For each dim the size of its windows, as a dict or as keywords.",
+    min_periods="The number of elements that a window needs; None means all of them.",
+    center="Whether each position is the middle of its window; for all dims, or for each in a "
+    "dict.",
+)
 def rolling(
     x: Operand,
     /,
@@ -63,19 +70,6 @@ def rolling(
     `construct("lag")` gives the windows themselves. As in xarray, nan does not count as an element,
     and integers become floats. Each window is reduced separately: the cost grows with its size.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dim
-        For each dim the size of its windows, as a dict or as keywords.
-    min_periods
-        The number of elements that a window needs; None means all of them.
-    center
-        Whether each position is the middle of its window; for all dims, or for each in a dict.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0, 8.0], "time")
     >>> gc.compile([], [x.rolling(time=3).mean(), x.rolling(time=3, min_periods=1).max()])()
@@ -86,6 +80,13 @@ def rolling(
     return Rolling(value, sizes, min_periods, center)
 
 
+@parameters(
+    dim="For each dim the size of its blocks, as a dict or as keywords.",
+    boundary='How an incomplete block is treated: "exact" refuses it, "trim" drops it, "pad" makes '
+    "a smaller block, for which integers become floats. One word, or one for each dim.",
+    side='Where complete blocks begin: "left" leaves an incomplete block at the end, "right" at '
+    "the start.",
+)
 def coarsen(
     x: Operand,
     /,
@@ -101,26 +102,11 @@ def coarsen(
     themselves. Unlike in xarray, a nan makes its block nan; `x.coarsen(time=12).mean(skipna=True)`
     leaves it out.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    dim
-        For each dim the size of its blocks, as a dict or as keywords.
-    boundary
-        How an incomplete block is treated: "exact" refuses it, "trim" drops it, "pad" makes a
-        smaller block, for which integers become floats. One word, or one for each dim.
-    side
-        Where complete blocks begin: "left" leaves an incomplete block at the end, "right" at the
-        start.
-
     Raises
     ------
     GraphError
         If, with "exact", a size is not a multiple of its block size.
 
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0, 8.0, 16.0], "time")
     >>> gc.compile([], [x.coarsen(time=2, boundary=b).sum() for b in ("trim", "pad")])()

@@ -17,6 +17,7 @@ from graphcore.frontend.core.arguments import (
     within_any_size,
 )
 from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import fill_in_dtype
@@ -36,6 +37,13 @@ Steps: TypeAlias = Step | Mapping[str, Step]
 """Steps from window to window, for all dims or by dim."""
 
 
+@parameters(
+    sizes="For each dim the size of its windows, 1 or more.",
+    names="For each dim the name of the new dim; for a single dim the name alone.",
+    stride="The step from window to window, 1 or more: one number, size or value of integer "
+    "inputs, or a dict by dim.",
+    dilation="The step from element to element in a window: one number, or a dict by dim.",
+)
 def windows(
     x: Operand,
     sizes: Mapping[str, SizeLike],
@@ -49,22 +57,6 @@ def windows(
     as fit, `(size - (window - 1) * dilation - 1) // stride + 1`, or none. A window has the label of
     its last element, as in `rolling`.
 
-    Parameters
-    ----------
-    x
-        A tensor.
-    sizes
-        For each dim the size of its windows, 1 or more.
-    names
-        For each dim the name of the new dim; for a single dim the name alone.
-    stride
-        The step from window to window, 1 or more: one number, size or value of integer inputs, or a
-        dict by dim.
-    dilation
-        The step from element to element in a window: one number, or a dict by dim.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3, 4, 5], "time")
     >>> gc.compile([], gc.windows(x, {"time": 3}, names="lag"))()
@@ -80,6 +72,16 @@ def windows(
     return wrap(keep_labels(made, isel(wrap(node), ends).node, attrs["dims"]))
 
 
+@parameters(
+    x="A tensor of windows.",
+    sizes="For each dim that counts windows, the size of the result; None is the smallest "
+    "possible.",
+    names="For each dim the name of the dim within windows, which is removed; for a single dim the "
+    "name alone.",
+    stride="The step from window to window, 1 or more: one number, size or value of integer "
+    "inputs, or a dict by dim.",
+    dilation="The step from element to element in a window: one number, or a dict by dim.",
+)
 def overlap_add(
     x: Operand,
     sizes: Mapping[str, SizeLike],
@@ -89,23 +91,6 @@ def overlap_add(
 ) -> Tensor:
     """Windows added up at the positions they were taken from: the transpose of `windows`.
 
-    Parameters
-    ----------
-    x
-        A tensor of windows.
-    sizes
-        For each dim that counts windows, the size of the result; None is the smallest possible.
-    names
-        For each dim the name of the dim within windows, which is removed; for a single dim the
-        name alone.
-    stride
-        The step from window to window, 1 or more: one number, size or value of integer inputs, or a
-        dict by dim.
-    dilation
-        The step from element to element in a window: one number, or a dict by dim.
-
-    Examples
-    --------
     >>> import graphcore as gc
     >>> x = gc.constant([[1, 1, 1], [10, 10, 10]], ("time", "lag"))
     >>> gc.compile([], gc.overlap_add(x, {"time": None}, names="lag"))()
