@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,9 @@ from .types import DType
 
 BOOL, INT, FLOAT = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
+
+Kind = Callable[[DType], DType]
+"""The dtype of a result, given that of the operands."""
 
 DATES = (
     "make numbers of dates, such as days: (dates - dates[0]) / np.timedelta64(1, 'D'); "

@@ -6,19 +6,16 @@ are equal sizes, `k` is the smaller of m and n. All operands have one dtype and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graphcore.ir.axes import Matrices
-from graphcore.ir.dtypes import INT, complex_for, real_of
+from graphcore.ir.dtypes import INT, Kind, complex_for, real_of
 from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.op import Op, Trait, declare
 from graphcore.ir.sizes import Size, minimum
 from graphcore.ir.types import DType, TensorType, TupleType, Type
 
 from .tensor import differ
-
-Kind = Callable[[DType], DType]
 
 
 class Signature(NamedTuple):

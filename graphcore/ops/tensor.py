@@ -21,10 +21,10 @@ from graphcore.ir.axes import (
     Seen,
     Windows,
 )
-from graphcore.ir.dtypes import BOOL, INT, complex_for, float_for, promote, real_of, sum_of
+from graphcore.ir.dtypes import BOOL, INT, Kind, complex_for, float_for, promote, real_of, sum_of
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
-from graphcore.ir.op import Trait, op
+from graphcore.ir.op import Op, Trait, declare, op
 from graphcore.ir.sizes import Shape, Size, count, maximum, same
 from graphcore.ir.types import TensorType
 
@@ -159,10 +159,24 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
     return TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
 
 
-@op(axes=Reduces("axes"))
-def sum_(x: TensorType, *, axes: Axes) -> TensorType:
-    """Sum over `axes`, which vanish."""
-    return TensorType(sum_of(x.dtype), without(x.shape, axes))
+def reduction(name: str, dtype: Kind, doc: str) -> Op:
+    """Declare an op that makes one value of all over `axes`, which vanish."""
+
+    def rule(x: TensorType, *, axes: Axes) -> TensorType:
+        return TensorType(dtype(x.dtype), without(x.shape, axes))
+
+    return declare(Op(name, "tensor", rule, doc, axes=Reduces("axes")))
+
+
+sum_ = reduction("sum", sum_of, "Sum over `axes`, which vanish.")
+any_ = reduction("any", lambda _: BOOL, "Whether any value over `axes` is true.")
+all_ = reduction("all", lambda _: BOOL, "Whether all values over `axes` are true.")
+norm = reduction(
+    "norm", lambda dtype: dtype, "Square root of the sum of x^2 over `axes`, without overflow."
+)
+logsumexp = reduction(
+    "logsumexp", float_for, "log sum exp over `axes`, without overflow; -inf where all are."
+)
 
 
 @op(axes=Reduces("axis"))
@@ -199,18 +213,6 @@ def absorb(x: TensorType, factor: TensorType) -> TensorType:
     return TensorType(promote(x.dtype, factor.dtype), x.shape)
 
 
-@op(axes=Reduces("axes"))
-def any_(x: TensorType, *, axes: Axes) -> TensorType:
-    """Whether any value over `axes` is true."""
-    return TensorType(BOOL, without(x.shape, axes))
-
-
-@op(axes=Reduces("axes"))
-def all_(x: TensorType, *, axes: Axes) -> TensorType:
-    """Whether all values over `axes` are true."""
-    return TensorType(BOOL, without(x.shape, axes))
-
-
 @op(axes=Reduces("axis"))
 def argmax(x: TensorType, *, axis: int) -> TensorType:
     """Position of the first largest value along `axis`."""
@@ -223,16 +225,29 @@ def argmin(x: TensorType, *, axis: int) -> TensorType:
     return TensorType(INT, without(x.shape, (axis,)))
 
 
-@op(axes=Reduces("axes"))
-def norm(x: TensorType, *, axes: Axes) -> TensorType:
-    """Square root of the sum of x^2 over `axes`, without overflow."""
-    return TensorType(x.dtype, without(x.shape, axes))
+def along(name: str, dtype: Kind, doc: str, *, moves: bool = False) -> Op:
+    """Declare an op that makes as many values of those along `axis`."""
+
+    def rule(x: TensorType, *, axis: int) -> TensorType:
+        return TensorType(dtype(x.dtype), x.shape)
+
+    return declare(Op(name, "tensor", rule, doc, axes=Along("axis", moves=moves)))
 
 
-@op(axes=Along("axis", moves=True))
-def sort(x: TensorType, *, axis: int) -> TensorType:
-    """The values along `axis` in order, nan last."""
-    return x
+sort = along("sort", lambda dtype: dtype, "The values along `axis` in order, nan last.", moves=True)
+cumsum = along("cumsum", sum_of, "Running sum along `axis`.")
+cumprod = along("cumprod", sum_of, "Running product along `axis`.")
+cummax = along(
+    "cummax", lambda dtype: dtype, "Largest value so far along `axis`; nan from the first on."
+)
+cummin = along(
+    "cummin", lambda dtype: dtype, "Smallest value so far along `axis`; nan from the first on."
+)
+logcumsumexp = along(
+    "logcumsumexp",
+    lambda dtype: dtype,
+    "log of the running sum of exp along `axis`; -inf while all are.",
+)
 
 
 @op(axes=Along("axis", moves=True))
@@ -254,12 +269,6 @@ def searchsorted(x: TensorType, values: TensorType, *, side: str) -> TensorType:
     require(len(batch) <= len(values.shape), f"ranks of {x} and {values}")
     require(not any(map(differ, batch, values.shape)), f"batch sizes of {x} and {values}")
     return TensorType(INT, values.shape)
-
-
-@op(axes=Reduces("axes"))
-def logsumexp(x: TensorType, *, axes: Axes) -> TensorType:
-    """log sum exp over `axes`, without overflow; -inf where all are."""
-    return TensorType(float_for(x.dtype), without(x.shape, axes))
 
 
 @op(axes=Along("axes", moves=False, word="over"))
@@ -295,36 +304,6 @@ def irfft(x: TensorType, *, axis: int, size: Size) -> TensorType:
     require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
     require(not differ(x.shape[axis], size // 2 + 1), f"{x} is not an rfft of {size} values")
     return TensorType(real_of(x.dtype), (*x.shape[:axis], size, *x.shape[axis + 1 :]))
-
-
-@op(axes=Along("axis", moves=False))
-def cumsum(x: TensorType, *, axis: int) -> TensorType:
-    """Running sum along `axis`."""
-    return TensorType(sum_of(x.dtype), x.shape)
-
-
-@op(axes=Along("axis", moves=False))
-def cumprod(x: TensorType, *, axis: int) -> TensorType:
-    """Running product along `axis`."""
-    return TensorType(sum_of(x.dtype), x.shape)
-
-
-@op(axes=Along("axis", moves=False))
-def cummax(x: TensorType, *, axis: int) -> TensorType:
-    """Largest value so far along `axis`; nan from the first on."""
-    return x
-
-
-@op(axes=Along("axis", moves=False))
-def cummin(x: TensorType, *, axis: int) -> TensorType:
-    """Smallest value so far along `axis`; nan from the first on."""
-    return x
-
-
-@op(axes=Along("axis", moves=False))
-def logcumsumexp(x: TensorType, *, axis: int) -> TensorType:
-    """log of the running sum of exp along `axis`; -inf while all are."""
-    return x
 
 
 @op(axes=Along("axis", moves=False))

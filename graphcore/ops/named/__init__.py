@@ -20,11 +20,11 @@ from graphcore.ir.axes import (
     Splits,
     Windows,
 )
-from graphcore.ir.dtypes import BOOL, INT, float_for, promote, real_of, sum_of
+from graphcore.ir.dtypes import BOOL, INT, Kind, float_for, promote, real_of, sum_of
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import agree, natural, need
-from graphcore.ir.op import Trait, op
+from graphcore.ir.op import Op, Trait, declare, op
 from graphcore.ir.sizes import Shape, Size, count, same, upper_bound
 from graphcore.ir.types import TensorType
 from graphcore.ops.tensor import window_count
@@ -52,22 +52,44 @@ from .positions import scatter_prod as scatter_prod
 from .positions import slice_ as slice_
 
 
-@op(axes=Reduces("dims"))
-def sum_(x: TensorType, *, dims: Dims) -> TensorType:
-    """Sum over `dims`."""
-    return drop(sum_of(x.dtype), x, dims)
+def reduction(name: str, dtype: Kind, doc: str, *, some: bool = False) -> Op:
+    """Declare an op that makes one value of all over `dims`; with `some` there must be any."""
+
+    def rule(x: TensorType, *, dims: Dims) -> TensorType:
+        if some:
+            not_empty(x, dims)
+        return drop(dtype(x.dtype), x, dims)
+
+    return declare(Op(name, "named", rule, doc, axes=Reduces("dims")))
 
 
-@op(axes=Reduces("dims"))
-def prod(x: TensorType, *, dims: Dims) -> TensorType:
-    """Product over `dims`."""
-    return drop(sum_of(x.dtype), x, dims)
-
-
-@op(axes=Reduces("dims"))
-def mean(x: TensorType, *, dims: Dims) -> TensorType:
-    """Mean over `dims`."""
-    return drop(float_for(x.dtype), x, dims)
+sum_ = reduction("sum", sum_of, "Sum over `dims`.")
+prod = reduction("prod", sum_of, "Product over `dims`.")
+mean = reduction("mean", float_for, "Mean over `dims`.")
+any_ = reduction("any", lambda _: BOOL, "Whether any value over `dims` is true, that is, not 0.")
+all_ = reduction("all", lambda _: BOOL, "Whether all values over `dims` are true, that is, not 0.")
+argmax = reduction(
+    "argmax",
+    lambda _: INT,
+    "Position of the first largest value, counted row-major over `dims`.",
+    some=True,
+)
+argmin = reduction(
+    "argmin",
+    lambda _: INT,
+    "Position of the first smallest value, counted row-major over `dims`.",
+    some=True,
+)
+norm = reduction(
+    "norm",
+    lambda dtype: real_of(float_for(dtype)),
+    "Square root of the sum of |x|^2 over `dims`, without overflow; its derivative at 0 is 0.",
+)
+logsumexp = reduction(
+    "logsumexp",
+    float_for,
+    "log sum exp over `dims`, without overflow; -inf, with derivative 0, where all are -inf.",
+)
 
 
 @op(axes=Reduces("dims"))
@@ -98,84 +120,34 @@ def min_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> Tensor
     return drop(x.dtype, x, dims)
 
 
-@op(axes=Reduces("dims"))
-def any_(x: TensorType, *, dims: Dims) -> TensorType:
-    """Whether any value over `dims` is true, that is, not 0."""
-    return drop(BOOL, x, dims)
+def along(name: str, dtype: Kind, doc: str, word: str = "along") -> Op:
+    """Declare an op that makes as many values of those along `dims`."""
+
+    def rule(x: TensorType, *, dims: Dims) -> TensorType:
+        has(x, dims)
+        return TensorType(dtype(x.dtype), x.shape, x.dims)
+
+    return declare(Op(name, "named", rule, doc, axes=Along("dims", moves=False, word=word)))
 
 
-@op(axes=Reduces("dims"))
-def all_(x: TensorType, *, dims: Dims) -> TensorType:
-    """Whether all values over `dims` are true, that is, not 0."""
-    return drop(BOOL, x, dims)
-
-
-@op(axes=Reduces("dims"))
-def argmax(x: TensorType, *, dims: Dims) -> TensorType:
-    """Position of the first largest value, counted row-major over `dims`."""
-    not_empty(x, dims)
-    return drop(INT, x, dims)
-
-
-@op(axes=Reduces("dims"))
-def argmin(x: TensorType, *, dims: Dims) -> TensorType:
-    """Position of the first smallest value, counted row-major over `dims`."""
-    not_empty(x, dims)
-    return drop(INT, x, dims)
-
-
-@op(axes=Reduces("dims"))
-def norm(x: TensorType, *, dims: Dims) -> TensorType:
-    """Square root of the sum of |x|^2 over `dims`, without overflow; its derivative at 0 is 0."""
-    return drop(real_of(float_for(x.dtype)), x, dims)
-
-
-@op(axes=Reduces("dims"))
-def logsumexp(x: TensorType, *, dims: Dims) -> TensorType:
-    """log sum exp over `dims`, without overflow; -inf, with derivative 0, where all are -inf."""
-    return drop(float_for(x.dtype), x, dims)
-
-
-@op(axes=Along("dims", moves=False, word="over"))
-def softmax(x: TensorType, *, dims: Dims) -> TensorType:
-    """exp(x) / sum exp(x) over `dims`; 0 where all are -inf."""
-    has(x, dims)
-    return TensorType(float_for(x.dtype), x.shape, x.dims)
-
-
-@op(axes=Along("dims", moves=False, word="over"))
-def log_softmax(x: TensorType, *, dims: Dims) -> TensorType:
-    """log softmax(x) over `dims`, without overflow."""
-    has(x, dims)
-    return TensorType(float_for(x.dtype), x.shape, x.dims)
-
-
-@op(axes=Along("dims", moves=False))
-def cumsum(x: TensorType, *, dims: Dims) -> TensorType:
-    """Running sum along each of `dims`."""
-    has(x, dims)
-    return TensorType(sum_of(x.dtype), x.shape, x.dims)
-
-
-@op(axes=Along("dims", moves=False))
-def cumprod(x: TensorType, *, dims: Dims) -> TensorType:
-    """Running product along each of `dims`."""
-    has(x, dims)
-    return TensorType(sum_of(x.dtype), x.shape, x.dims)
-
-
-@op(axes=Along("dims", moves=False))
-def cummax(x: TensorType, *, dims: Dims) -> TensorType:
-    """Largest value so far along each of `dims`; tied values share its derivative evenly."""
-    has(x, dims)
-    return x
-
-
-@op(axes=Along("dims", moves=False))
-def cummin(x: TensorType, *, dims: Dims) -> TensorType:
-    """Smallest value so far along each of `dims`; tied values share its derivative evenly."""
-    has(x, dims)
-    return x
+softmax = along(
+    "softmax", float_for, "exp(x) / sum exp(x) over `dims`; 0 where all are -inf.", "over"
+)
+log_softmax = along(
+    "log_softmax", float_for, "log softmax(x) over `dims`, without overflow.", "over"
+)
+cumsum = along("cumsum", sum_of, "Running sum along each of `dims`.")
+cumprod = along("cumprod", sum_of, "Running product along each of `dims`.")
+cummax = along(
+    "cummax",
+    lambda dtype: dtype,
+    "Largest value so far along each of `dims`; tied values share its derivative evenly.",
+)
+cummin = along(
+    "cummin",
+    lambda dtype: dtype,
+    "Smallest value so far along each of `dims`; tied values share its derivative evenly.",
+)
 
 
 @op(axes=Along("dims", moves=False))
