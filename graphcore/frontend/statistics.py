@@ -137,9 +137,7 @@ def weights_for(x: Tensor, weights: Tensor) -> Tensor:
     return astype(weights, real_of(float_for(promote(x.dtype, weights.dtype))))
 
 
-@parameters(
-    weights="The weight of each element, aligned by name.",
-)
+@parameters(weights="The weight of each element, aligned by name.")
 def weighted(x: Operand, weights: Operand) -> Weighted:
     """`x` with weights, which align by name; its methods are weighted reductions.
 

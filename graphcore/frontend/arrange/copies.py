@@ -192,9 +192,7 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
     return [rest if size is None else next(given) for size in parts]
 
 
-@parameters(
-    dim="The dim, which is removed.",
-)
+@parameters(dim="The dim, which is removed.")
 def unbind(x: Operand, dim: str | None = None) -> list[Tensor]:
     """One tensor for each position of `x` along `dim`, whose size must be known.
 

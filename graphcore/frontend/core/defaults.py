@@ -18,9 +18,7 @@ from .precision import state
 __all__ = ["default_dtype"]
 
 
-@parameters(
-    dtype='A float, such as "float32".',
-)
+@parameters(dtype='A float, such as "float32".')
 def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     """In the block of `with`, inputs and new tensors for which no dtype is given have this one.
 

@@ -222,9 +222,7 @@ def irfftn(
     return irfft(dim_by_dim(ifft, "irfftn", x, others, sizes, norm), last, size, norm)
 
 
-@parameters(
-    dim="The dims to shift: one name, several, or None for all.",
-)
+@parameters(dim="The dims to shift: one name, several, or None for all.")
 def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     """The zero frequency moved to the middle of dims: a roll by `n // 2`.
 
@@ -235,9 +233,7 @@ def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     return half_rolled("fftshift", x, dim, 1)
 
 
-@parameters(
-    dim="The dims to shift: one name, several, or None for all.",
-)
+@parameters(dim="The dims to shift: one name, several, or None for all.")
 def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
     """Inverse of `fftshift`.
 

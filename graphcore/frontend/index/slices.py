@@ -56,9 +56,7 @@ def by_dim(function: str, x: Node, given: object, more: Mapping[str, Any]) -> di
     return wanted
 
 
-@parameters(
-    dim="The dims to reverse: one name, several, or None for all.",
-)
+@parameters(dim="The dims to reverse: one name, several, or None for all.")
 def flip(x: Operand, dim: Dim = None) -> Tensor:
     """`x` reversed along dims.
 
@@ -72,9 +70,7 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     return isel(wrap(node), dict.fromkeys(dims, slice(None, None, -1)))
 
 
-@parameters(
-    sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
-)
+@parameters(sizes="The number of elements for each dim, as a dict or as keywords; or one for all.")
 def head(
     x: Operand, sizes: Mapping[str, Whole] | Whole | None = None, /, **sizes_kwargs: Whole
 ) -> Tensor:
@@ -88,9 +84,7 @@ def head(
     return slice_dims("head", x, given, sizes_kwargs, lambda number, size: slice(number))
 
 
-@parameters(
-    sizes="The number of elements for each dim, as a dict or as keywords; or one for all.",
-)
+@parameters(sizes="The number of elements for each dim, as a dict or as keywords; or one for all.")
 def tail(
     x: Operand, sizes: Mapping[str, Whole] | Whole | None = None, /, **sizes_kwargs: Whole
 ) -> Tensor:
@@ -106,9 +100,7 @@ def tail(
     )
 
 
-@parameters(
-    steps="The step for each dim, as a dict or as keywords; or one for all.",
-)
+@parameters(steps="The step for each dim, as a dict or as keywords; or one for all.")
 def thin(
     x: Operand, steps: Mapping[str, Whole] | Whole | None = None, /, **steps_kwargs: Whole
 ) -> Tensor:

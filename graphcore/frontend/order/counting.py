@@ -291,9 +291,7 @@ def starts(ordered: Tensor, dim: str) -> Tensor:
     return differs | equal(arange(ordered.sizes[dim], dim=dim), 0)
 
 
-@parameters(
-    values="The values to look for: a list, an array, or a tensor of any dims.",
-)
+@parameters(values="The values to look for: a list, an array, or a tensor of any dims.")
 def isin(x: Operand, values: Any) -> Tensor:
     """Whether an element is among `values`: a list, an array, or a tensor of any dims.
 

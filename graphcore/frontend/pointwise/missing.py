@@ -16,9 +16,7 @@ __all__ = [
 ]
 
 
-@parameters(
-    value="A tensor or number, aligned by name.",
-)
+@parameters(value="A tensor or number, aligned by name.")
 def fillna(x: Operand, value: Operand) -> Tensor:
     """`x` with nan replaced by `value`, which broadcasts by name; the dims of `x` come first.
 

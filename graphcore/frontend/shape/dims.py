@@ -85,9 +85,7 @@ def in_order(x: Node, dims: Iterable[str]) -> Node:
     return x if x.type.dims == order else named.transpose(x, dims=order)
 
 
-@parameters(
-    names="The new name of each dim to rename, as a dict or as keywords.",
-)
+@parameters(names="The new name of each dim to rename, as a dict or as keywords.")
 def rename(x: Operand, names: Mapping[str, str] | None = None, /, **names_kwargs: str) -> Tensor:
     """`x` with other names for some dims, all renamed at once, so that names can be swapped.
 
