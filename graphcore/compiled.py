@@ -22,8 +22,8 @@ from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import described_by
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.trace import Trace
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline

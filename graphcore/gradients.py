@@ -17,8 +17,8 @@ from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.help_text import fields
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import apart
-from graphcore.ir.size_text import show_dim
 from graphcore.ops import leaf
 
 from .inputs import inputs_by_name

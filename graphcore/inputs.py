@@ -12,10 +12,10 @@ from graphcore.frontend.core.values_as_sizes import computed_sizes
 from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph, graphs, unknowns_of
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import Computed, ValueOf, apart
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import unknown, unknowns
 from graphcore.ir.transform import substitute
 from graphcore.ir.types import TensorType

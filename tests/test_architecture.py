@@ -3,9 +3,12 @@
 import ast
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from graphcore.files.runtime import MODULES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "graphcore"
@@ -253,6 +256,20 @@ def test_no_circle_of_imports() -> None:
     while ends := {a for a, _ in left} - {b for _, b in left}:
         left = {(a, b) for a, b in left if a not in ends}
     assert sorted(left) == []
+
+
+def test_the_modules_in_exported_programs_are_one_module_together() -> None:
+    """They import none of ours but one another, and each name of theirs means one thing."""
+    meanings: dict[str, object] = {}
+    for at, module in enumerate(MODULES):
+        file = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+        for _, target in imports(file.read_text("utf-8"), module):
+            if target.startswith(PACKAGE.name) and target != "graphcore.ir.provenance.user_line":
+                assert target.rpartition(".")[0] in MODULES[:at]
+        for name, value in vars(import_module(module)).items():
+            if not name.startswith("__") and name != "user_line":
+                known = meanings.setdefault(name, value)
+                assert known is value or known == value, (module, name)
 
 
 @pytest.mark.slow

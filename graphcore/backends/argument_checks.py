@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.dtypes import DATES
-from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.errors import DATES, GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import user_line
-from graphcore.ir.size_text import show_dim
 
 Array = npt.NDArray[Any]
 

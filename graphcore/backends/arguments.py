@@ -15,7 +15,7 @@ Tree = Any
 """A structure of arrays or, in a form, of the numbers of inputs."""
 
 
-Path: TypeAlias = "str | tuple[Path, Branch, int]"
+Place: TypeAlias = "str | tuple[Place, Branch, int]"
 """Where an argument stands: as text, or as the part of this number of another."""
 
 
@@ -60,7 +60,7 @@ class Arguments:
             raise self._refusal(reason, missing, cure)
         return tuple(found[number] for number in range(len(found)))
 
-    def _match(self, form: Branch | int, value: Any, path: Path, found: dict[int, Any]) -> None:
+    def _match(self, form: Branch | int, value: Any, path: Place, found: dict[int, Any]) -> None:
         """Enter into `found` the parts of `value` that stand where `form` has numbers."""
         if isinstance(form, int):
             found[form] = value
@@ -108,7 +108,7 @@ def describe_argument(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.60}"
 
 
-def path_text(path: Path) -> str:
+def path_text(path: Place) -> str:
     """A path as text."""
     if isinstance(path, str):
         return path

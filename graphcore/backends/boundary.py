@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from graphcore.ir.errors import GraphValueError
 from graphcore.ir.graph import Graph
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import ValueOf
 from graphcore.ir.node import Need, Node, describe_operand
 from graphcore.ir.provenance import Origin
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Expression, Size, code, evaluate, unknown, unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops.leaf import input_

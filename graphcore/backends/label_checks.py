@@ -129,7 +129,7 @@ class LabelChecks:
         for along in self.dims:
             firsts: dict[int, tuple[Index, str]] = {}
             for index, words in self.given(along, values):
-                first, of = firsts.setdefault(count(index), (index, words))
+                first, of = firsts.setdefault(length(index), (index, words))
                 if not COMPARED.equal(first, index):
                     raise self.refusal(along.dim, of, first, words, index)
 
@@ -157,10 +157,12 @@ def differences(of: str, first: Index, other: str, index: Index) -> list[str]:
     left, right = (list(map(str, each.to_pandas_index())) for each in (first, index))
     pairs = enumerate(zip(left, right, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), 0)
-    return [f"{words} has {show(labels, at)}" for words, labels in ((of, left), (other, right))]
+    return [
+        f"{words} has {show_labels(labels, at)}" for words, labels in ((of, left), (other, right))
+    ]
 
 
-def show(labels: Sequence[str], at: int) -> str:
+def show_labels(labels: Sequence[str], at: int) -> str:
     """Some labels: those around a position."""
     start = max(at - 1, 0)
     few = [f"{'... ' if start else ''}{labels[start]:.40}"] if labels else []
@@ -169,6 +171,6 @@ def show(labels: Sequence[str], at: int) -> str:
     return f"{', '.join(few)}{more} ({len(labels)} labels)"
 
 
-def count(index: Index) -> int:
+def length(index: Index) -> int:
     """The number of labels."""
     return len(index.to_pandas_index())

@@ -1,4 +1,4 @@
-"""Definitions of exported programs that replace some of the library's, or that only they have."""
+"""What only exported programs have: the user's line, and errors in words that the file has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from graphcore.backends.numpy_backend.errors import (
+from graphcore.backends.numpy_backend.failing import (
     Failing,
     describe_op_error,
     in_step_of,
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     op: Failing
     loops: tuple[tuple[str, str], ...] = ()
     axes: tuple[str, ...] = ()
-    sizes: Callable[[Mapping[str, Any]], tuple[int, ...]] = lambda values: ()
+    sizes: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
     positions: tuple[str, ...] = ()
 
 
@@ -54,7 +54,7 @@ def explain(error: Exception, first: Callable[..., Any], steps: Mapping[int, Ste
         return describe_op_error(error, None)
     within = [in_step_of(values[name], loop) for name, loop in step.loops]
     found = None
-    if isinstance(error, IndexError) and step.axes:
+    if isinstance(error, IndexError) and step.sizes is not None:
         places = [values[name] for name in step.positions]
         found = outside_of(step.axes, step.sizes(values), places)
     return describe_op_error(error, step.op, *(found or ("", "")), *within)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -15,43 +16,62 @@ FEW = 32
 WIDTH = 92
 
 
-def number(value: Any) -> str:
-    """One of Python's numbers; nan has no sign and no payload."""
+class Written(str):
+    """Text of code, as it is."""
+
+    __slots__ = ()
+
+
+def spell(value: Any, other: Callable[[Any], str]) -> str:
+    """A value as an expression; `other` spells functions, classes and all else that has a name.
+
+    Values of subclasses, such as enumerations, become plain ones. nan has no sign and no payload.
+    """
+
+    def several(values: Any) -> str:
+        return ", ".join([spell(x, other) for x in values])
+
     match value:
-        case bool() | int():
+        case Written():
+            return str(value)
+        case str():
+            return ascii(str.__str__(value))
+        case np.generic():
+            return f"np.dtype({value.dtype.str!r}).type({spell(value.item(), other)})"
+        case None | bool():
             return repr(value)
+        case int():
+            return int.__repr__(value)
         case float():
-            return repr(value) if isfinite(value) else f'float("{value}")'
+            return float.__repr__(value) if isfinite(value) else f'float("{float(value)}")'
         case complex():
-            return f"complex({number(value.real)}, {number(value.imag)})"
-    raise TypeError(f"a {type(value).__name__} is no number")
+            return f"complex({several((value.real, value.imag))})"
+        case np.ndarray():
+            return spell_array(value)
+        case np.dtype():
+            return f"np.dtype({value.name!r})"
+        case slice():
+            return f"slice({several((value.start, value.stop, value.step))})"
+        case list():
+            return f"[{several(value)}]"
+        case tuple() if type(value).__module__.startswith("graphcore."):
+            kind: Any = type(value)
+            named = zip(kind._fields, value, strict=True)
+            given = [(key, x) for key, x in named if kind._field_defaults.get(key, value) != x]
+            return f"{other(kind)}({', '.join(f'{key}={spell(x, other)}' for key, x in given)})"
+        case tuple():
+            return f"({several(value)}{',' if len(value) == 1 else ''})"
+        case partial():
+            return f"partial({several((value.func, *value.args))})"
+    return other(value)
 
 
-def array(value: np.ndarray[Any, Any]) -> str:
+def spell_array(value: np.ndarray[Any, Any]) -> str:
     """An array, as numbers or as bytes."""
     dtype = repr(value.dtype.str)
     if value.size <= FEW and not np.isnan(value).any():
-        numbers = value.tolist()
-        return f"np.array({nested_numbers(numbers)}, {dtype}).reshape({value.shape})"
+        return f"np.array({spell(value.tolist(), repr)}, {dtype}).reshape({value.shape})"
     rows = textwrap.wrap(b64encode(value.tobytes()).decode("ascii"), WIDTH) or [""]
     data = "\n    ".join(f'"{row}"' for row in rows)
     read = "base64.b64decode(\n    " + data + "\n)"
     return f"np.frombuffer({read}, {dtype}).reshape({value.shape})"
-
-
-def nested_numbers(numbers: Any) -> str:
-    """Numbers in nested lists."""
-    if isinstance(numbers, list):
-        return f"[{', '.join(map(nested_numbers, numbers))}]"
-    return number(numbers)
-
-
-def strings(several: Iterable[Any]) -> str:
-    """Strings, and tuples of them, as one tuple."""
-    parts = [text(x) if isinstance(x, str) else strings(x) for x in several]
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-
-def text(value: str) -> str:
-    """A string as a literal: one line of printable characters."""
-    return ascii(str(value))

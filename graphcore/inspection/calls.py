@@ -30,9 +30,9 @@ from graphcore.ir.axes import (
     Windows,
 )
 from graphcore.ir.graph import Graph
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Expression, Size
 from graphcore.ir.types import TensorType, show_dtype
 from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor

@@ -10,9 +10,9 @@ import numpy as np
 
 from graphcore.ir.axes import Pointwise
 from graphcore.ir.graph import Graph
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import NOWHERE, Origin, described_by
-from graphcore.ir.size_text import show_dim
 from graphcore.ops import leaf
 from graphcore.schedule.regions import without_kernels
 

@@ -11,9 +11,9 @@ import numpy as np
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.errors import GraphIndexError, GraphKeyError
 from graphcore.ir.graph import Graph
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, described_by
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.types import show_dtype
 from graphcore.ops import autodiff, leaf
 from graphcore.ops.control import LOOPS

@@ -18,12 +18,6 @@ HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 Kind = Callable[[DType], DType]
 """The dtype of a result, given that of the operands."""
 
-DATES = (
-    "make numbers of dates, such as days: (dates - dates[0]) / np.timedelta64(1, 'D'); "
-    "of a time that passed, time / np.timedelta64(1, 'D')"
-)
-"""The cure for dates and times, which are no numbers."""
-
 
 @lru_cache(maxsize=1024)
 def as_dtype(dtype: npt.DTypeLike) -> DType:

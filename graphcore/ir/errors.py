@@ -2,6 +2,12 @@
 
 import re
 
+DATES = (
+    "make numbers of dates, such as days: (dates - dates[0]) / np.timedelta64(1, 'D'); "
+    "of a time that passed, time / np.timedelta64(1, 'D')"
+)
+"""The cure for dates and times, which are no numbers."""
+
 
 class GraphError(Exception):
     """A program that graphcore cannot accept; every error of the library derives from it.

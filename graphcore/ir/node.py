@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import GraphError, GraphTypeError, GraphValueError, Refusal, require
 from .interning import Interned
+from .name_text import escape, show_dim
 from .provenance import NOWHERE, Build, Origin, built_again, current, public_call, state
 from .remembered import Remembered
-from .size_text import escape, show_dim, show_unknown
+from .size_text import show_unknown
 from .sizes import Size, lower_bound, same
 from .types import TensorType, TupleType, Type, fits
 

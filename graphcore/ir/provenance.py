@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from .size_text import escape
+from .name_text import escape
 
 PACKAGE = __file__.removesuffix("ir/provenance.py").removesuffix("ir\\provenance.py")
 OURS = "<graphcore ", PACKAGE

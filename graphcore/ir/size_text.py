@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from .name_text import show_dim
+
 if TYPE_CHECKING:
     from .sizes import Atom, Size
 
@@ -55,16 +57,6 @@ def closed_atom(atom: Atom, spell: Spell) -> str:
     """An atom as an operand of any operator."""
     alone = not atom.operands or atom.name in ("min", "max")
     return atom_text(atom, spell) if alone else f"({atom_text(atom, spell)})"
-
-
-def show_dim(name: str) -> str:
-    """A dim's name, cut in its middle and escaped so that it stays on its line."""
-    return escape(name if len(name) <= 24 else f"{name[:11]}…{name[-12:]}")
-
-
-def escape(name: str) -> str:
-    """A name that stays on its line."""
-    return str(name) if name.isprintable() else ascii(str(name))[1:-1]
 
 
 def show_unknown(name: str) -> str:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .interning import Interned
+from .name_text import show_dim
 from .remembered import remembered
-from .size_text import show_dim, show_unknown
+from .size_text import show_unknown
 from .sizes import Shape, Size, count, same, unknowns
 
 DType = np.dtype[Any]

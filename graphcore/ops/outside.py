@@ -12,9 +12,9 @@ from typing import Any
 
 from graphcore.ir.axes import How, Kind, Source, Sources
 from graphcore.ir.errors import require
+from graphcore.ir.name_text import escape
 from graphcore.ir.node import Node, agree, agree_in_type, natural
 from graphcore.ir.op import Trait, op
-from graphcore.ir.size_text import escape
 from graphcore.ir.sizes import Shape
 from graphcore.ir.types import DType, TensorType, TupleType
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from graphcore.backends.numpy_backend import printing
 from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.sizes import Size, evaluate
-from graphcore.ir.types import TensorType
+from graphcore.ir.types import TensorType, show_dtype
 
 from . import capsules, machine
 from .arena import LINE, Need, packed
@@ -311,7 +311,8 @@ class Program:
             bytes = prod(shape) * slot.dtype.itemsize
             memory = (ctypes.c_uint8 * bytes).from_address(away or at)
             values = np.ndarray(shape, slot.dtype, memory)
-            said.append(printing.lines_to_print(slot.label, slot.dims, values))
+            shown = show_dtype(slot.dtype)
+            said.append(printing.lines_to_print(slot.label, shown, slot.dims, values))
             at += 0 if away else -(-bytes // 8) * 8
         words[PRINTED + 1] = 0
         printing.write("".join(said))

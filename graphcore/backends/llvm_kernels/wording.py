@@ -15,9 +15,10 @@ from keyword import iskeyword
 from typing import NamedTuple, TypeAlias
 
 from graphcore.inspection.view import View
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node
-from graphcore.ir.size_text import show_dim, text
+from graphcore.ir.size_text import text
 from graphcore.ir.sizes import Size, unknown, unknowns
 
 LONGEST = 88

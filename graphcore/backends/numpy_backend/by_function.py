@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
 
 from .calls import Call
+from .routines import as_array
 
 if TYPE_CHECKING:
     from .codegen import Writer
@@ -24,10 +24,8 @@ def computed_by(function: Callable[..., Any]) -> Callable[[Node, Writer, str], C
     """
 
     def emit(node: Node, w: Writer, out: str) -> Call:
-        def compute(*operands: Any, **attrs: Any) -> np.ndarray:
-            return np.asarray(function(*operands, **attrs))
-
-        return with_attrs(w.bind(f"{node.op.dialect}_{node.op.name}", compute), node, w)
+        compute = partial(as_array, function)
+        return with_attrs(w.bind(f"own_{node.op.dialect}_{node.op.name}", compute), node, w)
 
     return emit
 

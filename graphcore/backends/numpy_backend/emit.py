@@ -18,6 +18,7 @@ from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, for_every
 from graphcore.ir.sizes import Shape, Size, count
+from graphcore.ir.types import show_dtype
 from graphcore.ops import elementwise, leaf, linalg, outside, tensor
 from graphcore.rewrites.decompose import DECOMPOSE
 
@@ -337,7 +338,9 @@ def transform(node: Node, w: Writer, out: str) -> Call:
 def print_(node: Node, w: Writer, out: str) -> Call:
     """The operand; the function knows the label, which is no part of the code."""
     label, dims = node.attrs["label"], node.attrs["dims"]
-    function = w.bind(w.sheet.name("print"), partial(show, label, dims))
+    function = w.bind(
+        w.sheet.name("print"), partial(show, label, show_dtype(node.type.dtype), dims)
+    )
     return call(function, w.full(node.inputs[0]))
 
 

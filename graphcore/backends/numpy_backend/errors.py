@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from graphcore.ir.errors import (
-    DefectError,
-    GraphError,
-    GraphIndexError,
-    GraphMemoryError,
-    GraphValueError,
-)
+from graphcore.ir.errors import DefectError, GraphError
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import user_line
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType, show_tensor
 from graphcore.ops import tensor
 
-from .routines import SizeError
+from .failing import Failing, describe_op_error, in_step_of, outside_of, position_outside
 
 DEFECTS = (TypeError, NameError, AttributeError, KeyError, AssertionError)
 """Errors that no arguments can cause, as types and names were settled at compilation."""
@@ -35,15 +27,6 @@ def defect(error: Exception, node: Node | None, text: str) -> DefectError:
         f"{error}\n  in the generated line `{text}`\n  called at {user_line()}\n"
         f"  cure: please report it, with the program"
     )
-
-
-class Failing(NamedTuple):
-    """An op that may fail at a call, as errors speak of it; the names of dims are for matrices."""
-
-    op: str
-    origin: str
-    result: str
-    dims: tuple[str, ...]
 
 
 def failing_op(node: Node) -> Failing:
@@ -67,46 +50,9 @@ def reword(
     )
 
 
-def describe_op_error(
-    error: Exception, at: Failing | None, reason: str = "", cure: str = "", *within: str
-) -> GraphError:
-    """The same error, of an op that is known by its words alone."""
-    kind: type[GraphError] = GraphValueError
-    reason = reason or str(error).rstrip(".")
-    cure = cure or CURES.get(reason, "look at the values that reach it")
-    if isinstance(error, MemoryError) or reason.startswith(TOO_LARGE):
-        kind, cure = GraphMemoryError, "pass smaller arrays, or walk along a dim with gc.scan"
-    elif isinstance(error, IndexError):
-        kind = GraphIndexError
-    if isinstance(error, SizeError):
-        at, cure = None, "let the values that sizes are computed from give sizes that fit"
-    if at is None:
-        return kind(f"call: {reason}\n  called at {user_line()}\n  cure: {cure}")
-    if element := getattr(error, "element", ()):
-        places = zip(at.dims or ("batch",) * len(element), element, strict=False)
-        reason += ", for " + ", ".join(f"{dim}={place}" for dim, place in places)
-    lines = [f"call: {at.op} at {at.origin}: {reason}", f"  its result is {at.result}", *within]
-    return kind("\n".join([*lines, f"  called at {user_line()}", f"  cure: {cure}"]))
-
-
 def in_step(step: int, loop: Node) -> str:
     """The line that says in which step of a loop a call failed."""
     return in_step_of(step, f"{loop.said} at {loop.origin}")
-
-
-def in_step_of(step: int, loop: str) -> str:
-    """The same line, of a loop that is known by its words alone."""
-    return f"  in step {step} (from 0) of {loop}"
-
-
-TOO_LARGE = ("array is too big", "Maximum allowed dimension", "maximum allowed dimension")
-"""How NumPy's errors begin for arrays that no memory could hold."""
-
-CURES = {
-    "Integers to negative integer powers are not allowed": "use gc.float_power, or cast to floats",
-    "the matrix is singular": "pass check=False for nan in its place, or see gc.linalg.pinv",
-    "the matrix is not positive definite": "pass check=False for nan, or add to its diagonal",
-}
 
 
 def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple[str, str] | None:
@@ -116,28 +62,9 @@ def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple
     return outside_of([axis_of(node, axis) for axis in axes], sizes, operands[-len(axes) :])
 
 
-def outside_of(
-    axes: Sequence[str], sizes: Sequence[int], positions: Sequence[Any]
-) -> tuple[str, str] | None:
-    """The same, of axes that are known by their words and sizes."""
-    for axis, size, at in zip(axes, sizes, map(np.asarray, positions), strict=True):
-        least = 0 if at.dtype.kind == "u" else -size
-        wrong = at[(at < least) | (at >= size)].astype(np.int64)
-        if wrong.size:
-            return position_outside(axis, wrong[0], size, least)
-    return None
-
-
 def outside_axis(node: Node, axis: int, at: int, size: int, least: int) -> tuple[str, str]:
     """That a position is outside of an axis of the array that `node` indexes."""
     return position_outside(axis_of(node, axis), at, size, least)
-
-
-def position_outside(axis: str, at: int, size: int, least: int) -> tuple[str, str]:
-    """That a position is outside of an axis, and where positions run."""
-    reason = f"position {at} is outside {axis}, which has size {size}"
-    cure = f"positions run from {least} to {size - 1}" if size else "the dim is empty"
-    return reason, f"{cure}; subtract 1 from numbers that start at 1" if at == size > 0 else cure
 
 
 def indexed_tensor(node: Node) -> Node:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-Array = np.ndarray[Any, Any]
+Array = npt.NDArray[Any]
 
 ONE = {np.dtype(kind): np.ones((), kind) for kind in ("f4", "f8")}
 """The factor, by the precision."""

@@ -17,12 +17,12 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate
-from graphcore.ir.types import DType
 from graphcore.schedule.regions import stands_for
 
 from .codegen import generate
 from .errors import DEFECTS, defect, in_step, outside, reword
 from .kernels import KernelError, Kernels
+from .memory import on_line
 from .outside import CallbackError
 from .running import Generated, Stepwise, make_runner
 from .source import Code
@@ -30,21 +30,6 @@ from .source import Code
 Array = npt.NDArray[Any]
 KEPT = 4
 """The number of different sizes for which buffers are kept between calls."""
-
-
-LINE = 64
-"""Bytes of a cache line: NumPy's loops take up to a tenth longer where arrays start within one."""
-
-
-def on_line(count: int, dtype: DType) -> Array:
-    """New memory for so many values, which starts with a cache line."""
-    size = count * dtype.itemsize
-    try:
-        memory = np.empty(size + LINE, np.uint8)
-    except (MemoryError, ValueError):
-        return np.empty(count, dtype)  # its error speaks of these values
-    start = -memory.ctypes.data % LINE
-    return memory[start : start + size].view(dtype)
 
 
 class Workspace(NamedTuple):

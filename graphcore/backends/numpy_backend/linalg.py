@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy.linalg import LinAlgError
 
-Array: TypeAlias = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 Results: TypeAlias = "Array | tuple[Array, ...]"
 
-FEW = 8
+BY_ROWS = 8
 """Up to this size triangular systems of many matrices are solved row by row, all at once."""
 
-NARROW, MANY = 32, 10
+NARROW, ABREAST = 32, 10
 """The most unknowns, and the fewest systems for each, to solve tridiagonal systems at once.
 
 Larger ones stay in the cache only one by one.
@@ -216,7 +216,7 @@ def solve_triangular(a: Array, b: Array, *, lower: bool, unit: bool, check: bool
         on = np.diagonal(a, axis1=-2, axis2=-1)
         if not on.all():
             raise MatrixError(SINGULAR, tuple(map(int, np.argwhere(on == 0)[0][:-1])))
-    if n <= FEW and a.size >= 2 * n**3:
+    if n <= BY_ROWS and a.size >= 2 * n**3:
         return row_by_row(a, b, lower, unit)
     found = np.array(b, order="C")
     for matrix, right in zip(a.reshape(-1, n, n), found.reshape(-1, *b.shape[-2:]), strict=True):
@@ -266,7 +266,7 @@ def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> 
     *batch, n, columns = b.shape
     systems = [x.reshape(-1, n) for x in (lower, diagonal, upper)]
     rows, right = found.reshape(-1, n, columns), b.reshape(-1, n, columns)
-    if n == 1 or (n <= NARROW and len(rows) >= MANY * n):
+    if n == 1 or (n <= NARROW and len(rows) >= ABREAST * n):
         step = max(CACHED // (n * columns), 1)
         runs = [slice(at, at + step) for at in range(0, len(rows), step)]
         failed = [eliminate(*[x[run] for x in (*systems, right, rows)]) for run in runs]

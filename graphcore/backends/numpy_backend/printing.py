@@ -11,25 +11,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.size_text import escape, show_dim
-from graphcore.ir.types import show_dtype
+from graphcore.ir.name_text import escape, show_dim
 
 Array = npt.NDArray[Any]
 
 
-def show(label: str, dims: Sequence[str], x: Array) -> Array:
+def show(label: str, dtype: str, dims: Sequence[str], x: Array) -> Array:
     """A copy of `x`, which is printed on lines of its own."""
-    write(lines_to_print(label, dims, x))
+    write(lines_to_print(label, dtype, dims, x))
     return x.copy()
 
 
-def lines_to_print(label: str, dims: Sequence[str], x: Array) -> str:
-    """The lines that say what `x` is."""
+def lines_to_print(label: str, dtype: str, dims: Sequence[str], x: Array) -> str:
+    """The lines that say what `x` is, its dtype in words."""
     sizes = [f"{show_dim(dim)}={size}" for dim, size in zip(dims, x.shape, strict=True)]
     values = np.array2string(x, threshold=100, max_line_width=100)
     name = f"{escape(label)}: " if label else ""
     gap = "\n" if "\n" in values else " "
-    return f"{name}{show_dtype(x.dtype)}[{', '.join(sizes)}] ={gap}{values}\n"
+    return f"{name}{dtype}[{', '.join(sizes)}] ={gap}{values}\n"
 
 
 def write(text: str) -> None:

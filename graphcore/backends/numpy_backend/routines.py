@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from typing import Any, Literal
@@ -13,11 +14,12 @@ from numpy.lib.stride_tricks import as_strided
 
 from graphcore.backends.rounding import GROUP
 
+from .failing import SizeError
 from .sums import SHORT, add_groups, sum_in_blocks
 
 Array = npt.NDArray[Any]
 Axes = tuple[int, ...]
-ALL = slice(None)
+WHOLE = slice(None)
 
 
 def span(start: int, size: int, step: int) -> slice:
@@ -41,8 +43,9 @@ def require_size(holds: bool, left: int, right: int, needs: str) -> None:
         raise SizeError(f"{needs}, but they are {left} and {right}")
 
 
-class SizeError(ValueError):
-    """Sizes that a program has computed do not fit."""
+def as_array(function: Callable[..., Any], *operands: Any, **attrs: Any) -> Array:
+    """What a function of another package returns, as an array."""
+    return np.asarray(function(*operands, **attrs))
 
 
 def pack(x: Array, out: Array) -> Array:
@@ -58,8 +61,8 @@ def embed(x: Array, index: tuple[slice, ...], out: Array) -> Array:
         if places.step not in (None, 1):
             rest.fill(0)
             break
-        if places != ALL:
-            along = (ALL,) * axis
+        if places != WHOLE:
+            along = (WHOLE,) * axis
             rest[(*along, slice(places.start))] = 0
             rest[(*along, slice(places.stop, None))] = 0
             rest = rest[(*along, places)]
@@ -106,7 +109,7 @@ def overlap_add(x: Array, axes: Axes, strides: Axes, dilations: Axes, out: Array
             return np.add(total, add(places[half:], np.empty_like(total)), total)
         total.fill(0)
         view = windows(total, sizes, axes, strides, dilations, writeable=True)
-        index: list[Any] = [ALL] * x.ndim
+        index: list[Any] = [WHOLE] * x.ndim
         for place in places:
             for axis, at in zip(stepped, place, strict=True):
                 index[axis] = at

@@ -6,10 +6,8 @@ division by zero, an overflow, a value outside of a function's domain), NumPy an
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Container
-from operator import truediv
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from graphcore.ir.types import TensorType, Type
 from graphcore.ops import elementwise, leaf, tensor
 
 from .calls import Argument, Call, call
+from .of_one import OF_ONE, without_fraction, wrap_integer
 
 if TYPE_CHECKING:
     from .codegen import Writer
@@ -64,24 +63,11 @@ def spell(node: Node, w: Writer) -> Argument:
             return call(w.bind("wrapped", wrap_integer), Call(INTEGERS[node.op], xs))
     if node.op in FLOATS:
         return Call(FLOATS[node.op], xs)
-    ours, numpys = MATH[node.op], elementwise.UFUNC[node.op]
-    name = w.bind(f"{node.op.name}_of_one", with_fallback(ours, numpys))
-    return Call(QUOTIENT, (*xs, name)) if ours is truediv else call(name, *xs)
+    name = w.bind(f"{node.op.name}_of_one", OF_ONE[node.op.name])
+    return Call(QUOTIENT, (*xs, name)) if node.op is elementwise.divide else call(name, *xs)
 
 
 QUOTIENT = "{0} / {1} if {1} else {2}({0}, {1})"
-
-
-def with_fallback(ours: Callable[..., float], numpys: Any) -> Callable[..., Any]:
-    """A function of Python's, or NumPy's where that one raises."""
-
-    def function(*xs: float) -> Any:
-        try:
-            return ours(*xs)
-        except (ValueError, OverflowError, ZeroDivisionError):
-            return numpys(*xs).item()
-
-    return function
 
 
 def cast(node: Node, w: Writer, x: str) -> Argument:
@@ -96,35 +82,7 @@ def cast(node: Node, w: Writer, x: str) -> Argument:
     return call(w.bind("int", int), x)
 
 
-def without_fraction(x: float) -> Any:
-    """A float as NumPy casts it to an integer."""
-    return np.float64(x).astype(np.int64).item()
-
-
-def wrap_integer(x: int) -> int:
-    """An integer as 64 bits hold it."""
-    return x if -(2**63) <= x < 2**63 else (x + 2**63) % 2**64 - 2**63
-
-
-MATH: dict[Op, Callable[..., float]] = {
-    elementwise.divide: truediv,
-    elementwise.exp: math.exp,
-    elementwise.expm1: math.expm1,
-    elementwise.log: math.log,
-    elementwise.log1p: math.log1p,
-    elementwise.sin: math.sin,
-    elementwise.cos: math.cos,
-    elementwise.tan: math.tan,
-    elementwise.arcsin: math.asin,
-    elementwise.arccos: math.acos,
-    elementwise.arctan: math.atan,
-    elementwise.arctan2: math.atan2,
-    elementwise.sinh: math.sinh,
-    elementwise.cosh: math.cosh,
-    elementwise.tanh: math.tanh,
-    elementwise.sqrt: math.sqrt,
-    elementwise.power: math.pow,
-}
+MATH = {getattr(elementwise, name) for name in OF_ONE}
 FLOATS: dict[Op, str] = {
     elementwise.add: "{0} + {1}",
     elementwise.subtract: "{0} - {1}",

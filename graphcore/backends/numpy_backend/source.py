@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import called_often
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import code
 from graphcore.ir.types import TensorType, show_dtype
 from graphcore.schedule.buffers import Buffer

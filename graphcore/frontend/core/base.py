@@ -18,9 +18,9 @@ from graphcore.ir.errors import (
 )
 from graphcore.ir.graph import Graph
 from graphcore.ir.interning import Interned
+from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node, describe_operand
 from graphcore.ir.provenance import current, public_call
-from graphcore.ir.size_text import show_dim
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType
 from graphcore.ops import leaf

@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, Union
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.dtypes import BOOL, DATES, INT, as_dtype, float_for, real_of
-from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for, real_of
+from graphcore.ir.errors import DATES, GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.formulas import Formula
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
