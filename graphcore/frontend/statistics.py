@@ -217,14 +217,19 @@ def expand_to(x: Tensor, sizes: dict[str, Size]) -> Tensor:
     return broadcast_to(x.node, sizes | x.sizes)
 
 
+OF_PAIR = {
+    "y": "The other tensor.",
+    "dim": "The dims to reduce: one name, several, or None for all.",
+    "skipna": "Whether to leave out elements where `x` or `y` is nan, as xarray always does: those "
+    "that `y.shift(time=1)` lacks, for example.",
+}
+
+
 @parameters(
-    y="The other tensor.",
-    dim="The dims to reduce: one name, several, or None for all.",
+    **OF_PAIR,
     ddof="What is subtracted from the count of elements.",
     weights="The weight of each element in the means. These are then scaled by count / (count - "
     "ddof).",
-    skipna="Whether to leave out elements where `x` or `y` is nan, as xarray always does: those "
-    "that `y.shift(time=1)` lacks, for example.",
 )
 def cov(
     x: Operand,
@@ -257,13 +262,7 @@ def cov(
     return ratio(mean * astype(pair.number, real), astype(left, real))
 
 
-@parameters(
-    y="The other tensor.",
-    dim="The dims to reduce: one name, several, or None for all.",
-    weights="The weight of each element in the means.",
-    skipna="Whether to leave out elements where `x` or `y` is nan, as xarray always does: those "
-    "that `y.shift(time=1)` lacks, for example.",
-)
+@parameters(**OF_PAIR, weights="The weight of each element in the means.")
 def corr(
     x: Operand, y: Operand, dim: Dim = None, weights: Operand | None = None, *, skipna: bool = False
 ) -> Tensor:

@@ -27,7 +27,7 @@ from graphcore.frontend.shape.dims import concat, rename, stack, transpose, with
 from graphcore.frontend.window.padding import pad
 from graphcore.ir.names import Hidden, all_apart, apart
 
-from .matrices import ROW_COL, swap_dims
+from .matrices import MATRICES, ROW_COL, swap_dims
 
 __all__ = [
     "block_diag",
@@ -41,10 +41,7 @@ __all__ = [
 ]
 
 
-@parameters(
-    x="Matrices of any shape; all dims but two are batch.",
-    dims="Their dims, rows first.",
-)
+@parameters(**MATRICES)
 def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Matrices transposed: rows and columns are exchanged, under the same two dims.
 

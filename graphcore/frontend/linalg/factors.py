@@ -14,7 +14,7 @@ from graphcore.frontend.shape.dims import transpose
 from graphcore.ir.help_text import fields
 from graphcore.ops.named import matrices
 
-from .matrices import ROW_COL, floats, matrix_to_matrix, of_matrix, swap_dims
+from .matrices import MATRICES, ROW_COL, SQUARE, floats, matrix_to_matrix, of_matrix, swap_dims
 
 __all__ = [
     "cholesky",
@@ -98,8 +98,7 @@ def cholesky(
 
 
 @parameters(
-    x="Matrices of any shape; all dims but two are batch.",
-    dims="Their dims, rows first.",
+    **MATRICES,
     mode='With "reduced" q has as many columns as x has rows or columns, whichever are fewer. With '
     '"complete" q is square, and the derivative of the added columns is the minimum-norm one.',
     new="The dim of the columns of q and of the rows of r.",
@@ -125,11 +124,7 @@ def qr(
     return QR(wrap(made[0]), wrap(made[1]))
 
 
-@parameters(
-    x="Matrices of any shape; all dims but two are batch.",
-    dims="Their dims, rows first.",
-    new="The dim of the columns of `lower` and of the rows of `upper`.",
-)
+@parameters(**MATRICES, new="The dim of the columns of `lower` and of the rows of `upper`.")
 def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
     """LU factors of matrices: `x` with its rows permuted by `permutation` is lower times upper.
 
@@ -150,8 +145,7 @@ def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
 
 
 @parameters(
-    x="Matrices of any shape; all dims but two are batch.",
-    dims="Their dims, rows first.",
+    **MATRICES,
     full_matrices="Whether u and vh are square, completed by vectors without a singular value.",
     new='The dim of the values, by default "rank". For full matrices three dims: of the columns of '
     'u, of the values and of the rows of vh. Their default is ("left", "rank", "right").',
@@ -189,11 +183,7 @@ def svd(
     return SVD(*[wrap(made[i]) for i in range(3)])
 
 
-@parameters(
-    x="Matrices of any shape; all dims but two are batch.",
-    dims="Their dims, rows first.",
-    new="The dim of the values.",
-)
+@parameters(**MATRICES, new="The dim of the values.")
 def svdvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "rank") -> Tensor:
     """Singular values of matrices, in descending order, along the dim `new`.
 
@@ -204,11 +194,7 @@ def svdvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "rank") -> 
     return wrap(of_matrix(matrices.svdvals, x, dims, new))
 
 
-OF_HERMITIAN = {
-    "x": "Matrices; all dims but two are batch.",
-    "dims": "Their dims, rows first.",
-    "lower": "Whether the lower triangle is read, or the upper one.",
-}
+OF_HERMITIAN = SQUARE | {"lower": "Whether the lower triangle is read, or the upper one."}
 
 
 @parameters(**OF_HERMITIAN, new="The dim of the values, and the second dim of the vectors.")
@@ -280,11 +266,7 @@ def read_triangle(
     return wrap(node) if lower else swap_dims(conjugate(wrap(node)), (row, col)), row, col
 
 
-@parameters(
-    x="Square matrices; all dims but two are batch.",
-    dims="Their dims, rows first.",
-    new="The dim of the values, and the second dim of the vectors.",
-)
+@parameters(**SQUARE, new="The dim of the values, and the second dim of the vectors.")
 def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eigen:
     """Eigenvalues and eigenvectors of square matrices, complex, in LAPACK's order.
 
@@ -305,11 +287,7 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     return Eigen(wrap(made[0]), wrap(made[1]))
 
 
-@parameters(
-    x="Square matrices; all dims but two are batch.",
-    dims="Their dims, rows first.",
-    new="The dim of the values.",
-)
+@parameters(**SQUARE, new="The dim of the values.")
 def eigvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Tensor:
     """Eigenvalues of square matrices, complex, along the dim `new`, in LAPACK's order.
 

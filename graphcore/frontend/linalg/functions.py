@@ -20,7 +20,7 @@ from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices
 
 from .factors import svd
-from .matrices import ROW_COL, floats, matrix_to_matrix
+from .matrices import MATRICES, ROW_COL, SQUARE, floats, matrix_to_matrix
 from .solving import inv
 
 __all__ = [
@@ -40,10 +40,7 @@ class Polar(NamedTuple):
     positive: Tensor
 
 
-@parameters(
-    x="Square matrices; all dims but two are batch.",
-    dims="Their dims, rows first.",
-)
+@parameters(**SQUARE)
 def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Matrix exponential `e^x` of square matrices; all other dims are batch.
 
@@ -55,10 +52,7 @@ def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return matrix_to_matrix(matrices.expm, x, dims)
 
 
-@parameters(
-    x="Square matrices; all dims but two are batch.",
-    dims="Their dims, rows first.",
-)
+@parameters(**SQUARE)
 def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Principal logarithm of square matrices; for real matrices nan where it is not real.
 
@@ -72,10 +66,7 @@ def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return matrix_to_matrix(matrices.logm, x, dims)
 
 
-@parameters(
-    x="Square matrices; all dims but two are batch.",
-    dims="Their dims, rows first.",
-)
+@parameters(**SQUARE)
 def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Principal square root of square matrices; for real matrices nan where it is not real.
 
@@ -89,11 +80,7 @@ def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return matrix_to_matrix(matrices.sqrtm, x, dims)
 
 
-@parameters(
-    x="Square matrices; all dims but two are batch.",
-    n="The exponent, a known integer.",
-    dims="Their dims, rows first.",
-)
+@parameters(**SQUARE, n="The exponent, a known integer.")
 def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
     """The `n`-th power of square matrices, or of their inverse if `n` is negative.
 
@@ -130,10 +117,7 @@ def product(a: Tensor, b: Tensor, dims: DimPair) -> Tensor:
     return transpose(found, ..., row, col)
 
 
-@parameters(
-    x="Matrices of any shape; all dims but two are batch.",
-    dims="Their dims, rows first.",
-)
+@parameters(**MATRICES)
 def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     """Polar factors of matrices, `x = u p`: u has orthonormal columns, and `p = u^H x`.
 

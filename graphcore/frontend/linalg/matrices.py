@@ -17,6 +17,13 @@ from graphcore.ops.elementwise import cast
 
 ROW_COL = ("row", "col")
 
+MATRICES = {
+    "x": "Matrices of any shape; all dims but two are batch.",
+    "dims": "Their dims, rows first.",
+}
+SQUARE = MATRICES | {"x": "Square matrices; all dims but two are batch."}
+"""Descriptions of the parameters of functions of matrices."""
+
 
 def floats(function: str, *xs: Operand) -> list[Node]:
     """Operands in one float or complex dtype."""

@@ -22,7 +22,7 @@ from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 
 from .factors import svdvals
-from .matrices import ROW_COL, floats, of_matrix
+from .matrices import MATRICES, ROW_COL, SQUARE, floats, of_matrix
 
 __all__ = [
     "det",
@@ -40,10 +40,7 @@ class SignLog(NamedTuple):
     logabsdet: Tensor
 
 
-@parameters(
-    x="Square matrices; all dims but two are batch.",
-    dims="Their dims, rows first.",
-)
+@parameters(**SQUARE)
 def det(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Determinant of square matrices; all other dims are batch.
 
@@ -56,10 +53,7 @@ def det(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     return wrap(of_matrix(matrices.det, x, dims))
 
 
-@parameters(
-    x="Square matrices; all dims but two are batch.",
-    dims="Their dims, rows first.",
-)
+@parameters(**SQUARE)
 def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
     """Sign of the determinant of square matrices, and log of its absolute value, without overflow.
 
@@ -75,8 +69,7 @@ def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
 
 
 @parameters(
-    x="Matrices of any shape; all dims but two are batch.",
-    dims="Their dims, rows first.",
+    **MATRICES,
     rtol="The share of the largest singular value up to which others count as 0.",
 )
 def matrix_rank(

@@ -22,7 +22,7 @@ from graphcore.ir.node import Node
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import matrices
 
-from .matrices import ROW_COL, floats
+from .matrices import MATRICES, ROW_COL, SQUARE, floats
 
 __all__ = [
     "cho_solve",
@@ -220,8 +220,7 @@ def solve_tridiagonal(
 
 
 @parameters(
-    x="Square matrices; all dims but two are batch.",
-    dims="Their dims, rows first.",
+    **SQUARE,
     check="Whether a singular matrix is an error at the call; otherwise the result is nan.",
 )
 def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Tensor:
@@ -272,11 +271,7 @@ def polyfit(
     return transpose(lstsq(columns, wrap(values), (name, new)) / scale, ..., new)
 
 
-@parameters(
-    x="Matrices of any shape; all dims but two are batch.",
-    dims="Their dims, rows first.",
-    rtol="Singular values of at most `rtol` times the largest count as 0.",
-)
+@parameters(**MATRICES, rtol="Singular values of at most `rtol` times the largest count as 0.")
 def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None) -> Tensor:
     """Pseudo-inverse of matrices (Moore-Penrose), of any rank: dims (..., col, row).
 
