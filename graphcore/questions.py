@@ -35,6 +35,11 @@ PLAIN = "optimized"
 """The stage that machine code is made of: the last one that is the same for every target."""
 
 
+def lowered(graph: Graph) -> Graph:
+    """A graph of plain ops."""
+    return pipeline.run(graph, pipeline.COMMON)[-1].graph
+
+
 class Stages(dict[str, Graph]):
     """The graphs between the parts of a compilation, by name; after any pass, if asked for."""
 
@@ -177,8 +182,7 @@ class Questions(Listing):
         >>> fault.op, dict(fault.place), fault.cause
         ('log', {'row': 1}, 'the log of 0')
         """
-        from graphcore.backends.numpy_backend.printing import silence
-        from graphcore.backends.numpy_backend.single import Single  # loaded at their first use
+        from graphcore.backends.numpy_backend.printing import silence  # loaded at their first use
         from graphcore.inspection.check import check
         from graphcore.inspection.kinks import Faults, find_kinks
 
@@ -190,11 +194,10 @@ class Questions(Listing):
         faults: list[Fault] = []
         if any or not all(np.isfinite(y).all() for y in results):
             graph = self._tier.kernels if self.native else self.passes[-1].graph
-            faults = check(graph, arrays, known, names, results, Single(), every=any)
+            faults = check(graph, arrays, known, names, results, every=any)
             if not any:
                 return faults[0]
 
-        single = Single(numpy_backend.PASSES)
         with silence():
             kinks = find_kinks(
                 self.stages["named"],
@@ -203,8 +206,7 @@ class Questions(Listing):
                 names,
                 results,
                 lambda moved: self._values(*moved),
-                single,
-                single.outputs,
+                lowered,
             )
         return Faults([*faults, *kinks]) if any else next(iter(kinks), None)
 
@@ -245,7 +247,7 @@ class Questions(Listing):
         >>> [value.most for value in values]
         [0.0, 1.0, 3.0]
         """
-        from graphcore.backends.numpy_backend.single import Single  # loaded at their first use
+        from graphcore.backends.numpy_backend.printing import silence  # loaded at their first use
         from graphcore.inspection.values import trace
 
         named = isinstance(step, Mapping) and all(isinstance(dim, str) for dim in step)
@@ -254,11 +256,12 @@ class Questions(Listing):
             raise refusal(
                 "trace", f"step={step!r:.60} names no dims", cure=cure, kind=GraphTypeError
             )
-        arrays, sizes = self._boundary.bind(self._given.arrange(args, kwargs))
+        given = self._given.arrange(args, kwargs)
+        with silence():
+            self._values(*given)  # a call that fails says why
+        arrays, sizes = self._boundary.bind(given)
         known = dict(zip(self._boundary.unknowns, sizes, strict=True))
-        single = Single(numpy_backend.PASSES)
-        graph = self.stages["named"]
-        return trace(graph, arrays, known, single, single.outputs, step or {})
+        return trace(self.stages["named"], arrays, known, lowered, step or {})
 
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """Where the time of a call goes: by step, by your line, by derivative; and its memory.

@@ -21,15 +21,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.axes import How, Sources, operands
-from graphcore.ir.dtypes import INT
+from graphcore.ir.axes import How, Sources
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, Trait
-from graphcore.ir.types import TensorType
-from graphcore.ops import control, leaf, tensor
+from graphcore.ops import control, leaf, meaning, tensor
 from graphcore.ops.control import LOOPS
 
-from .interpreter import Again, Applied, Array, Frame, Interpreter, Run
+from .interpreter import Array, Frame, Interpreter, Run
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
 Masks: TypeAlias = "dict[tuple[Node, int], Mask]"
@@ -74,14 +72,12 @@ class Blame:
     ----------
     interpreter
         Computes steps of loops again.
-    again
-        Computes a single op on other operands.
     every
         Whether onsets are found that no output depends on as well.
     """
 
-    def __init__(self, interpreter: Interpreter, again: Again, every: bool) -> None:
-        self._interpreter, self._again, self._every = interpreter, again, every
+    def __init__(self, interpreter: Interpreter, every: bool) -> None:
+        self._interpreter, self._every = interpreter, every
         self.onsets: dict[tuple[Kind, Node, tuple[Node, ...]], Onset] = {}
 
     def program(self, frame: Frame) -> None:
@@ -183,7 +179,7 @@ class Blame:
         if all(x is None for x in wrong):
             self._enter(Kind.MADE, node, item, bad, blamed, frame, steps)
             return
-        reading = Reading(node, item, y, arrays, frame.sizes, self._again)
+        reading = Reading(node, item, y, arrays, frame.sizes)
         reads = reading.any(wrong)
         self._enter(Kind.MADE, node, item, bad & ~reads, blamed, frame, steps)
         both = zip(wrong, arrays, strict=True)
@@ -207,7 +203,7 @@ class Blame:
         """Blame what a condition is computed from that chose a nan of the program, as isnan(x)."""
         arrays = [array for x in node.inputs for array in frame.of(x)]
         y = frame.of(node)[item]
-        reading = Reading(node, item, y, arrays, frame.sizes, self._again)
+        reading = Reading(node, item, y, arrays, frame.sizes)
         sources = [x for x in node.inputs for _ in frame.of(x)]
         for k, (x, array) in enumerate(zip(sources, arrays, strict=True)):
             bad = nonfinite(array)
@@ -254,11 +250,8 @@ class Reading:
         y: Array,
         arrays: Sequence[Array],
         sizes: Mapping[str, int],
-        again: Again,
     ) -> None:
-        self.node, self.item, self.y, self.arrays = node, item, y, arrays
-        self.sizes, self.again = sizes, again
-        self.types = operands(node)
+        self.node, self.item, self.y, self.arrays, self.sizes = node, item, y, arrays, sizes
         self.sources = node.op.axes.sources(node)[item]
         self._tags: list[Any] | None = None
 
@@ -314,12 +307,7 @@ class Reading:
             for k, x in enumerate(self.arrays):
                 moved = k < count
                 numbers.append(np.arange(first[k], first[k + 1]).reshape(x.shape) if moved else x)
-            types = [
-                TensorType(INT, type.shape, None) if k < count else type
-                for k, type in enumerate(self.types)
-            ]
-            node = self.node
-            (tags,) = self.again(Applied(node.op, node.attrs, types, numbers, self.sizes))
+            (tags,) = meaning.compute(self.node, numbers, self.sizes)
             self._tags = [tags, first]
         tags, first = self._tags
         return tags, first
@@ -366,9 +354,7 @@ class Reading:
                 x = x.copy()
                 x[lost] = 0.5
             changed.append(x)
-        node = self.node
-        results = self.again(Applied(node.op, node.attrs, self.types, changed, self.sizes))
-        bad = nonfinite(results[self.item])
+        bad = nonfinite(meaning.compute(self.node, changed, self.sizes)[self.item])
         return np.zeros(self.y.shape, bool) if bad is None else bad
 
 

@@ -18,7 +18,7 @@ from graphcore.schedule.regions import without_kernels
 
 from .blame import Blame, Kind, Mask, Onset, Reading, nonfinite
 from .causes import cause
-from .interpreter import Again, Array, Interpreter, one_node
+from .interpreter import Array, Interpreter
 from .labels import Labels, infer
 from .text import few, one_line, show_name, show_number
 
@@ -161,7 +161,6 @@ def check(
     sizes: Mapping[str, int],
     names: Sequence[str],
     results: Sequence[Array],
-    compute: Again,
     every: bool,
 ) -> list[Fault]:
     """The faults of a call, the earliest first; only that one, unless `every`.
@@ -174,23 +173,21 @@ def check(
         The checked arguments of a call and the unknown sizes.
     names, results
         The names of the outputs, and the results of the call.
-    compute
-        Computes single ops.
     every
         Whether all faults are wanted, those as well that no output depends on.
     """
     trace, graph = graph.trace, without_kernels(graph)
-    with described_by(trace):
-        interpreter = Interpreter(one_node(compute))
+    with described_by(trace), np.errstate(all="ignore"):
+        interpreter = Interpreter()
         frame = interpreter.frame(graph, arrays, sizes)
-        blame = Blame(interpreter, compute, every)
+        blame = Blame(interpreter, every)
         blame.program(frame)
         outputs = tuple(nonfinite_outputs(graph, names, results))
         onsets = [*blame.onsets.values()][::-1]
         chosen = of_one_kind(onsets)[: None if every else 1]
         if outputs and not onsets:
             return [fault_of_result(graph, outputs[0], names)]
-        return [fault(onset, compute, outputs) for onset in chosen]
+        return [fault(onset, outputs) for onset in chosen]
 
 
 def of_one_kind(onsets: Sequence[Onset]) -> list[Onset]:
@@ -232,7 +229,7 @@ def fault_of_result(graph: Graph, output: Output, names: Sequence[str]) -> Fault
     )
 
 
-def fault(onset: Onset, compute: Again, outputs: tuple[Output, ...]) -> Fault:
+def fault(onset: Onset, outputs: tuple[Output, ...]) -> Fault:
     """An onset in the user's words."""
     node, frame = onset.node, onset.frame
     line = node.origin
@@ -249,7 +246,7 @@ def fault(onset: Onset, compute: Again, outputs: tuple[Output, ...]) -> Fault:
         line.code,
         place_of(labels_in(frame.graph, node, onset.item), onset.at),
         onset.elements,
-        tuple(operands_at(onset, compute)),
+        tuple(operands_at(onset)),
         tuple(Step(loop.said, loop.origin, step) for loop, step in onset.steps),
         outputs if onset.reached else (),
         text,
@@ -266,11 +263,11 @@ WORDS = {
 """The causes that are no op's own, by kind, and whether the node has operands."""
 
 
-def operands_at(onset: Onset, compute: Again) -> Iterable[Operand]:
+def operands_at(onset: Onset) -> Iterable[Operand]:
     """The operands at the place of an onset."""
     node, frame = onset.node, onset.frame
     y = frame.of(node)[onset.item]
-    reading = Reading(node, onset.item, y, onset.operands, frame.sizes, compute)
+    reading = Reading(node, onset.item, y, onset.operands, frame.sizes)
     element = np.zeros(y.shape, bool)
     element[onset.at] = True
     sources = [x for x in node.inputs for _ in frame.of(x)]

@@ -15,34 +15,17 @@ import numpy.typing as npt
 from graphcore.ir.axes import operands as types_of_operands
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.graph import Graph, unknowns_of
-from graphcore.ir.node import Attrs, Node
-from graphcore.ir.op import Op
+from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
-from graphcore.ir.types import TensorType
-from graphcore.ops import autodiff, control, leaf, named, tensor
+from graphcore.ir.trace import Trace, tracing
+from graphcore.ir.types import TensorType, TupleType
+from graphcore.ops import autodiff, control, leaf, meaning, named
 from graphcore.schedule.order import finders, in_order
 
 Array: TypeAlias = npt.NDArray[Any]
 Sizes: TypeAlias = "dict[str, int]"
-Compute: TypeAlias = "Callable[[Node, Sequence[Array], Mapping[str, int]], list[Array]]"
-"""From a node, its operands and the unknown sizes to its results."""
-
-
-Outputs: TypeAlias = "Callable[[Graph, Sequence[Array], Mapping[str, int]], list[Array]]"
-
-
-class Applied(NamedTuple):
-    """An op on operands of these types, given as arrays; `sizes` are the unknown ones."""
-
-    op: Op
-    attrs: Attrs
-    operands: Sequence[TensorType]
-    arrays: Sequence[Array]
-    sizes: Mapping[str, int]
-
-
-Again: TypeAlias = "Callable[[Applied], list[Array]]"
-"""From an op on some operands to its results."""
+Lower: TypeAlias = "Callable[[Graph], Graph]"
+"""From a graph to one of plain ops."""
 
 
 class Run(NamedTuple):
@@ -70,17 +53,23 @@ class Frame(NamedTuple):
         found = self.results[node]
         return found.results if isinstance(found, Run) else found
 
+    def outputs(self) -> list[Array]:
+        """The values of the outputs."""
+        return [self.of(y)[0] for y in self.graph.outputs]
+
 
 class Interpreter:
-    """Computes graphs by a function that computes single nodes.
+    """Computes graphs of plain ops by what these mean.
 
-    Lazy derivatives have no values of their own: `derivatives` computes the outputs of a graph of
-    them from the values of its params.
+    Those of other ops need `lower`. Each of their nodes is lowered by itself; but lazy derivatives,
+    which have no values of their own, together, as functions of the params of their graph.
     """
 
-    def __init__(self, compute: Compute, derivatives: Outputs | None = None) -> None:
-        self._compute, self._derivatives = compute, derivatives
+    def __init__(self, lower: Lower | None = None) -> None:
+        self._lower = lower
         self._orders: dict[Graph, Sequence[Node]] = {}
+        self._lowered: dict[Any, Graph] = {}
+        self._plain = Interpreter() if lower else self
 
     def order(self, graph: Graph) -> Sequence[Node]:
         """The nodes in the order in which they are computed."""
@@ -95,15 +84,13 @@ class Interpreter:
         }
         frame = Frame(graph, results, dict(sizes))
         for node in self.order(graph):
-            if node not in results and node.op in autodiff.LAZY and self._derivatives is not None:
-                results.update(self._lazy(graph, frame, self._derivatives))
+            if node not in results and node.op in autodiff.LAZY:
+                results.update(self._lazy(graph, frame))
             if node not in results:
                 results[node] = self._results(node, frame)
         return frame
 
-    def _lazy(
-        self, graph: Graph, frame: Frame, derivatives: Outputs
-    ) -> Iterator[tuple[Node, list[Array]]]:
+    def _lazy(self, graph: Graph, frame: Frame) -> Iterator[tuple[Node, list[Array]]]:
         """The values of lazy derivatives, which are computed from the params of the graph.
 
         Those wait that have sizes which are not computed yet.
@@ -116,9 +103,24 @@ class Interpreter:
         if lazy:
             wanted = Graph(graph.params, tuple(y for node in lazy for y in leaf.values(node)))
             given = [frame.of(param)[0] for param in graph.params]
-            found = iter(derivatives(wanted, given, frame.sizes))
+            found = iter(self._by_lowering(wanted, lambda: wanted, given, frame.sizes))
             for node in lazy:
                 yield node, [next(found) for _ in node.type.items]
+
+    def _by_lowering(
+        self,
+        key: object,
+        make: Callable[[], Graph],
+        arrays: Sequence[Array],
+        sizes: Mapping[str, int],
+    ) -> list[Array]:
+        """The outputs of a graph that is lowered first, once for each key."""
+        assert self._lower is not None
+        if (graph := self._lowered.get(key)) is None:
+            with tracing(Trace()) as trace:
+                made = make()
+                graph = self._lowered[key] = self._lower(Graph(made.params, made.outputs, trace))
+        return self._plain.frame(graph, arrays, sizes).outputs()
 
     def step(self, run: Run, at: int) -> Frame:
         """Every value of the body of a loop at its step number `at`."""
@@ -128,7 +130,7 @@ class Interpreter:
         if node.op is leaf.project:
             return [frame.of(node.inputs[0])[node.attrs["index"]]]
         operands = [array for x in node.inputs for array in frame.of(x)]
-        if node.op is leaf.tuple_ or node.op in IDENTITIES:
+        if node.op in IDENTITIES:
             return operands
         if node.op in (leaf.after, named.labelled):
             return operands[:1]
@@ -138,17 +140,19 @@ class Interpreter:
             return operands
         if node.op in RUNS:
             return RUNS[node.op](self, node, operands, frame.sizes)
-        if not node.inputs:
-            return [leaf_value(node, frame.sizes)]
-        if node.op is tensor.expand:
-            return [expand_view(operands[0], node, frame.sizes)]
-        return self._compute(node, operands, frame.sizes)
+        if node.inputs and self._lower is not None:
+            key = (node.op, node.attrs.key, *types_of_operands(node))
+            return self._by_lowering(key, lambda: alone(node), operands, frame.sizes)
+        return self.compute(node, operands, frame.sizes)
+
+    def compute(self, node: Node, arrays: Sequence[Array], sizes: Sizes) -> list[Array]:
+        """The results of a plain node."""
+        return meaning.compute(node, arrays, sizes)
 
     def _outputs(
         self, graph: Graph, given: tuple[Array, ...], sizes: Mapping[str, int]
     ) -> list[Array]:
-        frame = self.frame(graph, given, sizes)
-        return [frame.of(y)[0] for y in graph.outputs]
+        return self.frame(graph, given, sizes).outputs()
 
     def scan(self, node: Node, operands: list[Array], sizes: Sizes) -> Run:
         """All steps of a `scan`."""
@@ -161,19 +165,16 @@ class Interpreter:
         sequences = [
             np.moveaxis(x, axis, 0) for x, axis in zip(operands[n : n + m], axes, strict=True)
         ]
-        positions = range(evaluate(attrs["length"], sizes))[:: -1 if attrs["reverse"] else 1]
-        stacked = [
-            np.empty([evaluate(size, sizes) for size in type.shape], type.dtype)
-            for type in types_of(node.type)[n:]
-        ]
-        given = []
+        order = -1 if attrs["reverse"] else 1
+        positions = range(evaluate(attrs["length"], sizes))[::order]
+        given, made = [], []
         for at in positions:
             given.append((*carries, *[x[at, ...] for x in sequences], *captured))
             outputs = self._outputs(body, given[-1], sizes)
             carries = tuple(outputs[:n])
-            for whole, part in zip(stacked, outputs[n:], strict=True):
-                whole[at] = part
-        return Run(body, given, positions, [*carries, *stacked], dict(sizes))
+            made.append(outputs[n:])
+        results = [*carries, *stacked(made[::order], types_of(node.type)[n:], sizes)]
+        return Run(body, given, positions, results, dict(sizes))
 
     def while_loop(self, node: Node, operands: list[Array], sizes: Sizes) -> Run:
         """All steps of a `while_loop`, whose number becomes a size."""
@@ -181,24 +182,18 @@ class Interpreter:
         n, body, trips = attrs["carries"], attrs["body"], attrs["trips"]
         carries, captured = tuple(operands[:n]), tuple(operands[n:])
         given: list[tuple[Array, ...]] = []
-        results: list[list[Array]] = []
+        made: list[list[Array]] = []
         before = dict(sizes)
         while self._outputs(attrs["predicate"], (*carries, *captured), before)[0]:
             given.append((*carries, *captured))
             outputs = self._outputs(body, given[-1], before)
             carries = tuple(outputs[:n])
-            results.append(outputs[n:])
-        stacked = []
+            made.append(outputs[n:])
         if trips is not None:
             (name,) = trips.unknowns
-            sizes[name] = len(results)
-            for i, type in enumerate(types_of(node.type)[n:]):
-                shape = [evaluate(size, sizes) for size in type.shape]
-                whole = np.empty(shape, type.dtype)
-                for at, made in enumerate(results):
-                    whole[at] = made[i]
-                stacked.append(whole)
-        return Run(body, given, range(len(given)), [*carries, *stacked], before)
+            sizes[name] = len(made)
+        results = [*carries, *stacked(made, types_of(node.type)[n:], sizes)]
+        return Run(body, given, range(len(given)), results, before)
 
     def branch(self, node: Node, operands: list[Array], sizes: Sizes) -> Run:
         """The branch that is chosen."""
@@ -222,8 +217,17 @@ RUNS: dict[Any, Callable[[Interpreter, Node, list[Array], Sizes], Run]] = {
     control.custom: Interpreter.inline,
     control.linear: Interpreter.inline,
 }
-IDENTITIES = frozenset({autodiff.barrier, autodiff.stop_gradient, named.print_, tensor.print_})
-"""Ops whose result is their operand; nothing is printed here, as a call did so already."""
+IDENTITIES = frozenset({leaf.tuple_, autodiff.barrier, autodiff.stop_gradient})
+"""Ops whose results are their operands."""
+
+
+def stacked(
+    steps: Sequence[list[Array]], types: Sequence[TensorType], sizes: Sizes
+) -> Iterator[Array]:
+    """The results of all steps, one array for each."""
+    for i, type in enumerate(types):
+        shape = [evaluate(size, sizes) for size in type.shape]
+        yield np.stack([made[i] for made in steps]) if steps else np.empty(shape, type.dtype)
 
 
 def sizes_below(node: Node) -> set[str]:
@@ -231,29 +235,10 @@ def sizes_below(node: Node) -> set[str]:
     return {name for x in Graph((), (node,)).every_node() for name in unknowns_of(x)}
 
 
-def leaf_value(node: Node, sizes: Mapping[str, int]) -> Array:
-    """The value of a node without operands."""
-    attrs, type = node.attrs, node.type
-    if node.op is leaf.constant:
-        found: Array = attrs["value"].array
-        return found
-    if node.op is leaf.full:
-        shape = [evaluate(size, sizes) for size in type.shape]
-        return np.broadcast_to(attrs["value"].array, shape)
-    size = evaluate(attrs["size"], sizes)
-    return np.arange(size, dtype=type.dtype) if node.op is leaf.iota else np.array(size, type.dtype)
-
-
-def expand_view(x: Array, node: Node, sizes: Mapping[str, int]) -> Array:
-    """A view that repeats `x` along new axes."""
-    shape = [evaluate(size, sizes) for size in node.type.shape]
-    return np.broadcast_to(np.expand_dims(x, node.attrs["axes"]), shape)
-
-
-def one_node(compute: Again) -> Compute:
-    """The function that computes a node from its operands."""
-
-    def run(node: Node, arrays: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
-        return compute(Applied(node.op, node.attrs, types_of_operands(node), arrays, sizes))
-
-    return run
+def alone(node: Node) -> Graph:
+    """The graph of one node, whose operands are params."""
+    types = enumerate(types_of_operands(node))
+    params = tuple([leaf.param(f"operand {i}", type) for i, type in types])
+    made = Node(node.op, params, node.attrs)
+    several = isinstance(made.type, TupleType)
+    return Graph(params, tuple(leaf.values(made)) if several else (made,))

@@ -34,7 +34,7 @@ from .check import (
     show_place,
     show_value,
 )
-from .interpreter import Again, Array, Frame, Interpreter, Outputs, Run, one_node
+from .interpreter import Array, Frame, Interpreter, Lower, Run
 
 
 def tied(node: Node, operands: Sequence[Array], y: Array) -> Mask:
@@ -130,8 +130,7 @@ def find_kinks(
     names: Sequence[str],
     results: Sequence[Array],
     again: Callable[[Sequence[Array]], Sequence[Array]],
-    compute: Again,
-    derivatives: Outputs,
+    lower: Lower,
 ) -> list[Kink]:
     """The results of a call that depend on wrong second derivatives at a kink.
 
@@ -145,8 +144,8 @@ def find_kinks(
         The names of the outputs, and the results of the call.
     again
         Calls the program with other arguments.
-    compute, derivatives
-        Compute single ops, and the outputs of a graph of lazy derivatives.
+    lower
+        Lowers a graph of named ops and lazy derivatives to plain ops.
     """
     orders = derivative_orders(graph)
     second = {i for i, y in enumerate(graph.outputs) if orders[y] > 1 and is_float(results[i])}
@@ -162,8 +161,8 @@ def find_kinks(
             wrong = {i: mask for i, mask in every.items() if mask.any()}
             if not wrong:
                 return []
-        with described_by(graph.trace):
-            interpreter = Interpreter(one_node(compute), derivatives)
+        with described_by(graph.trace), np.errstate(all="ignore"):
+            interpreter = Interpreter(lower)
             lazy = first_derivatives(graph)
             slopes = []
             for point in (arrays, *moves(graph, arrays, eps, FEW)):

@@ -19,7 +19,7 @@ from graphcore.ops import autodiff, leaf
 from graphcore.ops.control import LOOPS
 
 from .check import Step, show_value
-from .interpreter import Again, Array, Frame, Interpreter, Outputs, Run, one_node
+from .interpreter import Array, Frame, Interpreter, Lower, Run
 from .text import few, one_line, show_name
 from .variables import variables
 
@@ -134,8 +134,7 @@ def trace(
     graph: Graph,
     arrays: Sequence[Array],
     sizes: Mapping[str, int],
-    compute: Again,
-    derivatives: Outputs,
+    lower: Lower,
     step: Mapping[str, int],
 ) -> Tensors:
     """The values of every tensor of a call, those of the bodies of loops at a given step.
@@ -146,14 +145,14 @@ def trace(
         The user's graph.
     arrays, sizes
         The checked arguments of a call and the unknown sizes.
-    compute, derivatives
-        Compute single nodes, and the outputs of a graph of lazy derivatives.
+    lower
+        Lowers a graph of named ops and lazy derivatives to plain ops.
     step
         The position for each dim that loops walk along, or the number of the step of loops without
         a dim, by their function.
     """
-    with described_by(graph.trace):
-        interpreter = Interpreter(one_node(compute), derivatives)
+    with described_by(graph.trace), np.errstate(all="ignore"):
+        interpreter = Interpreter(lower)
         frame = interpreter.frame(graph, arrays, sizes)
         collected = Collected(interpreter, step)
         found = Tensors(collected.tensors(frame, ()))
@@ -214,8 +213,7 @@ def value(node: Node, name: str, array: Array, steps: tuple[Step, ...]) -> Value
     nan = np.isnan(array) if kind in "fc" else np.zeros(array.shape, bool)
     there = array[~nan] if nan.any() else array
     ordered = there.size and kind != "c"
-    with np.errstate(all="ignore"):
-        mean = complex(there.mean()) if there.size else None
+    mean = complex(there.mean()) if there.size else None
     return Value(
         name,
         node.said,

@@ -13,6 +13,9 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+import scipy.special
+
 import graphcore
 from graphcore.backends.llvm_kernels.loops import CONTROL as LOOPS
 from graphcore.backends.llvm_kernels.places import PLACES
@@ -20,6 +23,7 @@ from graphcore.ir.axes import NamedMatrices
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
 from graphcore.ops import autodiff, elementwise, leaf, linalg, special, tensor
+from graphcore.ops.meaning import MEANING
 from graphcore.ops.outside import CALLBACKS
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.decompose import DECOMPOSE
@@ -69,6 +73,16 @@ def may_be_float(op: Op) -> bool:
     return isinstance(function, str) or any(loop[-1] == "d" for loop in function.types)
 
 
+def arity(op: Op) -> int:
+    """The operands of an elementwise op, by the function that it means."""
+    function = elementwise.UFUNC.get(op, MEANING[op])
+    if isinstance(function, str) and function != "zeta":
+        function = getattr(scipy.special, function, MEANING[op])
+    if isinstance(function, np.ufunc):
+        return function.nin
+    return len([x for x in inspect.signature(MEANING[op]).parameters if x != "out"])
+
+
 def differentiable() -> Ops:
     """Plain ops that have a derivative."""
     floats = {op for op in of("elementwise")() if may_be_float(op)}
@@ -103,9 +117,7 @@ ALL: dict[str, Callable[[], Ops]] = {
     ),
     "graphcore.backends.numpy_backend.loops CONTROL": control,
     "graphcore.inspection.interpreter RUNS": control,
-    "tests.interpreter REFERENCE": plain,
-    "tests.interpreter CONTROL": control,
-    "tests.reference NAMED": of("named"),
+    "graphcore.ops.meaning MEANING": lambda: plain() | LEAVES - {leaf.input_},
 }
 """Tables that hold all ops of some kind, and no others."""
 
@@ -210,18 +222,20 @@ PARTS_OF_OTHERS = (
     *("llvm_kernels.lu ROUTINES", "llvm_kernels.matrices ROUTINES"),
     *("llvm_kernels.receiving COMBINED", "llvm_kernels.running COMBINED"),
     "llvm_kernels.loops CONTROL",
+    *("meaning.tensors TENSORS", "meaning.matrices MATRICES", "meaning.matrices NUMPYS"),
+    "meaning.matrices SCIPYS",
 )
 """Tables that one of `ALL`, or of the derivatives, is put together from."""
 
 
 def tables() -> Iterator[tuple[str, Any]]:
-    """Every value at the top of a module of the package, and of the tests', that is keyed by ops.
+    """Every value at the top of a module of the package that is keyed by ops.
 
     Under the name that it is given where it is made; what is only imported is no other table. Names
     with an underscore are memories that fill as programs are compiled.
     """
     found = pkgutil.walk_packages(graphcore.__path__, "graphcore.")
-    for name in [*[module.name for module in found], "tests.interpreter", "tests.reference"]:
+    for name in [module.name for module in found]:
         if "demo" in name or name.endswith("__main__"):
             continue
         module = importlib.import_module(name)

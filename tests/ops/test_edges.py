@@ -15,9 +15,11 @@ import graphcore as gc
 from graphcore.ir.graph import Graph
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise, special
-from tests import functions, interpreter, reference
+from graphcore.ops.meaning import MEANING
+from tests import interpreter, reference
 from tests.operations import CASES
 from tests.operations.case import DEFAULT
+from tests.ops.tables import arity
 from tests.ops.test_completeness import INTERNAL
 from tests.ops.test_ops import declare, draw
 
@@ -54,16 +56,6 @@ def public(op: Any) -> Callable[..., gc.Tensor]:
     return found
 
 
-def meaning(op: Any) -> Callable[..., np.ndarray]:
-    """What NumPy or SciPy computes for an op, in the dtype of the op."""
-    function = elementwise.UFUNC[op]
-    if isinstance(function, np.ufunc):
-        return function
-    if function in functions.OURS:
-        return functions.OURS[function]
-    return getattr(scipy.special, function)
-
-
 def in_machine_code(op: Any, grid: list[np.ndarray], wanted: np.ndarray) -> np.ndarray:
     """What machine code computes, where it is nearer to the exact value than NumPy or SciPy.
 
@@ -71,7 +63,7 @@ def in_machine_code(op: Any, grid: list[np.ndarray], wanted: np.ndarray) -> np.n
     may be 0 or infinite.
     """
     if isinstance(elementwise.UFUNC[op], str):
-        wanted = meaning(op)(*[g.astype(np.float64) for g in grid]).astype(wanted.dtype)
+        wanted = MEANING[op](*[g.astype(np.float64) for g in grid]).astype(wanted.dtype)
     x, *rest = [g.astype(np.longdouble) for g in grid]
     if op is special.kl_div:
         (y,) = rest
@@ -92,7 +84,7 @@ EXTREMES = (elementwise.maximum, elementwise.minimum, elementwise.fmax, elementw
 def test_edge_values(op: Any, dtype: str, machine_code: bool) -> None:
     """All pairs of values, on different dims; what NumPy refuses is refused."""
     function = elementwise.UFUNC[op]
-    operands = 2 if function in ("zeta", "pseudo_huber") else getattr(meaning(op), "nin", 1)
+    operands = arity(op)
     pool = VALUES[dtype] if operands <= 2 else small(dtype)
     values = [np.array(pool, dtype) for _ in range(operands)]
     if op.name == "power" and np.dtype(dtype).kind in "iu":
@@ -104,7 +96,7 @@ def test_edge_values(op: Any, dtype: str, machine_code: bool) -> None:
             return  # SciPy's complex functions are few, and none is promised
         grid = [g if np.dtype(dtype).kind == "f" else g.astype(np.float64) for g in grid]
     try:
-        wanted = meaning(op)(*grid)
+        wanted = MEANING[op](*grid)
     except TypeError:
         with pytest.raises(gc.GraphTypeError):
             public(op)(*xs)

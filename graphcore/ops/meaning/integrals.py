@@ -1,4 +1,4 @@
-"""Slow meanings of the functions by which incomplete gamma and beta functions are differentiated.
+"""What derivatives of the incomplete gamma and beta functions by their parameters mean.
 
 Their arguments are orders, shifts, parameters and a place, each an array of floats.
 """
