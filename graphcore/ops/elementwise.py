@@ -74,16 +74,17 @@ def compute_dtypes(op: Op, *dtypes: DType) -> tuple[DType, ...]:
 
 def elementwise(
     name: str,
-    ufunc: np.ufunc | str,
     doc: str,
+    function: np.ufunc | str = "",
     unknown: tuple[int, ...] = (),
     *,
     commutative: bool = False,
     module: str = __name__,
 ) -> Op:
-    """An elementwise op computed by `ufunc`, without derivatives in its operands `unknown`.
+    """An elementwise op computed by `function`, by default NumPy's of its name.
 
-    `module` is that which declares it: `__name__` there.
+    It has no derivatives in its operands `unknown`. `module` is that which declares it: `__name__`
+    there.
     """
 
     def rule(*types: TensorType) -> TensorType:
@@ -91,108 +92,92 @@ def elementwise(
 
     traits = [Trait.IN_PLACE, *([Trait.COMMUTATIVE] if commutative else [])]
     new = Op(name, "elementwise", rule, doc, axes=Pointwise(), traits=traits, module=module)
-    UFUNC[new] = ufunc
+    UFUNC[new] = function or getattr(np, name)
     if unknown:
         UNKNOWN[new] = unknown
     return declare(new)
 
 
-add = elementwise("add", np.add, "`x + y`", commutative=True)
-subtract = elementwise("subtract", np.subtract, "`x - y`")
-multiply = elementwise("multiply", np.multiply, "`x * y`", commutative=True)
-divide = elementwise("divide", np.divide, "`x / y`")
-floor_divide = elementwise("floor_divide", np.floor_divide, "`floor(x / y)`")
-remainder = elementwise("remainder", np.remainder, "`x - y*floor(x / y)`: the sign of `y`")
-fmod = elementwise("fmod", np.fmod, "`x - y*trunc(x / y)`: the sign of `x`")
-power = elementwise("power", np.power, "`x ** y`")
-negative = elementwise("negative", np.negative, "`-x`")
-absolute = elementwise("absolute", np.absolute, "`|x|`; of a complex number its modulus")
-sign = elementwise("sign", np.sign, "-1, 0 or 1; of a complex number `x / |x|`")
-square = elementwise("square", np.square, "`x * x`")
-sqrt = elementwise("sqrt", np.sqrt, "Square root of `x`")
-cbrt = elementwise("cbrt", np.cbrt, "Cube root of `x`")
-reciprocal = elementwise("reciprocal", np.reciprocal, "`1 / x`")
-exp = elementwise("exp", np.exp, "`e ** x`")
-exp2 = elementwise("exp2", np.exp2, "`2 ** x`")
-expm1 = elementwise("expm1", np.expm1, "`e ** x - 1`, accurate near 0")
-log = elementwise("log", np.log, "Natural logarithm of `x`")
-log2 = elementwise("log2", np.log2, "Logarithm of `x` to base 2")
-log10 = elementwise("log10", np.log10, "Logarithm of `x` to base 10")
-log1p = elementwise("log1p", np.log1p, "`log(1 + x)`, accurate near 0")
-logaddexp = elementwise(
-    "logaddexp", np.logaddexp, "`log(e ** x + e ** y)`, without overflow", commutative=True
-)
+add = elementwise("add", "`x + y`", commutative=True)
+subtract = elementwise("subtract", "`x - y`")
+multiply = elementwise("multiply", "`x * y`", commutative=True)
+divide = elementwise("divide", "`x / y`")
+floor_divide = elementwise("floor_divide", "`floor(x / y)`")
+remainder = elementwise("remainder", "`x - y*floor(x / y)`: the sign of `y`")
+fmod = elementwise("fmod", "`x - y*trunc(x / y)`: the sign of `x`")
+power = elementwise("power", "`x ** y`")
+negative = elementwise("negative", "`-x`")
+absolute = elementwise("absolute", "`|x|`; of a complex number its modulus")
+sign = elementwise("sign", "-1, 0 or 1; of a complex number `x / |x|`")
+square = elementwise("square", "`x * x`")
+sqrt = elementwise("sqrt", "Square root of `x`")
+cbrt = elementwise("cbrt", "Cube root of `x`")
+reciprocal = elementwise("reciprocal", "`1 / x`")
+exp = elementwise("exp", "`e ** x`")
+exp2 = elementwise("exp2", "`2 ** x`")
+expm1 = elementwise("expm1", "`e ** x - 1`, accurate near 0")
+log = elementwise("log", "Natural logarithm of `x`")
+log2 = elementwise("log2", "Logarithm of `x` to base 2")
+log10 = elementwise("log10", "Logarithm of `x` to base 10")
+log1p = elementwise("log1p", "`log(1 + x)`, accurate near 0")
+logaddexp = elementwise("logaddexp", "`log(e ** x + e ** y)`, without overflow", commutative=True)
 logaddexp2 = elementwise(
-    "logaddexp2", np.logaddexp2, "`log2(2 ** x + 2 ** y)`, without overflow", commutative=True
+    "logaddexp2", "`log2(2 ** x + 2 ** y)`, without overflow", commutative=True
 )
-sin = elementwise("sin", np.sin, "Sine of `x` radians")
-cos = elementwise("cos", np.cos, "Cosine of `x` radians")
-tan = elementwise("tan", np.tan, "Tangent of `x` radians")
-arcsin = elementwise("arcsin", np.arcsin, "Angle in radians whose sine is `x`")
-arccos = elementwise("arccos", np.arccos, "Angle in radians whose cosine is `x`")
-arctan = elementwise("arctan", np.arctan, "Angle in radians whose tangent is `x`")
-arctan2 = elementwise(
-    "arctan2", np.arctan2, "Angle in radians of the point `(y, x)`: `y` comes first"
-)
-hypot = elementwise("hypot", np.hypot, "`sqrt(x*x + y*y)`, without overflow", commutative=True)
-sinh = elementwise("sinh", np.sinh, "Hyperbolic sine of `x`")
-cosh = elementwise("cosh", np.cosh, "Hyperbolic cosine of `x`")
-tanh = elementwise("tanh", np.tanh, "Hyperbolic tangent of `x`")
-arcsinh = elementwise("arcsinh", np.arcsinh, "Inverse hyperbolic sine of `x`")
-arccosh = elementwise("arccosh", np.arccosh, "Inverse hyperbolic cosine of `x`")
-arctanh = elementwise("arctanh", np.arctanh, "Inverse hyperbolic tangent of `x`")
-floor = elementwise("floor", np.floor, "Largest integer not above `x`")
-ceil = elementwise("ceil", np.ceil, "Smallest integer not below `x`")
-trunc = elementwise("trunc", np.trunc, "`x` without its fraction")
-rint = elementwise("rint", np.rint, "Nearest integer, halves to even")
-copysign = elementwise("copysign", np.copysign, "`|x|` with the sign of `y`")
-heaviside = elementwise("heaviside", np.heaviside, "0 below 0, 1 above, `y` at 0")
-maximum = elementwise(
-    "maximum", np.maximum, "The larger of `x` and `y`; nan if either is", commutative=True
-)
-minimum = elementwise(
-    "minimum", np.minimum, "The smaller of `x` and `y`; nan if either is", commutative=True
-)
-fmax = elementwise(
-    "fmax", np.fmax, "The larger of `x` and `y`; nan only if both are", commutative=True
-)
-fmin = elementwise(
-    "fmin", np.fmin, "The smaller of `x` and `y`; nan only if both are", commutative=True
-)
-ldexp = elementwise("ldexp", np.ldexp, "`x * 2**y` for an integer `y`")
-nextafter = elementwise("nextafter", np.nextafter, "Next float after `x` in the direction of `y`")
-spacing = elementwise("spacing", np.spacing, "Distance from `x` to the next float away from 0")
-conjugate = elementwise("conjugate", np.conjugate, "Complex conjugate of `x`")
+sin = elementwise("sin", "Sine of `x` radians")
+cos = elementwise("cos", "Cosine of `x` radians")
+tan = elementwise("tan", "Tangent of `x` radians")
+arcsin = elementwise("arcsin", "Angle in radians whose sine is `x`")
+arccos = elementwise("arccos", "Angle in radians whose cosine is `x`")
+arctan = elementwise("arctan", "Angle in radians whose tangent is `x`")
+arctan2 = elementwise("arctan2", "Angle in radians of the point `(y, x)`: `y` comes first")
+hypot = elementwise("hypot", "`sqrt(x*x + y*y)`, without overflow", commutative=True)
+sinh = elementwise("sinh", "Hyperbolic sine of `x`")
+cosh = elementwise("cosh", "Hyperbolic cosine of `x`")
+tanh = elementwise("tanh", "Hyperbolic tangent of `x`")
+arcsinh = elementwise("arcsinh", "Inverse hyperbolic sine of `x`")
+arccosh = elementwise("arccosh", "Inverse hyperbolic cosine of `x`")
+arctanh = elementwise("arctanh", "Inverse hyperbolic tangent of `x`")
+floor = elementwise("floor", "Largest integer not above `x`")
+ceil = elementwise("ceil", "Smallest integer not below `x`")
+trunc = elementwise("trunc", "`x` without its fraction")
+rint = elementwise("rint", "Nearest integer, halves to even")
+copysign = elementwise("copysign", "`|x|` with the sign of `y`")
+heaviside = elementwise("heaviside", "0 below 0, 1 above, `y` at 0")
+maximum = elementwise("maximum", "The larger of `x` and `y`; nan if either is", commutative=True)
+minimum = elementwise("minimum", "The smaller of `x` and `y`; nan if either is", commutative=True)
+fmax = elementwise("fmax", "The larger of `x` and `y`; nan only if both are", commutative=True)
+fmin = elementwise("fmin", "The smaller of `x` and `y`; nan only if both are", commutative=True)
+ldexp = elementwise("ldexp", "`x * 2**y` for an integer `y`")
+nextafter = elementwise("nextafter", "Next float after `x` in the direction of `y`")
+spacing = elementwise("spacing", "Distance from `x` to the next float away from 0")
+conjugate = elementwise("conjugate", "Complex conjugate of `x`")
 
-equal = elementwise("equal", np.equal, "`x == y`", commutative=True)
-not_equal = elementwise("not_equal", np.not_equal, "`x != y`", commutative=True)
-less = elementwise("less", np.less, "`x < y`")
-less_equal = elementwise("less_equal", np.less_equal, "`x <= y`")
-greater = elementwise("greater", np.greater, "`x > y`")
-greater_equal = elementwise("greater_equal", np.greater_equal, "`x >= y`")
-logical_and = elementwise(
-    "logical_and", np.logical_and, "Whether `x` and `y` are both true", commutative=True
-)
-logical_or = elementwise(
-    "logical_or", np.logical_or, "Whether `x` or `y` is true", commutative=True
-)
+equal = elementwise("equal", "`x == y`", commutative=True)
+not_equal = elementwise("not_equal", "`x != y`", commutative=True)
+less = elementwise("less", "`x < y`")
+less_equal = elementwise("less_equal", "`x <= y`")
+greater = elementwise("greater", "`x > y`")
+greater_equal = elementwise("greater_equal", "`x >= y`")
+logical_and = elementwise("logical_and", "Whether `x` and `y` are both true", commutative=True)
+logical_or = elementwise("logical_or", "Whether `x` or `y` is true", commutative=True)
 logical_xor = elementwise(
-    "logical_xor", np.logical_xor, "Whether exactly one of `x` and `y` is true", commutative=True
+    "logical_xor", "Whether exactly one of `x` and `y` is true", commutative=True
 )
-logical_not = elementwise("logical_not", np.logical_not, "Whether `x` is false")
-bitwise_and = elementwise("bitwise_and", np.bitwise_and, "`x & y`, bit by bit", commutative=True)
-bitwise_or = elementwise("bitwise_or", np.bitwise_or, "`x | y`, bit by bit", commutative=True)
-bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "`x ^ y`, bit by bit", commutative=True)
-invert = elementwise("invert", np.invert, "`~x`, bit by bit")
-left_shift = elementwise("left_shift", np.left_shift, "`x * 2**y`")
-right_shift = elementwise("right_shift", np.right_shift, "`x // 2**y`")
-bitwise_count = elementwise("bitwise_count", np.bitwise_count, "How many bits of `|x|` are 1")
-gcd = elementwise("gcd", np.gcd, "Greatest common divisor of `|x|` and `|y|`", commutative=True)
-lcm = elementwise("lcm", np.lcm, "Least common multiple of `|x|` and `|y|`", commutative=True)
-isnan = elementwise("isnan", np.isnan, "Whether `x` is nan")
-isinf = elementwise("isinf", np.isinf, "Whether `x` is infinite")
-isfinite = elementwise("isfinite", np.isfinite, "Whether `x` is neither nan nor infinite")
-signbit = elementwise("signbit", np.signbit, "Whether the sign of `x` is negative, also of `-0.0`")
+logical_not = elementwise("logical_not", "Whether `x` is false")
+bitwise_and = elementwise("bitwise_and", "`x & y`, bit by bit", commutative=True)
+bitwise_or = elementwise("bitwise_or", "`x | y`, bit by bit", commutative=True)
+bitwise_xor = elementwise("bitwise_xor", "`x ^ y`, bit by bit", commutative=True)
+invert = elementwise("invert", "`~x`, bit by bit")
+left_shift = elementwise("left_shift", "`x * 2**y`")
+right_shift = elementwise("right_shift", "`x // 2**y`")
+bitwise_count = elementwise("bitwise_count", "How many bits of `|x|` are 1")
+gcd = elementwise("gcd", "Greatest common divisor of `|x|` and `|y|`", commutative=True)
+lcm = elementwise("lcm", "Least common multiple of `|x|` and `|y|`", commutative=True)
+isnan = elementwise("isnan", "Whether `x` is nan")
+isinf = elementwise("isinf", "Whether `x` is infinite")
+isfinite = elementwise("isfinite", "Whether `x` is neither nan nor infinite")
+signbit = elementwise("signbit", "Whether the sign of `x` is negative, also of `-0.0`")
 
 
 @op(axes=Pointwise())

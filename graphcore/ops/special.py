@@ -9,10 +9,10 @@ from .elementwise import elementwise
 
 def special(name: str, doc: str, unknown: tuple[int, ...] = ()) -> Op:
     """An elementwise op computed by the special function of its name."""
-    return elementwise(name, name, doc, unknown)
+    return elementwise(name, doc, name, unknown)
 
 
-sigmoid = elementwise("sigmoid", "expit", "`1 / (1 + e ** -x)`")
+sigmoid = elementwise("sigmoid", "`1 / (1 + e ** -x)`", "expit")
 softplus = special("softplus", "`log(1 + e ** x)`, without overflow")
 log1mexp = special("log1mexp", "`log(1 - e ** x)` for `x` below 0, to all digits")
 logit = special("logit", "`log(x / (1 - x))`, the inverse of the sigmoid")

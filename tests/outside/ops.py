@@ -23,8 +23,8 @@ from graphcore.rewrites.plain import cast, unsum
 # A SciPy function: one declaration, one derivative.
 boxcox1p = elementwise(
     "boxcox1p",
-    scipy.special.boxcox1p,
     "((1 + x) ** y - 1) / y, and log(1 + x) where y is 0",
+    scipy.special.boxcox1p,
     unknown=(1,),
     module=__name__,
 )
