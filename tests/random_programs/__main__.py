@@ -1,7 +1,7 @@
-"""A campaign: `python -m tests.random_programs FIRST COUNT [SHOWN]`.
+"""A campaign: `python -m tests.random_programs FIRST COUNT [KIND [SHOWN]]`.
 
-It runs programs with NumPy calls and as machine code, says what came of them, and shows some of
-each kind that fails, made small.
+It runs programs (of KIND programs, graphs or loops) with NumPy calls and as machine code, says what
+came of them, and shows some of each kind that fails, made small.
 """
 
 from __future__ import annotations
@@ -11,22 +11,36 @@ import time
 import traceback
 from collections import Counter
 
-from .running import Outcome, kind_of, outcome, standalone
+from tests.tiers.drawing import KINDS
+
+from .drawing import Program
+from .running import Outcome, TooLong, kind_of, limited, outcome, standalone
 from .shrinking import smallest
-from .statements import drawn
 
 first, count = int(sys.argv[1]), int(sys.argv[2])
-show = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+kind = sys.argv[3] if len(sys.argv) > 3 else "programs"
+show = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 start, kinds = time.time(), Counter[str]()
 reasons: dict[str, list[int]] = {}
+
+
+def drawn(seed: int) -> Program:
+    return KINDS[kind](seed).in_double()
+
+
+def run(program: Program) -> Outcome:
+    try:
+        with limited(20):
+            return outcome(program, (False, True))
+    except TooLong:
+        return Outcome("error", "does not end")
+
+
 for seed in range(first, first + count):
     try:
-        result = outcome(drawn(seed), seconds=20, targets=(False, True))
+        result = run(drawn(seed))
     except Exception:  # of the generator itself
-        result = Outcome(
-            "generator",
-            traceback.format_exc().splitlines()[-1] + traceback.format_exc().splitlines()[-3],
-        )
+        result = Outcome("generator", " ".join(traceback.format_exc().splitlines()[:-4:-1]))
     kinds[result.kind] += 1
     if result.bad:
         key = (
@@ -37,5 +51,4 @@ print(f"{count} programs in {time.time() - start:.1f} s: {dict(kinds)}")
 for key, seeds in sorted(reasons.items(), key=lambda item: -len(item[1])):
     print(f"\n===== {len(seeds)} x {key}: {seeds[:12]}")
     for seed in seeds[:show] if not key.startswith("generator") else ():
-        program, result = smallest(drawn(seed), targets=(False, True))
-        print(standalone(program, result))
+        print(standalone(*smallest(drawn(seed), run)))

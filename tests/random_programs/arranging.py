@@ -14,6 +14,7 @@ from .values import (
     Unclear,
     Value,
     axis,
+    compared,
     lifted,
     linear,
     spread,
@@ -193,11 +194,12 @@ def take_along(x: Value, index: Value, dim: str) -> Value:
     )
 
 
-def windows(x: Value, sizes: Mapping[str, int], name: str, stride: int = 1) -> Value:
+def windows(
+    x: Value, sizes: Mapping[str, int], name: str, stride: int = 1, dilation: int = 1
+) -> Value:
     ((dim, width),) = sizes.items()
-    size = x.sizes[dim]
-    count = (size - width) // stride + 1 if size >= width else 0
-    at = np.arange(count)[:, None] * stride + np.arange(width)
+    starts = np.arange(0, max(x.sizes[dim] - (width - 1) * dilation, 0), stride)
+    at = starts[:, None] + np.arange(width) * dilation
 
     def viewed(x: Array) -> Array:
         data = np.moveaxis(np.take(x.data, at, axis(x, dim)), axis(x, dim) + 1, -1)
@@ -253,5 +255,10 @@ class At:
         return transpose(where(mask, y, self.x), *self.x.dims)
 
     def add(self, y: Any) -> Value:
-        mask, _ = self._masked()
-        return transpose(self.x + where(mask, y, 0.0), *self.x.dims)
+        return self.set(self.x + y)
+
+    def multiply(self, y: Any) -> Value:
+        return self.set(self.x * y)
+
+    def max(self, y: Any) -> Value:
+        return self.set(where(compared(np.greater, self.x, y), self.x, y))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+import graphcore as gc
 
 from . import control, eager
 from .values import Array, Refused, Unclear, Value
@@ -41,6 +44,7 @@ def pool_of(rng: random.Random) -> list[str]:
 
 
 NAME = re.compile(r"\b[vpxkcf]\d+\b")
+QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 
 class Skip(Exception):
@@ -77,6 +81,14 @@ class Block(NamedTuple):
         own = {t for s in self.statements for t in s.targets}
         return {*NAME.findall(self.result), *(n for s in self.statements for n in s.used())} - own
 
+    def mapped(self, change: Callable[[str], str]) -> Block:
+        """The same with each text changed."""
+        statements = [
+            s._replace(text=change(s.text), block=s.block and s.block.mapped(change))
+            for s in self.statements
+        ]
+        return Block(statements, change(self.result))
+
     def pruned(self, needed: Iterable[str] = ()) -> Block:
         """Without what nobody needs."""
         wanted = {*needed, *NAME.findall(self.result)}
@@ -103,10 +115,20 @@ class Input(NamedTuple):
         dtype = "" if self.dtype == "float64" else f', dtype="{self.dtype}"'
         return f'{self.name} = gc.tensor("{self.name}", {self.declared!r}{dtype})'
 
+    def tensor(self) -> gc.Tensor:
+        return gc.tensor(self.name, self.declared, dtype=self.dtype)
+
+    def renamed(self, names: Mapping[str, str]) -> Input:
+        said = {d: names.get(str(s), s) for d, s in self.declared.items()}
+        return self._replace(declared={names.get(d, d): s for d, s in said.items()})
+
     def values(self, sizes: dict[str, int], seed: int) -> Any:
         names = {d: d if s is None else s for d, s in self.declared.items()}
         shape = [s if isinstance(s, int) else sizes[s] for s in names.values()]
-        rng = np.random.default_rng([seed, int(self.name[1:])])
+        return np.asarray(self.drawn(shape, [seed, int(self.name[1:])]), self.dtype)
+
+    def drawn(self, shape: list[int], seed: list[int]) -> Any:
+        rng = np.random.default_rng(seed)
         match self.kind:
             case "places":
                 return rng.integers(0, 2, size=shape)
@@ -136,8 +158,34 @@ class Program(NamedTuple):
         inputs = [i for i in self.inputs if i.name in used]
         return self._replace(inputs=inputs, block=block, outputs=list(outputs))
 
+    def renamed(self, names: Mapping[str, str]) -> Program:
+        """The same with other names of dims, wherever a text has them in quotes."""
+
+        def change(text: str) -> str:
+            return QUOTED.sub(lambda m: repr(names.get(old := ast.literal_eval(m[0]), old)), text)
+
+        return self._replace(
+            inputs=[one.renamed(names) for one in self.inputs],
+            block=self.block.mapped(change),
+            sizes=[{names.get(d, d): n for d, n in sizes.items()} for sizes in self.sizes],
+        )
+
+    def in_double(self) -> Program:
+        single = {"float32": "float64"}
+        inputs = [one._replace(dtype=single.get(one.dtype, one.dtype)) for one in self.inputs]
+        return self._replace(inputs=inputs)
+
+    def unknown(self) -> Program:
+        """The same with inputs all of whose sizes are known at the call only."""
+        inputs = [one._replace(declared=dict.fromkeys(one.declared)) for one in self.inputs]
+        return self._replace(inputs=inputs)
+
+    def values(self, call: int) -> dict[str, Any]:
+        names = [one.name for one in self.inputs]
+        return dict(zip(names, self.arguments(call), strict=True))
+
     def arguments(self, call: int) -> list[Any]:
-        return [np.asarray(i.values(self.sizes[call], self.seed)) for i in self.inputs]
+        return [one.values(self.sizes[call], self.seed) for one in self.inputs]
 
 
 FORMS = (
@@ -218,12 +266,12 @@ class Drawing:
         self.leaves[made.name] = frozenset([made.name])
         return made.name
 
-    def some_input(self) -> str:
+    def some_input(self, dtype: str = "float64") -> str:
         dims = self.rng.sample(self.pool, self.choice((0, 1, 1, 1, 2, 2, 3)))
         kind = self.choice(("normal",) * 6 + ("zeros",))
         if len(dims) == 2 and self.sizes[dims[0]] == self.sizes[dims[1]] and self.chance(0.4):
             kind = "singular"
-        return self.input({d: self.sizes[d] for d in dims}, kind)
+        return self.input({d: self.sizes[d] for d in dims}, kind, dtype)
 
     def constant(self, sizes: dict[str, int]) -> str:
         """The text of a constant."""

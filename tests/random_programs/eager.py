@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,9 +60,20 @@ def constant(data: Any, dims: Any = ()) -> Array:
     return Array((dims,) if isinstance(dims, str) else dims, data)
 
 
-sin, cos, tanh, log, sqrt, square, arctan = (
+sin, cos, tanh, log, sqrt, square, arctan, arcsinh, expm1, log1p = (
     (lambda x, name=name: smooth(name, x))
-    for name in ("sin", "cos", "tanh", "log", "sqrt", "square", "arctan")
+    for name in [
+        "sin",
+        "cos",
+        "tanh",
+        "log",
+        "sqrt",
+        "square",
+        "arctan",
+        "arcsinh",
+        "expm1",
+        "log1p",
+    ]
 )
 
 
@@ -78,6 +90,23 @@ def maximum(x: Any, y: Any) -> Value:
 
 def minimum(x: Any, y: Any) -> Value:
     return where(compared(np.less, x, y), x, y)
+
+
+def clip(x: Value, low: float, high: float) -> Value:
+    return minimum(maximum(x, low), high)
+
+
+def arctan2(x: Value, y: Value) -> Value:
+    """Of a `y` that is positive."""
+    return arctan(x / y)
+
+
+def hypot(x: Value, y: Value) -> Value:
+    return sqrt(x * x + y * y)
+
+
+def logaddexp(x: Value, y: Value) -> Value:
+    return log(exp(x) + exp(y))
 
 
 def absolute(x: Value) -> Value:
@@ -442,6 +471,10 @@ def dot(*xs: Value, dim: Any) -> Value:
 
 
 special = SimpleNamespace(
-    softmax=softmax, logsumexp=logsumexp, sigmoid=lambda x: smooth("sigmoid", x)
+    softmax=softmax,
+    logsumexp=logsumexp,
+    log_softmax=lambda x, dim: x - logsumexp(x, dim),
+    xlogy=lambda x, y: x * log(y),
+    **{name: partial(smooth, name) for name in ("sigmoid", "softplus", "erf", "gammaln")},
 )
 linalg = matrices

@@ -415,8 +415,11 @@ def vectorize(s: Scope) -> None:
     d.leaves[y] = d.leaves[f].union(*[d.leaves[x] for x in wides])  # it may be one of these itself
 
 
-HIGHER: tuple[tuple[int, Callable[[Scope], None]], ...] = (
+LOOPS: tuple[tuple[int, Callable[[Scope], None]], ...] = (
     (5, scan), (5, fori_loop), (6, while_loop), (2, mapped), (5, branch), (4, checkpoint),
-    (6, custom), (6, grad), (6, per), (5, pullback), (5, pushforward), (7, jacobian), (6, hessian),
+    (6, custom),
+)  # fmt: skip
+HIGHER = (
+    *LOOPS, (6, grad), (6, per), (5, pullback), (5, pushforward), (7, jacobian), (6, hessian),
     (4, hvp), (12, vectorize),
 )  # fmt: skip

@@ -26,7 +26,8 @@ def viewed(s: Scope) -> None:
     new = d.new_dim(s.value(x).dims)
     stride = d.choice((1, 2))
     width = d.choice((1, 2))
-    s.emit(f"gc.windows({x}, {{{dim!r}: {width}}}, {new!r}, stride={stride})")
+    more = d.choice(("", ", dilation=2"))
+    s.emit(f"gc.windows({x}, {{{dim!r}: {width}}}, {new!r}, stride={stride}{more})")
 
 
 def left_out(s: Scope) -> None:
@@ -229,7 +230,10 @@ def exact(s: Scope) -> None:
     s.emit(f"{x} + gc.where({error} > 1e-5, 1.0, 0.0)")
 
 
+SHAPES: tuple[tuple[int, Callable[[Scope], None]], ...] = (
+    (3, viewed), (6, positions), (5, pooled), (6, together),
+)  # fmt: skip
 LIBRARY: tuple[tuple[int, Callable[[Scope], None]], ...] = (
-    (3, viewed), (5, left_out), (5, diagonals), (6, positions), (1, spaced), (6, matrices),
-    (3, found), (5, pooled), (3, in_order), (2, powers), (3, by_default), (6, together), (6, exact),
+    (5, left_out), (5, diagonals), (1, spaced), (6, matrices), (3, found), (3, in_order),
+    (2, powers), (3, by_default), (6, exact),
 )  # fmt: skip

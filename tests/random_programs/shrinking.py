@@ -1,26 +1,53 @@
-"""A failing program made smaller, as long as it fails in the same way."""
+"""A failing program made smaller, as long as it fails in the same way; and shown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
-from .drawing import NAME, Block, Program, Statement
-from .running import Outcome, kind_of, outcome
+import pytest
+
+from .drawing import NAME, Block, Program, Skip, Statement
+from .running import Outcome, kind_of, outcome, standalone
+from .values import Unclear
+
+Check = Callable[[Program], object]
+
+
+def require(run: Callable[[Program], Outcome], programs: Iterable[Program]) -> None:
+    """Fail with the smallest program found for which `run` finds something bad."""
+    for program in programs:
+        if run(program).bad:
+            pytest.fail(standalone(*smallest(program, run)), pytrace=False)
+
+
+def held(check: Check) -> Callable[[Program], Outcome]:
+    """What comes of a test of programs, which may say that one tells nothing."""
+
+    def run(program: Program) -> Outcome:
+        try:
+            check(program)
+        except (Skip, Unclear):
+            return Outcome("unclear")
+        except Exception as error:
+            return Outcome("fails", f"{type(error).__name__}: {error}")
+        return Outcome("same")
+
+    return run
 
 
 def smallest(
-    program: Program, tries: int = 300, targets: Sequence[bool | None] = (None,)
+    program: Program, run: Callable[[Program], Outcome] = outcome, tries: int = 300
 ) -> tuple[Program, Outcome]:
     """The smallest program found that fails as this one does, and how it fails."""
-    result = outcome(program, targets=targets)
+    result = run(program)
     found = True
     while found and tries > 0:
         found = False
         for smaller in candidates(program):
             tries -= 1
             try:
-                new = outcome(smaller, targets=targets)
+                new = run(smaller)
             except Exception:
                 continue
             if new.kind == result.kind and alike(new.reason, result.reason):

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from .drawing import Block, Drawing, Program, Scope, Skip, attempt
-from .higher import HIGHER
-from .library import LIBRARY, pair
+from .higher import HIGHER, LOOPS
+from .library import LIBRARY, SHAPES, pair
 from .selection import SELECTION
 from .values import Value
 
 UNARY = (
     "gc.sin({x})", "gc.cos({x})", "gc.tanh({x})", "gc.exp(gc.sin({x}))", "{x} * {x}",
     "0.5 * {x} - 1.0", "-{x}", "gc.sqrt(1.0 + {x} * {x})", "gc.special.sigmoid({x})", "abs({x})",
-    "gc.log(1.0 + {x} * {x})", "1.0 / (1.0 + gc.exp(-{x}))", "{x} + 1.0",
+    "gc.log(1.0 + {x} * {x})", "1.0 / (1.0 + gc.exp(-{x}))", "{x} + 1.0", "gc.arctan({x})",
+    "gc.arcsinh({x})", "gc.special.erf({x})", "gc.special.softplus({x})", "gc.expm1(gc.sin({x}))",
+    "gc.log1p({x} * {x})", "gc.exp(gc.sin({x})) - 1.0", "gc.log(1.0 + gc.exp({x}))",
+    "gc.log(gc.special.sigmoid({x}))", "1.0 - gc.special.sigmoid({x})", "gc.log(gc.exp({x}))",
+    "gc.special.gammaln(1.0 + {x} * {x})", "gc.tanh({x}) ** 3", "gc.tanh({x}) ** 4.0",
+    "(1.0 + {x} * {x}) ** -0.5", "0.0 - -{x} * -1.0 / -2.0", "gc.clip({x}, -0.7, 0.7)",
+    "gc.maximum({x}, 0.0)", "{x} * {x} - {x} / (1.0 + {x} * {x})",
+    "gc.where({x} > 0, gc.log(gc.where({x} > 0, {x}, 1.0) + 1.0), {x})",
 )  # fmt: skip
 BINARY = (
     "{x} * {y}", "{x} * {y}", "{x} + {y}", "{x} - {y}", "{x} / (1.0 + {y} * {y})",
     "gc.maximum({x}, {y})", "gc.where({x} > {y}, {x}, gc.sin({y}))", "{x} * gc.tanh({y})",
-    "{x} * gc.stop_gradient({y})",
+    "{x} * gc.stop_gradient({y})", "gc.minimum({x}, {y})", "gc.arctan2({x}, 1.0 + {y} * {y})",
+    "gc.hypot({x}, 1.0 + {y} * {y})", "gc.logaddexp({x}, {y})", "({x} + {y}) * ({y} + {x})",
+    "(1.0 + {x} * {x}) ** gc.tanh({y})", "gc.special.xlogy({x}, 1.0 + {y} * {y})",
+    "gc.where({x} > {y}, gc.square({x} - {y}), 0.0)",
 )  # fmt: skip
 REDUCED = (
     "gc.sum({x}, {d})", "gc.sum({x}, {d})", "gc.mean({x}, {d})", "gc.max({x}, {d})",
     "gc.min({x}, {d})", "gc.prod(gc.cos({x}), {d})", "gc.var({x}, {d})",
     "gc.special.logsumexp({x}, {d})", "gc.sum({x} * {x}, {d})", "gc.var({x} + 1e6, {d})",
-    "gc.special.logsumexp({x} + 900.0, {d}) - 900.0",
+    "gc.special.logsumexp({x} + 900.0, {d}) - 900.0", "gc.log(gc.sum(gc.exp({x}), {d}))",
+    "gc.sqrt(gc.mean(gc.square({x}), {d}) + 1.0)",
 )  # fmt: skip
 KEPT = (
     "gc.cumsum({x}, {d})", "gc.cumprod(gc.sin({x}), {d})", "gc.special.softmax({x}, {d})",
     "gc.flip({x}, {d})", "gc.roll({x}, {{{d}: 1}})", "gc.cummax({x}, {d})", "gc.sort({x}, {d})",
     "gc.diff({x}, {d})", "{x} - gc.mean({x}, {d})", "gc.special.softmax({x} - 900.0, {d})",
+    "gc.exp({x}) / gc.sum(gc.exp({x}), {d})", "gc.special.log_softmax({x}, {d})",
+    "gc.log(gc.special.softmax({x}, {d}))",
+    "({x} - gc.mean({x}, {d})) / gc.sqrt(gc.var({x}, {d}) + 0.5)",
 )  # fmt: skip
 
 
@@ -89,7 +104,8 @@ def kept(s: Scope) -> None:
 def dot(s: Scope) -> None:
     x, y = pair(s)
     over = s.drawing.choice([n for n in s.value(x).dims if n not in s.drawing.frozen])
-    s.emit(f"gc.dot({x}, {y}, dim={over!r})")
+    more = s.drawing.choice(("", "", f", gc.cos({y})", f", {x}"))
+    s.emit(f"gc.dot({x}, {y}{more}, dim={over!r})")
 
 
 def renamed(s: Scope) -> None:
@@ -128,8 +144,7 @@ def transposed(s: Scope) -> None:
     d, x = s.drawing, s.any(least=2)
     dims = list(s.value(x).dims)
     d.rng.shuffle(dims)
-    s.emit(d.choice(("gc.transpose({x}, *{dims!r})", "gc.transpose({x}, *{dims!r}) * 2.0")).format(
-        x=x, dims=tuple(dims)))  # fmt: skip
+    s.emit(f"gc.transpose({x}, ..., *{dims!r}){d.choice(('', ' * 2.0'))}")
 
 
 def stacked(s: Scope) -> None:
@@ -153,11 +168,14 @@ def joined(s: Scope) -> None:
     s.emit(f"gc.concat([{x}, {y}], {new!r})")
 
 
+PLACES = ("0", "-1", "slice(1, None)", "slice(None, None, -1)", "slice(None, None, 2)")
+
+
 def picked(s: Scope) -> None:
     d, x = s.drawing, s.any(least=1)
     dim = d.dim(x)
-    at = d.choice(("0", "-1", "slice(1, None)", "slice(None, -1)", "slice(None, None, -1)",
-                   "slice(None, None, 2)", "list", "place", "place", "place"))  # fmt: skip
+    at = d.choice((*PLACES, "slice(None, -1)", "slice(-3, 2)", "slice(3, None, -2)", "list",
+                   "place", "place", "place"))  # fmt: skip
     if at == "place":
         at = s.any(kind="i")
     elif at == "list":
@@ -171,7 +189,7 @@ def seen(s: Scope) -> None:
     """A turned value, one place of it, and something else made of it."""
     d, x = s.drawing, s.any(least=2)
     dims = s.value(x).dims[::-1]
-    (v,) = s.emit(f"gc.transpose({x}, *{dims!r}) * 2.0")
+    (v,) = s.emit(f"gc.transpose({x}, ..., *{dims!r}) * 2.0")
     at = d.choice(s.values("i"))
     if s.value(at).dims:
         raise Skip
@@ -182,11 +200,12 @@ def seen(s: Scope) -> None:
 def updated(s: Scope) -> None:
     d, x = s.drawing, s.any(least=1)
     dim = d.dim(x)
-    at = d.choice(("0", "-1", "slice(1, None)", "slice(None, None, 2)"))
+    at = d.choice(PLACES)
     value = d.choice(("0.5", f"gc.sin(gc.isel({x}, {{{dim!r}: {at}}}))"))
     if s.value(x).sizes[dim] == 0 or (value != "0.5" and at[0] == "s"):
         value = "0.5"
-    s.emit(f"{x}.at[{{{dim!r}: {at}}}].{d.choice(('set', 'add'))}({value})")
+    how = d.choice(("set", "add", "multiply", "max"))
+    s.emit(f"{x}.at[{{{dim!r}: {at}}}].{how}({value})")
 
 
 def refused(s: Scope) -> None:
@@ -210,23 +229,28 @@ def shrinking(s: Scope) -> None:
     )))  # fmt: skip
 
 
-PLAIN: tuple[tuple[int, Callable[[Scope], None]], ...] = (
+Table = tuple[tuple[int, Callable[[Scope], None]], ...]
+NAMED: Table = (
     (8, unary), (8, binary), (6, with_constant), (16, contracted_constant), (6, reduced), (5, kept),
     (4, dot), (6, renamed), (3, moved), (4, expanded), (3, transposed), (3, stacked), (3, joined),
-    (6, picked), (2, seen), (3, updated), (1, refused), (2, shrinking), *LIBRARY, *SELECTION,
+    (6, picked), (2, seen), (3, updated), *SHAPES,
 )  # fmt: skip
-TABLES = {
-    False: ([w for w, _ in PLAIN], [f for _, f in PLAIN]),
-    True: ([w for w, _ in HIGHER], [f for _, f in HIGHER]),
+"""Statements that mean the same of operands with more dims."""
+KINDS: dict[str, tuple[Table, Table]] = {
+    "any": ((*NAMED, (1, refused), (2, shrinking), *LIBRARY, *SELECTION), HIGHER),
+    "loops": ((*NAMED, *SELECTION), LOOPS),
+    "plain": (NAMED, ()),
 }
+"""Statements of one operation, and those with functions, of each kind of programs."""
 
 
-def draw(s: Scope) -> None:
+def draw(s: Scope, kind: str = "any") -> None:
     """One statement, or none where nothing fits in some tries."""
     d: Drawing = s.drawing
+    plain, higher = KINDS[kind]
     for _ in range(12):
-        higher = s.depth < 2 and d.chance((0.6, 0.45)[s.depth])
-        weights, functions = TABLES[higher]
+        table = higher if higher and s.depth < 2 and d.chance((0.6, 0.45)[s.depth]) else plain
+        weights, functions = zip(*table, strict=True)
         (function,) = d.rng.choices(
             functions, [w * d.favour[f] for w, f in zip(weights, functions, strict=True)]
         )
@@ -234,20 +258,22 @@ def draw(s: Scope) -> None:
             return
 
 
-def drawn(seed: int) -> Program:
+def drawn(seed: int, kind: str = "any") -> Program:
     """A program."""
-    drawing = Drawing(seed, draw)
+    drawing = Drawing(seed, partial(draw, kind=kind))
     first = [drawing.some_input() for _ in range(drawing.choice((2, 3)))]
+    if kind == "plain" and drawing.chance(0.3):
+        first.append(drawing.some_input("float32"))
     integer = drawing.input({}, "places", "int64")
     scope = Scope(drawing, [], [*first, integer])
     for _ in range(drawing.choice((2, 3, 4, 5))):
-        draw(scope)
+        drawing.draw(scope)
         if drawing.ended:
             break
     made = [n for s in scope.statements if s.block is None for n in s.targets]
     made = [n for n in made if n == drawing.ended or isinstance(drawing.env[n], Value)]
-    if not made:
-        return drawn(seed + 10**9)
+    if not made or (kind == "loops" and all(s.block is None for s in scope.statements)):
+        return drawn(seed + 10**9, kind)
     outputs = [n for n in made if drawing.chance(0.6)] or made[-1:]
     if made[-1] not in outputs:
         outputs.append(made[-1])

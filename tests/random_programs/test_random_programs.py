@@ -11,30 +11,31 @@ import pytest
 import graphcore as gc
 from tests.random_programs import control, eager
 from tests.random_programs.running import Outcome, outcome, standalone
-from tests.random_programs.shrinking import smallest
+from tests.random_programs.shrinking import require
 from tests.random_programs.statements import drawn
+from tests.tiers.drawing import KINDS
 
 EACH = 25
-DEFAULT, SLOW = 25, 4075
 
 
-def check(first: int) -> None:
-    for seed in range(first, first + EACH):
-        if outcome(drawn(seed)).bad:
-            program, result = smallest(drawn(seed))
-            pytest.fail(standalone(program, result), pytrace=False)
+def check(kind: str, first: int, count: int = EACH) -> None:
+    require(outcome, (KINDS[kind](seed).in_double() for seed in range(first, first + count)))
 
 
-@pytest.mark.parametrize("first", range(0, DEFAULT, EACH))
-def test_programs(first: int) -> None:
+@pytest.mark.parametrize(("kind", "count"), [("programs", 25), ("graphs", 25), ("loops", 10)])
+def test_programs(kind: str, count: int) -> None:
     """The same values, dims, order of dims and refusals, with two sets of sizes."""
-    check(first)
+    check(kind, 0, count)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(DEFAULT, DEFAULT + SLOW, EACH))
-def test_more_programs(first: int) -> None:
-    check(first)
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [(kind, first) for kind, most in (("programs", 4100), ("graphs", 500), ("loops", 200))
+     for first in range(EACH, most, EACH)],
+)  # fmt: skip
+def test_more_programs(kind: str, first: int) -> None:
+    check(kind, first)
 
 
 def test_drawn_alike_from_a_seed() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 
 class Refused(Exception):
@@ -92,6 +94,9 @@ class Value:
 
     def __rtruediv__(self, other: Any) -> Value:
         return multiply(other, smooth("reciprocal", self))
+
+    def __pow__(self, other: Any) -> Value:
+        return power(self, other)
 
     def __neg__(self) -> Value:
         return multiply(-1, self)
@@ -277,8 +282,29 @@ SMOOTH: dict[str, tuple[Callable[[Any], Any], Callable[[Value], Value]]] = {
     "reciprocal": (lambda x: 1 / x, lambda x: -smooth("square", smooth("reciprocal", x))),
     "sigmoid": (sigmoid, lambda x: smooth("sigmoid", x) * (1 - smooth("sigmoid", x))),
     "arctan": (np.arctan, lambda x: smooth("reciprocal", 1 + smooth("square", x))),
-}
+    "arcsinh": (np.arcsinh, lambda x: power(1 + smooth("square", x), -0.5)),
+    "expm1": (np.expm1, lambda x: smooth("exp", x)),
+    "log1p": (np.log1p, lambda x: smooth("reciprocal", 1 + x)),
+    "softplus": (lambda x: np.logaddexp(x, 0), lambda x: smooth("sigmoid", x)),
+    "erf": (scipy.special.erf, lambda x: 2 / np.pi**0.5 * smooth("exp", -smooth("square", x))),
+    "gammaln": (scipy.special.gammaln, lambda x: smooth("polygamma 0", x)),
+    **{
+        f"polygamma {n}": (partial(scipy.special.polygamma, n),
+                           lambda x, n=n: smooth(f"polygamma {n + 1}", x))
+        for n in range(6)
+    },
+}  # fmt: skip
 """Functions of one number, and their slopes."""
+
+
+def power(x: Any, y: Any) -> Value:
+    """Of a base that is positive, or an exponent that is whole."""
+    if isinstance(y, (int, float)) and y >= 0 and y == int(y):
+        made: Value = 1 + 0 * lifted(x)
+        for _ in range(int(y)):
+            made = multiply(made, x)
+        return made
+    return smooth("exp", multiply(y, smooth("log", x)))
 
 
 def smooth(name: str, x: Any) -> Value:

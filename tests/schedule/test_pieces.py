@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import graphcore as gc
 from benchmarks import compile_time
 from graphcore.ir.graph import Graph, unknowns_of
-from graphcore.ir.sizes import evaluate
 from graphcore.ir.trace import tracing
 from graphcore.ops import control
 from graphcore.ops.schedule import kernel
@@ -20,10 +17,9 @@ from graphcore.schedule import pieces
 from graphcore.schedule.order import finders
 from graphcore.schedule.pieces import in_pieces
 from graphcore.schedule.regions import is_given, is_repeated, without_kernels
-from tests.laws import random_graphs
-from tests.loops import random_loops
+from tests.random_programs.deriving import derived
+from tests.random_programs.running import arguments, built, results, tensors
 from tests.reference import close
-from tests.tiers.drawing import questions
 
 
 def length(graph: Graph) -> int:
@@ -133,24 +129,11 @@ def check(graph: Graph) -> None:
         cut(graph)
 
 
-@settings(max_examples=10)
-@given(program=random_graphs.programs())
-def test_random_graphs_lose_nothing(program: random_graphs.Program) -> None:
-    inputs = random_graphs.inputs()
-    y = program(inputs)
-    slopes = gc.grad(y.sum(), [inputs[name] for name in random_graphs.FLOATS], disconnected="zero")
-    check(gc.compile([*inputs.values()], [y, *slopes]).stages["optimized"])
-
-
-@settings(max_examples=10)
-@given(program=random_loops.programs(2), unknown=st.booleans())
-def test_random_loops_lose_nothing(program: random_loops.Program, unknown: bool) -> None:
-    sizes = {"a": 1, "b": 2, "time": 3}
-    given = random_loops.inputs(dict.fromkeys(sizes) if unknown else sizes)
-    ys = program(gc, given)
-    xs = [given[name] for name in random_loops.FLOATS]
-    slopes = gc.grad(sum((y * y).sum() for y in ys), xs, disconnected="zero")
-    check(gc.compile([*given.values()], [*ys, *slopes]).stages["optimized"])
+@pytest.mark.parametrize("kind", ["plain", "loops"])
+@pytest.mark.parametrize("seed", range(10))
+def test_random_programs_lose_nothing(kind: str, seed: int) -> None:
+    (compiled,), _ = built(derived(seed, kind), [None])
+    check(compiled.stages["optimized"])
 
 
 # ---- programs in pieces, run
@@ -198,19 +181,12 @@ def test_kernels_follow_the_loop_that_finds_a_size_inside_them() -> None:
     agree([s, steps], [gc.grad((slope * s).sum(), s)], overlaps, 3)
 
 
-def check_values(program: random_loops.Program, seed: int) -> None:
-    sizes = {"a": 1 + seed % 2, "b": 2, "time": (3, 2, 4, 1, 0)[seed % 5]}
-    values = random_loops.arrays(seed, sizes)
-    given = random_loops.inputs(dict.fromkeys(sizes))
-    asked, more = questions(program(gc, given), [given[name] for name in random_loops.FLOATS])
-    random = np.random.default_rng(seed)
-    arrays = [random.normal(size=[evaluate(n, sizes) for n in x.shape]) for x in more]
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 14))]
+)
+def test_random_loops_in_pieces_compute_the_same(seed: int) -> None:
+    program = derived(seed, "loops").in_double()
+    given, (values, _) = tensors(program), arguments(program)
     with pytest.MonkeyPatch.context() as patch:
         short_pieces(patch)
-        agree([*given.values(), *more], asked, *values.values(), *arrays)
-
-
-@pytest.mark.parametrize("count", [2, pytest.param(12, marks=pytest.mark.slow)])
-def test_random_loops_in_pieces_compute_the_same(count: int) -> None:
-    drawn = given(program=random_loops.programs(2), seed=st.integers(0, 999))
-    settings(max_examples=count)(drawn(check_values))()
+        agree([*given.values()], results(program, given), *values.values())

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import graphcore as gc
 from benchmarks.programs import NAMES, Program
@@ -29,8 +27,8 @@ from graphcore.schedule.regions import (
     without_kernels,
 )
 from tests import interpreter
-from tests.laws import random_graphs
-from tests.loops import random_loops
+from tests.random_programs.deriving import derived
+from tests.random_programs.running import arguments, built
 
 SCHEDULED = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
@@ -71,7 +69,7 @@ def check(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
         assert all(map(computes, body.every_node()))
         assert body.outputs
         assert not found_inside(body) & {n for y in body.outputs for n in unknowns_of(y)}
-        if made.outputs[0].inputs != (node,) or len(made) > len(made.params) + 2:
+        if node.inputs != made.params or any(y.inputs != (node,) for y in made.outputs):
             assert len(set(body.outputs)) == len(body.outputs)
     assert without_kernels(made) == graph
     return made
@@ -87,17 +85,13 @@ def test_kernels_of_a_program_lose_nothing(name: str) -> None:
         check(graph, drawn(seed))
 
 
-@settings(max_examples=25)
-@given(program=random_graphs.programs(), seed=st.integers(0, 2))
-def test_a_body_computes_the_values_of_its_region(
-    program: random_graphs.Program, seed: int
-) -> None:
-    inputs = random_graphs.inputs()
-    y = program(inputs)
-    slopes = gc.grad(y.sum(), [inputs[name] for name in random_graphs.FLOATS], disconnected="zero")
-    graph = gc.compile([*inputs.values()], [y, *slopes]).stages["optimized"]
-    made = check(graph, drawn(seed))
-    values, sizes = random_graphs.arrays(0, 4, 2), {"c": 4, "d": 2}
+@pytest.mark.parametrize("seed", range(12))
+def test_a_body_computes_the_values_of_its_region(seed: int) -> None:
+    program = derived(seed, "plain")
+    (compiled,), _ = built(program, [None])
+    graph = compiled.stages["optimized"]
+    made = check(graph, drawn(seed % 3))
+    values, sizes = arguments(program)
     for node in kernels(made):
         body, stands_for = node.attrs["body"], in_place(node)
         operands, outputs = ([stands_for[x] for x in side] for side in (body.params, body.outputs))
@@ -109,12 +103,10 @@ def test_a_body_computes_the_values_of_its_region(
             np.testing.assert_array_equal(ours, theirs)
 
 
-@settings(max_examples=25)
-@given(program=random_loops.programs(2), seed=st.integers(0, 2), unknown=st.booleans())
-def test_loops_lose_nothing(program: random_loops.Program, seed: int, unknown: bool) -> None:
-    sizes = {"a": 1, "b": 2, "time": 3}
-    given = random_loops.inputs(dict.fromkeys(sizes) if unknown else sizes)
-    check(gc.compile([*given.values()], program(gc, given)).stages["optimized"], drawn(seed))
+@pytest.mark.parametrize("seed", range(12))
+def test_loops_lose_nothing(seed: int) -> None:
+    (compiled,), _ = built(derived(seed, "loops"), [None])
+    check(compiled.stages["optimized"], drawn(seed % 3))
 
 
 def test_the_backend_writes_the_nodes_of_kernels() -> None:

@@ -20,7 +20,7 @@ from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.regions import is_repeated
 from tests.tiers.comparing import Verdict, attempt
-from tests.tiers.drawing import KINDS
+from tests.tiers.drawing import KINDS, whole
 
 from .native import needs_machine_code
 
@@ -53,16 +53,11 @@ def on_the_host(share: Callable[[str], bool]) -> Iterator[None]:
 )
 def test_random_programs(kind: str, first: int, count: int) -> None:
     """Values and derivatives are those of NumPy calls alone, and the same calls are refused."""
-    turn = iter(range(count * 100))
-
-    def one(name: Any, run: Any) -> None:
-        seed = next(turn)
-        with on_the_host(lambda op: (seed + sum(map(ord, op))) % 4 == 0):
-            for verdict in run():
+    for seed in range(first, first + count):
+        with on_the_host(lambda op, seed=seed: (seed + sum(map(ord, op))) % 4 == 0):
+            for verdict in whole(KINDS[kind](seed)):
                 fine = verdict.kind != "differs" or both_refuse(verdict)
-                assert fine, f"{name}, {seed}: {verdict.reason}"
-
-    KINDS[kind](first, count, one)
+                assert fine, f"{seed}: {verdict.reason}"
 
 
 def both_refuse(verdict: Verdict) -> bool:

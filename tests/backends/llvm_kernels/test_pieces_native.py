@@ -14,9 +14,7 @@ from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import entrance
 from graphcore.ops.schedule import kernel
 from graphcore.schedule import pieces
-from tests.loops.random_loops import Block, Carries, Count, Own, Program
 from tests.machine_code import kernels
-from tests.tiers import drawing
 from tests.tiers.comparing import Both, attempt
 from tests.tiers.drawing import differing
 
@@ -133,10 +131,24 @@ def test_sizes_that_loops_find() -> None:
 @pytest.mark.usefixtures("short")
 def test_loops_that_find_one_size_are_in_no_pieces_of_their_own() -> None:
     """A loop that is computed again finds the same size as the first one."""
-    solved = Own(x=3, y=9, solves="all", forward=True), Own(x=1, y=1, solves="each", forward=False)
-    carries = Carries(starts=(1, 0), changes=(("linear", 0), ("mixed", 2)), swap=False)
-    count = Count(Block(solved), carries=carries, lower=0, upper=None, checkpoint=1)
-    for verdict in drawing.loop(Program(Block((count,))), 5609, 2):
+    x, t = gc.tensor("x", {"row": None}), gc.tensor("t", {"row": None})
+    n = gc.tensor("n", {}, dtype="int64")
+
+    def solved(ct: gc.Tensor) -> gc.Tensor:
+        away = lambda v: (abs(ct + v / 4 - v) > 1e-14 * abs(ct).sum()).any()
+        return 0.75 * gc.while_loop(away, lambda v: ct + v / 4, ct)
+
+    def pullback(operands: Any, y: gc.Tensor, ct: gc.Tensor) -> Any:
+        a, b = operands
+        slope = solved(ct) * gc.cos(a * b)
+        return slope * b, slope * a
+
+    own = gc.custom_pullback(lambda a, b: gc.sin(a * b), pullback)
+    y = gc.fori_loop(0, n, lambda i, c: 0.8 * c + own(c, own(x, c)), x, checkpoint=1)
+    slope = gc.grad((y * y).sum(), x)
+    both = Both(gc.compile([x, t, n], [y, slope, gc.grad((slope * t).sum(), x)]))
+    for rows in (1, 2, 9):
+        verdict = both.compare([*np.random.default_rng(0).normal(size=(2, rows)), np.array(3)])
         assert verdict.kind in ("equal", "close", "rounding"), verdict
 
 
