@@ -179,10 +179,22 @@ logsumexp = reduction(
 )
 
 
-@op(axes=Reduces("axis"))
-def prod(x: TensorType, *, axis: int) -> TensorType:
-    """Product over `axis`, which vanishes."""
-    return TensorType(sum_of(x.dtype), without(x.shape, (axis,)))
+def reduction_along(name: str, dtype: Kind, doc: str) -> Op:
+    """Declare an op that makes one value of those along `axis`, which vanishes."""
+
+    def rule(x: TensorType, *, axis: int) -> TensorType:
+        return TensorType(dtype(x.dtype), without(x.shape, (axis,)))
+
+    return declare(Op(name, "tensor", rule, doc, axes=Reduces("axis")))
+
+
+prod = reduction_along("prod", sum_of, "Product over `axis`, which vanishes.")
+argmax = reduction_along(
+    "argmax", lambda _: INT, "Position of the first largest value along `axis`."
+)
+argmin = reduction_along(
+    "argmin", lambda _: INT, "Position of the first smallest value along `axis`."
+)
 
 
 @op(axes=Reduces("axes"))
@@ -211,18 +223,6 @@ def absorb(x: TensorType, factor: TensorType) -> TensorType:
     sizes = zip(x.shape, factor.shape, strict=True)
     require(not any(differ(a, b) for a, b in sizes), f"{x}, {factor}")
     return TensorType(promote(x.dtype, factor.dtype), x.shape)
-
-
-@op(axes=Reduces("axis"))
-def argmax(x: TensorType, *, axis: int) -> TensorType:
-    """Position of the first largest value along `axis`."""
-    return TensorType(INT, without(x.shape, (axis,)))
-
-
-@op(axes=Reduces("axis"))
-def argmin(x: TensorType, *, axis: int) -> TensorType:
-    """Position of the first smallest value along `axis`."""
-    return TensorType(INT, without(x.shape, (axis,)))
 
 
 def along(name: str, dtype: Kind, doc: str, *, moves: bool = False) -> Op:
@@ -382,12 +382,6 @@ def scatter(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape)
     return TensorType(updates.dtype, shape)
 
 
-@op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES])
-def scatter_add(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
-    """`x` with `updates` added at positions."""
-    return updated_type(x, updates, indices, axes)
-
-
 @op(axes=Receives("axes", base=0), traits=[Trait.MAY_RAISE], said="at")
 def scatter_prod(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
     """Ones of `shape` multiplied by `updates` at positions."""
@@ -395,34 +389,31 @@ def scatter_prod(updates: TensorType, *indices: TensorType, axes: Axes, shape: S
     return TensorType(updates.dtype, shape)
 
 
-@op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES], said="at")
-def put(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
-    """`x` with `updates` at positions as `gather` has them; of several in one place the last."""
-    return updated_type(x, updates, indices, axes)
+def receiver(name: str, doc: str, said: str = "at") -> Op:
+    """Declare an op that gives its first operand when updates have come to it."""
+
+    def rule(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
+        check_indices(indices, axes)
+        require(x.dtype == updates.dtype, f"dtypes {x.dtype} and {updates.dtype}")
+        return x
+
+    kind, traits = Receives("axes", base=1), [Trait.MAY_RAISE, Trait.UPDATES]
+    return declare(Op(name, "tensor", rule, doc, axes=kind, traits=traits, said=said))
 
 
-def updated_type(
-    x: TensorType, updates: TensorType, indices: tuple[TensorType, ...], axes: Axes
-) -> TensorType:
-    """The type of `x` when updates have come to it."""
-    check_indices(indices, axes)
-    require(x.dtype == updates.dtype, f"dtypes {x.dtype} and {updates.dtype}")
-    return x
-
-
-@op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES], said="at")
-def scatter_max(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
-    """The largest of `x` and the `updates` at each position; nan if any is.
-
-    Tied values share the derivative evenly, but an infinite one of `x` leaves it to the updates.
-    """
-    return updated_type(x, updates, indices, axes)
-
-
-@op(axes=Receives("axes", base=1), traits=[Trait.MAY_RAISE, Trait.UPDATES], said="at")
-def scatter_min(x: TensorType, updates: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
-    """The smallest of `x` and the `updates` at each position, as `scatter_max` the largest."""
-    return updated_type(x, updates, indices, axes)
+scatter_add = receiver("scatter_add", "`x` with `updates` added at positions.", said="")
+put = receiver(
+    "put", "`x` with `updates` at positions as `gather` has them; of several in one place the last."
+)
+scatter_max = receiver(
+    "scatter_max",
+    "The largest of `x` and the `updates` at each position; nan if any is.\n\n"
+    "Tied values share the derivative evenly, but an infinite one of `x` leaves it to the updates.",
+)
+scatter_min = receiver(
+    "scatter_min",
+    "The smallest of `x` and the `updates` at each position, as `scatter_max` the largest.",
+)
 
 
 @op(axes=Seen(), traits=[Trait.EFFECT])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphcore.ir.axes import How, Indexes, Ranges, Receives, Reduces
 from graphcore.ir.errors import GraphIndexError, GraphTypeError, require
 from graphcore.ir.node import agree, need
-from graphcore.ir.op import Trait, op
+from graphcore.ir.op import Op, Trait, declare, op
 from graphcore.ir.sizes import Shape, Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
 
@@ -103,38 +103,35 @@ def updates_type(
     return TensorType(updates.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *dims))
 
 
-def updated_type(
-    x: TensorType, updates: TensorType, indices: tuple[TensorType, ...], over: Dims, dims: Dims
-) -> TensorType:
-    """The type of `x` when updates have come to it: their batch dims are its own."""
-    has(x, dims)
-    sizes = tuple(x.size(dim) for dim in dims)
-    whole = union(x, updates_type(updates, indices, over, dims, sizes))
-    return TensorType.of(x.dtype, whole)
+def receiver(name: str, doc: str) -> Op:
+    """Declare an op that gives its first operand when updates have come to it.
+
+    Their batch dims are its own.
+    """
+
+    def rule(
+        x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
+    ) -> TensorType:
+        has(x, dims)
+        sizes = tuple(x.size(dim) for dim in dims)
+        whole = union(x, updates_type(updates, indices, over, dims, sizes))
+        return TensorType.of(x.dtype, whole)
+
+    kind, traits = Receives("dims", base=1), [Trait.MAY_RAISE]
+    return declare(Op(name, "named", rule, doc, axes=kind, traits=traits, said="at"))
 
 
-@op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
-def put(
-    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
-) -> TensorType:
-    """`x` with `updates` at the places they go to, as `scatter` has it; of several the last."""
-    return updated_type(x, updates, indices, over, dims)
-
-
-@op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
-def scatter_max(
-    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
-) -> TensorType:
-    """The largest of `x` and the `updates` that go to each place, as `scatter` has it."""
-    return updated_type(x, updates, indices, over, dims)
-
-
-@op(axes=Receives("dims", base=1), traits=[Trait.MAY_RAISE], said="at")
-def scatter_min(
-    x: TensorType, updates: TensorType, *indices: TensorType, over: Dims, dims: Dims
-) -> TensorType:
-    """The smallest of `x` and the `updates` that go to each place, as `scatter` has it."""
-    return updated_type(x, updates, indices, over, dims)
+put = receiver(
+    "put", "`x` with `updates` at the places they go to, as `scatter` has it; of several the last."
+)
+scatter_max = receiver(
+    "scatter_max",
+    "The largest of `x` and the `updates` that go to each place, as `scatter` has it.",
+)
+scatter_min = receiver(
+    "scatter_min",
+    "The smallest of `x` and the `updates` that go to each place, as `scatter` has it.",
+)
 
 
 @op(axes=Ranges(How.WITHIN), said="pad")
