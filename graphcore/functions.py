@@ -28,6 +28,7 @@ from graphcore.frontend.core.base import Base, Tensor, brief, refusal
 from graphcore.frontend.core.callbacks import parameters_of
 from graphcore.frontend.core.calls import WITHOUT, reword_errors
 from graphcore.frontend.core.instead import Listing
+from graphcore.frontend.core.public_calls import argument
 from graphcore.frontend.core.static import Reads, holds, key_of, state_of
 from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import tensor
@@ -285,7 +286,8 @@ class Function(OfPrograms, Generic[P, R, A]):
         try:
             found = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            cure = f"write {self.__name__}{parameters_of(self.__wrapped__)}"
+            given = ", ".join(map(argument, self._signature.parameters.values()))
+            cure = f"write {self.__name__}({given})"
             raise refusal(self.__name__, str(error), cure=cure, kind=GraphTypeError) from None
         found.apply_defaults()
         arrays = {name: found.arguments[name] for name in self._inputs}

@@ -32,13 +32,6 @@ def test_gradient_of_unknown_sizes(order: int) -> None:
     for size in range(order + 1, 7):
         values = np.random.default_rng(size).normal(size=size)
         np.testing.assert_allclose(f(values), np.gradient(values, edge_order=order), rtol=1e-12)
-    for size in range(order + 1):
-        with pytest.raises(gc.GraphError, match="'t'"):
-            f(np.zeros(size))
-        with pytest.raises(gc.GraphError, match=f"edge_order {order} needs"):
-            gc.gradient(line(size=size), "t", edge_order=order)
-    with pytest.raises(gc.GraphError, match="edge_order=3"):
-        gc.gradient(x, "t", edge_order=3)
 
 
 def test_gradient_leaves_out_the_middle() -> None:
@@ -70,8 +63,6 @@ def test_trapezoid_of_few_points() -> None:
         assert run(lambda x: gc.trapezoid(x, dim="t"), np.array(values)) == 0
     assert run(lambda x: gc.trapezoid(x, dim="t"), np.array([True, True, True])) == 2
     assert run(lambda x: gc.trapezoid(x, dx=np.float32(2), dim="t"), np.float32([1, 2])) == 3
-    with pytest.raises(gc.GraphError, match="initial=1"):
-        gc.cumulative_trapezoid(line(), dim="t", initial=1)
 
 
 def test_diff() -> None:
@@ -79,10 +70,6 @@ def test_diff() -> None:
     np.testing.assert_array_equal(run(lambda x: x.diff("t"), [True, False, False]), [True, False])
     assert run(lambda x: x.diff("t", n=5), np.zeros(3)).shape == (0,)
     assert line().diff("t", 0) is line()
-    with pytest.raises(gc.GraphError, match="n=-1"):
-        line().diff("t", -1)
-    with pytest.raises(gc.GraphError, match="'time'"):
-        line().diff("time")
 
 
 def test_running_extremes_share_among_ties() -> None:
@@ -141,8 +128,6 @@ def test_running_logsumexp() -> None:
     for part, holed in zip(f(np.array([0.5, 0.0, -1.0])), inside, strict=True):
         assert holed[1] == 0
         assert np.isfinite([part, holed]).all()
-    with pytest.raises(gc.GraphTypeError):
-        gc.special.logcumsumexp(line("complex128"), "t")
 
 
 def test_running_sums_from_their_start() -> None:

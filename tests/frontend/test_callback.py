@@ -238,76 +238,11 @@ def test_its_error_is_the_cause_of_one_in_words(native: bool) -> None:
     assert type(error.value.__cause__) is ValueError
 
 
-def raising(x: np.ndarray) -> np.ndarray:
-    raise TypeError("no such thing")
-
-
-BAD: dict[str, tuple[Callable[..., Any], str]] = {
-    "an error of its own": (raising, "raising raised TypeError: no such thing"),
-    "another shape": (lambda x: x[:2], r"of shape \(2,\), declared is f64\[state=3\]"),
-    "complex values": (lambda x: x * 1j, r"dtype complex128, declared is f64\[state=3\]"),
-    "nothing": (lambda x: None, "result: NoneType of dtype object"),
-    "text": (lambda x: "no", "result: str of dtype <U2"),
-    "masked values": (lambda x: np.ma.masked_less(x, 2), "with masked values"),
-    "a ragged list": (lambda x: [[1], [1, 2]], "which is not an array"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_results_other_than_declared_are_refused(case: str) -> None:
-    function, message = BAD[case]
-    f = gc.compile([X], gc.callback(function, X)(X))
-    with pytest.raises(gc.GraphError, match=message) as error:
-        f(np.ones(3))
-    assert "callback at test_callback.py:" in str(error.value)
-    assert "cure: " in str(error.value)
-
-
-def test_another_structure_is_refused() -> None:
-    f = gc.compile([X], gc.callback(lambda x: {"a": x}, {"a": X, "b": X})(X))
-    with pytest.raises(gc.GraphValueError, match=r"result\['a'\], declared are .*result\['b'\]"):
-        f(np.ones(3))
-
-
-def test_too_large_integers_are_refused() -> None:
+def test_integers_that_fit_a_smaller_dtype() -> None:
     small = gc.zeros({"k": 2}).astype("uint8")
     exactly(gc.compile([X], gc.callback(lambda x: [1, 255], small)(X))(np.ones(3)), [1, 255])
-    for wrong in ([1, 256], [-1, 0], np.array([1, 2])):
-        f = gc.compile([X], gc.callback(lambda x, wrong=wrong: wrong, small)(X))
-        with pytest.raises(gc.GraphValueError, match=r"dtype int64, declared is u8\[k=2\]"):
-            f(np.ones(3))
 
 
-def test_derivatives_need_a_rule() -> None:
-    y = gc.callback(np.sin, X)(X).sum()
-    for ask in (lambda: gc.grad(y, X), lambda: gc.pushforward(y, X, V)):
-        with pytest.raises(gc.GraphTypeError, match="no derivative of sin is known") as error:
-            ask()
-        assert "cure: give gc.callback a pullback=" in str(error.value)
-    looped = gc.scan(lambda c, u: (gc.callback(np.sin, X)(c + u), ()), X, U, dim="time")[0].sum()
-    with pytest.raises(gc.GraphTypeError, match="no derivative of sin is known"):
-        gc.compile([X, U], gc.grad(looped, X))
+def test_what_is_constant_needs_no_rule() -> None:
     constant = gc.callback(np.sin, X)(gc.stop_gradient(X))
     close(gc.compile([X], gc.grad((X * constant).sum(), X))(np.ones(3)), np.sin(np.ones(3)))
-
-
-REFUSED: dict[str, tuple[Callable[[], object], str]] = {
-    "no function": (lambda: gc.callback(3, X), "function is int, not a function"),
-    "no pullback": (lambda: gc.callback(np.sin, X, pushforward=np.cos), "but no pullback"),
-    "another dim": (lambda: gc.callback(np.sin, X, dims="stat")(X), "did you mean 'state'"),
-    "no tensor": (lambda: gc.callback(np.sin, "row"), "result"),
-    "another size": (
-        lambda: gc.callback(np.sin, gc.zeros({"member": 2, "k": 1}), dims="state")(
-            gc.zeros({"member": 3, "state": 3})
-        ),
-        "dim 'member' has sizes 3 and 2",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_wrong_arguments_are_refused(name: str) -> None:
-    call, message = REFUSED[name]
-    with pytest.raises(gc.GraphError, match=message) as error:
-        call()
-    assert "cure: " in str(error.value)

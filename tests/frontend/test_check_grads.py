@@ -93,33 +93,3 @@ def test_each_mode_is_checked(one: str) -> None:
     y = planted(wrong if one == "pullback" else right, forth)(x)
     with pytest.raises(gc.GraphValueError, match="row=2, col=1 with respect to 'x' at row=2, col"):
         gc.check_grads({"loss": y}, x, {x: VALUES[X]})
-
-
-def test_a_derivative_that_is_nan_is_wrong() -> None:
-    x = gc.tensor("x", {"row": 2})
-    y = gc.custom_pullback(gc.sin, lambda xs, y, ct: (ct * gc.sqrt(xs[0]),))(x)
-    with pytest.raises(gc.GraphValueError, match=r"nan by a p.* inf apart"):
-        gc.check_grads(y, x, {x: [-1.0, -2.0]})
-
-
-REFUSED: dict[str, tuple[Callable[[], object], str]] = {
-    "an inner tensor": (lambda: gc.check_grads(gc.sin(X), X * 2, {X: 1}), "is not an input"),
-    "no value": (lambda: gc.check_grads(gc.sin(X), X, {}), "none for input 'x'"),
-    "another name": (lambda: gc.check_grads(gc.sin(X), X, {"y": 1}), "no input 'y'"),
-    "no mapping": (lambda: gc.check_grads(gc.sin(X), X, [1]), "values are"),
-    "a wrong array": (lambda: gc.check_grads(gc.sin(X), X, {X: [1.0]}), "input 'x' has 2 dims"),
-    "integers": (lambda: gc.check_grads(N * 1.0, N, {N: [1]}), "int64"),
-    "nothing": (lambda: gc.check_grads([], X, {X: 1}), "y has no tensors"),
-    "no input": (lambda: gc.check_grads(gc.sin(X), [], {X: 1}), "wrt has no tensors"),
-    "nan": (lambda: gc.check_grads({"a": gc.sqrt(X)}, X, {X: VALUES[X]}), r"y\['a'\] at row=\d"),
-    "rtol": (lambda: gc.check_grads(gc.sin(X), X, {X: 1}, rtol=-1), "rtol=-1"),
-    "most": (lambda: gc.check_grads(gc.sin(X), X, {X: 1}, most=0), "most=0"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_wrong_arguments_are_refused(name: str) -> None:
-    call, message = REFUSED[name]
-    with pytest.raises(gc.GraphError, match=message) as error:
-        call()
-    assert "cure: " in str(error.value)

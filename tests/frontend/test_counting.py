@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import graphcore as gc
 
@@ -22,14 +21,7 @@ def run(function: Any, *arrays: Any) -> Any:
     return gc.compile(xs, function(*xs))(*map(np.asarray, arrays))
 
 
-def test_integers_without_a_bin_are_refused() -> None:
-    for wrong in ([0, -1], [0, 3]):
-        with pytest.raises(gc.GraphError):
-            run(lambda x: gc.bincount(x, 3), wrong)
-        with pytest.raises(gc.GraphError):
-            gc.bincount(gc.constant(wrong, "t"), 3)
-    with pytest.raises(gc.GraphTypeError):
-        gc.bincount(gc.tensor("x", {"t": 2}), 3)
+def test_bins_of_no_integers_and_of_small_ones() -> None:
     assert run(lambda x: gc.bincount(x, 3), np.array([], int)).tolist() == [0, 0, 0]
     assert run(lambda x: gc.bincount(x, 3), np.array([2, 2], np.uint8)).tolist() == [0, 0, 2]
 
@@ -106,8 +98,6 @@ def test_nothing_is_different() -> None:
     none = np.zeros(0)
     assert run(lambda x: gc.unique(x, 2, fill_value=7), none).tolist() == [7, 7]
     assert run(lambda x: gc.unique_all(x, 2).counts, none).tolist() == [0, 0]
-    with pytest.raises(gc.GraphError):
-        run(lambda x: gc.unique(x, 2), none)
 
 
 def test_dims_and_dtypes_of_different_values() -> None:
@@ -134,25 +124,3 @@ def test_derivatives_go_to_the_first_of_equals() -> None:
 
     assert slope([5.0, 3.0, 5.0]).tolist() == [2, 1, 0]
     assert slope([5.0, 5.0]).tolist() == [3, 0]
-
-
-def test_refusals() -> None:
-    x, z = gc.tensor("x", {"t": 3}), gc.tensor("z", {"t": 3}, dtype="complex128")
-    for wrong in (
-        lambda: gc.histogram(x, 0),
-        lambda: gc.histogram(x, 3, range=(1, 0)),
-        lambda: gc.histogram(x, 3, range=(0, INF)),
-        lambda: gc.histogram(x, [0, 1], range=(0, 1)),
-        lambda: gc.histogram(x, [1, 0]),
-        lambda: gc.histogram(x, [1]),
-        lambda: gc.histogram(x, [0, 2, 1]),
-        lambda: gc.histogram(x, x),
-        lambda: gc.histogram(x, 3, "u"),
-        lambda: gc.histogram(z, 3),
-        lambda: gc.histogram(x, 3, range=(0, 1), name="t", dim=()),
-        lambda: gc.unique(x, 3, "u"),
-        lambda: gc.unique(x, -3),
-        lambda: gc.bincount(x.astype(int), 3, "u"),
-    ):
-        with pytest.raises(gc.GraphError):
-            wrong()

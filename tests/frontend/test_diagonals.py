@@ -53,27 +53,3 @@ def test_offsets_may_be_sizes():
             strict=True,
         ):
             np.testing.assert_array_equal(have, want)
-
-
-REFUSED = {
-    "diagonal unknown": (lambda x: gc.diagonal(x, ("a", "q")), "no dim 'q'"),
-    "diagonal one": (lambda x: gc.diagonal(x, ("a", "a")), "not two"),
-    "diagonal three": (lambda x: gc.diagonal(x, ("a", "b", "c")), "not two"),
-    "diagonal clash": (lambda x: gc.diagonal(x, ("a", "b"), "c"), "already"),
-    "diagonal offset": (lambda x: gc.diagonal(x, ("a", "b"), offset=0.5), "0.5 for offset"),
-    "trace unknown": (lambda x: gc.trace(x, ("a", "q")), "no dim 'q'"),
-    "diag clash": (lambda x: gc.diag(x, "a", ("b", "q")), "already"),
-    "diag one": (lambda x: gc.diag(x, "a", ("q", "q")), "not two"),
-    "tril unknown": (lambda x: gc.tril(x), "no dims 'row' and 'col'"),
-    "triu offset": (lambda x: gc.triu(x, ("a", "b"), k=None), "None for k"),
-    "eye": (lambda x: gc.eye({"a": 2}), "not two"),
-    "tri": (lambda x: gc.tri(("a", "b", "c"), (1, 2, 3)), "not two"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    wrong, reason = REFUSED[name]
-    with pytest.raises(gc.GraphError, match=reason) as caught:
-        wrong(gc.tensor("x", {"a": 2, "b": 3, "c": None}))
-    assert "test_diagonals.py:" in str(caught.value)

@@ -234,33 +234,6 @@ def test_threads_make_one_program() -> None:
     assert made == [1]
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: loss(T, W), "w is an array, and x is a tensor"),
-        (lambda: loss(T, W), r"gc.constant\(w, \('feature',\)\)"),
-        (lambda: loss([[1.0]], V), "x is an array, and w is a tensor"),
-        (lambda: loss(X, W, power=V), "x is an array, and power is a tensor"),
-        (lambda: loss(X), "missing a required argument: 'w'"),
-        (lambda: loss(X, W, pwer=2), "unexpected keyword argument 'pwer'"),
-        (lambda: loss(X, W, power=[2]), r"power=\[2\] is static, but not hashable"),
-        (lambda: loss(X, W, power=np.ones(2)), "declare it as an input, @gc.function"),
-        (lambda: loss(X, np.ones(2)), "dim 'feature' of input 'w' has size 2|size"),
-        (lambda: loss.compiled(T, V), "x is a tensor, for which the function runs as it is"),
-        (lambda: gc.function(loss), "takes inputs by name"),
-        (lambda: gc.function(y=())(lambda x: x), r"\(x\) has no parameter 'y'"),
-        (lambda: gc.function(xx=())(lambda x: x), "did you mean 'x'"),
-        (lambda: gc.function(args=())(lambda *args: args), "no parameter 'args'"),
-        (lambda: gc.function(x=2.5)(lambda x: x), "2.5"),
-        (lambda: gc.function(x={"row": -1})(lambda x: x), "size -1"),
-        (lambda: gc.function(x=())(3), "3 is not a function"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call: Any, says: str) -> None:
-    with pytest.raises(gc.GraphError, match=says):
-        call()
-
-
 def test_numbers_and_arrays_with_dims_go_with_tensors() -> None:
     da = xarray.DataArray(W, dims="feature")
     assert loss(T, da).dims == ()

@@ -142,24 +142,3 @@ def test_no_value_for_every_element_and_group() -> None:
     f = gc.compile([x, ids], outputs, native=False)
     types = [node.type for node in f.stages["lowered"].nodes()]
     assert max(t.count for type in types for t in getattr(type, "items", (type,))) <= 202
-
-
-@pytest.mark.parametrize(
-    ("wrong", "reason"),
-    [
-        (lambda g: g.map(lambda v, w: v, most=-1), "size -1"),
-        (lambda g: g.map(3, most=2), "function"),
-        (lambda g: g.quantile(1.5), "between 0 and 1"),
-        (lambda g: g.quantile(0.5, method="any"), "method='any' is not known"),
-    ],
-)
-def test_refusals(wrong: Any, reason: str) -> None:
-    x = gc.tensor("x", {"t": 4})
-    with pytest.raises(gc.GraphError, match=reason):
-        wrong(x.groupby([0, 1, 0, 1], 2, "t", name="g"))
-    with pytest.raises(gc.GraphError, match="map along one dim"):
-        x.groupby([0, 1, 0, 1], 2, "t").map(lambda v, w: v, 2)
-    with pytest.raises(gc.GraphError, match="outside"):
-        gc.evaluate(
-            x.groupby([0, 0, 0, 1], 2, "t", name="g").map(lambda v, w: v, 2), {x: [1.0] * 4}
-        )

@@ -49,15 +49,6 @@ def test_a_short_name_is_not_taken_for_another(name: str) -> None:
     assert "did you mean" not in instead(name)
 
 
-def test_functions_of_xarray_name_ours() -> None:
-    xarray = pytest.importorskip("xarray")
-    x = gc.tensor("x", {"row": 3})
-    with pytest.raises(gc.GraphTypeError, match=r"write gc.where\(c, x, y\)"):
-        xarray.where(x > 0, x, 0)
-    with pytest.raises(gc.GraphTypeError, match=r"x\.groupby\(da\.time\.dt\.month\)"):
-        x.groupby("time.month")
-
-
 def test_dates_are_made_numbers() -> None:
     pandas = pytest.importorskip("pandas")
     f = gc.compile([x := gc.tensor("x", {"row": None})], x)

@@ -36,58 +36,6 @@ def test_shift_as_xarray(dtype, shape, function):
     np.testing.assert_array_equal(found, wanted, strict=True)
 
 
-REFUSED = {
-    "roll": (lambda x: x.roll(q=1), "no dim 'q'"),
-    "roll nothing": (lambda x: x.roll(1), "not a dict"),
-    "roll float": (lambda x: x.roll(a=1.5), "not an integer"),
-    "shift bool": (lambda x: (x > 0).shift(a=1), "no nan"),
-    "shift inexact": (lambda x: x.astype("int8").shift(a=1, fill_value=1.5), "does not fit"),
-    "shift large": (lambda x: x.astype("int8").shift(a=1, fill_value=300), "does not fit"),
-    "shift complex": (lambda x: x.shift(a=1, fill_value=1j), "does not fit"),
-    "shift tensor": (lambda x: x.astype("int8").shift(a=1, fill_value=x.sum()), "cannot be cast"),
-    "flip": (lambda x: gc.flip(x, "q"), "no dim 'q'"),
-    "head": (lambda x: x.head(a=-1), "negative"),
-    "thin": (lambda x: x.thin(a=0), "step"),
-    "thin nothing": (lambda x: x.thin(), "no step"),
-    "tile": (lambda x: gc.tile(x, q=2), "no dim 'q'"),
-    "tile negative": (lambda x: gc.tile(x, a=-1), "0 or more"),
-    "repeat negative": (lambda x: gc.repeat(x, -1, "a"), "0 or more"),
-    "repeat tensor": (lambda x: gc.repeat(x, x, "a"), "is not how often"),
-    "repeat each": (lambda x: gc.repeat(x, [1, 2], "a"), "sizes 6 and 2"),
-    "split": (lambda x: gc.split(x, 4, "a"), "does not split"),
-    "split none": (lambda x: gc.split(x, 0, "a"), "does not split"),
-    "split sizes": (lambda x: gc.split(x, [2, 3], "a"), "sizes 6 and 5"),
-    "split rest": (lambda x: gc.split(x, [7, None], "a"), "sizes 6 and 7"),
-    "split open": (lambda x: gc.split(x, [None, None], "a"), "several"),
-    "split dict": (lambda x: gc.split(x, {"a": 2, "b": 3}), "one dim"),
-    "split what": (lambda x: gc.split(x, "ab", "a"), "not a list"),
-    "unbind": (lambda x: gc.unbind(x, "b"), "unknown"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    wrong, reason = REFUSED[name]
-    with pytest.raises(gc.GraphError, match=reason) as caught:
-        wrong(gc.tensor("x", {"a": 6, "b": None}))
-    assert "test_moves.py:" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: gc.repeat(x, [1, 2], "a"),
-        lambda x: gc.split(x, [4, None], "a")[0],
-        lambda x: gc.split(x, [1, 1], "a")[0],
-        lambda x: gc.split(x, 2, "a")[0],
-    ],
-)
-def test_sizes_are_checked_at_the_call(function):
-    x = gc.tensor("x", {"a": None})
-    with pytest.raises(gc.GraphError, match=r"test_moves\.py:"):
-        gc.compile([x], function(x))(np.ones(3))
-
-
 def test_dims_may_have_the_names_of_parameters():
     x = gc.tensor("x", {"x": 4, "names": 3, "copies": 2})
     assert x.pad(x=(1, 2), mode="edge").sizes == {"x": 7, "names": 3, "copies": 2}

@@ -71,56 +71,9 @@ def test_functions_of_complex_values() -> None:
         assert function(Z) is getattr(gc, function.__name__)(Z)
 
 
-REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: np.sum(X, axis=1), "numpy.sum: takes no axis .*gc.sum(x, dim='col')"),
-    (lambda: np.sum(X, 0), "gc.sum(x, dim='row')"),
-    (lambda: np.median(X, axis=-2), "gc.median(x, dim='row')"),
-    (lambda: np.var(X, axis=(0, 1)), "gc.var(x, dim='row')"),
-    (lambda: np.transpose(X, (1, 0)), "x.transpose('row', ...)"),
-    (lambda: np.where(X > 0), "gc.where(condition, x, y)"),
-    (lambda: np.cumsum(X), "gc.cumsum(x, dim='row')"),
-    (lambda: np.sort(X), "gc.sort(x, dim='row')"),
-    (lambda: np.concatenate([X, X], axis=1), "gc.concat(xs, dim='col')"),
-    (lambda: np.linalg.norm(X), "gc.linalg.norm(x, dims=('row', 'col'))"),
-    (lambda: np.linalg.norm(X.isel(row=0)), "gc.linalg.norm(x, dims='col')"),
-    (lambda: np.linalg.norm(X, axis=1), "gc.linalg.norm(x, dims='col')"),
-    (lambda: np.linalg.inv(X.isel(row=0)), "gc.linalg.inv(x)"),
-    (lambda: np.stack([X, X]), "gc.stack(xs, 'new')"),
-    (lambda: np.reshape(X, (4, 3)), "x.stack(new=('row', ...))"),
-    (lambda: np.swapaxes(X, 0, 1), "x.transpose('row', ...)"),
-    (lambda: np.take_along_axis(X, X, 0), "gc.take_along(x, index, dim='row')"),
-    (lambda: np.expand_dims(X, 0), "gc.expand_dims(x"),
-    (lambda: np.einsum("ij->i", X), "gc.einsum('row col, col -> row', x, y)"),
-    (lambda: np.dot(X, X), "gc.dot(x, y, dim='row')"),
-    (lambda: np.matmul(X, X), "gc.dot(x, y, dim='row')"),
-    (lambda: np.ones((2, 3)) @ X, "gc.dot(x, y, dim='row')"),
-    (lambda: np.nanmean(X), "gc.mean(x, dim='row', skipna=True)"),
-    (lambda: np.trace(X), "gc.trace(x, dims=('row', 'col'))"),
-    (lambda: np.allclose(X, X), "gc.isclose(x, y).all()"),
-    (lambda: np.shape(X), "use x.sizes"),
-    (lambda: np.add.reduce(X), "numpy.add.reduce: takes axes by position .*gc.sum(x, dim='row')"),
-    (lambda: np.multiply.accumulate(X), "gc.cumprod(x, dim='row')"),
-    (lambda: np.add(X, X, out=np.ones(3)), "numpy.add: takes no out .*gc.add(x, y)"),
-    (lambda: np.histogramdd(X), "gc.callback(np.histogramdd, result)(x)"),
-    (lambda: np.polyfit(X, X, 1), "gc.linalg.polyfit(x, y, 1, dim='row')"),
-    (lambda: np.packbits(X), "give arrays to np.packbits"),
-    (lambda: np.ones(3) * X, "gc.constant(array, dims)"),
-]
-
-
-@pytest.mark.parametrize("number", range(len(REFUSED)))
-def test_a_refusal_says_what_to_write(number: int) -> None:
-    function, says = REFUSED[number]
-    with pytest.raises(gc.GraphTypeError) as caught:
-        function()
-    message = str(caught.value).replace("\n", " ")
-    assert all(part in message for part in says.split(".*")), message
-    assert "test_numpy_functions.py:" in message
-
-
 def test_no_namesake_is_listed_as_missing() -> None:
     """A function of ours is named by itself, unless NumPy's of that name is another."""
     assert set(INSTEAD) & set(public()) == {
-        *("dot", "einsum", "pad", "ravel", "stack", "transpose", "unstack")
+        *("dot", "einsum", "expand_dims", "pad", "ravel", "stack", "transpose", "unstack")
     }
     assert set(public()) >= AXISLESS

@@ -81,32 +81,3 @@ def test_what_adds_nothing_is_the_same():
     x = gc.tensor("x", {"a": 6, "b": None})
     same = x.pad(), x.pad({}), x.pad(a=0, mode="edge"), x.pad(a=(0, 0), b=0, mode="wrap")
     assert all(y is x for y in same)
-
-
-REFUSED = {
-    "unknown": (lambda x: x.pad(q=1), "no dim 'q'"),
-    "negative": (lambda x: x.pad(a=-1), "-1 new elements"),
-    "negative after": (lambda x: x.pad(a=(1, -1), mode="edge"), "-1 new elements"),
-    "three": (lambda x: x.pad(a=(1, 2, 3)), "not a pair"),
-    "float": (lambda x: x.pad(a=1.5), "not an integer"),
-    "bool": (lambda x: (x > 0).pad(a=1), "no nan"),
-    "inexact": (lambda x: x.astype("int8").pad(a=1, constant_values=0.5), "does not fit"),
-    "mode": (lambda x: x.pad(a=1, mode="empty"), "mode='empty'"),
-    "option": (lambda x: x.pad(a=1, mode="edge", constant_values=1), "takes no constant_values"),
-    "option dim": (lambda x: x.pad(a=1, constant_values={"q": 1}), "no dim 'q'"),
-    "stat_length": (lambda x: x.pad(a=1, mode="mean", stat_length=0), "leaves no value"),
-    "reflect_type": (lambda x: x.pad(a=1, mode="reflect", reflect_type="up"), "reflect_type 'up'"),
-    "odd bool": (
-        lambda x: (x > 0).pad(a=1, mode="wrap").pad(a=1, mode="reflect", reflect_type="odd"),
-        "for bool",
-    ),
-    "empty": (lambda x: x[:0].pad(a=1, mode="edge"), "is empty"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    wrong, reason = REFUSED[name]
-    with pytest.raises(gc.GraphError, match=reason) as caught:
-        wrong(gc.tensor("x", {"a": 6, "b": None}))
-    assert "test_padding.py:" in str(caught.value)

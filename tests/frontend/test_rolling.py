@@ -88,16 +88,6 @@ def test_a_nan_makes_its_block_nan() -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_blocks_that_do_not_part_evenly_are_refused() -> None:
-    with pytest.raises(gc.GraphValueError, match="size 5 is not a multiple of the block size 2"):
-        gc.zeros({"t": 5}).coarsen(t=2).sum()
-    x = gc.tensor("x", {"t": None})
-    f = gc.compile([x], x.coarsen(t=2).sum())
-    np.testing.assert_array_equal(f(np.arange(4.0)), [1, 5])
-    with pytest.raises(gc.GraphValueError, match="needs t == "):
-        f(np.arange(5.0))
-
-
 @pytest.mark.parametrize(("name", "min_periods"), list(product(REDUCTIONS[:-1], [None, 1])))
 def test_a_window_without_a_value_has_no_derivative(name: str, min_periods: int | None) -> None:
     """Where the result is nan for want of values, its derivative is 0, and no nan leaks from it."""
@@ -111,28 +101,6 @@ def test_a_window_without_a_value_has_no_derivative(name: str, min_periods: int 
         assert np.isfinite(masked).all()
         assert not masked[np.isnan(given)].any()
         np.testing.assert_array_equal(masked, whole)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda x: x.rolling(tme=2), "did you mean 'time'"),
-        (lambda x: x.rolling(time=0), "at least one element"),
-        (lambda x: x.rolling(), r"write x.rolling\({'time': 3}\)"),
-        (lambda x: x.rolling(time=3, min_periods=0), "min_periods=0"),
-        (lambda x: x.rolling({"time": 2}, row=2), "not both"),
-        (lambda x: x.rolling(time=2, center={"row": True}), "each of the dims"),
-        (lambda x: x.rolling(time=2).construct("row"), "there is a dim 'row' already"),
-        (lambda x: x.rolling(time=2).construct(), "each of the dims"),
-        (lambda x: x.rolling(time=2).mean(axis=0), "takes no axis"),
-        (lambda x: x.coarsen(time=2, boundary="even"), "boundary='even' is not known"),
-        (lambda x: x.coarsen(time=2, side="middle"), "side='middle' is not known"),
-        (lambda x: x.coarsen(time=2).construct(time=("year",)), "not pairs of dims"),
-    ],
-)
-def test_refusals(make: Any, message: str) -> None:
-    with pytest.raises(gc.GraphError, match=message):
-        make(gc.tensor("x", {"time": 6, "row": 2}))
 
 
 @pytest.mark.parametrize("native", [False, True])
@@ -169,17 +137,3 @@ def test_dims_may_have_the_name_of_an_operand() -> None:
     x = gc.tensor("t", {"x": 6})
     assert x.rolling(x=3).mean() is x.rolling({"x": 3}).mean()
     assert gc.coarsen(x, x=2).sum() is x.coarsen({"x": 2}).sum()
-
-
-def test_names_of_windows_are_refused_in_the_words_of_the_call() -> None:
-    x = gc.tensor("x", {"row": 6, "a": 2})
-    for call in (
-        lambda: x.rolling(row=3).construct("row"),
-        lambda: x.rolling(row=3).construct("a"),
-        lambda: x.coarsen(row=2).construct(row=("a", "b")),
-    ):
-        with pytest.raises(
-            gc.GraphError, match=r"^construct: there is a dim '\w+' already"
-        ) as error:
-            call()
-        assert "concat" not in str(error.value)

@@ -111,31 +111,6 @@ def test_a_convolution_is_one_copy_and_one_matrix_product() -> None:
     assert f.source.count("windows(") == 1  # which the gradient reads as well
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda x, k: gc.conv(x, k, {"z": "k"}), "there is no dim 'z'"),
-        (lambda x, k: gc.conv(x, k, {"t": "z"}), "there is no dim 'z'"),
-        (lambda x, k: gc.conv(x, k, ()), "moves along no dim"),
-        (lambda x, k: gc.conv(x, k, {"t": "k"}, "chanel"), "did you mean 'channel'"),
-        (lambda x, k: gc.conv(x, k, {"t": "k"}, "t"), "moves along dim 't'"),
-        (lambda x, k: gc.conv(x, k, {"t": "k"}, padding="even"), "padding='even'"),
-        (lambda x, k: gc.conv(x, k, {"t": "k"}, padding=-1), "padding -1 of dim 't'"),
-        (lambda x, k: gc.conv(x, k, {"t": "k"}, stride=0), "stride 0"),
-        (lambda x, k: gc.conv_transpose(x, k, {"t": "k"}, stride=2, sizes={"t": 9}), "7 .* 4"),
-        (lambda x, k: gc.conv_transpose(x, k, {"t": "k"}, sizes={"n": 9}), "along no dim 'n'"),
-        (lambda x, k: gc.max_pool(x, {"z": 2}), "there is no dim 'z'"),
-        (lambda x, k: gc.max_pool(x, {"t": 2}, dilation=x.sizes["n"]), "integer"),
-        (lambda x, k: gc.signal.convolve(x, k, "t"), "there is no dim 't'"),
-        (lambda x, k: gc.signal.convolve(x, k, mode="circular"), "mode='circular'"),
-    ],
-)
-def test_refusals(make: Any, message: str) -> None:
-    x = gc.tensor("x", {"n": None, "t": 7, "channel": 2})
-    with pytest.raises(gc.GraphError, match=message):
-        make(x, gc.tensor("k", {"k": 3, "channel": 2, "out": 4}))
-
-
 def test_layers_inside_of_loops(random: np.random.Generator) -> None:
     """A loop of layers is the layers written out: value, gradients and second order."""
     u, k = gc.tensor("u", {"step": 3, "x": None}), gc.tensor("k", {"kx": 3})

@@ -63,11 +63,7 @@ def test_top_k() -> None:
     values, indices = run(lambda x: list(x.top_k(3, "t")), [1.0, NAN, 3.0, 3.0, 2.0])
     np.testing.assert_array_equal(values, [NAN, 3, 3])
     np.testing.assert_array_equal(indices, [1, 2, 3])
-    with pytest.raises(gc.GraphError, match="fewer than 3 elements"):
-        gc.top_k(gc.tensor("x", {"t": 2}), 3, "t")
     f = gc.compile([x := gc.tensor("x", {"t": None})], x.top_k(3, "t").indices)
-    with pytest.raises(gc.GraphError, match="t"):
-        f(np.zeros(2))
     assert f(np.zeros(3)).tolist() == [0, 1, 2]
 
 
@@ -113,24 +109,6 @@ def test_searchsorted_of_mixed_dtypes() -> None:
     x, v = np.array([1, 2, 3]), np.array([1.5, 2.0])
     assert run(lambda x, v: gc.searchsorted(x, v, "t"), x, v).tolist() == [1, 1]
     assert run(lambda x: gc.searchsorted(x, 2.5, "t"), x) == 2
-
-
-def test_refusals() -> None:
-    x = gc.tensor("x", {"row": 3})
-    for wrong in (
-        lambda: x.sort("col"),
-        lambda: x.argsort("col"),
-        lambda: x.top_k(1, "col"),
-        lambda: x.top_k(-1, "row"),
-        lambda: x.top_k(None, "row"),  # type: ignore[arg-type]
-        lambda: x.astype("complex128").rank("row"),
-        lambda: gc.searchsorted(x, 1.0, "col"),
-        lambda: gc.searchsorted(x, 1.0, "row", side="middle"),  # type: ignore[arg-type]
-    ):
-        with pytest.raises(gc.GraphError):
-            wrong()
-    with pytest.raises(gc.GraphTypeError):
-        gc.grad(x.argsort("row").sum(), x)
 
 
 def test_sorting_reads_well() -> None:

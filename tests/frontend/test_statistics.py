@@ -83,9 +83,6 @@ def test_norm_of_nothing_and_of_nan() -> None:
     for order in (2, 3, 0.5):
         assert run(lambda x, order=order: gc.norm(x, ord=order), [1.0, -INF]) == INF
     assert run(gc.norm, np.array([3, 4], "int8")) == 5
-    for wrong in ("fro", NAN):
-        with pytest.raises(gc.GraphTypeError, match="ord="):
-            gc.norm(line(), ord=wrong)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -134,8 +131,6 @@ def test_weighted() -> None:
     assert repr(x.weighted(w)).startswith("<Weighted <Tensor x: f64[t]> by")
     f = gc.compile([x, w], [x.weighted(w).sum("t"), x.weighted(w).sum_of_weights()])
     np.testing.assert_array_equal(f(np.arange(3.0), np.array([True, False, True])), [2, 2])
-    with pytest.raises(gc.GraphError, match="'nope'"):
-        x.weighted(w).mean("nope")
     whole = gc.average(line(dtype="int8"), weights=line("w", "int8"))
     assert whole.dtype == np.float64
 
@@ -185,8 +180,6 @@ def test_cov_of_complex_and_of_dims_that_lack() -> None:
     repeated = np.broadcast_to(level[:, None], values.shape).ravel()
     np.testing.assert_allclose(one, np.cov(values.ravel(), repeated)[0, 1])
     np.testing.assert_allclose(two, 0, atol=1e-15)
-    with pytest.raises(gc.GraphError, match="'time'"):
-        gc.cov(x, c, "time")
 
 
 def test_corr_of_a_constant() -> None:
@@ -211,9 +204,6 @@ def test_fills() -> None:
     assert whole.ffill("t") is whole
     assert run(lambda n: n.fillna(0), np.array([1, 2])).dtype == np.int64
     assert run(lambda x: x.ffill("t"), np.zeros(0)).shape == (0,)
-    for limit in (0, -1):
-        with pytest.raises(gc.GraphError, match="limit"):
-            line().ffill("t", limit=limit)
 
 
 def test_isin() -> None:
@@ -226,14 +216,6 @@ def test_isin() -> None:
     assert run(lambda x: x.isin(2), [1.0, 2.0]).tolist() == [False, True]
 
 
-def test_cross_of_other_sizes_is_refused() -> None:
-    x = line()
-    with pytest.raises(gc.GraphError, match="size 3"):
-        gc.cross(x, gc.tensor("y", {"t": 4}), "t")
-    with pytest.raises(gc.GraphError, match="'axis'"):
-        gc.cross(x, x, "axis")
-
-
 def test_cross_of_unknown_sizes_wants_3_at_the_call() -> None:
     x, y = gc.tensor("x", {"t": None, "row": 2}), gc.tensor("y", {"t": "m"})
     z = gc.cross(x, y, "t")
@@ -242,7 +224,3 @@ def test_cross_of_unknown_sizes_wants_3_at_the_call() -> None:
     product, slope = f(a, b)
     np.testing.assert_allclose(product, np.cross(a, b[:, None], axis=0))
     np.testing.assert_allclose(slope, 2 * np.cross(b[:, None], product, axis=0))
-    with pytest.raises(gc.GraphValueError, match=r"t == 3 for dim 't', but they are 2 and 3"):
-        f(a[:2], b)
-    with pytest.raises(gc.GraphValueError, match=r"m == 3 for dim 't', but they are 4 and 3"):
-        f(a, np.ones(4))

@@ -225,56 +225,7 @@ def test_masks_known_only_at_the_call(update, key):
         np.testing.assert_array_equal(found, a)
 
 
-MASK = gc.tensor("m", {"a": 4}, dtype="bool")
 INTEGERS = gc.tensor("k", {"a": 4}, dtype="int32")
-REFUSED = {
-    "size": (lambda x: x.at[:2].set(gc.ones({"a": 3})), ValueError, "2 elements and 3 values"),
-    "size 1": (lambda x: x.at[:2].set(gc.ones({"a": 1})), ValueError, "2 elements and 1 values"),
-    "row of wrong size": (
-        lambda x: x.at[{"b": 0}].set(gc.ones({"a": 7})), ValueError, "4 elements and 7",
-    ),
-    "new dim": (lambda x: x.at[0].add(gc.ones({"c": 2})), ValueError, "dim 'c' that the elements"),
-    "gone dim": (lambda x: x.at[0].add(gc.ones({"a": 4})), ValueError, "dim 'a' that the elements"),
-    "complex": (lambda x: x.at[0].set(1j), TypeError, "complex128 cannot be cast to float64"),
-    "floats": (lambda x: INTEGERS.at[0].add(0.5), TypeError, "float64 cannot be cast to int32"),
-    "quotient": (lambda x: INTEGERS.at[0].divide(2), TypeError, "astype"),
-    "powers": (lambda x: x.at[[0, 0]].power(2.0), ValueError, "positions may repeat"),
-    "outside": (lambda x: x.at[4].set(0.0), IndexError, "position 4 is outside dim 'a'"),
-    "list outside": (lambda x: x.at[[0, -5]].set(0.0), IndexError, "position -5"),
-    "array": (lambda x: x.at[0].set(np.ones(3)), TypeError, "no dims"),
-    "mask": (lambda x: x.at[[True, False]].set(0.0), IndexError, "mask"),
-    "values of a mask": (
-        lambda x: x.at[x > 0].set(gc.ones({"a": 4})), ValueError, r"gc.where\(mask, values, x\)",
-    ),
-    "values at a mask": (lambda x: x.at[x > 0].get(), TypeError, "that have no dim"),
-    "mask of another dim": (lambda x: x.at[{"b": MASK}].set(0.0), IndexError, "the one dim 'b'"),
-    "mask of a new dim": (lambda x: x.at[MASK.rename(a="c")].set(0.0), IndexError, "dim 'c' that"),
-    "mask of two dims": (lambda x: x.at[x > 0, 0].set(0.0), IndexError, r"x.at\[mask\]"),
-    "mask of another size": (
-        lambda x: x.at[gc.zeros({"a": 3}, "bool")].set(0.0), ValueError, "sizes",
-    ),
-    "segment": (lambda x: gc.segment_sum(x, [0, 1, 2, 3], 3, "a"), IndexError, "number 3"),
-    "negative segment": (lambda x: gc.segment_sum(x, [0, 1, -1, 3], 4, "a"), IndexError, "r -1"),
-    "float segments": (lambda x: gc.segment_sum(x, gc.ones({"a": 4}), 4), TypeError, "integers"),
-    "name of segments": (
-        lambda x: gc.segment_sum(x, gc.zeros({"a": 4, "b": 3}, "int64"), 4), ValueError, "name=",
-    ),
-    "name taken": (
-        lambda x: gc.segment_sum(x, [0, 1, 2, 3], 4, "a", name="b"), ValueError, "dim 'b' already",
-    ),
-    "dim of segments": (
-        lambda x: gc.segment_sum(x, gc.zeros({"a": 4}, "int64"), 4, "q"), ValueError, "'q'",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    wrong, kind, reason = REFUSED[name]
-    with pytest.raises(gc.GraphError, match=reason) as caught:
-        wrong(gc.tensor("x", {"a": 4, "b": 3}))
-    assert isinstance(caught.value, kind)
-    assert "test_updates.py:" in str(caught.value)
 
 
 def test_dtypes_as_in_place():

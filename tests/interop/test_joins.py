@@ -225,15 +225,6 @@ def test_override_gives_the_labels_of_the_first() -> None:
     assert late(B).coords["t"].values.tolist() == [2, 1, 0]
 
 
-def test_no_other_words_are_known() -> None:
-    (x,) = inputs("x")
-    for join in ("outer", "left", None):
-        with pytest.raises(gc.GraphValueError, match="'exact', 'override' or 'inner'"):
-            gc.compile([x], x, join=join)  # type: ignore[call-overload]
-        with pytest.raises(gc.GraphValueError, match="'exact', 'override' or 'inner'"):
-            gc.function(x=("t",), join=join)  # type: ignore[call-overload]
-
-
 def test_the_option_is_kept(tmp_path: Path) -> None:
     x, y = inputs("x", "y")
     f = gc.compile([x, y], x + y, join="override")

@@ -246,11 +246,6 @@ def test_arrays_are_the_default() -> None:
     assert type(gc.compile([x()], x() + 1)(data())) is np.ndarray
 
 
-def test_a_wrong_kind_of_result_is_refused() -> None:
-    with pytest.raises(gc.GraphValueError, match="'numpy' or 'xarray'"):
-        gc.compile([x()], x(), returns="pandas")  # type: ignore[arg-type]
-
-
 def test_without_xarray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xarray", None)
     gc.compile([x()], x())

@@ -259,15 +259,3 @@ def test_strides_by_value_of_few_elements(native: bool) -> None:
             for y, wanted in zip(found, known(ROW[:size]), strict=True):
                 np.testing.assert_allclose(y, wanted, rtol=1e-9, atol=1e-12)
             np.testing.assert_allclose(found[-1], found[-2], rtol=1e-9, atol=1e-12)
-
-
-def test_strides_that_are_no_strides() -> None:
-    made = [gc.windows(T, {"t": 2}, "w", stride=N), gc.max_pool(T, {"t": 2}, N)]
-    made += [gc.overlap_add(WINDOWS, {"t": None}, "w", stride=N)]
-    for y in made:
-        with pytest.raises(gc.GraphError, match="needs 1 <= n for dim 't'"):
-            gc.compile([T, N], y, native=False)(ROW, 0)
-    with pytest.raises(gc.GraphError, match=r"the step n - 5 may be negative\n.*\n  cure"):
-        gc.windows(T, {"t": 2}, "w", stride=N - 5)
-    with pytest.raises(gc.GraphTypeError, match=r"a stride is not one integer"):
-        gc.conv(T, KERNEL, "t", stride=T.sum())

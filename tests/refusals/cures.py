@@ -29,7 +29,7 @@ HOLE = "hole"
 TENSORS = {"x", "y", "index", "mask"}
 MODULES: dict[str, Any] = {"gc": gc, "np": np, "xr": xr}
 START = re.compile(
-    r"(?<![\w.'\"])"
+    r"(?<![\w.'\"])(?!(?:bool|[iufc]\d+)\[)"  # but not a type, `f64[row=3]`
     r"(?:lambda [\w, ]*:|@?(?:gc|np|xr)\.[a-zA-Z]|\w+(?:\.\w+)*[\[(]|\.\w+\("
     r"|[a-z]\.[a-z_]{3,}|\{(?='))"
 )
@@ -132,6 +132,8 @@ CALLABLE = {
     "f",
     "g",
     "unravel",
+    "init",
+    "update",
     "function",
     "df",
     "range",
@@ -213,14 +215,19 @@ index = gc.constant([3, 2, 1, 0], "row")
 
 @cache
 def general() -> list[dict[str, Any]]:
-    """Those operands; then with `x` and `y` as vectors and as numbers."""
+    """Those operands; then with `x` and `y` as vectors, numbers, factors, and of dims `y`, `w`."""
     scope: dict[str, Any] = {}
     exec(GENERAL, scope)
     vector, number = gc.tensor("v", {"row": 4}), gc.tensor("number", {})
+    left, right, image = (
+        gc.tensor(a + b, {a: 4, b: 4}) for a, b in (("row", "inner"), ("inner", "col"), "yw")
+    )
     return [
         scope,
-        {**scope, "x": vector, "y": vector, "array": np.ones(4)},
+        {**scope, "x": vector, "y": vector, "mask": vector > 0, "array": np.ones(4)},
         {**scope, "x": number, "y": number * 2},
+        {**scope, "x": left, "y": right},
+        {**scope, "x": image},
     ]
 
 

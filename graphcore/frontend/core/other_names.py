@@ -22,6 +22,7 @@ INSTEAD = {
     **dict.fromkeys(("broadcast_to", "broadcast_arrays", "meshgrid"), "gc.broadcast(x, y)"),
     **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "x.expand_dims('new')"),
     **dict.fromkeys(("newaxis", "unsqueeze"), "x.expand_dims('new')"),
+    "expand_dims": "gc.expand_dims(x, 'new')",
     **dict.fromkeys(("array_split", "hsplit", "vsplit", "dsplit"), "gc.split(x, 2, dim={0!r})"),
     **dict.fromkeys(("fliplr", "flipud", "rot90"), "gc.flip(x, dim={0!r})"),
     **dict.fromkeys(("compress", "extract", "delete"), "x.isel({{{0!r}: positions}})"),

@@ -360,7 +360,8 @@ class Coarsen(Windowed):
         given = mapping("construct", window_dim, window_dim_kwargs, "{'dim': ('year', 'month')}")
         pairs = [names("construct", pair) for pair in each("construct", self._dims, given)]
         if any(len(pair) != 2 for pair in pairs):
-            cure = f"name two for each: .construct({{{self._dims[0]!r}: ('year', 'month')}})"
+            sizes, pair = dict(zip(self._dims, self._sizes, strict=True)), ("year", "month")
+            cure = f"name two for each: x.coarsen({sizes}).construct({ {self._dims[0]: pair} })"
             raise refusal("construct", f"{given} are not pairs of dims", self._x, cure=cure)
         for dim in [dim for pair in pairs for dim in pair]:
             new_dim("construct", dim, self._x.node, gone=self._dims)
