@@ -23,7 +23,8 @@ MODULES = (
     *("graphcore.backends.numpy_backend.printing", "graphcore.backends.numpy_backend.of_one"),
     *("graphcore.backends.numpy_backend.sums", "graphcore.backends.numpy_backend.routines"),
     *("graphcore.backends.numpy_backend.fourier", "graphcore.backends.numpy_backend.linalg"),
-    *("graphcore.backends.numpy_backend.special", "graphcore.files.standalone"),
+    *("graphcore.ops.incomplete", "graphcore.backends.numpy_backend.special"),
+    "graphcore.files.standalone",
 )
 """Each after those that it imports."""
 

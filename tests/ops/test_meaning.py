@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from graphcore.ir.op import Op
-from graphcore.ops import linalg
+from graphcore.ops import linalg, special
 from graphcore.ops.elementwise import UFUNC
 from graphcore.ops.meaning import MEANING
-from tests.ops.tables import arity
+from tests.ops.tables import INTERNAL, arity
 from tests.slopes import meaning as exact
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -238,3 +238,65 @@ def test_functions_have_the_digits_they_should(name: str) -> None:
             wanted = float(exact.MEANING[name](*map(mp.mpf, xs)))
             found = MEANING[op](*[np.full(1, x) for x in xs])
             np.testing.assert_allclose(found, wanted, 1e-11, 1e-13, err_msg=str(xs))
+
+
+def by_parameters(function: Callable[..., Any], orders: tuple[int, ...], *at: float) -> float:
+    """A derivative by the first operands, the last one being fixed."""
+    with mp.workdps(40):
+        *parameters, x = map(mp.mpf, at)
+        return float(mp.diff(lambda *p: function(*p, x), tuple(parameters), orders))
+
+
+def beta_term(a: Any, b: Any, x: Any) -> Any:
+    return x ** (a - 2) * (1 - x) ** b * mp.gamma(a + b) / mp.gamma(a - 1) / mp.gamma(b + 1)
+
+
+DERIVATIVES: dict[Op, tuple[Callable[..., Any], int, tuple[int, ...]]] = {
+    special.gamma_density: (exact.gamma_density, 1, ()),
+    special.gammainc_by: (exact.gammainc, 1, ()),
+    special.digamma_step: (lambda z, m: mp.digamma(z + m) - mp.digamma(z), 1, ()),
+    special.beta_density: (beta_term, 2, (1, -1)),
+    special.betainc_by: (exact.betainc, 2, ()),
+}
+"""A function, how many of its operands it is differentiated by, and shifts of these."""
+
+
+@pytest.mark.parametrize("op", DERIVATIVES, ids=str)
+def test_derivatives_by_parameters(op: Op) -> None:
+    function, count, shifts = DERIVATIVES[op]
+    least = function in (exact.gammainc, exact.betainc)  # of order 0 they are ops of their own
+    for orders in [*itertools.product(range(3), repeat=count)][least:]:
+        for at in itertools.product([0.4, 2.5], [0.3, 6.0][:count], [0.2, 0.7]):
+            at = (*at[:count], at[-1])
+            wanted = by_parameters(function, orders, *at)
+            (found,) = MEANING[op](*[np.full(1, float(x)) for x in (*orders, *shifts, *at)])
+            assert found == pytest.approx(wanted, 1e-9, 1e-12), (orders, at)
+
+
+SLOPES: dict[Op, Callable[..., Any]] = {
+    special.sigmoid_slope: lambda x, y: mp.diff(exact.sigmoid, x),
+    special.tanh_slope: lambda x, y: mp.diff(mp.tanh, x),
+    special.arctan_slope: lambda x: mp.diff(mp.atan, x),
+    special.cosine: lambda x, y: mp.diff(mp.hypot, (x, y), (1, 0)),
+    special.inversion: lambda x, y: mp.diff(lambda x: mp.log(mp.hypot(x, y)), x),
+    special.inversion_slope: lambda x, y: mp.diff(lambda x: x / (x * x + y * y), x),
+    special.square_complement: lambda x: 1 - x * x,
+    special.pseudo_huber_by_delta: lambda d, r: mp.diff(exact.pseudo_huber, (d, r), (1, 0)),
+    special.pseudo_huber_by_r: lambda d, r: mp.diff(exact.pseudo_huber, (d, r), (0, 1)),
+}
+
+
+def test_all_that_derivatives_alone_use_is_here() -> None:
+    assert DERIVATIVES.keys() | SLOPES.keys() == INTERNAL
+
+
+@pytest.mark.parametrize("op", SLOPES, ids=str)
+def test_slopes(op: Op) -> None:
+    for x, y in itertools.product([-2.5, -0.3, 0.7, 12.0], [0.4, 3.0]):
+        at = {special.sigmoid_slope: (x, 0), special.tanh_slope: (x, 0)}.get(op, (y, x))[
+            : arity(op)
+        ]
+        with mp.workdps(40):
+            wanted = float(SLOPES[op](*map(mp.mpf, at)))
+        (found,) = MEANING[op](*[np.full(1, float(v)) for v in at])
+        assert found == pytest.approx(wanted, 1e-11), at

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.special
 
-from . import integrals
+from graphcore.ops import incomplete
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -75,6 +75,17 @@ def pseudo_huber_by_delta(delta: Array, r: Array) -> Array:
     return over(over(r, h) * r, over(h + delta, r) ** 2)
 
 
+def with_orders(count: int, function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function whose first operands are whole numbers, each the same in every place."""
+
+    def run(*xs: Array) -> Array:
+        orders = [int(x.flat[0]) if x.size else 0 for x in xs[:count]]
+        found = function(*orders, *[x.astype(np.float64) for x in xs[count:]])
+        return np.asarray(found, xs[-1].dtype)
+
+    return run
+
+
 FORMULAS: dict[str, Callable[..., Array]] = {
     "cosm1": cosm1,
     "softplus": lambda x: np.logaddexp(0, x).astype(x.dtype),
@@ -92,8 +103,8 @@ FORMULAS: dict[str, Callable[..., Array]] = {
     "pseudo_huber_by_delta": pseudo_huber_by_delta,
     "pseudo_huber_by_r": lambda delta, r: delta * over(r, np.hypot(delta, r)),
     "digamma_step": digamma_step,
-    "gamma_density": integrals.gamma_density,
-    "gammainc_by": integrals.gammainc_by,
-    "beta_density": integrals.beta_density,
-    "betainc_by": integrals.betainc_by,
+    "gamma_density": with_orders(1, incomplete.density_of_gamma),
+    "gammainc_by": with_orders(1, incomplete.integral_of_gamma),
+    "beta_density": with_orders(4, incomplete.density_of_beta),
+    "betainc_by": with_orders(2, incomplete.integral_of_beta),
 }
