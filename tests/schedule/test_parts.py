@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 import graphcore as gc
 from graphcore.ir.graph import Graph
 from graphcore.ops.tensor import overwrite, slice_
 from graphcore.schedule.parts import read_parts_in_results
-from tests.backends.llvm_kernels.native import needs_machine_code
 
 INNER = slice(1, -1)
 
@@ -47,24 +45,6 @@ def test_a_part_is_read_in_the_whole() -> None:
     assert slices_of_results(after) == slices_of_results(before) + 1
     (whole,) = [node for node in after.nodes() if node.op is overwrite]
     assert [node for node in after.nodes() if whole.inputs[1] in node.inputs] == [whole]
-
-
-@needs_machine_code
-def test_so_it_is_in_the_body_of_a_loop(random: np.random.Generator) -> None:
-    def step(_: gc.Tensor, fields: tuple[gc.Tensor, gc.Tensor]) -> tuple[gc.Tensor, gc.Tensor]:
-        x, into = fields
-        into = put(into, mean(x))
-        return put(x, mean(into) + into[{"place": INNER}]), into
-
-    x, into = (gc.tensor(name, {"place": None}) for name in ("x", "into"))
-    made = gc.fori_loop(0, 5, step, (x, into))
-    native, calls = (gc.compile([x, into], [*made], native=tier) for tier in (True, False))
-    graph = calls.stages["optimized"]
-    assert slices_of_results(read_parts_in_results(graph)) > slices_of_results(graph)
-    for size in (2, 3, 9, 17, 40):
-        given = random.standard_normal((2, size))
-        for found, wanted in zip(native(*given), calls(*given), strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,11 @@ class Both:
         self.text = pseudo_code(graph)
 
     @classmethod
-    def of(cls, compiled: gc.Compiled) -> Both:
-        """A compiled program in both tiers."""
+    def of(cls, compiled: gc.Compiled, kernel: Graph | None = None) -> Both:
+        """A compiled program in both tiers, of which machine code is made as it is, or a kernel."""
         both = cls.__new__(cls)
         both.numpy, both.bind = compiled._function, compiled._boundary.bind
-        graph, unknowns = compiled.stages["optimized"], compiled._boundary.unknowns
-        both.compile(graph, unknowns)
+        both.compile(kernel or compiled.stages["optimized"], compiled._boundary.unknowns)
         return both
 
     def compile(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
@@ -87,10 +86,10 @@ class Both:
     def program(self, bind: entrance.Bind) -> Callable[..., list[np.ndarray]]:
         return entrance.Program(self.kernel, bind, self.report).entrance()
 
-    def agree_when_called(self, values: Sequence[np.ndarray], close: float) -> None:
+    def agree_when_called(self, values: Sequence[np.ndarray], close: float) -> list[np.ndarray]:
         """As `agree`, for arguments of a call."""
         arrays, sizes = self.bind(values)
-        self.agree(arrays, sizes, close, cancels=True)
+        return self.agree(arrays, sizes, close, cancels=True)
 
     def native(
         self, arrays: Sequence[np.ndarray], sizes: tuple[int, ...], rubbish: int = 0x7F

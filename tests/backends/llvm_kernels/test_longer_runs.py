@@ -68,37 +68,6 @@ def test_which_windows_are_copied_so(channels: int, dilation: int, size: int) ->
     assert seen.attrs["sizes"] == (2, size)
 
 
-def test_windows_in_the_body_of_a_loop() -> None:
-    x = gc.tensor("x", {"t": 4, "y": 9, "x": 13, "c": 3})
-    w = gc.tensor("w", {"ky": 2, "kx": 5, "c": 3, "o": 3})
-
-    def step(total: gc.Tensor, one: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
-        y = gc.conv(one + total, w, {"y": "ky", "x": "kx"}, contract="c")
-        return gc.tanh(y.mean()), y
-
-    outputs = gc.scan(step, 0.5, x, dim="t")
-    rng = np.random.default_rng(0)
-    given = [rng.standard_normal((4, 9, 13, 3)), rng.standard_normal((2, 5, 3, 3))]
-    plain, native = (gc.compile([x, w], outputs, native=native)(*given) for native in (False, True))
-    for a, b in zip(plain, native, strict=True):
-        np.testing.assert_allclose(b, a, rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_convolutions_and_their_gradients(dtype: str) -> None:
-    x = gc.tensor("x", {"b": None, "y": 9, "x": None, "c": 3}, dtype=dtype)
-    w = gc.tensor("w", {"ky": 3, "kx": 5, "c": 3, "o": 4}, dtype=dtype)
-    y = gc.conv(x, w, {"y": "ky", "x": "kx"}, contract="c", padding="same", stride=2)
-    outputs = [y, *gc.grad((y * y).sum(), [x, w])]
-    plain, native = (gc.compile([x, w], outputs, native=native) for native in (False, True))
-    rng = np.random.default_rng(0)
-    for sizes in ((0, 9, 13, 3), (2, 9, 14, 3), (1, 9, 1, 3)):
-        values = [rng.standard_normal(s).astype(dtype) for s in (sizes, (3, 5, 3, 4))]
-        tol = 1e-4 if dtype == "float32" else 1e-12
-        for a, b in zip(plain(*values), native(*values), strict=True):
-            np.testing.assert_allclose(b, a, rtol=tol, atol=tol * 10)
-
-
 @pytest.mark.parametrize(("channels", "rows_first"), [(3, True), (1, False)])
 def test_products_of_long_rows_are_given_as_they_lie(channels: int, rows_first: bool) -> None:
     """Few outputs come first in other products, which are then turned for a result."""

@@ -10,28 +10,12 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends.llvm_kernels import functions, machine, matvecs
-from graphcore.backends.llvm_kernels.planning import best_plan
-from graphcore.backends.llvm_kernels.rows import Pair
-from graphcore.ir.graph import Graph
-from graphcore.ops import control
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from .native import Both, M, N, given, needs_machine_code, some
 
 pytestmark = needs_machine_code
-IN_REGISTERS = (
-    (13, 4),
-    (11, 5),
-    (6, 12),
-    (9, 15),
-    (405, 20),
-    (30, 24),
-    (30, 25),
-    (18, 44),
-    (6, 49),
-)
-"""Matrices whose rows fit into registers, and others with a few columns more."""
 SIZES = ((0, 3), (3, 0), (1, 40), (7, 9), (8, 1), (9, 6), (17, 16), (200, 33), (9, 1030))
 
 
@@ -114,42 +98,3 @@ def test_both_levels_give_the_same_bits() -> None:
                 ctypes.CFUNCTYPE(None, *map(type, called))(made[name])(*called)
             found.append([each.tobytes() for each in results])
         assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_product_and_that_of_the_transpose_with_it_are_one_walk(dtype: str) -> None:
-    """The bits are those of two walks, whether the first product is a result as well or not."""
-    x, v = given("x", N, M, dtype=dtype), given("v", M, dtype=dtype)
-    y, w = given("y", 3, N, M, dtype=dtype), given("w", 3, M, dtype=dtype)
-    turned = t.transpose(x, perm=(1, 0))
-    single = [t.matvec(x, v), t.matvec(turned, t.matvec(x, v))]
-    several = t.matvec(t.transpose(y, perm=(0, 2, 1)), t.matvec(y, w))
-    graph = Graph((v, x), (single[1],))
-    assert [type(step) for step in best_plan(graph, {v, x}).steps] == [Pair]
-    both, apart = Both([*single, several]), Both([t.matvec(turned, given("z", N, dtype=dtype))])
-    rng, last = np.random.default_rng(7), Both(single[1:])
-    for n, m in (*SIZES, *IN_REGISTERS, (500, 50)):
-        values = [some(rng, shape, dtype) for shape in ((m,), (3, m), (n, m), (3, n, m))]
-        first, second, _ = both.agree(values, (n, m), 4000.0, cancels=True)
-        np.testing.assert_array_equal(apart.native([values[2], first], (n, m))[0], second)
-        np.testing.assert_array_equal(last.native(values[::2], (n, m))[0], second)
-
-
-def test_matrices_that_loops_turn_are_not_copied() -> None:
-    """Only where nothing but products with vectors reads them."""
-    x, v = gc.tensor("x", {"row": None, "col": None}), gc.tensor("v", {"col": None})
-
-    def step(v: gc.Tensor, _: None) -> tuple[gc.Tensor, gc.Tensor]:
-        new = gc.dot(x, gc.dot(x, v, dim="col"), dim="row")
-        return new / (new * new).sum() ** 0.5, new.sum()
-
-    last, sums = gc.scan(step, v, length=4, dim="step")
-    results = [last, sums, gc.grad(sums.sum(), x)]
-    f, g = [gc.compile([x, v], results, native=tier) for tier in (True, False)]
-    (loop, *_) = [y for y in f.stages["kernels"].every_node() if y.op is control.scan]
-    assert not any(y.op is t.transpose for y in loop.inputs)
-    body = loop.attrs["body"]
-    assert isinstance(best_plan(body, {*body.params}).steps[0], Pair)
-    given = np.random.default_rng(8).standard_normal((40, 7)), np.ones(7)
-    for found, wanted in zip(f(*given), g(*given), strict=True):
-        np.testing.assert_allclose(found, wanted, 1e-12, 1e-12)

@@ -19,7 +19,7 @@ from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
-from .native import Both, M, N, fenced, given, needs_machine_code, slowly
+from .native import Both, M, N, fenced, given, needs_machine_code
 
 pytestmark = needs_machine_code
 
@@ -106,20 +106,6 @@ def through_memory(name: str, kind: str, width: int) -> str:
 declare void @{name}({x}, ptr, i64) #0
 {machine.ATTRIBUTES}
 """
-
-
-@pytest.mark.parametrize("quick", [False, True])
-@pytest.mark.parametrize("dtype", ["float64", "complex128", *slowly("float32", "int64", "bool")])
-@pytest.mark.parametrize("name", ROOTS)
-def test_both_ways(name: str, dtype: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that end in a vector of every length, with masks that are quick and that are not."""
-    monkeypatch.setattr(storing, "masks_are_quick", lambda: quick)
-    monkeypatch.setattr(llvm_kernels, "MADE", {})
-    x = given("x", N, M, dtype=dtype)
-    both = Both([ROOTS[name](x)])
-    rng = np.random.default_rng(0)
-    for n, m in ((0, 3), (1, 1), (3, 7), (9, 8), (17, 10), (3, 20), (40, 29)):
-        both.agree([(100 * rng.standard_normal((n, m))).astype(dtype)], (n, m), 4)
 
 
 @pytest.mark.parametrize("m", [3, 7, 9, 15])

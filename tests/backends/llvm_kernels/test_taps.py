@@ -59,29 +59,6 @@ def test_values_are_those_of_numpy(
         both.agree([some(rng, shape, dtype) for shape in shapes], (n, m), 400)
 
 
-@pytest.mark.parametrize("sizes", [(0, 0), (1, 1), (3, 1), (4, 5), (30, 97)])
-@pytest.mark.parametrize("window", [(0, 2), (1, 1), (3, 5), (6, 33)])
-@pytest.mark.parametrize("mode", ["same", "full", "valid"])
-def test_convolutions_of_sizes_known_at_the_call_and_their_gradients(
-    sizes: tuple[int, int], window: tuple[int, int], mode: str
-) -> None:
-    x = gc.tensor("x", {"y": None, "x": None})
-    w = gc.tensor("w", {"y": "down", "x": "across"})
-    y = gc.signal.convolve(gc.exp(x), w, mode=mode)
-    outputs = [y, *gc.grad((y * y).sum(), [x, w])]
-    plain, native = (gc.compile([x, w], outputs, native=native) for native in (False, True))
-    rng = np.random.default_rng(1)
-    values = [rng.standard_normal(shape) for shape in (sizes, window)]
-    try:
-        expected = plain(*values)
-    except gc.GraphError as error:
-        with pytest.raises(type(error)):
-            native(*values)
-        return
-    for a, b in zip(expected, native(*values), strict=True):
-        np.testing.assert_allclose(b, a, rtol=1e-11, atol=1e-11)
-
-
 def test_values_that_are_not_finite() -> None:
     """Padding multiplies them by zero, as it does in the copied windows."""
     x, w = gc.tensor("x", {"t": None}), gc.tensor("w", {"t": "n"})
@@ -119,14 +96,3 @@ def test_an_image_that_is_computed_or_padded_is_stored_once(window: tuple[Size, 
         turned = t.transpose(copied(image, window), perm=(1, 0))
         made = rewritten(t.matvec(turned, given("v", count(window))))
         assert image in best_plan(Graph((), tuple(made)), ()).computed
-
-
-def test_windows_in_the_body_of_a_loop() -> None:
-    x, w = gc.tensor("x", {"y": None, "x": None}), gc.tensor("w", {"y": "down", "x": "across"})
-    blurred = gc.fori_loop(0, 3, lambda _, x: gc.tanh(gc.signal.convolve(x, w, mode="same")), x)
-    outputs = [blurred, *gc.grad(blurred.sum(), [x, w])]
-    plain, native = (gc.compile([x, w], outputs, native=native) for native in (False, True))
-    rng = np.random.default_rng(2)
-    values = [rng.standard_normal(shape) for shape in ((17, 40), (3, 4))]
-    for a, b in zip(plain(*values), native(*values), strict=True):
-        np.testing.assert_allclose(b, a, rtol=1e-11, atol=1e-11)

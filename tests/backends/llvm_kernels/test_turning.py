@@ -7,7 +7,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import turning
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
@@ -41,13 +40,3 @@ def test_equal_values_stay_equal_bit_by_bit() -> None:
     values = np.resize(odd, (21, 33)).view(np.float64)
     (found,) = both.native([values], (21, 33))
     assert found.tobytes() == values.T.tobytes()
-
-
-def test_the_routine_is_called() -> None:
-    """Each transpose takes a few lines, not those of a tile."""
-    before = turning.turn
-    made = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turning, "turn", lambda *given: made.append(before(*given)))
-        Both([t.transpose(given("x", N, M), perm=(1, 0))])
-    assert len(made) == 1
