@@ -126,17 +126,12 @@ def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -
     array([0.8, 1.6])
     """
     check("sgd", momentum=momentum)
-    check_rates("sgd", learning_rate)
     moving = not (isinstance(momentum, int | float) and momentum == 0)
 
-    def init(params: Tree) -> Momentum:
-        params = tensors("sgd", "params", params)
+    def start(params: Tree) -> Momentum:
         return Momentum(constant(0), each(zeros_like, params) if moving else ())
 
-    def update(params: Tree, grads: Tree, state: Momentum) -> tuple[Tree, Momentum]:
-        params, grads = tensors("sgd", "params", params), tensors("sgd", "grads", grads)
-        rates = rates_of("sgd", learning_rate, params, state.step)
-        moved = downhill(grads)
+    def step(params: Tree, moved: Tree, rates: Tree, state: Momentum) -> tuple[Tree, Momentum]:
         velocity = state.velocity
         if moving:
             velocity = each(lambda v, g: like(momentum, g) * v + g, velocity, moved)
@@ -147,7 +142,7 @@ def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -
             )
         return each(stepped, params, moved, rates), Momentum(state.step + 1, velocity)
 
-    return optimizer(init, update)
+    return optimizer("sgd", learning_rate, start, step)
 
 
 ADAM = {
@@ -218,28 +213,24 @@ def moments(
 ) -> Optimizer:
     """Adam, whose params decay."""
     check(function, b1=b1, b2=b2, eps=eps)
-    check_rates(function, learning_rate)
 
-    def init(params: Tree) -> Moments:
-        params = tensors(function, "params", params)
+    def start(params: Tree) -> Moments:
         return Moments(constant(0), each(zeros_like, params), squares_like(params))
 
-    def update(params: Tree, grads: Tree, state: Moments) -> tuple[Tree, Moments]:
-        params, grads = tensors(function, "params", params), tensors(function, "grads", grads)
-        rates, t = rates_of(function, learning_rate, params, state.step), state.step + 1
-        moved = downhill(grads)
+    def step(params: Tree, moved: Tree, rates: Tree, state: Moments) -> tuple[Tree, Moments]:
+        t = state.step + 1
         mean = each(lambda m, g: running_mean(m, g, b1), state.mean, moved)
         square = each(lambda s, g: running_mean(s, absolute(g) ** 2, b2), state.square, moved)
 
-        def step(p: Tensor, mean: Tensor, square: Tensor, rate: Real, decayed: Real) -> Tensor:
+        def new(p: Tensor, mean: Tensor, square: Tensor, rate: Real, decayed: Real) -> Tensor:
             first = mean / complement(b1, t, p)
             second = square / complement(b2, t, p)
             return stepped(p, first / (root(second) + like(eps, p)), rate, decayed)
 
-        new = each(step, params, mean, square, rates, decay.shares(params))
-        return new, Moments(t, mean, square)
+        params = each(new, params, mean, square, rates, decay.shares(params))
+        return params, Moments(t, mean, square)
 
-    return optimizer(init, update)
+    return optimizer(function, learning_rate, start, step)
 
 
 @parameters(
@@ -261,23 +252,19 @@ def rmsprop(learning_rate: Rates, decay: Real = 0.9, eps: Real = 1e-8) -> Optimi
     array([  0.8, -19.8])
     """
     check("rmsprop", decay=decay, eps=eps)
-    check_rates("rmsprop", learning_rate)
 
-    def init(params: Tree) -> Squares:
-        return Squares(constant(0), squares_like(tensors("rmsprop", "params", params)))
+    def start(params: Tree) -> Squares:
+        return Squares(constant(0), squares_like(params))
 
-    def update(params: Tree, grads: Tree, state: Squares) -> tuple[Tree, Squares]:
-        params, grads = tensors("rmsprop", "params", params), tensors("rmsprop", "grads", grads)
-        rates = rates_of("rmsprop", learning_rate, params, state.step)
-        moved = downhill(grads)
+    def step(params: Tree, moved: Tree, rates: Tree, state: Squares) -> tuple[Tree, Squares]:
         square = each(lambda s, g: running_mean(s, absolute(g) ** 2, decay), state.square, moved)
 
-        def step(p: Tensor, g: Tensor, square: Tensor, rate: Real) -> Tensor:
+        def new(p: Tensor, g: Tensor, square: Tensor, rate: Real) -> Tensor:
             return stepped(p, g / (root(square) + like(eps, p)), rate)
 
-        return each(step, params, moved, square, rates), Squares(state.step + 1, square)
+        return each(new, params, moved, square, rates), Squares(state.step + 1, square)
 
-    return optimizer(init, update)
+    return optimizer("rmsprop", learning_rate, start, step)
 
 
 @parameters(
@@ -307,25 +294,20 @@ def lion(
     array([  0.9, -19.9])
     """
     check("lion", b1=b1, b2=b2)
-    check_rates("lion", learning_rate)
     shrink = decay_of("lion", weight_decay, mask)
 
-    def init(params: Tree) -> Means:
-        return Means(constant(0), each(zeros_like, tensors("lion", "params", params)))
+    def start(params: Tree) -> Means:
+        return Means(constant(0), each(zeros_like, params))
 
-    def update(params: Tree, grads: Tree, state: Means) -> tuple[Tree, Means]:
-        params, grads = tensors("lion", "params", params), tensors("lion", "grads", grads)
-        rates = rates_of("lion", learning_rate, params, state.step)
-        moved = downhill(grads)
-
-        def step(p: Tensor, mean: Tensor, g: Tensor, rate: Real, decayed: Real) -> Tensor:
+    def step(params: Tree, moved: Tree, rates: Tree, state: Means) -> tuple[Tree, Means]:
+        def new(p: Tensor, mean: Tensor, g: Tensor, rate: Real, decayed: Real) -> Tensor:
             return stepped(p, sign(running_mean(mean, g, b1)), rate, decayed)
 
-        new = each(step, params, state.mean, moved, rates, shrink.shares(params))
+        params = each(new, params, state.mean, moved, rates, shrink.shares(params))
         mean = each(lambda m, g: running_mean(m, g, b2), state.mean, moved)
-        return new, Means(state.step + 1, mean)
+        return params, Means(state.step + 1, mean)
 
-    return optimizer(init, update)
+    return optimizer("lion", learning_rate, start, step)
 
 
 class Decay(NamedTuple):
@@ -349,17 +331,32 @@ def decay_of(function: str, weight_decay: Real, mask: Mask) -> Decay:
     return Decay(function, weight_decay, mask)
 
 
-def optimizer(init: Callable[..., Tree], update: Callable[..., tuple[Tree, Tree]]) -> Optimizer:
-    """The two functions, which take arrays as well."""
+def optimizer(
+    function: str,
+    learning_rate: Rates,
+    start: Callable[[Tree], Tree],
+    step: Callable[[Tree, Tree, Tree, Any], tuple[Tree, Tree]],
+) -> Optimizer:
+    """The method that begins in the state `start(params)`, and takes arrays as well.
 
-    def updated(params: Tree, grads: Tree, state: Tree) -> tuple[Tree, Tree]:
+    `step(params, moved, rates, state)` are the params and the state after a step, where the
+    function grows fastest in the directions `moved`.
+    """
+    check_rates(function, learning_rate)
+
+    def init(params: Tree) -> Tree:
+        return start(tensors(function, "params", params))
+
+    def update(params: Tree, grads: Tree, state: Tree) -> tuple[Tree, Tree]:
         if not hasattr(state, "step"):
             cure = "give what init(params) or the last update returned: params, state = update(...)"
             reason = f"the state is {brief(state)}"
             raise refusal("update", reason, cure=cure, kind=GraphTypeError)
-        return update(params, grads, state)
+        params, grads = tensors(function, "params", params), tensors(function, "grads", grads)
+        rates = rates_of(function, learning_rate, params, state.step)
+        return step(params, downhill(grads), rates, state)
 
-    return Optimizer(of_arrays(init), of_arrays(updated))
+    return Optimizer(of_arrays(init), of_arrays(update))
 
 
 def stepped(p: Tensor, moved: Tensor, rate: Real, decayed: Real = 0.0) -> Tensor:
