@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import graphcore as gc
 from benchmarks.programs import NAMES, Program
@@ -21,11 +22,51 @@ from graphcore.ir.literal import Literal
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import OPS
 from graphcore.ir.provenance import Origin, basename, described_by
-from graphcore.ir.sizes import Size, unknown
+from graphcore.ir.sizes import Size, maximum, minimum, unknown
 from tests.inspection.test_golden import logistic_regression
-from tests.inspection.test_source import PROGRAMS, SIZES, VALUES
-from tests.random_programs.running import built
+from tests.random_programs.deriving import derived
+from tests.random_programs.running import built, results, tensors
 from tests.random_programs.statements import drawn
+
+x = gc.tensor("x); import os #\n", {"class": None, "lambda": 3})
+w = gc.tensor("w", {"lambda": 3}, dtype="complex64")
+nan = gc.constant(np.array([np.nan, -0.0, np.inf]), ("lambda",))
+
+PROGRAMS = {
+    "names": x.sum("class"),
+    "literals": x * nan + w * (1 - 2j) - np.float32(-0.0),
+    "sizes": x[{"class": slice(1, None, 2)}].mean("class"),
+    "derivatives": gc.grad((x * x).sum(), x),
+    "control": gc.where(x > 0, x, 0).astype("float32").rename({"class": "row"}),
+    "contraction": gc.dot(x, x.rename({"class": "other"}), dim="lambda"),
+    "bytes": gc.constant(np.array([1, 255], np.uint8), ("k",)),
+}
+VALUES = [
+    np.array(np.nan),
+    np.array([0x7FF8000000000001, 0xFFF0000000000001], np.uint64).view(np.float64),  # nan payloads
+    np.array([0.0, -0.0, np.inf, -np.inf, 5e-324]),
+    np.array(complex(-0.0, np.nan)),
+    np.array(1 - 2j, np.complex64),
+    np.array(True),
+    np.array([[1, 2], [3, 4]], np.int8),
+    np.array(2**64 - 1, np.uint64),
+    np.zeros((0, 3), np.float32),
+    np.array([1.5], np.float16),
+]
+UNKNOWNS = st.sampled_from(["n", "m", "a b", "class", "')", "{x}", "\n\u2028", "\ud800", "😀"])
+SIZES: st.SearchStrategy[Size] = st.recursive(
+    st.one_of(st.integers(0, 9), UNKNOWNS.map(unknown)),
+    lambda inner: st.one_of(
+        st.builds(lambda a, b: a + b, inner, inner),
+        st.builds(lambda a, b: a * b, inner, inner),
+        st.builds(lambda a, k: a - k, inner, st.integers(0, 9)),
+        st.builds(lambda a, k: a // k, inner, st.integers(1, 5)),
+        st.builds(lambda a, k: a % k, inner, st.integers(1, 5)),
+        st.builds(minimum, inner, inner),
+        st.builds(maximum, inner, inner),
+    ),
+    max_leaves=6,
+)
 
 DEFAULT, SLOW, EACH = 25, 1125, 25  # some are refused; 1,000 are read back
 
@@ -77,6 +118,14 @@ def test_random_programs(first: int) -> None:
 @pytest.mark.parametrize("first", range(DEFAULT, DEFAULT + SLOW, EACH))
 def test_more_random_programs(first: int) -> None:
     check_programs(first)
+
+
+def test_random_programs_with_their_derivatives() -> None:
+    for seed in range(30):
+        program = derived(seed, "plain")
+        given = tensors(program)
+        outputs = tuple(y.node for y in results(program, given))
+        check(Graph(tuple(x.node for x in given.values()), outputs))
 
 
 @pytest.mark.parametrize("name", NAMES[::6])
