@@ -36,8 +36,8 @@ from graphcore.inspection.json_form import Reading, Writing
 from graphcore.inspection.json_parts import (
     Damaged,
     check,
+    document_of,
     dtype_of,
-    fields,
     items,
     literal_from,
     number,
@@ -53,14 +53,14 @@ from graphcore.ir.errors import (
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.provenance import user_line
-from graphcore.ir.structures import Branch, stand_in
+from graphcore.ir.structures import Branch, level_of, stand_in
 from graphcore.ir.types import TensorType
 from graphcore.ops.outside import CALLBACKS
 
 Form = Any
 FORMAT, VERSION = "graphcore program", 1
 PROGRAM = "program.json"
-NAMES = "format", "version", "arguments", "results", "returns", "native", "join", "arrays", "graph"
+NAMES = "arguments", "results", "returns", "native", "join", "arrays", "graph"
 
 
 class Program(NamedTuple):
@@ -120,38 +120,25 @@ def member(at: int) -> str:
 
 def form_data(form: Form, writing: Writing) -> Any:
     """A form."""
-    match form:
-        case int():
-            return form
-        case list() if type(form) is list:
-            return {"list": [form_data(x, writing) for x in form]}
-        case tuple() if type(form) is tuple:
-            return {"tuple": [form_data(x, writing) for x in form]}
-        case dict() if type(form) is dict:
-            return {
-                "dict": [[key_of(key, writing), form_data(x, writing)] for key, x in form.items()]
-            }
-        case tuple() if hasattr(form, "_fields"):
-            kind: Any = type(form)
-            parts = [form_data(x, writing) for x in form]
-            return {"named": [kind.__name__, list(kind._fields), parts]}
-        case Branch(has_fields=True):
-            parts = [form_data(x, writing) for x in form.parts]
-            static = [[name, static_value(value, writing)] for name, value in form.rest]
-            return {"fields": [form.kind.__name__, list(form.keys), parts, static]}
-    kind = form.kind if isinstance(form, Branch) else type(form)
+    level = level_of(form)
+    if level is None:
+        return form
+    kind: Any = level.kind
+    parts = [form_data(x, writing) for x in level.parts]
+    if kind is list or kind is tuple:
+        return {kind.__name__: parts}
+    if kind is dict:
+        keys = [simple(key, f"a dict has the key {key!r:.60}", writing) for key in level.keys]
+        return {"dict": [[key, x] for key, x in zip(keys, parts, strict=True)]}
+    if hasattr(kind, "_fields"):
+        return {"named": [kind.__name__, list(kind._fields), parts]}
+    if level.has_fields:
+        static = [
+            [name, simple(x, f"a static field is {x!r:.60}", writing)] for name, x in level.rest
+        ]
+        return {"fields": [kind.__name__, list(level.keys), parts, static]}
     cure = "compile it with lists, tuples, dicts and dataclasses, or pickle it"
     raise refusal("save", f"inputs or outputs are a {kind.__name__}, a class of yours", cure)
-
-
-def key_of(key: Any, writing: Writing) -> Any:
-    """A key of a dict."""
-    return simple(key, f"a dict has the key {key!r:.60}", writing)
-
-
-def static_value(value: Any, writing: Writing) -> Any:
-    """The value of a static field."""
-    return simple(value, f"a static field is {value!r:.60}", writing)
 
 
 def simple(value: Any, reason: str, writing: Writing) -> Any:
@@ -216,15 +203,8 @@ def of_members(data: dict[str, bytes]) -> Program:
     """The program of an archive's members."""
     check(PROGRAM in data, f"there is no {PROGRAM}")
     document = json.loads(data[PROGRAM].decode("utf-8"), parse_constant=refuse_constant)
-    check(
-        isinstance(document, dict) and document.get("format") == FORMAT,
-        f"its format is not {FORMAT!r}",
-    )
-    version = document.get("version")
-    check(version == VERSION, f"it has version {version!r:.20}, this library reads {VERSION}")
-    _, _, arguments, results, returns, native, join, count, graph = fields(
-        document, "the text", *NAMES
-    )
+    parts = document_of(document, FORMAT, VERSION, *NAMES)
+    arguments, results, returns, native, join, count, graph = parts
     check(0 <= number(count, "arrays") < len(data), "arrays are missing")
     names = [member(at) for at in range(count)]
     check(data.keys() == {PROGRAM, *names}, "the members are not those that the text lists")
@@ -280,32 +260,24 @@ class Forms:
         ((kind, parts),) = value.items()
         parts = items(parts, "a form")
         if kind == "dict":
-            check(
-                all(isinstance(x, list) and len(x) == 2 for x in parts),
-                "a dict has an entry that is not a pair",
-            )
-            keys = [self.simple(key, "a key") for key, _ in parts]
+            pairs = [items(x, "an entry of a dict", 2) for x in parts]
+            keys = [self.simple(key, "a key") for key, _ in pairs]
             check(len(set(keys)) == len(keys), "a dict has the same key twice")
-            return {key: self.form(x, depth + 1) for key, (_, x) in zip(keys, parts, strict=True)}
+            return {key: self.form(x, depth + 1) for key, (_, x) in zip(keys, pairs, strict=True)}
         if kind == "named":
-            check(len(parts) == 3, "a named tuple does not have three parts")
-            name, names, inner = string(parts[0], "a name"), items(parts[1], "names"), parts[2]
+            name, names, inner = items(parts, "a named tuple", 3)
             build: Any = namedtuple
-            made = build(name, [string(x, "a field") for x in names])
+            fields = [string(x, "a field") for x in items(names, "names")]
+            made = build(string(name, "a name"), fields)
             return made._make([self.form(x, depth + 1) for x in items(inner, "a form")])
         if kind == "fields":
-            check(len(parts) == 4, "a dataclass does not have four parts")
-            name = string(parts[0], "a name")
-            moving = [string(x, "a field") for x in items(parts[1], "names")]
-            inner = [self.form(x, depth + 1) for x in items(parts[2], "a form")]
+            name, names, inner, others = items(parts, "a dataclass", 4)
+            moving = [string(x, "a field") for x in items(names, "names")]
+            inner = [self.form(x, depth + 1) for x in items(inner, "a form")]
             check(len(inner) == len(moving), "a dataclass does not have one form for each field")
-            pairs = items(parts[3], "static fields")
-            check(
-                all(isinstance(x, list) and len(x) == 2 for x in pairs),
-                "static fields are not pairs",
-            )
+            pairs = [items(x, "a static field", 2) for x in items(others, "static fields")]
             rest = [(string(x, "a field"), self.simple(value, "a value")) for x, value in pairs]
-            static = [x for x, _ in rest]
+            static, name = [x for x, _ in rest], string(name, "a name")
             plain = all(x.isidentifier() and x[:2] != "__" for x in (name, *moving, *static))
             check(plain, "the names of a dataclass are not names of Python")
             made = stand_in(name, moving, static)

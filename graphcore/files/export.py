@@ -25,7 +25,7 @@ from graphcore.ir.name_text import show_dim
 from graphcore.ir.op import may_raise
 from graphcore.ir.provenance import described_by, user_line
 from graphcore.ir.sizes import Size, code
-from graphcore.ir.structures import Branch
+from graphcore.ir.structures import level_of
 from graphcore.ops.outside import Function as Outside
 
 from .runtime import library_names, part, place_of, with_needed
@@ -49,6 +49,8 @@ IMPORTS = (
 """What the program itself, its arguments and its results may need."""
 ALWAYS = ("graphcore.backends.arguments", "graphcore.files.standalone")
 """The modules of the library that every program uses."""
+MATRICES = "graphcore.backends.numpy_backend.linalg"
+"""The module that loads SciPy where NumPy lacks a function."""
 PLACES = {
     "np": "numpy",
     "np.linalg": "numpy.linalg",
@@ -99,7 +101,8 @@ class File:
             parts.append(f"# ---- {module}\n\n{text}")
         parts.append("\n".join(["# ---- the program", "", *names, *self.classes.values()]))
         body = "\n\n\n".join([*parts, self.run.rstrip(), *program])
-        needs = "NumPy and SciPy" if "scipy" in f"{body}{self.imports}" else "NumPy"
+        needs = "NumPy, and SciPy for some matrices" if MATRICES in self.modules else "NumPy"
+        needs = "NumPy and SciPy" if "scipy" in str(self.imports) else needs
         imported = "\n".join(sorted(self.imports, key=lambda line: (line[0] != "i", line)))
         return f"{HEAD.format(needs=needs)}\n{imported}\n\n{body}\n"
 
@@ -255,41 +258,39 @@ class File:
 
     def form(self, form: Tree, results: str = "") -> str:
         """A structure of the inputs' numbers, or of the outputs of this name."""
-        match form:
-            case int():
-                return f"{results}[{form}]" if results else str(form)
-            case list() if type(form) is list:
-                return f"[{', '.join(self.form(x, results) for x in form)}]"
-            case dict() if type(form) is dict:
-                pairs = [(self.key(key), self.form(x, results)) for key, x in form.items()]
-                return f"{{{', '.join(f'{key}: {x}' for key, x in pairs)}}}"
-            case tuple() if type(form) is tuple or hasattr(form, "_fields"):
-                parts = "".join(f"{self.form(x, results)}, " for x in form)
-                if type(form) is tuple or not results:
-                    return f"({parts})"
-                kind: Any = type(form)
-                names = kind.__name__, *map(str, kind._fields)
-                if not all(map(str.isidentifier, names)):
-                    reason = f"a named tuple {names[0]!r:.60} has names that are none of Python's"
-                    raise refusal(reason, CURE_FORM)
-                made = f"namedtuple({self.spell(names[0])}, {self.spell(names[1:])})"
-                return f"{self.class_named(kind, made)}({parts})"
-            case Branch(has_fields=True):
-                return self.fields(form, results)
-        of = form.kind if isinstance(form, Branch) else type(form)
-        raise refusal(f"inputs or outputs are a {of.__name__}, a class of yours", CURE_FORM)
-
-    def fields(self, form: Branch, results: str) -> str:
-        """A dataclass: an object of one with the same fields, or a description of it."""
-        static = {name: self.key(value) for name, value in form.rest}
-        parts = [self.form(x, results) for x in form.parts]
-        keys, fixed = self.spell(form.keys), self.spell(tuple(static))
-        made = f"stand_in({self.spell(form.kind.__name__)}, {keys}, {fixed})"
-        name = self.class_named(form.kind, made)
+        level = level_of(form)
+        if level is None:
+            return f"{results}[{form}]" if results else str(form)
+        kind: Any = level.kind
+        parts = [Written(self.form(x, results)) for x in level.parts]
+        if kind is list or kind is tuple:
+            return self.spell(kind(parts))
+        if kind is dict:
+            pairs = zip(map(self.key, level.keys), parts, strict=True)
+            return f"{{{', '.join(f'{key}: {x}' for key, x in pairs)}}}"
+        if hasattr(kind, "_fields"):
+            return (
+                f"{self.named_tuple(kind)}({', '.join(parts)})"
+                if results
+                else self.spell(tuple(parts))
+            )
+        if not level.has_fields:
+            reason = f"inputs or outputs are a {kind.__name__}, a class of yours"
+            raise refusal(reason, CURE_FORM)
+        static = {name: Written(self.key(value)) for name, value in level.rest}
+        new = self.spell((kind.__name__, level.keys, tuple(static)))
+        name = self.class_named(kind, f"stand_in{new}")
         if results:
             return f"{name}({', '.join([*parts, *static.values()])})"
-        rest = "".join(f"({self.spell(field)}, {value}), " for field, value in static.items())
-        return f"Branch({name}, {keys}, ({''.join(f'{x}, ' for x in parts)}), ({rest}))"
+        return f"Branch{self.spell((Written(name), level.keys, tuple(parts), (*static.items(),)))}"
+
+    def named_tuple(self, kind: Any) -> str:
+        """The name of a class like that of a named tuple."""
+        names = kind.__name__, *map(str, kind._fields)
+        if not all(map(str.isidentifier, names)):
+            reason = f"a named tuple {names[0]!r:.60} has names that are none of Python's"
+            raise refusal(reason, CURE_FORM)
+        return self.class_named(kind, f"namedtuple{self.spell((names[0], names[1:]))}")
 
     def class_named(self, kind: Any, made: str) -> str:
         """The name of a class in the file, which makes one like it."""

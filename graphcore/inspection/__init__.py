@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
 from graphcore.ir.errors import GraphTypeError
@@ -91,43 +92,16 @@ def check_bound(function: str, name: str, given: Any, what: str) -> None:
         raise GraphTypeError(f"{function}: {name}={given!r:.60} is not a number\n  cure: {cure}")
 
 
-def as_text(graph: Graph) -> str:
-    """The text that `print(graph)` prints."""
-    from .printer import format_graph
-
-    return format_graph(graph)
+def at_first_use(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is loaded when it is called."""
+    return lambda *args: getattr(import_module(f"{__name__}.{module}"), name)(*args)
 
 
-def as_json(graph: Graph) -> str:
-    """The text of `graph.to_json()`."""
-    from .json_form import to_json
-
-    return to_json(graph)
-
-
-def from_json(text: str | bytes) -> Graph:
-    """The graph of `Graph.from_json(text)`."""
-    from .json_form import from_json
-
-    return from_json(text)
-
-
-def as_network(graph: Graph) -> Any:
-    """The graph of `graph.to_networkx()`."""
-    from .network import to_networkx
-
-    return to_networkx(graph)
-
-
-def as_folded(graph: Graph, title: str) -> str:
-    """The graph of `Graph.folded`."""
-    from .page import fold_html
-
-    return fold_html(title, {"graph": graph})
-
-
-Graph.folded = as_folded
-Graph.text, Graph.written, Graph.read, Graph.network = as_text, as_json, from_json, as_network
+Graph.text = at_first_use("printer", "format_graph")
+Graph.written = at_first_use("json_form", "to_json")
+Graph.read = at_first_use("json_form", "from_json")
+Graph.network = at_first_use("network", "to_networkx")
+Graph.folded = at_first_use("page", "fold_html")
 
 
 def encodable(text: str, file: TextIO) -> str:

@@ -232,7 +232,7 @@ class Blame:
         if before is not None and before.reached and not reached.any():
             self.onsets[key] = before._replace(elements=count)
             return
-        at = tuple(int(i) for i in np.unravel_index(np.argmax(shown), shown.shape))
+        at = first(shown)
         value = complex(frame.of(node)[item][at])
         given = tuple(array for x in node.inputs for array in frame.of(x))
         self.onsets[key] = Onset(
@@ -401,6 +401,11 @@ def nonfinite(x: Array) -> Mask | None:
         return None
     finite = np.isfinite(x)
     return None if finite.all() else ~finite
+
+
+def first(mask: Mask) -> tuple[int, ...]:
+    """The first place of a mask."""
+    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
 
 
 def add(masks: Masks, node: Node, item: int, mask: Mask | None) -> None:

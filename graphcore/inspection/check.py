@@ -16,7 +16,7 @@ from graphcore.ir.provenance import NOWHERE, Origin, described_by
 from graphcore.ops import leaf
 from graphcore.schedule.regions import without_kernels
 
-from .blame import Blame, Kind, Mask, Onset, Reading, nonfinite
+from .blame import Blame, Kind, Onset, Reading, first, nonfinite
 from .causes import cause
 from .interpreter import Array, Interpreter
 from .labels import Labels, infer
@@ -206,11 +206,6 @@ def nonfinite_outputs(
         if (bad := nonfinite(array)) is not None:
             at = first(bad)
             yield Output(name, place_of(labels_in(graph, y, 0), at), plain(complex(array[at])))
-
-
-def first(mask: Mask) -> tuple[int, ...]:
-    """The first place of a mask."""
-    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
 
 
 def plain(value: complex) -> complex:

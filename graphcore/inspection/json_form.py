@@ -56,6 +56,7 @@ from .attrs import suits
 from .json_parts import (
     Damaged,
     check,
+    document_of,
     dtype_of,
     fields,
     item_at,
@@ -219,11 +220,9 @@ class Reading:
 
     def __init__(self, document: Any, arrays: Sequence[Literal] = ()) -> None:
         self.arrays = list(arrays)
-        names = "format", "version", "origins", "types", "graphs"
-        check(isinstance(document, dict) and document.get("format") == FORMAT, f"not a {FORMAT!r}")
-        version = document.get("version")
-        check(version == VERSION, f"it has version {version!r:.20}, this library reads {VERSION}")
-        _, _, origins, types, graphs = fields(document, "the text", *names)
+        origins, types, graphs = document_of(
+            document, FORMAT, VERSION, "origins", "types", "graphs"
+        )
         self.origins: list[Origin] = []
         for row in items(origins, "origins"):
             self.origins.append(self.origin(row, f"origin {len(self.origins)}"))
@@ -238,12 +237,11 @@ class Reading:
 
     def origin(self, row: Any, where: str) -> Origin:
         """A user's line."""
-        check(isinstance(row, list) and len(row) == 5, f"{where} does not have five parts")
-        file, line, via, caller, function = row
+        file, line, via, caller, function = items(row, where, 5)
         via = None if via is None else item_at(self.origins, via, where)
         if caller is not None:
-            check(isinstance(caller, list) and len(caller) == 2, f"{where} has a wrong caller")
-            caller = string(caller[0], where), number(caller[1], where)
+            called, at = items(caller, where, 2)
+            caller = string(called, where), number(at, where)
         plain = all(map(str.isidentifier, string(function, where).split("."))) or not function
         check(plain, f"{where} has a function that is no name")
         return Origin(string(file, where), number(line, where), via, caller, function)
@@ -273,8 +271,7 @@ class Reading:
             case "float":
                 return float_of(inner, where)
             case "complex":
-                check(isinstance(inner, list) and len(inner) == 2, f"{where} is not complex")
-                return complex(float_of(inner[0], where), float_of(inner[1], where))
+                return complex(*[float_of(x, where) for x in items(inner, where, 2)])
             case "dtype":
                 return dtype_of(inner, where)
             case "literal":

@@ -74,10 +74,19 @@ def fields(value: Any, where: str, *names: str) -> list[Any]:
     return [value[name] for name in names]
 
 
-def items(value: Any, where: str) -> list[Any]:
-    """A list."""
+def document_of(value: Any, format: str, version: int, *names: str) -> list[Any]:
+    """The values of a whole document of a format and version, but for these two."""
+    check(isinstance(value, dict) and value.get("format") == format, f"it is not a {format!r}")
+    given = value.get("version")
+    check(given == version, f"it has version {given!r:.20}, this library reads {version}")
+    return fields(value, "the text", "format", "version", *names)[2:]
+
+
+def items(value: Any, where: str, count: int | None = None) -> list[Any]:
+    """A list, of so many parts if a number is given."""
     check(isinstance(value, list), f"{where} is not a list")
     found: list[Any] = value
+    check(count in (None, len(found)), f"{where} does not have {count} parts")
     return found
 
 
@@ -136,15 +145,14 @@ def size_of(value: Any, where: str) -> Size:
 
 def term_of(term: Any, where: str) -> Size:
     """A product of powers of atoms."""
-    check(isinstance(term, list) and len(term) == 2, f"{where} has a wrong term")
+    coefficient, powers = items(term, where, 2)
     factors: list[Size] = []
-    for factor in items(term[1], where):
-        check(isinstance(factor, list) and len(factor) == 2, f"{where} lacks a power")
-        power = number(factor[1], where)
-        check(0 < power <= LARGE, f"{where} has a bad power, {power}")
-        factors += [atom_of(factor[0], where)] * power
+    for factor in items(powers, where):
+        atom, power = items(factor, where, 2)
+        check(0 < number(power, where) <= LARGE, f"{where} has a bad power, {power}")
+        factors += [atom_of(atom, where)] * power
     check(len(factors) <= LARGE, f"{where} has a term of more than {LARGE} factors")
-    return in_pairs(operator.mul, number(term[0], where), factors)
+    return in_pairs(operator.mul, number(coefficient, where), factors)
 
 
 def in_pairs(combine: Callable[[Any, Any], Size], one: Size, rest: list[Size]) -> Size:
@@ -166,8 +174,7 @@ def atom_of(value: Any, where: str) -> Size:
     check(isinstance(value, dict) and len(value) == 1, f"{where} is not an operation")
     ((name, operands),) = value.items()
     check(name in OPERATIONS, f"{where} has the unknown operation {name!r:.20}")
-    check(isinstance(operands, list) and len(operands) == 2, f"{where} does not have two operands")
-    left, right = (size_of(x, where) for x in operands)
+    left, right = (size_of(x, where) for x in items(operands, where, 2))
     try:
         found = OPERATIONS[name](left, right)
     except ZeroDivisionError:

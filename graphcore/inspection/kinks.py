@@ -22,11 +22,10 @@ from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, described_by
 from graphcore.ops import autodiff, elementwise, named
 
-from .blame import Mask
+from .blame import Mask, first
 from .check import (
     MOST,
     Fault,
-    first,
     labels_in,
     place_of,
     plain,

@@ -8,6 +8,7 @@ shows them as text.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -52,7 +53,7 @@ def embed_json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(MARKUP)
 
 
-def fold_html(title: str, graphs: dict[str, Graph]) -> str:
+def fold_html(title: str, graphs: Mapping[str, Graph]) -> str:
     """HTML that shows a title and, when it is opened, the first and last lines of graphs."""
     blocks = []
     for name, graph in graphs.items():

@@ -16,7 +16,7 @@ from graphcore.ops import elementwise
 
 from .memory import Memory
 from .printed import PrintedNodes
-from .text import few, fold, one_line
+from .text import align, few, fold, one_line
 
 
 class Machine(NamedTuple):
@@ -210,14 +210,9 @@ class Profile:
 def table(name: str, parts: Sequence[Part], whole: float, limit: int | None) -> list[str]:
     """Parts as the rows of a table below its head."""
     head = (name, "time", "share", "calls", "bytes", "flops", "limit", "")
-    rows = [head, *[row(part, whole, name in ("step", "nest")) for part in parts]]
-    widths = [max(len(line[i]) for line in rows) for i in range(len(head))]
-    lines = []
-    for line in rows:
-        cells = zip(line, widths, strict=True)
-        shown = [f"{x:>{n}}" if 0 < i < 7 else f"{x:<{n}}" for i, (x, n) in enumerate(cells)]
-        lines.append("  ".join(shown).rstrip())
-    return [lines[0], *fold(lines[1:], limit)]
+    rows = [row(part, whole, name in ("step", "nest")) for part in parts]
+    first, *lines = align([head, *rows], range(1, 7))
+    return [first, *fold(lines, limit)]
 
 
 def row(part: Part, whole: float, is_step: bool) -> tuple[str, ...]:

@@ -73,6 +73,18 @@ def clip(line: str, width: int) -> str:
     return f"{kept}…"
 
 
+def align(rows: Sequence[Sequence[str]], numbers: range) -> list[str]:
+    """Rows as lines, their columns side by side; the columns of `numbers` are aligned right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{text:>{width}}" if at in numbers else f"{text:<{width}}"
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
 def few(items: Iterable[str], most: int = MOST) -> str:
     """The items between commas; of too many, the first and how many more."""
     every = list(items)

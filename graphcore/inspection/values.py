@@ -20,7 +20,7 @@ from graphcore.ops.control import LOOPS
 
 from .check import Step, show_value
 from .interpreter import Array, Frame, Interpreter, Lower, Run
-from .text import few, one_line, show_name
+from .text import align, few, one_line, show_name
 from .variables import variables
 
 
@@ -94,9 +94,7 @@ class Tensors(tuple[Value, ...]):
 
     def text(self, limit: int | None = 200) -> str:
         """The table; of more rows than `limit` only the first and last are shown."""
-        rows = [HEAD, *map(row, self)]
-        widths = [max(len(line[i]) for line in rows) for i in range(len(HEAD))]
-        lines = ["  ".join(align_columns(line, widths)).rstrip() for line in rows]
+        lines = align([HEAD, *map(row, self)], range(2, 8))
         if limit is not None and len(self) > limit:
             first, last = limit - limit // 2, limit // 2
             more = f"... {len(self) - limit:,} tensors more ..."
@@ -122,12 +120,6 @@ def row(value: Value) -> tuple[str, ...]:
         f"{value.nbytes:,}",
         ", ".join([line, *steps]),
     )
-
-
-def align_columns(columns: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    """The columns of a row: numbers to the right."""
-    for i, (text, width) in enumerate(zip(columns, widths, strict=True)):
-        yield f"{text:>{width}}" if 2 <= i <= 7 else f"{text:<{width}}"
 
 
 def trace(

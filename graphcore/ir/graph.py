@@ -5,7 +5,7 @@ A node may hold graphs in its attrs: the bodies of loops and branches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -42,8 +42,8 @@ class Graph:
     read: ClassVar[Callable[[str | bytes], Graph]]
     network: ClassVar[Callable[[Graph], Any]]
     """The function that makes a graph for networkx."""
-    folded: ClassVar[Callable[[Graph, str], str]]
-    """The function that makes HTML of a title and, folded below it, the graph."""
+    folded: ClassVar[Callable[[str, Mapping[str, Graph]], str]]
+    """The function that makes HTML of a title and, folded below it, graphs by name."""
 
     def __init__(
         self, params: tuple[Node, ...], outputs: tuple[Node, ...], trace: Trace | None = None
@@ -169,7 +169,7 @@ class Graph:
         return Graph.text(self)
 
     def _repr_html_(self) -> str:
-        return Graph.folded(self, repr(self))
+        return Graph.folded(repr(self), {"graph": self})
 
     def __eq__(self, other: object) -> bool:
         return (

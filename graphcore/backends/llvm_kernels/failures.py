@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from graphcore.backends.numpy_backend import KernelError
-from graphcore.backends.numpy_backend.errors import outside_axis
+from graphcore.backends.numpy_backend.errors import axis_of
+from graphcore.backends.numpy_backend.failing import position_outside
 from graphcore.backends.numpy_backend.linalg import MatrixError
 from graphcore.ir.axes import Reduces
 from graphcore.ir.graph import Graph
@@ -220,7 +221,8 @@ def said(site: Site, numbers: Sequence[int], node: Node) -> tuple[Exception, str
         return IndexError(f"there is no branch {at} among {size}"), "", ""
     axes = node.attrs["axes"]
     signed = node.inputs[-len(axes) + axes.index(site.axis)].type.dtype.kind == "i"
-    reason, cure = outside_axis(node, site.axis, at, size, -size if signed else 0)
+    axis = axis_of(node, site.axis)
+    reason, cure = position_outside(axis, at, size, -size if signed else 0)
     return IndexError(reason), reason, cure
 
 

@@ -13,7 +13,7 @@ from graphcore.ir.sizes import evaluate
 from graphcore.ir.types import TupleType, show_tensor
 from graphcore.ops import tensor
 
-from .failing import Failing, describe_op_error, in_step_of, outside_of, position_outside
+from .failing import Failing, describe_op_error, in_step_of, outside_of
 
 DEFECTS = (TypeError, NameError, AttributeError, KeyError, AssertionError)
 """Errors that no arguments can cause, as types and names were settled at compilation."""
@@ -60,11 +60,6 @@ def outside(node: Node, operands: Sequence[Any], known: dict[str, int]) -> tuple
     axes = node.attrs["axes"]
     sizes = [evaluate(indexed_tensor(node).type.shape[axis], known) for axis in axes]
     return outside_of([axis_of(node, axis) for axis in axes], sizes, operands[-len(axes) :])
-
-
-def outside_axis(node: Node, axis: int, at: int, size: int, least: int) -> tuple[str, str]:
-    """That a position is outside of an axis of the array that `node` indexes."""
-    return position_outside(axis_of(node, axis), at, size, least)
 
 
 def indexed_tensor(node: Node) -> Node:

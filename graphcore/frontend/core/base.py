@@ -100,7 +100,7 @@ class Base:
 
     def _repr_html_(self) -> str:
         """The tensor in a notebook: a line, and its graph folded."""
-        return Graph.folded(Graph((), (self.node,)), repr(self))
+        return Graph.folded(repr(self), {"graph": Graph((), (self.node,))})
 
     def __copy__(self) -> Base:
         return self
